@@ -1,4 +1,4 @@
-# The front door. Everything else is CMake: see CMakePresets.json.
+# Shortcuts for common tasks. The build itself uses CMake; see CMakePresets.json.
 SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -29,14 +29,15 @@ test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS)
 
-# Each function of math for every f32, which takes about two hours on two cores.
-# POSENC_EXHAUSTIVE_STEP=N takes each Nth number; docs/numerics.md has results.
+# Evaluates each math function for every f32, which takes about two hours on two
+# cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number. docs/numerics.md has the
+# results.
 test-exhaustive: build
 	@cmake --build $(BUILD) -j $(JOBS) --target PosencExhaustiveTests
 	@$(BUILD)/test/fixture/PosencExhaustiveTests --gtest_brief=1
 
-# The tests of the inner loop, in less than 3 minutes: each stage of the compiler
-# on short inputs, without measurements, other CPUs, GPUs and exhaustive checks.
+# Quick tests for development, in less than 3 minutes: each stage of the compiler on
+# small inputs, without measurements, other CPUs, GPUs and exhaustive checks.
 CHECK_UNITS = PosencIRTests PosencFrontendTests PosencReferenceTests \
               PosencRuntimeTests
 CHECK = /Posenc(IR|Frontend|Reference|Runtime)Tests/|Posenc :: ((IR|Transforms|Conversion|Pipelines|Frontend|Codegen|Compile|Docs|Rooms)/|Run/(inputs.test|library.test|attention.mlir|reference.mlir))
@@ -45,7 +46,7 @@ check: build
 	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS) \
 	  --filter '$(CHECK)'
 
-# Address and undefined-behaviour sanitizers over this project's own code.
+# Runs the tests with the address and undefined-behaviour sanitizers.
 test-asan: setup
 	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends

@@ -1,4 +1,4 @@
-# ===- PosencAddKernel.cmake - kernels as a target of CMake ----------------===#
+# ===- PosencAddKernel.cmake - compiled kernels as a CMake target ----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -12,32 +12,33 @@
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
 #                   [STACK_LIMIT <bytes>])
 #
-# Compiles INPUT with posenc-compile when it, TUNING or the compiler changes,
-# and adds the imported library NAME with the folder of its header NAME.h: a
-# target that links it calls NAME_<function>. The options are those of
-# posenc-compile; for several TARGETS the library picks at run time.
+# Adds the imported library NAME, which is compiled from INPUT with
+# posenc-compile, and again when INPUT, TUNING or the compiler changes. Targets
+# that link it can include its header NAME.h and call NAME_<function>. The options
+# are those of posenc-compile. A library for several TARGETS picks the best
+# version at load time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM"
     "INPUT;DTYPE;PAIRING;K_CACHE;DECODE_TOKENS;THREADS;TUNING;STACK_LIMIT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "posenc_add_kernel(${name}): cannot make sense of "
-      "'${ARG_UNPARSED_ARGUMENTS}${ARG_KEYWORDS_MISSING_VALUES}'")
+    message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
+      "arguments '${ARG_UNPARSED_ARGUMENTS}${ARG_KEYWORDS_MISSING_VALUES}'")
   endif()
   if(NOT name MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
-    message(FATAL_ERROR "posenc_add_kernel(${name}): the name begins those of "
-      "C functions; '${name}' cannot")
+    message(FATAL_ERROR "posenc_add_kernel(${name}): expected a C identifier "
+      "as NAME, the prefix of the library's functions")
   endif()
   if(NOT ARG_INPUT)
-    message(FATAL_ERROR "posenc_add_kernel(${name}): no INPUT")
+    message(FATAL_ERROR "posenc_add_kernel(${name}): missing INPUT")
   endif()
   if(CMAKE_CROSSCOMPILING AND NOT ARG_TARGETS)
-    message(FATAL_ERROR "posenc_add_kernel(${name}): the default is code for "
-      "this machine: give TARGETS")
+    message(FATAL_ERROR "posenc_add_kernel(${name}): TARGETS is required "
+      "when cross-compiling")
   endif()
 
   get_filename_component(input "${ARG_INPUT}" ABSOLUTE)
-  # A folder of its own, so that nothing else is on the include path.
+  # A separate folder, so that the include path contains only this header.
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/posenc/${name}")
   file(MAKE_DIRECTORY "${folder}")
   set(header "${folder}/${name}.h")
@@ -84,7 +85,7 @@ function(posenc_add_kernel name)
   if(NOT ARG_STATIC)
     set_target_properties(${name} PROPERTIES IMPORTED_SONAME "lib${name}.so")
   elseif(NOT ARG_THREADS)
-    # Its file name too: Debian's libgomp1 has no other.
+    # Debian's libgomp1 has the library only under its soname.
     find_library(POSENC_GOMP NAMES gomp libgomp.so.1)
     set_target_properties(${name} PROPERTIES
       INTERFACE_LINK_LIBRARIES "$<IF:$<BOOL:${POSENC_GOMP}>,${POSENC_GOMP},gomp>")

@@ -7,8 +7,8 @@
 # ===----------------------------------------------------------------------===#
 
 # cmake -DPREFIX=DIR -P Uninstall.cmake
-# Removes the files that share/posenc/manifest.txt below DIR lists, and the
-# folders that this leaves empty. DIR itself stays.
+# Removes the files listed in DIR/share/posenc/manifest.txt, and the folders that
+# are empty afterwards, except for DIR.
 
 cmake_minimum_required(VERSION 3.21)
 if(NOT PREFIX)
@@ -17,8 +17,8 @@ endif()
 get_filename_component(prefix "${PREFIX}" ABSOLUTE)
 set(manifest "${prefix}/share/posenc/manifest.txt")
 if(NOT EXISTS "${manifest}")
-  message(FATAL_ERROR "no installation of Posenc in '${prefix}': there is no "
-                      "'${manifest}'")
+  message(FATAL_ERROR "no installation of Posenc in '${prefix}': "
+                      "'${manifest}' not found")
 endif()
 file(STRINGS "${manifest}" files)
 set(folders)
@@ -39,7 +39,8 @@ foreach(file IN LISTS files)
     cmake_path(GET folder PARENT_PATH folder)
   endwhile()
 endforeach()
-# The deepest first: what sorts later is never the parent of what sorts earlier.
+# Removes the deepest folders first: in descending order, a folder comes after those
+# within it.
 list(REMOVE_DUPLICATES folders)
 list(SORT folders ORDER DESCENDING)
 foreach(folder IN LISTS folders)

@@ -1,4 +1,4 @@
-# ===- WriteManifest.cmake - the list of installed files -------------------===#
+# ===- WriteManifest.cmake - list of installed files -----------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# Run at the end of an installation. Adds the installed files, relative to the
-# prefix so that the tree may be moved, to share/posenc/manifest.txt below it.
+# Runs at the end of an installation. Adds the installed files to
+# share/posenc/manifest.txt in the prefix. Paths are relative to the prefix, so an
+# installation can be moved.
 
 set(posenc_root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 set(posenc_manifest "${posenc_root}/share/posenc/manifest.txt")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- make-performance.py - tables and charts from measurements ------------===#
+# ===- make-performance.py - tables and charts from measurements -----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -8,13 +8,14 @@
 # ===----------------------------------------------------------------------===#
 #
 # Usage: make-performance.py                 writes tables and charts
-#        make-performance.py --check [PAGE]  fails if they are not current
+#        make-performance.py --check [PAGE]  fails if they are out of date
 #        make-performance.py --add NAME "DESCRIPTION" BENCH.JSON
 #
-# `make bench` writes build/bench.json. --add keeps of it what the tables need in
-# docs/bench/NAME.json, one file for each machine. The page has the tables
-# between the comments `<!-- table NAME:FAMILY -->` and `<!-- end -->`, where
-# FAMILY is that of cases or `peers`; the charts are docs/bench/NAME.svg.
+# `make bench` writes build/bench.json. --add copies the figures of the tables to
+# docs/bench/NAME.json, one file per machine, and then writes tables and charts.
+# The page has the tables between the comments `<!-- table NAME:FAMILY -->` and
+# `<!-- end -->`, where FAMILY is a family of cases or `peers`. The charts are
+# docs/bench/NAME.svg.
 
 import collections
 import difflib
@@ -33,12 +34,13 @@ Case = collections.namedtuple("Case", "family variant dtype shape threads")
 
 
 def parse(name):
-    """A case of `family/variant/dtype/shape/threads:N`, else None."""
+    """Parses `family/variant/dtype/shape/threads:N`; None for other names."""
     match = re.fullmatch(r"([^/]+)/([^/]+)/([^/]+)/([^/]+)/threads:(\d+)", name)
     return Case(*match.groups()[:4], int(match.group(5))) if match else None
 
 
 def add(name, description, path):
+    """Writes docs/bench/NAME.json from a report of posenc-bench."""
     with open(path, encoding="utf-8") as file:
         report = json.load(file)
     rows = {}
@@ -47,7 +49,7 @@ def add(name, description, path):
             rows[row["name"]] = {
                 "ms": float(f"{1e3 * row['p50_seconds']:.4g}"),
                 "fraction": round(row["fraction_of_limit"], 3)}
-            # Another system was measured in turn with ours.
+            # The time of another implementation as a multiple of ours.
             if "time_over_posenc" in row:
                 rows[row["name"]]["times"] = float(
                     f"{row['time_over_posenc']:.3g}")
@@ -60,7 +62,7 @@ def add(name, description, path):
 
 
 def load():
-    """The machines by the names of their files."""
+    """Returns the measurements of all machines by the names of their files."""
     machines = {}
     for file_name in sorted(os.listdir(BENCH)):
         if file_name.endswith(".json"):
@@ -70,11 +72,13 @@ def load():
 
 
 def number(fraction):
+    """Formats a fraction with two decimals, without a leading zero."""
     return f"{fraction:.2f}".lstrip("0") if fraction < 1 else f"{fraction:.2f}"
 
 
 def make_table(machine, family):
-    """A row for each variant and shape, a column for each element type."""
+    """Makes a table of one family: a row per variant and shape, a column per
+    element type."""
     cells = collections.defaultdict(dict)
     dtypes = []
     for name, row in machine["cases"].items():
@@ -97,7 +101,8 @@ def make_table(machine, family):
 
 
 def make_peers(machine):
-    """Times of other systems on one thread, as multiples of ours."""
+    """Makes a table of the times of other systems on one thread, as multiples of
+    ours."""
     ours, peers = {}, collections.defaultdict(dict)
     for name, row in machine["cases"].items():
         case = parse(name)
@@ -120,7 +125,8 @@ def make_peers(machine):
 
 
 def make_chart(machine):
-    """Bars of the fraction of the limit on one thread, widest shape first."""
+    """Makes an SVG with a bar for each case's fraction of the limit on one thread,
+    in the order of the report."""
     bars = []
     for name, row in machine["cases"].items():
         case = parse(name)
@@ -150,6 +156,7 @@ def make_chart(machine):
 
 
 def make_page(text, machines):
+    """Returns the page with all tables replaced."""
     def replace(match):
         name, _, family = match.group(2).partition(":")
         if name not in machines:
@@ -162,12 +169,13 @@ def make_page(text, machines):
 
 
 def check(path, new):
+    """Exits with a diff if the file differs from `new`."""
     with open(path, encoding="utf-8") as file:
         old = file.read()
     if old != new:
         sys.stdout.writelines(difflib.unified_diff(
             old.splitlines(True), new.splitlines(True), "committed", "made"))
-        sys.exit(f"{os.path.basename(path)} is not current: run "
+        sys.exit(f"{os.path.basename(path)} is out of date: run "
                  "docs/make-performance.py")
 
 

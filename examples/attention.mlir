@@ -1,4 +1,4 @@
-//===- attention.mlir - attention that goes through linalg ----------------===//
+//===- attention.mlir - attention without a fused kernel ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Forms of attention that have no code of their own: f64, heads wider than 256,
-// and a number of heads that is known only at run time.
+// Variants of attention that are decomposed to linalg instead of fused: f64, heads
+// wider than 256, and a dynamic number of heads.
 //
 //   posenc-bench examples/attention.mlir --function=f64_causal
 //

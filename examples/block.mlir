@@ -1,4 +1,4 @@
-//===- block.mlir - attention blocks as one function ----------------------===//
+//===- block.mlir - a transformer block as one function -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,8 @@
 //
 // Norm, QKV projection, rope, kv_append, causal attention over the cache, output
 // projection and residual, with 16 query heads and 4 key heads of 128 channels.
-// Each loop waits for the one before, and the caller brings the memory between
-// them. For 1,024 tokens, the first of their sequence:
+// The loops run one after another, and intermediate buffers are in a workspace that
+// the caller provides. For the first 1,024 tokens of a sequence:
 //
 //   posenc-bench examples/block.mlir --function=bf16_block --threads=1 \
 //     --input=1024x2048xbf16=random --input=2048xbf16=random \

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The difference of two attentions over the same values, normed head by head.
-// docs/tutorial.md explains it.
+// The difference of two attentions over the same values, with an RMS norm of each
+// head. docs/tutorial.md explains it.
 
 #rotation = #posenc.rotation<pairing = half, frequencies = <dim = 64, base = 10000.0>>
 #rows = affine_map<(b, t, h, d) -> (b, t, h, d)>

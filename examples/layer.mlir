@@ -1,6 +1,6 @@
 // A norm, three projections, rope, causal attention, the output projection and a
-// residual, as one function: each loop waits for the one before, and the caller
-// brings the memory between them.
+// residual, as one function. The loops run one after another, and intermediate
+// buffers are in a workspace that the caller provides.
 //   posenc-bench examples/layer.mlir --input=512x1024xf32=random \
 //     --input=1024xf32=random --input=1024x1024xf32=random \
 //     --input=1024x256xf32=random --input=1024x256xf32=random \

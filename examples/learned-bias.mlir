@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A bias that is learned for each head and each distance up to 127.
+// A learned bias for each head and each relative position up to 127.
 // docs/tutorial.md explains it.
 
 func.func @learned_bias(
@@ -18,8 +18,8 @@ func.func @learned_bias(
     score(%s, %b, %h, %i, %j) {
       %zero = arith.constant 0 : index
       %last = arith.constant 127 : index
-      %distance = arith.subi %i, %j : index
-      %positive = arith.maxsi %distance, %zero : index
+      %relative = arith.subi %i, %j : index
+      %positive = arith.maxsi %relative, %zero : index
       %clipped = arith.minsi %positive, %last : index
       %bias = tensor.extract %table[%h, %clipped] : tensor<8x128xf32>
       %y = arith.addf %s, %bias : f32

@@ -1,5 +1,5 @@
-// What stands around encodings in a model: norms, softmax, bias, residuals,
-// conversions, products with a vector, and a table of positions that is added.
+// Operations that surround positional encodings in a model: norms, softmax, bias,
+// residuals, conversions, matrix-vector products, and the sum with a table.
 //   posenc-bench examples/linalg.mlir --function=rmsnorm \
 //     --input=4096x4096xf32=random --input=4096xf32=random
 

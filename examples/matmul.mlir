@@ -1,4 +1,4 @@
-// A product of matrices, which compiles to vectors and runs on several threads:
+// A matrix product, which compiles to multi-threaded vector code:
 //   posenc-bench examples/matmul.mlir --input=512x512xf32=random \
 //     --input=512x512xf32=random --input=512x512xf32=0
 

@@ -1,4 +1,4 @@
-# ===- extract-examples.py - the examples of a Markdown page ---------------===#
+# ===- extract-examples.py - MLIR examples of a Markdown page --------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,8 @@
 #
 # ===-----------------------------------------------------------------------===#
 #
-# Prints every ```mlir block of a page as a module of its own, for posenc-opt
-# --split-input-file. A block that is an attribute becomes one of a module.
+# Prints every ```mlir block of a page as a separate module, for posenc-opt
+# --split-input-file. A block with an attribute becomes a module with it.
 
 import re
 import sys

@@ -6,8 +6,8 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# Run it on the build tree (`lit build/test`): lit.site.cfg.py there says where
-# things are.
+# Run lit on the build tree (`lit build/test`), where lit.site.cfg.py defines the
+# paths.
 
 import ctypes
 import os
@@ -25,17 +25,17 @@ config.excludes = ["Inputs", "unit", "fuzz"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.posenc_obj_root, "test")
 
-# A variable without `$` ends at the next CHECK-LABEL; a prefix that no line
-# uses is a mistake.
+# Limits variables without `$` to the next CHECK-LABEL, and makes unused prefixes
+# an error.
 config.environment["FILECHECK_OPTS"] = (
     "-enable-var-scope --allow-unused-prefixes=false"
 )
-# Errors may quote the system's text.
+# Diagnostics may contain messages of the system, which depend on the locale.
 config.environment["LC_ALL"] = "C"
-# Each test compiles; nothing is written outside of the build folder.
+# Tests must not reuse cached code, or write outside of the build folder.
 config.environment["POSENC_CACHE"] = "off"
 
-# Longer names first: a substitution is plain text.
+# Longer names come first, since substitutions replace plain text.
 config.substitutions += [
     ("%posenc_src", config.posenc_src_root),
     ("%posenc_obj", config.posenc_obj_root),
@@ -50,9 +50,10 @@ config.substitutions += [
 ]
 
 
-# Tools by their full paths: one that is not built must not be found elsewhere.
+# Replaces the names of tools by full paths, so that a tool that has not been built
+# is not found elsewhere.
 def add_tool(directory, name):
-    # No part of a longer name or of a path.
+    # Does not match a part of a longer name or of a path.
     pattern = r"(?<![\w./-])" + re.escape(name) + r"(?![\w./-])"
     config.substitutions.append((pattern, os.path.join(directory, name)))
 
@@ -68,15 +69,15 @@ for tool in [
 ]:
     add_tool(config.llvm_tools_dir, tool)
 
-# Tests that need an emulator, or a library of another architecture to run
-# with, are not run where it is not installed.
+# Tests that need an emulator or a libc of another architecture are skipped if it is
+# not installed.
 for emulator in ["qemu-x86_64", "qemu-aarch64", "bochs"]:
     if shutil.which(emulator):
         config.available_features.add(emulator)
 if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
     config.available_features.add("aarch64-libc")
 
-# The assembler of the CUDA toolkit, as posenc-compile finds it.
+# ptxas, searched for in the same places as posenc-compile does.
 for variable in ["CUDA_HOME", "CUDA_PATH"]:
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
@@ -86,17 +87,17 @@ if shutil.which("ptxas") or any(
 ):
     config.available_features.add("ptxas")
 
-# What checks code that no test runs.
+# The SPIR-V validator.
 if shutil.which("spirv-val"):
     config.available_features.add("spirv-val")
 
-# The real driver, in the place of which tests put one of their own.
+# Whether there is no real CUDA driver. Other tests use an emulated one.
 try:
     ctypes.CDLL("libcuda.so.1")
 except OSError:
     config.available_features.add("no-cuda")
 
-# A Vulkan device, of software if need be.
+# A Vulkan device, which may be a software implementation.
 try:
     runtime = ctypes.CDLL(
         os.path.join(config.posenc_obj_root, "lib", "libposenc_runtime.so")
@@ -107,7 +108,7 @@ try:
 except (OSError, AttributeError):
     pass
 
-# Headers and modules of others.
+# Third-party headers and Python modules.
 if os.path.exists("/usr/include/dlpack/dlpack.h"):
     config.available_features.add("dlpack")
 
@@ -119,8 +120,9 @@ def has_modules(python, modules):
     return result.returncode == 0
 
 
-# A virtual environment with the package apache-tvm-ffi, made once for each
-# build. Off line its test is skipped, and the next attempt is after an hour.
+# Creates a virtual environment with the package apache-tvm-ffi, once per build
+# folder. Without network access its test is skipped, and the installation is
+# retried after an hour.
 def make_tvm_environment(base):
     folder = os.path.join(config.test_exec_root, "venv")
     python = os.path.join(folder, "bin", "python")
@@ -143,7 +145,8 @@ def make_tvm_environment(base):
     return python if has_modules(python, "tvm_ffi") else None
 
 
-# Debian's modules are those of Debian's Python only; others may be elsewhere.
+# Debian's Python modules work only with Debian's Python; PYTHONPATH may have
+# others.
 if "PYTHONPATH" in os.environ:
     config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 for python in [config.python, "/usr/bin/python3"]:
@@ -163,12 +166,12 @@ if config.host_processor in ("x86_64", "AMD64"):
             flags = set(file.read().split())
         if "avx512vl" in flags:
             config.available_features.add("avx512")
-        # A kernel for a CPU that this one is not must refuse to run.
+        # Tests check that kernels for a CPU with more features fail cleanly.
         if not {"avx512_bf16", "avx512_vnni"} <= flags:
             config.available_features.add("no-avx512bf16")
     except OSError:
         pass
 if config.posenc_sanitize == "ON":
     config.available_features.add("sanitizer")
-    # LLVM's own allocations live as long as the process.
+    # LLVM does not free all of its memory at exit.
     config.environment["ASAN_OPTIONS"] = "detect_leaks=0"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- run-googletest.py - keeps the reasons of skipped tests --------------===#
+# ===- run-googletest.py - collects the reasons of skipped tests -----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,9 +9,9 @@
 #
 # Usage: run-googletest.py EXECUTABLE ARGUMENTS...
 #
-# lit runs GoogleTest executables under this script. It passes output and exit
-# code on, and appends the name and the reason of each skipped test to
-# skipped.txt beside the executable, since lit's report has neither.
+# lit runs GoogleTest executables with this script. It passes on the output and the
+# exit code, and appends the name and the reason of each skipped test to
+# skipped.txt next to the executable, since lit's report has neither.
 
 import os
 import re
@@ -37,7 +37,7 @@ def main():
         path = os.path.join(os.path.dirname(command[0]), "skipped.txt")
         with open(path, "a", encoding="utf-8") as file:
             file.write("".join(lines))
-    # A signal has no exit code that lit could show.
+    # lit shows exit codes but not signals.
     if done.returncode < 0:
         print(f"the executable was killed by signal {-done.returncode}")
         return 1

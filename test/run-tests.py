@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- run-tests.py - runs every test and counts ---------------------------===#
+# ===- run-tests.py - runs all tests ---------------------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,10 +9,11 @@
 #
 # The runner behind `make test`: one run of lit over the lit tests and the
 # GoogleTest executables of the build. lit prints each result as it comes, with
-# the count of all, and the slowest tests at the end. Then this script prints the
-# output of what failed, what was skipped and why, and as its last line
+# the total, and the slowest tests at the end. Then this script prints the output of
+# failed tests, the skipped tests with their reasons, and as its last line
 # `N passed, N failed`. A test without a result (a crash, a timeout, a suite
-# without tests) counts as failed: a broken set-up must not look like success.
+# without tests) counts as failed, so that a broken setup does not look like
+# success.
 
 import argparse
 import json
@@ -50,7 +51,7 @@ def run_lit(options, roots):
 
 
 def read_skips(path):
-    """What run-googletest.py wrote: a name, a tab and a reason on each line."""
+    """Reads skipped.txt: a name, a tab and a reason on each line."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return [line.rstrip("\n").split("\t", 1) for line in file]
@@ -97,7 +98,7 @@ def find_lit():
 def positive(text):
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("there must be at least one")
+        raise argparse.ArgumentTypeError("expected a positive number")
     return number
 
 
@@ -106,13 +107,16 @@ def main():
     parser = argparse.ArgumentParser(
         description="Runs every test; the last line is 'N passed, N failed'.")
     parser.add_argument("--build-dir", default=os.path.join(source, "build"),
-                        help="build tree, default: build beside test")
-    parser.add_argument("--lit", default=find_lit(), help="the lit script")
+                        help="build folder (default: build, next to test)")
+    parser.add_argument("--lit", default=find_lit(), help="path of lit")
     parser.add_argument("--root", action="append",
-                        help="folder of tests, default: those of the build")
-    parser.add_argument("--filter", help="runs only tests whose names match")
-    parser.add_argument("-j", "--jobs", type=positive, default=2)
-    parser.add_argument("--timeout", type=int, default=3600, help="seconds")
+                        help="folder of tests, may be repeated (default: those of "
+                             "the build)")
+    parser.add_argument("--filter", help="run only tests whose names match this regular expression")
+    parser.add_argument("-j", "--jobs", type=positive, default=2,
+                        help="number of tests run in parallel (default: 2)")
+    parser.add_argument("--timeout", type=int, default=3600,
+                        help="maximum time of all tests in seconds (default: 3600)")
     options = parser.parse_args()
 
     tests = os.path.join(options.build_dir, "test")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-#===- setup.sh - install what is missing, from Debian's archive -------------===#
+#===- setup.sh - installs missing Debian packages ---------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -13,9 +13,9 @@ packages=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libclang-rt-22-dev libgomp1 libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev zlib1g-dev
   libdlpack-dev nlohmann-json3-dev python3-numpy python3-venv libvulkan-dev
-  # For tests that run kernels on a Vulkan device, of software if need be.
+  # For tests on a Vulkan device, with a software implementation.
   libvulkan1 mesa-vulkan-drivers spirv-tools
-  # For tests that run code for other CPUs.
+  # For tests that run code for other CPUs in emulators.
   qemu-user libc6-dev-arm64-cross libgomp1-arm64-cross
   bochs bochs-term bochsbios
 )

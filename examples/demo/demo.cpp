@@ -1,4 +1,4 @@
-//===- demo.cpp - kernels of real models, proved ----------------*- C++ -*-===//
+//===- demo.cpp - checks and times rope of real models --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each model and element type: posenc-compile makes a library from the
-// config.json, the runtime loads it and rotates queries and keys of 4,096
-// tokens, the oracle (lib/Reference, arbitrary precision) says how far each
-// lane is off, and the time of the rotation in place is set beside that of a
-// plain `x *= a` over the same memory.
+// For each model and element type, posenc-compile compiles the config.json to a
+// library, and the runtime loads it and rotates the queries and keys of 4,096
+// tokens. The results are compared with those of the oracle (lib/Reference,
+// arbitrary precision), and the time of the rotation in place is compared with
+// that of `x *= a` over the same memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ namespace bench = mlir::posenc;
 namespace {
 
 constexpr int64_t kTokens = 4096;
-/// Timed repetitions of the kernel, each next to one of the limit.
+/// Number of timed calls of the kernel, each paired with one of the limit.
 constexpr int kRepetitions = 31;
 
 struct Model {
@@ -62,7 +62,7 @@ static bool fail(const llvm::Twine &message) {
   return false;
 }
 
-/// The model's frequencies as the oracle takes them.
+/// Converts the model's frequencies to a specification for the oracle.
 static reference::FrequencySpec getSpec(const frontend::ModelConfig &model) {
   const frontend::Scaling &scaling = model.scaling;
   reference::FrequencySpec spec;
@@ -78,7 +78,8 @@ static reference::FrequencySpec getSpec(const frontend::ModelConfig &model) {
   return spec;
 }
 
-/// Standard normal, rounded to the type.
+/// Allocates an array of 1 x kTokens x heads x headDim and fills it with
+/// standard normal numbers rounded to the type.
 static bool fillRandom(runtime::Array &array, posenc_dtype dtype, int64_t heads,
                        int64_t headDim, uint64_t seed) {
   std::string error;
@@ -107,7 +108,8 @@ static bool compileModel(llvm::StringRef tool, llvm::StringRef config,
   return true;
 }
 
-/// Runs @rope of the library, checks it and times it.
+/// Runs @rope of the library, compares its results with the oracle, and times
+/// it.
 static bool runModel(const frontend::ModelConfig &model,
                      llvm::StringRef library, posenc_dtype dtype, Row &row) {
   std::string error;
@@ -149,14 +151,14 @@ static bool runModel(const frontend::ModelConfig &model,
         reference::compare(type, result->data(), expected);
     if (!comparison.within(reference::defaultLimitUlp(
             reference::ResultKind::Rotated, type, /*withAttention=*/false)))
-      return fail("result is wrong: " + comparison.reason + " " +
+      return fail("wrong result: " + comparison.reason + " " +
                   std::to_string(static_cast<double>(comparison.maxUlp)) +
                   " ulp");
     row.ulp = std::max(row.ulp, static_cast<double>(comparison.maxUlp));
   }
 
-  // In place: what a serving engine does to its own queries and keys. Only the
-  // lanes that are rotated are touched.
+  // Times the rotation in place, as a serving engine uses it. Only the channels
+  // that are rotated are accessed.
   std::vector<bench::StreamStep> steps;
   int64_t element = static_cast<int64_t>(posenc_dtype_size(dtype));
   for (auto [array, heads] :
@@ -243,11 +245,10 @@ int main(int argc, char **argv) {
       << " tokens on one thread. The error is the largest over all\nlanes, "
          "against arbitrary-precision arithmetic, in units in the last place "
          "of the type;\n0.5 is perfect rounding, which bf16 reaches because "
-         "products are formed in f32 and rounded\nonce. The last column "
-         "compares the time in place with that of x *= a over the same\n"
-         "memory, in the same run: 1.00 means that the rotation is as "
-         "fast as memory "
-         "allows such a loop.\n\nFiles:\n";
+         "products are computed in f32 and\nrounded once. The last column "
+         "compares the time in place with that of x *= a over the\nsame "
+         "memory, in the same run: 1.00 means that the rotation is as fast as "
+         "that loop.\n\nFiles:\n";
   for (const std::string &file : files)
     llvm::outs() << "  " << file << "\n";
   return 0;

@@ -6,7 +6,7 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* One token of each model at position 1, rotated in place. */
+/* Rotates one token of each model, at position 1, in place. */
 
 #include "llama.h"
 #include "phi.h"

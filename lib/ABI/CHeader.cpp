@@ -1,4 +1,4 @@
-//===- CHeader.cpp - the C header of a kernel library -----------*- C++ -*-===//
+//===- CHeader.cpp - the C header of a kernel library ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ static constexpr llvm::StringLiteral kTitle =
 
 /// Used if the library has CPU code.
 static constexpr llvm::StringLiteral kCpuForms =
-    R"( * A function f has two forms that do the same:
+    R"( * A function f has two forms with the same result:
  * - LIB_f
  *   takes the data of contiguous, row-major tensors, and their sizes.
  * - LIB_f_dl
@@ -34,38 +34,40 @@ static constexpr llvm::StringLiteral kCpuForms =
 )";
 
 static constexpr llvm::StringLiteral kTensors =
-    R"( * DLPack tensors whose strides are NULL are contiguous; else the stride of the
- * last dimension is 1, and the others are any, also negative. Views of one
- * buffer may be rotated in place, as q and k of rows [q | k | v]. f16 and bf16
- * are their bits in uint16_t, and to DLPack (kDLFloat, 16) and (kDLBfloat, 16).
- * f8E4M3FN and f8E5M2 are their bits in uint8_t; to DLPack (kDLFloat8_e4m3fn,
- * 8) and (kDLFloat8_e5m2, 8), or (kDLUInt, 8). i1 is a byte, of which any value
- * but 0 is true; to DLPack (kDLBool, 8) or (kDLUInt, 8). Scalars are passed as
- * such.
+    R"( * DLPack tensors whose strides are NULL are contiguous. Otherwise the stride of
+ * the last dimension must be 1; other strides may have any value and sign. Views
+ * of one buffer may be rotated in place, such as q and k of rows [q | k | v].
+ * Element types are passed as
+ *   f16, bf16: their bits in uint16_t; in DLPack (kDLFloat, 16) and
+ *      (kDLBfloat, 16)
+ *   f8E4M3FN, f8E5M2: their bits in uint8_t; in DLPack (kDLFloat8_e4m3fn, 8)
+ *      and (kDLFloat8_e5m2, 8), or (kDLUInt, 8)
+ *   i1: a byte that is 0 for false; in DLPack (kDLBool, 8) or (kDLUInt, 8)
+ * Scalars are passed by value.
  *
- * An output must not overlap another tensor; where the comment of a function
- * says that it may be an input, it may be exactly the same view of the same
+ * An output must not overlap another tensor. If the comment of a function says
+ * that it may be an input (in place), both must be the same view of the same
  * memory. Any number of threads may call kernels at the same time.
  *
 )";
 
 static constexpr llvm::StringLiteral kCodes =
-    R"( * A function whose operations are all Posenc's allocates nothing on the CPU;
- * another one may, for what is between them. It returns 0, or why it did
- * nothing at all:
+    R"( * Functions that consist of posenc operations allocate no memory on the CPU.
+ * Others may allocate intermediate tensors. A function returns 0, or one of
+ * these codes if it did nothing at all:
 )";
 
 static constexpr llvm::StringLiteral kTensorCodes =
-    R"( * A form with DLPack tensors puts a message into err, of errlen bytes with the
- * final 0 (NULL and 0 where none is wanted), and may also return:
+    R"( * Forms with DLPack tensors also write a message to err, a buffer of errlen
+ * bytes including the final 0 (or NULL and 0), and may also return:
 )";
 
 static constexpr llvm::StringLiteral kFfiForm =
     R"( *
  * __tvm_ffi_LIB_f
- *   is the form with tensors by the C ABI of TVM FFI, inputs then outputs. It
- *   returns 0, or -1 and sets the error where TVM FFI is visible to all of the
- *   program (of shared libraries: not opened with RTLD_LOCAL).
+ *   takes tensors through the C ABI of TVM FFI, inputs before outputs. It
+ *   returns 0, or -1 after an error. The error is set only if the symbols of
+ *   TVM FFI are global (its library was not opened with RTLD_LOCAL).
 )";
 
 static constexpr llvm::StringLiteral kCudaIntroduction =
@@ -73,14 +75,13 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
 /* On NVIDIA GPUs:
  * - LIB_f_cuda
  *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
- *   kDLCUDAManaged), and puts its work into a stream (CUstream; NULL: the
- *   default stream). It does not wait for it, and may be captured into a graph.
- *   Where there is memory between a function's operations, that too is taken
- *   and given back in the order of the stream. The driver, of CUDA 12 or newer,
- *   is opened by the first call, and the kernels are loaded by the first call
- *   on a device. Where no context of the tensors' device is current, its
- *   primary one is used.
- * It returns the same numbers, or
+ *   kDLCUDAManaged) and a stream (CUstream; NULL is the default stream). It
+ *   enqueues its work without waiting for it, and may be captured into a graph.
+ *   Intermediate tensors are allocated and freed in the order of the stream.
+ *   The first call loads the driver, which must support CUDA 12, and the first
+ *   call on a device loads the kernels. If no context of the tensors' device is
+ *   current, its primary context is used.
+ * It returns the same codes, or
 )";
 
 static constexpr llvm::StringLiteral kVulkanIntroduction =
@@ -90,10 +91,10 @@ static constexpr llvm::StringLiteral kVulkanIntroduction =
  */
 )";
 
-/// DLTensor, for programs without a header of DLPack.
+/// The definition of DLTensor for programs without the header of DLPack.
 static constexpr llvm::StringLiteral kTensorType =
-    R"(/* DLTensor is DLPack's. If dlpack.h is not <dlpack/dlpack.h>, include it before
- * this file. */
+    R"(/* DLTensor is the type of DLPack. If its header is not <dlpack/dlpack.h>,
+ * include it before this file. */
 #ifdef __has_include
 #if !defined(DLPACK_DLPACK_H_) && __has_include(<dlpack/dlpack.h>)
 #include <dlpack/dlpack.h>
@@ -131,10 +132,11 @@ const char *LIB_metadata(void);
 )";
 
 static constexpr llvm::StringLiteral kParallelFunction =
-    R"(/* Sets the loop that runs body(arg, i) for every i in [0, n), in any order and
- * on any threads, and returns when all are done; NULL restores the default, by
- * which a child of fork runs kernels on one thread once its parent has used
- * several. Not to be called while a kernel runs. */
+    R"(/* Sets the function that distributes tasks: it must call body(arg, i) for every
+ * i in [0, n), in any order and on any threads, and return when all calls have
+ * returned. NULL restores the default, which uses a single thread in the child
+ * of a fork if the parent has used several. Must not be called while a kernel
+ * runs. */
 void LIB_set_parallel_for(
     void (*pf)(void *ctx, void (*body)(void *arg, int64_t i), void *arg,
                int64_t n),
@@ -171,8 +173,7 @@ static StringRef getCType(Type type) {
   return type.isInteger(32) ? "int32_t" : "int64_t";
 }
 
-/// Prints each line of a text inside a comment, broken where it has more than
-/// 80 columns.
+/// Prints a text inside a comment. Lines are wrapped at 80 columns.
 static void printComment(raw_ostream &os, StringRef text) {
   constexpr size_t width = 80;
   while (!text.empty()) {
@@ -242,7 +243,7 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
       use += ", packed by " +
              getEntrySymbol(prefix, (name + kPackInfix + arg.getName()).str());
     else if (llvm::is_contained(abi.getShapeOnly(), number))
-      use = "only its shape counts: may be NULL or an output";
+      use = "only its shape is read; data may be NULL or an output";
     describeArg(os, abi, arg, use);
   }
   for (auto [arg, partner] :
@@ -274,10 +275,10 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
     os << " *   needs " << *kernel.stackBytes
        << " bytes of stack on each thread that runs it\n";
   if (kernel.hasWorkspace())
-    os << " *   takes a workspace, memory of " << prefix << "_" << name
+    os << " *   takes a workspace of at least " << prefix << "_" << name
        << kWorkspaceSuffix
-       << "(...)\n *   bytes or more with any alignment, which no other call "
-          "uses meanwhile\n";
+       << "(...)\n *   bytes with any alignment, which no other call may use "
+          "at the same time\n";
   os << " */\n";
   // Argument names must not hide names of the header.
   llvm::StringSet<> names;

@@ -1,4 +1,4 @@
-//===- CInterface.cpp - names and metadata of a kernel library --*- C++ -*-===//
+//===- CInterface.cpp - names and metadata of a kernel library ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -117,7 +117,7 @@ std::optional<int64_t> mlir::posenc::getStaticBytes(RankedTensorType tensor) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Writes expressions with names for sizes.
+/// Prints expressions with the names of sizes.
 class SizePrinter {
 public:
   SizePrinter(AbiAttr abi, function_ref<std::string(int64_t)> getSize)

@@ -1,4 +1,4 @@
-//===- CInterfaceEmitter.h - the parts of a kernel library ------*- C++ -*-===//
+//===- CInterfaceEmitter.h - emitter of the C interface ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -76,7 +76,8 @@ private:
   LLVM::LLVMFuncOp createFunction(StringRef name, Type result,
                                   ArrayRef<Type> arguments,
                                   LLVM::Linkage linkage);
-  /// A constant array; never an empty one, so that it has an address.
+  /// Creates a constant array with at least one element, so that it has an
+  /// address.
   void createTable(StringRef name, SmallVector<int64_t> values);
   void createText(StringRef name, StringRef text);
   void createVariants(LLVM::LLVMFuncOp kernel);
@@ -96,19 +97,19 @@ private:
   SmallVector<Type> getArgumentTypes(const CallLayout &layout);
   /// Converts the arguments of an entry point to words.
   SmallVector<Value> createArgumentWords(Location loc, ValueRange arguments);
-  /// An array on the stack that begins with these words.
+  /// Creates an array on the stack that begins with these words.
   Value createArray(Location loc, int64_t size, ValueRange words);
-  /// The words of a call, on the stack; those that are given come first.
+  /// Creates the words of a call on the stack. They begin with `words`.
   Value createWords(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
                     ValueRange words, Value workspace);
   Value getDescription(LLVM::LLVMFuncOp kernel);
   std::string getSymbol(LLVM::LLVMFuncOp kernel, unsigned variant);
-  /// The type of the kernel support library's `struct Kernel`.
+  /// Returns the type of `struct Kernel` of the kernel support library.
   Type getKernelType();
   /// Emits the constant that describes this variant, given its packed function.
   void emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
                   LLVM::LLVMFuncOp packed);
-  /// Creates an exported function, and goes there.
+  /// Creates an exported function and sets the insertion point to its body.
   Block *createEntry(StringRef name, ArrayRef<Type> types,
                      Type result = nullptr);
   /// Calls a function of the kernel support library and returns its result.

@@ -1,4 +1,4 @@
-//===- CallLayout.cpp - the words of a kernel's call ------------*- C++ -*-===//
+//===- CallLayout.cpp - words of a kernel call ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

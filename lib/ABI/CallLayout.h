@@ -1,4 +1,4 @@
-//===- CallLayout.h - the words of a kernel's call --------------*- C++ -*-===//
+//===- CallLayout.h - words of a kernel call --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,12 +14,16 @@
 
 namespace mlir::posenc {
 
-/// The layout of a call's 64-bit words: the inputs and outputs (an address or a
-/// scalar each; f32 and f64 by their bits), then the sizes, then the terms
-/// derived from them, then for each tensor its strides in elements for all
-/// dimensions but the last, whose stride is 1; then the number of the phase,
-/// the address of the measured workspace, of the memory that tasks share, and
-/// of the scratch memory of the first task, which some variants do not use.
+/// The layout of the 64-bit words of a call, in this order:
+/// - the inputs and outputs: an address or a scalar each (f32 and f64 as bits);
+/// - the sizes;
+/// - the terms derived from them;
+/// - for each tensor, the strides in elements of all dimensions but the last,
+///   whose stride is 1;
+/// - the number of the phase;
+/// - the addresses of the measured workspace, of the memory that tasks share,
+///   and of the scratch memory of the first task. Some variants do not use
+///   these.
 class CallLayout {
 public:
   /// `scratchBytes` has the bytes of each buffer in a task's scratch memory.
@@ -38,9 +42,9 @@ public:
   int64_t getTermWord(int64_t number) const {
     return getSizeWord(abi.getSizes().size()) + number;
   }
-  /// The word of a symbol of the signature's terms, relations and bounds.
+  /// Returns the word of a symbol in terms, relations and bounds.
   int64_t getSymbolWord(int64_t symbol) const;
-  /// The word of the first stride of a tensor.
+  /// Returns the word of the first stride of a tensor.
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];
   }

@@ -1,4 +1,4 @@
-//===- EmitCInterface.cpp - the C entry points of a kernel library --------===//
+//===- EmitCInterface.cpp - C entry points of a kernel library ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Reports the entry point that has, or could have, the name of a symbol.
+/// Reports a symbol with the name of an entry point or a reserved name.
 static LogicalResult reportCollision(SymbolOpInterface symbol,
                                      StringRef prefix) {
   StringRef name = symbol.getName();
@@ -48,24 +48,26 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
                << "', which is the name of the output";
 }
 
-/// Makes the functions of the input internal. They are called through entry
-/// points only, and must not have the name of one.
+/// Makes the functions of the input internal, since only entry points call
+/// them. Reports symbols that collide with those of the library. `allowDots`
+/// allows symbols with dots, which GPU modules have.
 static LogicalResult hideFunctions(ModuleOp module, StringRef prefix,
-                                   bool hasDots) {
+                                   bool allowDots) {
   for (Operation &op : *module.getBody()) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
     if (symbol && isExportedSymbol(prefix, symbol.getName()))
       return reportCollision(symbol, prefix);
-    if (symbol && !hasDots && symbol.getName().contains('.'))
+    if (symbol && !allowDots && symbol.getName().contains('.'))
       return op.emitError() << "symbol '" << symbol.getName()
-                            << "' collides with the library's own: those have "
-                               "dots in their names";
+                            << "' collides with the library's own symbols, "
+                               "which have dots in their names: rename it";
     auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
     if (!function)
       continue;
     if (!function.isExternal())
       function.setLinkage(LLVM::Linkage::Internal);
-    // The signature has them; the translation to LLVM IR would warn of each.
+    // The signature has the names, and the translation to LLVM IR would warn
+    // about the attributes.
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, PosencDialect::kNameAttrName);
   }
@@ -139,7 +141,7 @@ struct EmitCInterface final
     }
     std::string metadata =
         createMetadata(described, prefix, targets, vulkanBytes);
-    if (failed(hideFunctions(module, prefix, /*hasDots=*/gpu)))
+    if (failed(hideFunctions(module, prefix, /*allowDots=*/gpu)))
       return signalPassFailure();
     for (auto &[function, layout] : functions)
       emitter.emitPacked(function, layout, variant);

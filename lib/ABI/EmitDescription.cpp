@@ -1,4 +1,4 @@
-//===- EmitDescription.cpp - the description of a kernel ------------------===//
+//===- EmitDescription.cpp - description of a kernel ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The layouts are those of the structs in runtime/kernel/Description.h.
+// The layouts must match the structs in runtime/kernel/Description.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,15 +90,17 @@ static void addCode(SmallVector<int64_t> &code, AffineExpr expr,
   code.append({kSizeEnd, int64_t{0}});
 }
 
-/// The message of a relation that does not hold. In it, %d is the value of the
-/// side that is named first, then that of the other one.
+/// Returns the message for a violated relation and whether its sides are
+/// swapped. In the message, the first %d is the value of the side that is named
+/// first, and the second %d that of the other side.
 static std::pair<std::string, bool> describe(AbiAttr abi,
                                              RelationAttr relation) {
   AffineExpr left = relation.getSides().getResult(0);
   AffineExpr right = relation.getSides().getResult(1);
   bool isEqual = relation.getKind() == RelationKind::Equal;
-  // A relation that need not hold always is one of the right side to itself
-  // else; where it does not hold, it had to.
+  // The left side of a conditional relation is (a < b ? expr : right), so the
+  // relation is always true if the condition is false. If the relation is
+  // violated, the condition is true, so the message names `expr`.
   auto getRequired = [&](AffineExpr expr) {
     for (;;) {
       auto symbol = dyn_cast<AffineSymbolExpr>(expr);
@@ -111,7 +113,7 @@ static std::pair<std::string, bool> describe(AbiAttr abi,
     }
   };
   left = getRequired(left);
-  // A size or scalar is named first, before the expression it is compared to.
+  // Names a size or scalar first, then the expression that it is compared to.
   bool swaps = !isa<AffineSymbolExpr>(left) &&
                (isa<AffineSymbolExpr>(right) || isa<AffineConstantExpr>(left));
   if (swaps)

@@ -1,4 +1,4 @@
-//===- EmitEntries.cpp - the functions that a library exports ---*- C++ -*-===//
+//===- EmitEntries.cpp - exported functions of a kernel library -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -88,7 +88,7 @@ CInterfaceEmitter::createArgumentWords(Location loc, ValueRange arguments) {
 
 Value CInterfaceEmitter::createArray(Location loc, int64_t size,
                                      ValueRange words) {
-  // Never empty, so that it has an address.
+  // The array has at least one element, so that it has an address.
   Value array = LLVM::AllocaOp::create(
       builder, loc, pointer, i64, constant(loc, std::max<int64_t>(size, 1)));
   for (auto [number, word] : llvm::enumerate(words))
@@ -164,11 +164,11 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
   SmallVector<Type> types(llvm::count(sizes, -1), i64);
   Block *block = createEntry(getWorkspaceSymbol(prefix, kernel.getName()),
                              types, /*result=*/i64);
-  // Arguments are not known, nor sizes that scalars give.
+  // Arguments, and sizes that are scalar inputs, are unknown here.
   SmallVector<Value> words(layout.getArguments().size(), constant(loc, 0));
   ArrayRef<BlockArgument> given = block->getArguments();
   for (int64_t size : sizes) {
-    // A size that follows from others is not given.
+    // Derived sizes are not passed.
     words.push_back(size == -1 ? Value(given.front())
                                : constant(loc, size < -1 ? -1 : 0));
     given = given.drop_front(size == -1);

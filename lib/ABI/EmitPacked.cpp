@@ -1,4 +1,4 @@
-//===- EmitPacked.cpp - kernels called by words -----------------*- C++ -*-===//
+//===- EmitPacked.cpp - packed calling convention of kernels --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The arguments that a kernel has in the LLVM dialect.
+/// Returns the argument types of a kernel in the LLVM dialect.
 static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   MLIRContext *context = kernel.getContext();
@@ -57,7 +57,8 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
   if (name == kMetadataName || name == kSetParallelForName ||
       name == kVulkanCodeName)
     return kernel.emitError()
-           << "'" << name << "' is the name of a library's own function";
+           << "'" << name << "' is a reserved name of the library: rename the "
+           << "function";
   if (kernel.isExternal() || kernel.isVarArg() ||
       !isa<LLVM::LLVMVoidType>(kernel.getFunctionType().getReturnType()) ||
       kernel.getArgumentTypes() !=
@@ -67,13 +68,15 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
            << " is not that of a kernel with the signature " << layout.getAbi();
   if (layout.getSharedBytes() > kSharedBytes &&
       !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
-    return kernel.emitError() << "its chunks share " << layout.getSharedBytes()
-                              << " bytes, of at most " << int64_t{kSharedBytes};
+    return kernel.emitError()
+           << "the tasks of a kernel can share at most "
+           << int64_t{kSharedBytes} << " bytes without a workspace, got "
+           << layout.getSharedBytes();
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     RankedTensorType tensor = layout.getTensor(number);
     if (tensor && !getStaticBytes(tensor))
-      return kernel.emitError() << "no memory has room for '" << arg.getName()
-                                << "' of type " << arg.getType();
+      return kernel.emitError() << "size of '" << arg.getName() << "' of type "
+                                << arg.getType() << " overflows 2^63 bytes";
   }
   return success();
 }
@@ -161,9 +164,9 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   emitKernel(kernel, variant, packed);
 }
 
-/// Returns how the number of tasks is chosen: kOneTask etc. of the kernel
-/// support library.
-static int64_t getChunkedBy(LLVM::LLVMFuncOp kernel) {
+/// Returns the rule for the number of tasks: kOneTask, kTasksByOutputs etc. of
+/// the kernel support library.
+static int64_t getTaskRule(LLVM::LLVMFuncOp kernel) {
   Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
   if (!chunked)
     return kOneTask;
@@ -198,7 +201,7 @@ void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
   Value value = LLVM::UndefOp::create(builder, loc, global.getType());
   SmallVector<Value> fields{address(loc, packed.getName())};
   for (int64_t number :
-       {getChunkedBy(kernel), numPhases, parallelPhases,
+       {getTaskRule(kernel), numPhases, parallelPhases,
         int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
     fields.push_back(constant(loc, number));
   for (auto [number, field] : llvm::enumerate(fields))

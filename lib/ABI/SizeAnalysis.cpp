@@ -1,4 +1,4 @@
-//===- SizeAnalysis.cpp - what operations require of sizes ------*- C++ -*-===//
+//===- SizeAnalysis.cpp - requirements of operations on sizes -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,8 +28,8 @@ SizeAnalysis::SizeAnalysis(FunctionOpInterface function) : function(function) {
                           ? symbols.createSize(number, dim)
                           : SizeExpr(size));
   }
-  // Scalars come after sizes, so that a size represents the scalars that equal
-  // it.
+  // Scalars come after sizes, so that a size is the representative of equal
+  // scalars.
   for (BlockArgument argument : function.getArguments())
     if (argument.getType().isIntOrIndex())
       integers[argument] = symbols.createScalar(argument.getArgNumber());
@@ -165,21 +165,21 @@ void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
   // Differences of two symbols, or of a symbol and a constant, unify the two.
   SmallVector<unsigned> names = difference.getSymbols();
   int64_t divisor = difference.getDivisor();
-  SizeExpr least = difference.divideBy(std::max<int64_t>(divisor, 1));
+  SizeExpr reduced = difference.divideBy(std::max<int64_t>(divisor, 1));
   auto isSize = [&](unsigned symbol) {
     return symbols.get(symbol).kind == SizeSymbol::Kind::Size;
   };
   if (names.size() == 2 && isSize(names[0]) && isSize(names[1]) &&
-      (least == SizeExpr::symbol(names[0]) - SizeExpr::symbol(names[1]) ||
-       least == SizeExpr::symbol(names[1]) - SizeExpr::symbol(names[0]))) {
+      (reduced == SizeExpr::symbol(names[0]) - SizeExpr::symbol(names[1]) ||
+       reduced == SizeExpr::symbol(names[1]) - SizeExpr::symbol(names[0]))) {
     symbols.unite(names[0], names[1]);
     return;
   }
   if (names.size() == 1 && isSize(names[0])) {
     SizeExpr symbol = SizeExpr::symbol(names[0]);
-    std::optional<int64_t> value = (symbol - least).getConstant();
+    std::optional<int64_t> value = (symbol - reduced).getConstant();
     if (!value)
-      value = (symbol + least).getConstant();
+      value = (symbol + reduced).getConstant();
     if (value) {
       symbols.setConstant(names[0], *value);
       requirement.left = symbol;
@@ -253,7 +253,7 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
   std::optional<SizeExpr> holds = select(condition, 1, 0);
   if (!holds)
     return op->emitError("expected a comparison of sizes, which entry points "
-                         "can check: kernels do not end the process");
+                         "can check: kernels cannot abort the process");
   auto known = conditions.find(condition);
   if (known == conditions.end()) {
     requireEqual(*holds, 1, op);
@@ -295,8 +295,8 @@ bool SizeAnalysis::isCertain(ArrayRef<Guard> guards) {
 
 LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
   Operation *op = requirement.op;
-  // A read is clamped to the tensor, which must have elements then, unless the
-  // read is in a loop that need not run.
+  // The read is clamped to the tensor, so the tensor must not be empty, unless
+  // the read is in a loop that may not run.
   if (auto read = dyn_cast<tensor::ExtractOp>(op)) {
     if (!unprovenReads.insert(read) || !isCertain(requirement.guards))
       return success();
@@ -308,9 +308,8 @@ LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
   }
   return op->emitError()
          << "sizes of '" << op->getName()
-         << "' follow from elements of tensors or from too large an "
-            "expression, so that entry points cannot check them: make them "
-            "arguments";
+         << "' depend on tensor elements or on too large an expression, so "
+            "entry points cannot check them: make them arguments";
 }
 
 SmallVector<SizeExpr> SizeAnalysis::getDifferences(const SizeExpr &difference,
@@ -331,7 +330,7 @@ bool SizeAnalysis::isProven(const SizeExpr &difference,
           getDifferences(difference, guards),
           [&](const SizeExpr &expr) { return symbols.isAtMostZero(expr); }))
     return true;
-  // Each case may need another guard.
+  // Each case may need a different guard.
   SmallVector<SizeExpr> cases = symbols.splitCases(difference);
   return !cases.empty() && llvm::all_of(cases, [&](const SizeExpr &expr) {
     return isProven(expr, guards);
@@ -344,8 +343,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   if (difference == SizeExpr(0) && !isAssumed)
     return success();
   if (!symbols.isKnown(difference)) {
-    // For values that vary within a call, the relation must hold for their
-    // bounds.
+    // A relation of values that vary within a call must hold for their bounds.
     if (kind == RelationKind::Equal) {
       for (const SizeExpr &side : {difference, SizeExpr(0) - difference})
         if (failed(finish({RelationKind::AtMost, side, 0, op, guards})))
@@ -358,7 +356,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
         symbols.findCondition(getDifferences(difference, guards));
     if (!condition)
       return finishUnknown(requirement);
-    // Negative terms move to the other side.
+    // Moves negative terms to the other side.
     left = right = SizeExpr(0);
     for (const auto &[monomial, coefficient] : condition->getTerms()) {
       SizeExpr term(1);
@@ -370,7 +368,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
         right = right - term * coefficient;
     }
   }
-  // A loop whose bounds vary within the call is taken as one that runs.
+  // A loop whose bounds vary within the call is assumed to run.
   auto isKnown = [&](const SizeExpr &expr) {
     return symbols.isKnown(symbols.resolve(expr, /*useConstants=*/false));
   };
@@ -391,7 +389,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     std::optional<int64_t> r =
         symbols.resolve(right, /*useConstants=*/true).getConstant();
     InFlightDiagnostic error = op->emitError();
-    error << "sizes of '" << op->getName() << "' never fit: expected ";
+    error << "sizes of '" << op->getName() << "' cannot match: expected ";
     if (!l || !r)
       return error << "a difference of 0, got " << *constant;
     return error << (kind == RelationKind::Equal ? "" : "at most ") << *r
@@ -404,7 +402,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     return finishUnknown(requirement);
   if (left == right)
     return success();
-  // Messages begin with the simpler side.
+  // The message begins with the simpler side.
   if (kind == RelationKind::Equal && !left.getSymbol() && right.getSymbol())
     std::swap(left, right);
   if (seen.insert({kind, left, right}).second)
@@ -437,27 +435,27 @@ void SizeAnalysis::addGuard(const Guard &guard) {
   };
   while (!worklist.empty()) {
     Guard last = worklist.pop_back_val();
-    const SizeExpr &least = last.first;
+    const SizeExpr &reduced = last.first;
     std::optional<unsigned> number = last.second.getSymbol();
     if (!number || symbols.get(*number).kind != SizeSymbol::Kind::Term)
       continue;
     TermKind kind = symbols.get(*number).term;
     ArrayRef<SizeExpr> operands = symbols.get(*number).operands;
     if (kind == TermKind::Min) {
-      derive(least, operands[0]);
-      derive(least, operands[1]);
+      derive(reduced, operands[0]);
+      derive(reduced, operands[1]);
     }
     if (kind != TermKind::IfLess && kind != TermKind::IfEqual)
       continue;
     bool isEqual = kind == TermKind::IfEqual;
     const SizeExpr &left = operands[0], &right = operands[1];
-    if (symbols.isAtMostZero(operands[3] - least)) {
-      derive(least, operands[2]);
+    if (symbols.isAtMostZero(operands[3] - reduced)) {
+      derive(reduced, operands[2]);
       derive(left, isEqual ? right + 1 : right);
       if (isEqual)
         derive(right, left + 1);
-    } else if (symbols.isAtMostZero(operands[2] - least)) {
-      derive(least, operands[3]);
+    } else if (symbols.isAtMostZero(operands[2] - reduced)) {
+      derive(reduced, operands[3]);
       if (!isEqual)
         derive(right, left + 1);
     }
@@ -489,11 +487,12 @@ LogicalResult SizeAnalysis::visitCall(Operation *op) {
       op, call.getCalleeAttr());
   if (!callee || callee.isExternal())
     return op->emitError() << "'" << call.getCallee()
-                           << "' has no body, and a kernel calls nothing that "
-                              "is outside of its module";
+                           << "' has no body: kernels can only call functions "
+                              "of their module";
   if (!llvm::hasSingleElement(callee.getBody()))
     return op->emitError() << "'" << call.getCallee()
-                           << "' has control flow: use operations of scf";
+                           << "' has more than one block: use scf operations "
+                              "instead of branches";
   if (llvm::is_contained(callers, callee) || callers.size() >= 64)
     return op->emitError() << "'" << call.getCallee()
                            << "' calls itself, or calls are nested more than "

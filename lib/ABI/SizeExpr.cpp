@@ -1,4 +1,4 @@
-//===- SizeExpr.cpp - sizes as polynomials of symbols -----------*- C++ -*-===//
+//===- SizeExpr.cpp - sizes as polynomials of symbols ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// More terms than this are no size that anyone computes.
+/// Limits of the number of terms, of the degree, and of the size of expanded
+/// expressions. Larger expressions count as overflows.
 static constexpr size_t kMaxTerms = 64;
 static constexpr size_t kMaxDegree = 8;
 static constexpr unsigned kMaxWeight = 256;
@@ -162,12 +163,12 @@ SizeExpr SizeSymbols::createUnknown() {
   return SizeExpr::symbol(create(std::move(symbol)));
 }
 
-SizeExpr SizeSymbols::createLoop(SizeExpr least, SizeExpr greatest) {
+SizeExpr SizeSymbols::createLoop(SizeExpr min, SizeExpr max) {
   SizeSymbol symbol;
   symbol.kind = SizeSymbol::Kind::Loop;
   symbol.isUnknown = true;
-  symbol.isNonNegative = isNonNegative(least);
-  symbol.range = {std::move(least), std::move(greatest)};
+  symbol.isNonNegative = isNonNegative(min);
+  symbol.range = {std::move(min), std::move(max)};
   return SizeExpr::symbol(create(std::move(symbol)));
 }
 
@@ -179,7 +180,7 @@ bool SizeSymbols::isNonNegative(const SizeExpr &expr) const {
   });
 }
 
-/// Folds a term of constants; nullopt if it has no value.
+/// Folds a term of constants; nullopt if it is undefined.
 static std::optional<int64_t> fold(TermKind kind, ArrayRef<int64_t> values) {
   switch (kind) {
   case TermKind::Value:
@@ -324,8 +325,8 @@ SizeSymbols::getTermRange(TermKind kind, ArrayRef<SizeExpr> operands) {
   return std::nullopt;
 }
 
-/// Within a call, some symbols vary: the last of these first, as its range may
-/// depend on those before it.
+/// Returns the last symbol that varies within a call. It is replaced first,
+/// since its range may depend on earlier ones.
 std::optional<unsigned> SizeSymbols::findVarying(const SizeExpr &expr) const {
   std::optional<unsigned> last;
   for (unsigned symbol : expr.getSymbols())
@@ -358,11 +359,11 @@ std::optional<SizeExpr> SizeSymbols::maximize(SizeExpr expr) const {
     if (!parts)
       return std::nullopt;
     const auto &[factor, rest] = *parts;
-    const auto &[least, greatest] = *symbols[*symbol].range;
+    const auto &[min, max] = *symbols[*symbol].range;
     if (isNonNegative(factor))
-      expr = factor * greatest + rest;
+      expr = factor * max + rest;
     else if (isNonNegative(SizeExpr(0) - factor))
-      expr = factor * least + rest;
+      expr = factor * min + rest;
     else
       return std::nullopt;
   }
@@ -383,8 +384,8 @@ SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
   const SizeSymbol &symbol = symbols[number];
   Replacement result;
   if (symbol.kind == SizeSymbol::Kind::Loop && symbol.range) {
-    const auto &[least, greatest] = *symbol.range;
-    result.exprs = {rest + factor * (isPositive ? greatest : least)};
+    const auto &[min, max] = *symbol.range;
+    result.exprs = {rest + factor * (isPositive ? max : min)};
     return result;
   }
   if (symbol.kind != SizeSymbol::Kind::Term)
@@ -422,8 +423,8 @@ SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
   return result;
 }
 
-/// Terms have larger numbers than their operands, so an unknown can only cancel
-/// with later terms: the last one is replaced first.
+/// Returns the last unknown symbol. It is replaced first: terms have larger
+/// numbers than their operands, so an unknown can only cancel with later terms.
 std::optional<unsigned> SizeSymbols::findUnknown(const SizeExpr &expr) const {
   std::optional<unsigned> last;
   for (unsigned symbol : expr.getSymbols())
@@ -439,8 +440,8 @@ bool SizeSymbols::isAtMostZero(const SizeExpr &expr) const {
 bool SizeSymbols::isAtMostZero(const SizeExpr &expr, unsigned depth) const {
   if (expr.hasOverflow())
     return false;
-  std::optional<SizeExpr> greatest = maximize(expr);
-  if (greatest && isNonNegative(SizeExpr(0) - *greatest))
+  std::optional<SizeExpr> max = maximize(expr);
+  if (max && isNonNegative(SizeExpr(0) - *max))
     return true;
   if (depth == 0)
     return false;
@@ -484,9 +485,8 @@ std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
   if (expr.hasOverflow() || depth == 0)
     return {};
   std::set<SizeExpr> conditions;
-  if (std::optional<SizeExpr> greatest = maximize(expr);
-      greatest && isKnown(*greatest))
-    conditions.insert(*greatest);
+  if (std::optional<SizeExpr> max = maximize(expr); max && isKnown(*max))
+    conditions.insert(*max);
   std::optional<Replacement> bounds = replace(expr, *findUnknown(expr));
   if (!bounds)
     return conditions;
@@ -531,11 +531,11 @@ SizeSymbols::findCondition(ArrayRef<SizeExpr> exprs) const {
 
 std::optional<std::pair<SizeExpr, SizeExpr>>
 SizeSymbols::getRange(const SizeExpr &expr) const {
-  std::optional<SizeExpr> greatest = maximize(expr);
-  std::optional<SizeExpr> least = maximize(SizeExpr(0) - expr);
-  if (!greatest || !least)
+  std::optional<SizeExpr> max = maximize(expr);
+  std::optional<SizeExpr> min = maximize(SizeExpr(0) - expr);
+  if (!max || !min)
     return std::nullopt;
-  return std::pair(SizeExpr(0) - *least, *greatest);
+  return std::pair(SizeExpr(0) - *min, *max);
 }
 
 unsigned SizeSymbols::getLeader(unsigned symbol) const {
@@ -559,7 +559,7 @@ void SizeSymbols::setConstant(unsigned symbol, int64_t value) {
 SizeExpr SizeSymbols::resolve(const SizeExpr &expr, bool useConstants) {
   auto resolveSymbol = [&](unsigned symbol) {
     unsigned leader = getLeader(symbol);
-    // A copy: new terms move the symbols.
+    // Copies the symbol, since new terms reallocate the list.
     SizeSymbol it = symbols[leader];
     if (it.kind == SizeSymbol::Kind::Term) {
       auto known = resolved[useConstants].find(leader);

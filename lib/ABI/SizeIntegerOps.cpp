@@ -1,4 +1,4 @@
-//===- SizeIntegerOps.cpp - arithmetic on sizes -----------------*- C++ -*-===//
+//===- SizeIntegerOps.cpp - arithmetic on sizes ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,10 +11,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Sizes have 64 bits; in fewer, sums wrap around earlier.
+/// Whether a type has 64 bits, as sizes have. Narrower arithmetic wraps around
+/// earlier.
 static bool isWide(Type type) { return type.isIndex() || type.isInteger(64); }
 
-/// A quotient that is rounded towards zero.
+/// Returns a quotient that is rounded towards zero.
 static SizeExpr truncate(const SizeExpr &left, const SizeExpr &right,
                          SizeSymbols &symbols) {
   SizeExpr quotient = symbols.createTerm(TermKind::Quotient, {left, right});
@@ -26,7 +27,8 @@ static SizeExpr truncate(const SizeExpr &left, const SizeExpr &right,
                             {left, 0, SizeExpr(0) - negated, quotient});
 }
 
-/// The result of an operation on two integers, if it is known.
+/// Returns the result of an operation on two integers, or nullopt if it is
+/// unknown.
 static std::optional<SizeExpr> evaluate(Operation *op, const SizeExpr &left,
                                         const SizeExpr &right,
                                         SizeAnalysis &analysis) {

@@ -1,4 +1,4 @@
-//===- SizeLinalgOps.cpp - sizes of structured operations -------*- C++ -*-===//
+//===- SizeLinalgOps.cpp - sizes of structured operations -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// An affine expression of dimensions and symbols.
+/// Evaluates an affine expression for these dimensions and symbols.
 static SizeExpr evaluate(AffineExpr expr, ArrayRef<SizeExpr> dims,
                          ArrayRef<SizeExpr> symbols, Operation *op,
                          SizeAnalysis &analysis) {
@@ -44,11 +44,12 @@ static SizeExpr evaluate(AffineExpr expr, ArrayRef<SizeExpr> dims,
   case AffineExprKind::Mod:
     return divide(TermKind::Remainder, left);
   default:
-    llvm_unreachable("no binary expression");
+    llvm_unreachable("not a binary expression");
   }
 }
 
-/// The sizes of the loops, which dimensions have that are indexed by one alone.
+/// Returns the sizes of the loops, from the dimensions that are indexed by a
+/// single loop.
 static SmallVector<SizeExpr> getLoopSizes(linalg::LinalgOp op,
                                           SizeAnalysis &analysis) {
   SmallVector<std::optional<SizeExpr>> sizes(op.getNumLoops());
@@ -121,7 +122,8 @@ mlir::posenc::visitLinalgOp(Operation *op, SizeAnalysis &analysis) {
 // Loops and branches
 //===----------------------------------------------------------------------===//
 
-/// The values of a loop's variable, from `first` to less than `end`.
+/// Creates a symbol of a loop variable in [first, end), and requires a positive
+/// step.
 static SizeExpr createLoop(const SizeExpr &first, const SizeExpr &end,
                            const SizeExpr &step, Operation *op,
                            SizeAnalysis &analysis) {
@@ -131,7 +133,7 @@ static SizeExpr createLoop(const SizeExpr &first, const SizeExpr &end,
   return analysis.createLoop(first, first + count * step);
 }
 
-/// Shapes that an iteration gets, it leaves to the next one.
+/// Visits a loop whose iterations do not change the shapes of carried tensors.
 static LogicalResult visitCarried(Operation *op, ValueRange inits,
                                   ValueRange arguments, ValueRange results,
                                   SizeAnalysis &analysis,
@@ -248,15 +250,14 @@ bool mlir::posenc::visitAffineOp(Operation *op, SizeAnalysis &analysis) {
     analysis.setInteger(
         apply.getResult(),
         evaluateAll(apply.getAffineMap(), apply.getMapOperands()).front());
-  else if (auto least = dyn_cast<affine::AffineMinOp>(op))
+  else if (auto minOp = dyn_cast<affine::AffineMinOp>(op))
     analysis.setInteger(
-        least.getResult(),
-        fold(TermKind::Min, evaluateAll(least.getMap(), least.getOperands())));
-  else if (auto greatest = dyn_cast<affine::AffineMaxOp>(op))
+        minOp.getResult(),
+        fold(TermKind::Min, evaluateAll(minOp.getMap(), minOp.getOperands())));
+  else if (auto maxOp = dyn_cast<affine::AffineMaxOp>(op))
     analysis.setInteger(
-        greatest.getResult(),
-        fold(TermKind::Max,
-             evaluateAll(greatest.getMap(), greatest.getOperands())));
+        maxOp.getResult(),
+        fold(TermKind::Max, evaluateAll(maxOp.getMap(), maxOp.getOperands())));
   else
     return false;
   return true;

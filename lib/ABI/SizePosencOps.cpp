@@ -1,4 +1,4 @@
-//===- SizePosencOps.cpp - sizes of posenc operations -----------*- C++ -*-===//
+//===- SizePosencOps.cpp - sizes of posenc operations ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,12 +54,12 @@ requireIndices(Operation *op, StringRef name, BoundKind kind, Value indices,
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Query heads are a multiple of key heads, which are some unless there are no
-/// query heads.
+/// Requires that query heads are a multiple of key heads, and that there are
+/// key heads if there are query heads.
 static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
   SizeExpr queryHeads = analysis.getShape(op.getQuery())[op.getQueryHeadDim()];
   SizeExpr keyHeads = analysis.getShape(op.getKey())[op.getKeyHeadDim()];
-  // The verifier compares static ones.
+  // The verifier checks static numbers of heads.
   if (queryHeads == keyHeads ||
       (queryHeads.getConstant() && keyHeads.getConstant()))
     return;
@@ -75,8 +75,8 @@ static void requireHeads(AttentionOp op, SizeAnalysis &analysis) {
 
 /// Whether the slices of lengths and of a block table select the same
 /// sequences, with whole rows of the table.
-static bool areSameEntries(tensor::ExtractSliceOp lengths,
-                           tensor::ExtractSliceOp table) {
+static bool areSameSequences(tensor::ExtractSliceOp lengths,
+                             tensor::ExtractSliceOp table) {
   auto isSame = [](ArrayRef<OpFoldResult> a, ArrayRef<OpFoldResult> b) {
     return isEqualConstantIntOrValue(a.front(), b.front());
   };
@@ -112,7 +112,7 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
       limit.insert(limit.begin(), analysis.getShape(table)[1]);
     if (failed(require("lengths", BoundKind::Lengths, lengths, limit)))
       return failure();
-    // With pages, the number of keys follows from these tensors only.
+    // With pages, only these tensors determine the number of keys.
     for (Value tensor : {op.getMask(), op.getKeyPositions()})
       if (table && tensor &&
           cast<ShapedType>(tensor.getType()).getShape().back() != 1 &&
@@ -121,13 +121,15 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
         return failure();
   }
   if (table) {
-    // Rows of the table go with lengths: both are looked at as a whole.
+    // Entry points check all lengths against all rows of the table, so lengths
+    // and rows must be the same slice.
     auto rows = table.getDefiningOp<tensor::ExtractSliceOp>();
     auto lengths = op.getLengths().getDefiningOp<tensor::ExtractSliceOp>();
-    if (lengths && (!rows || !areSameEntries(lengths, rows)))
-      return op.emitError("expected lengths of paged keys that are no slice, "
-                          "or the slice of the same rows of block_table: entry "
-                          "points could not tell whose pages are read");
+    if (lengths && (!rows || !areSameSequences(lengths, rows)))
+      return op.emitError(
+          "expected lengths of paged keys that are not a slice, "
+          "or a slice of the same rows as block_table: entry "
+          "points cannot tell which pages are read");
     if (failed(require("block_table", BoundKind::Pages,
                        lengths ? rows.getSource() : table, key[0], slots,
                        op.getLengths())))

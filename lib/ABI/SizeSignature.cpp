@@ -1,4 +1,4 @@
-//===- SizeSignature.cpp - the sizes of a C signature -----------*- C++ -*-===//
+//===- SizeSignature.cpp - the sizes of a C signature ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,8 @@ int64_t SizeSignature::addInputSize(Value tensor, int64_t dim) {
   return entry->second;
 }
 
-/// The size that a relation says is equal to the expression.
+/// Returns the number of a size that equals the expression, directly or by a
+/// relation.
 std::optional<int64_t> SizeSignature::findSize(const SizeExpr &expr) {
   auto find = [&](const SizeExpr &size) -> std::optional<int64_t> {
     std::optional<unsigned> symbol = size.getSymbol();
@@ -60,7 +61,7 @@ std::optional<int64_t> SizeSignature::addResultSize(Value tensor, int64_t dim) {
 }
 
 int64_t SizeSignature::addTerm(TermKind kind, ArrayRef<SizeExpr> operands) {
-  // The operands' terms come first.
+  // Converts the operands first, so that their terms have smaller numbers.
   SmallVector<AffineExpr> exprs;
   for (const SizeExpr &operand : operands)
     exprs.push_back(convert(operand));
@@ -70,9 +71,9 @@ int64_t SizeSignature::addTerm(TermKind kind, ArrayRef<SizeExpr> operands) {
   return terms.size() - 1;
 }
 
-/// A symbol of the attributes.
+/// Returns the number of a symbol in the attributes of the signature.
 int64_t SizeSignature::getSymbol(unsigned symbol) {
-  // A copy: conversions may move the symbols.
+  // Copies the symbol, since conversions may reallocate the list.
   SizeSymbol it = analysis.getSymbols().get(symbol);
   switch (it.kind) {
   case SizeSymbol::Kind::Size:
@@ -83,7 +84,7 @@ int64_t SizeSignature::getSymbol(unsigned symbol) {
     break;
   case SizeSymbol::Kind::Loop:
   case SizeSymbol::Kind::Unknown:
-    llvm_unreachable("no size of a signature");
+    llvm_unreachable("not a size of a signature");
   }
   auto known = termOfSymbol.find(symbol);
   int64_t term = known != termOfSymbol.end() ? known->second
@@ -117,7 +118,7 @@ AffineMap SizeSignature::convertAll(ArrayRef<SizeExpr> exprs) {
                         context);
 }
 
-/// A factor of a bound.
+/// Returns a factor of a bound: a constant, or -1 minus the number of a symbol.
 int64_t SizeSignature::getFactor(const SizeExpr &expr) {
   SizeSymbols &symbols = analysis.getSymbols();
   SizeExpr size = symbols.resolve(expr, /*useConstants=*/false);

@@ -1,4 +1,4 @@
-//===- SizeTensorOps.cpp - sizes of operations on tensors -------*- C++ -*-===//
+//===- SizeTensorOps.cpp - sizes of operations on tensors -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The sizes of a slice, which lies within a tensor of these sizes.
+/// Returns the sizes of a slice, and requires that it is within a tensor of
+/// these sizes.
 template <typename OpTy>
 static SmallVector<SizeExpr> requireSlice(OpTy op, ArrayRef<SizeExpr> tensor,
                                           SizeAnalysis &analysis) {
@@ -48,13 +49,14 @@ static LogicalResult visit(tensor::ExtractSliceOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes =
       requireSlice(op, analysis.getShape(op.getSource()), analysis);
   analysis.setShape(op.getResult(), dropDims(sizes, op.getDroppedDims()), op);
-  // A bound on all numbers of a list bounds those of a slice, too.
+  // A bound on all elements of a list also holds for its slices.
   if (op.getSourceType().getRank() == 1)
     analysis.shareInput(op.getSource(), op.getResult());
   return success();
 }
 
-/// The source has the sizes of the slice, but for dimensions of size 1.
+/// Requires that the source has the sizes of the slice, except for dropped
+/// dimensions of size 1.
 template <typename OpTy>
 static void requireSource(OpTy op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes =
@@ -176,7 +178,7 @@ static LogicalResult visit(tensor::ConcatOp op, SizeAnalysis &analysis) {
   return success();
 }
 
-/// The sizes of a type, of which operands say the dynamic ones.
+/// Returns the sizes of a type, whose dynamic sizes are operands.
 static SmallVector<SizeExpr> getDynamicSizes(Type type, OperandRange dynamic,
                                              SizeAnalysis &analysis) {
   SmallVector<SizeExpr> sizes;

@@ -1,4 +1,4 @@
-//===- BufferizeKernels.cpp - kernels on strided memrefs --------*- C++ -*-===//
+//===- BufferizeKernels.cpp - bufferization with kernel layouts -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Like `getKernelMemRefType`, but with a dynamic offset: a private function
-/// may get a part of a buffer.
+/// Returns the memref type of a private function's argument: as
+/// `getKernelMemRefType`, but with a dynamic offset, since it may be a slice of
+/// a buffer.
 static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
   SmallVector<int64_t> strides(tensor.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
@@ -34,9 +35,9 @@ static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
                                                 ShapedType::kDynamic, strides));
 }
 
-/// Checks that the memrefs of a kernel, if it has any, have the layouts that
-/// its entry points describe. With other layouts it would read strided tensors
-/// wrongly.
+/// Checks that the memref arguments of a kernel have the layouts that its entry
+/// points pass. With other layouts, the kernel would read strided tensors
+/// incorrectly.
 static LogicalResult checkLayouts(func::FuncOp function) {
   auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
   if (!abi)
@@ -54,7 +55,7 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   return success();
 }
 
-/// Allocates a contiguous buffer, whatever layout the type has.
+/// Allocates a contiguous buffer and casts it to the layout of `type`.
 static FailureOr<Value> allocate(OpBuilder &builder, Location loc,
                                  MemRefType type, ValueRange sizes,
                                  unsigned alignment) {

@@ -1,4 +1,4 @@
-//===- CreateKernels.cpp - destinations and C signatures --------*- C++ -*-===//
+//===- CreateKernels.cpp - kernels with output arguments and C signatures -===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,9 +31,10 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The operand whose memory a result may have: of a rotation, which reads a row
-/// before it writes it, the input, and of new rows of caches the cache.
-static OpOperand *getSource(OpResult result) {
+/// Returns the operand that the result may overwrite, or null: the input of a
+/// rotation, which reads each row before it writes it, or the cache of a
+/// kv_append.
+static OpOperand *getInPlaceOperand(OpResult result) {
   Operation *op = result.getOwner();
   if (isa<RopeOp, RotateOp>(op))
     return &op->getOpOperand(result.getResultNumber());
@@ -42,9 +43,10 @@ static OpOperand *getSource(OpResult result) {
   return nullptr;
 }
 
-/// The input that an elementwise result may overwrite, or -1.
-static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
-                               ArrayRef<ArgAttr> inputs) {
+/// Returns the index of the input that an elementwise result may overwrite, or
+/// -1.
+static int64_t findElementwiseInput(linalg::LinalgOp op, ArgAttr output,
+                                    ArrayRef<ArgAttr> inputs) {
   for (Value operand : op.getDpsInputs()) {
     auto input = dyn_cast<BlockArgument>(operand);
     if (input && isa<FunctionOpInterface>(input.getOwner()->getParentOp()) &&
@@ -56,14 +58,15 @@ static int64_t findOverwritten(linalg::LinalgOp op, ArgAttr output,
   return -1;
 }
 
-/// Returns the input whose memory an output may use, if nothing else reads it;
-/// else -1.
-static int64_t findPartner(Value value, ArgAttr output,
-                           ArrayRef<ArgAttr> inputs) {
+/// Returns the index of the input that `output`, with the value `value`, may
+/// overwrite, or -1. The input must have the type and sizes of the output and
+/// no other readers.
+static int64_t findOverwrittenInput(Value value, ArgAttr output,
+                                    ArrayRef<ArgAttr> inputs) {
   auto result = dyn_cast<OpResult>(value);
   if (auto op = value.getDefiningOp<linalg::LinalgOp>())
-    return findOverwritten(op, output, inputs);
-  OpOperand *source = result ? getSource(result) : nullptr;
+    return findElementwiseInput(op, output, inputs);
+  OpOperand *source = result ? getInPlaceOperand(result) : nullptr;
   auto input = source ? dyn_cast<BlockArgument>(source->get()) : nullptr;
   if (!input || !isa<FunctionOpInterface>(input.getOwner()->getParentOp()) ||
       inputs[input.getArgNumber()].getType() != output.getType() ||
@@ -79,9 +82,10 @@ static int64_t findPartner(Value value, ArgAttr output,
   return isOnlyUse ? static_cast<int64_t>(input.getArgNumber()) : -1;
 }
 
-/// Constants become data of the library: all elements, of a splat, too.
+/// Emits an error for a constant of more than 256 MiB. Constants become data of
+/// the library, where splats also take the memory of all their elements.
 static LogicalResult checkConstants(func::FuncOp function) {
-  constexpr double largestBytes = 256 << 20;
+  constexpr double maxBytes = 256 << 20;
   WalkResult result = function.walk([&](arith::ConstantOp op) {
     auto type = dyn_cast<RankedTensorType>(op.getType());
     if (!type || !type.getElementType().isIntOrIndexOrFloat())
@@ -91,7 +95,7 @@ static LogicalResult checkConstants(func::FuncOp function) {
                        : (type.getElementTypeBitWidth() + 7) / 8;
     for (int64_t size : type.getShape())
       bytes *= size;
-    if (bytes <= largestBytes)
+    if (bytes <= maxBytes)
       return WalkResult::advance();
     op.emitError() << "a constant of type " << type
                    << " has more than 256 MiB: make it an argument";
@@ -100,8 +104,8 @@ static LogicalResult checkConstants(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-/// Replaces destinations that are inputs but not read by empty tensors. Only
-/// the shape of such an input is then used.
+/// Replaces destinations that are function inputs, but whose elements are not
+/// read, by empty tensors. Only the shapes of such inputs are then used.
 static void detachUnreadInits(RewriterBase &rewriter, func::FuncOp function) {
   function.walk([&](DestinationStyleOpInterface dps) {
     for (OpOperand &init : dps.getDpsInitsMutable()) {
@@ -126,7 +130,7 @@ static void detachUnreadInits(RewriterBase &rewriter, func::FuncOp function) {
   });
 }
 
-/// Whether no element of a tensor is read.
+/// Whether only the sizes of a tensor are read, and none of its elements.
 static bool isOnlyShapeRead(Value tensor) {
   return llvm::all_of(tensor.getUsers(), [](Operation *user) {
     auto cast = dyn_cast<tensor::CastOp>(user);
@@ -134,8 +138,8 @@ static bool isOnlyShapeRead(Value tensor) {
   });
 }
 
-/// Returns the names of sizes; an underscore is appended to a name that an
-/// argument or another size has.
+/// Makes the names of sizes unique: appends underscores to a name that an
+/// argument or another size already has.
 static SmallVector<StringAttr> makeUnique(MLIRContext *context,
                                           ArrayRef<std::string> names,
                                           ArrayRef<ArgAttr> inputs,
@@ -173,7 +177,8 @@ static void clampIndices(tensor::ExtractOp read) {
   }
 }
 
-/// The C signature of a function on tensors, or an error at the function.
+/// Computes the C signature of a function on tensors. Emits an error if it has
+/// none.
 static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
                                      func::ReturnOp terminator) {
   MLIRContext *context = function.getContext();
@@ -216,8 +221,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       std::optional<int64_t> size = isResult ? sizes.addResultSize(value, dim)
                                              : sizes.addInputSize(value, dim);
       if (!size)
-        return emitError() << "size " << dim << " of result " << type
-                           << " does not follow from the arguments";
+        return emitError() << "cannot compute size " << dim << " of result "
+                           << type << " from the arguments";
       size_t number = argSizes.size();
       argSizes.push_back(*size);
       if (*size < static_cast<int64_t>(sizeNames.size()))
@@ -264,9 +269,9 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
       return failure();
     outputs.push_back(*arg);
 
-    int64_t partner = findPartner(value, *arg, inputs);
-    // Two outputs cannot both have the memory of one input.
-    inPlace.push_back(llvm::is_contained(inPlace, partner) ? -1 : partner);
+    int64_t input = findOverwrittenInput(value, *arg, inputs);
+    // Two outputs cannot both overwrite one input.
+    inPlace.push_back(llvm::is_contained(inPlace, input) ? -1 : input);
   }
   sizes.finish(inputs.size());
   auto abi = AbiAttr::getChecked(
@@ -279,7 +284,8 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   return abi;
 }
 
-/// The signature with the inputs of which the function reads only the shape.
+/// Returns the signature with the inputs marked of which the function reads
+/// only the shape.
 static AbiAttr addShapeOnly(AbiAttr abi, func::FuncOp function) {
   SmallVector<int64_t> shapeOnly;
   for (auto [number, input] : llvm::enumerate(abi.getInputs()))
@@ -292,14 +298,15 @@ static AbiAttr addShapeOnly(AbiAttr abi, func::FuncOp function) {
                       abi.getRelations());
 }
 
-/// Sets the function's documentation in headers to its operations, unless the
-/// function has its own.
+/// Sets the function's documentation for the C header to the names of its
+/// operations, unless the function has documentation.
 static void addDoc(func::FuncOp function) {
   if (function->hasAttr(PosencDialect::kDocAttrName))
     return;
   SmallVector<std::string> names;
   for (Operation &op : function.front().without_terminator()) {
-    // Ops on shapes and checks are not listed.
+    // Lists posenc and linalg operations only, not shape computations and
+    // checks.
     if (!isa<PosencDialect, linalg::LinalgDialect>(op.getDialect()))
       continue;
     auto [dialect, mnemonic] = op.getName().getStringRef().split('.');
@@ -317,8 +324,8 @@ static void addDoc(func::FuncOp function) {
                     StringAttr::get(function.getContext(), doc + "."));
 }
 
-/// Makes the operation that produces `value` write to `destination` directly.
-/// The contents of caches are copied there first.
+/// Makes the producer of `value` write to `destination` directly. For a
+/// kv_append, the contents of the cache are copied to the destination first.
 static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   while (auto cast = value.getDefiningOp<tensor::CastOp>())
     value = cast.getSource();
@@ -343,16 +350,16 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
   rewriter.modifyOpInPlace(dps, [&] { init->set(typed); });
 }
 
-/// Whether a function needs a workspace, as its buffers do not fit on the
-/// stack. The answer depends on its operations and the module's limit only, so
-/// the C signature is the same for all targets and tunings.
+/// Whether a function needs a workspace argument because its buffers may exceed
+/// the stack limit. This depends on its operations and the module's limit only,
+/// so the C signature is the same for all targets and tunings.
 static bool needsWorkspace(func::FuncOp function) {
   auto limit =
       function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
           PosencDialect::kStackLimitAttrName);
-  // More than the tiles of attention take, for any target.
-  constexpr int64_t enough = int64_t{576} << 10;
-  if (!limit || limit.getInt() >= enough)
+  // More than the tiles of attention take on any target.
+  constexpr int64_t maxTileBytes = int64_t{576} << 10;
+  if (!limit || limit.getInt() >= maxTileBytes)
     return false;
   return function.walk([](AttentionOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
@@ -361,11 +368,11 @@ static bool needsWorkspace(func::FuncOp function) {
 static LogicalResult createKernel(RewriterBase &rewriter,
                                   func::FuncOp function) {
   if (!llvm::hasSingleElement(function.getBody()))
-    return function.emitError("a kernel has no control flow");
+    return function.emitError("expected a function with a single block");
   auto terminator =
       dyn_cast<func::ReturnOp>(function.getBody().front().getTerminator());
   if (!terminator)
-    return function.emitError("a kernel ends with a return");
+    return function.emitError("expected a function that ends with func.return");
   if (failed(checkConstants(function)))
     return failure();
   FailureOr<AbiAttr> abi = computeAbi(function, terminator);
@@ -373,7 +380,7 @@ static LogicalResult createKernel(RewriterBase &rewriter,
     return failure();
 
   Location loc = function.getLoc();
-  // Inputs are read only: bufferization must not take one for scratch memory.
+  // Inputs are read-only: bufferization must not write to them.
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (isa<RankedTensorType>(function.getArgument(i).getType()))
       function.setArgAttr(
@@ -435,15 +442,15 @@ struct CreateKernels final
         continue;
       if (called.contains(function.getSymNameAttr())) {
         function.emitError("a kernel cannot be called by other functions: make "
-                           "this one private");
+                           "this function private");
         return signalPassFailure();
       }
       addDoc(function);
       if (failed(createKernel(rewriter, function)))
         return signalPassFailure();
     }
-    // Entry points do these checks for the whole call, including the functions
-    // that a kernel calls.
+    // Erases assertions: entry points make these checks for the whole call,
+    // including the functions that a kernel calls.
     if (areNew)
       getOperation().walk(
           [&](cf::AssertOp assertion) { rewriter.eraseOp(assertion); });

@@ -1,4 +1,4 @@
-//===- DeallocateBuffers.cpp - free what was allocated ----------*- C++ -*-===//
+//===- DeallocateBuffers.cpp - deallocation of buffers --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,9 +24,10 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Whether the function needs deallocations: it has none, and it allocates
-/// memory, itself or in a call, or returns memory. Callers free returned
-/// memory, so memory that the function does not own must be copied first.
+/// Whether the function needs deallocations: it has none yet, and it allocates
+/// memory, calls functions that return memory, or returns memory itself.
+/// Callers free returned memory, so memory that the function does not own must
+/// be copied first.
 static bool needsDeallocation(func::FuncOp function) {
   if (function.isExternal())
     return false;

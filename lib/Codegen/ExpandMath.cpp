@@ -1,4 +1,4 @@
-//===- ExpandMath.cpp - functions that a kernel has no libm for -*- C++ -*-===//
+//===- ExpandMath.cpp - math operations to arithmetic ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,8 @@ static bool isNarrowFloat(Type type) {
   return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
 
-/// Neither zero nor subnormal in its own type, nor infinite or NaN.
+/// Emits math.isnormal: the operand is neither zero, nor subnormal in its own
+/// type, nor infinite, nor NaN.
 static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
   Value x = op.getOperand();
   Type element = getElementTypeOrSelf(x.getType());
@@ -38,14 +39,14 @@ static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
   if (isNarrowFloat(element))
     x = narrow.cast<arith::ExtFOp>(builder.getF32Type(), x);
   MathBuilder b(builder, op.getLoc(), x, /*hasAVX512=*/false);
-  double least =
+  double min =
       element.isF64() ? 0x1p-1022 : (element.isF16() ? 0x1p-14 : 0x1p-126);
   Value size = b.abs(x);
-  return b.andi(b.compare(arith::CmpFPredicate::OGE, size, b.number(least)),
+  return b.andi(b.compare(arith::CmpFPredicate::OGE, size, b.number(min)),
                 b.compare(arith::CmpFPredicate::OLT, size, b.infinity()));
 }
 
-/// Computes operations on f16 or bf16 in f32 and rounds the results once.
+/// Changes an operation on f16 or bf16 to f32 and rounds its results once.
 static void widen(Operation *op) {
   if (llvm::none_of(op->getOperandTypes(), isNarrowFloat) &&
       llvm::none_of(op->getResultTypes(), isNarrowFloat))
@@ -56,7 +57,8 @@ static void widen(Operation *op) {
       return vector.clone(builder.getF32Type());
     return builder.getF32Type();
   };
-  // A constant stays one: as an exponent, it decides how a power is computed.
+  // Folds extensions of constants: a power is expanded differently for a
+  // constant exponent.
   for (OpOperand &operand : op->getOpOperands())
     if (Value value = operand.get(); isNarrowFloat(value.getType()))
       operand.set(builder.createOrFold<arith::ExtFOp>(
@@ -80,12 +82,12 @@ public:
       : builder(builder), op(op),
         native(builder, op->getLoc(), op->getOperand(0), hasAVX512) {}
 
-  /// Emits the expansion. Returns results of the operands' type, or nullopt if
-  /// the operation stays, as it is an instruction.
+  /// Emits the expansion. Returns the results, or nullopt if the operation is
+  /// kept because all targets have an instruction for it.
   std::optional<SmallVector<Value>> emit();
 
 private:
-  /// A function computed in f64, of which a result of f32 is rounded.
+  /// Computes a function in f64, and rounds the result if the operands are f32.
   template <typename Emit> Value inF64(Emit emit) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
@@ -133,7 +135,8 @@ Value Expansion::emitPower(math::PowFOp power) {
           APFloat(constant.getSemantics(), std::to_string(kMaxConstantPower)))
     return emitConstantPower(static_cast<int64_t>(constant.convertToDouble()));
   if (isConstant && abs(constant).isExactlyValue(0.5)) {
-    // The root of -0 is -0 and that of -infinity NaN, but their powers are not.
+    // pow(-0, 0.5) is +0 and pow(-inf, 0.5) is +inf, but sqrt returns -0 and
+    // NaN.
     Value x = power.getLhs();
     Value root = native.sqrt(native.add(x, native.number(0.0)));
     Value infinity = native.infinity();
@@ -150,7 +153,7 @@ Value Expansion::emitIntegerPower(uint64_t exponent) {
   ElementwiseBuilder b(builder, op->getLoc(), op->getOperand(0));
   Type element = getElementTypeOrSelf(op->getOperand(0).getType());
   Value power = b.constant(builder.getIntegerAttr(element, 1));
-  // The highest bit first.
+  // Square-and-multiply, from the highest bit.
   for (unsigned bit = 64; bit-- > 0;) {
     if (exponent >> bit > 1)
       power = b.muli(power, power);
@@ -180,8 +183,8 @@ std::optional<SmallVector<Value>> Expansion::emit() {
       .Case([&](math::AtanhOp) { return Values{inF64(&MathBuilder::atanh)}; })
       .Case([&](math::CbrtOp) { return Values{inF64(&MathBuilder::cbrt)}; })
       .Case([&](math::ClampFOp clamp) {
-        Value least = b.binary<arith::MaximumFOp>(x, clamp.getMin());
-        return Values{b.binary<arith::MinimumFOp>(least, clamp.getMax())};
+        Value lower = b.binary<arith::MaximumFOp>(x, clamp.getMin());
+        return Values{b.binary<arith::MinimumFOp>(lower, clamp.getMax())};
       })
       .Case([&](math::CosOp) { return Values{inF64(&MathBuilder::cos)}; })
       .Case([&](math::CoshOp) { return Values{inF64(&MathBuilder::cosh)}; })
@@ -236,8 +239,8 @@ std::optional<SmallVector<Value>> Expansion::emit() {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Removes the fast-math flags of functions, whose accuracy is guaranteed, and
-/// keeps those of sums and products.
+/// Removes the fast-math flags of math functions, whose accuracy is guaranteed.
+/// Keeps `reassoc` and `contract` on arith operations.
 static void dropFastMath(Operation *op) {
   auto flagged = dyn_cast<arith::ArithFastMathInterface>(op);
   if (!flagged || !flagged.getFastMathFlagsAttr())
@@ -255,10 +258,10 @@ static LogicalResult checkSupport(Operation *op) {
     return success();
   return op->emitError()
          << "'" << op->getName() << "' of " << op->getOperand(0).getType()
-         << " is not supported: a kernel has no library of functions, and "
+         << " is not supported: a kernel cannot call libm, and "
          << (hasExpandableTypes(op)
-                 ? "this one is not generated"
-                 : "functions are generated of f16, bf16, f32 and f64 only");
+                 ? "this operation has no expansion"
+                 : "expansions exist for f16, bf16, f32 and f64 only");
 }
 
 namespace {

@@ -1,4 +1,4 @@
-//===- LoopSizes.cpp - sizes and places of memrefs --------------*- C++ -*-===//
+//===- LoopSizes.cpp - sizes and addresses of memrefs ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,9 +29,9 @@ int64_t mlir::posenc::getElementBytes(Value memref) {
   return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
 }
 
-Value mlir::posenc::areDifferentPlaces(OpBuilder &builder, Location loc,
-                                       Value a, Value b) {
-  auto getPlace = [&](Value memref) -> Value {
+Value mlir::posenc::haveDifferentAddresses(OpBuilder &builder, Location loc,
+                                           Value a, Value b) {
+  auto getAddress = [&](Value memref) -> Value {
     Value bytes =
         arith::ConstantIndexOp::create(builder, loc, getElementBytes(memref));
     auto metadata =
@@ -42,7 +42,7 @@ Value mlir::posenc::areDifferentPlaces(OpBuilder &builder, Location loc,
         arith::MulIOp::create(builder, loc, metadata.getOffset(), bytes));
   };
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                               getPlace(a), getPlace(b));
+                               getAddress(a), getAddress(b));
 }
 
 SmallVector<Value> mlir::posenc::getLoopSizes(OpBuilder &builder,
@@ -64,7 +64,7 @@ LogicalResult mlir::posenc::checkBuffers(Operation *op) {
     return op->emitOpError("expected to be in a function of a module");
   for (Value operand : op->getOperands()) {
     if (isa<TensorType>(operand.getType()))
-      return op->emitOpError("expected memrefs: bufferize first");
+      return op->emitOpError("expected memrefs, got tensors: bufferize first");
     auto type = dyn_cast<MemRefType>(operand.getType());
     if (type && type.getRank() > 0 && !type.isLastDimUnitStride())
       return op->emitOpError("expected a contiguous last dimension, got ")

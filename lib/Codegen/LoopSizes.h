@@ -1,4 +1,4 @@
-//===- LoopSizes.h - sizes and places of memrefs ----------------*- C++ -*-===//
+//===- LoopSizes.h - sizes and addresses of memrefs -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,20 +13,22 @@
 
 namespace mlir::posenc {
 
-/// The size of a memref's dimension, a constant where it is static.
+/// Returns the size of a memref's dimension: a constant if it is static, else a
+/// memref.dim.
 Value getDimSize(OpBuilder &builder, Location loc, Value memref, int64_t dim);
 
 /// Returns the bytes of an element of a memref.
 int64_t getElementBytes(Value memref);
 
 /// Emits an i1: whether two memrefs start at different addresses.
-Value areDifferentPlaces(OpBuilder &builder, Location loc, Value a, Value b);
+Value haveDifferentAddresses(OpBuilder &builder, Location loc, Value a,
+                             Value b);
 
-/// The sizes of the loops of a positional operation on memrefs.
+/// Returns the sizes of the loops of a positional operation on memrefs.
 SmallVector<Value> getLoopSizes(OpBuilder &builder, PositionalOpInterface op);
 
-/// Emits an error unless the operation is in a function, on memrefs whose last
-/// dimension is contiguous.
+/// Emits an error unless the operation is in a function of a module and its
+/// operands are memrefs whose last dimension is contiguous.
 LogicalResult checkBuffers(Operation *op);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- OutlineLoops.cpp - functions of many loops in parts ------*- C++ -*-===//
+//===- OutlineLoops.cpp - outlining of loops into functions ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,14 +21,14 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Compiling up to this number of loops in one function takes no longer than
-/// one by one.
+/// Up to this number of loops, LLVM compiles one function as fast as one
+/// function per loop.
 static constexpr size_t kMaxLoops = 8;
 
 namespace {
-/// A loop, preceded by operations that only it uses: allocas and the initial
-/// stores to them.
-using Part = SmallVector<Operation *>;
+/// A loop, preceded by operations that only the loop uses: allocas and the
+/// initial stores to them.
+using OutlinedOps = SmallVector<Operation *>;
 } // namespace
 
 static bool isLoop(Operation &op) {
@@ -40,9 +40,9 @@ static bool isLoop(Operation &op) {
                                   }).wasInterrupted());
 }
 
-/// Returns the only loop of the block that uses the memory, or null. The
-/// block's other uses are stores before it, which are added to `stores`.
-static Operation *getOnlyLoop(memref::AllocaOp alloca, Part &stores) {
+/// Returns the loop if the alloca's users are a single loop of its block and
+/// stores before that loop, else null. The stores are added to `stores`.
+static Operation *getOnlyLoop(memref::AllocaOp alloca, OutlinedOps &stores) {
   Operation *loop = nullptr;
   for (Operation *user : alloca->getUsers()) {
     Operation *top = alloca->getBlock()->findAncestorOpInBlock(*user);
@@ -60,9 +60,10 @@ static Operation *getOnlyLoop(memref::AllocaOp alloca, Part &stores) {
   return areBefore ? loop : nullptr;
 }
 
-/// The loops of the block, if they are too many.
-static SmallVector<Part> findParts(Block &block) {
-  SmallVector<Part> parts;
+/// Returns the loops of the block if there are more than kMaxLoops, else
+/// nothing.
+static SmallVector<OutlinedOps> findOutlinedOps(Block &block) {
+  SmallVector<OutlinedOps> parts;
   DenseMap<Operation *, size_t> numbers;
   for (Operation &op : block) {
     if (!isLoop(op))
@@ -73,23 +74,23 @@ static SmallVector<Part> findParts(Block &block) {
   if (parts.size() <= kMaxLoops)
     return {};
   for (auto alloca : block.getOps<memref::AllocaOp>()) {
-    Part stores;
+    OutlinedOps stores;
     Operation *loop = getOnlyLoop(alloca, stores);
     if (!loop)
       continue;
-    Part &part = parts[numbers[loop]];
+    OutlinedOps &part = parts[numbers[loop]];
     part.push_back(alloca);
     part.append(stores);
   }
-  for (Part &part : parts)
+  for (OutlinedOps &part : parts)
     llvm::sort(
         part, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   return parts;
 }
 
-/// Moves a part to a new function after `next` and calls it. Constants are
-/// cloned; other values from outside become arguments.
-static void outline(IRRewriter &rewriter, const Part &part,
+/// Moves the operations to a new function, which is inserted before `next`, and
+/// calls it. Constants are cloned; other values from outside become arguments.
+static void outline(IRRewriter &rewriter, const OutlinedOps &part,
                     func::FuncOp function, Block::iterator next,
                     SymbolTable &symbols) {
   Location loc = part.back()->getLoc();
@@ -118,13 +119,13 @@ static void outline(IRRewriter &rewriter, const Part &part,
     replaceAllUsesInRegionWith(value, inside, region.getRegion());
   }
 
-  // Names with two leading underscores are the library's own.
+  // Names with two leading underscores are reserved for the library.
   auto outlined =
       func::FuncOp::create(loc, ("__part_of_" + function.getName()).str(),
                            rewriter.getFunctionType(TypeRange(captured), {}));
   outlined.setPrivate();
-  // The inliner would undo the pass. The attribute of func.func for this is not
-  // converted to LLVM.
+  // LLVM's inliner would undo the outlining. `passthrough` is used because
+  // func.func's `no_inline` attribute is not converted to LLVM.
   outlined->setAttr("passthrough", rewriter.getStrArrayAttr({"noinline"}));
   symbols.insert(outlined, next);
   outlined.getBody().takeBody(region.getRegion());
@@ -143,10 +144,11 @@ struct OutlineLoops final
     IRRewriter rewriter(&getContext());
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      SmallVector<Part> parts;
-      function->walk([&](Block *block) { parts.append(findParts(*block)); });
+      SmallVector<OutlinedOps> parts;
+      function->walk(
+          [&](Block *block) { parts.append(findOutlinedOps(*block)); });
       auto next = std::next(function->getIterator());
-      for (const Part &part : parts)
+      for (const OutlinedOps &part : parts)
         outline(rewriter, part, function, next, symbols);
     }
   }

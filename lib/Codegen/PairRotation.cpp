@@ -1,4 +1,4 @@
-//===- PairRotation.cpp - a tile of pairs, rotated by linalg ----*- C++ -*-===//
+//===- PairRotation.cpp - rotation of a tile of pairs ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,8 @@ Value mlir::posenc::createLanes(OpBuilder &builder, Location loc, Value memref,
                                    strides);
 }
 
-/// The rotation of one pair.
+/// Emits the rotation of one pair, in the type `compute`. If `isNegated`, sinX
+/// is already negated.
 static std::pair<Value, Value> rotatePair(OpBuilder &builder, Location loc,
                                           Type compute, Value x, Value y,
                                           Value cosX, Value sinX, Value cosY,
@@ -70,10 +71,10 @@ linalg::GenericOp mlir::posenc::createRotation(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l, ValueRange arguments) {
         SmallVector<Value> results;
         for (size_t part = 0; part < parts.size(); ++part) {
-          ValueRange mine = arguments.slice(part * numInputs, numInputs);
+          ValueRange args = arguments.slice(part * numInputs, numInputs);
           auto [newX, newY] = rotatePair(
-              b, l, compute, mine[0], mine[1], mine[2], mine[3],
-              mine[isNegated ? 4 : 2], mine[isNegated ? 5 : 3], isNegated);
+              b, l, compute, args[0], args[1], args[2], args[3],
+              args[isNegated ? 4 : 2], args[isNegated ? 5 : 3], isNegated);
           results.append({newX, newY});
         }
         linalg::YieldOp::create(b, l, results);

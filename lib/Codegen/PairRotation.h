@@ -1,4 +1,4 @@
-//===- PairRotation.h - a tile of pairs, rotated by linalg ------*- C++ -*-===//
+//===- PairRotation.h - rotation of a tile of pairs -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,21 +18,23 @@
 
 namespace mlir::posenc {
 
-/// Creates a view of `count` elements of the last dimension of a memref, from
-/// `indices` on, at a distance of `stride` elements.
+/// Creates a rank-1 view of `count` elements along the last dimension of a
+/// memref, from `indices` on, with a stride of `stride` elements.
 Value createLanes(OpBuilder &builder, Location loc, Value memref,
                   ValueRange indices, int64_t count, int64_t stride);
 
-/// The operands of a tile of pairs, each a view of the same number of lanes:
-/// both lanes of the pairs, and the constants of their rotation.
+/// The operands of a tile of pairs (x, y), each a view of the same number of
+/// lanes.
 struct PairLanes {
+  /// Inputs, and destinations of the results.
   Value x, y, newX, newY;
-  /// The constants of x and of y are the same unless the sine of x is negated.
+  /// cos and sin of the rotation. Those for x and for y are the same values,
+  /// unless the sine for x is stored negated.
   Value cosX, sinX, cosY, sinY;
 };
 
-/// Emits a linalg.generic that rotates the pairs of all parts, in the type
-/// `compute`.
+/// Emits one linalg.generic that rotates the pairs of all parts, computing in
+/// the type `compute`.
 linalg::GenericOp createRotation(OpBuilder &builder, Location loc, Type compute,
                                  ArrayRef<PairLanes> parts);
 

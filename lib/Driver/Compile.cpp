@@ -1,4 +1,4 @@
-//===- Compile.cpp - posenc-compile -----------------------------*- C++ -*-===//
+//===- Compile.cpp - posenc-compile ---------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -47,13 +47,13 @@ enum class Emit {
   Spirv
 };
 
-/// What the command line asks for.
+/// A parsed command line.
 struct Request {
   std::string input, output, header;
   Emit emit = Emit::Shared;
   CodeOptions code;
   bool saveTemps = false;
-  /// Print the input's functions, and compile none.
+  /// Whether to list the functions of the input instead of compiling.
   bool list = false;
   InputOptions inputOptions;
 };
@@ -93,13 +93,13 @@ static std::optional<Emit> getEmitOfSuffix(StringRef path) {
       .Default(std::nullopt);
 }
 
-/// Whether a header describes the output.
+/// Whether a C header is written for the output.
 static bool hasHeader(Emit emit) {
   return emit == Emit::Obj || emit == Emit::Static || emit == Emit::Shared ||
          emit == Emit::Spirv;
 }
 
-/// The prefix of a library's symbols, from its file's name.
+/// Derives the prefix of a library's symbols from its file name.
 static std::string getPrefix(StringRef output) {
   if (output == "-")
     return "posenc";
@@ -109,7 +109,7 @@ static std::string getPrefix(StringRef output) {
   for (char &c : prefix)
     if (!llvm::isAlnum(c) && c != '_')
       c = '_';
-  // No symbol begins with a digit.
+  // A C identifier cannot begin with a digit.
   if (!prefix.empty() && llvm::isDigit(prefix.front()))
     prefix.insert(prefix.begin(), '_');
   return prefix;
@@ -120,7 +120,7 @@ static int fail(llvm::Error error) {
   return kExitError;
 }
 
-/// Writes the text to standard output, or adds it to the files.
+/// Writes the text to standard output if `path` is `-`; otherwise adds a file.
 static llvm::Error write(OutputFiles &files, StringRef path, StringRef text) {
   if (path != "-")
     return files.add(path, text).takeError();
@@ -158,7 +158,7 @@ static llvm::Error writeLibrary(const Request &request, OutputFiles &files,
                     request.code.threads == Threads::OpenMP);
 }
 
-/// The files of the stages that --save-temps keeps beside the output.
+/// The intermediate files that --save-temps keeps next to the output.
 class StageFiles {
 public:
   StageFiles(const Request &request, OutputFiles &files)
@@ -178,7 +178,7 @@ public:
   void add(StringRef suffix, ModuleOp module) {
     add(suffix, printModule(module));
   }
-  /// The first that went wrong.
+  /// Returns the first error; no file is added after it.
   llvm::Error getError() const {
     return error.empty() ? llvm::Error::success()
                          : llvm::createStringError(error);
@@ -195,7 +195,7 @@ static llvm::Error writeHeader(const Request &request, OutputFiles &files,
     return llvm::Error::success();
   llvm::SmallString<128> path(request.header);
   if (path.empty()) {
-    // libX.so has X.h beside it, as its entry points are X_<function>.
+    // The header of libX.so is X.h, as its entry points are X_<function>.
     StringRef name = llvm::sys::path::stem(request.output);
     name.consume_front("lib");
     path = llvm::sys::path::parent_path(request.output);
@@ -204,7 +204,7 @@ static llvm::Error writeHeader(const Request &request, OutputFiles &files,
   return write(files, path, header);
 }
 
-/// How far the module itself is lowered, for the kinds that are MLIR.
+/// Returns the stage that the module is lowered to if the output is MLIR.
 static std::optional<Stage> getStage(Emit emit) {
   switch (emit) {
   case Emit::Posenc:
@@ -230,7 +230,7 @@ static CodeKind getCodeKind(Emit emit) {
                                : CodeKind::Object;
 }
 
-/// Whether the output is, or has, code for CPUs.
+/// Whether the output contains code for CPUs.
 static bool isCpuCode(const Request &request) {
   switch (request.emit) {
   case Emit::Posenc:
@@ -314,14 +314,14 @@ static int compile(const Request &request) {
   return finish(std::move(error));
 }
 
-/// Whether an output shows code for one target.
-static bool isOfOneTarget(Emit emit) {
+/// Whether an output can contain code for only one target.
+static bool isForOneTarget(Emit emit) {
   return emit == Emit::Vector || emit == Emit::Llvm || emit == Emit::Ptx ||
          emit == Emit::Cubin || emit == Emit::Spirv;
 }
 
-/// Sorts the targets into those of CPUs and of GPUs. Returns what is wrong with
-/// them.
+/// Parses the names of targets and stores them as CPU and GPU targets. Returns
+/// an error text if a name is unknown or the output cannot have these targets.
 static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
                                                Request &request) {
   CodeOptions &code = request.code;
@@ -353,24 +353,25 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
   for (const TargetSpec &spec : unused)
     if (llvm::count(ofCpus, spec.name) < 2)
       llvm::errs() << "posenc-compile: warning: target '" << spec.name
-                   << "' is left out: another needs the same features\n";
+                   << "' is ignored: another target needs the same CPU "
+                      "features\n";
 
   bool isSpirv = request.emit == Emit::Spirv;
-  bool isOfCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
-  bool isOfGpu = isSpirv || isOfCuda;
+  bool isCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
+  bool isForGpu = isSpirv || isCuda;
   if (isSpirv && !code.gpus.vulkan)
     return "this kind of output needs --target=vulkan";
-  if (isOfCuda && code.gpus.cuda.empty())
-    return "this kind of output needs a GPU target, as --target=cuda:sm_90";
-  if (isOfGpu && !ofCpus.empty())
-    return "this kind of output has no code for CPUs";
+  if (isCuda && code.gpus.cuda.empty())
+    return "this kind of output needs a GPU target, e.g. --target=cuda:sm_90";
+  if (isForGpu && !ofCpus.empty())
+    return "this kind of output has no CPU code; remove the CPU target";
   size_t numTargets =
-      isOfGpu ? code.gpus.cuda.size() + code.gpus.vulkan : code.targets.size();
-  if (isOfOneTarget(request.emit) && numTargets > 1)
-    return "this kind of output shows code for one target, not several";
-  if (!isOfGpu && isOfOneTarget(request.emit) && !code.gpus.empty())
-    return "this kind of output shows code for CPUs; for GPUs, ptx and spirv "
-           "do";
+      isForGpu ? code.gpus.cuda.size() + code.gpus.vulkan : code.targets.size();
+  if (isForOneTarget(request.emit) && numTargets > 1)
+    return "this kind of output is for one target; pass a single --target";
+  if (!isForGpu && isForOneTarget(request.emit) && !code.gpus.empty())
+    return "this kind of output shows CPU code; for GPU code pass --emit=ptx "
+           "or --emit=spirv";
   code.neededOnGpu = request.inputOptions.kernels;
   return std::nullopt;
 }
@@ -378,23 +379,24 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
 static std::optional<int> parseArguments(int argc, char **argv,
                                          Request &request) {
   OptionParser parser("posenc-compile", "IN.{mlir,json} -o OUT [options]",
-                      "Compiles positional encodings to kernels: MLIR with "
-                      "posenc operations at any stage,\nor a model's "
-                      "config.json.\n\nCompiled code is kept in "
-                      "$XDG_CACHE_HOME/posenc, else ~/.cache/posenc, at most "
-                      "256 MiB;\nPOSENC_CACHE=DIR says where, POSENC_CACHE=off "
-                      "that it is not.");
+                      "Compiles MLIR with posenc operations, at any stage of "
+                      "lowering, or a model's\nconfig.json to kernels.\n\n"
+                      "Compiled code is cached in $XDG_CACHE_HOME/posenc, by "
+                      "default ~/.cache/posenc,\nup to 256 MiB. Set "
+                      "POSENC_CACHE=DIR to use another directory, or "
+                      "POSENC_CACHE=off\nto disable the cache.");
   std::optional<std::string> output, header, emit, threads, tuning, schedule;
   std::vector<std::string> targets;
-  parser.add("o", "OUT", "output file; - is standard output", output);
+  parser.add("o", "OUT", "output file, - for standard output", output);
   parser.add(
       "emit", "KIND",
-      "posenc, linalg, tiled, vector, llvm, llvm-ir, asm, obj, static, shared, "
-      "ptx, cubin or spirv (default: by OUT)",
+      "output kind: posenc, linalg, tiled, vector, llvm, llvm-ir, asm, obj, "
+      "static, shared, ptx, cubin or spirv (default: from the suffix of OUT)",
       emit);
   parser.add("target", "TARGET",
-             "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN, or vulkan; "
-             "several: a library that picks at run time (default: host)",
+             "host, [x86-64:|aarch64:]CPU[+feature...], cuda:sm_NN or vulkan; "
+             "repeat it for a library that picks the best version at load time "
+             "(default: host)",
              targets);
   addInputOptions(parser, request.inputOptions);
   parser.add("kernels", "NAME,...", "functions to compile (default: all)",
@@ -408,26 +410,25 @@ static std::optional<int> parseArguments(int argc, char **argv,
                }
                return std::nullopt;
              });
-  parser.add("threads", "none", "compile without threads (default: OpenMP)",
-             threads);
-  parser.add("header", "FILE", "where the C header goes (default: beside OUT)",
+  parser.add("threads", "none",
+             "generate single-threaded code (default: OpenMP)", threads);
+  parser.add("header", "FILE", "path of the C header (default: next to OUT)",
              header);
   parser.add("tuning", "FILE",
-             "choices of posenc-tune, for the targets of its CPU (default: the "
-             "target's)",
+             "parameters measured by posenc-tune, for the targets with the CPU "
+             "of the file (default: built-in parameters)",
              tuning);
-  parser.add(
-      "schedule", "FILE",
-      "a module of the transform dialect whose @__transform_main tiles "
-      "linalg and posenc operations before the default tiling of the rest",
-      schedule);
+  parser.add("schedule", "FILE",
+             "transform-dialect module whose @__transform_main tiles linalg "
+             "and posenc operations; the default tiling applies to the rest",
+             schedule);
   parser.add("list",
-             "print a line for each function that the input gives, with its "
-             "signature; compile nothing",
+             "print the signature of each function of the input, one per line, "
+             "and exit without compiling",
              request.list);
-  parser.add("no-warnings", "print errors only",
+  parser.add("no-warnings", "suppress warnings",
              request.inputOptions.noWarnings);
-  parser.add("save-temps", "keep the file of every stage beside OUT",
+  parser.add("save-temps", "keep the output of every stage next to OUT",
              request.saveTemps);
 
   std::vector<std::string> inputs;
@@ -443,36 +444,36 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.output = output.value_or("");
   request.header = header.value_or("");
   if (request.list && (output || emit || header || request.saveTemps))
-    return usage("--list writes no output: leave out -o, --emit, --header and "
+    return usage("--list writes no output: remove -o, --emit, --header and "
                  "--save-temps");
   if (request.list)
     return std::nullopt;
   if (request.output.empty())
-    return usage("no output: give -o OUT");
+    return usage("expected an output file: pass -o OUT");
   std::optional<Emit> kind =
       emit ? parseEmit(*emit) : getEmitOfSuffix(request.output);
   if (!kind)
-    return usage(emit ? "unknown kind '" + *emit + "' of output"
-                      : "the suffix of '" + request.output +
-                            "' says no kind of output: give --emit");
+    return usage(emit ? "unknown output kind '" + *emit + "'; see --help"
+                      : "cannot infer the output kind from '" + request.output +
+                            "'; pass --emit=<kind>");
   request.emit = *kind;
   if (request.emit == Emit::Shared && request.output == "-")
-    return usage("a shared library cannot go to standard output");
+    return usage("cannot write a shared library to standard output; pass -o "
+                 "OUT");
   bool hasSymbols =
       !getStage(*kind) && *kind != Emit::Ptx && *kind != Emit::Cubin;
   if (hasSymbols && getPrefix(request.output).empty())
     return usage("expected a name before the suffix in '" + request.output +
-                 "': the library's symbols begin with it");
+                 "': it is the prefix of the library's symbols");
   if (threads && *threads != "none")
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)
     request.code.threads = Threads::None;
   request.code.prefix = getPrefix(request.output);
   if (header && !hasHeader(*kind))
-    return usage("this kind of output has no header");
+    return usage("this kind of output has no C header; remove --header");
   if (request.saveTemps && request.output == "-")
-    return usage("standard output has nothing beside it: --save-temps needs a "
-                 "file");
+    return usage("--save-temps needs an output file, not standard output");
 
   if (std::optional<std::string> error = parseTargets(targets, request))
     return usage(*error);

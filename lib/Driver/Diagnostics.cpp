@@ -1,4 +1,4 @@
-//===- Diagnostics.cpp - diagnostics of the tools ---------------*- C++ -*-===//
+//===- Diagnostics.cpp - printing of MLIR diagnostics ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,8 @@
 
 using namespace mlir;
 
-/// The first place in a file that a location leads to.
-static FileLineColLoc findFile(Location loc) {
+/// Returns the first file location within a location; null if there is none.
+static FileLineColLoc findFileLoc(Location loc) {
   FileLineColLoc found;
   loc->walk([&](Location nested) {
     found = dyn_cast<FileLineColLoc>(nested);
@@ -40,7 +40,7 @@ static StringRef getSeverity(DiagnosticSeverity severity) {
 
 static void print(Location loc, DiagnosticSeverity severity,
                   const std::string &text) {
-  if (FileLineColLoc file = findFile(loc))
+  if (FileLineColLoc file = findFileLoc(loc))
     llvm::errs() << file.getFilename().getValue() << ':' << file.getLine()
                  << ':' << file.getColumn() << ": ";
   llvm::errs() << getSeverity(severity) << ": " << text << "\n";
@@ -50,8 +50,8 @@ mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)
     : handler(&context, [](Diagnostic &diagnostic) {
         print(diagnostic.getLocation(), diagnostic.getSeverity(),
               diagnostic.str());
-        // The whole operation, which MLIR notes on a verifier's error, says
-        // nothing that the location does not.
+        // Skips the note with the whole operation that MLIR attaches to
+        // verifier errors: the location already identifies the operation.
         for (Diagnostic &note : diagnostic.getNotes())
           if (!StringRef(note.str()).starts_with("see current operation"))
             print(note.getLocation(), DiagnosticSeverity::Note, note.str());

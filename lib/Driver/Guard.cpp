@@ -1,4 +1,4 @@
-//===- Guard.cpp - no signal leaves a tool ----------------------*- C++ -*-===//
+//===- Guard.cpp - crash handling and stack size of the tools -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,14 +19,14 @@
 
 using namespace mlir::posenc;
 
-/// Ends the process from where it crashed, in whatever thread: a way back, as
-/// llvm::CrashRecoveryContext has, leaves locks behind, and that only for the
-/// thread that asked for it.
+/// Ends the process from the signal handler, in whichever thread crashed.
+/// Resuming, as llvm::CrashRecoveryContext does, would leave locks held, and
+/// works only for the thread that set up the recovery.
 static void onCrash(int signal) {
   static volatile std::sig_atomic_t isSecond;
   if (!isSecond) {
     isSecond = 1;
-    // Removes temporary files; prints the stack if main() asked for that.
+    // Removes temporary files, and prints the stack if main() enabled that.
     llvm::sys::CleanupOnSignal(static_cast<uintptr_t>(signal));
   }
   constexpr char message[] = "error: internal error\n";
@@ -37,7 +37,8 @@ static void onCrash(int signal) {
 
 static void handleCrashes() {
 #if LLVM_ADDRESS_SANITIZER_BUILD
-  // Its report says more, and no test takes that for an error of the user's.
+  // Leaves crashes to the sanitizer: its report says more, and tests cannot
+  // mistake it for an error in the input.
   return;
 #endif
   struct sigaction action = {};
@@ -49,12 +50,12 @@ static void handleCrashes() {
 }
 
 int mlir::posenc::runGuarded(llvm::function_ref<int()> body) {
-  // A reader that has gone is an error of writing.
+  // Writing to a closed pipe then fails with an error instead of a signal.
   std::signal(SIGPIPE, SIG_IGN);
   handleCrashes();
   int result = kExitError;
-  // MLIR's parser and passes recurse by the depth of the input. A stack that
-  // overflowed has no room for the handler: it has one of its own.
+  // MLIR's parser and passes recurse as deeply as the input nests. The signal
+  // handler has its own stack, as it must also run after a stack overflow.
   constexpr unsigned stackSize = 256u << 20;
   constexpr size_t signalStackSize = 64 << 10;
   auto signalStack = std::make_unique<char[]>(signalStackSize);

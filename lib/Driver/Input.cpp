@@ -1,4 +1,4 @@
-//===- Input.cpp - modules from files ---------------------------*- C++ -*-===//
+//===- Input.cpp - loading of input modules -------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,8 +37,8 @@ static std::nullptr_t fail(const Twine &message) {
 
 std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
                                                            uint64_t limit) {
-  // Checked before it is read: a directory's error is a riddle, and of a
-  // device there is no end.
+  // Checks the file type first: reading a directory yields an obscure errno,
+  // and reading a device may never reach end of file.
   llvm::sys::fs::file_status status;
   if (path != "-" && !llvm::sys::fs::status(path, status)) {
     if (status.type() == llvm::sys::fs::file_type::directory_file)
@@ -97,8 +97,8 @@ static std::optional<CacheType> parseCacheType(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// Whether a function needs no attention: nobody who wants a rotation has to
-/// hear of other keys.
+/// Whether a function needs no attention. If only such functions are requested,
+/// keys of the config that concern attention are not diagnosed.
 static bool isRotation(StringRef function) {
   return function.starts_with("sincos") || function.starts_with("rope");
 }
@@ -110,35 +110,35 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   if (options.dtype) {
     builderOptions.dtype = parseDType(*options.dtype);
     if (!builderOptions.dtype)
-      return fail("dtype '" + *options.dtype +
-                  "' is none of f32, bf16, f16 and f64");
+      return fail("unknown dtype '" + *options.dtype +
+                  "': expected f32, bf16, f16 or f64");
   }
   if (options.pairing) {
     readOptions.pairing = parsePairing(*options.pairing);
     if (!readOptions.pairing)
-      return fail("pairing '" + *options.pairing +
-                  "' is neither half nor interleaved");
+      return fail("unknown pairing '" + *options.pairing +
+                  "': expected half or interleaved");
   }
   if (options.keyCache) {
     std::optional<KeyCache> cache = parseKeyCache(*options.keyCache);
     if (!cache)
-      return fail("k-cache '" + *options.keyCache +
-                  "' is neither rotated nor raw");
+      return fail("unknown k-cache '" + *options.keyCache +
+                  "': expected rotated or raw");
     builderOptions.keyCache = *cache;
   }
   if (options.cacheType) {
     builderOptions.cacheType = parseCacheType(*options.cacheType);
     if (!builderOptions.cacheType)
-      return fail("cache-dtype '" + *options.cacheType +
-                  "' is none of f16, bf16, i8, f8e4m3 and f8e5m2");
+      return fail("unknown cache-dtype '" + *options.cacheType +
+                  "': expected f16, bf16, i8, f8e4m3 or f8e5m2");
   }
   if (options.decodeTokens) {
-    constexpr int64_t most = 1024;
+    constexpr int64_t maxTokens = 1024;
     int64_t &tokens = builderOptions.decodeTokens;
     if (StringRef(*options.decodeTokens).getAsInteger(10, tokens) ||
-        tokens < 1 || tokens > most)
+        tokens < 1 || tokens > maxTokens)
       return fail("decode-tokens '" + *options.decodeTokens +
-                  "' is no number from 1 to " + Twine(most));
+                  "' is not an integer from 1 to " + Twine(maxTokens));
   }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
@@ -171,8 +171,9 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
   readOptions.assumeAttention = namesAttention || options.qkNorm;
   OwningOpRef<ModuleOp> module = build(wantsAttention);
-  // Who did not ask for an attention that there can be no functions of gets the
-  // rest, and hears why. A key that is wrong is an error for all who need it.
+  // If attention is not supported and was not requested explicitly, builds the
+  // other functions and turns the errors into warnings. An invalid value in the
+  // config is an error whenever a function depends on it.
   SmallVector<frontend::Diagnostic> reasons;
   if (!module && isRead && wantsAttention && !isNamed && !options.qkNorm) {
     for (frontend::Diagnostic &diagnostic : diagnostics)
@@ -191,7 +192,7 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   if (module) {
     for (frontend::Diagnostic &reason : reasons) {
       reason.severity = frontend::Severity::Warning;
-      reason.message = "no functions of attention: " + reason.message;
+      reason.message = "no attention functions: " + reason.message;
     }
     frontend::printDiagnostics(llvm::errs(), reasons);
   }
@@ -202,13 +203,14 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
 // MLIR
 //===----------------------------------------------------------------------===//
 
-/// What a file is that holds no text; empty for text.
+/// Describes the format of a binary file, and what to do with it; empty for
+/// text.
 static StringRef findBinaryFormat(StringRef bytes) {
   static constexpr std::pair<StringLiteral, StringLiteral> formats[] = {
       {"\x7f"
        "ELF",
-       "an ELF file, as libraries and object files are"},
-      {"\x93NUMPY", "an array in NumPy's format"},
+       "an ELF file, such as a library or an object file"},
+      {"\x93NUMPY", "an array in NumPy's .npy format"},
       {"\x1f\x8b", "a gzip archive: decompress it first"},
       {"(\xb5/\xfd", "a Zstandard archive: decompress it first"},
       {"\xfd"
@@ -224,7 +226,7 @@ static StringRef findBinaryFormat(StringRef bytes) {
   for (auto [magic, name] : formats)
     if (bytes.starts_with(magic))
       return name;
-  // No text has such a control character at its beginning.
+  // Text has no control characters other than white space.
   constexpr size_t inspected = 4096;
   for (unsigned char c : bytes.take_front(inspected))
     if (c < ' ' && !llvm::isSpace(c))
@@ -255,7 +257,7 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
   }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
-  // The reader of bytecode does not always say what is wrong.
+  // The bytecode reader can fail without a diagnostic.
   bool anyError = false;
   ScopedDiagnosticHandler watch(&context, [&](Diagnostic &diagnostic) {
     anyError |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
@@ -264,7 +266,7 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
   if (!module && !anyError)
-    return fail("cannot read '" + path + "': it is damaged");
+    return fail("cannot read '" + path + "': the bytecode is damaged");
   return module;
 }
 
@@ -272,10 +274,11 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
 // Functions to keep
 //===----------------------------------------------------------------------===//
 
-/// Of a config whose layers are of several types, a family names the functions
-/// of all types where there is none for all.
-static std::vector<std::string> expandTypes(ModuleOp module,
-                                            ArrayRef<std::string> kernels) {
+/// Expands the names of function families. If a config has several layer types,
+/// there may be no function `decode`, only `decode_<type>`; the name `decode`
+/// then stands for the functions of all types.
+static std::vector<std::string> expandFamilies(ModuleOp module,
+                                               ArrayRef<std::string> kernels) {
   std::vector<std::string> expanded;
   for (const std::string &kernel : kernels) {
     size_t before = expanded.size();
@@ -287,7 +290,7 @@ static std::vector<std::string> expandTypes(ModuleOp module,
           expanded.push_back(function.getName().str());
     if (expanded.size() == before)
       expanded.push_back(kernel);
-    // Layers that do not rotate are not those that it is named after.
+    // Layers without rotation have a function of their own, `<family>_nope`.
     std::string unrotated = kernel + "_nope";
     if (isFamily && module.lookupSymbol(kernel) &&
         module.lookupSymbol(unrotated))
@@ -296,8 +299,8 @@ static std::vector<std::string> expandTypes(ModuleOp module,
   return expanded;
 }
 
-/// Removes the public functions that are not named; one that others call
-/// becomes private.
+/// Removes the public functions that are not in `kernels`. Those that others
+/// still call become private instead.
 static LogicalResult keepKernels(ModuleOp module,
                                  ArrayRef<std::string> kernels) {
   SmallVector<FunctionOpInterface> others;
@@ -320,7 +323,7 @@ static LogicalResult keepKernels(ModuleOp module,
     function.setPrivate();
     function->removeAttr(PosencDialect::kAbiAttrName);
   }
-  // A function may be called by another that goes.
+  // Removing a function can leave others without callers.
   auto isUnused = [&](FunctionOpInterface function) {
     return SymbolTable::symbolKnownUseEmpty(function, module);
   };
@@ -333,7 +336,8 @@ static LogicalResult keepKernels(ModuleOp module,
   }
 }
 
-/// Says in the module what --stack-limit says, of which all code depends.
+/// Stores the value of --stack-limit as an attribute of the module, where the
+/// passes look it up.
 static LogicalResult setStackLimit(ModuleOp module,
                                    const InputOptions &options) {
   if (!options.stackLimit)
@@ -360,12 +364,13 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                    : options.qkNorm       ? "--qk-norm"
                                           : "";
   if (!isConfig && !flag.empty())
-    return fail(flag + " is for a config.json; '" + path + "' is none");
+    return fail(flag + " applies only to a config.json, and '" + path +
+                "' is not one");
   OwningOpRef<ModuleOp> module =
       isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
-  // Before anybody looks at arguments.
+  // Runs first, as it changes the signatures that users of the module see.
   PassManager manager(&context);
   manager.addPass(createPosencPackArgumentsPass());
   if (failed(manager.run(*module)))
@@ -374,7 +379,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
     return module;
   std::vector<std::string> kernels = options.kernels;
   if (isConfig)
-    kernels = expandTypes(*module, kernels);
+    kernels = expandFamilies(*module, kernels);
   if (failed(keepKernels(*module, kernels)))
     return nullptr;
   return module;

@@ -1,4 +1,4 @@
-//===- InputOptions.cpp - the flags of a config.json ------------*- C++ -*-===//
+//===- InputOptions.cpp - flags that affect the loaded module -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,33 +15,37 @@ using namespace mlir::posenc;
 void mlir::posenc::addInputOptions(OptionParser &parser,
                                    InputOptions &options) {
   parser.add("dtype", "TYPE",
-             "for a config.json: f32, bf16, f16 or f64 (default: the config's)",
+             "for a config.json: element type f32, bf16, f16 or f64 (default: "
+             "the config's)",
              options.dtype);
   parser.add("pairing", "PAIRING",
-             "for a config.json: half or interleaved (default: the model's)",
+             "for a config.json: pairing of channels, half or interleaved "
+             "(default: the model's)",
              options.pairing);
-  parser.add("k-cache", "KIND",
-             "for a config.json: the keys that @decode reads, rotated or raw "
-             "(default: rotated)",
-             options.keyCache);
+  parser.add(
+      "k-cache", "KIND",
+      "for a config.json: whether the cached keys that @decode reads are "
+      "rotated or raw (default: rotated)",
+      options.keyCache);
   parser.add(
       "cache-dtype", "TYPE",
-      "for a config.json: the type of the caches that @decode reads, "
-      "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 have f32 scales behind "
-      "them (default: that of the queries)",
+      "for a config.json: element type of the KV cache that @decode reads, "
+      "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 caches take f32 scales as "
+      "further arguments (default: the type of the queries)",
       options.cacheType);
   parser.add("decode-tokens", "N",
-             "for a config.json: the queries of a sequence that @decode takes "
-             "at a time (default: 1)",
+             "for a config.json: queries per sequence in a call of @decode "
+             "(default: 1)",
              options.decodeTokens);
   parser.add("qk-norm",
-             "for a config.json: attention norms queries and keys as the model "
-             "does, with the checkpoint's weights q_norm and k_norm",
+             "for a config.json: attention normalizes queries and keys as the "
+             "model does, with the checkpoint's weights q_norm and k_norm",
              options.qkNorm);
-  parser.add("stack-limit", "BYTES",
-             "the most stack that a function may need on a thread; one that "
-             "needs more takes a workspace (default: no limit)",
-             options.stackLimit);
+  parser.add(
+      "stack-limit", "BYTES",
+      "maximum stack use of a function per thread; a function that needs "
+      "more takes a workspace argument (default: no limit)",
+      options.stackLimit);
 }
 
 std::vector<std::string>

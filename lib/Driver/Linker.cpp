@@ -1,4 +1,4 @@
-//===- Linker.cpp - objects to libraries ------------------------*- C++ -*-===//
+//===- Linker.cpp - linking of shared libraries and archives --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,8 +22,9 @@
 using namespace mlir::posenc;
 
 namespace {
-/// A library to link with of which only the names are known. What lies on this
-/// machine, for its architecture or another, makes no difference to the output.
+/// A stub of a shared library that declares only its symbols. Linking against
+/// stubs makes the output independent of the libraries installed on this
+/// machine, for its own and for other architectures.
 class Stub {
 public:
   Stub(llvm::StringRef soname, llvm::ArrayRef<llvm::StringLiteral> symbols,
@@ -56,16 +57,17 @@ private:
 };
 } // namespace
 
-/// What the backend makes calls of by itself, and what memory and assertions of
-/// the input become. A kernel that calls something else, as libm, would fail
-/// when it is loaded.
+/// Functions of libc that kernels may call: those that the backend calls by
+/// itself, and those that allocations and assertions of the input are lowered
+/// to. A call of any other function, for example of libm, is a link error; it
+/// would fail only at load time otherwise.
 static constexpr llvm::StringLiteral kLibc[] = {
     "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
     "memmove", "memset", "puts",
-    // The kernel support library, with threads and for GPUs.
+    // Called by the kernel support library, with threads and for GPUs.
     "getpid", "dlerror", "dlopen", "dlsym", "sched_yield"};
 
-/// The symbols that KernelSupport.c calls.
+/// Functions of libgomp that KernelSupport.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {
     "GOMP_parallel", "omp_get_max_threads", "omp_get_num_threads",
     "omp_get_thread_num"};
@@ -81,7 +83,8 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
       lld = llvm::sys::findProgramByName(name);
   if (!lld)
     return llvm::createStringError(
-        "cannot link: no ld.lld of LLVM 22 (Debian's package lld-22)");
+        "cannot link: ld.lld of LLVM 22 not found; install Debian's package "
+        "lld-22");
 
   llvm::Triple target(triple);
   std::vector<std::string> arguments{*lld,
@@ -102,8 +105,8 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
                                      "-o",
                                      output.str(),
                                      object.str()};
-  // The threads of libgomp wait in its code, which unloading the last library
-  // that needs it would take away from under them.
+  // Unloading the last library that needs libgomp would unmap the code in which
+  // its idle threads wait.
   if (openmp)
     arguments.insert(arguments.end(), {"-z", "nodelete"});
   Stub libc("libc.so.6", kLibc, target),

@@ -1,4 +1,4 @@
-//===- Linker.h - objects to libraries --------------------------*- C++ -*-===//
+//===- Linker.h - linking of shared libraries and archives ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,13 +14,15 @@
 
 namespace mlir::posenc {
 
-/// Links one object into a shared library with lld, against libc and, if
-/// `openmp`, libgomp. Neither needs to be there, for whatever architecture.
+/// Links the object file at path `object` into a shared library at path
+/// `output`, with lld, against libc and, if `openmp`, libgomp. These libraries
+/// need not be installed.
 llvm::Error linkShared(llvm::StringRef object, llvm::StringRef output,
                        llvm::StringRef soname, llvm::StringRef triple,
                        bool openmp);
 
-/// The bytes of a static library with one object; the same for the same input.
+/// Returns the bytes of a static library with one object, whose bytes are
+/// `object`. The result is deterministic.
 llvm::Expected<std::string> createArchive(llvm::StringRef object,
                                           llvm::StringRef memberName);
 

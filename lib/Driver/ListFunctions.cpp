@@ -1,4 +1,4 @@
-//===- ListFunctions.cpp - the functions of a module ------------*- C++ -*-===//
+//===- ListFunctions.cpp - listing of functions for --list ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Prints `(name: type, ...)`; what has no name goes by its number, as in a C
-/// header.
+/// Prints `(name: type, ...)`. A value without a name is called `unnamed`
+/// followed by its index, as in the C header.
 static void listTypes(raw_ostream &os, TypeRange types, StringRef unnamed,
                       function_ref<StringAttr(unsigned)> getName) {
   os << '(';

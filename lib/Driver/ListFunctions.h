@@ -1,4 +1,4 @@
-//===- ListFunctions.h - the functions of a module --------------*- C++ -*-===//
+//===- ListFunctions.h - listing of functions for --list --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

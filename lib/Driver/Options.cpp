@@ -1,4 +1,4 @@
-//===- Options.cpp - command-line options of the tools ----------*- C++ -*-===//
+//===- Options.cpp - command-line parser of the tools ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -51,7 +51,7 @@ void OptionParser::add(StringRef name, StringRef help, bool &to) {
                    false});
 }
 
-/// A flag as the user writes it.
+/// Returns a flag with its dashes.
 static std::string spell(StringRef name) {
   return (name.size() == 1 ? "-" : "--") + name.str();
 }

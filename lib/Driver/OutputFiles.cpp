@@ -1,4 +1,4 @@
-//===- OutputFiles.cpp - files written whole or not at all ------*- C++ -*-===//
+//===- OutputFiles.cpp - atomic writing of output files -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,8 @@ static llvm::Error makeError(llvm::StringRef path, const llvm::Twine &reason) {
   return llvm::createStringError("cannot write '" + path + "': " + reason);
 }
 
-/// Whether there is something of this name that must not be replaced.
+/// Whether the path exists and is neither a regular file nor a directory, so
+/// that it must be written to instead of replaced.
 static bool isSpecial(llvm::StringRef path) {
   llvm::sys::fs::file_status status;
   return !llvm::sys::fs::status(path, status) &&
@@ -30,7 +31,8 @@ static bool isSpecial(llvm::StringRef path) {
          status.type() != llvm::sys::fs::file_type::directory_file;
 }
 
-/// The name without links of a file that there is or will be.
+/// Returns the path with symbolic links resolved. The file itself need not
+/// exist.
 static std::string resolve(llvm::StringRef path) {
   llvm::SmallString<128> real;
   if (!llvm::sys::fs::real_path(path, real))
@@ -46,11 +48,11 @@ llvm::Expected<std::string> OutputFiles::reserve(llvm::StringRef path) {
   if (llvm::sys::fs::is_directory(path))
     return makeError(path, "it is a directory");
   if (isSpecial(path))
-    return makeError(path, "it is no regular file");
+    return makeError(path, "it is not a regular file");
   std::string target = resolve(path);
   if (llvm::any_of(files,
                    [&](const File &file) { return file.target == target; }))
-    return makeError(path, "two outputs have this name");
+    return makeError(path, "two outputs have the same name");
   llvm::Expected<llvm::sys::fs::TempFile> temporary =
       llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp",
                                       llvm::sys::fs::all_read |

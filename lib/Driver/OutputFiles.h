@@ -1,4 +1,4 @@
-//===- OutputFiles.h - files written whole ----------------------*- C++ -*-===//
+//===- OutputFiles.h - atomic writing of output files -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,32 +18,33 @@
 
 namespace mlir::posenc {
 
-/// Several files that appear together: each is a temporary file in the folder
-/// of its final name until commit(), and is removed if that never comes. A link
-/// stays one: the file that it names is replaced. A device or a pipe is not
-/// replaced but written, by commit().
+/// Output files that appear together. Each is a temporary file in the folder of
+/// its final name until commit() renames it; the destructor removes temporary
+/// files that were not committed. For a symbolic link, the file that it refers
+/// to is replaced. Devices and pipes are not replaced: commit() writes to them.
 class OutputFiles {
 public:
   OutputFiles() = default;
   ~OutputFiles();
 
   using Writer = std::function<void(llvm::raw_ostream &)>;
-  /// Adds a file with what `writer` writes, at once or in commit(); returns its
-  /// temporary name, if it has one.
+  /// Adds a file with the content that `writer` writes. For a regular file,
+  /// `writer` is called at once and the temporary name is returned; for a
+  /// device or pipe, commit() calls it and the name is empty.
   llvm::Expected<std::string> add(llvm::StringRef path, Writer writer);
-  /// The same with this content, of which a device or a pipe keeps a copy.
+  /// Adds a file with this content, which is copied.
   llvm::Expected<std::string> add(llvm::StringRef path,
                                   llvm::StringRef content);
-  /// Adds a regular file that someone else will write; returns its temporary
-  /// name.
+  /// Adds a regular file that the caller writes under the returned temporary
+  /// name before commit().
   llvm::Expected<std::string> reserve(llvm::StringRef path);
-  /// Renames all files to their names.
+  /// Writes devices and pipes, then renames all files to their final names.
   llvm::Error commit();
 
 private:
   struct File {
     llvm::sys::fs::TempFile temporary;
-    /// As it was given, and without links.
+    /// The path as it was given, and with symbolic links resolved.
     std::string path, target;
   };
   struct Special {

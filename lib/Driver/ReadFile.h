@@ -1,4 +1,4 @@
-//===- ReadFile.h - the content of an input ---------------------*- C++ -*-===//
+//===- ReadFile.h - reading of an input file --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,9 @@
 
 namespace mlir::posenc {
 
-/// The content of a file, `-` is standard input; or null after an error, which
-/// is printed. More than `limit` bytes are one; 0 is no limit.
+/// Reads a file, or standard input if `path` is `-`. On failure, prints an
+/// error and returns null. A file of more than `limit` bytes is an error,
+/// unless `limit` is 0.
 std::unique_ptr<llvm::MemoryBuffer> readFile(llvm::StringRef path,
                                              uint64_t limit);
 

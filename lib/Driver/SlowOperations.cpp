@@ -1,4 +1,4 @@
-//===- SlowOperations.cpp - warnings of what runs slowly --------*- C++ -*-===//
+//===- SlowOperations.cpp - warnings about slow operations ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,31 +26,35 @@ using namespace mlir::posenc;
 static void warnOfAttention(AttentionOp op) {
   if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {
     op.emitWarning()
-        << "attention is not fused and takes up to 1.4 times as long, or "
-           "several times with few queries: "
+        << "attention is not fused, which takes up to 1.4 times as long, or "
+           "several times as long for few queries: "
         << *reason;
     return;
   }
   if (op.normsAllKeyHeads() && op.getKeyLayout() == HeadLayout::HeadMajor)
-    op.emitWarning() << "the norm of all key heads together reads the keys of "
-                        "all heads for each head: a cache of normed keys is "
-                        "faster";
+    op.emitWarning()
+        << "the norm over all key heads together reads the keys of all "
+           "heads once per head; a cache of normalized keys is faster";
 }
 
-/// How often the innermost body runs, or nothing where a size is dynamic.
-static std::optional<int64_t> countSteps(linalg::LinalgOp op) {
-  int64_t steps = 1;
+/// Returns the number of iterations of the loop nest; nullopt if a size is
+/// dynamic or the number overflows.
+static std::optional<int64_t> countIterations(linalg::LinalgOp op) {
+  int64_t iterations = 1;
   for (int64_t size : op.getStaticLoopRanges())
-    if (ShapedType::isDynamic(size) || llvm::MulOverflow(steps, size, steps))
+    if (ShapedType::isDynamic(size) ||
+        llvm::MulOverflow(iterations, size, iterations))
       return std::nullopt;
-  return steps;
+  return iterations;
 }
 
-/// Of what is not tiled, LLVM vectorizes loops whose innermost one is parallel,
-/// and sums of integers. Sums of floats along the innermost loop it leaves as
-/// they are, since another order rounds otherwise.
+/// Warns about linalg operations that become scalar loops. Of the operations
+/// that are not tiled, LLVM vectorizes those whose innermost loop is parallel,
+/// and reductions of integers. It does not vectorize floating-point reductions
+/// along the innermost loop, since another order changes the rounding.
 static void warnOfLinalg(linalg::LinalgOp op) {
-  constexpr int64_t kFewSteps = 4096;
+  // Smaller loop nests are fast enough.
+  constexpr int64_t kFewIterations = 4096;
   bool sumsInnermost =
       op.getNumLoops() != 0 &&
       op.getIteratorTypesArray().back() == utils::IteratorType::reduction;
@@ -59,18 +63,18 @@ static void warnOfLinalg(linalg::LinalgOp op) {
   });
   if (!sumsInnermost || !isFloat || isTiledContraction(op) ||
       isTiledReduction(op) || isTiledColumnReduction(op) ||
-      countSteps(op).value_or(kFewSteps + 1) <= kFewSteps)
+      countIterations(op).value_or(kFewIterations + 1) <= kFewIterations)
     return;
   op.emitWarning() << "'" << op->getName()
-                   << "' runs as scalar loops, one sum at a time, many times "
-                      "slower than a library's";
+                   << "' runs as scalar loops, which are many times slower "
+                      "than a library's vectorized kernel";
 }
 
 void mlir::posenc::warnOfSlowOperations(ModuleOp module) {
-  // What folds away is not slow.
+  // Works on a simplified copy: an operation that folds away is not slow.
   OwningOpRef<ModuleOp> copy = module.clone();
   {
-    // Whoever compiles the module next reports what is wrong with it.
+    // Errors in the module are reported when it is compiled afterwards.
     ScopedDiagnosticHandler silence(module.getContext(),
                                     [](Diagnostic &) { return success(); });
     PassManager manager(module.getContext());

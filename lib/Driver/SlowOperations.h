@@ -1,4 +1,4 @@
-//===- SlowOperations.h - warnings of what runs slowly ----------*- C++ -*-===//
+//===- SlowOperations.h - warnings about slow operations --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,10 +13,9 @@
 
 namespace mlir::posenc {
 
-/// Warns, at its location, of each operation that is compiled for CPUs in a way
-/// that is much slower than the processor: attention that is not fused, and
-/// sums and products of linalg, which become scalar loops. The module stays as
-/// it is.
+/// Emits a warning for each operation that compiles to slow code for CPUs:
+/// attention that is not fused, linalg reductions that become scalar loops, and
+/// norms of keys that are slow. Does not change the module.
 void warnOfSlowOperations(ModuleOp module);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- TextDepth.cpp - how deep MLIR text nests -----------------*- C++ -*-===//
+//===- TextDepth.cpp - nesting depth of MLIR text -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,8 @@
 using namespace mlir::posenc;
 using llvm::StringRef;
 
-/// The end of the string, comment or token of one or more characters that
-/// begins at `i`, none of them a bracket; `i` if there is none.
+/// Returns the end of the string, comment or operator that begins at `i` and
+/// whose characters are not brackets; `i` if there is none.
 static size_t skipToken(StringRef text, size_t i) {
   StringRef rest = text.substr(i);
   if (rest.starts_with("//"))
@@ -51,8 +51,8 @@ std::optional<TextPosition> mlir::posenc::findTooDeep(StringRef text,
     return TextPosition{unsigned(before.count('\n') + 1),
                         unsigned(offset - lineStart + 1)};
   };
-  // The open brackets, and the operators of the current affine expression:
-  // those stand between brackets and commas.
+  // The open brackets, and the number of operators since the last bracket or
+  // comma, which are those of the current affine expression.
   std::string open;
   unsigned operators = 0;
   for (size_t i = 0; i < text.size();) {
@@ -71,7 +71,7 @@ std::optional<TextPosition> mlir::posenc::findTooDeep(StringRef text,
     case ')':
     case ']':
     case '}':
-      // A `<` that is no bracket is closed by what encloses it.
+      // A `<` that is not a bracket ends with the enclosing bracket.
       while (!open.empty() && open.back() == '<')
         open.pop_back();
       if (!open.empty() && open.back() == getOpening(c))

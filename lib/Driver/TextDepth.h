@@ -1,4 +1,4 @@
-//===- TextDepth.h - how deep MLIR text nests -------------------*- C++ -*-===//
+//===- TextDepth.h - nesting depth of MLIR text -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +15,14 @@
 
 namespace mlir::posenc {
 
-/// Both 1-based; the column counts bytes.
+/// A position in text. Line and column start at 1; the column counts bytes.
 struct TextPosition {
   unsigned line, column;
 };
 
-/// The first place of MLIR text where brackets, or runs of prefix and infix
-/// operators, nest deeper than `limit`. The parser recurses on both.
+/// Returns the first position in MLIR text where the number of open brackets
+/// plus the operators of the current affine expression exceeds `limit`; nullopt
+/// if it never does. MLIR's parser recurses on both.
 std::optional<TextPosition> findTooDeep(llvm::StringRef text, unsigned limit);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- TuningFile.cpp - choices in a file -----------------------*- C++ -*-===//
+//===- TuningFile.cpp - reading and writing of tuning files ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ namespace json = ::posenc::frontend::json;
 static constexpr int64_t kVersion = 1;
 
 namespace {
-/// Reads one file. The first error is printed and ends it.
+/// Reads a tuning file. Stops at the first error and prints it.
 class TuningReader {
 public:
   TuningReader(StringRef path, StringRef text) : path(path), text(text) {}
@@ -38,7 +38,8 @@ private:
   }
   bool checkKeys(const json::Value &object,
                  llvm::ArrayRef<StringRef> known) const;
-  /// Null after an error.
+  /// Returns the value of a key; null after an error if it is missing or is not
+  /// of the kind `kind`, which `wanted` describes.
   const json::Value *find(const json::Value &object, StringRef key,
                           json::Value::Kind kind, StringRef wanted) const;
   bool readChoice(const TuningChoice &choice, const json::Value &value,
@@ -54,7 +55,7 @@ bool TuningReader::fail(json::Position at, const Twine &message) const {
   return false;
 }
 
-/// Text of a file, fit for one line of a terminal.
+/// Quotes text of a file for a diagnostic: at most 80 characters, escaped.
 static std::string quote(StringRef text) {
   std::string quoted;
   llvm::raw_string_ostream os(quoted);
@@ -72,7 +73,7 @@ bool TuningReader::checkKeys(const json::Value &object,
       return fail(member.key, "unknown key " + quote(member.name()) +
                                   ": expected " + llvm::join(known, ", "));
     if (llvm::is_contained(seen, member.name()))
-      return fail(member.key, quote(member.name()) + " stands here twice");
+      return fail(member.key, quote(member.name()) + " is given twice");
     seen.push_back(member.name());
   }
   return true;
@@ -83,7 +84,7 @@ const json::Value *TuningReader::find(const json::Value &object, StringRef key,
                                       StringRef wanted) const {
   const json::Member *member = object.find(key);
   if (!member)
-    return fail(object, "'" + key + "' is missing"), nullptr;
+    return fail(object, "missing key '" + key + "'"), nullptr;
   if (member->value.kind() != kind)
     return fail(member->value, "'" + key + "' is " +
                                    json::describeKind(member->value) +
@@ -95,16 +96,16 @@ const json::Value *TuningReader::find(const json::Value &object, StringRef key,
 bool TuningReader::readChoice(const TuningChoice &choice,
                               const json::Value &value, Tuning &tuning) const {
   std::optional<int64_t> number = value.integer();
-  bool isRight = number && *number >= 0 && uint64_t(*number) >= choice.least &&
-                 uint64_t(*number) <= choice.most &&
+  bool isRight = number && *number >= 0 && uint64_t(*number) >= choice.min &&
+                 uint64_t(*number) <= choice.max &&
                  uint64_t(*number) % choice.multiple == 0;
   if (!isRight)
     return fail(value, "'" + choice.name + "' must be " +
                            (choice.multiple == 1
                                 ? "an integer"
                                 : "a multiple of " + Twine(choice.multiple)) +
-                           " from " + Twine(choice.least) + " to " +
-                           Twine(choice.most));
+                           " from " + Twine(choice.min) + " to " +
+                           Twine(choice.max));
   tuning.*choice.value = *number;
   return true;
 }
@@ -116,16 +117,16 @@ bool TuningReader::read(llvm::MutableArrayRef<TargetSpec> targets) {
     return fail(error.position, error.message);
   const json::Value &root = document->root();
   if (!root.isObject())
-    return fail(root, "expected an object with the choices for a CPU, got " +
+    return fail(root, "expected an object with the parameters for a CPU, got " +
                           json::describeKind(root));
-  // First: another version may have other keys.
+  // Checked before the keys, as another version may have other keys.
   const json::Value *version =
       find(root, "version", json::Value::Kind::Number, "a number");
   if (!version)
     return false;
   if (version->integer() != kVersion)
-    return fail(*version,
-                "unknown version of this file: expected " + Twine(kVersion));
+    return fail(*version, "unknown version of the tuning file: expected " +
+                              Twine(kVersion));
   if (!checkKeys(root, {"version", "cpu", "choices"}))
     return false;
   const json::Value *cpu =
@@ -149,7 +150,7 @@ bool TuningReader::read(llvm::MutableArrayRef<TargetSpec> targets) {
       if (const json::Member *member = choices->find(choice.name))
         if (!readChoice(choice, member->value, tuning))
           return false;
-    // Files from before these fields existed mean one choice for both.
+    // In files written before these fields existed, one value applied to both.
     auto inherit = [&](StringRef name, StringRef from, uint64_t Tuning::*to,
                        uint64_t Tuning::*value) {
       if (!choices->find(name) && choices->find(from))
@@ -168,8 +169,8 @@ bool TuningReader::read(llvm::MutableArrayRef<TargetSpec> targets) {
     return true;
   auto targetNames = llvm::map_to_vector(
       targets, [](const TargetSpec &target) { return target.name; });
-  return fail(*cpu, "the choices are for CPU " + quote(cpu->string()) +
-                        ", which is not that of " +
+  return fail(*cpu, "the file is for CPU " + quote(cpu->string()) +
+                        ", which is not the CPU of " +
                         llvm::join(targetNames, ", "));
 }
 
@@ -185,7 +186,7 @@ mlir::posenc::applyTuningFile(StringRef path,
 std::string mlir::posenc::formatTuningFile(const TargetSpec &target) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  // The name is one that LLVM knows: there is nothing in it to escape.
+  // CPU names of LLVM contain no character that JSON must escape.
   os << "{\n  \"version\": " << kVersion << ",\n  \"cpu\": \"" << target.tuneCpu
      << "\",\n  \"choices\": {";
   llvm::interleave(

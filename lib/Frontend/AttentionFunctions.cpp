@@ -1,4 +1,4 @@
-//===- AttentionFunctions.cpp - a model's attention -------------*- C++ -*-===//
+//===- AttentionFunctions.cpp - attention and decode functions of a model -===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ using ::posenc::frontend::AttentionConfig;
 
 static constexpr int64_t kDynamic = ShapedType::kDynamic;
 
-/// The dialect bounds what a config does not.
+/// Checks the limits of the dialect that a config may exceed.
 LogicalResult ModelModule::checkAttention() {
   if (!config.attention)
     return success();
@@ -28,19 +28,21 @@ LogicalResult ModelModule::checkAttention() {
     if (dim > 65536)
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
-  // Numbers of f32 multiply and divide the scores.
+  // The scores are multiplied and divided by f32 constants.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);
   if (!(cap >= smallest && cap <= largest))
-    return emitError(loc) << "the soft cap " << cap << " is no number of f32";
+    return emitError(loc) << "expected a soft cap within the range of f32, got "
+                          << cap;
   double scale = attention.scale.value_or(1);
   if (!(scale >= smallest && scale <= largest))
-    return emitError(loc) << "the scale of the scores, " << scale
-                          << ", is no number of f32";
+    return emitError(loc)
+           << "expected a scale of the scores within the range of f32, got "
+           << scale;
   return success();
 }
 
-/// The operands that some models have beside queries, keys and values.
+/// Adds the operands that only some models have: sinks and norm weights.
 void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
                               bool withKeyNorm) {
   const AttentionConfig &attention = *config.attention;
@@ -76,12 +78,12 @@ Type ModelModule::getCacheType() {
   case CacheType::F8E5M2:
     return Float8E5M2Type::get(builder.getContext());
   }
-  llvm_unreachable("unknown type of caches");
+  llvm_unreachable("unknown cache type");
 }
 
-/// The operation on the arguments by their names, with what both functions have
-/// in common and what addOperands() added. The first argument is the queries,
-/// the second the keys, and the next one that is not of scales the values.
+/// Creates the operation and the return of @attention or @decode, and assigns
+/// the operands that both share by the names of the arguments. Argument 0 is
+/// the queries, 1 the keys, and the next one that has no scales the values.
 AttentionOp ModelModule::createAttention(func::FuncOp function,
                                          const Layer &layer,
                                          RankedTensorType type) {
@@ -160,7 +162,7 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setCausal(attention.isCausal);
-  // Both sides, where the keys after a query are not hidden anyway.
+  // Causal attention hides the keys after a query anyway.
   if (layer.window && !attention.isCausal)
     op.setWindowRight(*layer.window - 1);
   if (!layer.rotates)
@@ -202,12 +204,12 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
       {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
-  // One query stands behind all keys.
+  // A single query is the last token, so it sees all keys without a mask.
   op.setCausal(options.decodeTokens > 1);
   if (!layer.rotates)
     return;
-  // The queries stand at the last places, and raw keys at theirs: these are the
-  // positions that a rotation has without operands.
+  // Without operands for positions, the operation rotates queries at the last
+  // positions of the sequence and raw keys at their index in the cache.
   RotationAttr rotation = getRotation(config, frequencies);
   op.setQueryRotationAttr(rotation);
   if (isRaw)
@@ -219,16 +221,16 @@ void ModelModule::buildAttentionFunctions() {
     return;
   const AttentionConfig &attention = *config.attention;
   auto buildSet = [&](const Layer &layer, const std::string &suffix) {
-    FrequenciesAttr mine = layerFrequencies.lookup(layer.type);
-    if (!mine)
-      mine = frequencies;
-    buildAttention(mine, layer, suffix);
-    // Who sees what comes later decodes nothing.
+    FrequenciesAttr ofLayer = layerFrequencies.lookup(layer.type);
+    if (!ofLayer)
+      ofLayer = frequencies;
+    buildAttention(ofLayer, layer, suffix);
+    // A bidirectional model does not decode.
     if (attention.isCausal)
-      buildDecode(mine, layer, suffix);
+      buildDecode(ofLayer, layer, suffix);
   };
   ArrayRef<Layer> layers = attention.layers;
-  // What is the same for all types needs no name.
+  // If all layer types agree, functions without a suffix are built as well.
   if (!layers.front().type.empty() && layerFrequencies.empty() &&
       llvm::all_of(layers, [&](const Layer &layer) {
         return layer.isLike(layers.front());

@@ -1,4 +1,4 @@
-//===- AttentionKeys.cpp - what a config says of its attention --*- C++ -*-===//
+//===- AttentionKeys.cpp - attention keys of a config ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,14 +25,14 @@ class AttentionReader {
 public:
   AttentionReader(ConfigReader &reader, const json::Value &config,
                   const ModelRow &row, ModelConfig &model)
-      : reader(reader), config(config), row(row), facts(row.attention),
+      : reader(reader), config(config), row(row), traits(row.attention),
         model(model) {}
 
   bool read(bool qkNorm, AttentionConfig &result);
 
 private:
-  /// Whether a key lets an otherwise causal model see what comes later, with a
-  /// window of both sides.
+  /// Whether `use_bidirectional_attention` makes a causal model bidirectional.
+  /// Its window then counts the keys of both sides.
   bool isBidirectional() const {
     const json::Member *member =
         ConfigReader::given(config, "use_bidirectional_attention");
@@ -55,20 +55,20 @@ private:
   ConfigReader &reader;
   const json::Value &config;
   const ModelRow &row;
-  const AttentionRow &facts;
+  const AttentionRow &traits;
   ModelConfig &model;
 };
 
-/// A key whose absence means a number.
+/// Reads a count, or returns `absent` if the key is absent.
 int64_t AttentionReader::readCount(StringRef key, int64_t absent) {
   return reader.count(config, key).value.value_or(absent);
 }
 
-/// Of a latent attention after its keys and values are expanded, as
-/// transformers keeps them: the channels that rotate come last.
+/// Reads the head sizes of multi-head latent attention after keys and values
+/// are expanded. The rotated channels come last, as in transformers.
 bool AttentionReader::readLatentShape(AttentionConfig &result) {
-  int64_t plain = readCount("qk_nope_head_dim", facts.defaultPlainDim);
-  result.valueDim = readCount("v_head_dim", facts.defaultValueDim);
+  int64_t plain = readCount("qk_nope_head_dim", traits.defaultNopeDim);
+  result.valueDim = readCount("v_head_dim", traits.defaultValueDim);
   if (plain == 0 || result.valueDim == 0)
     return false;
   result.numKeyValueHeads = model.numHeads;
@@ -77,8 +77,8 @@ bool AttentionReader::readLatentShape(AttentionConfig &result) {
   return true;
 }
 
-/// YaRN's temperature goes to the scores, squared, where it does not go to the
-/// tables.
+/// Returns the scale with the square of YaRN's attention factor, which latent
+/// attention applies to the scores instead of the tables.
 std::optional<double>
 AttentionReader::getLatentScale(const AttentionConfig &result) const {
   const Scaling &scaling = model.scaling;
@@ -94,12 +94,12 @@ void AttentionReader::readScale(AttentionConfig &result) {
   Field<double> scalar = reader.positive(config, "query_pre_attn_scalar");
   if (multiplier.value)
     result.scale = multiplier.value;
-  else if (facts.defaultMultiplier != 0)
-    result.scale = facts.defaultMultiplier;
+  else if (traits.defaultMultiplier != 0)
+    result.scale = traits.defaultMultiplier;
   else if (scalar.value)
     result.scale = 1 / std::sqrt(*scalar.value);
-  else if (facts.defaultQueryScalar != 0)
-    result.scale = 1 / std::sqrt(facts.defaultQueryScalar);
+  else if (traits.defaultQueryScalar != 0)
+    result.scale = 1 / std::sqrt(traits.defaultQueryScalar);
   else if (isLatent())
     result.scale = getLatentScale(result);
 }
@@ -107,9 +107,9 @@ void AttentionReader::readScale(AttentionConfig &result) {
 void AttentionReader::readSoftCap(AttentionConfig &result) {
   StringRef key = "attn_logit_softcapping";
   result.softCap = reader.positive(config, key).value;
-  // Null says that there is none.
-  if (facts.defaultSoftCap != 0 && !config.find(key))
-    result.softCap = facts.defaultSoftCap;
+  // An explicit null disables the default.
+  if (traits.defaultSoftCap != 0 && !config.find(key))
+    result.softCap = traits.defaultSoftCap;
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,18 +120,18 @@ std::optional<int64_t> AttentionReader::readWindow() {
   Field<bool> isUsed = reader.boolean(config, "use_sliding_window");
   StringRef key = row.keys->window[0];
   Field<int64_t> window = reader.count(config, key);
-  if (!isUsed.value.value_or(!facts.slidesOnRequest))
+  if (!isUsed.value.value_or(!traits.slidesOnRequest))
     return std::nullopt;
   std::optional<int64_t> size = window.value;
-  if (!config.find(key) && facts.defaultWindow != 0)
-    size = facts.defaultWindow;
-  if (size && (facts.hasWholeWindow || isBidirectional()))
+  if (!config.find(key) && traits.defaultWindow != 0)
+    size = traits.defaultWindow;
+  if (size && (traits.isTwoSidedWindow || isBidirectional()))
     size = *size / 2 + 1;
   return size;
 }
 
-/// The types of the layers where `layer_types` does not say them; nothing if
-/// all are alike.
+/// Returns the layer types of a config without `layer_types`, or an empty list
+/// if all layers are alike.
 std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
   std::vector<std::string> rotating;
   for (const LayerRotation &rotation : model.rotations)
@@ -139,20 +139,20 @@ std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
   if (!hasWindow || !rotating.empty())
     return rotating;
   std::string full = kFullLayers.str(), sliding = kSlidingLayers.str();
-  switch (facts.sliding) {
+  switch (traits.sliding) {
   case SlidingLayers::All:
     return {};
   case SlidingLayers::EveryNth: {
-    // As letters, "LLLG", it says the same as the default.
+    // A string such as "LLLG" denotes the default pattern.
     StringRef key = "sliding_window_pattern";
     const json::Member *pattern = ConfigReader::given(config, key);
     if (pattern && !pattern->value.isString() &&
-        readCount(key, facts.slidingPattern) == 1)
+        readCount(key, traits.slidingPattern) == 1)
       return {full};
     return {sliding, full};
   }
   case SlidingLayers::FromMaxWindow: {
-    // 0 is a count like others here.
+    // This key may be 0, which ConfigReader::count rejects.
     Field<double> first = reader.number(config, "max_window_layers");
     Field<int64_t> layers = reader.count(config, "num_hidden_layers");
     if (first.value.value_or(1) <= 0)
@@ -167,7 +167,8 @@ std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
   return {};
 }
 
-/// What `layer_types` says of each layer, which has been checked.
+/// Returns the type of each layer from `layer_types`, which LayerTypes.cpp has
+/// checked already.
 static std::vector<StringRef> findTypes(const json::Value &config) {
   std::vector<StringRef> names;
   const json::Member *types = ConfigReader::given(config, "layer_types");
@@ -183,16 +184,17 @@ static std::vector<StringRef> findTypes(const json::Value &config) {
 // Layers that do not rotate
 //===----------------------------------------------------------------------===//
 
-/// Whether each layer rotates, of as many as there are types, or of some that
-/// stand for all where there are none; nothing if all do.
+/// Returns for each layer whether it rotates, or an empty list if all do. The
+/// list has `numTypes` elements; if `numTypes` is 0, it may stop after one
+/// period of the pattern.
 std::vector<bool> AttentionReader::readRotating(size_t numTypes) {
   std::vector<bool> rotating;
-  // Of a model that is not known, the key says enough.
-  if (facts.unrotatedInterval == 0 && !row.type.empty())
+  // Unknown models are read by their key alone.
+  if (traits.unrotatedInterval == 0 && !row.type.empty())
     return rotating;
   StringRef key = "no_rope_layers";
   const json::Member *list = ConfigReader::given(config, key);
-  // In spite of its name, what is not 0 rotates.
+  // Despite the name of the key, a layer rotates if its element is 1.
   if (list && list->value.isArray() && !list->value.elements().empty()) {
     for (const json::Value &value : list->value.elements()) {
       bool isFlag =
@@ -210,17 +212,17 @@ std::vector<bool> AttentionReader::readRotating(size_t numTypes) {
     if (rotating.size() < layers)
       reader.error(list->value,
                    "'" + key + "' has " + llvm::Twine(rotating.size()) +
-                       " entries for " + llvm::Twine(layers) + " layers");
+                       " elements for " + llvm::Twine(layers) + " layers");
     rotating.resize(std::min(rotating.size(), layers));
     return rotating;
   }
   if (list && !list->value.isArray())
     reader.error(list->value, "'" + key + "' must be a list, not " +
                                   json::describeKind(list->value));
-  if (facts.unrotatedInterval == 0)
+  if (traits.unrotatedInterval == 0)
     return rotating;
   int64_t interval =
-      readCount("no_rope_layer_interval", facts.unrotatedInterval);
+      readCount("no_rope_layer_interval", traits.unrotatedInterval);
   int64_t layers = readCount("num_hidden_layers", interval);
   int64_t count = numTypes ? int64_t(numTypes) : std::min(layers, interval);
   for (int64_t layer = 1; layer <= std::min<int64_t>(count, 65536); ++layer)
@@ -228,14 +230,14 @@ std::vector<bool> AttentionReader::readRotating(size_t numTypes) {
   return rotating;
 }
 
-/// Of a type whose layers rotate in part, those that do not are one of their
-/// own, `nope` after its name.
+/// Splits each type of which only some layers rotate: those that do not rotate
+/// get a type of their own with the suffix `nope`.
 void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
                                   bool hasWindow) {
   std::vector<StringRef> types = findTypes(config);
   std::vector<bool> rotating = readRotating(types.size());
   bool slideUnrotated =
-      facts.sliding == SlidingLayers::Unrotated && hasWindow && types.empty();
+      traits.sliding == SlidingLayers::Unrotated && hasWindow && types.empty();
   std::vector<LayerAttention> split;
   for (LayerAttention &layer : layers) {
     bool anyRotates = false, anyDoesNot = false;
@@ -248,7 +250,7 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
       if (layer.type.empty() || layer.type == type)
         (rotates ? anyRotates : anyDoesNot) = true;
     }
-    // The model's code may have made a type that no layer is of.
+    // A type that deriveTypes() returned may have no layers.
     if (!rotating.empty() && !anyRotates && !anyDoesNot)
       continue;
     bool isSplit = anyRotates && anyDoesNot;
@@ -264,7 +266,7 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
   layers = std::move(split);
 }
 
-/// Returns false if no layer attends in a way that there are functions for.
+/// Returns false if no layer has a supported attention.
 bool AttentionReader::readLayers(AttentionConfig &result) {
   std::optional<int64_t> window = readWindow();
   std::vector<std::string> types;
@@ -273,25 +275,26 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
       types.push_back(type.str());
   bool areGiven = !types.empty();
   if (!areGiven) {
-    // What the keys say comes without a name, as the config gives none; the
-    // types that the model's code makes of them come with theirs.
+    // The config names no types: the first layer has the window of the config
+    // and no name. The types of the model's implementation follow.
     if (model.rotations.empty() &&
-        !(window && facts.sliding == SlidingLayers::Unrotated))
+        !(window && traits.sliding == SlidingLayers::Unrotated))
       result.layers.push_back({"", window});
     types = deriveTypes(window.has_value());
   }
   for (const std::string &type : types) {
     bool slides = type == kSlidingLayers;
     if (!slides && type != kFullLayers && type != "attention") {
-      // They may see chunks of the keys.
+      // Unknown types may have other masks, such as `chunked_attention`.
       if (!hasNoKeys(type))
-        reader.warning(config, "no functions of attention for the layer type " +
-                                   quoted(type) + ", which is not known");
+        reader.warning(config,
+                       "no attention functions for the unknown layer type " +
+                           quoted(type));
       continue;
     }
     LayerAttention layer;
     layer.type = type;
-    layer.rotates = slides || !facts.rotatesSlidingOnly || !window;
+    layer.rotates = slides || !traits.rotatesSlidingOnly || !window;
     if (slides)
       layer.window = window;
     if (slides && !window && areGiven && !config.find(row.keys->window[0]))
@@ -304,7 +307,7 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   return !result.layers.empty();
 }
 
-/// Whether queries are multiplied by a number that follows from their position.
+/// Whether queries are scaled by a factor that depends on their position.
 bool AttentionReader::hasTemperature() const {
   for (StringRef key : {"rope_parameters", "rope_scaling"}) {
     const json::Member *dict = ConfigReader::given(config, key);
@@ -315,15 +318,15 @@ bool AttentionReader::hasTemperature() const {
   return false;
 }
 
-/// The norms that --qk-norm asks for: as the model's code has them, or an
-/// error.
+/// Reads the norms of queries and keys for --qk-norm, or reports an error if
+/// the model has none or unsupported ones.
 void AttentionReader::readNorm(AttentionConfig &result) {
-  const QkNormRow &norm = facts.norm;
+  const QkNormRow &norm = traits.norm;
   const json::Member *type = ConfigReader::given(config, "model_type");
   const json::Value &at = type ? type->value : config;
   if (row.type.empty())
-    return reader.error(at, "--qk-norm needs a known 'model_type': how others "
-                            "norm queries and keys is not known");
+    return reader.error(at, "--qk-norm needs a known 'model_type', which says "
+                            "how queries and keys are normed");
   std::string models = "models of type '" + row.type.str() + "' ";
   if (norm.kind == QkNormKind::None)
     return reader.error(at, "--qk-norm: " + models +
@@ -353,23 +356,24 @@ void AttentionReader::readNorm(AttentionConfig &result) {
 bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
   if (qkNorm)
     readNorm(result);
-  if (!facts.isSupported) {
-    reader.warning(config, "no functions of attention: that of 'model_type' '" +
-                               row.type + "' is not supported yet");
+  if (!traits.isSupported) {
+    reader.warning(config,
+                   "no attention functions: the attention of 'model_type' '" +
+                       row.type + "' is not supported yet");
     return false;
   }
   if (hasTemperature()) {
-    reader.warning(config, "no functions of attention: "
+    reader.warning(config, "no attention functions: "
                            "'llama_4_scaling_beta' is not supported yet");
     return false;
   }
   result.numKeyValueHeads = model.numKeyValueHeads;
   result.headDim = result.valueDim = model.headDim;
   result.rotaryOffset = model.rotaryOffset;
-  result.isCausal = facts.isCausal && !isBidirectional();
-  result.hasSinks = facts.hasSinks;
+  result.isCausal = traits.isCausal && !isBidirectional();
+  result.hasSinks = traits.hasSinks;
   if (isLatent() && !readLatentShape(result)) {
-    reader.warning(config, "no functions of attention without "
+    reader.warning(config, "no attention functions: expected the keys "
                            "'qk_nope_head_dim' and 'v_head_dim'");
     return false;
   }

@@ -1,4 +1,4 @@
-//===- AttentionKeys.h - what a config says of its attention ----*- C++ -*-===//
+//===- AttentionKeys.h - attention keys of a config -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +15,9 @@
 
 namespace posenc::frontend {
 
-/// Reads the attention of a model whose heads and rotation are known. Leaves it
-/// absent for a model that has none of the usual kind.
+/// Reads the attention of a model into `result.attention`. The heads and the
+/// rotation of `result` must be set. Leaves the attention absent, with a
+/// warning, if it is not supported.
 void readAttention(ConfigReader &reader, const json::Value &config,
                    const ModelRow &row, bool qkNorm, ModelConfig &result);
 

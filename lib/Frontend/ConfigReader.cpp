@@ -1,4 +1,4 @@
-//===- ConfigReader.cpp - typed access with diagnostics ---------*- C++ -*-===//
+//===- ConfigReader.cpp - typed reading of JSON keys ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -46,8 +46,8 @@ std::string posenc::frontend::spelled(double number) {
 
 void ConfigReader::report(Severity severity, const json::Value &at,
                           const Twine &message) {
-  // Finding a position takes time in proportion to the text, and a hostile
-  // text can have a million duplicate keys.
+  // Finding a position takes linear time, and a hostile text can have a million
+  // duplicate keys.
   constexpr unsigned limit = 100;
   if (reports++ >= limit)
     return;
@@ -98,7 +98,7 @@ Field<double> ConfigReader::number(const json::Value &object, StringRef key) {
     field.value = number;
   else
     error(field.at(), "'" + key + "' must be a finite number, not " +
-                          (std::isnan(number) ? "NaN" : "an infinite one"));
+                          (std::isnan(number) ? "NaN" : "an infinity"));
   return field;
 }
 
@@ -178,10 +178,10 @@ Field<const json::Value *> ConfigReader::object(const json::Value &object,
 
 template <typename T>
 Field<T> ConfigReader::firstOf(
-    llvm::ArrayRef<Place> places,
+    llvm::ArrayRef<KeyRef> keyRefs,
     Field<T> (ConfigReader::*read)(const json::Value &, StringRef)) {
   Field<T> first;
-  for (const Place &place : places) {
+  for (const KeyRef &place : keyRefs) {
     if (!place.object || place.key.empty())
       continue;
     Field<T> field = (this->*read)(*place.object, place.key);
@@ -199,10 +199,10 @@ Field<T> ConfigReader::firstOf(
   return first;
 }
 
-Field<double> ConfigReader::number(llvm::ArrayRef<Place> places) {
-  return firstOf<double>(places, &ConfigReader::number);
+Field<double> ConfigReader::number(llvm::ArrayRef<KeyRef> keyRefs) {
+  return firstOf<double>(keyRefs, &ConfigReader::number);
 }
 
-Field<int64_t> ConfigReader::count(llvm::ArrayRef<Place> places) {
-  return firstOf<int64_t>(places, &ConfigReader::count);
+Field<int64_t> ConfigReader::count(llvm::ArrayRef<KeyRef> keyRefs) {
+  return firstOf<int64_t>(keyRefs, &ConfigReader::count);
 }

@@ -1,4 +1,4 @@
-//===- ConfigReader.h - typed access with diagnostics -----------*- C++ -*-===//
+//===- ConfigReader.h - typed reading of JSON keys --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,22 +20,23 @@
 
 namespace posenc::frontend {
 
-/// What became of a question for a key. A key that is absent or null is not
-/// given; one that is given without a value has been reported, and whoever
-/// asked keeps silent about what follows from it.
+/// The result of reading a key. There are three states: not given (absent or
+/// null), given with a value, and bad (given without a value). An error has
+/// been reported for a bad field, so callers must not report consequences.
 template <typename T> struct Field {
   const json::Member *member = nullptr;
   std::optional<T> value;
 
   bool given() const { return member != nullptr; }
   bool bad() const { return member && !value; }
-  /// The key's name, at a given field.
+  /// The name of the key. The field must be given.
   llvm::StringRef name() const { return member->name(); }
   const json::Value &at() const { return member->value; }
 };
 
-/// One place where a quantity may stand.
-struct Place {
+/// A key of an object that may hold a quantity. Null objects and empty keys are
+/// skipped.
+struct KeyRef {
   const json::Value *object;
   llvm::StringRef key;
 };
@@ -50,29 +51,29 @@ public:
   void warning(const json::Value &at, const llvm::Twine &message);
   bool hasErrors() const { return errors != 0; }
 
-  /// A required key is not given: reported at its null or at the object.
+  /// Reports a required key that is not given, at its null or at the object.
   void missing(const json::Value &object, llvm::StringRef key);
 
-  /// The member, unless it is absent or null.
+  /// Returns the member, or null if it is absent or its value is null.
   static const json::Member *given(const json::Value &object,
                                    llvm::StringRef key);
 
   Field<double> number(const json::Value &object, llvm::StringRef key);
   Field<double> positive(const json::Value &object, llvm::StringRef key);
-  /// Without its value, after an error, where frequencies divided by it would
-  /// be greater than they can be computed for.
+  /// Reports an error and clears the value if it is below 2^-64: a frequency
+  /// divided by it could exceed the supported range.
   Field<double> divisor(Field<double> field);
-  /// A number of things: an integer from 1 to 2^31-1, however written.
+  /// Reads an integer from 1 to 2^31-1, in any spelling.
   Field<int64_t> count(const json::Value &object, llvm::StringRef key);
   Field<bool> boolean(const json::Value &object, llvm::StringRef key);
   Field<llvm::StringRef> string(const json::Value &object, llvm::StringRef key);
   Field<const json::Value *> object(const json::Value &object,
                                     llvm::StringRef key);
 
-  /// A quantity that may stand in several places: the first that gives it.
-  /// Every one is checked, and two that differ are an error.
-  Field<double> number(llvm::ArrayRef<Place> places);
-  Field<int64_t> count(llvm::ArrayRef<Place> places);
+  /// Reads a quantity that several keys may hold and returns the first that is
+  /// given. Checks all of them; two different values are an error.
+  Field<double> number(llvm::ArrayRef<KeyRef> keyRefs);
+  Field<int64_t> count(llvm::ArrayRef<KeyRef> keyRefs);
 
 private:
   void report(Severity severity, const json::Value &at,
@@ -80,7 +81,7 @@ private:
   void wrongKind(const json::Member &member, const llvm::Twine &expected);
 
   template <typename T>
-  Field<T> firstOf(llvm::ArrayRef<Place> places,
+  Field<T> firstOf(llvm::ArrayRef<KeyRef> keyRefs,
                    Field<T> (ConfigReader::*read)(const json::Value &,
                                                   llvm::StringRef));
 
@@ -91,10 +92,11 @@ private:
   unsigned reports = 0;
 };
 
-/// Text from the file, in quotes, fit for one line of a terminal.
+/// Returns text from the file in quotes, with control characters escaped and
+/// cut off after 60 bytes.
 std::string quoted(llvm::StringRef text);
 
-/// The shortest decimal that reads back as the number.
+/// Returns the shortest decimal that reads back as the number.
 std::string spelled(double number);
 
 } // namespace posenc::frontend

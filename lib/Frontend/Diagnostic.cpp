@@ -1,4 +1,4 @@
-//===- Diagnostic.cpp - printing diagnostics --------------------*- C++ -*-===//
+//===- Diagnostic.cpp - printing diagnostics ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FunctionDocs.cpp - what a model's functions compute ------*- C++ -*-===//
+//===- FunctionDocs.cpp - documentation of the functions of a model -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The text that a C header gives with each function of a model: what it
-// computes, and what its arguments hold.
+// The comment in the C header for each function of a model. It says what the
+// function computes and what its arguments hold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@ using namespace mlir::posenc;
 using llvm::formatv;
 using ::posenc::frontend::AttentionConfig;
 
-/// For which layers a function is, if not for all.
+/// Describes the layers that a function is for, or returns an empty string if
+/// it is for all layers.
 std::string ModelModule::describeLayers(StringRef suffix) {
   if (!suffix.consume_front("_"))
     return "";
@@ -32,13 +33,14 @@ std::string ModelModule::describeLayers(StringRef suffix) {
   return formatv(" For layers of type {0}.", suffix).str();
 }
 
-/// Which channels of a head rotate, and how they pair.
+/// Describes the channels of a head that rotate, and their pairing.
 std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
                                           int64_t headDim, int64_t offset) {
   int64_t dim = frequencies.getDim();
-  std::string pairs = config.interleaved
-                          ? "neighbours, 2i and 2i + 1, are a pair"
-                          : formatv("i and i + {0} are a pair", dim / 2).str();
+  std::string pairs =
+      config.interleaved
+          ? "channels 2i and 2i + 1 are a pair"
+          : formatv("channels i and i + {0} are a pair", dim / 2).str();
   if (dim == headDim)
     return formatv("All channels of a head rotate; {0}.", pairs).str();
   std::string counted =
@@ -68,13 +70,13 @@ std::string ModelModule::describeRope(FrequenciesAttr frequencies,
              "position. {0}{1}{2}",
              describeRotation(frequencies, config.headDim, config.rotaryOffset),
              describeLayers(suffix),
-             config.mayNorm ? " q and k are the normed ones, if the model "
-                              "norms them."
+             config.mayNorm ? " If the model norms queries and keys, q and k "
+                              "must be normed already."
                             : "")
       .str();
 }
 
-/// How scores are made of products, and which keys have one.
+/// Describes the scale, the soft cap and the sinks of the scores.
 std::string ModelModule::describeScores(const Layer &layer) {
   const AttentionConfig &attention = *config.attention;
   std::string scale = attention.scale
@@ -85,18 +87,18 @@ std::string ModelModule::describeScores(const Layer &layer) {
     text += formatv(", then s becomes {0} tanh(s / {0})", *attention.softCap);
   text += ".";
   if (attention.hasSinks)
-    text +=
-        " sinks has a logit of each head that joins the softmax's sum only.";
+    text += " sinks has one logit per head, which enters the softmax sum only.";
   return text;
 }
 
-/// What the weights of the norms are, or that there are none.
+/// Describes the norms of queries and keys, or subject has to compute them.
 std::string ModelModule::describeNorms(bool ofRawKeys) {
   const AttentionConfig &attention = *config.attention;
   if (!attention.norm)
-    return config.mayNorm ? " q and k are the normed ones, if the model norms "
-                            "them; --qk-norm lets this function do it."
-                          : "";
+    return config.mayNorm
+               ? " If the model norms queries and keys, q and k must be normed "
+                 "already; with --qk-norm this function norms them."
+               : "";
   std::string plus =
       attention.norm->weightOffset != 0
           ? formatv(" ({0} is added to them)", attention.norm->weightOffset)
@@ -128,7 +130,7 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
             "positions. " +
                 describeRotation(frequencies, attention.headDim,
                                  attention.rotaryOffset)
-          : "These layers do not rotate: positions are not read.";
+          : "These layers do not rotate; positions are not read.";
   return formatv(
              "Attention of whole sequences (prefill): o = softmax(scores) v. "
              "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
@@ -138,7 +140,7 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
       .str();
 }
 
-/// What is to be said of caches of another type.
+/// Describes the scales of quantized caches.
 std::string ModelModule::describeCaches() {
   if (getCacheType().getIntOrFloatBitWidth() != 8)
     return "";
@@ -151,7 +153,7 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
   const AttentionConfig &attention = *config.attention;
   int64_t tokens = options.decodeTokens;
   bool isRaw = options.keyCache == KeyCache::Raw;
-  std::string who =
+  std::string subject =
       tokens == 1
           ? "the newest token of each sequence to its cache: o = "
             "softmax(scores) v"
@@ -164,7 +166,7 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                              *layer.window)
                          .str()
                    : "";
-  std::string places =
+  std::string positions =
       tokens == 1
           ? "position lengths[b] - 1"
           : formatv("positions lengths[b] - {0} to lengths[b] - 1", tokens)
@@ -174,7 +176,7 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
     rotation =
         formatv("q is not rotated yet: this function rotates it, at {0}. "
                 "k_cache holds {1}. {2}",
-                places,
+                positions,
                 isRaw ? "keys as they were before their norm and rotation, "
                         "which are done here for each call"
                       : "rotated keys",
@@ -183,9 +185,10 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
             .str();
   return formatv("Attention of {0}.{1}{2}\nlengths[b] counts the valid keys of "
                  "sequence b in caches with room for capacity keys; {3} in the "
-                 "cache already. Others are not read; with none, o is 0.{4}\n"
+                 "cache already. Other keys are not read; without keys, o is "
+                 "0.{4}\n"
                  "{5}\n{6}{7}",
-                 who, window, describeLayers(suffix),
+                 subject, window, describeLayers(suffix),
                  tokens == 1 ? "that of the newest token counts too, and is"
                              : "those of the newest tokens count too, and are",
                  describeCaches(), rotation, describeScores(layer),

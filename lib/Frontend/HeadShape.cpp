@@ -1,4 +1,4 @@
-//===- HeadShape.cpp - heads and their sizes --------------------*- C++ -*-===//
+//===- HeadShape.cpp - number and sizes of the heads of a model -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,9 +12,9 @@ using namespace posenc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
 
-llvm::SmallVector<Place, 4> posenc::frontend::places(const json::Value &object,
-                                                     const Names &names) {
-  llvm::SmallVector<Place, 4> result;
+llvm::SmallVector<KeyRef, 4>
+posenc::frontend::keyRefs(const json::Value &object, const Names &names) {
+  llvm::SmallVector<KeyRef, 4> result;
   for (StringRef name : names)
     result.push_back({&object, name});
   return result;
@@ -22,7 +22,8 @@ llvm::SmallVector<Place, 4> posenc::frontend::places(const json::Value &object,
 
 namespace {
 
-/// Zero in the result stands for a number that an error made unknown.
+/// Reads the number of heads and their size. A number that is unknown because
+/// of an error is 0 in the result.
 class ShapeReader {
 public:
   ShapeReader(ConfigReader &reader, const json::Value &config,
@@ -30,23 +31,23 @@ public:
       : reader(reader), config(config), row(row), keys(*row.keys) {}
 
   const json::Value &read(ModelConfig &result) {
-    heads = reader.count(places(config, keys.heads));
+    heads = reader.count(keyRefs(config, keys.heads));
     numHeads = heads.given() ? heads.value.value_or(0) : row.defaultHeads;
     if (!heads.given() && numHeads == 0)
       reader.missing(config, keys.heads[0]);
-    hidden = reader.count(places(config, keys.hidden));
-    headDim = reader.count(places(config, keys.headDim));
+    hidden = reader.count(keyRefs(config, keys.hidden));
+    headDim = reader.count(keyRefs(config, keys.headDim));
     result.numHeads = numHeads;
     result.numKeyValueHeads = readKeyHeads();
     result.headDim = readHeadDim();
-    return whereSizeStands();
+    return getHeadDimSource();
   }
 
 private:
   int64_t readKeyHeads();
   int64_t readGivenKeyHeads();
   int64_t readHeadDim();
-  const json::Value &whereSizeStands() const;
+  const json::Value &getHeadDimSource() const;
 
   ConfigReader &reader;
   const json::Value &config;
@@ -57,7 +58,7 @@ private:
 };
 
 int64_t ShapeReader::readGivenKeyHeads() {
-  Field<int64_t> given = reader.count(places(config, keys.keyHeads));
+  Field<int64_t> given = reader.count(keyRefs(config, keys.keyHeads));
   if (!given.given()) {
     if (row.defaultKeyHeads == 0)
       return numHeads;
@@ -116,7 +117,7 @@ int64_t ShapeReader::readHeadDim() {
   return *hidden.value / *heads.value;
 }
 
-const json::Value &ShapeReader::whereSizeStands() const {
+const json::Value &ShapeReader::getHeadDimSource() const {
   if (headDim.given())
     return headDim.at();
   return hidden.given() && !row.defaultHeadDim ? hidden.at() : config;
@@ -132,11 +133,11 @@ const json::Value &posenc::frontend::readHeadShape(ConfigReader &reader,
 }
 
 //===----------------------------------------------------------------------===//
-// The rotated part
+// Rotary dimension
 //===----------------------------------------------------------------------===//
 
-/// Frequencies of more pairs are no attribute (frequencies_c1).
-static constexpr int64_t kLargestRotaryDim = 65536;
+/// The maximum dimension of #posenc.frequencies (frequencies_c1).
+static constexpr int64_t kMaxRotaryDim = 65536;
 
 static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
                             HeadSize head, const Field<double> &partial) {
@@ -151,17 +152,16 @@ static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
                                    spelled(fraction));
     return 0;
   }
-  // Truncated from the double product, as Python's int() does.
+  // Truncates the product of doubles, as Python's int() does.
   int64_t dim = int64_t(double(size) * fraction);
-  bool isTooLarge = dim > kLargestRotaryDim;
+  bool isTooLarge = dim > kMaxRotaryDim;
   if (size && (dim < 2 || dim % 2 != 0 || isTooLarge)) {
     StringRef name =
         partial.given() ? partial.name() : StringRef(row.keys->partial[0]);
     reader.error(partial.given() ? partial.at() : *head.at,
                  "the rotary dimension must be " +
-                     (isTooLarge
-                          ? "at most " + std::to_string(kLargestRotaryDim)
-                          : "even and not 0") +
+                     (isTooLarge ? "at most " + std::to_string(kMaxRotaryDim)
+                                 : "even and not 0") +
                      ", but '" + name + "' " + spelled(fraction) +
                      " of a head of " + Twine(size) + " is " + Twine(dim));
     return 0;
@@ -175,18 +175,18 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
                                 const ModelRow &row, HeadSize head) {
   const KeyNames &keys = *row.keys;
   int64_t size = head.size;
-  llvm::SmallVector<Place, 4> fractionPlaces = places(config, keys.partial);
+  llvm::SmallVector<KeyRef, 4> fractionKeys = keyRefs(config, keys.partial);
   for (const json::Value *dict : dicts)
-    fractionPlaces.push_back({dict, "partial_rotary_factor"});
-  Field<double> partial = reader.number(fractionPlaces);
-  Field<int64_t> direct = reader.count(places(config, keys.rotaryDim));
+    fractionKeys.push_back({dict, "partial_rotary_factor"});
+  Field<double> partial = reader.number(fractionKeys);
+  Field<int64_t> direct = reader.count(keyRefs(config, keys.rotaryDim));
   if (direct.bad())
     return 0;
   if (!direct.given() && !row.defaultRotaryDim)
     return fromFraction(reader, row, head, partial);
 
-  // Null would mean frequencies over the whole embedding here, which no head
-  // has channels for.
+  // In these models, null means frequencies over the whole embedding, which has
+  // more channels than a head.
   StringRef key = keys.rotaryDim[0];
   if (const json::Member *member = config.find(key);
       member && member->value.isNull()) {
@@ -195,9 +195,9 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
   }
   int64_t dim = direct.value.value_or(row.defaultRotaryDim);
   const json::Value &at = direct.given() ? direct.at() : *head.at;
-  if (dim % 2 != 0 || dim > kLargestRotaryDim) {
+  if (dim % 2 != 0 || dim > kMaxRotaryDim) {
     reader.error(at, "'" + key + "' must be even and at most " +
-                         Twine(kLargestRotaryDim) + ", not " + Twine(dim));
+                         Twine(kMaxRotaryDim) + ", not " + Twine(dim));
     return 0;
   }
   if (size && dim > size) {

@@ -1,4 +1,4 @@
-//===- HeadShape.h - heads and their sizes ----------------------*- C++ -*-===//
+//===- HeadShape.h - number and sizes of the heads of a model ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,27 +15,28 @@
 
 namespace posenc::frontend {
 
-/// Fills in the numbers of heads and the head's size. Returns the value to
-/// blame for a head that is too small or odd.
+/// Sets the number of query and key/value heads and the head size of `result`.
+/// Returns the value that determines the head size, for diagnostics.
 const json::Value &readHeadShape(ConfigReader &reader,
                                  const json::Value &config, const ModelRow &row,
                                  ModelConfig &result);
 
-/// A head's size, which is 0 after an error, and the value to blame for it.
+/// The size of a head, or 0 after an error, and the value that determines it.
 struct HeadSize {
   int64_t size;
   const json::Value *at;
 };
 
-/// The rotary dimension, or 0 after an error. `dicts` are the rope
-/// dictionaries, some of them null, where the fraction may stand too.
+/// Returns the rotary dimension, or 0 after an error. `dicts` are the rope
+/// dictionaries, which may hold `partial_rotary_factor` as well; they may be
+/// null.
 int64_t readRotaryDim(ConfigReader &reader, const json::Value &config,
                       llvm::ArrayRef<const json::Value *> dicts,
                       const ModelRow &row, HeadSize head);
 
-/// The places in `object` for the names of one quantity.
-llvm::SmallVector<Place, 4> places(const json::Value &object,
-                                   const Names &names);
+/// Returns the keys of `object` that may hold one quantity.
+llvm::SmallVector<KeyRef, 4> keyRefs(const json::Value &object,
+                                     const Names &names);
 
 } // namespace posenc::frontend
 

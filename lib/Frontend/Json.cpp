@@ -1,4 +1,4 @@
-//===- Json.cpp - values and positions of a JSON text -----------*- C++ -*-===//
+//===- Json.cpp - JSON values and their positions -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,8 @@ using namespace posenc::frontend::json;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-static_assert(sizeof(Value) == 24, "ParseOptions::maxValues counts on it");
+static_assert(sizeof(Value) == 24,
+              "ParseOptions::maxValues assumes 24 bytes per value");
 
 Value Value::makeBool(uint32_t offset, bool value) {
   Value result(Kind::Bool, offset);
@@ -72,7 +73,7 @@ static bool equalNumbers(const Value &a, const Value &b) {
   std::optional<int64_t> x = a.integer(), y = b.integer();
   if (x && y)
     return *x == *y;
-  // NaN beside NaN is the same value written twice.
+  // Two NaNs count as equal: they are the same value written twice.
   return a.number() == b.number() ||
          (a.number() != a.number() && b.number() != b.number());
 }
@@ -138,7 +139,7 @@ Position Document::positionOf(StringRef text, size_t offset) {
   result.line = 1 + before.count('\n');
   size_t lineStart = before.rfind('\n');
   lineStart = lineStart == StringRef::npos ? 0 : lineStart + 1;
-  // A byte order mark is no column.
+  // A byte order mark does not count as a column.
   if (lineStart == 0 && before.starts_with("\xEF\xBB\xBF"))
     lineStart = 3;
   result.col = 1 + before.size() - lineStart;

@@ -1,4 +1,4 @@
-//===- JsonParser.cpp - the grammar of JSON, bounded ------------*- C++ -*-===//
+//===- JsonParser.cpp - bounded recursive-descent parser of JSON ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,8 +21,8 @@ using llvm::Twine;
 
 namespace {
 
-/// A descent over the text. Every function returns false after an error, of
-/// which there is at most one: what follows broken syntax is guesswork.
+/// A recursive-descent parser. Every function returns false after an error. The
+/// parser stops at the first error, since it cannot resume after broken syntax.
 class Parser {
 public:
   Parser(StringRef text, llvm::BumpPtrAllocator &storage, ParseError &error,
@@ -78,7 +78,7 @@ private:
 
   bool consumeWord(StringRef word) {
     StringRef rest = text.substr(at);
-    // 'nullx' must be one bad token, not a null and a rest.
+    // 'nullx' is one bad token, not 'null' followed by 'x'.
     if (!rest.starts_with(word) ||
         (rest.size() > word.size() &&
          (llvm::isAlnum(rest[word.size()]) || rest[word.size()] == '_')))

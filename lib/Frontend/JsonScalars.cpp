@@ -1,4 +1,4 @@
-//===- JsonScalars.cpp - numbers and strings of JSON ------------*- C++ -*-===//
+//===- JsonScalars.cpp - numbers and strings of JSON ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,7 @@ StringRef posenc::frontend::json::scanNumber(StringRef text, size_t &length) {
     return "expected a digit";
   if (text[firstDigit] == '0' && at - firstDigit > 1) {
     at = firstDigit;
-    return "a number may not begin with a superfluous zero";
+    return "a number must not have leading zeros";
   }
   if (at < text.size() && text[at] == '.') {
     ++at;
@@ -56,8 +56,8 @@ StringRef posenc::frontend::json::scanNumber(StringRef text, size_t &length) {
 }
 
 namespace {
-/// The literal as sign * digits * 10^exponent, the digits without zeros at
-/// either end.
+/// A literal as sign * digits * 10^exponent. The digits have no leading or
+/// trailing zeros.
 struct Decimal {
   bool negative = false;
   std::string digits;
@@ -73,8 +73,8 @@ static Decimal splitDecimal(StringRef literal) {
   result.digits = (whole + fraction).str();
   if (!power.empty()) {
     power.consume_front("+");
-    // Beyond this the text, of at most a few million digits, cannot outweigh
-    // the exponent, so that saturating keeps every comparison right.
+    // The text has at most a few million digits, so no number of them can
+    // outweigh such an exponent: saturating keeps every comparison right.
     constexpr int64_t huge = int64_t(1) << 48;
     if (power.getAsInteger(10, result.exponent))
       result.exponent = power.starts_with("-") ? -huge : huge;
@@ -113,7 +113,7 @@ Number posenc::frontend::json::convertNumber(StringRef literal) {
       std::from_chars(literal.begin(), literal.end(), result.real);
   (void)end;
   if (code == std::errc::result_out_of_range) {
-    // from_chars does not say which end of the range was left.
+    // from_chars does not tell overflow from underflow.
     bool large = int64_t(decimal.digits.size()) + decimal.exponent > 0;
     result.real = large ? std::numeric_limits<double>::infinity() : 0.0;
     if (decimal.negative)
@@ -139,7 +139,8 @@ static bool isLowSurrogate(unsigned unit) {
   return unit >= 0xDC00 && unit < 0xE000;
 }
 
-/// `at` stands on the 'u'; it is left behind the last digit.
+/// Decodes a \u escape. `at` is the index of the 'u' and becomes the index
+/// after the last digit. Returns an error message, or an empty string.
 static StringRef decodeUnicode(StringRef text, size_t &at,
                                llvm::SmallVectorImpl<char> &decoded) {
   constexpr StringRef lone = "a lone surrogate is not a character";
@@ -165,7 +166,8 @@ static StringRef decodeUnicode(StringRef text, size_t &at,
   return "";
 }
 
-/// `at` stands on the backslash; it is left behind the escape.
+/// Decodes an escape. `at` is the index of the backslash and becomes the index
+/// after the escape. Returns an error message, or an empty string.
 static StringRef decodeEscape(StringRef text, size_t &at,
                               llvm::SmallVectorImpl<char> &decoded) {
   constexpr StringRef names = "\"\\/bfnrt";
@@ -189,7 +191,8 @@ static StringRef decodeEscape(StringRef text, size_t &at,
   return "";
 }
 
-/// The number of bytes of the UTF-8 sequence at the front, 0 if ill-formed.
+/// Returns the number of bytes of the UTF-8 sequence at the front of the text,
+/// or 0 if it is ill-formed.
 static size_t sequenceLength(StringRef text) {
   auto *bytes = reinterpret_cast<const llvm::UTF8 *>(text.data());
   size_t length = llvm::getNumBytesForUTF8(*bytes);

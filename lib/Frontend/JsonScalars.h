@@ -17,21 +17,24 @@
 
 namespace posenc::frontend::json {
 
-/// Finds the end of the number that `text` begins with. Returns what is wrong,
-/// `length` then being where, or an empty string.
+/// Finds the end of the number that `text` begins with. Returns an empty string
+/// and sets `length` to its number of bytes, or returns an error message and
+/// sets `length` to the offset of the error.
 llvm::StringRef scanNumber(llvm::StringRef text, size_t &length);
 
 struct Number {
-  double real = 0; // correctly rounded, infinite beyond the range
+  double real = 0; // correctly rounded; infinite on overflow
   bool integral = false;
   std::optional<int64_t> integer;
 };
 
-/// Converts what scanNumber accepted, in any locale alike.
+/// Converts a literal that scanNumber() accepted. The result does not depend on
+/// the locale.
 Number convertNumber(llvm::StringRef literal);
 
-/// Finds the end of the string that `text` begins with (a quote), quotes
-/// included. `decoded` is filled only if there is an escape in it.
+/// Finds the end of the string that `text` begins with; the text starts with a
+/// quote, and `length` includes both quotes. Sets `escaped` and fills `decoded`
+/// if the string has an escape. Returns errors as scanNumber() does.
 llvm::StringRef scanString(llvm::StringRef text, size_t &length,
                            llvm::SmallVectorImpl<char> &decoded, bool &escaped);
 

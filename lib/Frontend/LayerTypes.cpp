@@ -1,4 +1,4 @@
-//===- LayerTypes.cpp - rotations by layer type -----------------*- C++ -*-===//
+//===- LayerTypes.cpp - rotations by layer type ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ bool posenc::frontend::addLayerType(ConfigReader &reader, StringRef key,
         return llvm::isAlnum(c) || c == '_';
       })) {
     reader.error(at, "'" + key + "' holds " + quoted(name) +
-                         ", which cannot be part of a name in C");
+                         ", which cannot be part of a C identifier");
     return false;
   }
   if (names.size() == maxTypes) {
@@ -46,7 +46,7 @@ bool posenc::frontend::addLayerType(ConfigReader &reader, StringRef key,
   return true;
 }
 
-/// The different names in `layer_types`, in order.
+/// Returns the distinct names in `layer_types`, in order of appearance.
 static std::vector<std::string> readLayerTypes(ConfigReader &reader,
                                                const json::Value &config) {
   std::vector<std::string> names;
@@ -88,19 +88,19 @@ public:
   void read();
 
 private:
-  bool readOne(const RopeDictionaries &dicts, llvm::ArrayRef<Place> thetaPlaces,
-               LayerRotation &rotation);
-  llvm::SmallVector<Place, 4> slidingPlaces() const;
+  bool readRotation(const RopeDictionaries &dicts,
+                    llvm::ArrayRef<KeyRef> thetaKeys, LayerRotation &rotation);
+  llvm::SmallVector<KeyRef, 4> slidingThetaKeys() const;
   bool hasSlidingKey() const;
   std::optional<double> readSlidingTheta();
-  bool areAllFull() const;
+  bool areAllLayersFull() const;
   bool hasWindow() const;
-  bool slidesInPart() const;
-  bool mayLack(StringRef type) const;
-  bool hasDefault(StringRef type) const;
+  bool hasBothLayerTypes() const;
+  bool mayBeAbsent(StringRef type) const;
+  bool hasDefaultRotation(StringRef type) const;
   std::vector<std::string> findTypes() const;
   const LayerDictionary *findLayer(StringRef type) const;
-  void reportLack(StringRef type);
+  void reportMissingType(StringRef type);
   bool readLayer(const LayerDictionary *layer, LayerRotation &rotation);
   void readSliding(std::vector<std::string> types);
   void readLayers(std::vector<std::string> types);
@@ -117,12 +117,13 @@ private:
 
 } // namespace
 
-/// A base may stand outside the dictionaries, too. `rotation` begins with the
-/// default. Returns false after an error.
-bool RotationReader::readOne(const RopeDictionaries &dicts,
-                             llvm::ArrayRef<Place> thetaPlaces,
-                             LayerRotation &rotation) {
-  llvm::SmallVector<Place, 4> all(thetaPlaces);
+/// Reads one rotation from the dictionaries. The base may also be outside of
+/// them, under one of `thetaKeys`. `rotation` holds the default base on
+/// entry. Returns false after an error.
+bool RotationReader::readRotation(const RopeDictionaries &dicts,
+                                  llvm::ArrayRef<KeyRef> thetaKeys,
+                                  LayerRotation &rotation) {
+  llvm::SmallVector<KeyRef, 4> all(thetaKeys);
   all.push_back({dicts.scaling, "rope_theta"});
   all.push_back({dicts.parameters, "rope_theta"});
   Field<double> theta = reader.divisor(reader.number(all));
@@ -137,36 +138,36 @@ bool RotationReader::readOne(const RopeDictionaries &dicts,
   return type && !theta.bad();
 }
 
-/// Where a base stands that the sliding layers have of their own.
-llvm::SmallVector<Place, 4> RotationReader::slidingPlaces() const {
+/// Returns the keys that may hold a separate base of the sliding layers.
+llvm::SmallVector<KeyRef, 4> RotationReader::slidingThetaKeys() const {
   return {{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}};
 }
 
 bool RotationReader::hasSlidingKey() const {
-  return llvm::any_of(slidingPlaces(), [](const Place &place) {
+  return llvm::any_of(slidingThetaKeys(), [](const KeyRef &place) {
     return ConfigReader::given(*place.object, place.key);
   });
 }
 
-/// The base that the sliding layers have of their own, by a key or by the
-/// model's code.
+/// Returns the separate base of the sliding layers, from a key or from the row
+/// of the model, or nullopt if they have none.
 std::optional<double> RotationReader::readSlidingTheta() {
-  Field<double> own = reader.divisor(reader.number(slidingPlaces()));
+  Field<double> own = reader.divisor(reader.number(slidingThetaKeys()));
   if (!own.given() && row.slidingTheta == 0)
     return std::nullopt;
   return own.value.value_or(row.slidingTheta);
 }
 
-/// Whether the model's code lets all layers see everything, where there are no
-/// `layer_types`.
-bool RotationReader::areAllFull() const {
+/// Whether the pattern 1 makes all layers full-attention layers. It applies
+/// only without `layer_types`.
+bool RotationReader::areAllLayersFull() const {
   const json::Member *pattern =
       ConfigReader::given(config, "sliding_window_pattern");
   return pattern && pattern->value.isNumber() && pattern->value.number() == 1;
 }
 
-/// Whether some layers see a part of the keys, as the keys say; what is wrong
-/// with these is reported by whoever needs the window's size.
+/// Whether the config gives some layers a sliding window. Does not report
+/// errors in these keys: AttentionKeys.cpp does.
 bool RotationReader::hasWindow() const {
   const json::Member *isUsed =
       ConfigReader::given(config, "use_sliding_window");
@@ -177,14 +178,14 @@ bool RotationReader::hasWindow() const {
   return window ? !window->value.isNull() : row.attention.defaultWindow != 0;
 }
 
-/// Whether the model's code makes layers of both types where there are no
+/// Whether the model has both full and sliding layers if there are no
 /// `layer_types`.
-bool RotationReader::slidesInPart() const {
+bool RotationReader::hasBothLayerTypes() const {
   switch (row.attention.sliding) {
   case SlidingLayers::All:
     return false;
   case SlidingLayers::EveryNth:
-    return !areAllFull();
+    return !areAllLayersFull();
   case SlidingLayers::FromMaxWindow:
     return hasWindow();
   case SlidingLayers::Unrotated:
@@ -193,11 +194,11 @@ bool RotationReader::slidesInPart() const {
   return false;
 }
 
-/// As one rotation where they are alike.
+/// Stores the rotations of the layer types; as a single one if they are alike.
 void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
   if (rotations.empty())
     return;
-  // The full layers' is the model's.
+  // The rotation of the full-attention layers is also that of the model.
   const LayerRotation *main = &rotations.front();
   for (const LayerRotation &rotation : rotations)
     if (rotation.type == kFullLayers)
@@ -211,7 +212,8 @@ void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
     result.rotations = std::move(rotations);
 }
 
-/// One rotation for all layers, but perhaps for those that slide.
+/// Derives the rotations from a single dictionary: all layers share the one of
+/// `result`, except that sliding layers may have their own base or no scaling.
 void RotationReader::readSliding(std::vector<std::string> types) {
   LayerRotation sliding{kSlidingLayers.str(), result.ropeTheta, result.scaling,
                         result.rotaryDim};
@@ -219,7 +221,7 @@ void RotationReader::readSliding(std::vector<std::string> types) {
   sliding.theta = theta.value_or(sliding.theta);
   if (theta || row.slidingUnscaled)
     sliding.scaling = Scaling();
-  if (types.empty() && !areAllFull())
+  if (types.empty() && !areAllLayersFull())
     types = {kSlidingLayers.str(), kFullLayers.str()};
   std::vector<LayerRotation> rotations;
   for (const std::string &type : types) {
@@ -231,14 +233,14 @@ void RotationReader::readSliding(std::vector<std::string> types) {
   setRotations(std::move(rotations));
 }
 
-/// The types of layers that need a dictionary, where there are no
-/// `layer_types`: those that have one, or null instead, and those that the
-/// model's code makes.
+/// Returns the layer types that need a dictionary if there are no
+/// `layer_types`: those with a dictionary or a null, and those that the model
+/// has by default.
 std::vector<std::string> RotationReader::findTypes() const {
   std::vector<std::string> types;
   for (const json::Member &member : dicts.byType->members())
     types.push_back(member.name().str());
-  if (slidesInPart())
+  if (hasBothLayerTypes())
     for (StringRef type : {kSlidingLayers, kFullLayers})
       if (!llvm::is_contained(types, type))
         types.push_back(type.str());
@@ -250,21 +252,21 @@ bool posenc::frontend::hasNoKeys(StringRef type) {
       {"conv", "linear_attention", "mamba", "moe", "recurrent"}, type);
 }
 
-/// Whether there are no layers of the type that rotate.
-bool RotationReader::mayLack(StringRef type) const {
+/// Whether a type needs no dictionary, because it has no layers that rotate.
+bool RotationReader::mayBeAbsent(StringRef type) const {
   if (type == kSlidingLayers)
-    return areAllFull() && !ConfigReader::given(config, "layer_types");
+    return areAllLayersFull() && !ConfigReader::given(config, "layer_types");
   if (type == kFullLayers)
     return row.attention.rotatesSlidingOnly && hasWindow();
-  // Of a type that is not known, nothing can be told.
+  // Unknown types are assumed to rotate.
   return hasNoKeys(type);
 }
 
-/// Whether layers of the type rotate as they do by default, with a base from
-/// outside, where they have no dictionary.
-bool RotationReader::hasDefault(StringRef type) const {
-  // Models that have two bases take them so. Of others, a base of their own
-  // says enough: who has it takes no part in a scaling.
+/// Whether a type without a dictionary uses the default rotation, with a base
+/// from outside the dictionaries.
+bool RotationReader::hasDefaultRotation(StringRef type) const {
+  // Models with two bases define both types. In other models, sliding layers
+  // with a separate base are not scaled.
   if (row.slidingTheta != 0)
     return type == kSlidingLayers || type == kFullLayers;
   return type == kSlidingLayers && hasSlidingKey();
@@ -276,35 +278,37 @@ const LayerDictionary *RotationReader::findLayer(StringRef type) const {
   return found == dicts.layers.end() ? nullptr : &*found;
 }
 
-void RotationReader::reportLack(StringRef type) {
+void RotationReader::reportMissingType(StringRef type) {
   const json::Member *null = dicts.byType->find(type);
   const json::Member *types = ConfigReader::given(config, "layer_types");
   reader.error(null    ? null->value
                : types ? types->value
                        : *dicts.byType,
-               "'" + dicts.name + "' lacks the layer type '" + type + "'");
+               "'" + dicts.name + "' has no object for the layer type '" +
+                   type + "'");
 }
 
-/// The rotation of one type, from its dictionary or, if that is null, from the
-/// keys outside. Returns false after an error.
+/// Reads the rotation of one type, from its dictionary or, if `layer` is null,
+/// from the keys outside. Returns false after an error.
 bool RotationReader::readLayer(const LayerDictionary *layer,
                                LayerRotation &rotation) {
   rotation.theta = row.defaultTheta;
-  llvm::SmallVector<Place, 4> thetas = places(config, row.keys->theta);
-  // The full layers' base is that of the sliding ones, too, unless these have
-  // one of their own.
+  llvm::SmallVector<KeyRef, 4> thetas = keyRefs(config, row.keys->theta);
+  // Sliding layers share the base of the full-attention layers unless they have
+  // a separate one.
   bool hasOwn = row.slidingTheta != 0 || hasSlidingKey() ||
                 (layer && ConfigReader::given(*layer->dict, "rope_theta"));
   if (rotation.type == kSlidingLayers && hasOwn) {
-    thetas = slidingPlaces();
+    thetas = slidingThetaKeys();
     if (row.slidingTheta != 0)
       rotation.theta = row.slidingTheta;
   }
-  return readOne(layer ? getLayer(dicts, *layer) : RopeDictionaries(), thetas,
-                 rotation);
+  return readRotation(layer ? getLayerDictionaries(dicts, *layer)
+                            : RopeDictionaries(),
+                      thetas, rotation);
 }
 
-/// A dictionary for each type of layers.
+/// Reads the rotations from one dictionary per layer type.
 void RotationReader::readLayers(std::vector<std::string> types) {
   if (types.empty())
     types = findTypes();
@@ -313,10 +317,10 @@ void RotationReader::readLayers(std::vector<std::string> types) {
   for (const std::string &type : types) {
     const LayerDictionary *layer = findLayer(type);
     if (!layer) {
-      if (dicts.broken || mayLack(type))
+      if (dicts.broken || mayBeAbsent(type))
         continue;
-      if (!hasDefault(type)) {
-        reportLack(type);
+      if (!hasDefaultRotation(type)) {
+        reportMissingType(type);
         isGood = false;
         continue;
       }
@@ -334,7 +338,7 @@ void RotationReader::readLayers(std::vector<std::string> types) {
 }
 
 void RotationReader::read() {
-  maxPosition = reader.count(places(config, row.keys->maxPosition));
+  maxPosition = reader.count(keyRefs(config, row.keys->maxPosition));
   original = reader.count(config, "original_max_position_embeddings");
   std::vector<std::string> types = readLayerTypes(reader, config);
   if (types.size() > 1)
@@ -342,7 +346,7 @@ void RotationReader::read() {
   if (!dicts.layers.empty())
     return readLayers(std::move(types));
   LayerRotation rotation{"", row.defaultTheta, {}};
-  bool isGood = readOne(dicts, places(config, row.keys->theta), rotation);
+  bool isGood = readRotation(dicts, keyRefs(config, row.keys->theta), rotation);
   result.ropeTheta = rotation.theta;
   result.scaling = rotation.scaling;
   result.rotaryDim = rotation.rotaryDim;

@@ -20,17 +20,20 @@ namespace posenc::frontend {
 constexpr llvm::StringLiteral kFullLayers = "full_attention";
 constexpr llvm::StringLiteral kSlidingLayers = "sliding_attention";
 
-/// Layers that have a state instead of keys, or do not attend.
+/// Whether layers of the type have no keys: state-space, linear-attention and
+/// convolution layers, and layers without a mixer of tokens.
 bool hasNoKeys(llvm::StringRef type);
 
-/// Adds a type that `key` holds to the different ones. They become parts of C
-/// names: one that cannot is an error, and so are too many.
+/// Adds `name`, a layer type under `key`, to the distinct types in `names`.
+/// Returns false after an error: a type must be a valid part of a C identifier,
+/// because functions are named after it, and there may be at most 8.
 bool addLayerType(ConfigReader &reader, llvm::StringRef key,
                   llvm::StringRef name, const json::Value &at,
                   std::vector<std::string> &names);
 
-/// Reads the base, the scaling and the rotary dimension, for all layers or for
-/// those of each type, and the types.
+/// Reads the layer types, and the base, the scaling and the rotary dimension,
+/// either once for all layers or for each layer type. `head` is the size of a
+/// head.
 void readRotations(ConfigReader &reader, const json::Value &config,
                    const ModelRow &row, const RopeDictionaries &dicts,
                    HeadSize head, ModelConfig &result);

@@ -1,4 +1,4 @@
-//===- ModelConfig.cpp - reads a model's config.json ------------*- C++ -*-===//
+//===- ModelConfig.cpp - reading a model's config.json --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,8 @@ using llvm::StringLiteral;
 using llvm::StringRef;
 using llvm::Twine;
 
-// Recursion is bounded by the depth that the parser accepts.
+/// Reports keys that occur twice in an object with different values. The
+/// maximum depth of the parser bounds the recursion.
 static void reportDuplicates(ConfigReader &reader, const json::Value &value) {
   if (value.isArray())
     for (const json::Value &element : value.elements())
@@ -35,8 +36,8 @@ static void reportDuplicates(ConfigReader &reader, const json::Value &value) {
     return;
   llvm::StringMap<const json::Value *> first;
   for (const json::Member &member : value.members()) {
-    auto [entry, isNew] = first.try_emplace(member.name(), &member.value);
-    if (!isNew && !json::deepEqual(*entry->second, member.value))
+    auto [it, isNew] = first.try_emplace(member.name(), &member.value);
+    if (!isNew && !json::deepEqual(*it->second, member.value))
       reader.error(member.key, "duplicate key " + quoted(member.name()) +
                                    " with a different value");
     reportDuplicates(reader, member.value);
@@ -66,7 +67,7 @@ private:
   ConfigReader &reader;
   const json::Value &root;
   const ReadOptions &options;
-  /// The object with the text model's keys: the root, unless it nests them.
+  /// The object with the keys of the text model: the root or a nested object.
   const json::Value *config = nullptr;
   const json::Member *typeMember = nullptr;
   StringRef modelType;
@@ -74,7 +75,8 @@ private:
   bool isKnown = false;
 };
 
-/// Models of several modalities keep the text model in an object of its own.
+/// Finds the config of the text model, which multimodal models keep in a nested
+/// object.
 void ModelReader::findTextConfig() {
   config = &root;
   typeMember = ConfigReader::given(root, "model_type");
@@ -106,22 +108,20 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
-/// Keys of heads that rotate in part, of which only the models' code says how:
-/// an unknown model with one of them would be rotated wrong as a whole.
+/// Reports keys of partial rotation in an unknown model. Their meaning depends
+/// on the implementation of the model, and rotating whole heads would be wrong.
 bool ModelReader::reportPartialKey() {
   for (StringRef key : {"qk_rope_head_dim", "rope_pct"}) {
     const json::Member *member = ConfigReader::given(*config, key);
     if (!member)
       continue;
-    reader.error(member->key, "'" + key +
-                                  "' is not understood without a known "
-                                  "'model_type'");
+    reader.error(member->key, "'" + key + "' needs a known 'model_type'");
     return true;
   }
   return false;
 }
 
-/// Returns false after an error that leaves nothing to read.
+/// Finds the row of the model type. Returns false if reading cannot continue.
 bool ModelReader::findRow() {
   row = &unknownModel();
   if (typeMember) {
@@ -164,12 +164,13 @@ bool ModelReader::findRow() {
                "has a window, without sinks and biases; and that queries and "
                "keys come normed";
   else if (options.attention)
-    assumed += "; functions of attention only if --kernels names them";
+    assumed += "; attention functions are built only if --kernels names them";
   reader.warning(at, what + ": assuming " + assumed);
   return !reportPartialKey();
 }
 
-/// Types of which some models rotate and others do not.
+/// Returns false, after an error, if the model does not use a rotary embedding.
+/// Some model types rotate or not depending on a key.
 bool ModelReader::rotates() {
   if (Field<bool> alibi = reader.boolean(*config, "alibi");
       alibi.value.value_or(false)) {
@@ -189,7 +190,7 @@ bool ModelReader::rotates() {
       return true;
     reader.error(member->value, "'" + key + "' " +
                                     quoted(member->value.string()) +
-                                    " is no rotary embedding");
+                                    " is not a rotary embedding");
     return false;
   }
   Field<StringRef> kind = reader.string(*config, key);
@@ -238,8 +239,8 @@ std::optional<DType> ModelReader::readDType(const json::Value &object) {
   return first;
 }
 
-/// Whether queries and keys are normed before they are rotated, as far as is
-/// known.
+/// Whether the model normalizes queries and keys before the rotation. True for
+/// unknown models.
 bool ModelReader::mayNorm() const {
   const QkNormRow &norm = row->attention.norm;
   if (!isKnown)
@@ -293,8 +294,9 @@ posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
     reader.error(document->root(), "a config must be an object, not " +
                                        json::describeKind(document->root()));
   }
-  // By the whole diagnostic, so that the order is the same everywhere. What
-  // holds for several layer types is read, and reported, for each of them.
+  // Sorts by all fields, so that the order is the same on every platform, and
+  // removes duplicates: keys that hold for several layer types are read, and
+  // their errors reported, once per type.
   auto tie = [](const Diagnostic &d) {
     return std::tie(d.line, d.col, d.severity, d.message);
   };

@@ -1,4 +1,4 @@
-//===- ModelModule.h - a model's kernels as a module ------------*- C++ -*-===//
+//===- ModelModule.h - builder of a model's module --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@
 
 namespace mlir::posenc {
 
-/// Builds one module. Each family of functions is a file.
+/// Builds the module of one model. ModuleBuilder.cpp has the rotations,
+/// AttentionFunctions.cpp the attention, and FunctionDocs.cpp the comments.
 class ModelModule {
 public:
   ModelModule(MLIRContext &context,
@@ -34,7 +35,7 @@ private:
   struct NamedType {
     StringRef name;
     Type type;
-    /// The names of its dynamic sizes.
+    /// The names of the dynamic sizes.
     SmallVector<StringRef, 2> sizes = {};
   };
 
@@ -45,15 +46,15 @@ private:
   using Scaling = ::posenc::frontend::Scaling;
 
   Attribute getScaling(const Scaling &scaling);
-  /// Null after an error.
+  /// Returns null after an error diagnostic.
   FrequenciesAttr getFrequencies(int64_t rotaryDim, double theta,
                                  const Scaling &scaling);
   Type getElementType();
-  /// The element type of caches.
+  /// Returns the element type of KV caches.
   Type getCacheType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
-  /// A public function, with the builder at the start of its body; `doc` is
-  /// what the C header says of it.
+  /// Creates a public function and sets the insertion point to the start of its
+  /// body. `doc` is its comment in the C header.
   func::FuncOp createFunction(StringRef name, StringRef doc,
                               ArrayRef<NamedType> arguments,
                               ArrayRef<NamedType> results);
@@ -93,7 +94,7 @@ private:
   const ::posenc::frontend::ModelConfig &config;
   const ModuleBuilderOptions &options;
   ::posenc::frontend::DType dtype;
-  /// Of the layers of all types, or of one.
+  /// The frequencies of the model, and of each layer type if they differ.
   FrequenciesAttr frequencies;
   llvm::StringMap<FrequenciesAttr> layerFrequencies;
 };

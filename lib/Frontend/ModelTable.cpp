@@ -1,4 +1,4 @@
-//===- ModelTable.cpp - one row per model_type ------------------*- C++ -*-===//
+//===- ModelTable.cpp - one row per model_type ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -59,8 +59,8 @@ static constexpr KeyNames stablelmKeys = [] {
   return keys;
 }();
 
-/// Multi-head latent attention: a head has channels that rotate and channels
-/// that do not, with sizes of their own, and all heads share the rotated key.
+/// Multi-head latent attention: a head has separate numbers of channels that
+/// rotate and that do not, and all heads share the rotated part of the key.
 static constexpr KeyNames latentKeys = [] {
   KeyNames keys;
   keys.headDim = {"qk_rope_head_dim", ""};
@@ -100,20 +100,20 @@ static constexpr ModelRow row(StringLiteral type,
   return {type, keys};
 }
 
-// Norms of queries and keys that --qk-norm does not have.
+// Norms of queries and keys that --qk-norm does not support, as verb phrases.
 static constexpr StringLiteral layerNorms =
     "norm queries and keys by a layer norm of each head";
-static constexpr StringLiteral lateNorms =
+static constexpr StringLiteral postRotationNorms =
     "norm queries and keys after their rotation";
 static constexpr StringLiteral latentNorms =
     "norm the latent vectors that queries and keys are made of";
 
 static constexpr ModelRow models[] = {
-    // Half-paired, with nothing of their own.
+    // Half pairing and the usual base, fraction and head size.
     row("arcee"),
     row("aria_text"),
-    row("chameleon").otherNorms(layerNorms),
-    row("diffllama").otherAttention(),
+    row("chameleon").unsupportedNorms(layerNorms),
+    row("diffllama").unsupportedAttention(),
     row("dots1")
         .slidesFromMaxWindow(/*onRequest=*/false)
         .norms(QkNormKind::EachHead),
@@ -147,7 +147,7 @@ static constexpr ModelRow models[] = {
     row("yi"),
     row("Yi"),
 
-    // Half-paired, with a base, a fraction or a head size of their own.
+    // Half pairing with another base, fraction or head size.
     row("bitnet").theta(5e5),
     row("eurobert").theta(2.5e5).bidirectional(),
     row("falcon", falconKeys),
@@ -189,7 +189,7 @@ static constexpr ModelRow models[] = {
         .theta(1e6)
         .norms(QkNormKind::EachHead, 1e-5)
         .normEpsKey("norm_eps"),
-    row("minicpm3", latentKeys).otherNorms(latentNorms),
+    row("minicpm3", latentKeys).unsupportedNorms(latentNorms),
     row("mixtral").theta(1e6),
     row("mllama_text_model").theta(5e5),
     row("modernbert", modernBertKeys)
@@ -199,45 +199,48 @@ static constexpr ModelRow models[] = {
     row("nemotron").partial(0.5),
     row("olmo3").unscaledSliding().slides(4096, 4).norms(QkNormKind::AllHeads,
                                                          1e-5),
-    row("persimmon", persimmonKeys).partial(0.5).otherNorms(layerNorms),
-    row("phi").partial(0.5).otherNorms(layerNorms).normsIf("qk_layernorm"),
+    row("persimmon", persimmonKeys).partial(0.5).unsupportedNorms(layerNorms),
+    row("phi")
+        .partial(0.5)
+        .unsupportedNorms(layerNorms)
+        .normsIf("qk_layernorm"),
     row("phimoe").theta(1e6),
     row("qwen3_next").partial(0.25).norms(QkNormKind::EachHeadPlusOne),
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
     row("smollm3").theta(2e6).skipsRotation(4),
     row("stablelm", stablelmKeys)
         .partial(0.25)
-        .otherNorms(layerNorms)
+        .unsupportedNorms(layerNorms)
         .normsIf("qk_layernorm"),
     row("stablelm_epoch", stablelmKeys)
         .partial(0.25)
-        .otherNorms(layerNorms)
+        .unsupportedNorms(layerNorms)
         .normsIf("qk_layernorm"),
 
-    // Half-paired, if they rotate at all.
+    // Half pairing, only for one value of `position_embedding_type`.
     row("esm").bidirectional().onlyIfPositionType("rotary"),
     row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
 
-    // Interleaved.
+    // Interleaved pairing.
     row("codegen", gptjKeys).interleaved().rotaryDim(64),
     row("cohere")
         .interleaved()
         .theta(5e5)
-        .otherNorms(layerNorms)
+        .unsupportedNorms(layerNorms)
         .normsIf("use_qk_norm"),
     row("cohere2").interleaved().slides(4096, 4).rotatesSlidingOnly(),
     row("deepseek_v2", latentKeys)
         .interleavedUnless("rope_interleave")
         .latent(128, 128)
-        .otherNorms(latentNorms),
+        .unsupportedNorms(latentNorms),
     row("deepseek_v3", latentKeys)
         .interleavedUnless("rope_interleave")
         .latent(128, 128)
-        .otherNorms(latentNorms),
+        .unsupportedNorms(latentNorms),
     row("deepseek_v32", latentKeys)
         .interleavedUnless("rope_interleave")
-        .otherAttention()
-        .otherNorms(latentNorms),
+        .unsupportedAttention()
+        .unsupportedNorms(latentNorms),
     row("ernie4_5").interleaved().theta(5e5),
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),
@@ -247,19 +250,22 @@ static constexpr ModelRow models[] = {
     row("kimi_k2", latentKeys)
         .interleavedUnless("rope_interleave")
         .latent(128, 128)
-        .otherNorms(latentNorms),
-    row("llama4").interleaved().theta(5e5).otherAttention().otherNorms(
-        lateNorms),
+        .unsupportedNorms(latentNorms),
+    row("llama4")
+        .interleaved()
+        .theta(5e5)
+        .unsupportedAttention()
+        .unsupportedNorms(postRotationNorms),
     row("llama4_text")
         .interleaved()
         .theta(5e5)
-        .otherAttention()
-        .otherNorms(lateNorms),
+        .unsupportedAttention()
+        .unsupportedNorms(postRotationNorms),
     row("longcat_flash", latentKeys)
         .interleaved()
         .theta(1e7)
-        .otherAttention()
-        .otherNorms(latentNorms),
+        .unsupportedAttention()
+        .unsupportedNorms(latentNorms),
     row("roformer").interleaved().bidirectional(),
 };
 

@@ -1,4 +1,4 @@
-//===- ModelTable.h - what stands in the models' code -----------*- C++ -*-===//
+//===- ModelTable.h - defaults of each model_type ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A config.json says how large a model is. How its channels are paired, what
-// its keys are called and what an absent key means stands in its code: here,
-// one row per model_type.
+// A config.json gives the sizes of a model. The pairing of channels, the names
+// of the keys and the defaults of absent keys are only in the implementation of
+// the model in transformers. This table has them, one row per model_type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,15 +22,16 @@
 
 namespace posenc::frontend {
 
-/// The names one quantity goes by, the usual one first; unused ones are empty.
+/// The alternative keys of one quantity, the usual one first. Unused ones are
+/// empty.
 using Names = std::array<llvm::StringLiteral, 2>;
 
-/// How many key heads a model has.
+/// The rule for the number of key/value heads.
 enum class KeyHeads {
-  Given,     // the key, else as many as query heads
-  AsQueries, // as many as query heads, whatever the keys say
-  One,       // one, shared by all queries
-  Falcon,    // follows from new_decoder_architecture and multi_query
+  Given,     // from the key; the number of query heads if it is absent
+  AsQueries, // the number of query heads; the key is ignored
+  One,       // a single head, shared by all queries
+  Falcon,    // depends on new_decoder_architecture and multi_query
 };
 
 struct KeyNames {
@@ -40,30 +41,31 @@ struct KeyNames {
   Names headDim = {"head_dim", ""};
   Names theta = {"rope_theta", ""};
   Names partial = {"partial_rotary_factor", ""};
-  /// A rotary dimension given as such; empty where the model has no such key.
+  /// The keys of the rotary dimension; empty if the model has no such key.
   Names rotaryDim = {"", ""};
   Names window = {"sliding_window", ""};
   Names maxPosition = {"max_position_embeddings", "n_positions"};
   KeyHeads keyHeadRule = KeyHeads::Given;
-  /// False where head_dim is the size of one part of a head among several.
+  /// False if `headDim` is only a part of the head and does not follow from the
+  /// hidden size.
   bool headDimFromHidden = true;
 };
 
-/// Which layers slide where there is a window and no `layer_types`.
+/// The layers with a sliding window, in a config that has a window but no
+/// `layer_types`.
 enum class SlidingLayers {
   All,
-  EveryNth,      // all but each n-th, for `sliding_window_pattern`
-  FromMaxWindow, // from `max_window_layers` on
-  Unrotated,     // those that do not rotate
+  EveryNth,      // all except every n-th, n being `sliding_window_pattern`
+  FromMaxWindow, // the layers from `max_window_layers` on
+  Unrotated,     // the layers that do not rotate
 };
 
-/// How a model norms queries and keys, before it rotates them. The weights are
-/// those of the checkpoint.
+/// The norm that a model applies to queries and keys before the rotation.
 enum class QkNormKind {
   None,
-  EachHead,        // RMS norm of each head, with weights that all heads share
-  EachHeadPlusOne, // the same, with 1 added to the weights
-  AllHeads, // RMS norm of all heads of a token, a weight for each channel
+  EachHead,        // RMS norm of each head; all heads share the weights
+  EachHeadPlusOne, // the same, with weights that are stored minus 1
+  AllHeads, // RMS norm over all heads of a token, with a weight per channel
   Unsupported,
 };
 
@@ -71,34 +73,35 @@ struct QkNormRow {
   QkNormKind kind = QkNormKind::None;
   llvm::StringLiteral epsKey = "rms_norm_eps";
   double defaultEps = 1e-6;
-  /// The key without which, or with false, there are no norms; empty: none.
+  /// The boolean key that enables the norms (false if absent); empty if they
+  /// are always enabled.
   llvm::StringLiteral enablingKey = "";
-  /// Of unsupported ones: what models of this type do, as a verb phrase.
+  /// For QkNormKind::Unsupported: what the model does, as a verb phrase.
   llvm::StringLiteral description = "";
 };
 
-/// How queries, keys and values meet.
+/// The attention of a model type.
 struct AttentionRow {
-  /// False where it is of a kind that the functions do not have.
+  /// False if the attention functions cannot express it.
   bool isSupported = true;
   bool isCausal = true;
   bool hasSinks = false;
-  /// The layers that see everything do not rotate.
+  /// Full-attention layers do not rotate if the model has a window.
   bool rotatesSlidingOnly = false;
-  /// A window counts only if `use_sliding_window` is true.
+  /// The window is ignored unless `use_sliding_window` is true.
   bool slidesOnRequest = false;
   SlidingLayers sliding = SlidingLayers::All;
   int64_t slidingPattern = 0;
-  /// Each so many-th layer does not rotate, unless `no_rope_layers` says which;
-  /// 0: all rotate.
+  /// Every `unrotatedInterval`-th layer does not rotate, unless
+  /// `no_rope_layers` lists the layers. If 0, all layers rotate.
   int64_t unrotatedInterval = 0;
-  /// A window's key counts the keys before a query and those after it.
-  bool hasWholeWindow = false;
+  /// The window of the config counts the keys on both sides of a query.
+  bool isTwoSidedWindow = false;
   int64_t defaultWindow = 0;     // 0: none
-  double defaultQueryScalar = 0; // 0: the head's size
-  double defaultMultiplier = 0;  // 0: by the scalar
+  double defaultQueryScalar = 0; // 0: the head size
+  double defaultMultiplier = 0;  // 0: 1/sqrt(query scalar)
   double defaultSoftCap = 0;     // 0: none
-  int64_t defaultPlainDim = 0;   // latent: channels that do not rotate
+  int64_t defaultNopeDim = 0;    // latent: channels that do not rotate
   int64_t defaultValueDim = 0;   // latent: channels of the values
   QkNormRow norm;
 };
@@ -110,22 +113,23 @@ struct ModelRow {
   double defaultTheta = 10000;
   double defaultPartial = 1;
   int64_t defaultHeads = 0;     // 0: must be given
-  int64_t defaultKeyHeads = 0;  // 0: as many as query heads
+  int64_t defaultKeyHeads = 0;  // 0: the number of query heads
   int64_t defaultHeadDim = 0;   // 0: hidden size / heads
   int64_t defaultRotaryDim = 0; // 0: from the partial factor
-  /// The base of the sliding layers where it is one of its own, else 0.
+  /// The separate base of the sliding layers, or 0 if they have none.
   double slidingTheta = 0;
-  /// Sliding layers take no part in the scaling.
+  /// The scaling does not apply to sliding layers.
   bool slidingUnscaled = false;
-  /// The key that switches interleaving off, or empty.
+  /// The boolean key that overrides `isInterleaved`, or empty.
   llvm::StringLiteral interleaveKey = "";
   AttentionRow attention;
-  /// The position_embedding_type under which the model rotates, or empty.
+  /// The `position_embedding_type` with which the model rotates; empty if it
+  /// always rotates.
   llvm::StringLiteral positionType = "";
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
-  // Each returns the row with one thing changed.
+  // Each function returns a copy of the row with one property changed.
   constexpr ModelRow interleaved() const {
     ModelRow copy = *this;
     copy.isInterleaved = true;
@@ -173,7 +177,7 @@ struct ModelRow {
     copy.slidingUnscaled = true;
     return copy;
   }
-  constexpr ModelRow otherAttention() const {
+  constexpr ModelRow unsupportedAttention() const {
     ModelRow copy = *this;
     copy.attention.isSupported = false;
     return copy;
@@ -188,8 +192,8 @@ struct ModelRow {
     copy.attention.hasSinks = true;
     return copy;
   }
-  /// Slides over `window` keys, 0 if that is not usual, in all layers but each
-  /// `pattern`-th, which is 0 if there is none such.
+  /// Layers have a window of `window` keys by default (0: none), except every
+  /// `pattern`-th layer (0: no exception).
   constexpr ModelRow slides(int64_t window, int64_t pattern = 0) const {
     ModelRow copy = *this;
     copy.attention.defaultWindow = window;
@@ -198,10 +202,11 @@ struct ModelRow {
         pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
     return copy;
   }
-  /// The same in an encoder, over `window` keys and the query's own.
+  /// As slides(), for an encoder: the window has `window` keys, half of them on
+  /// either side, and the query's own key.
   constexpr ModelRow slidesBothWays(int64_t window, int64_t pattern) const {
     ModelRow copy = bidirectional().slides(window, pattern);
-    copy.attention.hasWholeWindow = true;
+    copy.attention.isTwoSidedWindow = true;
     return copy;
   }
   constexpr ModelRow slidesFromMaxWindow(bool onRequest) const {
@@ -210,7 +215,7 @@ struct ModelRow {
     copy.attention.slidesOnRequest = onRequest;
     return copy;
   }
-  /// Not in each `interval`-th layer, which slides if there is a window.
+  /// Every `interval`-th layer does not rotate; it slides if there is a window.
   constexpr ModelRow skipsRotation(int64_t interval) const {
     ModelRow copy = *this;
     copy.attention.unrotatedInterval = interval;
@@ -238,13 +243,13 @@ struct ModelRow {
     copy.attention.defaultSoftCap = value;
     return copy;
   }
-  constexpr ModelRow latent(int64_t plainDim, int64_t valueDim) const {
+  constexpr ModelRow latent(int64_t nopeDim, int64_t valueDim) const {
     ModelRow copy = *this;
-    copy.attention.defaultPlainDim = plainDim;
+    copy.attention.defaultNopeDim = nopeDim;
     copy.attention.defaultValueDim = valueDim;
     return copy;
   }
-  /// Norms queries and keys, with a default `eps` for the key `rms_norm_eps`.
+  /// The model norms queries and keys. `eps` is the default of `rms_norm_eps`.
   constexpr ModelRow norms(QkNormKind kind, double eps = 1e-6) const {
     ModelRow copy = *this;
     copy.attention.norm.kind = kind;
@@ -261,8 +266,8 @@ struct ModelRow {
     copy.attention.norm.enablingKey = key;
     return copy;
   }
-  /// Norms in a way that the functions do not have.
-  constexpr ModelRow otherNorms(llvm::StringLiteral description) const {
+  /// The model norms queries and keys in an unsupported way.
+  constexpr ModelRow unsupportedNorms(llvm::StringLiteral description) const {
     ModelRow copy = *this;
     copy.attention.norm.kind = QkNormKind::Unsupported;
     copy.attention.norm.description = description;
@@ -275,17 +280,18 @@ struct ModelRow {
   }
 };
 
-/// Null for a type that the table does not have.
+/// Returns the row of a model type, or null if the table has none.
 const ModelRow *findModel(llvm::StringRef modelType);
 
-/// Half-paired, with every name that a quantity goes by anywhere.
+/// Returns the row for unknown model types: half pairing, and all common keys
+/// of each quantity.
 const ModelRow &unknownModel();
 
-/// Types known to encode positions in another way than by rotation, or not at
-/// all.
+/// Whether models of the type are known to have no rotary embedding.
 bool hasNoRotaryEmbedding(llvm::StringRef modelType);
 
-/// Types of images, whose keys do not say that they rotate by rows and columns.
+/// Whether models of the type are known to rotate by several position axes (the
+/// rows and columns of an image), which no key of their configs tells.
 bool hasSeveralAxes(llvm::StringRef modelType);
 
 } // namespace posenc::frontend

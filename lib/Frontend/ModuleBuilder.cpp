@@ -1,4 +1,4 @@
-//===- ModuleBuilder.cpp - a model's kernels as a module --------*- C++ -*-===//
+//===- ModuleBuilder.cpp - module with the kernels of a model -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
 
-/// The scaling rule as an attribute, or null.
+/// Returns the scaling rule as an attribute, or null for the default.
 Attribute ModelModule::getScaling(const Scaling &scaling) {
   MLIRContext *context = builder.getContext();
   switch (scaling.kind) {
@@ -56,7 +56,7 @@ Type ModelModule::getElementType() {
   llvm_unreachable("unknown element type");
 }
 
-/// A tensor of the model's type, or another.
+/// Returns a tensor type; its element type is the model's unless given.
 RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
                                       Type elementType) {
   return RankedTensorType::get(shape,
@@ -68,7 +68,7 @@ func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
                                          ArrayRef<NamedType> results) {
   auto types = [](ArrayRef<NamedType> list) {
     return llvm::map_to_vector(
-        list, [](const NamedType &entry) { return entry.type; });
+        list, [](const NamedType &named) { return named.type; });
   };
   auto function = func::FuncOp::create(
       builder, loc, name,
@@ -106,7 +106,7 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
   OpBuilder::InsertionGuard guard(builder);
   RankedTensorType positionsType =
       getType({ShapedType::kDynamic}, builder.getI64Type());
-  // Tables are f32 for every model: they are read by f32 products.
+  // Tables are f32 for every model, because rotations multiply in f32.
   RankedTensorType tableType = getType(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
   func::FuncOp function =
@@ -125,7 +125,7 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
 void ModelModule::buildRope(FrequenciesAttr frequencies,
                             const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
-  // Batch, sequence, head, dim.
+  // batch x tokens x heads x dim
   auto heads = [&](int64_t count) {
     return getType(
         {ShapedType::kDynamic, ShapedType::kDynamic, count, config.headDim});
@@ -141,7 +141,7 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
                       {"positions", positionsType}},
                      {{"q_out", queries}, {"k_out", keys}});
   SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
-  // Queries and keys have the positions' batch and sequence in common.
+  // Queries, keys and positions have the same batch and number of tokens.
   SmallVector<Value> sizes = createSizes(inputs.front(), 2);
   SmallVector<Value> inits{createDestination(queries, sizes),
                            createDestination(keys, sizes)};
@@ -156,7 +156,7 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
 FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
                                             const Scaling &scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
-  // The dialect bounds what a config does not: the size of a table's row.
+  // The verifier of the attribute bounds the rotary dimension.
   return FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
                                      real(theta), getScaling(scaling));
 }
@@ -167,11 +167,11 @@ OwningOpRef<ModuleOp> ModelModule::build() {
   if (!frequencies || failed(checkAttention()))
     return nullptr;
   for (const ::posenc::frontend::LayerRotation &rotation : config.rotations) {
-    FrequenciesAttr mine =
+    FrequenciesAttr ofLayer =
         getFrequencies(rotation.rotaryDim, rotation.theta, rotation.scaling);
-    if (!mine)
+    if (!ofLayer)
       return nullptr;
-    layerFrequencies[rotation.type] = mine;
+    layerFrequencies[rotation.type] = ofLayer;
   }
   OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
   builder.setInsertionPointToStart(module->getBody());
@@ -182,8 +182,8 @@ OwningOpRef<ModuleOp> ModelModule::build() {
   };
   for (const ::posenc::frontend::LayerRotation &rotation : config.rotations)
     buildRotation(layerFrequencies[rotation.type], "_" + rotation.type);
-  // Where one rotation serves all layers, those of several types get it under
-  // the names of their types too.
+  // If all layers rotate alike, each layer type also gets functions with its
+  // own suffix, so callers can look them up by type.
   if (config.rotations.empty()) {
     buildRotation(frequencies, "");
     for (const std::string &type : config.layerTypes)

@@ -1,4 +1,4 @@
-//===- RopeDictionary.cpp - where a config keeps its rope keys --*- C++ -*-===//
+//===- RopeDictionary.cpp - rope_scaling and rope_parameters of a config --===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,8 @@
 using namespace posenc::frontend;
 using llvm::StringRef;
 
-/// A dictionary of dictionaries, without a key that is a scaling's own.
+/// Whether a dictionary has one dictionary per layer type: some values are
+/// objects, and there is no key of a scaling.
 static bool isPerLayerType(const json::Value &dict) {
   for (StringRef key : {"rope_type", "type", "rope_theta", "factor"})
     if (dict.find(key))
@@ -26,8 +27,8 @@ static bool isPerLayerType(const json::Value &dict) {
   });
 }
 
-/// Also where all are alike: what stands outside of them can differ between
-/// the types.
+/// Reads the dictionaries per layer type. Equal ones are not merged, since the
+/// keys outside of them can differ between the types.
 static void readLayers(ConfigReader &reader, StringRef name,
                        const json::Value &dict, RopeDictionaries &result) {
   result.name = name;
@@ -53,9 +54,10 @@ static void readLayers(ConfigReader &reader, StringRef name,
   }
 }
 
-static const json::Value *findOne(ConfigReader &reader,
-                                  const json::Value &config, StringRef name,
-                                  RopeDictionaries &result) {
+static const json::Value *findDictionary(ConfigReader &reader,
+                                         const json::Value &config,
+                                         StringRef name,
+                                         RopeDictionaries &result) {
   Field<const json::Value *> field = reader.object(config, name);
   if (field.bad())
     result.broken = true;
@@ -67,26 +69,27 @@ static const json::Value *findOne(ConfigReader &reader,
   return nullptr;
 }
 
-/// What a dictionary says of the scaling, in one spelling. The base and the
-/// fraction are compared by whoever reads them, with their other places.
+/// Returns the members of a dictionary that describe the scaling, under their
+/// current names. Leaves out the base and the fraction, which are compared with
+/// the keys outside of the dictionary when they are read.
 static llvm::StringMap<const json::Value *>
-canonicalEntries(const json::Value &dict) {
-  llvm::StringMap<const json::Value *> entries;
+canonicalMembers(const json::Value &dict) {
+  llvm::StringMap<const json::Value *> members;
   for (const json::Member &member : dict.members()) {
     StringRef key = member.name();
     if (!member.value.isNull() && key != "rope_theta" &&
         key != "partial_rotary_factor")
-      entries.try_emplace(key == "type" ? "rope_type" : key, &member.value);
+      members.try_emplace(key == "type" ? "rope_type" : key, &member.value);
   }
-  return entries;
+  return members;
 }
 
 static bool sameScaling(const json::Value &a, const json::Value &b) {
-  auto x = canonicalEntries(a), y = canonicalEntries(b);
-  return x.size() == y.size() && llvm::all_of(x, [&](const auto &entry) {
-           auto other = y.find(entry.getKey());
+  auto x = canonicalMembers(a), y = canonicalMembers(b);
+  return x.size() == y.size() && llvm::all_of(x, [&](const auto &member) {
+           auto other = y.find(member.getKey());
            return other != y.end() &&
-                  json::deepEqual(*entry.getValue(), *other->getValue());
+                  json::deepEqual(*member.getValue(), *other->getValue());
          });
 }
 
@@ -94,8 +97,8 @@ RopeDictionaries
 posenc::frontend::findRopeDictionaries(ConfigReader &reader,
                                        const json::Value &config) {
   RopeDictionaries result;
-  result.scaling = findOne(reader, config, "rope_scaling", result);
-  result.parameters = findOne(reader, config, "rope_parameters", result);
+  result.scaling = findDictionary(reader, config, "rope_scaling", result);
+  result.parameters = findDictionary(reader, config, "rope_parameters", result);
   if (!result.layers.empty()) {
     const json::Member *older = ConfigReader::given(config, "rope_scaling");
     const json::Member *newer = ConfigReader::given(config, "rope_parameters");
@@ -114,16 +117,17 @@ posenc::frontend::findRopeDictionaries(ConfigReader &reader,
   return result;
 }
 
-RopeDictionaries posenc::frontend::getLayer(const RopeDictionaries &dicts,
-                                            const LayerDictionary &layer) {
+RopeDictionaries
+posenc::frontend::getLayerDictionaries(const RopeDictionaries &dicts,
+                                       const LayerDictionary &layer) {
   RopeDictionaries result;
   result.parameters = result.main = layer.dict;
   result.name = dicts.name;
   return result;
 }
 
-/// The agreed value of `rope_type` and its older name `type`. Sets `bad` after
-/// an error.
+/// Returns the value of `rope_type` or of its older name `type`. Sets `bad`
+/// after an error, such as two different values.
 static Field<StringRef> readTypeName(ConfigReader &reader,
                                      const json::Value &dict, bool &bad) {
   Field<StringRef> newer = reader.string(dict, "rope_type");
@@ -139,11 +143,12 @@ static Field<StringRef> readTypeName(ConfigReader &reader,
   return newer.given() ? newer : older;
 }
 
-/// Several axes: reported by the key that a user can look for.
+/// Reports rotations by several position axes (M-RoPE) at the key that selects
+/// them.
 static bool reportSections(ConfigReader &reader, const json::Value &dict) {
   const json::Member *sections = ConfigReader::given(dict, "mrope_section");
   if (sections)
-    reader.error(sections->key, "'mrope_section' asks for several position "
+    reader.error(sections->key, "'mrope_section' needs several position "
                                 "axes, which are not supported yet");
   return sections;
 }

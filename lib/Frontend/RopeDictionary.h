@@ -1,4 +1,4 @@
-//===- RopeDictionary.h - where a config keeps its rope keys ----*- C++ -*-===//
+//===- RopeDictionary.h - rope_scaling and rope_parameters ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,38 +14,41 @@
 
 namespace posenc::frontend {
 
-/// What layers of one type have.
+/// The dictionary of one layer type.
 struct LayerDictionary {
   llvm::StringRef type;
   const json::Value *dict;
 };
 
-/// `rope_scaling` and its successor `rope_parameters`, agreeing where both
-/// stand.
+/// `rope_scaling` and its successor `rope_parameters`. They must agree if both
+/// are given.
 struct RopeDictionaries {
-  /// Null where not given or not usable.
+  /// The two dictionaries; null if not given, not an object, empty, or keyed by
+  /// layer type.
   const json::Value *scaling = nullptr;
   const json::Value *parameters = nullptr;
-  /// The name and object of the one that counts; null if neither is given.
+  /// The name and object of the dictionary that is read; `rope_parameters` if
+  /// both are given. The object is null if neither is given.
   llvm::StringRef name;
   const json::Value *main = nullptr;
-  /// What one keyed by layer type holds, in place of all others; null stands
-  /// for nothing.
+  /// The dictionaries per layer type, without nulls, and the object `byType`
+  /// that holds them. They replace `main`.
   std::vector<LayerDictionary> layers;
   const json::Value *byType = nullptr;
-  /// An error was reported: nothing can be concluded from what is absent.
+  /// An error was reported, so absent keys must not be reported as well.
   bool broken = false;
 };
 
-/// Those of one of the layer types.
-RopeDictionaries getLayer(const RopeDictionaries &dicts,
-                          const LayerDictionary &layer);
+/// Returns the dictionaries of one layer type.
+RopeDictionaries getLayerDictionaries(const RopeDictionaries &dicts,
+                                      const LayerDictionary &layer);
 
+/// Finds the dictionaries of a config, and reports an error if they differ.
 RopeDictionaries findRopeDictionaries(ConfigReader &reader,
                                       const json::Value &config);
 
-/// The type that the main dictionary names, or 'default' if there is none.
-/// Null after an error.
+/// Returns the type that the main dictionary names, 'default' if there is no
+/// dictionary, or null after an error.
 const RopeType *readRopeType(ConfigReader &reader,
                              const RopeDictionaries &dicts);
 

@@ -1,4 +1,4 @@
-//===- RopeTypes.cpp - the scalings a config can name -----------*- C++ -*-===//
+//===- RopeTypes.cpp - frequency scalings that a config can name ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ using llvm::StringRef;
 using llvm::Twine;
 
 //===----------------------------------------------------------------------===//
-// Parts that several scalings share
+// Keys that several scalings share
 //===----------------------------------------------------------------------===//
 
 static constexpr StringLiteral originalKey = "original_max_position_embeddings";
@@ -38,8 +38,8 @@ static void warnIfBelowOne(RopeContext &context, const json::Value &at,
                                    ", less than 1: it shortens the context");
 }
 
-/// The length that the model was trained for, from the dictionary, the config
-/// or, failing both, the config's whole length.
+/// Reads the context length of the pretraining, from the dictionary or from the
+/// config. The default is the maximum length of the config.
 static Field<int64_t> readOriginalLength(RopeContext &context) {
   ConfigReader &reader = context.reader;
   Field<int64_t> original = reader.count(context.dict, originalKey);
@@ -49,7 +49,7 @@ static Field<int64_t> readOriginalLength(RopeContext &context) {
     if (!context.maxPosition.given())
       reader.error(context.dict,
                    "missing key '" + originalKey +
-                       "', and no 'max_position_embeddings' to take instead");
+                       "', and no 'max_position_embeddings' as its default");
     return context.maxPosition;
   }
   const Field<int64_t> &whole = context.maxPosition;
@@ -95,7 +95,8 @@ static void readLlama3(RopeContext &context, Scaling &scaling) {
   scaling.originalMaxPosition = original.value.value_or(0);
 }
 
-/// yarn's factor may be null, and is then the ratio of the lengths.
+/// Reads the factor of YaRN. If it is null, it is the maximum length divided by
+/// the original length.
 static double readYarnFactor(RopeContext &context,
                              const Field<int64_t> &original) {
   ConfigReader &reader = context.reader;
@@ -126,7 +127,7 @@ static double readYarnFactor(RopeContext &context,
   return *factor.value;
 }
 
-/// Zero stands for a number that is not given.
+/// Reads a number that must not be negative. Zero counts as not given.
 static Field<double> readUnlessZero(RopeContext &context, StringRef key) {
   Field<double> field = context.reader.number(context.dict, key);
   if (!field.value)
@@ -164,7 +165,7 @@ static void readYarn(RopeContext &context, Scaling &scaling) {
   scaling.truncate =
       reader.boolean(context.dict, "truncate").value.value_or(true);
 
-  // The ramp's ends divide by the logarithm of the base.
+  // The ends of the ramp are divided by the logarithm of the base.
   const Field<double> &theta = context.theta;
   if (theta.value && *theta.value > 0 && *theta.value <= 1)
     reader.error(theta.at(), "'" + theta.name() +
@@ -174,10 +175,10 @@ static void readYarn(RopeContext &context, Scaling &scaling) {
 }
 
 //===----------------------------------------------------------------------===//
-// The table
+// Table of rope types
 //===----------------------------------------------------------------------===//
 
-static constexpr StringLiteral everyTypesKeys[] = {
+static constexpr StringLiteral commonKeys[] = {
     "rope_type", "type", "rope_theta", "partial_rotary_factor"};
 static constexpr StringLiteral linearKeys[] = {"factor"};
 static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
@@ -200,8 +201,7 @@ static constexpr RopeType types[] = {
 };
 
 bool RopeType::knowsKey(StringRef key) const {
-  return llvm::is_contained(everyTypesKeys, key) ||
-         llvm::is_contained(keys, key);
+  return llvm::is_contained(commonKeys, key) || llvm::is_contained(keys, key);
 }
 
 const RopeType *posenc::frontend::findRopeType(StringRef name) {

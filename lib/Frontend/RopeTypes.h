@@ -1,4 +1,4 @@
-//===- RopeTypes.h - the scalings a config can name -------------*- C++ -*-===//
+//===- RopeTypes.h - frequency scalings of configs --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,34 +14,36 @@
 
 namespace posenc::frontend {
 
-/// What a scaling may depend on besides its dictionary.
+/// The inputs of a scaling: its dictionary and keys outside of it.
 struct RopeContext {
   ConfigReader &reader;
-  /// The dictionary with the scaling's own keys.
+  /// The dictionary with the keys of the scaling.
   const json::Value &dict;
   Field<double> theta;
   Field<int64_t> maxPosition;
-  /// original_max_position_embeddings, where it stands outside `dict`.
+  /// original_max_position_embeddings outside of `dict`.
   Field<int64_t> outerOriginal;
 };
 
-/// A new rope type is a row in RopeTypes.cpp with a function of this kind.
+/// Reads the keys of one rope type into `scaling` and reports errors. To add a
+/// rope type, add such a function and a row to the table in RopeTypes.cpp.
 using ReadScaling = void (*)(RopeContext &context, Scaling &scaling);
 
 struct RopeType {
   llvm::StringLiteral name;
-  /// Null: known, but not supported yet.
+  /// Null if the type is known but not supported yet.
   ReadScaling read;
-  /// The keys that the dictionary may have beside those of every type.
+  /// The keys of the dictionary besides those that every type has.
   llvm::ArrayRef<llvm::StringLiteral> keys;
 
   bool knowsKey(llvm::StringRef key) const;
 };
 
-/// Null for a name that nobody uses.
+/// Returns the rope type of that name, or null if the name is unknown.
 const RopeType *findRopeType(llvm::StringRef name);
 
-/// Reads a dictionary of that type, warning of keys the type does not have.
+/// Reads the dictionary of `context` as one of the given type. Warns about keys
+/// that the type does not have.
 Scaling readScaling(const RopeType &type, RopeContext &context);
 
 } // namespace posenc::frontend

@@ -1,4 +1,4 @@
-//===- AbiAttrs.cpp - the C signature of a kernel ---------------*- C++ -*-===//
+//===- AbiAttrs.cpp - the C signature of a kernel -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,9 +15,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A name that a parameter may have in C and in C++.
+/// Whether a parameter may have this name in C and in C++.
 static bool isIdentifier(StringRef name) {
-  // And the types of parameters.
+  // The keywords, and the types of parameters.
   static const llvm::StringSet<> keywords{
       "alignas",     "alignof",      "and",
       "and_eq",      "asm",          "auto",
@@ -77,14 +77,16 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               ArrayRef<int64_t> sizes, StringAttr) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (tensor && !isElementType(tensor.getElementType()))
-    return emitError() << "type " << type
-                       << " has no place in a C signature: expected elements "
-                          "f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, "
-                          "i8, i1 or index (arg_c1)";
+    return emitError()
+           << "type " << type
+           << " is not supported in a C signature: expected elements "
+              "f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, "
+              "i8, i1 or index (arg_c1)";
   if (!tensor && !isScalarType(type))
-    return emitError() << "type " << type
-                       << " has no place in a C signature: expected a ranked "
-                          "tensor, i64, i32, index, f64 or f32 (arg_c1)";
+    return emitError()
+           << "type " << type
+           << " is not supported in a C signature: expected a ranked "
+              "tensor, i64, i32, index, f64 or f32 (arg_c1)";
   int64_t dynamicDims = tensor ? tensor.getNumDynamicDims() : 0;
   if (static_cast<int64_t>(sizes.size()) != dynamicDims ||
       llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
@@ -189,7 +191,7 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (!isIdentifier(name.getValue()))
       return emitError() << "'" << name.getValue()
                          << "' cannot be a name in C (abi_c8)";
-    // A size that a scalar gives goes by its name.
+    // A size that is a scalar input has the name of that input instead.
     if (size == -1 && !names.insert(name.getValue()).second)
       return emitError() << "two sizes or arguments are called '"
                          << name.getValue() << "' (abi_c8)";

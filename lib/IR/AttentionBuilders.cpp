@@ -1,4 +1,4 @@
-//===- AttentionBuilders.cpp - building the regions -------------*- C++ -*-===//
+//===- AttentionBuilders.cpp - building the regions of attention ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

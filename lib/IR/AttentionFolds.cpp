@@ -1,4 +1,4 @@
-//===- AttentionFolds.cpp - casts of operands of attention ------*- C++ -*-===//
+//===- AttentionFolds.cpp - folding casts into attention operands ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tensor dialect has a pattern for all destination-style operations that
-// does the same, but crashes on a region without blocks; this one comes first.
+// The tensor dialect has the same pattern for all destination-style operations,
+// but it crashes on regions without blocks. This pattern has a higher benefit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// Operands before a cast that makes their type less static.
+/// Replaces operands by the source of a cast that makes their type less static.
 template <typename OpTy> struct FoldCasts : OpRewritePattern<OpTy> {
   explicit FoldCasts(MLIRContext *context)
       : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}

@@ -1,4 +1,4 @@
-//===- AttentionOp.cpp - posenc.attention -----------------------*- C++ -*-===//
+//===- AttentionOp.cpp - posenc.attention ---------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,7 @@ using namespace mlir::posenc::attention;
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// Symbols of positions of tokens.
+/// Returns the symbols of a tensor of token positions.
 static SmallVector<int64_t>
 getPositionSymbols(Size tokens, RotationAttr rotation, bool isPacked) {
   SmallVector<int64_t> symbols;
@@ -33,8 +33,8 @@ getPositionSymbols(Size tokens, RotationAttr rotation, bool isPacked) {
   return symbols;
 }
 
-// All is tiled by its own rules (AttentionTiling.cpp): no dimension is a loop
-// as other operations have them.
+// AttentionTiling.cpp implements the tiling of attention, so no dimension is a
+// loop over positions.
 int64_t AttentionOp::getNumLoops() { return 0; }
 
 SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
@@ -91,7 +91,7 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
     symbols = output;
   else
     symbols = SmallVector<int64_t>(ArrayRef(output).drop_back());
-  // A rank that is wrong is an error of its own.
+  // The verifier reports wrong ranks separately.
   symbols.resize(type.getRank(), Own);
   if (is(getODSOperands(10)) || is(getODSOperands(12)) ||
       is(getODSOperands(13)))
@@ -115,13 +115,13 @@ double AttentionOp::getNormWeightOffset() {
 }
 
 /// Whether the norm has a weight for each channel of all heads of a token. With
-/// one head both readings agree.
+/// one head, this is the same as a norm per head.
 static bool normsAllHeads(Value norm, Value heads, unsigned headDim) {
   if (!norm)
     return false;
   auto weights = cast<ShapedType>(norm.getType());
   auto rows = cast<ShapedType>(heads.getType());
-  // Called by the verifier, too: ranks may be anything.
+  // The verifier calls this before it has checked the ranks.
   if (weights.getRank() != 1 || weights.isDynamicDim(0) ||
       headDim + 1 >= rows.getRank() || rows.isDynamicDim(headDim))
     return false;
@@ -166,7 +166,7 @@ void AttentionOp::getAsmBlockArgumentNames(Region &region,
 
 /// Verifies the number, types and ranks of operands.
 static LogicalResult verifyOperands(AttentionOp op) {
-  // The generic form says how many operands there are of each kind.
+  // The generic form can have any number of operands in each group.
   for (unsigned group : {0, 1, 2})
     if (op.getODSOperands(group).size() != 1)
       return op.emitOpError() << "expected one operand each for query, key and "
@@ -219,7 +219,7 @@ static LogicalResult verifyOperands(AttentionOp op) {
   return success();
 }
 
-/// The operands that not every attention has.
+/// Verifies the optional operands.
 static LogicalResult verifyGroups(AttentionOp op) {
   for (Value list : op.getCuSeqlens())
     if (failed(verifyRank(op, "cu_seqlens", list.getType(), 1, "attn_c8")))
@@ -228,13 +228,15 @@ static LogicalResult verifyGroups(AttentionOp op) {
     if (failed(verifyRank(op, "lengths", lengths.getType(), 1, "attn_c9")))
       return failure();
   if (op.getBlockTable() && op.hasRaggedKeys())
-    return op.emitOpError() << "keys are packed and paged (attn_c10)";
+    return op.emitOpError()
+           << "expected keys that are not both packed and paged (attn_c10)";
   bool needsLengths = op.getBlockTable() || op.getCuSeqlens().size() == 1;
   if (needsLengths && !op.getLengths())
     return op.emitOpError() << "expected lengths of the keys (attn_c9)";
   if (op.hasRaggedKeys() && op.getLengths())
     return op.emitOpError()
-           << "packed keys have their lengths in cu_seqlens (attn_c9)";
+           << "expected no lengths for packed keys, which have them in "
+              "cu_seqlens (attn_c9)";
   if (Value table = op.getBlockTable())
     if (failed(verifyRank(op, "block_table", table.getType(), 2, "attn_c10")))
       return failure();
@@ -242,11 +244,12 @@ static LogicalResult verifyGroups(AttentionOp op) {
     if (failed(verifyRank(op, "mask", mask.getType(), 4, "attn_c11")))
       return failure();
     if (op.hasRaggedQueries())
-      return op.emitOpError() << "packed queries have no mask (attn_c11)";
+      return op.emitOpError()
+             << "expected no mask for packed queries (attn_c11)";
   }
   if (op.getTrailingQueries() && op.hasRaggedQueries())
-    return op.emitOpError() << "packed queries are not followed by others: "
-                               "trailing_queries has no meaning (attn_c21)";
+    return op.emitOpError()
+           << "expected no trailing_queries for packed queries (attn_c21)";
   if (Value sinks = op.getSinks())
     if (failed(verifyRank(op, "sinks", sinks.getType(), 1, "attn_c12")))
       return failure();
@@ -266,7 +269,7 @@ static LogicalResult verifyGroups(AttentionOp op) {
   return success();
 }
 
-/// Sizes that are related, though not equal.
+/// Verifies sizes: equal ones, and those that are related in another way.
 static LogicalResult verifySizes(AttentionOp op) {
   if (failed(mlir::posenc::detail::verifySymbols(op, "attn_c4")))
     return failure();
@@ -315,7 +318,7 @@ LogicalResult AttentionOp::verify() {
   return detail::verifyDestinations(*this, "attn_c18");
 }
 
-// The operations in the regions are valid by now.
+// Runs after the operations in the regions have been verified.
 LogicalResult AttentionOp::verifyRegions() {
   if (failed(verifyScalarRegion(*this, getScore(), "score",
                                 getScoreArguments(getQuery().getType()),

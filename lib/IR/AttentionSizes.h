@@ -1,4 +1,4 @@
-//===- AttentionSizes.h - the sizes of posenc.attention ---------*- C++ -*-===//
+//===- AttentionSizes.h - size symbols of posenc.attention ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,8 @@
 
 namespace mlir::posenc::attention {
 
-/// Symbols of sizes that dimensions of operands share; see
-/// `AttentionOp::getDimSymbols`.
+/// Symbols of the sizes of operands. Dimensions with the same symbol must be
+/// equal; see `AttentionOp::getDimSymbols`.
 enum Size : int64_t {
   Own = -1,
   Batch,

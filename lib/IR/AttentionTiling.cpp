@@ -1,4 +1,4 @@
-//===- AttentionTiling.cpp - tiles of posenc.attention ----------*- C++ -*-===//
+//===- AttentionTiling.cpp - tiling of posenc.attention -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::attention;
 
-/// The symbols of the loops.
+/// Returns the symbols of the loops.
 static ArrayRef<Size> getLoops(AttentionOp op) {
   static constexpr Size all[] = {Batch, QueryHeads, Queries};
   static constexpr Size ragged[] = {QueryHeads};
@@ -37,7 +37,7 @@ static ArrayRef<Size> getLoops(AttentionOp op) {
   return all;
 }
 
-/// The loop that a symbol is, or -1.
+/// Returns the loop of a symbol, or -1 if it is not a loop.
 static int64_t findLoop(AttentionOp op, int64_t symbol) {
   ArrayRef<Size> loops = getLoops(op);
   const Size *it = llvm::find(loops, symbol);
@@ -88,7 +88,7 @@ static bool isMultipleOf(OpFoldResult number, int64_t divisor) {
     AffineExpr expr = apply.getAffineMap().getResult(0);
     if (expr.isMultipleOf(divisor))
       return true;
-    // A sum, or a multiple, of multiples.
+    // Sums and products of multiples are multiples.
     return expr.isPureAffine() &&
            isa<AffineBinaryOpExpr, AffineDimExpr, AffineSymbolExpr>(expr) &&
            llvm::all_of(
@@ -106,7 +106,7 @@ static bool isMultipleOf(OpFoldResult number, int64_t divisor) {
   return false;
 }
 
-/// Whether a tile has all of a dimension.
+/// Whether a tile covers a whole dimension.
 static bool isWhole(OpFoldResult offset, OpFoldResult size, Value tensor,
                     int64_t dim) {
   if (!isZeroInteger(offset))
@@ -121,7 +121,7 @@ static bool isWhole(OpFoldResult offset, OpFoldResult size, Value tensor,
 }
 
 namespace {
-/// A tile's key heads.
+/// The key heads of a tile.
 struct HeadRange {
   OpFoldResult offset, size;
 };
@@ -138,7 +138,7 @@ static FailureOr<HeadRange> findKeyHeads(AttentionOp op, OpBuilder &builder,
         tensor::getMixedSize(builder, op.getLoc(), op.getKey(), keyDim)};
   auto query = cast<ShapedType>(op.getQuery().getType());
   auto key = cast<ShapedType>(op.getKey().getType());
-  // The means of other heads, too.
+  // A norm over all heads also needs the other heads.
   if (op.normsAllQueryHeads() || op.normsAllKeyHeads() ||
       query.isDynamicDim(queryDim) || key.isDynamicDim(keyDim))
     return failure();
@@ -158,7 +158,7 @@ static FailureOr<HeadRange> findKeyHeads(AttentionOp op, OpBuilder &builder,
   return HeadRange{first, builder.getIndexAttr(isPart ? 1 : *count / group)};
 }
 
-/// Counts arguments of a region from the tile's first on.
+/// Adds the offset of the tile to an index argument of a region.
 static void shiftArgument(OpBuilder &builder, Location loc, Region &region,
                           unsigned number, OpFoldResult offset) {
   if (region.empty() || isZeroInteger(offset))
@@ -185,7 +185,7 @@ AttentionOp::getTiledImplementation(OpBuilder &builder,
       findKeyHeads(*this, builder, offsets[heads], sizes[heads]);
   if (failed(keyHeads))
     return failure();
-  // Operands stay as they are where no loop of theirs is tiled.
+  // Operands without a tiled loop are not sliced.
   SmallVector<bool> isTiled;
   SmallVector<int64_t> querySymbols =
       getDimSymbols(getQueryMutable().getOperandNumber());
@@ -255,7 +255,7 @@ AttentionOp::getTiledImplementation(OpBuilder &builder,
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 
-/// The tile of the loops that has a tile of an operand.
+/// Returns the tile of the loops for a tile of an operand.
 static LogicalResult getDomainTile(AttentionOp op, OpBuilder &builder,
                                    unsigned operandNumber,
                                    ArrayRef<OpFoldResult> offsets,
@@ -327,7 +327,8 @@ LogicalResult AttentionOp::getIterationDomainTileFromOperandTiles(
     ArrayRef<SmallVector<OpFoldResult>> allSizes,
     SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  // Only a tile of queries has results of its own: keys are for all of them.
+  // Only a tile of queries determines a tile of results: all queries use the
+  // keys.
   if (operandNumbers.size() != 1 ||
       operandNumbers[0] != getQueryMutable().getOperandNumber())
     return failure();

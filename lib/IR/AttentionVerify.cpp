@@ -1,4 +1,4 @@
-//===- AttentionVerify.cpp - shared checks of attention ---------*- C++ -*-===//
+//===- AttentionVerify.cpp - shared checks of attention -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -94,8 +94,8 @@ unsigned mlir::posenc::getTokenDimension(HeadLayout layout, bool isPacked) {
   return (layout == HeadLayout::TokenMajor ? 1 : 2) - (isPacked ? 1 : 0);
 }
 
-/// Returns why an operation is not allowed in the region; empty if it is.
-static StringRef findFault(Operation &op) {
+/// Returns why an operation is not supported in the region; empty if it is.
+static StringRef getUnsupportedReason(Operation &op) {
   if (op.getNumRegions() != 0)
     return "has a region";
   if (!isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op))
@@ -105,7 +105,7 @@ static StringRef findFault(Operation &op) {
   if (!llvm::all_of(llvm::drop_begin(op.getOperandTypes(), reads), isScalar) ||
       !llvm::all_of(op.getResultTypes(), isScalar))
     return "does not work on scalars";
-  // The code of wider ones, such as a quotient's, has no bound.
+  // The size of the code for wider integers, such as a division, is unbounded.
   auto isTooWide = [](Type type) {
     auto integer = dyn_cast<IntegerType>(type);
     return integer && integer.getWidth() > 128;
@@ -133,10 +133,11 @@ LogicalResult mlir::posenc::verifyScalarRegion(Operation *op, Region &region,
     return op->emitOpError() << "expected region '" << name << "' to yield "
                              << result << " (" << form << ")";
   for (Operation &nested : block.without_terminator()) {
-    StringRef fault = findFault(nested);
-    if (!fault.empty())
-      return nested.emitError() << "'" << nested.getName() << "' in region '"
-                                << name << "' " << fault << " (" << body << ")";
+    StringRef reason = getUnsupportedReason(nested);
+    if (!reason.empty())
+      return nested.emitError()
+             << "'" << nested.getName() << "' in region '" << name << "' "
+             << reason << " (" << body << ")";
   }
   return success();
 }
@@ -177,8 +178,8 @@ LogicalResult mlir::posenc::verifyHeadRotation(
   if (dim > size || rotation.getOffset() > size - dim)
     return op->emitOpError()
            << "rotary window of " << dim << " lanes at offset "
-           << rotation.getOffset() << " leaves the last dimension of " << size
-           << " of the " << name << " (" << window << ")";
+           << rotation.getOffset() << " is not within the last dimension of "
+           << size << " of the " << name << " (" << window << ")";
   AxesAttr axes = rotation.getAxes();
   if (!positions) {
     if (axes)

@@ -13,25 +13,26 @@
 
 namespace mlir::posenc {
 
-/// The type of sums over tensors of the type: f64 for f64, else f32.
+/// Returns the type of sums over elements of `tensor`: f64 for f64, else f32.
 FloatType getSumTypeFor(Type tensor);
 
-/// Whether the elements are quantized, so that rows have scales: i8 and f8.
+/// Whether the element type is quantized (i8 or f8), so that rows have scales.
 bool isQuantizedType(Type tensor);
 
-/// Checks the element types of caches: both have one, which is not wider than
-/// that of sums. Errors end in `constraint`.
+/// Checks that keys and values have the same element type and that it is not
+/// wider than that of sums. Errors end in `constraint`.
 LogicalResult verifyCacheTypes(Operation *op, Type keys, Type values, Type sums,
                                StringRef constraint);
 
-/// Symbols of the scales of rows; a static 1 stands for all.
+/// Returns the symbols of the scales of rows. Static sizes of 1 are broadcast.
 SmallVector<int64_t> getScaleSymbols(int64_t batch, int64_t heads,
                                      int64_t tokens, bool isPacked);
 
-/// Makes dimensions whose static 1 stands for all their own.
+/// Replaces the symbols of dimensions with a static size of 1, which are
+/// broadcast, by `Own`.
 void dropUnitSymbols(ShapedType type, SmallVectorImpl<int64_t> &symbols);
 
-/// The types of the arguments of the regions `score` and `where`.
+// Return the argument types of the regions `score` and `where`.
 SmallVector<Type> getScoreArguments(Type query);
 SmallVector<Type> getWhereArguments(MLIRContext *context);
 
@@ -40,13 +41,13 @@ SmallVector<Type> getWhereArguments(MLIRContext *context);
 SmallVector<int64_t> getHeadSymbols(int64_t batch, int64_t tokens,
                                     int64_t heads, int64_t dim,
                                     HeadLayout layout, bool isPacked);
-/// The dimensions of heads and of tokens.
+// Return the dimension of heads and that of tokens.
 unsigned getHeadDimension(HeadLayout layout, bool isPacked);
 unsigned getTokenDimension(HeadLayout layout, bool isPacked);
 
-/// Checks a region that computes a scalar from scalars; an empty one is right.
-/// Errors end in `form` for its arguments and its terminator, in `body` for
-/// its operations.
+/// Checks a region that computes a scalar from scalars. Empty regions are
+/// valid. Errors in its arguments and terminator end in `form`, and errors in
+/// its operations end in `body`.
 LogicalResult verifyScalarRegion(Operation *op, Region &region, StringRef name,
                                  ArrayRef<Type> arguments, Type result,
                                  StringRef form, StringRef body);
@@ -60,25 +61,25 @@ LogicalResult verifyRank(Operation *op, StringRef name, Type type, int64_t rank,
 LogicalResult verifyHeads(Operation *op, StringRef name, Type type,
                           int64_t rank, StringRef constraint);
 
-/// Checks an optional rotation of heads whose tokens have the `positions`,
-/// null where absent. `numLoops` is the rank of positions without axes.
+/// Checks an optional rotation of heads. `rotation` and `positions` are null if
+/// absent. `numLoops` is the rank of positions without axes.
 LogicalResult verifyHeadRotation(Operation *op, StringRef name, Type heads,
                                  RotationAttr rotation, Value positions,
                                  int64_t numLoops, StringRef window,
                                  StringRef form);
 
-/// Checks optional weights of a norm of the heads.
+/// Checks the optional weights of a norm.
 LogicalResult verifyNorm(Operation *op, StringRef name, Value norm,
                          StringRef constraint);
 LogicalResult verifyNormEps(Operation *op, bool hasNorm, FloatAttr eps,
                             StringRef constraint);
 
-/// Checks attributes that are null where absent.
+/// Checks optional attributes, which are null if absent.
 LogicalResult verifyScaleAndWindow(Operation *op, FloatAttr scale,
                                    IntegerAttr left, IntegerAttr right,
                                    StringRef constraint);
 
-/// Gives the arguments of a score or where region their usual names.
+/// Sets the SSA names of the arguments of a score or where region.
 void nameScalarArguments(Region &region, OpAsmSetValueNameFn setName);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- AttrFields.cpp - attributes as <key = value, ...> --------*- C++ -*-===//
+//===- AttrFields.cpp - attributes of the form <key = value, ...> ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,12 +14,13 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A hexadecimal literal gives the bits, as in all of MLIR, which prints
-/// infinities and NaNs this way.
+/// Parses a real number. A hexadecimal literal gives its bits, as elsewhere in
+/// MLIR, which prints infinities and NaNs this way.
 ParseResult mlir::posenc::parseReal(AsmParser &parser, double &value) {
   SMLoc loc = parser.getCurrentLocation();
-  // No method of the parser asks which kind of literal comes next without an
-  // error or the loss of a sign. The text ends with a null character.
+  // AsmParser has no method that tells the kind of the next literal without an
+  // error or losing a sign, so this looks at the text, which is
+  // null-terminated.
   const char *text = loc.getPointer();
   if (*text == '-')
     ++text;

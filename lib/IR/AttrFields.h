@@ -20,7 +20,7 @@
 
 namespace mlir::posenc {
 
-/// A real number, which may be written without a fraction.
+/// Parses a real number, which may lack a fraction.
 ParseResult parseReal(AsmParser &parser, double &value);
 
 /// Reads `<key = value, ...>`. Bind every key, then call parse().
@@ -36,7 +36,7 @@ public:
   FieldParser &custom(StringRef key, bool required,
                       std::function<ParseResult()> read);
 
-  /// Emits an error on an unknown, doubled or missing key.
+  /// Parses the list. Emits an error for an unknown, repeated or missing key.
   LogicalResult parse();
 
 private:
@@ -62,7 +62,7 @@ public:
   FieldPrinter &reals(StringRef key, DenseF64ArrayAttr value);
   FieldPrinter &attribute(StringRef key, Attribute value);
   FieldPrinter &keyword(StringRef key, StringRef value);
-  /// An attribute whose kind the key tells.
+  /// Prints an attribute without its dialect prefix.
   template <typename AttrTy>
   FieldPrinter &stripped(StringRef key, AttrTy value) {
     begin(key);

@@ -1,4 +1,4 @@
-//===- AxesAttr.cpp - several position axes ---------------------*- C++ -*-===//
+//===- AxesAttr.cpp - several position axes -------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

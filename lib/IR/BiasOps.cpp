@@ -1,4 +1,4 @@
-//===- BiasOps.cpp - biases by distance -------------------------*- C++ -*-===//
+//===- BiasOps.cpp - ALiBi and T5 biases ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::BigFloat;
 
-/// The value of a constant integer or index, if it is one.
+/// Returns the value of a constant integer or index, or nullopt.
 static std::optional<int64_t> getConstant(Attribute attr) {
   if (auto integer = dyn_cast_or_null<IntegerAttr>(attr))
     return integer.getValue().getSExtValue();

@@ -1,4 +1,4 @@
-//===- BoundAttr.cpp - what must hold of a kernel's inputs ------*- C++ -*-===//
+//===- BoundAttr.cpp - bounds on the elements of kernel inputs ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

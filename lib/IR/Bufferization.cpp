@@ -1,4 +1,4 @@
-//===- Bufferization.cpp - bufferization of the operations ------*- C++ -*-===//
+//===- Bufferization.cpp - BufferizableOpInterface of the operations ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@ using namespace mlir;
 using namespace mlir::bufferization;
 using namespace mlir::posenc;
 
-/// Whether lowerings read and write the rows of a buffer by vectors.
+/// Whether the last dimension of a buffer is contiguous, as vector accesses of
+/// the lowerings require.
 static bool hasContiguousRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   return !type || type.getRank() == 0 || type.isLastDimUnitStride();
@@ -35,7 +36,8 @@ public:
                     const BufferizationOptions &options)
       : rewriter(rewriter), loc(loc), options(options) {}
 
-  /// A contiguous buffer of the same shape, which holds the same if `isRead`.
+  /// Creates a contiguous buffer of the same shape, and copies the elements if
+  /// `isRead`.
   FailureOr<Value> create(Value buffer, bool isRead) {
     auto type = cast<MemRefType>(buffer.getType());
     SmallVector<Value> sizes;
@@ -61,7 +63,8 @@ private:
   const BufferizationOptions &options;
 };
 
-/// Destinations are read only if the operation's interface says so.
+/// Bufferizes an operation of the dialect. Its interface tells whether
+/// destinations are read.
 template <typename OpTy>
 struct PosencBufferization
     : DstBufferizableOpInterfaceExternalModel<PosencBufferization<OpTy>, OpTy> {
@@ -127,7 +130,7 @@ struct PosencBufferization
   }
 
 private:
-  /// Replaces the buffers that are not contiguous by copies.
+  /// Replaces buffers with non-contiguous rows by contiguous copies.
   static LogicalResult makeContiguous(Operation *op,
                                       MutableArrayRef<Value> operands,
                                       RewriterBase &rewriter,
@@ -144,7 +147,7 @@ private:
         return failure();
       init = *copy;
     }
-    // A tensor is rotated in its destination, which needs no memory.
+    // A rotation can work in the buffer of its destination, without allocation.
     bool isRotation = isa<RotateOp, RopeOp>(op);
     for (auto [number, value] : llvm::enumerate(operands.drop_back(numInits))) {
       if (hasContiguousRows(value))

@@ -1,4 +1,4 @@
-//===- KvAppendOp.cpp - posenc.kv_append ------------------------*- C++ -*-===//
+//===- KvAppendOp.cpp - posenc.kv_append ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// Symbols of sizes that dimensions of operands share.
+/// Symbols of the sizes of operands. Dimensions with the same symbol are equal.
 enum Size : int64_t {
   Own = -1,
   Batch,
@@ -22,7 +22,7 @@ enum Size : int64_t {
   Heads,
   Dim,
   ValueDim,
-  CacheEntries,
+  CacheBatch,
   CacheTokens
 };
 } // namespace
@@ -33,20 +33,21 @@ int64_t KvAppendOp::getNumLoops() { return 0; }
 SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
   auto type =
       cast<ShapedType>(getOperation()->getOperand(operandNumber).getType());
-  // With lengths, sequence i of the rows belongs to sequence i of the cache.
-  int64_t sequences = getLengths() ? Batch : CacheEntries;
+  // With lengths, sequence i of the rows is appended to sequence i of the
+  // cache.
+  int64_t sequences = getLengths() ? Batch : CacheBatch;
   auto is = [&](unsigned group) {
     OperandRange range = getODSOperands(group);
     return !range.empty() && operandNumber == range.getBeginOperandIndex();
   };
   SmallVector<int64_t> tokens;
-  if (!arePackedRows())
+  if (!hasRaggedRows())
     tokens.push_back(Batch);
   tokens.push_back(Tokens);
   SmallVector<int64_t> symbols;
   if (is(0) || is(1)) {
     symbols = getHeadSymbols(Batch, Tokens, Heads, is(0) ? Dim : ValueDim,
-                             getLayout(), arePackedRows());
+                             getLayout(), hasRaggedRows());
   } else if (is(2)) {
     symbols = tokens;
     if (RotationAttr rotation = getRotationAttr();
@@ -66,12 +67,12 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
     symbols =
         getScaleSymbols(sequences, Heads, CacheTokens, /*isPacked=*/false);
   }
-  // A rank that is wrong is an error of its own.
+  // The verifier reports wrong ranks separately.
   symbols.resize(type.getRank(), Own);
   return symbols;
 }
 
-bool KvAppendOp::arePackedRows() {
+bool KvAppendOp::hasRaggedRows() {
   return getSlots() && cast<ShapedType>(getKey().getType()).getRank() == 3;
 }
 
@@ -80,11 +81,11 @@ bool KvAppendOp::isQuantized() {
 }
 
 unsigned KvAppendOp::getHeadDim() {
-  return getHeadDimension(getLayout(), arePackedRows());
+  return getHeadDimension(getLayout(), hasRaggedRows());
 }
 
 unsigned KvAppendOp::getTokenDim() {
-  return getTokenDimension(getLayout(), arePackedRows());
+  return getTokenDimension(getLayout(), hasRaggedRows());
 }
 
 unsigned KvAppendOp::getCacheHeadDim() {
@@ -96,7 +97,7 @@ unsigned KvAppendOp::getCacheTokenDim() {
 }
 
 LogicalResult KvAppendOp::verify() {
-  // The generic form says how many operands there are of each kind.
+  // The generic form can have any number of operands in each group.
   for (unsigned group : {0, 1})
     if (getODSOperands(group).size() != 1)
       return emitOpError()
@@ -125,7 +126,7 @@ LogicalResult KvAppendOp::verify() {
       return failure();
   }
 
-  int64_t rank = arePackedRows() ? 3 : 4;
+  int64_t rank = hasRaggedRows() ? 3 : 4;
   StringRef c3 = "kv_append_c3";
   if (failed(verifyHeads(*this, "key", getKey().getType(), rank, c3)) ||
       failed(verifyHeads(*this, "value", getValue().getType(), rank, c3)) ||

@@ -1,4 +1,4 @@
-//===- OnlineAttentionOp.cpp - posenc.online_attention ----------*- C++ -*-===//
+//===- OnlineAttentionOp.cpp - posenc.online_attention --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// Symbols of sizes that dimensions of operands share; the first ones are
-/// loops.
+/// Symbols of the sizes of operands. Dimensions with the same symbol are equal.
+/// The first three symbols are the loops.
 enum Size : int64_t { Own = -1, Heads, Queries, Keys, Dim, ValueDim };
 } // namespace
 
@@ -44,7 +44,7 @@ SmallVector<int64_t> OnlineAttentionOp::getDimSymbols(unsigned operandNumber) {
     symbols = {Heads, Queries, ValueDim};
   else
     symbols = {Heads, Queries};
-  // A rank that is wrong is an error of its own.
+  // The verifier reports wrong ranks separately.
   symbols.resize(type.getRank(), Own);
   if (isMask)
     dropUnitSymbols(type, symbols);
@@ -66,7 +66,7 @@ void OnlineAttentionOp::getAsmBlockArgumentNames(Region &region,
 }
 
 LogicalResult OnlineAttentionOp::verify() {
-  // The generic form says how many operands there are of each kind.
+  // The generic form can have any number of operands in each group.
   for (unsigned group : {0, 1, 2, 3, 5, 6, 7})
     if (getODSOperands(group).size() != 1)
       return emitOpError() << "expected one operand each for the indices, "
@@ -107,7 +107,7 @@ LogicalResult OnlineAttentionOp::verify() {
   return detail::verifyDestinations(*this, "online_attn_c10");
 }
 
-// The operations in the regions are valid by now.
+// Runs after the operations in the regions have been verified.
 LogicalResult OnlineAttentionOp::verifyRegions() {
   if (failed(verifyScalarRegion(
           *this, getScore(), "score", getScoreArguments(getQuery().getType()),

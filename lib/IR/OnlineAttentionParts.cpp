@@ -1,4 +1,4 @@
-//===- OnlineAttentionParts.cpp - keys in parts -----------------*- C++ -*-===//
+//===- OnlineAttentionParts.cpp - KV splits of online_attention -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// KV splits (Flash-Decoding). Each split of the keys has a partial result (m,
-// l, acc). With M, the largest m, the merged sum is the sum of exp(m - M) * l
-// and the merged accumulator the sum of exp(m - M) * acc. Partial results have
-// the split as their first dimension.
+// Implements PartialReductionOpInterface: KV splits as in Flash-Decoding. Each
+// split of the keys has a partial result (m, l, acc). With M, the largest m,
+// the merged l is the sum of exp(m - M) * l, and the merged acc is the sum of
+// exp(m - M) * acc. The first dimension of partial results is the split.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The loop over keys.
+/// The number of the loop over keys.
 static constexpr unsigned kKeyLoop = 2;
 
 /// Whether these loops can be split into partial results.
@@ -60,7 +60,7 @@ OnlineAttentionOp::generateInitialTensorForPartialReduction(
   return initials;
 }
 
-// The destinations may be the partial results by now.
+// At this point, the destinations may already be the partial results.
 LogicalResult OnlineAttentionOp::getPartialResultTilePosition(
     OpBuilder &builder, unsigned resultNumber, ReductionTilingStrategy strategy,
     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
@@ -109,8 +109,8 @@ FailureOr<TilingResult> OnlineAttentionOp::tileToPartialReduction(
   return tile;
 }
 
-/// `exp(max - last)`, the factor of results whose maximum was `max`; 1 where
-/// both are minus infinity.
+/// Emits `exp(max - last)`, the factor that rescales results from the maximum
+/// `max` to the maximum `last`. It is 1 if both are minus infinity.
 static Value createFactor(OpBuilder &builder, Location loc, Value max,
                           Value last) {
   Value isSame =
@@ -128,23 +128,23 @@ FailureOr<MergeResult> OnlineAttentionOp::mergeReductions(
   if (partial.size() != getInits().size())
     return failure();
   MergeResult result;
-  // Loops: splits (if `hasParts`), heads, queries, and lanes.
-  auto create = [&](ValueRange inputs, Value init, bool hasParts,
+  // Loops: splits (if `hasSplits`), heads, queries, and lanes.
+  auto create = [&](ValueRange inputs, Value init, bool hasSplits,
                     function_ref<Value(OpBuilder &, ValueRange)> body) {
     int64_t rank = cast<RankedTensorType>(init.getType()).getRank();
-    AffineMap all = builder.getMultiDimIdentityMap(rank + hasParts);
+    AffineMap all = builder.getMultiDimIdentityMap(rank + hasSplits);
     SmallVector<AffineMap> maps;
     auto getMap = [&](Value value, bool isPartial) {
       int64_t dims = cast<RankedTensorType>(value.getType()).getRank();
-      unsigned first = hasParts && !isPartial;
+      unsigned first = hasSplits && !isPartial;
       return all.getSliceMap(first, dims);
     };
     for (Value input : inputs)
       maps.push_back(getMap(input, llvm::is_contained(partial, input)));
     maps.push_back(getMap(init, /*isPartial=*/false));
-    SmallVector<utils::IteratorType> loops(rank + hasParts,
+    SmallVector<utils::IteratorType> loops(rank + hasSplits,
                                            utils::IteratorType::parallel);
-    if (hasParts)
+    if (hasSplits)
       loops.front() = utils::IteratorType::reduction;
     auto op = linalg::GenericOp::create(
         builder, loc, init.getType(), inputs, init, maps, loops,
@@ -156,19 +156,19 @@ FailureOr<MergeResult> OnlineAttentionOp::mergeReductions(
   };
   Value oldMax = getInits()[1];
   Value max =
-      create(partial[1], oldMax, /*hasParts=*/true,
+      create(partial[1], oldMax, /*hasSplits=*/true,
              [&](OpBuilder &b, ValueRange args) -> Value {
                return arith::MaximumFOp::create(b, loc, args[0], args[1]);
              });
-  for (auto [init, parts] :
+  for (auto [init, splits] :
        {std::pair(getInits()[0], partial[0]), {getInits()[2], partial[2]}}) {
     // The previous state counts as one more split.
-    Value sum = create({oldMax, max}, init, /*hasParts=*/false,
+    Value sum = create({oldMax, max}, init, /*hasSplits=*/false,
                        [&](OpBuilder &b, ValueRange args) -> Value {
                          Value factor = createFactor(b, loc, args[0], args[1]);
                          return arith::MulFOp::create(b, loc, args[2], factor);
                        });
-    sum = create({parts, partial[1], max}, sum, /*hasParts=*/true,
+    sum = create({splits, partial[1], max}, sum, /*hasSplits=*/true,
                  [&](OpBuilder &b, ValueRange args) -> Value {
                    Value factor = createFactor(b, loc, args[1], args[2]);
                    return math::FmaOp::create(b, loc, args[0], factor, args[3]);

@@ -1,4 +1,4 @@
-//===- OnlineAttentionTiling.cpp - tiles of the tile ------------*- C++ -*-===//
+//===- OnlineAttentionTiling.cpp - tiling of online_attention -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Heads, queries, keys: the first symbols of dimensions.
+/// The loops are heads, queries and keys, which are the first symbols.
 static constexpr int64_t kNumLoops = 3;
 
 SmallVector<utils::IteratorType> OnlineAttentionOp::getLoopIteratorTypes() {
@@ -37,7 +37,7 @@ SmallVector<Range> OnlineAttentionOp::getIterationDomain(OpBuilder &builder) {
           {zero, getSize(getKey(), 0), one}};
 }
 
-/// The slice of an operand that a tile of the loops needs.
+/// Sets the offsets and sizes of the slice of an operand that a tile needs.
 static void getSlice(OnlineAttentionOp op, OpBuilder &builder,
                      OpOperand &operand, ArrayRef<OpFoldResult> offsets,
                      ArrayRef<OpFoldResult> sizes,
@@ -78,7 +78,7 @@ TilingResult mlir::posenc::createTile(OpBuilder &builder, OnlineAttentionOp op,
     unsigned number = operand.getOperandNumber();
     Value value = operand.get();
     if (number >= firstIndex && number < firstIndex + kNumLoops) {
-      // The tile knows which heads, queries and keys it has.
+      // The index operands are the first head, query and key of the tile.
       OpFoldResult offset = offsets[number - firstIndex];
       if (!isZeroInteger(offset))
         value = getValueOrCreateConstantIndexOp(
@@ -131,7 +131,8 @@ LogicalResult OnlineAttentionOp::getIterationDomainTileFromResultTile(
     OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
     SmallVectorImpl<OpFoldResult> &domainSizes) {
-  // All keys, and the first result's last dimension whole.
+  // The tile has all keys and must have the whole last dimension of the first
+  // result.
   auto type = cast<ShapedType>(getInits()[resultNumber].getType());
   if (type.getRank() > 2 && (!isZeroInteger(offsets[2]) ||
                              !isConstantIntValue(sizes[2], type.getDimSize(2))))

@@ -1,4 +1,4 @@
-//===- OnlineAttentionTiling.h - tiles of the tile --------------*- C++ -*-===//
+//===- OnlineAttentionTiling.h - tiling of online_attention -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,8 @@
 
 namespace mlir::posenc {
 
-/// The operation on the given heads, queries and keys, which adds to `inits`:
-/// slices of the destinations, of the size of the tile.
+/// Creates the operation for a tile of heads, queries and keys. `inits` are
+/// slices of the destinations with the sizes of the tile.
 TilingResult createTile(OpBuilder &builder, OnlineAttentionOp op,
                         ArrayRef<OpFoldResult> offsets,
                         ArrayRef<OpFoldResult> sizes, ValueRange inits);

@@ -1,4 +1,4 @@
-//===- OpSyntax.cpp - custom directives of the assembly formats -*- C++ -*-===//
+//===- OpSyntax.cpp - custom directives of the assembly formats -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,7 +33,7 @@ void mlir::posenc::printDestinations(OpAsmPrinter &printer, Operation *,
   printer << "outs(" << inits << " : " << initTypes << ")";
 }
 
-/// Parses a case of an enumeration and says which cases there are.
+/// Parses an enumerator. The error for an unknown one lists all of them.
 template <typename Enum, typename EnumAttr>
 static ParseResult parseCase(OpAsmParser &parser, EnumAttr &attr,
                              std::optional<Enum> (*symbolize)(StringRef),
@@ -138,7 +138,8 @@ void mlir::posenc::printTableTypes(OpAsmPrinter &printer, Operation *, Type cos,
     printer << ", " << sin;
 }
 
-/// A keyword, the names of arguments whose types are known, and the region.
+/// Parses an optional keyword, followed by the names of arguments of the given
+/// types and a region.
 static ParseResult parseScalarRegion(OpAsmParser &parser, Region &region,
                                      StringRef keyword, ArrayRef<Type> types) {
   if (failed(parser.parseOptionalKeyword(keyword)))

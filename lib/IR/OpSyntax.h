@@ -15,7 +15,7 @@ namespace mlir::posenc {
 
 using UnresolvedOperands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
 
-/// `outs(%a, %b : type, type)`; there is a result for each tensor.
+/// Parses `outs(%a, %b : type, type)`. There is one result per tensor.
 ParseResult parseDestinations(OpAsmParser &parser, UnresolvedOperands &inits,
                               SmallVectorImpl<Type> &initTypes,
                               SmallVectorImpl<Type> &resultTypes);
@@ -36,8 +36,9 @@ ParseResult parseHeadLayout(OpAsmParser &parser, HeadLayoutAttr &layout);
 void printHeadLayout(OpAsmPrinter &printer, Operation *op,
                      HeadLayoutAttr layout);
 
-/// A rotation without its prefix, a real that may lack a fraction, an integer:
-/// ODS reads optional attributes less well.
+/// Parse optional attributes in a shorter form than ODS does: a rotation
+/// without its prefix, a real without a fraction, and an integer without a
+/// type.
 ParseResult parseRotation(OpAsmParser &parser, RotationAttr &rotation);
 void printRotation(OpAsmPrinter &printer, Operation *op, RotationAttr rotation);
 ParseResult parseReal(OpAsmParser &parser, FloatAttr &value);
@@ -45,13 +46,13 @@ void printReal(OpAsmPrinter &printer, Operation *op, FloatAttr value);
 ParseResult parseInteger(OpAsmParser &parser, IntegerAttr &value);
 void printInteger(OpAsmPrinter &printer, Operation *op, IntegerAttr value);
 
-/// One type for both tables, or both types where they differ, as memrefs of
-/// different layouts do.
+/// Parses one type for both tables, or two types if they differ. Memrefs with
+/// different layouts have different types.
 ParseResult parseTableTypes(OpAsmParser &parser, Type &cos, Type &sin);
 void printTableTypes(OpAsmPrinter &printer, Operation *op, Type cos, Type sin);
 
-/// `score(%s, %b, %h, %i, %j) {...} where(%b, %h, %i, %j) {...}`, each
-/// optional. The types of the arguments follow from that of the queries.
+/// Parses `score(%s, %b, %h, %i, %j) {...} where(%b, %h, %i, %j) {...}`; both
+/// are optional. The type of the queries determines those of the arguments.
 ParseResult parseScoreRegions(OpAsmParser &parser, Region &score, Region &where,
                               Type query);
 void printScoreRegions(OpAsmPrinter &printer, Operation *op, Region &score,

@@ -1,4 +1,4 @@
-//===- Ops.cpp - generated definitions of the operations --------*- C++ -*-===//
+//===- Ops.cpp - generated definitions of the operations ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PosencDialect.cpp - registration and printing ------------*- C++ -*-===//
+//===- PosencDialect.cpp - registration and printing ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -145,7 +145,7 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
   return op->emitError() << "unknown attribute '" << name << "'";
 }
 
-/// Arguments and results may have names.
+/// Checks `posenc.name`, the name of an argument or a result.
 static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
   if (attr.getName() != PosencDialect::kNameAttrName ||
       !isa<StringAttr>(attr.getValue()))

@@ -1,4 +1,4 @@
-//===- PositionalOp.cpp - tiling, shapes and effects ------------*- C++ -*-===//
+//===- PositionalOp.cpp - tiling, shapes and effects ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -152,7 +152,7 @@ mlir::posenc::detail::getIterationDomain(Operation *op, OpBuilder &builder) {
   return domain;
 }
 
-/// The offsets and sizes of an operand's slice for a tile of the loops.
+/// Sets the offsets and sizes of an operand's slice for a tile of the loops.
 static void getOperandSlice(PositionalOpInterface op, OpBuilder &builder,
                             unsigned operandNumber,
                             ArrayRef<OpFoldResult> offsets,
@@ -169,7 +169,7 @@ static void getOperandSlice(PositionalOpInterface op, OpBuilder &builder,
   }
 }
 
-/// `position + offset` in i64, so that the sum of an i32 does not wrap.
+/// Emits `position + offset` in i64, so that i32 positions do not wrap around.
 static Value addOffset(OpBuilder &builder, Location loc, Value position,
                        OpFoldResult offset) {
   if (isZeroInteger(offset))

@@ -1,4 +1,4 @@
-//===- PositionalVerify.cpp - shared checks ---------------------*- C++ -*-===//
+//===- PositionalVerify.cpp - shared checks of positional operations ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,7 +39,8 @@ SmallVector<int64_t> mlir::posenc::getTableSymbols(Type table) {
 SmallVector<int64_t> mlir::posenc::getRotatedSymbols(Type type,
                                                      ArrayRef<int64_t> dims,
                                                      int64_t index) {
-  // Ranks stay far below 64; the verifier bounds the number of tensors.
+  // Symbols do not collide: the verifier bounds the ranks to 64 and the number
+  // of tensors.
   int64_t rank = cast<ShapedType>(type).getRank();
   SmallVector<int64_t> symbols;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -102,7 +103,7 @@ LogicalResult mlir::posenc::verifyRotation(
                << tensor << " (" << constraints.rank << ")";
     if (static_cast<int64_t>(dims.size()) != numLoops)
       return op->emitOpError()
-             << "expected " << numLoops << " entries of dims, got "
+             << "expected " << numLoops << " elements of dims, got "
              << dims.size() << " (" << constraints.dims << ")";
     SmallVector<bool> used(rank);
     for (int64_t dim : dims) {
@@ -116,8 +117,8 @@ LogicalResult mlir::posenc::verifyRotation(
     if (offset < 0 || rotaryDim > size || offset > size - rotaryDim)
       return op->emitOpError()
              << "rotary window of " << rotaryDim << " lanes at offset "
-             << offset << " leaves the last dimension of " << size << " ("
-             << constraints.window << ")";
+             << offset << " is not within the last dimension of " << size
+             << " (" << constraints.window << ")";
   }
   return success();
 }

@@ -1,4 +1,4 @@
-//===- PositionalVerify.h - shared checks -----------------------*- C++ -*-===//
+//===- PositionalVerify.h - shared checks of positional ops -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,13 +13,14 @@
 
 namespace mlir::posenc {
 
-/// The rank of the positions without the axes; 1 for a scalar.
+/// Returns the rank of the positions without the axes; 1 for a scalar.
 int64_t getNumPositionLoops(Type positions, AxesAttr axes);
 
-/// Symbols of positions: the loops in order, after the dimension of axes.
+/// Returns the symbols of positions: the dimension of axes, if there is one,
+/// and the loops in order.
 SmallVector<int64_t> getPositionSymbols(Type positions, AxesAttr axes);
 
-/// Symbols of tables: the loops in order, then the elements.
+/// Returns the symbols of tables: the loops in order, then the elements.
 SmallVector<int64_t> getTableSymbols(Type table);
 
 /// Returns the symbols of tensor `index`, whose dimension `dims[k]` is loop
@@ -27,17 +28,16 @@ SmallVector<int64_t> getTableSymbols(Type table);
 SmallVector<int64_t> getRotatedSymbols(Type type, ArrayRef<int64_t> dims,
                                        int64_t index);
 
-/// Whether two shaped types have the same element type, and shapes that agree
-/// where both are static: canonicalization may know more of one than of the
-/// other. Memrefs may differ in their layout: bufferization gives each tensor
-/// the one of its buffer.
+/// Whether two shaped types have the same element type and agree in dimensions
+/// that are static in both. Canonicalization may make only one of them more
+/// static, and bufferization may give memrefs different layouts.
 bool haveCompatibleShapes(Type a, Type b);
 
 /// Checks axes against positions and pairs; errors end in `constraint`.
 LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
                          int64_t numPairs, StringRef constraint);
 
-/// Numbers of the constraints that `rotate` and `rope` have in common.
+/// The numbers of the constraints that `rotate` and `rope` share.
 struct RotationConstraints {
   StringRef operands, rank, dims, window;
 };

@@ -1,4 +1,4 @@
-//===- RopeFolds.cpp - algebra of posenc.rope -------------------*- C++ -*-===//
+//===- RopeFolds.cpp - algebra of posenc.rope -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,14 +16,14 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Whether both ropes are equal except for tensors, positions and direction.
-static bool haveSameMeaning(RopeOp a, RopeOp b) {
+static bool haveSameRotation(RopeOp a, RopeOp b) {
   return a.getPairing() == b.getPairing() &&
          a.getFrequencies() == b.getFrequencies() &&
          a.getAxesAttr() == b.getAxesAttr() && a.getDims() == b.getDims() &&
          a.getOffset() == b.getOffset();
 }
 
-/// The rope whose results, in order, are the inputs of `op`, or null.
+/// Returns the rope whose results, in order, are the inputs of `op`, or null.
 static RopeOp getProducer(RopeOp op) {
   auto producer = op.getInputs().front().getDefiningOp<RopeOp>();
   if (!producer || producer == op || producer.getResults() != op.getInputs())
@@ -33,7 +33,7 @@ static RopeOp getProducer(RopeOp op) {
 
 LogicalResult RopeOp::fold(FoldAdaptor adaptor,
                            SmallVectorImpl<OpFoldResult> &results) {
-  // A memref rope has its effect in its destination.
+  // A rope on memrefs has no results to fold.
   if (getNumResults() != getInputs().size() ||
       TypeRange(getInputs()) != getResultTypes())
     return failure();
@@ -54,7 +54,7 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
   // inverse(rope(x, p), p) = x = rope(inverse(x, p), p).
   RopeOp producer = getProducer(*this);
   if (producer && getInverse() != producer.getInverse() &&
-      haveSameMeaning(*this, producer) &&
+      haveSameRotation(*this, producer) &&
       producer.getPositions() == getPositions() &&
       TypeRange(producer.getInputs()) == getResultTypes())
     return replaceBy(producer.getInputs());
@@ -70,17 +70,17 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
   LogicalResult matchAndRewrite(RopeOp op,
                                 PatternRewriter &rewriter) const override {
     RopeOp producer = getProducer(op);
-    if (!producer || !haveSameMeaning(op, producer))
-      return rewriter.notifyMatchFailure(op, "not a rope of a like rope");
+    if (!producer || !haveSameRotation(op, producer))
+      return rewriter.notifyMatchFailure(op, "not a rope of an equal rope");
     if (!op.getFrequencies().hasUnitAttentionFactor())
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
-    // With another user the inner rotation remains, so nothing would be saved.
+    // With other users, the inner rope remains, so composing saves nothing.
     if (!llvm::all_of(producer->getUsers(),
                       [&](Operation *user) { return user == op; }))
       return rewriter.notifyMatchFailure(op, "inner rope has other users");
     auto type = dyn_cast<ShapedType>(op.getPositions().getType());
     auto innerType = dyn_cast<ShapedType>(producer.getPositions().getType());
-    // The index along the only loop would be counted twice.
+    // The row index, which is added to scalar positions, would be added twice.
     if (!type || !innerType)
       return rewriter.notifyMatchFailure(op, "scalar positions");
     Type wide = rewriter.getI64Type();
@@ -95,7 +95,8 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
                        .getResult()
                  : arith::AddIOp::create(rewriter, op.getLoc(), inner, outer)
                        .getResult();
-    // The inner direction stays: inverse(p) then inverse(q) is inverse(p+q).
+    // Keeps the direction of the inner rope: inverse(p), then inverse(q), is
+    // inverse(p+q).
     rewriter.modifyOpInPlace(op, [&] {
       op.getInputsMutable().assign(producer.getInputs());
       op.getPositionsMutable().assign(positions);
@@ -116,7 +117,7 @@ private:
   }
 };
 
-/// A tensor whose rotation nobody uses is not rotated.
+/// Removes tensors whose rotation has no users.
 struct DropUnusedTensors : OpRewritePattern<RopeOp> {
   using OpRewritePattern::OpRewritePattern;
 

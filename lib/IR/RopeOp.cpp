@@ -1,4 +1,4 @@
-//===- RopeOp.cpp - posenc.rope ---------------------------------*- C++ -*-===//
+//===- RopeOp.cpp - posenc.rope -------------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,7 @@ std::optional<unsigned> RopeOp::getScalarPositionOperand() {
 }
 
 LogicalResult RopeOp::verify() {
-  // The generic form says how many operands there are of each kind.
+  // The generic form can have any number of operands in each group.
   if (getODSOperands(1).size() != 1)
     return emitOpError() << "expected one operand of positions, got "
                          << getODSOperands(1).size();

@@ -1,4 +1,4 @@
-//===- RotateOp.cpp - posenc.rotate -----------------------------*- C++ -*-===//
+//===- RotateOp.cpp - posenc.rotate ---------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ int64_t RotateOp::getRotaryDim() {
 }
 
 LogicalResult RotateOp::verify() {
-  // The generic form says how many operands there are of each kind.
+  // The generic form can have any number of operands in each group.
   for (unsigned table : {1, 2})
     if (getODSOperands(table).size() != 1)
       return emitOpError() << "expected one operand for each table, got "

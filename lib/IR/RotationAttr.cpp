@@ -1,4 +1,4 @@
-//===- RotationAttr.cpp - a rotary encoding as an attribute -----*- C++ -*-===//
+//===- RotationAttr.cpp - #posenc.rotation --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

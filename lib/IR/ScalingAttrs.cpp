@@ -1,4 +1,4 @@
-//===- ScalingAttrs.cpp - the scaling rules of frequencies ------*- C++ -*-===//
+//===- ScalingAttrs.cpp - scaling rules of frequencies --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,17 +28,17 @@ static bool isPositive(FloatAttr value) {
 
 /// Bases and factors are divisors. Below this limit, frequencies would be so
 /// large that their computed bits no longer include the fraction of a turn.
-static constexpr double kSmallestDivisor = 0x1p-64;
+static constexpr double kMinDivisor = 0x1p-64;
 
 static LogicalResult verifyDivisor(EmitError emitError, FloatAttr value,
                                    StringRef what, StringRef constraint) {
-  if (toDouble(value) < kSmallestDivisor)
+  if (toDouble(value) < kMinDivisor)
     return emitError() << "expected a " << what << " of at least 2^-64 ("
                        << constraint << ")";
   return success();
 }
 
-/// `b^(-2i/d)` for `i < d/2`.
+/// Returns `b^(-2i/d)` for `i < d/2`.
 static SmallVector<BigFloat> unscaledFrequencies(int64_t dim,
                                                  const BigFloat &base) {
   SmallVector<BigFloat> result;
@@ -193,12 +193,12 @@ Llama3ScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
       original(toDouble(getOriginalMaxPosition()));
   SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
   for (BigFloat &f : result) {
-    // Rotations over the original context, `L / lam`.
+    // Number of rotations over the original context, `L / lam`.
     BigFloat rotations = original * f / (BigFloat(2.0) * BigFloat::pi());
     if (rotations < low) {
       f = f / factor;
     } else if (!(rotations > high)) {
-      // Equal factors leave the band empty but for its one point.
+      // If the factors are equal, the band is a single point.
       BigFloat smooth =
           low == high ? BigFloat(1.0) : (rotations - low) / (high - low);
       f = (BigFloat(1.0) - smooth) * f / factor + smooth * f;

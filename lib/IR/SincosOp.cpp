@@ -1,4 +1,4 @@
-//===- SincosOp.cpp - posenc.sincos -----------------------------*- C++ -*-===//
+//===- SincosOp.cpp - posenc.sincos ---------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SinusoidalOp.cpp - posenc.sinusoidal ---------------------*- C++ -*-===//
+//===- SinusoidalOp.cpp - posenc.sinusoidal -------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SizeAttrs.cpp - what follows and what must hold of sizes -*- C++ -*-===//
+//===- SizeAttrs.cpp - terms and relations of sizes -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Equals the limit of the kernel support library's evaluation stack.
+/// The depth of the evaluation stack of the kernel support library.
 static constexpr int kMaxDepth = 100;
 
 /// Whether the expression consists of sums, products, symbols and constants,

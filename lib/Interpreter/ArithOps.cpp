@@ -1,4 +1,4 @@
-//===- ArithOps.cpp - constants and integers on the oracle ------*- C++ -*-===//
+//===- ArithOps.cpp - reference evaluation of constants and scalars -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,9 +19,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::reference::DType;
 
-/// Exact: no format has more significant bits or exponents.
 static long double toLongDouble(const APFloat &value) {
-  // Every float of the dialect is a double without a loss.
+  // All supported float types convert to double without loss.
   APFloat wide = value;
   bool losesInfo;
   wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
@@ -32,7 +31,7 @@ static LogicalResult evaluate(arith::ConstantOp op, Evaluator &values) {
   Type elementType = getElementTypeOrSelf(op.getType());
   std::optional<DType> type = getReferenceType(elementType);
   if (!type)
-    return op.emitError() << "the reference does not know " << op.getType();
+    return op.emitError() << "the reference does not support " << op.getType();
   ReferenceValue result;
   result.type = *type;
   auto &elements = result.array.values;
@@ -52,13 +51,14 @@ static LogicalResult evaluate(arith::ConstantOp op, Evaluator &values) {
       for (const APInt &element : dense.getValues<APInt>())
         elements.push_back(static_cast<long double>(element.getSExtValue()));
   } else {
-    return op.emitError("the reference knows dense constants only");
+    return op.emitError("the reference supports only dense constants");
   }
   values.set(op.getResult(), std::move(result));
   return success();
 }
 
-/// Applies `compute` to the elements, modulo 2^64 or 2^32 as the kernels do.
+/// Applies `compute` to integer elements. Wraps around at 64 or 32 bits, as the
+/// kernels do.
 static LogicalResult
 mapElements(Operation *op, Evaluator &values,
             function_ref<uint64_t(ArrayRef<uint64_t>)> compute) {
@@ -66,20 +66,21 @@ mapElements(Operation *op, Evaluator &values,
   std::optional<DType> type =
       getReferenceType(getElementTypeOrSelf(result.getType()));
   if (!type)
-    return op->emitError() << "the reference does not know "
+    return op->emitError() << "the reference does not support "
                            << result.getType();
-  // A bit is kept as any number but 0.
+  // The oracle represents a true bit as any number except 0.
   for (Type kind : {op->getOperand(0).getType(), result.getType()})
     if (getElementTypeOrSelf(kind).isInteger(1))
-      return op->emitError() << "the reference does not compute with " << kind;
+      return op->emitError()
+             << "the reference does not support arithmetic on " << kind;
   const Shape &shape = values.getShape(op->getOperand(0));
   SmallVector<const ReferenceValue *> operands;
   for (Value operand : op->getOperands()) {
     operands.push_back(&values.getExact(operand));
     if (operands.back()->array.shape != shape)
-      return op->emitError("operands differ in shape");
+      return op->emitError("the operands have different shapes");
     if (!operands.back()->initialized)
-      return op->emitError("reads a tensor that nothing was written to");
+      return op->emitError("reads an uninitialized tensor");
   }
   if (failed(checkShape(op, shape, result.getType())))
     return failure();
@@ -99,7 +100,7 @@ mapElements(Operation *op, Evaluator &values,
   return success();
 }
 
-/// Operations on numbers outside of regions.
+/// Evaluates scalar operations outside of regions.
 static std::optional<LogicalResult> evaluateScalar(Operation *op,
                                                    Evaluator &values) {
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
@@ -110,7 +111,7 @@ static std::optional<LogicalResult> evaluateScalar(Operation *op,
   Type type = op->getResult(0).getType();
   std::optional<DType> dtype = getReferenceType(type);
   if (!dtype)
-    return op->emitError() << "the reference does not know " << type;
+    return op->emitError() << "the reference does not support " << type;
   std::unique_ptr<ScalarProgram> program = ScalarProgram::create(op, values);
   if (!program)
     return failure();
@@ -148,7 +149,8 @@ std::optional<LogicalResult> mlir::posenc::evaluateArith(Operation *op,
         return mapElements(op, values,
                            [](Operands list) { return list[0] * list[1]; });
       })
-      // A value is kept sign-extended: what remains is the result's width.
+      // Values are kept sign-extended; mapElements() truncates to the width of
+      // the result.
       .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) {
         return mapElements(op, values, [](Operands list) { return list[0]; });
       })

@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - attention and caches on the oracle ----*- C++ -*-===//
+//===- AttentionOps.cpp - reference evaluation of attention and caches ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,7 +43,7 @@ static std::optional<reference::RmsNorm> getNorm(Value weight,
   return norm;
 }
 
-/// Nothing after an error, and an absent rotation for an absent attribute.
+/// Converts a rotation. Leaves `rotation` absent if the attribute is null.
 static LogicalResult getRotation(Operation *op, RotationAttr attr,
                                  Value positions, Evaluator &values,
                                  std::optional<reference::Rotation> &rotation) {
@@ -68,7 +68,8 @@ static LogicalResult getRotation(Operation *op, RotationAttr attr,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The regions of an attention.
+/// The score and where regions of an attention (score_mod and mask_mod, as in
+/// FlexAttention) as programs. Must outlive `spec`, which refers to them.
 struct Regions {
   std::unique_ptr<ScalarProgram> score, where;
 
@@ -134,9 +135,9 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
   for (auto [list, starts] : llvm::zip(
            op.getCuSeqlens(), std::array{&spec.queryStarts, &spec.keyStarts})) {
     *starts = values.getElements(list);
-    // The oracle takes an empty list for none.
+    // The oracle treats an empty list as an absent one.
     if (starts->empty())
-      return op.emitError("a list of 'cu_seqlens' is empty");
+      return op.emitError("expected 'cu_seqlens' with at least one element");
   }
   if (Value table = op.getBlockTable()) {
     spec.blockTable.emplace();
@@ -155,7 +156,8 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
   return success();
 }
 
-/// The logarithm of a sum is off by as much as the scores are: absolutely.
+/// Makes the result for log-sum-exp. Errors of the scores add to it, so its
+/// limit has an absolute part.
 static ReferenceValue makeLogSum(DType type, DType sumType, Array array) {
   ReferenceValue result;
   result.type = sumType;
@@ -168,7 +170,7 @@ static ReferenceValue makeLogSum(DType type, DType sumType, Array array) {
   return result;
 }
 
-/// Keys or values: what is stored times the scales, if there are any.
+/// Returns the keys or values: the stored rows times their scales, if any.
 static FailureOr<Array> getScaledRows(AttentionOp op, Value rows, Value scales,
                                       Evaluator &values) {
   const Array &stored = values.get(rows).array;
@@ -203,7 +205,7 @@ static LogicalResult evaluate(AttentionOp op, Evaluator &values) {
   Shape sums(shape.begin(), shape.end() - 1);
   if (values.getShape(op.getInits()[0]) != shape ||
       (op.getLogSumInit() && values.getShape(op.getLogSumInit()) != sums))
-    return op.emitError("a destination has another shape than the result");
+    return op.emitError("expected destinations with the shapes of the results");
 
   reference::AttentionResult attended =
       reference::attention(query.array, *key, *value, spec);
@@ -229,7 +231,8 @@ static LogicalResult evaluate(AttentionOp op, Evaluator &values) {
 // posenc.kv_append
 //===----------------------------------------------------------------------===//
 
-/// Fills in the slots, and the positions that follow from them.
+/// Sets the slots of the new rows, and the positions if they follow from the
+/// slots.
 static LogicalResult getSlots(KvAppendOp op, Evaluator &values,
                               reference::AppendSpec &spec) {
   if (Value slots = op.getSlots()) {
@@ -239,24 +242,25 @@ static LogicalResult getSlots(KvAppendOp op, Evaluator &values,
   const int64_t tokens = values.getShape(op.getKey())[op.getTokenDim()];
   const int64_t capacity =
       values.getShape(op.getInits()[0])[op.getCacheTokenDim()];
-  std::vector<int64_t> lengths = values.getElements(op.getLengths()), places;
+  std::vector<int64_t> lengths = values.getElements(op.getLengths()), positions;
   for (auto [sequence, length] : llvm::enumerate(lengths)) {
     if (length > capacity)
       return op.emitError()
              << "the length " << length << " of sequence " << sequence
-             << " exceeds the cache's " << capacity << " slots";
+             << " exceeds the capacity of " << capacity << " slots";
     for (int64_t t = 0; t < tokens; ++t) {
       int64_t slot = int64_t(uint64_t(length) - uint64_t(tokens) + uint64_t(t));
-      places.push_back(slot);
+      positions.push_back(slot);
       spec.slots.push_back(slot < 0 ? -1 : int64_t(sequence) * capacity + slot);
     }
   }
   if (spec.keyRotation && !op.getPositions())
-    spec.keyRotation->positions = std::move(places);
+    spec.keyRotation->positions = std::move(positions);
   return success();
 }
 
-/// The magnitudes of rows that were computed, as rows: a negative one if not.
+/// Returns the magnitudes of an array as values, -1 where an element was not
+/// computed.
 static Array getMagnitudes(const Array &array) {
   Array result;
   result.shape = array.shape;
@@ -265,11 +269,11 @@ static Array getMagnitudes(const Array &array) {
   return result;
 }
 
-/// How far a computed row of f32 may be off, relative to its largest element:
-/// in units of f32. Nothing of one that is known.
-static double getRoughness(KvAppendOp op, bool ofKeys,
-                           const ReferenceValue &rows,
-                           const std::optional<reference::Rotation> &rotation) {
+/// Returns the error bound of a row in f32, in units in the last place of its
+/// largest element, or 0 if the row is exact.
+static double getRowError(KvAppendOp op, bool ofKeys,
+                          const ReferenceValue &rows,
+                          const std::optional<reference::Rotation> &rotation) {
   bool isComputed = !rows.array.magnitude.empty();
   double limit = isComputed ? 1 + getInheritedLimit(rows, DType::F32) : 0;
   if (!ofKeys || !(op.getNorm() || op.getRotation()))
@@ -281,13 +285,13 @@ static double getRoughness(KvAppendOp op, bool ofKeys,
                      rotation ? rotation->positions : std::vector<int64_t>());
 }
 
-/// Sets the results of quantized caches. Rows that are known are compared bit
-/// by bit. Of others, that were rotated for example, the oracle has quotients
-/// before they are rounded: an element must be next to its quotient, by half a
-/// step and the error of the row in f32. It so is the same as the oracle's
-/// rounded one, or its neighbour where the quotient is that near to a tie.
+/// Sets the results of quantized caches. Exact rows are compared bit by bit.
+/// For inexact rows, such as rotated ones, the oracle returns quotients before
+/// rounding: an element must be within half a step plus the error of the row in
+/// f32. So it equals the rounded quotient, or its neighbour if the quotient is
+/// that close to a tie.
 static void setQuantized(KvAppendOp op, reference::Caches &caches,
-                         ArrayRef<double> roughness, Evaluator &values) {
+                         ArrayRef<double> rowErrors, Evaluator &values) {
   Array *arrays[] = {&caches.keys, &caches.values, &caches.keyScales,
                      &caches.valueScales};
   for (auto [number, array] : llvm::enumerate(arrays)) {
@@ -295,10 +299,10 @@ static void setQuantized(KvAppendOp op, reference::Caches &caches,
     ReferenceValue result;
     result.type = init.type;
     result.array = std::move(*array);
-    // The largest element of a row may be a factor of sqrt(2) smaller than what
-    // a rotation's error is measured against, and quotients have that of the
-    // scale, too.
-    double ofScale = 2 * roughness[number % 2] + 1;
+    // The largest element of a row may be smaller by a factor of sqrt(2) than
+    // the magnitude of a rotation's error. Quotients have the error of the
+    // scale as well.
+    double ofScale = 2 * rowErrors[number % 2] + 1;
     double limit = double(reference::quantizedLimit(init.type));
     bool isScale = number >= 2;
     result.limitUlp = isScale ? ofScale : 0.5;
@@ -317,13 +321,13 @@ static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
   };
   reference::Caches caches{getInit(0), getInit(1), getInit(2), getInit(3)};
   spec.quantized = values.getExact(op.getInits()[0]).type;
-  SmallVector<double, 2> roughness;
+  SmallVector<double, 2> rowErrors;
   for (Value rows : {op.getKey(), op.getValue()})
-    roughness.push_back(getRoughness(op, roughness.empty(),
-                                     values.getExact(rows), spec.keyRotation));
-  spec.hasRoughKeys = roughness[0] != 0;
-  spec.hasRoughValues = roughness[1] != 0;
-  // Rows of f64 are rounded to f32 first.
+    rowErrors.push_back(getRowError(op, rowErrors.empty(),
+                                    values.getExact(rows), spec.keyRotation));
+  spec.hasInexactKeys = rowErrors[0] != 0;
+  spec.hasInexactValues = rowErrors[1] != 0;
+  // Quantization starts from f32.
   Array rows[] = {values.get(op.getKey()).array,
                   values.get(op.getValue()).array};
   for (Array &array : rows)
@@ -333,11 +337,11 @@ static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
           reject(op, reference::checkAppend(caches, rows[0], rows[1], spec))))
     return failure();
   caches = reference::append(caches, rows[0], rows[1], spec);
-  setQuantized(op, caches, roughness, values);
+  setQuantized(op, caches, rowErrors, values);
   return success();
 }
 
-/// The results where new rows are rounded to the other type of the caches.
+/// Evaluates an append to caches of another float type than the new rows.
 static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
                                    const reference::AppendSpec &spec) {
   const ReferenceValue *rows[] = {&values.get(op.getKey()),
@@ -350,7 +354,7 @@ static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
     return failure();
   reference::Caches results =
       reference::append(caches, rows[0]->array, rows[1]->array, spec);
-  // Where a token has gone, its elements are rounded once.
+  // Elements that are written to are rounded once, even if they are copies.
   llvm::DenseSet<int64_t> written(spec.slots.begin(), spec.slots.end());
   auto isWritten = [&](const Array &cache, int64_t element) {
     std::vector<int64_t> index = reference::unflatten(cache.shape, element);
@@ -383,17 +387,17 @@ static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
 }
 
 static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
-  // As they are computed: what is copied need not be rounded.
+  // Takes unrounded operands, since copies are not rounded.
   const ReferenceValue *rows[] = {&values.get(op.getKey()),
                                   &values.getExact(op.getValue())};
   const ReferenceValue *inits[] = {&values.getExact(op.getInits()[0]),
                                    &values.getExact(op.getInits()[1])};
   for (const ReferenceValue *operand : {rows[0], rows[1]})
     if (!operand->initialized)
-      return op.emitError("reads a tensor that nothing was written to");
+      return op.emitError("reads an uninitialized tensor");
   for (Value init : op.getInits())
     if (!values.getExact(init).initialized)
-      return op.emitError("reads a tensor that nothing was written to");
+      return op.emitError("reads an uninitialized tensor");
   const bool isChanged = op.getNorm() || op.getRotation();
   if (!isChanged)
     rows[0] = &values.getExact(op.getKey());
@@ -415,7 +419,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
     return failure();
   reference::Caches results =
       reference::append(caches, rows[0]->array, rows[1]->array, spec);
-  // Where a copied row was computed itself, its magnitudes are copied with it.
+  // A copied row keeps the magnitudes that its own computation gave it.
   spec.keyNorm.reset();
   std::optional<reference::Rotation> rotation = std::move(spec.keyRotation);
   spec.keyRotation.reset();
@@ -450,7 +454,7 @@ mlir::posenc::evaluateAttention(Operation *op, Evaluator &values) {
   if (!isa<AttentionOp, KvAppendOp>(op))
     return std::nullopt;
   if (op->getNumResults() == 0)
-    return op->emitError("the reference evaluates tensors, not memrefs");
+    return op->emitError("the reference supports only tensors, not memrefs");
   if (auto attention = dyn_cast<AttentionOp>(op))
     return evaluate(attention, values);
   return evaluate(cast<KvAppendOp>(op), values);

@@ -1,4 +1,4 @@
-//===- Evaluator.h - the values of one evaluation ---------------*- C++ -*-===//
+//===- Evaluator.h - values of one evaluation -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,12 +19,13 @@ namespace mlir::posenc {
 
 using Shape = std::vector<int64_t>;
 
-/// The values of a function's SSA values so far.
+/// The values of the SSA values evaluated so far. A value must be set before it
+/// is read. References stay valid while other values are added.
 class Evaluator {
 public:
-  /// Rounded to its type, as an operation reads it.
+  /// Returns the value rounded to its type, as an operation reads it.
   const ReferenceValue &get(Value value);
-  /// As it was computed.
+  /// Returns the value as computed, without rounding.
   const ReferenceValue &getExact(Value value) const {
     return values.find(value.getAsOpaquePointer())->second;
   }
@@ -35,43 +36,47 @@ public:
   const Shape &getShape(Value value) const {
     return getExact(value).array.shape;
   }
-  /// The integer of a scalar value or attribute.
+  /// Returns the integer of a scalar value or attribute.
   int64_t getInteger(OpFoldResult value);
   SmallVector<int64_t> getIntegers(ArrayRef<OpFoldResult> values);
-  /// All elements of an integer tensor or scalar.
+  /// Returns all elements of an integer tensor or scalar.
   std::vector<int64_t> getElements(Value value);
 
 private:
-  // References to values stay valid while others are added.
+  // A std::unordered_map keeps references valid while it grows.
   std::unordered_map<void *, ReferenceValue> values, rounded;
 };
 
-/// Refuses a negative size, and values that do not fit in memory.
+/// Reports an error at `op` for negative sizes, and for values that do not fit
+/// in memory.
 LogicalResult checkShape(Operation *op, const Shape &shape);
-/// Checks it against the static sizes of a type, too.
+/// Also checks the shape against the rank and static sizes of a type.
 LogicalResult checkShape(Operation *op, const Shape &shape, Type type);
 
-/// An error for a reason that the oracle gives, which is empty if there is
-/// none.
+/// Reports the reason that a check of the oracle returned. Returns success if
+/// the reason is empty.
 LogicalResult reject(Operation *op, const std::string &reason);
 
-/// The integer in an array at `index`: exact, a long double holds every i64.
+/// Returns the integer at `index` of an array. Every i64 is exact in a long
+/// double.
 inline int64_t getInteger(const ReferenceValue &value, int64_t index) {
   return static_cast<int64_t>(value.array.values[index]);
 }
 
-/// Each evaluates the operations of its kind: failure after an error, and
-/// nothing if `op` is none of them.
+// Each function evaluates operations of one kind. It returns nullopt if `op` is
+// not one of them, and failure after a diagnostic.
+
 std::optional<LogicalResult> evaluatePosenc(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateAttention(Operation *op,
                                                Evaluator &values);
 std::optional<LogicalResult> evaluateTensor(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateArith(Operation *op, Evaluator &values);
 std::optional<LogicalResult> evaluateLinalg(Operation *op, Evaluator &values);
-/// Those that pad, concatenate and pack.
+/// Evaluates tensor.pad, tensor.concat, linalg.pack and linalg.unpack.
 std::optional<LogicalResult> evaluateRelayout(Operation *op, Evaluator &values);
-/// Structured operations that only move elements, and all of them.
+/// Evaluates structured operations that only move elements.
 std::optional<LogicalResult> evaluateMoves(Operation *op, Evaluator &values);
+/// Evaluates all structured operations.
 std::optional<LogicalResult> evaluateStructured(Operation *op,
                                                 Evaluator &values);
 

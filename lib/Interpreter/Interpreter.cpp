@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - runs a function on the oracle ----------*- C++ -*-===//
+//===- Interpreter.cpp - reference evaluation of functions ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,7 +40,7 @@ std::optional<DType> mlir::posenc::getReferenceType(Type elementType) {
     return DType::I8;
   if (elementType.isIndex() || elementType.isSignlessInteger(64))
     return DType::I64;
-  // Of a bit every number but 0 is true.
+  // An i1 is an I32: every number except 0 is true.
   if (elementType.isSignlessInteger(32) || elementType.isSignlessInteger(1))
     return DType::I32;
   return std::nullopt;
@@ -48,17 +48,17 @@ std::optional<DType> mlir::posenc::getReferenceType(Type elementType) {
 
 const ReferenceValue &Evaluator::get(Value value) {
   const ReferenceValue &found = getExact(value);
-  // Only what was computed has more precision than its type.
+  // Only computed values have more precision than their type.
   if (found.array.magnitude.empty())
     return found;
-  auto [entry, isNew] = rounded.try_emplace(value.getAsOpaquePointer());
+  auto [it, isNew] = rounded.try_emplace(value.getAsOpaquePointer());
   if (!isNew)
-    return entry->second;
-  entry->second = found;
-  entry->second.array.magnitude.clear();
-  for (long double &element : entry->second.array.values)
+    return it->second;
+  it->second = found;
+  it->second.array.magnitude.clear();
+  for (long double &element : it->second.array.values)
     element = reference::roundTo(found.type, element);
-  return entry->second;
+  return it->second;
 }
 
 int64_t Evaluator::getInteger(OpFoldResult value) {
@@ -83,12 +83,13 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape) {
   bool empty = llvm::is_contained(shape, 0);
   for (int64_t size : shape) {
     if (size < 0)
-      return op->emitError() << "a size is " << size;
+      return op->emitError() << "expected a non-negative size, got " << size;
     if (!empty && size > maxCount / count)
-      return op->emitError("the reference takes at most 2^31 elements");
+      return op->emitError("the reference supports at most 2^31 elements");
     count *= empty ? 1 : size;
   }
-  // A value, its magnitude, and as much again while an operation works on it.
+  // A value and its magnitude, twice, since an operation has an operand and a
+  // result of this size.
   uint64_t bytes = empty ? 0 : uint64_t(count) * 4 * sizeof(long double);
   if (bytes > (uint64_t(1) << 24) && bytes > ::posenc::getAvailableMemory())
     return op->emitError() << "the reference needs " << (bytes >> 20)
@@ -100,7 +101,7 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
                                        Type type) {
   auto shaped = dyn_cast<ShapedType>(type);
   if (shaped && !shaped.hasRank())
-    return op->emitError() << "the reference does not know " << type;
+    return op->emitError() << "the reference does not support " << type;
   ArrayRef<int64_t> expected = shaped ? shaped.getShape() : ArrayRef<int64_t>();
   bool fits = expected.size() == shape.size();
   for (size_t dim = 0; fits && dim < shape.size(); ++dim)
@@ -110,30 +111,31 @@ LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape,
   InFlightDiagnostic error = op->emitError("sizes ");
   llvm::interleave(
       shape, [&](int64_t size) { error << size; }, [&] { error << "x"; });
-  return error << " do not fit " << type;
+  return error << " do not match " << type;
 }
 
 LogicalResult mlir::posenc::reject(Operation *op, const std::string &reason) {
   if (reason.empty())
     return success();
-  return op->emitError() << "the reference refuses it: " << reason;
+  return op->emitError() << "rejected by the reference: " << reason;
 }
 
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Whether the function is at the level of the oracle: one block, on tensors.
+/// Checks that the function has a single block and works on tensors.
 static LogicalResult checkFunction(FunctionOpInterface function) {
   for (Type type : function.getArgumentTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!getReferenceType(tensor ? tensor.getElementType() : type))
       return function.emitError()
-             << "the reference takes tensors and numbers, not " << type;
+             << "the reference supports only tensors and numbers, got " << type;
   }
   if (function.isExternal() ||
       !llvm::hasSingleElement(function.getFunctionBody()))
-    return function.emitError("the reference evaluates functions of one block");
+    return function.emitError(
+        "the reference supports only functions with a single block");
   return success();
 }
 
@@ -148,8 +150,8 @@ static LogicalResult bindArguments(FunctionOpInterface function,
     Type type = argument.getType();
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (getReferenceType(tensor ? tensor.getElementType() : type) != value.type)
-      return function.emitError() << "argument #" << argument.getArgNumber()
-                                  << " has another type than " << type;
+      return function.emitError() << "expected argument #"
+                                  << argument.getArgNumber() << " of " << type;
     if (failed(checkShape(function, value.array.shape, type)))
       return failure();
     values.set(argument, std::move(value));
@@ -157,30 +159,31 @@ static LogicalResult bindArguments(FunctionOpInterface function,
   return success();
 }
 
-/// Structured operations carry the error of each element on, whatever it is.
-/// Others have limits of their own, in units of their operands: the error of an
-/// attention depends on its values, not on its result.
+/// Checks that the errors of the operands can be propagated. Structured
+/// operations propagate any error of each element. Other operations need errors
+/// in units of their operands, which attention results do not have: their error
+/// depends on the values of the attention.
 static LogicalResult checkOperands(Operation *op, Evaluator &values) {
   if (isa<linalg::LinalgOp>(op))
     return success();
   for (Value operand : op->getOperands())
     if (values.getExact(operand).isAttention)
-      return op->emitError("the reference cannot measure what is computed from "
-                           "an attention's result");
+      return op->emitError("the reference has no error bound for values "
+                           "computed from an attention result");
   for (Value operand : op->getOperands()) {
     const ReferenceValue &value = values.getExact(operand);
     bool isUncertain = !reference::isFloat(value.type) && value.limitUlp != 0;
     if (isUncertain ||
         llvm::is_contained(value.array.magnitude, reference::kUnknownMagnitude))
       return op->emitError(
-          "the reference cannot measure what is computed from numbers that "
-          "rounding may change");
+          "the reference has no error bound for values computed from numbers "
+          "that rounding may change");
   }
   return success();
 }
 
 static LogicalResult evaluate(Operation *op, Evaluator &values) {
-  // What only moves elements may move those, too.
+  // Operations that only move elements propagate all errors.
   for (auto kind : {evaluateTensor, evaluateRelayout, evaluateMoves})
     if (std::optional<LogicalResult> result = kind(op, values))
       return *result;
@@ -212,7 +215,7 @@ mlir::posenc::interpret(FunctionOpInterface function,
     for (Value operand : op.getOperands()) {
       ReferenceValue result = values.getExact(operand);
       if (!result.initialized)
-        return op.emitError("returns a tensor that nothing was written to");
+        return op.emitError("returns an uninitialized tensor");
       if (result.array.magnitude.empty())
         result.array.magnitude.assign(result.array.values.size(), -1.0L);
       results.push_back(std::move(result));

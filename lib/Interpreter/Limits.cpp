@@ -1,4 +1,4 @@
-//===- Limits.cpp - how far results may be off ------------------*- C++ -*-===//
+//===- Limits.cpp - error bounds of compiled results ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,9 +52,9 @@ double mlir::posenc::getAngleSlack(ArrayRef<int64_t> positions) {
 
 double mlir::posenc::getInheritedLimit(const ReferenceValue &operand,
                                        DType type) {
-  // The operand's rounding may go the other way than the oracle's, a rotation
-  // mixes two lanes, and its factor may move the result to where the unit is
-  // half as large.
+  // The factor 3 allows for an operand that rounds to the other side than the
+  // oracle's, for a rotation that mixes two lanes, and for a result with a unit
+  // half as large as the operand's.
   if (operand.limitUlp == 0)
     return 0;
   return 3 * (operand.limitUlp + 0.5) *
@@ -67,9 +67,9 @@ double mlir::posenc::getRowLimit(const ReferenceValue &rows, bool isNormed,
   double limit = double(reference::defaultLimitUlp(
                      reference::ResultKind::Rotated, type, false)) +
                  getInheritedLimit(rows, type);
-  // The unit of a lane is at least 2^-precision of what it is measured against.
+  // The unit of a lane is at least 2^-precision of its magnitude.
   limit += std::ldexp(getAngleSlack(positions), getPrecision(type));
-  // A sum of squares, a root, a division and a product, in the type of sums.
+  // A sum of squares, a square root, a division and a product, in f32 or f64.
   if (isNormed)
     limit +=
         std::ldexp(8.0, getPrecision(type) - std::max(getPrecision(type), 24));
@@ -98,14 +98,15 @@ double mlir::posenc::getElementError(const ReferenceValue &value, size_t index,
                 value.absoluteSlack;
   long double read = isRounded ? reference::roundTo(value.type, element)
                                : (long double)(double(element));
-  // A value that overflows its type is read as an infinity.
+  // The rounding of the element; a value that overflows its type becomes an
+  // infinity.
   error += std::fabs(element - read);
   return double(error);
 }
 
-/// The part of (0.5, 1] that shall be the limit of errors with these counts of
-/// significands: the limit and what it allows for beyond the errors are small
-/// together.
+/// Chooses a limit in (0.5, 1] for a histogram of the significands of errors.
+/// Minimizes the sum of allowed error / error; an error above the limit is
+/// allowed twice the limit.
 static double chooseLimit(llvm::ArrayRef<int64_t> bins) {
   double best = 1, bestCost = HUGE_VAL;
   auto getEnd = [&](size_t bin) {
@@ -124,7 +125,7 @@ static double chooseLimit(llvm::ArrayRef<int64_t> bins) {
   return best;
 }
 
-/// Whole numbers have units of one size.
+/// Sets the limit of integers, whose unit in the last place is always 1.
 static void setIntegerErrors(ReferenceValue &value,
                              llvm::ArrayRef<double> errors) {
   if (llvm::all_of(errors, [](double error) { return error == 0; }))
@@ -150,31 +151,32 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
   auto getUnit = [&](long double magnitude) {
     return std::ilogb(reference::ulp(type, magnitude));
   };
-  // An error is f * 2^e. The limit is an f, times a power of 2 by which the
-  // median element is measured against a magnitude near its own.
+  // Each error is f * 2^e with f in [0.5, 1). The limit is one f times a power
+  // of 2, chosen so that the median element has a magnitude near its value.
   auto isBounded = [](double error) { return error > 0 && error < HUGE_VAL; };
   std::vector<int64_t> bins(64);
   std::vector<int> shifts;
   const int largest = getUnit(reference::overflowBound(type) / 2);
   const int smallest = getUnit(0);
-  int exponent, leastShift = INT_MIN;
+  int exponent, minShift = INT_MIN;
   for (auto [i, error] : llvm::enumerate(errors)) {
     if (!isBounded(error))
       continue;
     double part = std::frexp(error, &exponent);
     bins[size_t((part - 0.5) * 2 * double(bins.size()))]++;
     shifts.push_back(exponent - getUnit(value.array.values[i]));
-    leastShift = std::max(leastShift, exponent + 1 - largest);
+    minShift = std::max(minShift, exponent + 1 - largest);
   }
   double limit = chooseLimit(bins);
   int shift = 0;
   if (!shifts.empty()) {
     auto middle = shifts.begin() + int64_t(shifts.size() / 2);
     std::nth_element(shifts.begin(), middle, shifts.end());
-    // The smallest numbers have no smaller unit, so that a large limit would
-    // allow them too much, unless other errors need it.
+    // The unit does not shrink below that of subnormals, so a large limit would
+    // be loose for the smallest numbers. It is large only if other errors need
+    // it.
     shift = std::min(*middle, type == DType::F16 ? 4 : 12);
-    shift = std::max(shift, leastShift);
+    shift = std::max(shift, minShift);
     value.limitUlp = std::ldexp(limit, shift);
   }
   for (auto [i, error] : llvm::enumerate(errors)) {
@@ -182,7 +184,7 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
     if (isBounded(error)) {
       double part = std::frexp(error, &exponent);
       int unit = exponent - shift + (part > limit ? 1 : 0);
-      // The unit of 2^(p-1) is 1.
+      // 2^(unit + p - 1) has the unit 2^unit.
       if (unit > smallest)
         magnitude = getUnit(size) == unit
                         ? size
@@ -190,7 +192,8 @@ void mlir::posenc::setElementErrors(ReferenceValue &value,
     } else if (error != 0) {
       magnitude = reference::kUnknownMagnitude;
     } else if (!(size < reference::smallestNormal(type))) {
-      // Exact. A zero may have either sign, and smaller numbers be flushed.
+      // Exact. Zeros (of either sign) and subnormals (possibly flushed) keep
+      // the magnitude 0.
       magnitude = -1;
     }
     value.array.magnitude.push_back(magnitude);

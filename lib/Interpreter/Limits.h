@@ -1,4 +1,4 @@
-//===- Limits.h - how far results may be off --------------------*- C++ -*-===//
+//===- Limits.h - error bounds of compiled results --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,31 +13,32 @@
 
 namespace mlir::posenc {
 
-/// The bits of a type's significand.
+/// Returns the number of significand bits of a float type; 0 for integers.
 int getPrecision(::posenc::reference::DType type);
 
-/// How far an angle may be off, in radians, beyond what the limits allow for:
-/// frequencies are constants of 96 bits, whose error far positions multiply.
+/// Returns the error of the angles at these positions, in radians, that the
+/// default limits do not include: frequencies are constants of 96 bits, and the
+/// position multiplies their error.
 double getAngleSlack(ArrayRef<int64_t> positions);
 
-/// What an operand that was itself computed adds to the limit of what is
-/// computed from it, in units of `type`.
+/// Returns the part of a result's limit that comes from the error of a computed
+/// operand, in units in the last place of `type`.
 double getInheritedLimit(const ReferenceValue &operand,
                          ::posenc::reference::DType type);
 
-/// The limit of rows that were normed, if so, and then rotated at `positions`,
-/// if there are any.
+/// Returns the limit in ulp of rows that are normed, if `isNormed`, and then
+/// rotated at `positions`, if there are any.
 double getRowLimit(const ReferenceValue &rows, bool isNormed,
                    ArrayRef<int64_t> positions);
 
-/// How far a kernel's element may be off from the one that is known: from that
-/// which was computed, or from that which it is rounded to. Infinite if nothing
-/// is known of it.
+/// Returns the bound on the difference between a kernel's element and the
+/// reference's, either as computed or rounded to its type. Infinite if there is
+/// no bound.
 double getElementError(const ReferenceValue &value, size_t index,
                        bool isRounded);
 
-/// Sets the limit and the magnitudes so that they allow for `errors`, one for
-/// each element, and for less than four times as much.
+/// Sets the limit and the magnitudes of a value so that each element is allowed
+/// at least its error in `errors` and less than four times as much.
 void setElementErrors(ReferenceValue &value, llvm::ArrayRef<double> errors);
 
 } // namespace mlir::posenc

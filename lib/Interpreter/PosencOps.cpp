@@ -1,4 +1,4 @@
-//===- PosencOps.cpp - the encodings on the oracle --------------*- C++ -*-===//
+//===- PosencOps.cpp - reference evaluation of tables and rotations -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,8 +45,9 @@ static ReferenceValue makeTable(Type elementType, Array array,
   return result;
 }
 
-/// The error of a structured result is in units of its magnitude, which may be
-/// larger than what becomes of the element and of its partner.
+/// Raises the magnitudes of a rotated row to the largest magnitude in its input
+/// row that exceeds twice its element. The error of a structured result is in
+/// units of its magnitude, which may exceed both elements of the rotated pair.
 static void raiseMagnitudes(const Array &input, Array &result) {
   if (input.magnitude.empty())
     return;
@@ -62,13 +63,13 @@ static void raiseMagnitudes(const Array &input, Array &result) {
   }
 }
 
-/// `input` is as it was computed, `array` the rotation of what it is rounded
-/// to.
+/// Makes the result of a rotation. `input` is not rounded; `array` is the
+/// rotation of the rounded input.
 static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
   ReferenceValue result;
   result.type = input.type;
   result.array = std::move(array);
-  // What passes through is as exact as it was.
+  // Lanes outside of the rotated channels keep their precision.
   for (size_t i = 0; i < input.array.magnitude.size(); ++i)
     if (result.array.magnitude[i] < 0) {
       result.array.values[i] = input.array.values[i];
@@ -86,8 +87,8 @@ static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// The positions of all axes, and the shape of one axis. A scalar position
-/// counts up along a loop of `count` steps.
+/// Sets `list` to the positions of all axes and `shape` to the shape of one
+/// axis. A scalar position is expanded to `count` consecutive positions.
 static void getPositions(Value positions, AxesAttr axes, int64_t count,
                          Evaluator &values, std::vector<int64_t> &list,
                          Shape &shape) {
@@ -105,11 +106,11 @@ static void getPositions(Value positions, AxesAttr axes, int64_t count,
     list.push_back(int64_t(first + uint64_t(i)));
 }
 
-/// Whether the destination has the shape of the result.
+/// Checks that the destination has the shape of the result.
 static LogicalResult checkDestination(Operation *op, const Shape &shape,
                                       Value init, Evaluator &values) {
   if (values.getShape(init) != shape)
-    return op->emitError("a destination has another shape than the result");
+    return op->emitError("expected a destination with the shape of the result");
   return success();
 }
 
@@ -203,8 +204,8 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
     ReferenceValue rotated =
         makeRotated(values.getExact(input),
                     reference::rotate(x.array, cos.array, sin.array, options));
-    // The limit of a rotation allows for tables of f32 or f64 that a kernel
-    // makes itself; those of a shorter type may differ by their own unit.
+    // The default limit includes the error of tables of f32 or f64. Tables of
+    // shorter types may differ by their own unit.
     for (const ReferenceValue *table : {&cos, &sin})
       if (getPrecision(table->type) < getPrecision(DType::F32))
         rotated.limitUlp += getInheritedLimit(*table, rotated.type);
@@ -235,7 +236,7 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
                  expected.empty() ? 1 : expected.front(), values, positions,
                  shape);
     if (shape != expected)
-      return op.emitError("the positions do not fit the tensors");
+      return op.emitError("the shape of the positions does not match 'dims'");
     if (failed(reject(op, reference::checkRope(x.array, *spec, axes, positions,
                                                options))) ||
         failed(checkShape(op, x.array.shape)) ||
@@ -244,8 +245,7 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
     ReferenceValue rotated =
         makeRotated(values.getExact(input),
                     reference::rope(x.array, *spec, axes, positions, options));
-    // The unit of a lane is at least 2^-precision of what it is measured
-    // against.
+    // The unit of a lane is at least 2^-precision of its magnitude.
     rotated.limitUlp +=
         std::ldexp(getAngleSlack(positions), getPrecision(rotated.type));
     values.set(result, std::move(rotated));
@@ -258,7 +258,7 @@ std::optional<LogicalResult> mlir::posenc::evaluatePosenc(Operation *op,
   if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp>(op))
     return std::nullopt;
   if (op->getNumResults() == 0)
-    return op->emitError("the reference evaluates tensors, not memrefs");
+    return op->emitError("the reference supports only tensors, not memrefs");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp>(
           [&](auto concrete) { return evaluate(concrete, values); });

@@ -1,4 +1,4 @@
-//===- RelayoutOps.cpp - pad, concat, pack on the oracle --------*- C++ -*-===//
+//===- RelayoutOps.cpp - reference evaluation of pad, concat and pack -----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ using namespace mlir::posenc;
 using ::posenc::reference::numElements;
 
 namespace {
-/// A result of which each element is one of some sources, or the padding.
+/// A result whose elements are copies from several sources, or padding.
 class Relayout {
 public:
   Relayout(Operation *op, Evaluator &values, Shape shape)
@@ -26,8 +26,9 @@ public:
 
   LogicalResult addSource(Value value);
   void setPadding(long double value) { padding = value; }
-  /// Sets the operation's result. For each of its indices, `find` gives the
-  /// number of a source and an index of that; one outside of it is padding.
+  /// Sets the result of the operation. For each index of the result, `find`
+  /// returns the number of a source and sets an index into that source. An
+  /// index outside of the source stands for padding.
   LogicalResult finish(function_ref<size_t(ArrayRef<int64_t>, Shape &)> find);
 
 private:
@@ -42,10 +43,10 @@ private:
 LogicalResult Relayout::addSource(Value value) {
   const ReferenceValue &source = values.getExact(value);
   if (!source.initialized)
-    return op->emitError("reads a tensor that nothing was written to");
+    return op->emitError("reads an uninitialized tensor");
   if (source.isAttention)
-    return op->emitError("the reference cannot measure a tensor of which only "
-                         "a part is an attention's result");
+    return op->emitError("the reference has no error bound for a tensor that "
+                         "is only partly an attention result");
   sources.push_back(&source);
   return success();
 }
@@ -93,13 +94,14 @@ Relayout::finish(function_ref<size_t(ArrayRef<int64_t>, Shape &)> find) {
 static LogicalResult evaluate(tensor::PadOp op, Evaluator &values) {
   Value padding = op.getConstantPaddingValue();
   if (!padding)
-    return op.emitError("the reference knows no padding that is computed");
+    return op.emitError("the reference supports only one padding value for "
+                        "all elements");
   SmallVector<int64_t> low = values.getIntegers(op.getMixedLowPad());
   SmallVector<int64_t> high = values.getIntegers(op.getMixedHighPad());
   Shape shape = values.getShape(op.getSource());
   for (auto [size, before, after] : llvm::zip_equal(shape, low, high)) {
     if (before < 0 || after < 0)
-      return op.emitError("pads by a negative number of elements");
+      return op.emitError("expected non-negative padding sizes");
     size += before + after;
   }
   Relayout result(op, values, std::move(shape));
@@ -141,7 +143,8 @@ static LogicalResult evaluate(tensor::ConcatOp op, Evaluator &values) {
   });
 }
 
-/// The dimension of the plain tensor that each outer one of the packed is.
+/// Returns for each outer dimension of the packed tensor the dimension of the
+/// unpacked tensor.
 static SmallVector<int64_t> getOuterDims(ArrayRef<int64_t> order,
                                          int64_t rank) {
   return order.empty() ? llvm::to_vector(llvm::seq(rank))

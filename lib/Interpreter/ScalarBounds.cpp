@@ -1,4 +1,4 @@
-//===- ScalarBounds.cpp - scalars and how far they may be off ---*- C++ -*-===//
+//===- ScalarBounds.cpp - scalars with error bounds -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -53,29 +53,30 @@ Bounded mlir::posenc::roundBounded(Type elementType, double value, double error,
   DType type = *getReferenceType(elementType);
   if (rounding == Rounding::None && error == 0)
     return result;
-  // What is a number of the type stays what it is. Of f64 the reference's own
-  // rounding hides that.
+  // A value that the type represents exactly is not rounded. For f64 this is
+  // unknown, since the reference itself computes in f64.
   bool isExact =
       rounding == Rounding::None ||
       (rounding == Rounding::Once && error == 0 && type != DType::F64 &&
        double(reference::roundTo(type, value)) == value);
   double size = std::fabs(value) + error;
   if (!isExact) {
-    // Functions of 16 bits are those of f32, rounded once.
+    // Functions on 16-bit types are computed in f32 and rounded once.
     bool isShort = type == DType::F16 || type == DType::BF16;
     double units = rounding == Rounding::Once || isShort ? 0.51 : 4.01;
     if (type == DType::F64)
       units = rounding == Rounding::Once ? 1.01 : 5;
     result.error += units * getUnit(type, size);
     double normal = double(reference::smallestNormal(type));
-    // Hardware may flush.
+    // Hardware may flush subnormals of bf16.
     if (type == DType::BF16 && std::fabs(value) - error < normal)
       result.error += normal;
   }
   if (type == DType::F64)
     return result;
   double bound = double(reference::overflowBound(type));
-  // The number that would follow the largest is one of that exponent, too.
+  // In F8E4M3 the successor of the largest finite number would have the same
+  // exponent, so the bound is one unit above that number.
   if (type == DType::F8E4M3)
     bound = double(reference::largestFinite(type)) + getUnit(type, bound);
   if (size + getUnit(type, size) < bound)
@@ -100,12 +101,12 @@ Bounded mlir::posenc::multiplyBounded(const Bounded &a, const Bounded &b) {
   } else if (a.error == HUGE_VAL || b.error == HUGE_VAL) {
     product.error = HUGE_VAL;
   } else if (!std::isnan(x * y)) {
-    // The sign of an infinity may depend on the other factor.
+    // The sign of the infinity is certain only if both signs are.
     bool isCertain = (std::isinf(x) || std::fabs(x) > a.error) &&
                      (std::isinf(y) || std::fabs(y) > b.error);
     product.error = isCertain ? 0 : HUGE_VAL;
   } else if (!std::isnan(x) && !std::isnan(y)) {
-    // An infinity times what may be 0.
+    // An infinity times a value that may be 0.
     product.error = HUGE_VAL;
   }
   if (std::isnan(product.error))
@@ -133,7 +134,8 @@ Bounded BoundedRun::compute(const Step &bounded, Operands operands) {
   double error = 0;
   if (isUnknown)
     error = type.isInteger(1) ? 1 : HUGE_VAL;
-  // What has no meaning has none without errors, either.
+  // Conversions of unrepresentable values have no defined result, even for
+  // exact operands.
   else if (!isExact || bounded.propagation == Propagation::ToInteger)
     error = getChange(step, bounded.propagation, operands, center);
   else if (step.error)

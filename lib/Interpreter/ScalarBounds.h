@@ -1,4 +1,4 @@
-//===- ScalarBounds.h - scalars and how far they may be off -----*- C++ -*-===//
+//===- ScalarBounds.h - scalars with error bounds ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel rounds where the reference does not, so that beside each number
-// stands how far the kernel's may be off: what the errors of the operands
-// change at the most, and the operation's own rounding.
+// A kernel rounds where the reference does not. Each scalar therefore carries a
+// bound on the error of the kernel's value: the largest effect of the operands'
+// errors plus the rounding of the operation itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,26 +21,27 @@ namespace mlir::posenc {
 
 enum class Propagation;
 
+/// A value of the reference and a bound on its difference from the kernel's.
 struct BoundedScalar {
   Scalar value = Scalar::of(int64_t(0));
-  /// Infinite if nothing is known of the kernel's number.
+  /// Infinite if there is no bound.
   double error = 0;
 };
 
-/// How often an operation rounds its result: not at all, once, or as a function
-/// does that is within 4 units.
+/// The rounding of an operation's result: none, to nearest, or that of a
+/// function with an error of up to 4 ulp.
 enum class Rounding { None, Once, Function };
 
-/// Rounds a real number to a float type, that is adds to its error, and makes
-/// an infinity of what overflows.
+/// Rounds a value to a float type: adds the rounding error to its bound, and
+/// replaces a value that certainly overflows by an infinity.
 BoundedScalar roundBounded(Type type, double value, double error,
                            Rounding rounding);
 
-/// The product before it is rounded.
+/// Returns the product without rounding.
 BoundedScalar multiplyBounded(const BoundedScalar &a, const BoundedScalar &b);
 
-/// Runs a program that does not round. The arguments stand in the first
-/// registers.
+/// Runs a program, which must not round itself, with error bounds. Set the
+/// arguments before each run.
 class BoundedRun {
 public:
   explicit BoundedRun(const ScalarProgram &program);

@@ -1,4 +1,4 @@
-//===- ScalarChanges.cpp - what errors of operands change -------*- C++ -*-===//
+//===- ScalarChanges.cpp - propagation of errors through scalar ops -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -47,15 +47,17 @@ Propagation mlir::posenc::getPropagation(Operation *op) {
       .Default(isReal ? Propagation::Ends : Propagation::Bits);
 }
 
-/// How far two numbers are apart that a kernel may take for each other.
-static double getDistance(double a, double b) {
+/// Returns |a - b|. Equal infinities and two NaNs differ by 0, a NaN and a
+/// number by infinity.
+static double getDifference(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b)))
     return 0;
-  double distance = std::fabs(a - b);
-  return std::isnan(distance) ? HUGE_VAL : distance;
+  double difference = std::fabs(a - b);
+  return std::isnan(difference) ? HUGE_VAL : difference;
 }
 
-/// The largest change at the ends of the ranges of floats.
+/// Returns the largest change of the result over all corners of the operands'
+/// error intervals.
 static double getChangeAtEnds(const ScalarStep &step, Operands operands,
                               double center) {
   double change = 0;
@@ -66,17 +68,17 @@ static double getChangeAtEnds(const ScalarStep &step, Operands operands,
       if (operand.error != 0)
         ends[i].real += corner & 1u << i ? operand.error : -operand.error;
     }
-    change = std::fmax(change, getDistance(step.compute(ends).real, center));
+    change = std::fmax(change, getDifference(step.compute(ends).real, center));
   }
   return change;
 }
 
-/// Whether a float may be 0 or of either sign.
+/// Whether the error interval of a float contains 0.
 static bool mayVanish(const Bounded &operand) {
   return std::fabs(operand.value.real) <= operand.error;
 }
 
-/// What the errors of floats change at the most.
+/// Returns a bound on the change of a float result by errors of its operands.
 static double getRealChange(const ScalarStep &step, Propagation propagation,
                             Operands operands, double center) {
   double x = operands[0].value.real, error = operands[0].error;
@@ -87,7 +89,7 @@ static double getRealChange(const ScalarStep &step, Propagation propagation,
       return HUGE_VAL;
     break;
   case Propagation::Remainder: {
-    // Where the quotient's whole part is another one, so is the result.
+    // If the integral part of the quotient may differ, the result jumps.
     double y = operands[1].value.real, slack = operands[1].error;
     double largest = 2 * (std::fabs(y) + slack);
     if (!std::isfinite(center) || slack >= std::fabs(y))
@@ -108,7 +110,7 @@ static double getRealChange(const ScalarStep &step, Propagation propagation,
       return HUGE_VAL;
     break;
   case Propagation::Angle:
-    // Around the origin and across the cut it is any angle.
+    // Near the origin and across the branch cut, any angle is possible.
     if (mayVanish(operands[0]) &&
         (operands[1].value.real < 0 || mayVanish(operands[1])))
       return 2 * M_PI;
@@ -143,13 +145,14 @@ static unsigned getWidth(Type type) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
 }
 
-/// The error of a sum and so on of integers, infinite if it may wrap around.
+/// Returns the error of an integer result, or infinity if it may wrap around.
 static double checkWidth(Type type, double value, double error) {
   double end = std::ldexp(1.0, int(getWidth(type)) - 1);
   return std::fabs(value) + error < end ? error : HUGE_VAL;
 }
 
-/// The errors of integers reach the result if that is known to be near.
+/// Returns a bound on the change of an integer result by errors of its
+/// operands, or infinity for operations that do not preserve differences.
 static double getIntegerChange(const ScalarStep &step, Propagation propagation,
                                Operands operands, Scalar center) {
   Type type = step.op->getResult(0).getType();
@@ -160,7 +163,7 @@ static double getIntegerChange(const ScalarStep &step, Propagation propagation,
     slack = operands[1].error;
   }
   if (type.isInteger(1) && step.op->getOperand(0).getType().isInteger(1)) {
-    // Bits that are uncertain are tried out.
+    // Tries both values of each uncertain bit.
     Scalar bits[kMaxScalarOperands];
     for (unsigned flips = 0; flips < 1u << operands.size(); ++flips) {
       for (auto [i, operand] : llvm::enumerate(operands)) {
@@ -188,7 +191,8 @@ static double getIntegerChange(const ScalarStep &step, Propagation propagation,
   }
 }
 
-/// Where a comparison may go either way, the result is either bit.
+/// Returns 1 if the errors of the operands may change the result of a
+/// comparison, else 0.
 static double getComparisonError(Operands operands, bool areFloats) {
   double error = operands[0].error + operands[1].error;
   if (!areFloats)
@@ -199,7 +203,7 @@ static double getComparisonError(Operands operands, bool areFloats) {
   double a = operands[0].value.real, b = operands[1].value.real;
   if (std::isnan(a) || std::isnan(b))
     return error == HUGE_VAL ? 1 : 0;
-  return getDistance(a, b) <= error ? 1 : 0;
+  return getDifference(a, b) <= error ? 1 : 0;
 }
 
 BoundedScalar mlir::posenc::selectBounded(Type type, Operands operands) {
@@ -208,12 +212,13 @@ BoundedScalar mlir::posenc::selectBounded(Type type, Operands operands) {
   if (operands[0].error == 0)
     return chosen;
   const Bounded &other = operands[isTrue ? 2 : 1];
-  double distance =
-      getDistance(toReal(type, chosen.value), toReal(type, other.value));
-  return {chosen.value, std::fmax(chosen.error, distance + other.error)};
+  double difference =
+      getDifference(toReal(type, chosen.value), toReal(type, other.value));
+  return {chosen.value, std::fmax(chosen.error, difference + other.error)};
 }
 
-/// What has no number in the type has no meaning, so that any will do.
+/// Returns the error of a conversion to an integer: infinity if the value may
+/// be out of range, since the result is then poison.
 static double getTruncationError(const ScalarStep &step, const Bounded &operand,
                                  Scalar center) {
   bool isUnsigned = isa<arith::FPToUIOp>(step.op);
@@ -226,8 +231,9 @@ static double getTruncationError(const ScalarStep &step, const Bounded &operand,
     double whole = std::trunc(value.real);
     if (!(whole >= (isUnsigned ? 0 : -end) && whole < end))
       return HUGE_VAL;
-    change = std::fmax(change, getDistance(double(step.compute(&value).integer),
-                                           double(center.integer)));
+    change =
+        std::fmax(change, getDifference(double(step.compute(&value).integer),
+                                        double(center.integer)));
   }
   return change;
 }
@@ -246,7 +252,7 @@ double mlir::posenc::getChange(const ScalarStep &step, Propagation propagation,
   case Propagation::ToInteger:
     return getTruncationError(step, first, center);
   case Propagation::FromInteger: {
-    // A number without a sign may wrap around.
+    // An unsigned number may wrap around below 0.
     bool mayWrap = isa<arith::UIToFPOp>(step.op) &&
                    double(first.value.integer) < first.error;
     return mayWrap ? HUGE_VAL : first.error;
@@ -256,7 +262,7 @@ double mlir::posenc::getChange(const ScalarStep &step, Propagation propagation,
   }
   if (!isa<FloatType>(type))
     return getIntegerChange(step, propagation, operands, center);
-  // Biases and so on.
+  // No bound is known for biases and other operations.
   if (propagation == Propagation::Bits)
     return HUGE_VAL;
   return getRealChange(step, propagation, operands, center.real);

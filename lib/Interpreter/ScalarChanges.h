@@ -1,4 +1,4 @@
-//===- ScalarChanges.h - what errors of operands change ---------*- C++ -*-===//
+//===- ScalarChanges.h - propagation of operand errors ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,13 +13,16 @@
 
 namespace mlir::posenc {
 
-/// How the errors of operands reach the result.
+/// The rule by which errors of operands propagate to the result. Most rules are
+/// named after the operations that they are for.
 enum class Propagation {
-  /// The largest change is at the ends of the operands' ranges.
+  /// The function is monotonic: the largest change is at the ends of the
+  /// operands' error intervals.
   Ends,
   Quotient,
   Remainder,
-  /// As far as the operand changes, and by 2 at the most.
+  /// Sine and cosine: the result changes by at most the change of the operand,
+  /// and by at most 2.
   Wave,
   Tangent,
   Angle,
@@ -33,19 +36,21 @@ enum class Propagation {
   ToInteger,
   IntegerSum,
   IntegerProduct,
-  /// One of the operands, or all of it.
+  /// The result is one of the operands, possibly with another width.
   IntegerMove,
+  /// Any change of an operand may change the result by any amount.
   Bits,
 };
 
 Propagation getPropagation(Operation *op);
 
-/// What the errors of the operands, none of which is infinite, change at the
-/// most in the result, which is `center` without them.
+/// Returns a bound on the change of the result by the errors of the operands,
+/// which must be finite. `center` is the result without errors.
 double getChange(const ScalarStep &step, Propagation propagation,
                  ArrayRef<BoundedScalar> operands, Scalar center);
 
-/// The operand that is selected, or either.
+/// Evaluates arith.select. If the condition is uncertain, the error covers both
+/// operands.
 BoundedScalar selectBounded(Type type, ArrayRef<BoundedScalar> operands);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- ScalarFunctions.cpp - operations on scalars by name ------*- C++ -*-===//
+//===- ScalarFunctions.cpp - arith and math operations on scalars ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,7 @@ static Function find(const llvm::StringMap<Function> &functions,
 // Floats
 //===----------------------------------------------------------------------===//
 
-/// NaN if one of them is, as in IEEE 754-2019; -0 is less than 0.
+/// IEEE 754-2019 maximum: NaN if an operand is NaN, and -0 is less than 0.
 static double maximum(double a, double b) {
   if (std::isnan(a) || std::isnan(b))
     return NAN;
@@ -65,8 +65,7 @@ RealFunction mlir::posenc::findRealFunction(StringRef name) {
       {"math.atanh", [](In x) { return std::atanh(x[0]); }},
       {"math.cbrt", [](In x) { return std::cbrt(x[0]); }},
       {"math.ceil", [](In x) { return std::ceil(x[0]); }},
-      {"math.clampf",
-       [](In x) { return minimum(maximum(x[0], x[1]), x[2]); }},
+      {"math.clampf", [](In x) { return minimum(maximum(x[0], x[1]), x[2]); }},
       {"math.copysign", [](In x) { return std::copysign(x[0], x[1]); }},
       {"math.cos", [](In x) { return std::cos(x[0]); }},
       {"math.cosh", [](In x) { return std::cosh(x[0]); }},
@@ -113,7 +112,8 @@ using Result = std::optional<int64_t>;
 
 enum class Rounding { ToZero, Down, Up };
 
-/// What follows the smallest number has no meaning, as division by zero.
+/// Whether a signed quotient is defined: no division by zero, and no overflow
+/// of the smallest number divided by -1.
 bool hasQuotient(int64_t a, int64_t b, unsigned width) {
   return b != 0 && !(b == -1 && a == llvm::minIntN(width));
 }
@@ -133,7 +133,7 @@ template <Rounding rounding> Result divide(const int64_t *x, unsigned width) {
 template <bool isShiftLeft, bool isSigned>
 Result shift(const int64_t *x, unsigned width) {
   uint64_t count = zeroExtend(x[1], width);
-  // Any number will do: nobody may depend on it.
+  // The result is poison, so any number is allowed.
   if (count >= width)
     return 0;
   if (isShiftLeft)
@@ -141,9 +141,9 @@ Result shift(const int64_t *x, unsigned width) {
   return isSigned ? x[0] >> count : int64_t(zeroExtend(x[0], width) >> count);
 }
 
-/// Applies an operation to numbers without a sign.
+/// Applies an operation to the operands as unsigned numbers.
 template <typename Compute>
-Result unsignedly(const int64_t *x, unsigned width, Compute compute) {
+Result computeUnsigned(const int64_t *x, unsigned width, Compute compute) {
   return int64_t(compute(zeroExtend(x[0], width), zeroExtend(x[1], width)));
 }
 } // namespace
@@ -167,11 +167,11 @@ IntegerFunction mlir::posenc::findIntegerFunction(StringRef name) {
        [](In x, unsigned) -> Result { return std::min(x[0], x[1]); }},
       {"arith.maxui",
        [](In x, unsigned w) {
-         return unsignedly(x, w, [](U a, U b) { return std::max(a, b); });
+         return computeUnsigned(x, w, [](U a, U b) { return std::max(a, b); });
        }},
       {"arith.minui",
        [](In x, unsigned w) {
-         return unsignedly(x, w, [](U a, U b) { return std::min(a, b); });
+         return computeUnsigned(x, w, [](U a, U b) { return std::min(a, b); });
        }},
       {"arith.divsi", divide<Rounding::ToZero>},
       {"arith.floordivsi", divide<Rounding::Down>},
@@ -180,13 +180,14 @@ IntegerFunction mlir::posenc::findIntegerFunction(StringRef name) {
        [](In x, unsigned w) -> Result {
          if (x[1] == 0)
            return std::nullopt;
-         return unsignedly(x, w, [](U a, U b) { return a / b; });
+         return computeUnsigned(x, w, [](U a, U b) { return a / b; });
        }},
       {"arith.ceildivui",
        [](In x, unsigned w) -> Result {
          if (x[1] == 0)
            return std::nullopt;
-         return unsignedly(x, w, [](U a, U b) { return a / b + (a % b != 0); });
+         return computeUnsigned(x, w,
+                                [](U a, U b) { return a / b + (a % b != 0); });
        }},
       {"arith.remsi",
        [](In x, unsigned w) -> Result {
@@ -198,12 +199,13 @@ IntegerFunction mlir::posenc::findIntegerFunction(StringRef name) {
        [](In x, unsigned w) -> Result {
          if (x[1] == 0)
            return std::nullopt;
-         return unsignedly(x, w, [](U a, U b) { return a % b; });
+         return computeUnsigned(x, w, [](U a, U b) { return a % b; });
        }},
       {"arith.shli", shift<true, false>},
       {"arith.shrsi", shift<false, true>},
       {"arith.shrui", shift<false, false>},
-      // A value is kept sign-extended: what remains is the result's width.
+      // Values are kept sign-extended; the caller truncates the result to its
+      // width.
       {"arith.extsi", [](In x, unsigned) -> Result { return x[0]; }},
       {"arith.trunci", [](In x, unsigned) -> Result { return x[0]; }},
       {"arith.index_cast", [](In x, unsigned) -> Result { return x[0]; }},

@@ -1,4 +1,4 @@
-//===- ScalarProgram.cpp - a region of scalars, to be run often -*- C++ -*-===//
+//===- ScalarProgram.cpp - compiled regions of scalar operations ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,12 +33,12 @@ Scalar mlir::posenc::loadScalar(Type type, long double element) {
 }
 
 unsigned ScalarProgram::define(Value value, Scalar scalar, double error) {
-  auto [entry, isNew] = registers.try_emplace(value, initial.size());
+  auto [it, isNew] = registers.try_emplace(value, initial.size());
   if (isNew) {
     initial.push_back(scalar);
     initialErrors.push_back(error);
   }
-  return entry->second;
+  return it->second;
 }
 
 int ScalarProgram::addFault(Operation *op, const char *message) {
@@ -55,7 +55,7 @@ void ScalarProgram::fail(int number) const {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// What becomes of a float result: the value, or that of a type of at most 16
+/// Rounds a float result if the program rounds and the type has at most 16
 /// bits.
 double ScalarProgram::round(Type type, double value) const {
   if (!rounds || type.getIntOrFloatBitWidth() > 16)
@@ -111,7 +111,7 @@ bool ScalarProgram::addIntegers(Operation *op) {
   return true;
 }
 
-/// Operations whose operands and result are of several kinds.
+/// Adds an operation that mixes floats, integers and i1, if it is one.
 bool ScalarProgram::addConversion(Operation *op) {
   auto push = [&](std::function<Scalar(const Scalar *)> compute) {
     this->push(op, std::move(compute));
@@ -161,7 +161,7 @@ bool ScalarProgram::addConversion(Operation *op) {
   return push([=](const Scalar *list) {
     double value = std::trunc(list[0].real);
     double end = std::ldexp(1.0, resultWidth - (isUnsigned ? 0 : 1));
-    // Any number will do: nobody may depend on it.
+    // The result is poison, so any number is allowed.
     if (!(value >= (isUnsigned ? 0 : -end) && value < end))
       return Scalar::of(int64_t(0));
     uint64_t bits = isUnsigned ? uint64_t(value) : uint64_t(int64_t(value));
@@ -169,19 +169,19 @@ bool ScalarProgram::addConversion(Operation *op) {
   });
 }
 
-/// Finds the operand tensor's element.
+/// Adds a read of an element of a tensor.
 LogicalResult ScalarProgram::addExtract(Operation *op, Evaluator &values) {
   auto extract = cast<tensor::ExtractOp>(op);
   const ReferenceValue &source = values.get(extract.getTensor());
   if (!source.initialized)
-    return op->emitError("reads a tensor that nothing was written to");
+    return op->emitError("reads an uninitialized tensor");
   if (source.isAttention)
-    return op->emitError("the reference cannot measure what is computed from "
-                         "an attention's result");
+    return op->emitError("the reference has no error bound for values computed "
+                         "from an attention result");
   const ReferenceValue &exact = values.getExact(extract.getTensor());
   Type type = extract.getType();
   int number = addFault(op, "reads outside of the tensor");
-  // Nothing if it is outside.
+  // Returns nullopt if an index is out of bounds.
   auto getPosition =
       [array = &source.array](const Scalar *list) -> std::optional<size_t> {
     int64_t position = 0;
@@ -212,7 +212,7 @@ void ScalarProgram::addBias(Operation *op) {
   if (auto alibi = dyn_cast<AlibiOp>(op)) {
     int64_t heads = int64_t(alibi.getHeads());
     int number = addFault(op, "has no slope for the head");
-    // The head, the query and the key.
+    // The operands are the head, the query and the key.
     push(op, [=](const Scalar *list) {
       int64_t h = list[0].integer;
       if (h >= 0 && h < heads)
@@ -228,7 +228,8 @@ void ScalarProgram::addBias(Operation *op) {
   spec.buckets = int64_t(bucket.getBuckets());
   spec.maxDistance = int64_t(bucket.getMaxDistance());
   spec.bidirectional = bucket.getBidirectional();
-  // Its logarithms take long, and every pair asks for the same few.
+  // Computes the buckets in advance: their logarithms are slow, and all pairs
+  // of a query and a key need the same few.
   std::vector<int64_t> table;
   const int64_t far = std::min<int64_t>(spec.maxDistance, 1 << 15);
   for (int64_t relative = -far; relative <= far; ++relative)

@@ -1,4 +1,4 @@
-//===- ScalarProgram.h - a region of scalars, to be run often ---*- C++ -*-===//
+//===- ScalarProgram.h - compiled regions of scalars ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@
 
 namespace mlir::posenc {
 
-/// A scalar: which member counts, its type says. Integers are sign-extended.
+/// A scalar. Its type determines the active member. Integers are sign-extended.
 union Scalar {
   double real;
   int64_t integer;
@@ -32,48 +32,50 @@ union Scalar {
   }
 };
 
-/// A number of the oracle, which keeps a bit as any number but 0.
+/// Converts an element of an array of the oracle, where a true bit is any
+/// number except 0.
 Scalar loadScalar(Type type, long double element);
 
 /// One operation of a program.
 struct ScalarStep {
   Operation *op;
-  /// The registers of the operands and of the result.
+  /// The registers of the operands (without tensors) and of the result.
   llvm::SmallVector<unsigned, 3> from;
   unsigned to;
   std::function<Scalar(const Scalar *operands)> compute;
-  /// How far the result may be off for operands that are exact, if that does
-  /// not follow from the operation.
+  /// Returns the error of the result for exact operands. Empty if the operation
+  /// adds no error except its rounding.
   std::function<double(const Scalar *operands)> error;
 };
 
-/// A region of scalars as a list of steps. Floats are computed in f64 and
-/// rounded to no type but those of 16 bits, which models choose on purpose.
+/// A region of scalars as a list of steps. Floats are computed in f64. Only
+/// 16-bit types are rounded to, because models choose these deliberately.
 class ScalarProgram {
 public:
-  /// Of a score or where region. Null after an error at an operation that is
-  /// not known. What the region captures must have been evaluated; it is copied
-  /// or must not change.
+  /// Creates a program for a score or where region. Returns null after an error
+  /// at an unsupported operation. Captured values must be set in `values`.
+  /// Captured scalars are copied; captured tensors must outlive the program.
   static std::unique_ptr<ScalarProgram> create(Region &region,
                                                Evaluator &values);
-  /// Of a region whose `results` are wanted, whatever it yields. `rounds` tells
-  /// whether floats of 16 bits are rounded.
+  /// Creates a program that computes `results`, values of the region. `rounds`
+  /// tells whether results of 16-bit floats are rounded.
   static std::unique_ptr<ScalarProgram> create(Region &region,
                                                ArrayRef<Value> results,
                                                Evaluator &values, bool rounds);
-  /// Of one operation outside of any region.
+  /// Creates a program for one operation outside of a region.
   static std::unique_ptr<ScalarProgram> create(Operation *op,
                                                Evaluator &values);
 
-  /// What the region yields. Any number of threads may call it.
+  /// Runs the program and returns its first result. Thread-safe.
   Scalar run(llvm::ArrayRef<Scalar> arguments) const;
 
-  /// An error, at its operation, if some run did what has no meaning.
+  /// Reports an error if a run has executed an undefined operation, such as a
+  /// division by zero.
   LogicalResult checkRuns() const;
 
   ArrayRef<ScalarStep> getSteps() const { return steps; }
-  /// The registers before a run, whose first ones are the arguments, and how
-  /// far what the region captures may be off.
+  /// The registers before a run, beginning with those of the arguments, and the
+  /// error of each: captured values may be inexact.
   ArrayRef<Scalar> getInitial() const { return initial; }
   ArrayRef<double> getInitialErrors() const { return initialErrors; }
   /// The registers of the results.
@@ -89,7 +91,7 @@ private:
 
   explicit ScalarProgram(bool rounds) : rounds(rounds) {}
   LogicalResult add(Operation *op, Evaluator &values);
-  /// Adds a step, whose operands are those of the operation but for tensors.
+  /// Adds a step for an operation. `compute` gets the operands without tensors.
   void push(Operation *op, std::function<Scalar(const Scalar *)> compute);
   double round(Type type, double value) const;
   bool addReals(Operation *op);
@@ -98,10 +100,10 @@ private:
   LogicalResult addCapture(Value value, Evaluator &values);
   LogicalResult addExtract(Operation *op, Evaluator &values);
   void addBias(Operation *op);
-  /// A new register, or the one that a value has.
+  /// Returns the register of a value, creating it if needed.
   unsigned define(Value value, Scalar initial = Scalar::of(int64_t(0)),
                   double error = 0);
-  /// The number of a reason for checkRuns().
+  /// Registers an error for checkRuns() and returns its number.
   int addFault(Operation *op, const char *message);
   void fail(int number) const;
 

@@ -1,4 +1,4 @@
-//===- Specs.cpp - attributes as the oracle takes them ----------*- C++ -*-===//
+//===- Specs.cpp - conversion of attributes for the oracle ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -65,7 +65,7 @@ mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
           })
           .Default(false);
   if (!known)
-    return op->emitError() << "the reference does not know "
+    return op->emitError() << "the reference does not support "
                            << frequencies.getScaling();
   return spec;
 }

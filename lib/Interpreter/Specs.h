@@ -1,4 +1,4 @@
-//===- Specs.h - attributes as the oracle takes them ------------*- C++ -*-===//
+//===- Specs.h - conversion of attributes for the oracle --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,11 +14,12 @@
 
 namespace mlir::posenc {
 
-/// Nothing after an error at `op`: for a rule that the oracle lacks.
+/// Converts frequencies. Reports an error at `op` for a scaling rule that the
+/// oracle does not support.
 FailureOr<::posenc::reference::FrequencySpec>
 getFrequencySpec(Operation *op, FrequenciesAttr frequencies);
 
-/// `axes` may be null.
+/// Converts position axes. `axes` may be null.
 ::posenc::reference::AxesSpec getAxesSpec(AxesAttr axes);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- StructuredLoops.cpp - loops over elements of tensors -----*- C++ -*-===//
+//===- StructuredLoops.cpp - loops over elements of tensors ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,8 @@ using namespace mlir::posenc;
 // Maps
 //===----------------------------------------------------------------------===//
 
-/// Adds `factor` times the expression; false if it is not linear.
+/// Adds `factor` times the expression to the linear form of `strides` and
+/// `offset`. Returns false if the expression is not linear.
 static bool addLinear(AffineExpr expr, int64_t factor,
                       MutableArrayRef<int64_t> strides, int64_t &offset) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
@@ -40,7 +41,8 @@ static bool addLinear(AffineExpr expr, int64_t factor,
                    offset);
 }
 
-/// Nothing for a division by zero and for symbols, which loops do not have.
+/// Evaluates an expression. Returns nullopt for symbols, which indexing maps do
+/// not have, and for divisors that are not positive.
 static std::optional<int64_t> compute(AffineExpr expr,
                                       ArrayRef<int64_t> indices) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -118,16 +120,16 @@ FailureOr<SmallVector<int64_t>> mlir::posenc::getLoopRanges(linalg::LinalgOp op,
         continue;
       int64_t &range = ranges[loop.getPosition()];
       if (range >= 0 && range != shape[dim])
-        return op.emitError()
-               << "operand #" << operand.getOperandNumber() << " has size "
-               << shape[dim] << " in dimension " << dim
-               << ", where the operands before it have " << range;
+        return op.emitError() << "operand #" << operand.getOperandNumber()
+                              << " has size " << shape[dim] << " in dimension "
+                              << dim << ", but earlier operands have " << range;
       range = shape[dim];
     }
   }
   for (auto [loop, range] : llvm::enumerate(ranges))
     if (range < 0)
-      return op.emitError() << "no operand gives the range of loop " << loop;
+      return op.emitError()
+             << "no operand determines the range of loop " << loop;
   return ranges;
 }
 

@@ -15,18 +15,19 @@
 
 namespace mlir::posenc {
 
-/// Where an operand's element stands in the array, for the indices of loops.
+/// The row-major position of an operand's element for given loop indices.
 class ElementMap {
 public:
   ElementMap(AffineMap map, const Shape &shape);
 
   bool isLinear() const { return linear; }
-  /// Of a linear map: what a step of each loop adds, and where it begins.
+  /// The stride of each loop and the offset, for a linear map.
   ArrayRef<int64_t> getStrides() const { return strides; }
   int64_t getOffset() const { return offset; }
-  /// Nothing if that is outside.
+  /// Returns nullopt if the element is out of bounds.
   std::optional<int64_t> getPosition(ArrayRef<int64_t> indices) const;
-  /// Whether a linear map stays inside for loops that are not empty.
+  /// Whether a linear map stays in bounds for all indices within `ranges`, none
+  /// of which may be 0.
   bool isInside(ArrayRef<int64_t> ranges) const;
 
 private:
@@ -37,13 +38,14 @@ private:
   int64_t offset = 0;
 };
 
-/// How often each loop runs, as the shapes of the operands have it: failure if
-/// they disagree.
+/// Returns the range of each loop, which follows from the shapes of the
+/// operands. Reports an error if the shapes disagree.
 FailureOr<SmallVector<int64_t>> getLoopRanges(linalg::LinalgOp op,
                                               Evaluator &values);
 
-/// Calls `visit(indices, positions)` for all indices, the last loop innermost.
-/// Failure if a map leaves its tensor.
+/// Calls `visit(indices, positions)` for all loop indices, with the last loop
+/// innermost; there is one position per map. Reports an error if a map is out
+/// of bounds.
 LogicalResult
 forEachPoint(Operation *op, ArrayRef<int64_t> ranges, ArrayRef<ElementMap> maps,
              function_ref<void(ArrayRef<int64_t>, ArrayRef<int64_t>)> visit);

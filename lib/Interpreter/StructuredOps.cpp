@@ -1,4 +1,4 @@
-//===- StructuredOps.cpp - structured operations on the oracle --*- C++ -*-===//
+//===- StructuredOps.cpp - reference evaluation of structured operations --===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,18 +22,19 @@ using reference::numElements;
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// Runs the body for all indices of the loops.
+/// Runs the body for all indices of the loops, and stores or adds its results
+/// to the outputs.
 static LogicalResult runBody(linalg::LinalgOp op, ArrayRef<int64_t> ranges,
                              ArrayRef<ElementMap> maps,
                              ArrayRef<StructuredInput> inputs,
                              MutableArrayRef<StructuredOutput> outputs,
                              Evaluator &values) {
-  SmallVector<Value> wanted;
+  SmallVector<Value> results;
   for (const StructuredOutput &output : outputs)
-    llvm::append_range(wanted, output.parts);
+    llvm::append_range(results, output.factors);
   Region &region = *op.getBlock()->getParent();
   std::unique_ptr<ScalarProgram> program =
-      ScalarProgram::create(region, wanted, values, /*rounds=*/false);
+      ScalarProgram::create(region, results, values, /*rounds=*/false);
   if (!program)
     return failure();
   BoundedRun run(*program);
@@ -52,13 +53,13 @@ static LogicalResult runBody(linalg::LinalgOp op, ArrayRef<int64_t> ranges,
     unsigned next = 0;
     for (auto [number, output] : llvm::enumerate(outputs)) {
       int64_t position = positions[numInputs + number];
-      BoundedScalar part = run.getResult(next++);
+      BoundedScalar term = run.getResult(next++);
       if (output.isContraction())
-        part = multiplyBounded(part, run.getResult(next++));
+        term = multiplyBounded(term, run.getResult(next++));
       if (output.isSum)
-        output.sums[position].add(part, output.isNegative);
+        output.sums[position].add(term, output.isNegative);
       else
-        output.elements[position] = part;
+        output.elements[position] = term;
     }
   };
   if (failed(forEachPoint(op, ranges, maps, visit)))
@@ -66,7 +67,8 @@ static LogicalResult runBody(linalg::LinalgOp op, ArrayRef<int64_t> ranges,
   return program->checkRuns();
 }
 
-/// Failure if nothing is known of any element: any kernel would do.
+/// Sets a result. Reports an error if no element has an error bound, since any
+/// kernel would then pass.
 static LogicalResult setResult(Value value, StructuredOutput &output,
                                const Shape &shape, Evaluator &values) {
   ReferenceValue result;
@@ -84,7 +86,7 @@ static LogicalResult setResult(Value value, StructuredOutput &output,
   if (!errors.empty() &&
       llvm::all_of(errors, [](double error) { return error == HUGE_VAL; }))
     return value.getDefiningOp()->emitError(
-        "the reference cannot measure any element of the result");
+        "the reference has no error bound for any element of the result");
   setElementErrors(result, errors);
   values.set(value, std::move(result));
   return success();
@@ -96,14 +98,14 @@ static LogicalResult setResult(Value value, StructuredOutput &output,
 
 static LogicalResult checkOperands(linalg::LinalgOp op, Evaluator &values) {
   if (!op.hasPureTensorSemantics())
-    return op.emitError("the reference evaluates tensors, not memrefs");
+    return op.emitError("the reference supports only tensors, not memrefs");
   for (OpOperand &operand : op->getOpOperands()) {
     Type type = operand.get().getType();
     if (!getReferenceType(getElementTypeOrSelf(type)))
-      return op.emitError() << "the reference does not know " << type;
+      return op.emitError() << "the reference does not support " << type;
     if (!op.getMatchingBlockArgument(&operand).use_empty() &&
         !values.getExact(operand.get()).initialized)
-      return op.emitError("reads a tensor that nothing was written to");
+      return op.emitError("reads an uninitialized tensor");
   }
   for (auto [init, type] :
        llvm::zip_equal(op.getDpsInits(), op->getResultTypes()))
@@ -112,7 +114,8 @@ static LogicalResult checkOperands(linalg::LinalgOp op, Evaluator &values) {
   return success();
 }
 
-/// Moves elements without a change, those of an attention's result, too.
+/// Moves elements and their errors unchanged, including those of attention
+/// results.
 static LogicalResult moveElements(linalg::LinalgOp op, unsigned number,
                                   unsigned from, ArrayRef<int64_t> ranges,
                                   Evaluator &values) {
@@ -194,7 +197,7 @@ mlir::posenc::evaluateStructured(Operation *operation, Evaluator &values) {
     output.type = init.type;
     analyzeResult(op, unsigned(number), *ranges, output);
     size_t count = size_t(numElements(values.getShape(value)));
-    // What nothing is written to must not be taken for a result.
+    // An element that is never written to has no error bound.
     BoundedScalar none{Scalar::of(0.0), HUGE_VAL};
     output.elements.assign(count, none);
     for (size_t i = 0; i < init.elements.size(); ++i)

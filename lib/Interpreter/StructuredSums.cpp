@@ -1,4 +1,4 @@
-//===- StructuredSums.cpp - sums in structured operations -------*- C++ -*-===//
+//===- StructuredSums.cpp - sums in structured operations -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ using reference::DType;
 StructuredInput::StructuredInput(Value operand, Evaluator &values)
     : type(getElementTypeOrSelf(operand.getType())) {
   const ReferenceValue &value = values.getExact(operand);
-  // What is computed is more exact than what is read, of which its error tells.
+  // Takes elements without rounding; their errors include the rounding.
   for (long double element : value.array.values) {
     bool isInfinite = std::isinf(reference::roundTo(value.type, element));
     elements.push_back(loadScalar(
@@ -57,7 +57,7 @@ void mlir::posenc::analyzeResult(linalg::LinalgOp op, unsigned number,
                                  StructuredOutput &output) {
   Value yielded = op.getBlock()->getTerminator()->getOperand(number);
   OpOperand *init = op.getDpsInitOperand(number);
-  output.parts = {yielded};
+  output.factors = {yielded};
   AffineMap map = op.getMatchingIndexingMap(init);
   BlockArgument sum = op.getMatchingBlockArgument(init);
   Operation *add = yielded.getDefiningOp();
@@ -68,17 +68,17 @@ void mlir::posenc::analyzeResult(linalg::LinalgOp op, unsigned number,
   if (auto fma = dyn_cast<math::FmaOp>(add)) {
     if (fma.getC() != sum)
       return;
-    output.parts = {fma.getA(), fma.getB()};
+    output.factors = {fma.getA(), fma.getB()};
   } else if (isa<arith::AddFOp, arith::SubFOp>(add)) {
     bool isFirst = add->getOperand(0) == sum;
     output.isNegative = isa<arith::SubFOp>(add);
     if (output.isNegative && !isFirst)
       return;
     Value term = add->getOperand(isFirst ? 1 : 0);
-    output.parts = {term};
+    output.factors = {term};
     auto product = term.getDefiningOp<arith::MulFOp>();
     if (product && product->getBlock() == op.getBlock())
-      output.parts = {product.getLhs(), product.getRhs()};
+      output.factors = {product.getLhs(), product.getRhs()};
   } else {
     return;
   }
@@ -88,10 +88,10 @@ void mlir::posenc::analyzeResult(linalg::LinalgOp op, unsigned number,
       output.numTerms *= range;
 }
 
-/// The sum of K terms is within (8 + 2 sqrt(K)) units of the sum of their
-/// sizes. Products are summed up in f32 at least and rounded once. Other sums
-/// of 16 bits are rounded at every step, by which they may be off
-/// systematically.
+/// A sum of K terms has an error of at most (8 + 2 sqrt(K)) units of the sum of
+/// their absolute values. Products are summed in at least f32 and rounded once.
+/// Other sums in 16-bit types are rounded at every step, and these errors may
+/// add up to K / 2 units.
 BoundedScalar mlir::posenc::finishSum(const StructuredOutput &output,
                                       const Sum &sum,
                                       const BoundedScalar &init) {
@@ -107,13 +107,14 @@ BoundedScalar mlir::posenc::finishSum(const StructuredOutput &output,
   if (!std::isfinite(value))
     return {Scalar::of(double(value)), error < HUGE_VAL ? 0 : HUGE_VAL};
   error += units * std::ldexp(double(size), 1 - getPrecision(sumType));
-  // A part of the sum may be an infinity where the sum is none.
+  // A partial sum may overflow even if the sum does not.
   if (size > std::fabs(value) && size + error >= overflowBound(sumType))
     error = HUGE_VAL;
   return roundBounded(output.type, double(value), error, Rounding::Once);
 }
 
-/// The operand of the body that a factor is, at most extended: that is exact.
+/// Returns the number of the input that a factor is, possibly through
+/// arith.extf, which is exact, or nullopt for other factors.
 static std::optional<unsigned> getOperandNumber(linalg::LinalgOp op,
                                                 Value factor) {
   while (auto extend = factor.getDefiningOp<arith::ExtFOp>())
@@ -125,7 +126,7 @@ static std::optional<unsigned> getOperandNumber(linalg::LinalgOp op,
   return argument.getArgNumber();
 }
 
-/// Adds up products of the elements of two operands with `count` steps.
+/// Adds the products of `count` elements of two operands to the sum.
 template <typename Real>
 static void addProducts(const StructuredInput &a, const StructuredInput &b,
                         int64_t firstA, int64_t firstB, int64_t stepA,
@@ -155,8 +156,8 @@ FailureOr<bool> mlir::posenc::addContraction(linalg::LinalgOp op,
                                              StructuredOutput &output) {
   if (!output.isContraction())
     return false;
-  auto left = getOperandNumber(op, output.parts[0]);
-  auto right = getOperandNumber(op, output.parts[1]);
+  auto left = getOperandNumber(op, output.factors[0]);
+  auto right = getOperandNumber(op, output.factors[1]);
   if (!left || !right)
     return false;
   const StructuredInput &a = inputs[*left], &b = inputs[*right];
@@ -166,7 +167,7 @@ FailureOr<bool> mlir::posenc::addContraction(linalg::LinalgOp op,
     return false;
   if (llvm::is_contained(ranges, 0))
     return true;
-  // The longest loop over which an element is summed up is innermost.
+  // The longest reduction loop becomes the innermost.
   size_t inner = 0;
   int64_t longest = 0;
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -177,7 +178,7 @@ FailureOr<bool> mlir::posenc::addContraction(linalg::LinalgOp op,
     }
   for (const ElementMap &each : used)
     if (!each.isInside(ranges))
-      return op.emitError("an operand is read outside of its shape");
+      return op.emitError("an operand is read out of bounds");
   SmallVector<int64_t> outer(ranges);
   outer[inner] = 1;
   const int64_t stepA = used[0].getStrides()[inner];

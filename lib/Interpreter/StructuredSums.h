@@ -14,11 +14,11 @@
 
 namespace mlir::posenc {
 
-/// What an operand has for the body.
+/// The elements of an operand, without rounding, as scalars of the body.
 struct StructuredInput {
   Type type;
   std::vector<Scalar> elements;
-  /// Empty if all are exact.
+  /// The error of each element; empty if all are exact.
   std::vector<double> errors;
 
   StructuredInput(Value operand, Evaluator &values);
@@ -28,40 +28,44 @@ struct StructuredInput {
   bool isFinite() const;
 };
 
-/// The terms of a sum so far.
+/// A partial sum.
 struct Sum {
-  /// The reference's own rounding does not count: of f64 as well.
+  /// The sum and the sum of absolute values. They are long double so that the
+  /// rounding of the reference itself is negligible, even for f64.
   long double value = 0, size = 0;
   double error = 0;
 
   void add(const BoundedScalar &term, bool isNegative);
 };
 
-/// A result, and how the body makes it.
+/// A result and the values of the body that it is computed from.
 struct StructuredOutput {
   Type type;
-  /// For a sum: the terms, or the two factors of each. They are subtracted if
-  /// it is negative. Otherwise what the body yields.
-  SmallVector<Value, 2> parts;
+  /// For a sum, the term that each iteration adds (or subtracts, if
+  /// `isNegative`), or the two factors of that term. Otherwise the value that
+  /// the body yields.
+  SmallVector<Value, 2> factors;
   bool isSum = false, isNegative = false;
+  /// Number of iterations that contribute to one element of a sum.
   int64_t numTerms = 1;
   std::vector<BoundedScalar> elements;
   std::vector<Sum> sums;
 
-  bool isContraction() const { return parts.size() == 2; }
+  bool isContraction() const { return factors.size() == 2; }
 };
 
-/// Finds out whether the result is a sum over loops, of terms that do not
-/// depend on it. A sum may be in any order, others are in that of the loops.
+/// Detects whether a result is a sum over reduction loops of terms that do not
+/// depend on the sum. Such a sum may be computed in any order; all other
+/// results are computed in the order of the loops.
 void analyzeResult(linalg::LinalgOp op, unsigned number,
                    ArrayRef<int64_t> ranges, StructuredOutput &output);
 
-/// The sum that begins with `init`, rounded to the type of the result.
+/// Returns init + sum, rounded to the type of the result.
 BoundedScalar finishSum(const StructuredOutput &output, const Sum &sum,
                         const BoundedScalar &init);
 
-/// Adds up the products of two operands, which are the most common bodies,
-/// without a program. False if the body is another.
+/// Fast path for contractions of two inputs: adds up their products without
+/// running a program. Returns false if the body has another form.
 FailureOr<bool> addContraction(linalg::LinalgOp op, ArrayRef<int64_t> ranges,
                                ArrayRef<ElementMap> maps,
                                ArrayRef<StructuredInput> inputs,

@@ -1,4 +1,4 @@
-//===- TensorOps.cpp - shapes and slices on the oracle ----------*- C++ -*-===//
+//===- TensorOps.cpp - reference evaluation of shapes and slices ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@ using namespace mlir::posenc;
 using ::posenc::reference::Array;
 using ::posenc::reference::numElements;
 
-/// A value with the type, limits and so on of another, but no elements.
+/// Returns a value with the type, limits and flags of another, without
+/// elements.
 static ReferenceValue makeLike(const ReferenceValue &value, Shape shape) {
   ReferenceValue result;
   result.type = value.type;
@@ -39,14 +40,13 @@ static LogicalResult evaluate(tensor::EmptyOp op, Evaluator &values) {
   auto type = cast<RankedTensorType>(op.getType());
   auto dtype = getReferenceType(type.getElementType());
   if (!dtype)
-    return op.emitError() << "the reference does not know " << type;
+    return op.emitError() << "the reference does not support " << type;
   SmallVector<int64_t> sizes = values.getIntegers(op.getMixedSizes());
   ReferenceValue result;
   result.type = *dtype;
   result.initialized = false;
   result.array.shape.assign(sizes.begin(), sizes.end());
-  // Of a destination only the shape counts, so that it costs no memory; but
-  // what is written to it does.
+  // A destination has no elements, but the result written to it takes memory.
   if (failed(checkShape(op, result.array.shape)))
     return failure();
   values.set(op.getResult(), std::move(result));
@@ -65,7 +65,7 @@ static LogicalResult evaluate(tensor::DimOp op, Evaluator &values) {
   return success();
 }
 
-/// Gives the same elements another shape.
+/// Sets the result to the source with another shape.
 static LogicalResult reshape(Operation *op, Value source, Shape shape,
                              Evaluator &values) {
   if (failed(checkShape(op, shape, op->getResult(0).getType())))
@@ -80,7 +80,7 @@ static LogicalResult reshape(Operation *op, Value source, Shape shape,
 
 static LogicalResult evaluate(tensor::CastOp op, Evaluator &values) {
   if (!isa<RankedTensorType>(op.getSource().getType()))
-    return op.emitError("the reference does not know unranked tensors");
+    return op.emitError("the reference does not support unranked tensors");
   return reshape(op, op.getSource(), values.getShape(op.getSource()), values);
 }
 
@@ -105,7 +105,7 @@ static LogicalResult evaluate(tensor::ExpandShapeOp op, Evaluator &values) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Where the elements of a slice stand in its tensor.
+/// The offsets, sizes and strides of a slice of a tensor.
 struct Slice {
   SmallVector<int64_t> offsets, sizes, strides;
 
@@ -128,12 +128,13 @@ struct Slice {
           (!empty &&
            (end < 0 || end >= tensor[dim] || offsets[dim] == tensor[dim])))
         return op->emitError()
-               << "the slice leaves the tensor in dimension " << dim;
+               << "the slice exceeds the tensor in dimension " << dim;
     }
     return success();
   }
 
-  /// Calls `visit(position in the slice, position in the tensor)`.
+  /// Calls `visit(position in the slice, position in the tensor)` for each
+  /// element; positions are row-major.
   template <typename Visitor>
   void forEach(const Shape &tensor, Visitor visit) const {
     if (llvm::is_contained(sizes, 0))
@@ -188,15 +189,16 @@ static LogicalResult evaluate(tensor::InsertSliceOp op, Evaluator &values) {
     return failure();
   if (numElements(source.array.shape) !=
       numElements(Shape(slice.sizes.begin(), slice.sizes.end())))
-    return op.emitError("the slice has another size than the source");
+    return op.emitError("expected a slice with the size of the source");
   if (!source.initialized)
-    return op.emitError("inserts a tensor that nothing was written to");
+    return op.emitError("inserts an uninitialized tensor");
   if (source.isAttention != target.isAttention && target.initialized)
-    return op.emitError("the reference cannot measure a tensor of which only a "
-                        "part is an attention's result");
+    return op.emitError("the reference has no error bound for a tensor that is "
+                        "only partly an attention result");
   ReferenceValue result = target;
   size_t count = numElements(target.array.shape);
-  // What nothing is written to must not be taken for a result.
+  // Elements that nothing is written to are NaN, so that no kernel matches
+  // them.
   if (!target.initialized)
     result.array.values.assign(count,
                                std::numeric_limits<long double>::quiet_NaN());

@@ -1,4 +1,4 @@
-//===- PosencToCPU.cpp - from tensors to the LLVM dialect -------*- C++ -*-===//
+//===- PosencToCPU.cpp - pipeline posenc-to-cpu ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,7 +33,7 @@ static VectorOptions getVectorOptions(const PosencToCPUOptions &options) {
   return result;
 }
 
-/// Fuses and tiles linalg as these passes do.
+/// Adds the passes that fuse and tile linalg operations.
 static void addTiling(OpPassManager &manager,
                       const PosencToCPUOptions &options) {
   manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
@@ -48,10 +48,10 @@ static void addTiling(OpPassManager &manager,
   contractions.bf16Dots = options.bf16Dots;
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
-  // After that: panels are read as they are.
+  // Runs after contractions are tiled, whose panels it must not decompose.
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass());
-  // An operation that several rows need is fused as often.
+  // Fusion copies an operation into each of its users.
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createPosencReuseOperandsPass());
 }
@@ -76,15 +76,15 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
-  // Sums of positions, from the algebra of ropes.
+  // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencFoldConversionsPass());
-  // Destinations first: bufferization would allocate results.
+  // Gives results a destination; bufferization would allocate them otherwise.
   manager.addPass(createPosencCreateKernelsPass());
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
-  decomposition.rowsPerGroup = 32;
-  decomposition.groupsPerTask = 8;
+  decomposition.rowsPerQueryTile = 32;
+  decomposition.queryTilesPerTask = 8;
   decomposition.keysPerTile = 64;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
@@ -115,7 +115,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
 
 void mlir::posenc::buildTiledToVectorPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  // Before that: contractions become outer products.
+  // Runs before vectorization lowers contractions to outer products.
   if (options.bf16Dots)
     manager.addNestedPass<func::FuncOp>(createPosencLowerDotsPass());
   manager.addNestedPass<func::FuncOp>(createPosencVectorizeLinalgPass());
@@ -128,7 +128,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addPass(bufferization::createDropEquivalentBufferResultsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Copies of a tile to itself show as such only now.
+  // Only now are copies of a tile to itself recognizable.
   manager.addPass(createCanonicalizerPass());
 
   auto attention =
@@ -218,10 +218,10 @@ void mlir::posenc::buildVectorToLLVMPipeline(
 
 void mlir::posenc::registerPipelines() {
   PassPipelineRegistration<>(
-      "posenc-to-linalg", "From posenc to linalg, on tensors",
+      "posenc-to-linalg", "Lower posenc to linalg on tensors",
       [](OpPassManager &manager) { buildPosencToLinalgPipeline(manager); });
   PassPipelineRegistration<PosencToCPUOptions>(
-      "posenc-to-cpu", "From posenc or linalg on tensors to the LLVM dialect",
+      "posenc-to-cpu", "Lower posenc and linalg on tensors to the LLVM dialect",
       [](OpPassManager &manager, const PosencToCPUOptions &options) {
         buildPosencToTiledPipeline(manager, options);
         buildTiledToVectorPipeline(manager, options);
@@ -229,14 +229,13 @@ void mlir::posenc::registerPipelines() {
       });
   PassPipelineRegistration<PosencToNVVMOptions>(
       "posenc-to-nvvm",
-      "From posenc on tensors to kernels in the NVVM dialect and their "
-      "launches",
+      "Lower posenc on tensors to NVVM kernels and their launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
         buildPosencToGpuPipeline(manager, /*hasFunctions=*/true);
         buildGpuToNVVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToSPIRVOptions>(
-      "posenc-to-spirv", "From posenc on tensors to kernels in SPIR-V",
+      "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
         buildPosencToGpuPipeline(manager, /*hasFunctions=*/false);
         buildGpuToSPIRVPipeline(manager, options);

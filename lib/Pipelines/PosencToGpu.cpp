@@ -1,4 +1,4 @@
-//===- PosencToGpu.cpp - pipeline from posenc to GPU kernels ----*- C++ -*-===//
+//===- PosencToGpu.cpp - pipeline from posenc to GPU kernels --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,19 +20,19 @@ using namespace mlir::posenc;
 
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
                                             bool hasFunctions) {
-  // As on the CPU, so that both have the same signatures.
+  // The same passes as for CPUs, so that both have the same signatures.
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
-  // Sums of positions, from the algebra of ropes.
+  // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencCreateKernelsPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Copies of a tensor to itself show as such only now.
+  // Only now are copies of a tensor to itself recognizable.
   manager.addPass(createCanonicalizerPass());
 
   manager.addPass(createPosencSelectGpuKernelsPass({hasFunctions}));

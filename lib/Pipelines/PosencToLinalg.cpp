@@ -1,4 +1,4 @@
-//===- PosencToLinalg.cpp - the pipeline posenc-to-linalg -------*- C++ -*-===//
+//===- PosencToLinalg.cpp - pipeline posenc-to-linalg ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PosencToNVVM.cpp - pipeline from GPU kernels to NVVM -----*- C++ -*-===//
+//===- PosencToNVVM.cpp - pipeline from GPU kernels to NVVM ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
                                           const PosencToNVVMOptions &options) {
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLoopInvariantCodeMotionPass());
-  // Before convert-gpu-to-nvvm, which would make calls of libdevice.
+  // Runs before convert-gpu-to-nvvm, which would generate calls of libdevice.
   kernels.addPass(createPosencExpandMathPass());
   kernels.addPass(createPosencMathToIntrinsicsPass());
   kernels.addPass(createConvertMathToLLVMPass());

@@ -1,4 +1,4 @@
-//===- PosencToSPIRV.cpp - pipeline from GPU kernels to SPIR-V --*- C++ -*-===//
+//===- PosencToSPIRV.cpp - pipeline from GPU kernels to SPIR-V ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Angle.cpp - Cosine and sine of an exact angle ------------*- C++ -*-===//
+//===- Angle.cpp - cosine and sine of an exact angle ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,12 +12,11 @@
 namespace posenc::reference {
 
 CosSin cosSin(int64_t position, const Real &frequency, const Real &scale) {
-  // 64 bits more than the frequency hold the product exactly. mpfr_sin_cos
-  // reduces an argument of any size correctly, so no reduction of our own can
-  // go wrong here.
+  // The product is exact in 64 bits more than the frequency has. mpfr_sin_cos
+  // reduces arguments of any size correctly.
   constexpr mpfr_prec_t anglePrecision = Real::Precision + 64;
-  // The intermediate results carry twice the bits of a long double: rounding
-  // them a second time then matters once in 2^64 cases.
+  // Intermediate results have twice the bits of a long double, so the double
+  // rounding matters in one of 2^64 cases.
   constexpr mpfr_prec_t resultPrecision = 128;
 
   mpfr_t angle, sine, cosine;

@@ -1,4 +1,4 @@
-//===- Append.cpp - New rows of a key and value cache -----------*- C++ -*-===//
+//===- Append.cpp - new rows of KV caches ---------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,9 +18,9 @@ namespace posenc::reference {
 static std::string checkPart(const Array &cache, const Array &rows,
                              const AppendSpec &spec) {
   if (cache.shape.size() != 4)
-    return "a cache needs rank 4";
+    return "expected a cache of rank 4";
   if (rows.shape.size() != 3 && rows.shape.size() != 4)
-    return "new rows need rank 3 or 4";
+    return "expected new rows of rank 3 or 4";
   for (const Array *array : {&cache, &rows}) {
     for (int64_t dim : array->shape)
       if (dim < 0)
@@ -30,10 +30,10 @@ static std::string checkPart(const Array &cache, const Array &rows,
   }
   RowMap from(rows, spec.rowLayout), to(cache, spec.cacheLayout);
   if (from.heads != to.heads || from.width != to.width)
-    return "new rows do not fit the cache";
+    return "the heads or channels of new rows do not match the cache";
   int64_t sequences = rows.shape.size() == 4 ? rows.shape[0] : 1;
   if (int64_t(spec.slots.size()) != sequences * from.tokens)
-    return "there must be one slot per new row of a head";
+    return "expected one slot per new row of a head";
   for (int64_t slot : spec.slots)
     if (slot >= cache.shape[0] * to.tokens)
       return "a slot lies beyond the cache";
@@ -80,7 +80,7 @@ std::string checkAppend(const Caches &caches, const Array &newKeys,
   return {};
 }
 
-/// All new rows of one head, sequence by sequence.
+/// Returns all new rows of one head, sequence by sequence.
 static Array headRows(const Array &rows, const RowMap &map, int64_t head) {
   const int64_t sequences = rows.shape.size() == 4 ? rows.shape[0] : 1;
   Array result{{sequences * map.tokens, map.width}, {}, {}};
@@ -93,6 +93,7 @@ static Array headRows(const Array &rows, const RowMap &map, int64_t head) {
   return result;
 }
 
+/// Copies the rows of one head and their magnitudes to their slots.
 static void store(Array &cache, const RowMap &map, int64_t head,
                   const Array &rows, const std::vector<int64_t> &slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -107,22 +108,23 @@ static void store(Array &cache, const RowMap &map, int64_t head,
   }
 }
 
-/// Stores the rows as quantized ones. The scale of a row that is known roughly
-/// is so, too, and so small a one decides nothing.
+/// Quantizes the rows of one head and stores them. The scale of an inexact row
+/// is inexact as well. Inexact rows with a tiny scale, near the subnormals of
+/// f32, are not compared.
 static void storeQuantized(Array &cache, Array &scales, const RowMap &map,
                            int64_t head, const Array &rows, DType type,
-                           bool roughly, const std::vector<int64_t> &slots) {
+                           bool isInexact, const std::vector<int64_t> &slots) {
   Array quantized = rows;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] < 0)
       continue;
     const size_t first = i * size_t(map.width);
     QuantizedRow row =
-        quantizeRow(type, rows.values.data() + first, map.width, roughly);
-    const bool isRough = roughly && row.hasRatios;
+        quantizeRow(type, rows.values.data() + first, map.width, isInexact);
+    const bool isInexactRow = isInexact && row.hasQuotients;
     const bool isTiny = row.scale < smallestNormal(DType::F32) * 0x1p24L;
     auto magnitude = [&](long double value) {
-      if (!isRough)
+      if (!isInexactRow)
         return -1.0L;
       return isTiny ? kUnknownMagnitude : std::fabs(value);
     };
@@ -160,7 +162,7 @@ Caches append(const Caches &caches, const Array &newKeys,
       normalize(rows, *spec.keyNorm);
     if (table)
       rows = rotateRows(rows, *table, 0);
-    // What was normed is rounded, also where no rotation reaches.
+    // Normed elements are computed, even outside of the rotated channels.
     for (size_t i = 0; spec.keyNorm && i < rows.values.size(); ++i)
       if (rows.magnitude[i] < 0)
         rows.magnitude[i] = std::fabs(rows.values[i]);
@@ -168,10 +170,10 @@ Caches append(const Caches &caches, const Array &newKeys,
     if (spec.quantized) {
       const bool isChanged = spec.keyNorm || spec.keyRotation;
       storeQuantized(result.keys, result.keyScales, keyCache, head, rows,
-                     *spec.quantized, isChanged || spec.hasRoughKeys,
+                     *spec.quantized, isChanged || spec.hasInexactKeys,
                      spec.slots);
       storeQuantized(result.values, result.valueScales, valueCache, head,
-                     valueRows, *spec.quantized, spec.hasRoughValues,
+                     valueRows, *spec.quantized, spec.hasInexactValues,
                      spec.slots);
       continue;
     }

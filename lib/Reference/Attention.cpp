@@ -1,4 +1,4 @@
-//===- Attention.cpp - Attention on plain tensors ---------------*- C++ -*-===//
+//===- Attention.cpp - attention on plain tensors -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,7 @@ static std::vector<double> toDouble(const Array &rows) {
   return {rows.values.begin(), rows.values.end()};
 }
 
-/// Eight sums, so that the additions need not wait for each other.
+/// Returns the dot product. Eight partial sums hide the latency of additions.
 static double dot(const double *a, const double *b, int64_t width) {
   constexpr int64_t lanes = 8;
   double sums[lanes] = {};
@@ -38,30 +38,31 @@ static double dot(const double *a, const double *b, int64_t width) {
 }
 
 namespace {
-/// One query head of one sequence.
+/// The attention of one query head of one sequence.
 struct Head {
   const AttentionSpec &spec;
   double scale = 1;
   int64_t sequence = 0, head = 0;
   int64_t queries = 0, keys = 0;
   int64_t width = 0, valueWidth = 0;
-  std::vector<double> q, k, v; ///< Rows, normed and rotated.
+  std::vector<double> q, k, v; ///< Rows; q and k are normed and rotated.
 
   explicit Head(const AttentionSpec &spec) : spec(spec) {}
 
-  int64_t place(int64_t query) const {
+  int64_t position(int64_t query) const {
     return query + keys - queries - spec.trailingQueries;
   }
   bool sees(int64_t query, int64_t key) const;
   double score(int64_t query, int64_t key) const;
-  /// Fills one row of the output and its sums p|v|, and returns the logarithm
-  /// of the denominator.
+  /// Computes one row of the output and its magnitudes, and returns the
+  /// logarithm of the softmax denominator.
   double attend(int64_t query, long double *output,
                 long double *magnitude) const;
 };
 } // namespace
 
-/// The mask's sequence, with dimensions that are missing or 1 repeated.
+/// Returns an element of the mask, whose missing dimensions and dimensions of
+/// size 1 are broadcast.
 static long double maskAt(const Array &mask, int64_t sequence, int64_t head,
                           int64_t query, int64_t key) {
   const int64_t index[] = {sequence, head, query, key};
@@ -73,27 +74,27 @@ static long double maskAt(const Array &mask, int64_t sequence, int64_t head,
 }
 
 bool Head::sees(int64_t query, int64_t key) const {
-  const int64_t place = this->place(query);
-  if (spec.causal && key > place)
+  const int64_t position = this->position(query);
+  if (spec.causal && key > position)
     return false;
-  // Distances are compared, since a window may be as wide as int64_t is.
-  if (spec.left && place - key > *spec.left)
+  // Compares relative positions: position - left could overflow.
+  if (spec.left && position - key > *spec.left)
     return false;
-  if (spec.right && key - place > *spec.right)
+  if (spec.right && key - position > *spec.right)
     return false;
   if (spec.mask) {
     long double mask = maskAt(spec.mask->array, sequence, head, query, key);
     if (mask == (spec.mask->isBoolean ? 0 : -infinity))
       return false;
   }
-  return !spec.sees || spec.sees(sequence, head, place, key);
+  return !spec.sees || spec.sees(sequence, head, position, key);
 }
 
 double Head::score(int64_t query, int64_t key) const {
   double score =
       scale * dot(q.data() + query * width, k.data() + key * width, width);
   if (spec.score)
-    score = spec.score(score, sequence, head, place(query), key);
+    score = spec.score(score, sequence, head, position(query), key);
   if (spec.mask && !spec.mask->isBoolean)
     score += double(maskAt(spec.mask->array, sequence, head, query, key));
   return score;
@@ -101,19 +102,19 @@ double Head::score(int64_t query, int64_t key) const {
 
 double Head::attend(int64_t query, long double *output,
                     long double *magnitude) const {
-  // A key with a score of -infinity counts as not seen, so that its value is
-  // not read. NaN does not.
+  // A key with a score of -infinity is masked, so its value is not read. A key
+  // with a NaN score is not masked.
   std::vector<double> scores(size_t(keys), -infinity);
   double sink = spec.sinks.empty() ? -infinity : spec.sinks[size_t(head)];
-  double largest = sink;
+  double max = sink;
   bool any = false;
   for (int64_t key = 0; key < keys; ++key) {
     if (!sees(query, key))
       continue;
     double score = scores[size_t(key)] = this->score(query, key);
     any |= score != -infinity;
-    if (score > largest)
-      largest = score;
+    if (score > max)
+      max = score;
   }
   if (!any) {
     std::fill_n(output, valueWidth, 0.0L);
@@ -121,24 +122,24 @@ double Head::attend(int64_t query, long double *output,
     return sink;
   }
 
-  double denominator = sink == -infinity ? 0 : std::exp(sink - largest);
-  std::vector<double> sums(size_t(valueWidth), 0), sizes(size_t(valueWidth), 0);
+  double denominator = sink == -infinity ? 0 : std::exp(sink - max);
+  std::vector<double> acc(size_t(valueWidth), 0), absAcc(size_t(valueWidth), 0);
   for (int64_t key = 0; key < keys; ++key) {
     if (scores[size_t(key)] == -infinity)
       continue;
-    double weight = std::exp(scores[size_t(key)] - largest);
+    double weight = std::exp(scores[size_t(key)] - max);
     denominator += weight;
     const double *value = v.data() + key * valueWidth;
     for (int64_t d = 0; d < valueWidth; ++d) {
-      sums[size_t(d)] += weight * value[d];
-      sizes[size_t(d)] += weight * std::fabs(value[d]);
+      acc[size_t(d)] += weight * value[d];
+      absAcc[size_t(d)] += weight * std::fabs(value[d]);
     }
   }
   for (int64_t d = 0; d < valueWidth; ++d) {
-    output[d] = sums[size_t(d)] / denominator;
-    magnitude[d] = sizes[size_t(d)] / denominator;
+    output[d] = acc[size_t(d)] / denominator;
+    magnitude[d] = absAcc[size_t(d)] / denominator;
   }
-  return largest + std::log(denominator);
+  return max + std::log(denominator);
 }
 
 static double largestFinite(const std::vector<double> &values) {
@@ -182,7 +183,7 @@ AttentionResult attention(const Array &queries, const Array &keys,
   result.logSumExp.shape.assign(queries.shape.begin(), queries.shape.end() - 1);
   result.output.shape = result.logSumExp.shape;
   result.output.shape.push_back(v.width);
-  // Rows that no ragged sequence covers stay as rows that see nothing.
+  // Rows outside of all ragged sequences keep the result of rows without keys.
   const size_t rows = size_t(numElements(result.logSumExp.shape));
   result.logSumExp.values.assign(rows, -infinity);
   for (size_t row = 0; row < rows && !spec.sinks.empty(); ++row) {
@@ -212,11 +213,12 @@ AttentionResult attention(const Array &queries, const Array &keys,
     head.queries = sequences.queryLengths[size_t(b)];
     head.keys = sequences.keyLengths[size_t(b)];
     for (int64_t h = 0; h < q.heads; ++h) {
-      const int64_t group = q.heads / k.heads;
-      if (h % group == 0) {
+      const int64_t groupSize = q.heads / k.heads;
+      if (h % groupSize == 0) {
+        const int64_t keyHead = h / groupSize;
         head.k =
-            loadHead(keys, k, b, h / group, head.keys, spec.keyNorm, keyTable);
-        head.v = toDouble(gatherRows(values, v, b, h / group, head.keys));
+            loadHead(keys, k, b, keyHead, head.keys, spec.keyNorm, keyTable);
+        head.v = toDouble(gatherRows(values, v, b, keyHead, head.keys));
       }
       head.head = h;
       head.q =

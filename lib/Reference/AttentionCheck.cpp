@@ -1,5 +1,4 @@
-//===- AttentionCheck.cpp - The operands of an attention --------*- C++ -*-===//
-//-*-===//
+//===- AttentionCheck.cpp - checks of attention operands ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +15,7 @@ namespace posenc::reference {
 static std::string checkFilled(const Array &array, const char *name,
                                size_t rank) {
   if (array.shape.size() != rank)
-    return std::string(name) + " need rank " + std::to_string(rank);
+    return std::string(name) + " must have rank " + std::to_string(rank);
   for (int64_t dim : array.shape)
     if (dim < 0)
       return "a dimension of the " + std::string(name) + " is negative";
@@ -30,9 +29,10 @@ static std::string checkStarts(const std::vector<int64_t> &starts,
   if (starts.empty())
     return {};
   if (starts.front() != 0 || !std::is_sorted(starts.begin(), starts.end()))
-    return "the starts of ragged sequences begin at 0 and do not decrease";
+    return "the starts of ragged sequences must begin at 0 and must not "
+           "decrease";
   if (starts.back() > rows)
-    return "ragged sequences end beyond their operand";
+    return "ragged sequences exceed the rows of their operand";
   return {};
 }
 
@@ -40,22 +40,23 @@ static std::string checkKeyLengths(const Sequences &sequences,
                                    const AttentionSpec &spec) {
   const RowMap &keys = sequences.keys;
   if (keys.blocks && int64_t(spec.keyLengths.size()) != sequences.count)
-    return "paged keys need a length for every sequence";
+    return "expected a length of every sequence for paged keys";
   if (int64_t(sequences.keyLengths.size()) != sequences.count)
     return "keys and queries have different numbers of sequences";
   if (keys.starts)
-    return spec.keyLengths.empty() ? "" : "ragged keys have no lengths apart";
+    return spec.keyLengths.empty() ? ""
+                                   : "ragged keys must not have key lengths";
   int64_t capacity = keys.tokens;
   if (keys.blocks) {
     const BlockTable &table = *keys.blocks;
     if (table.blocks < 0 ||
         int64_t(table.pages.size()) != table.blocks * sequences.count)
-      return "the block table does not have its blocks for every sequence";
+      return "the size of the block table is not blocks x sequences";
     capacity *= table.blocks;
   }
   for (int64_t length : sequences.keyLengths)
     if (length < 0 || length > capacity)
-      return "a length does not lie within the keys' capacity";
+      return "a length exceeds the capacity of the keys";
   return {};
 }
 
@@ -85,18 +86,20 @@ static std::string checkPositions(const std::optional<Rotation> &rotation,
   int64_t shared = rotation->axes.numAxes() * tokens;
   if (size == shared || (!rows.starts && size == shared * sequences))
     return {};
-  return "there are " + std::to_string(size) + " positions for " +
-         std::to_string(shared) + " tokens of a sequence, counted per axis";
+  return "expected " + std::to_string(shared) +
+         " positions per sequence, counted per axis, got " +
+         std::to_string(size);
 }
 
 static std::string checkMask(const AttentionMask &mask,
                              const Sequences &sequences) {
   const Array &array = mask.array;
   if (array.shape.size() > 4)
-    return "a mask has at most four dimensions";
+    return "expected a mask of at most four dimensions";
   if (int64_t(array.values.size()) != numElements(array.shape))
     return "the mask's values do not fill its shape";
-  // A ragged or paged operand has no length that a mask could be cut to.
+  // The lengths of ragged or paged sequences differ, so the mask may be larger
+  // than the longest of them.
   auto longest = [](const std::vector<int64_t> &lengths) {
     return lengths.empty() ? 0
                            : *std::max_element(lengths.begin(), lengths.end());
@@ -135,16 +138,16 @@ std::string checkAttention(const Array &queries, const Array &keys,
                   values.shape.begin()))
     return "keys and values differ in more than their width";
   if (spec.blockTable && !spec.keyStarts.empty())
-    return "keys are ragged or paged, not both";
+    return "keys must not be both ragged and paged";
 
   Sequences sequences(queries, keys, values, spec);
   const RowMap &q = sequences.queries, &k = sequences.keys;
   if (q.width != k.width)
     return "queries and keys differ in width";
   if (q.width == 0 && !spec.scale)
-    return "rows without channels have no default scale";
+    return "expected a scale for rows without channels";
   if (k.heads == 0 ? q.heads != 0 : q.heads % k.heads != 0)
-    return "the query heads are no multiple of the key heads";
+    return "the number of query heads must be a multiple of the key heads";
   if (std::string reason = checkStarts(spec.queryStarts, q.tokens);
       !reason.empty())
     return reason;
@@ -161,7 +164,7 @@ std::string checkAttention(const Array &queries, const Array &keys,
   if ((spec.left && *spec.left < 0) || (spec.right && *spec.right < 0))
     return "the window's sides must not be negative";
   if (!spec.sinks.empty() && int64_t(spec.sinks.size()) != q.heads)
-    return "there must be one sink per query head";
+    return "expected one sink per query head";
   if (std::string reason =
           checkRows(q.width, q.heads, spec.queryNorm, spec.queryRotation);
       !reason.empty())

@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - Rows of an attention's operands ------*- C++ -*-===//
+//===- AttentionRows.cpp - rows of attention operands ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -170,7 +170,7 @@ std::string checkRows(int64_t width, int64_t heads,
                       const std::optional<Rotation> &rotation) {
   if (norm && int64_t(norm->weight.size()) != width &&
       int64_t(norm->weight.size()) != heads * width)
-    return "a norm needs one weight per channel, of a head or of all heads";
+    return "expected one norm weight per channel, of one head or of all heads";
   if (norm && !(std::isfinite(norm->epsilon) && norm->epsilon >= 0))
     return "the epsilon of a norm must be finite and not negative";
   if (!rotation)
@@ -179,7 +179,7 @@ std::string checkRows(int64_t width, int64_t heads,
   options.windowOffset = rotation->windowOffset;
   options.inverse = rotation->inverse;
   options.positionDims = {0};
-  // No rows: only the channels are in question.
+  // An operand without rows checks the channels only.
   return checkRope({{0, width}, {}, {}}, rotation->frequencies, rotation->axes,
                    {}, options);
 }

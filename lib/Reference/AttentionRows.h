@@ -1,4 +1,4 @@
-//===- AttentionRows.h - Rows of an attention's operands --------*- C++ -*-===//
+//===- AttentionRows.h - rows of attention operands -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,22 +13,24 @@
 
 namespace posenc::reference {
 
-/// Where the rows of queries, keys or values lie: by sequence, ragged or paged.
+/// The row numbers of queries, keys or values, which are padded, ragged or
+/// paged. Does not own the starts and blocks.
 struct RowMap {
   int64_t heads = 0;
-  int64_t tokens = 0; ///< Of one sequence or page; ragged: of all sequences.
+  int64_t tokens = 0; ///< Per sequence or page; ragged: of all sequences.
   int64_t width = 0;
   bool tokenMajor = false;
   const std::vector<int64_t> *starts = nullptr;
   const BlockTable *blocks = nullptr;
 
-  /// Wants an array of rank 3 or 4; rank 3 stands for one sequence.
+  /// The rank of the array must be 3 (one sequence) or 4.
   RowMap(const Array &array, TokenLayout layout);
 
+  /// Returns the row-major number of a row of `width` channels.
   int64_t row(int64_t sequence, int64_t token, int64_t head) const;
 };
 
-/// The shape of one attention.
+/// The row numbers and sequence lengths of one attention.
 struct Sequences {
   RowMap queries, keys, values;
   int64_t count;
@@ -38,41 +40,43 @@ struct Sequences {
             const AttentionSpec &spec);
 };
 
-/// Cosines and sines for the tokens of all sequences, one after the other.
+/// Cosines and sines for the tokens of all sequences, concatenated.
 struct RotationTable {
   CosSinTable table;
   RotateOptions options;
-  std::vector<int64_t> firstRow; ///< Of every sequence.
+  std::vector<int64_t> firstRow; ///< The first table row of each sequence.
 
-  /// \p positions as \p rotation has them, but one for every token.
+  /// \p positions has one position per token and axis; those of \p rotation are
+  /// ignored.
   RotationTable(const Rotation &rotation, const std::vector<int64_t> &positions,
                 const std::vector<int64_t> &lengths);
 };
 
-/// The positions of all valid tokens: \p rotation's, or their indices, counted
-/// from \p first[b] in sequence b.
+/// Returns the positions of all valid tokens: those of \p rotation or, if it
+/// has none, first[b], first[b] + 1, ... for sequence b.
 std::vector<int64_t> tokenPositions(const Rotation &rotation,
                                     const RowMap &rows,
                                     const std::vector<int64_t> &lengths,
                                     const std::vector<int64_t> &first);
 
+/// Applies an RMS norm to each row of as many channels as there are weights.
 void normalize(Array &rows, const RmsNorm &norm);
 
-/// Norms \p result, the gathered rows of one head of \p x, by the mean square
-/// of all heads of each token, with that head's part of the weights.
+/// Applies an RMS norm over all heads of each token of \p x to \p result, the
+/// gathered rows of one head, with the weights of that head.
 void normalizeHeads(Array &result, const Array &x, const RowMap &rows,
                     int64_t sequence, int64_t head, const RmsNorm &norm);
 
-/// Turns the rows of \p x, which has rank 2, by the table's rows of one
+/// Rotates the rows of \p x, an array of rank 2, by the table rows of a
 /// sequence.
 Array rotateRows(const Array &x, const RotationTable &table, int64_t sequence);
 
-/// The first \p length rows of one head of one sequence, as rank 2.
+/// Returns the first \p length rows of a head of a sequence, length x width.
 Array gatherRows(const Array &x, const RowMap &rows, int64_t sequence,
                  int64_t head, int64_t length);
 
-/// Empty, or why the rows of \p heads heads of \p width channels cannot be
-/// normed or rotated so.
+/// Returns an empty string if rows of \p heads heads of \p width channels can
+/// be normed and rotated, otherwise the reason why not.
 std::string checkRows(int64_t width, int64_t heads,
                       const std::optional<RmsNorm> &norm,
                       const std::optional<Rotation> &rotation);

@@ -1,4 +1,4 @@
-//===- Axes.cpp - Which axis turns which pair -------------------*- C++ -*-===//
+//===- Axes.cpp - assignment of pairs to position axes --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ std::string check(const FrequencySpec &spec, const AxesSpec &axes) {
     return {};
   int64_t rest = spec.dim / 2;
   for (int64_t section : axes.sections) {
-    // Subtracting keeps a hostile sum from overflowing.
+    // Subtracts instead of adding, since the sum could overflow.
     if (section < 0 || section > rest)
       return "the sections must be positive and add up to half the dimension";
     rest -= section;
@@ -43,8 +43,8 @@ static std::vector<int64_t> assignAxes(const AxesSpec &axes, int64_t pairs) {
   case AxesKind::InterleavedSections:
     for (int64_t i = 0; i < pairs; ++i) {
       int64_t axis = i % axes.numAxes();
-      bool taken = i < axes.numAxes() * axes.sections[size_t(axis)];
-      result.push_back(taken ? axis : 0);
+      bool isInSection = i < axes.numAxes() * axes.sections[size_t(axis)];
+      result.push_back(isInSection ? axis : 0);
     }
     break;
   }
@@ -58,15 +58,15 @@ PairTable::PairTable(const FrequencySpec &spec, const AxesSpec &axes) {
 
   bool restarts = axes.kind == AxesKind::Axial &&
                   !findScalingRule(spec.kind)->indexedByPair;
-  std::vector<int64_t> parts{spec.dim / 2};
+  std::vector<int64_t> sections{spec.dim / 2};
   if (restarts)
-    parts = axes.sections;
-  for (int64_t pairs : parts) {
+    sections = axes.sections;
+  for (int64_t pairs : sections) {
     if (pairs == 0)
       continue;
-    FrequencySpec part = spec;
-    part.dim = 2 * pairs;
-    Frequencies values(part);
+    FrequencySpec section = spec;
+    section.dim = 2 * pairs;
+    Frequencies values(section);
     for (int64_t i = 0; i < pairs; ++i)
       frequencies.push_back(values[i]);
     factor = values.attention();

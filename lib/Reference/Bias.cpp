@@ -1,4 +1,4 @@
-//===- Bias.cpp - Biases on attention scores --------------------*- C++ -*-===//
+//===- Bias.cpp - biases on attention scores ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 namespace posenc::reference {
 
 double alibiSlope(int64_t head, int64_t heads) {
-  requireEmpty(head >= 0 && head < heads ? "" : "no such head");
+  requireEmpty(head >= 0 && head < heads ? "" : "the head is out of range");
   int64_t n = 1;
   while (n <= heads / 2)
     n *= 2;
@@ -32,19 +32,19 @@ double alibiBias(int64_t head, int64_t heads, int64_t queryPosition,
          std::fabs(double(queryPosition) - double(keyPosition));
 }
 
-/// The buckets of one direction.
+/// Returns the number of buckets of one direction.
 static int64_t bucketsPerSide(const T5Buckets &spec) {
   return spec.bidirectional ? spec.buckets / 2 : spec.buckets;
 }
 
 std::string check(const T5Buckets &spec) {
   if (spec.bidirectional && spec.buckets % 2 != 0)
-    return "two directions need an even number of buckets";
+    return "expected an even number of buckets for two directions";
   int64_t exact = bucketsPerSide(spec) / 2;
   if (exact < 1)
     return "there are too few buckets";
   if (spec.maxDistance <= exact)
-    return "the largest distance lies within the buckets of one distance each";
+    return "maxDistance must exceed the number of buckets of a single distance";
   return {};
 }
 
@@ -54,17 +54,17 @@ int64_t t5Bucket(int64_t relative, const T5Buckets &spec) {
   int64_t first = spec.bidirectional && relative > 0 ? n : 0;
   if (!spec.bidirectional)
     relative = std::min<int64_t>(relative, 0);
-  // The distance as a negative number, which holds them all.
+  // The negated distance, since the distance of INT64_MIN does not fit.
   int64_t negative = relative > 0 ? -relative : relative;
   if (negative > -exact)
     return first - negative;
   if (negative <= -spec.maxDistance)
     return first + n - 1;
-  Real share = log(Real(-negative) / Real(exact)) /
-               log(Real(spec.maxDistance) / Real(exact));
-  // Where the real number is an integer, its approximation may lie below it:
-  // log 2 / log 16 * 8. No other number of interest comes that close to one.
-  Real step = floor(share * Real(n - exact) + Real(0x1p-200));
+  Real fraction = log(Real(-negative) / Real(exact)) /
+                  log(Real(spec.maxDistance) / Real(exact));
+  // If the exact number is an integer, such as log 2 / log 16 * 8, its
+  // approximation may be below it. No other number is that close to an integer.
+  Real step = floor(fraction * Real(n - exact) + Real(0x1p-200));
   return first + std::min(n - 1, exact + int64_t(step.toLongDouble()));
 }
 
@@ -78,20 +78,20 @@ double softCap(double score, double cap) {
 
 Array relShift(const Array &scores) {
   const size_t rank = scores.shape.size();
-  requireEmpty(rank >= 2 ? "" : "a shift needs queries and distances");
+  requireEmpty(rank >= 2 ? "" : "expected at least two dimensions");
   const int64_t queries = scores.shape[rank - 2];
-  const int64_t distances = scores.shape[rank - 1];
-  const int64_t size = queries * distances;
+  const int64_t columns = scores.shape[rank - 1];
+  const int64_t size = queries * columns;
   Array result;
   result.shape = scores.shape;
   result.values.resize(scores.values.size());
   for (int64_t i = 0; i < int64_t(scores.values.size()); ++i) {
     int64_t matrix = i / size * size;
     int64_t padded = i % size + queries;
-    int64_t row = padded / (distances + 1), column = padded % (distances + 1);
+    int64_t row = padded / (columns + 1), column = padded % (columns + 1);
     if (column > 0)
       result.values[size_t(i)] =
-          scores.values[size_t(matrix + row * distances + column - 1)];
+          scores.values[size_t(matrix + row * columns + column - 1)];
   }
   return result;
 }

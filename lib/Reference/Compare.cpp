@@ -1,4 +1,4 @@
-//===- Compare.cpp - Errors in units in the last place ----------*- C++ -*-===//
+//===- Compare.cpp - errors in units in the last place --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,11 +37,12 @@ static LaneError comparePassThrough(DType type, uint64_t bits,
   return {};
 }
 
-/// An infinite result stands for the number that would follow the largest one,
-/// so that an error near the end of the range counts as it does elsewhere.
+/// Compares an infinite result with a finite reference. The infinity counts as
+/// the number that would follow the largest one, so errors near the end of the
+/// range count as elsewhere.
 static LaneError compareOverflow(DType type, long double result,
                                  long double ref, long double magnitude) {
-  // More than any limit: at this distance it is no rounding error.
+  // This exceeds any limit: larger errors are not rounding errors.
   constexpr long double reach = 16;
   LaneError error;
   if (std::signbit(result) == std::signbit(ref)) {
@@ -77,8 +78,8 @@ static LaneError compareLane(DType type, uint64_t bits, long double ref,
   if (std::isinf(result))
     return compareOverflow(type, result, ref, magnitude);
 
-  // The hardware conversion to bf16 flushes, and what it flushes is an f32
-  // result that may have been rounded down to just below the normal numbers.
+  // The hardware conversion to bf16 flushes subnormals. The f32 value that it
+  // converts may have been rounded down to just below the normal numbers.
   bool flushed = type == DType::BF16 && result == 0 &&
                  std::fabs(ref) < smallestNormal(type) * (1 + 0x1p-20L);
   if (flushed)
@@ -90,7 +91,7 @@ static LaneError compareLane(DType type, uint64_t bits, long double ref,
 }
 
 namespace {
-/// The largest errors of a range of lanes and where they are.
+/// The largest errors of a range of lanes and the indices of these lanes.
 struct RangeError {
   long double maxUlp = 0, maxAbs = 0;
   int64_t worst = 0, firstMismatch = 0;
@@ -131,8 +132,8 @@ Comparison compare(DType type, const void *result, const Array &ref,
     mismatch("the reference's values do not fill its shape");
     return comparison;
   }
-  // Ranges of their own, put together in order, so that the answer does not
-  // depend on the threads.
+  // Each range has its own errors, and they are merged in order, so the result
+  // does not depend on the threads.
   constexpr int64_t grain = 1 << 16;
   std::vector<RangeError> ranges((int64_t(count) + grain - 1) / grain);
   parallelFor(int64_t(count), grain, [&](int64_t begin, int64_t end) {
@@ -172,16 +173,16 @@ long double defaultLimitUlp(ResultKind kind, DType type, bool withAttention) {
   case DType::F64:
     return kind == ResultKind::Rotated ? 4 : 2;
   case DType::BF16:
-    // The sums that elements of a table are rounded from are wrong by a tenth
-    // of a unit at the most.
+    // Table elements are rounded from sums with an error of at most a tenth of
+    // a unit.
     if (kind == ResultKind::Table)
       return 0.6L;
     [[fallthrough]];
   case DType::F16:
-    // Rounded once, from an f32 value within 4 units of f32 at the most. Such a
-    // unit is 2^-13 of one of f16 and 2^-16 of one of bf16, so that 0.5005
-    // holds for all; 0.51 is the published bound and catches any second
-    // rounding.
+    // Results are rounded once from an f32 value with an error of at most 4
+    // units of f32. A unit of f32 is 2^-13 units of f16 and 2^-16 units of
+    // bf16, so 0.5005 would suffice. The published bound is 0.51, which still
+    // detects a second rounding.
     return 0.51L;
   case DType::F8E4M3:
   case DType::F8E5M2:

@@ -1,4 +1,4 @@
-//===- CompareAttention.cpp - Errors of an attention's result ---*- C++ -*-===//
+//===- CompareAttention.cpp - errors of attention results -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ struct ElementError {
   const char *mismatch = nullptr;
 };
 
-/// Of a range of elements.
+/// The accumulated errors of a range of elements.
 struct RangeError {
   long double squares = 0, refSquares = 0;
   double maxRatio = 0, maxAbs = 0;
@@ -80,7 +80,7 @@ static ElementError compareElement(DType type, long double result,
   if (overflows) {
     if (result == roundTo(type, ref))
       return {};
-    // It stands for the number that would follow the largest one.
+    // The infinity counts as the number that would follow the largest one.
     result = std::copysign(overflowBound(type), result);
   }
   ElementError error;
@@ -112,8 +112,8 @@ compareAttention(DType type, const void *result, const AttentionResult &ref,
     mismatch("the reference's values do not fill its shape");
     return comparison;
   }
-  // Ranges of their own, put together in order, so that the answer does not
-  // depend on the threads.
+  // Each range has its own errors, and they are merged in order, so the result
+  // does not depend on the threads.
   constexpr int64_t grain = 1 << 16;
   std::vector<RangeError> ranges(size_t((count + grain - 1) / grain));
   const int64_t width = output.shape.back();
@@ -161,8 +161,8 @@ double defaultLimitRelative(DType type) {
   case DType::BF16:
     return 8e-3;
   case DType::F64:
-    // What the same arithmetic would give in f64 is 4e-15; the oracle's own is
-    // no better.
+    // The bounds of the other types would correspond to 4e-15, but the oracle
+    // itself computes in f64.
     return 1e-14;
   case DType::I64:
   case DType::I32:

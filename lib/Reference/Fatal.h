@@ -1,4 +1,4 @@
-//===- Fatal.h - Ends the program on a broken contract ----------*- C++ -*-===//
+//===- Fatal.h - abort on a violated precondition ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// The library is built without exceptions and a wrong oracle is worse than
-// none, so a caller that skips the check functions is stopped in every build.
+// The library is built without exceptions, and wrong results of the oracle
+// would hide errors. So a call with invalid arguments aborts in every build
+// type.
 
 #ifndef POSENC_LIB_REFERENCE_FATAL_H
 #define POSENC_LIB_REFERENCE_FATAL_H
@@ -18,6 +19,7 @@
 
 namespace posenc::reference {
 
+/// Aborts with the reason unless it is empty.
 inline void requireEmpty(const std::string &reason) {
   if (reason.empty())
     return;

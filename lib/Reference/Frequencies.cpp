@@ -1,4 +1,4 @@
-//===- Frequencies.cpp - Angles per position and pair -----------*- C++ -*-===//
+//===- Frequencies.cpp - frequencies of channel pairs ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

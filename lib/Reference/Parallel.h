@@ -1,4 +1,4 @@
-//===- Parallel.h - A loop over ranges on all cores -------------*- C++ -*-===//
+//===- Parallel.h - parallel loop over ranges -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,8 +18,8 @@
 
 namespace posenc::reference {
 
-/// Calls body(begin, end) for ranges of at most \p grain that cover [0, count).
-/// The ranges do not depend on the number of threads, nor do the results.
+/// Calls body(begin, end) on all cores for ranges of at most \p grain indices
+/// that cover [0, count). The ranges do not depend on the number of threads.
 template <typename Body>
 void parallelFor(int64_t count, int64_t grain, const Body &body) {
   std::atomic<int64_t> next{0};
@@ -33,7 +33,7 @@ void parallelFor(int64_t count, int64_t grain, const Body &body) {
   for (int64_t i = 1; i < std::min(cores, ranges); ++i)
     threads.emplace_back([&] {
       work();
-      // MPFR keeps pi and its like per thread.
+      // Each thread has its own MPFR cache of constants.
       mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     });
   work();

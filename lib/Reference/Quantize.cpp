@@ -1,4 +1,4 @@
-//===- Quantize.cpp - Rows of caches with scales ----------------*- C++ -*-===//
+//===- Quantize.cpp - quantized rows of KV caches -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ namespace posenc::reference {
 
 long double quantizedLimit(DType type) { return largestFinite(type); }
 
-/// The sizes that scales of the rows have: sequences, heads and tokens.
+/// Returns the full shape of the scales: [sequences x] heads x tokens.
 static std::vector<int64_t> scaleShape(const Array &rows, TokenLayout layout) {
   RowMap map(rows, layout);
   std::vector<int64_t> shape{map.heads, map.tokens};
@@ -31,7 +31,7 @@ std::string checkScales(const Array &rows, TokenLayout layout,
                         const Array &scales) {
   std::vector<int64_t> shape = scaleShape(rows, layout);
   if (scales.shape.size() != shape.size())
-    return "scales need a rank of one less than their rows";
+    return "the rank of the scales must be one less than that of the rows";
   if (int64_t(scales.values.size()) != numElements(scales.shape))
     return "the scales do not fill their shape";
   for (size_t dim = 0; dim < shape.size(); ++dim)
@@ -60,7 +60,7 @@ Array scaleRows(const Array &rows, TokenLayout layout, const Array &scales) {
 }
 
 QuantizedRow quantizeRow(DType type, const long double *row, int64_t width,
-                         bool roughly) {
+                         bool isInexact) {
   QuantizedRow result;
   result.values.assign(size_t(width), 0.0L);
   long double largest = 0;
@@ -72,16 +72,16 @@ QuantizedRow quantizeRow(DType type, const long double *row, int64_t width,
   }
   const long double limit = quantizedLimit(type);
   auto toF32 = [&](long double value) {
-    return roughly ? value : roundTo(DType::F32, value);
+    return isInexact ? value : roundTo(DType::F32, value);
   };
   result.scale = toF32(largest / limit);
   if (!(result.scale > 0) || !std::isfinite(result.scale))
     return result;
-  result.hasRatios = true;
+  result.hasQuotients = true;
   for (int64_t d = 0; d < width; ++d) {
-    long double ratio = toF32(row[d] / result.scale);
-    ratio = std::clamp(ratio, -limit, limit);
-    result.values[size_t(d)] = roughly ? ratio : roundTo(type, ratio);
+    long double quotient = toF32(row[d] / result.scale);
+    quotient = std::clamp(quotient, -limit, limit);
+    result.values[size_t(d)] = isInexact ? quotient : roundTo(type, quotient);
   }
   return result;
 }

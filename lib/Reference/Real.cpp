@@ -1,4 +1,4 @@
-//===- Real.cpp - A real number of high precision ---------------*- C++ -*-===//
+//===- Real.cpp - real number of high precision ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// MPFR declares its intmax_t functions only when it is told to.
+// MPFR declares its intmax_t functions only if this macro is defined.
 #define MPFR_USE_INTMAX_T
 #include "posenc/Reference/Real.h"
 
@@ -28,7 +28,7 @@ Real::Real(const Real &other) {
 }
 
 Real::Real(Real &&other) noexcept {
-  // The moved-from number stays valid, so that its destructor needs no flag.
+  // The moved-from number stays valid, so the destructor can always clear it.
   mpfr_init2(value, Precision);
   mpfr_swap(value, other.value);
 }

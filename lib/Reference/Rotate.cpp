@@ -1,4 +1,4 @@
-//===- Rotate.cpp - The rotation of pairs -----------------------*- C++ -*-===//
+//===- Rotate.cpp - rotation of channel pairs -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,8 @@
 
 namespace posenc::reference {
 
-/// What checkRotate and checkRope share: everything about x, given the number
-/// of pairs.
+/// Checks the operand x of checkRotate() and checkRope(), given the number of
+/// pairs.
 static std::string checkOperand(const Array &x, int64_t pairs,
                                 const RotateOptions &options) {
   const int64_t rank = int64_t(x.shape.size());
@@ -28,7 +28,7 @@ static std::string checkOperand(const Array &x, int64_t pairs,
     return "the operand's values do not fill its shape";
   if (options.windowOffset < 0 ||
       options.windowOffset > x.shape.back() - 2 * pairs)
-    return "the rotated channels lie outside the last dimension";
+    return "the rotated channels exceed the last dimension";
   std::vector<bool> seen(size_t(rank), false);
   for (int64_t dim : options.positionDims) {
     if (dim < 0 || dim >= rank - 1)
@@ -45,7 +45,9 @@ std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
   if (cos.shape != sin.shape)
     return "the tables of cosines and sines differ in shape";
   if (cos.shape.size() != options.positionDims.size() + 1)
-    return "the tables need one dimension per position dimension and one more";
+    return "the rank of the tables must be one more than the number of "
+           "position "
+           "dimensions";
   if (std::string reason = checkOperand(x, cos.shape.back(), options);
       !reason.empty())
     return reason;
@@ -59,7 +61,7 @@ std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
   return {};
 }
 
-/// For every dimension of x, how far one step along it goes in table rows.
+/// Returns the stride in table rows of each dimension of x.
 static std::vector<int64_t> tableStrides(const Array &x,
                                          const RotateOptions &options) {
   std::vector<int64_t> strides(x.shape.size(), 0);
@@ -102,7 +104,7 @@ Array rotate(const Array &x, const Array &cos, const Array &sin,
       long double u = x.values[a], v = x.values[b];
       result.values[a] = u * c - v * t;
       result.values[b] = v * c + u * t;
-      // A long double has exponents enough for the squares of any double.
+      // A long double has enough exponent bits for the square of any double.
       long double size = std::sqrt((u * u + v * v) * (c * c + t * t));
       result.magnitude[a] = std::fmax(std::fabs(result.values[a]), size);
       result.magnitude[b] = std::fmax(std::fabs(result.values[b]), size);
@@ -143,7 +145,7 @@ Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
            const RotateOptions &options) {
   requireEmpty(checkRope(x, spec, axes, positions, options));
   PairTable pairs(spec, axes);
-  // att / att^2 is divided out before anything is rounded.
+  // The inverse scale att / att^2 is simplified to 1 / att before rounding.
   Real scale =
       options.inverse ? Real(1) / pairs.attention() : pairs.attention();
   CosSinTable table =

@@ -1,4 +1,4 @@
-//===- Scaling.cpp - One row per scaling kind -------------------*- C++ -*-===//
+//===- Scaling.cpp - table of scaling kinds -------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,8 +45,8 @@ static std::vector<Real> linearFrequencies(const FrequencySpec &spec) {
 
 static std::string checkExplicit(const FrequencySpec &spec) {
   if (int64_t(spec.list.size()) != spec.dim / 2)
-    return "the frequency list has " + std::to_string(spec.list.size()) +
-           " entries, but there are " + std::to_string(spec.dim / 2) + " pairs";
+    return "expected " + std::to_string(spec.dim / 2) +
+           " frequencies in the list, got " + std::to_string(spec.list.size());
   for (double f : spec.list)
     if (!std::isfinite(f))
       return "a listed frequency is not finite";

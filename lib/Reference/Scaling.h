@@ -1,4 +1,4 @@
-//===- Scaling.h - One row per scaling kind ---------------------*- C++ -*-===//
+//===- Scaling.h - table of scaling kinds -----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// To add a kind: an enumerator, a row in Scaling.cpp, and its functions in a
-// file of their own. Nothing else asks for the kind.
+// To add a kind, add an enumerator, a row in Scaling.cpp, and a file with its
+// functions. No other code depends on the kind.
 
 #ifndef POSENC_LIB_REFERENCE_SCALING_H
 #define POSENC_LIB_REFERENCE_SCALING_H
@@ -18,24 +18,26 @@ namespace posenc::reference {
 
 struct ScalingRule {
   ScalingKind kind;
-  /// Its numbers belong to the pairs of the whole head, so that the parts of an
-  /// axial encoding do not start again at the first one.
+  /// Whether the frequencies are given per pair of the whole head, so that they
+  /// do not restart on each axis of an axial encoding.
   bool indexedByPair;
-  /// Empty or the reason; the fields that all kinds share are checked before.
+  /// Returns an empty string or the reason why the spec is invalid. The fields
+  /// that all kinds share are checked before.
   std::string (*check)(const FrequencySpec &spec);
-  /// d/2 frequencies.
+  /// Returns d/2 frequencies.
   std::vector<Real> (*frequencies)(const FrequencySpec &spec);
-  /// The attention factor where none is given.
+  /// Returns the default attention factor.
   Real (*attention)(const FrequencySpec &spec);
 };
 
-/// Null for a value outside the enumeration.
+/// Returns null for a value outside of the enumeration.
 const ScalingRule *findScalingRule(ScalingKind kind);
 
-/// b^(-2i/d), which most kinds start from.
+/// Returns b^(-2i/d), on which most kinds are based.
 std::vector<Real> unscaledFrequencies(const FrequencySpec &spec);
 
-/// Empty if \p value is finite and above \p bound, else a reason with its name.
+/// Returns an empty string if \p value is finite and above \p bound, otherwise
+/// a reason that mentions \p name.
 std::string checkAbove(const char *name, double value, double bound);
 
 std::string checkLlama3(const FrequencySpec &spec);

@@ -1,4 +1,4 @@
-//===- ScalingLlama3.cpp - Frequencies of Llama 3.1 -------------*- C++ -*-===//
+//===- ScalingLlama3.cpp - frequencies of Llama 3.1 -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// With the wavelength lam = 2*pi/f_i: divided by s above L/low, unchanged below
-// L/high, and in between the mean of both weighted by (L/lam - low)/(high -
-// low).
+// Let lam = 2*pi/f_i be the wavelength. Frequencies with lam > L/low are
+// divided by s, and those with lam < L/high are unchanged. In between, the
+// result is the mean of both, weighted by (L/lam - low)/(high - low).
 
 #include "Scaling.h"
 
@@ -36,9 +36,9 @@ std::vector<Real> llama3Frequencies(const FrequencySpec &spec) {
   const Real low(spec.lowFreqFactor), high(spec.highFreqFactor);
   std::vector<Real> result = unscaledFrequencies(spec);
   for (Real &f : result) {
-    // Asked in this order the middle band is empty when high equals low, and
-    // nothing divides by zero: a wavelength is pi times an algebraic number,
-    // and so never equal to the rational L/low.
+    // If high equals low, the middle band is empty in this order of comparisons
+    // and nothing divides by zero: a wavelength is pi times an algebraic number
+    // and cannot equal the rational L/low.
     Real wavelength = Real(2) * pi() / f;
     if (wavelength > length / low) {
       f = f / factor;

@@ -1,4 +1,4 @@
-//===- ScalingYarn.cpp - Frequencies and factor of YaRN ---------*- C++ -*-===//
+//===- ScalingYarn.cpp - frequencies and attention factor of YaRN ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// corr(r) = d ln(L/(2 pi r)) / (2 ln b) is the pair that makes r turns within
-// the original length. From corr(betaFast) to corr(betaSlow) a ramp leads from
-// the frequency itself to the frequency divided by s.
+// corr(r) = d ln(L/(2 pi r)) / (2 ln b) is the (real) index of the pair that
+// makes r turns within the original length L. From corr(betaFast) to
+// corr(betaSlow), a linear ramp leads from f_i to f_i / s.
 
 #include "Scaling.h"
 
@@ -61,7 +61,7 @@ std::vector<Real> yarnFrequencies(const FrequencySpec &spec) {
   return result;
 }
 
-/// g(s, m) = 1 if s <= 1, else 0.1 m ln(s) + 1.
+/// Returns g(s, m) = 1 if s <= 1, else 0.1 m ln(s) + 1.
 static Real magnitudeScale(double factor, double mscale) {
   if (factor <= 1)
     return Real(1);

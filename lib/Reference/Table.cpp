@@ -1,4 +1,4 @@
-//===- Table.cpp - Cosine and sine tables -----------------------*- C++ -*-===//
+//===- Table.cpp - cosine and sine tables ---------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,15 +23,15 @@ std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
   for (int64_t dim : positionsShape)
     if (dim < 0)
       return "a dimension of the positions is negative";
-  int64_t wanted = axes.numAxes() * numElements(positionsShape);
-  if (int64_t(positions.size()) != wanted)
-    return "there are " + std::to_string(positions.size()) +
-           " positions where the shape asks for " + std::to_string(wanted);
+  int64_t expected = axes.numAxes() * numElements(positionsShape);
+  if (int64_t(positions.size()) != expected)
+    return "expected " + std::to_string(expected) + " positions, got " +
+           std::to_string(positions.size());
   return {};
 }
 
-/// For every row the first one with the same positions on all axes: the rows of
-/// a batch mostly repeat each other, and an exact angle costs microseconds.
+/// Returns for each row the first row with the same positions on all axes. The
+/// rows of a batch often repeat, and an exact angle takes microseconds.
 static std::vector<int64_t>
 firstEqualRows(const std::vector<int64_t> &positions, int64_t rows,
                int64_t axes) {

@@ -1,4 +1,4 @@
-//===- Table.h - Tables with a scale of choice ------------------*- C++ -*-===//
+//===- Table.h - tables with a given scale ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,8 @@
 
 namespace posenc::reference {
 
-/// scale * cos(p * f_i) and the sine; the attention factor is not applied.
+/// Returns scale * cos(p * f_i) and scale * sin(p * f_i). The attention factor
+/// is not applied.
 CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
                         const std::vector<int64_t> &positions,
                         const std::vector<int64_t> &positionsShape);

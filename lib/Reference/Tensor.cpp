@@ -1,4 +1,4 @@
-//===- Tensor.cpp - Tensors as plain values ---------------------*- C++ -*-===//
+//===- Tensor.cpp - tensors and element types of the oracle ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,14 +19,14 @@ static_assert(std::numeric_limits<long double>::digits >= 64,
               "the oracle needs a long double wider than double");
 
 namespace {
-/// Every format is the same construction with other widths, so that one routine
-/// serves all and exhausting the 16-bit ones vouches for the others.
+/// A binary floating-point format. All formats share the same routines, so
+/// exhaustive tests of the 16-bit formats also cover the others.
 struct Format {
   size_t bytes;
-  int precision; ///< Significant bits with the hidden one; 0 for integers.
+  int precision; ///< Significant bits, including the hidden bit; 0: integer.
   int minExponent;
   int maxExponent;
-  /// Without infinities the largest exponent has numbers, too, and one NaN.
+  /// If false, the largest exponent encodes numbers and a single NaN.
   bool hasInfinity = true;
 
   int fractionBits() const { return precision - 1; }
@@ -86,8 +86,7 @@ size_t byteWidth(DType type) { return formatOf(type).bytes; }
 
 bool isFloat(DType type) { return formatOf(type).precision != 0; }
 
-/// The exponent of the neighbours' spacing class: that of \p magnitude, held
-/// within the format.
+/// Returns the exponent of \p magnitude, clamped to that of normal numbers.
 static int binade(const Format &format, long double magnitude) {
   if (magnitude == 0)
     return format.minExponent;
@@ -121,9 +120,9 @@ uint64_t encode(DType type, long double value) {
   if (size >= overflowBound(type))
     return sign | beyond;
   int exponent = binade(format, size);
-  // In units of the spacing a normal number has its hidden bit set, so adding
-  // the exponent below it counts one for normal numbers and none for subnormal
-  // ones; a carry out of the significand lands in the exponent, up to infinity.
+  // `units` is the significand in units of the spacing. A normal number has its
+  // hidden bit set, which increments the exponent field from 0; a subnormal one
+  // has not. A carry of the rounding also increments the field, up to infinity.
   long double units =
       std::nearbyint(std::ldexp(size, format.fractionBits() - exponent));
   uint64_t field = uint64_t(exponent - format.minExponent);
@@ -159,7 +158,7 @@ long double decode(DType type, uint64_t bits) {
 uint64_t loadBits(DType type, const void *data, int64_t index) {
   size_t width = byteWidth(type);
   const auto *from = static_cast<const uint8_t *>(data) + size_t(index) * width;
-  // Through the integer of the very width, for either byte order.
+  // Loads an integer of the same width, which is correct in any byte order.
   if (width == 1)
     return *from;
   if (width == 2) {

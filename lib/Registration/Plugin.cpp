@@ -1,4 +1,4 @@
-//===- Plugin.cpp - libPosenc.so as a plugin of mlir-opt --------*- C++ -*-===//
+//===- Plugin.cpp - libPosenc.so as a plugin of mlir-opt ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// mlir-opt --load-dialect-plugin=libPosenc.so registers the dialect and, in the
-// same call, its passes: one flag is enough.
+// mlir-opt --load-dialect-plugin=libPosenc.so registers the dialect and the
+// passes, so --load-pass-plugin is not needed.
 //
 //===----------------------------------------------------------------------===//
 

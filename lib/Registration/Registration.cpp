@@ -1,4 +1,4 @@
-//===- Registration.cpp - what tools register -------------------*- C++ -*-===//
+//===- Registration.cpp - registration of dialects and passes -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

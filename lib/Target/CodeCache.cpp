@@ -1,4 +1,4 @@
-//===- CodeCache.cpp - code that was compiled before ------------*- C++ -*-===//
+//===- CodeCache.cpp - cache of compiled code -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,16 +27,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// More than this and the oldest are removed.
+/// Maximum size of the cache. The oldest entries are removed first.
 static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
 
-/// pruneCache() touches no file that is not called so.
+/// llvm::pruneCache() removes only files with this prefix.
 static constexpr StringRef kFilePrefix = "llvmcache-";
 
 /// Returns the user's cache folder; empty if the environment does not name one.
 static std::string getDefaultFolder(StringRef cacheHome, StringRef home) {
   llvm::SmallString<128> path(cacheHome);
-  // The standard has relative ones ignored.
+  // The XDG standard requires relative paths to be ignored.
   if (!llvm::sys::path::is_absolute(path)) {
     path = home;
     llvm::sys::path::append(path, ".cache");
@@ -92,7 +92,8 @@ static std::string getCompilerBuild() {
   std::string build;
   int failed = dl_iterate_phdr(
       [](dl_phdr_info *file, size_t, void *build) {
-        // Neither the program, which only calls us, nor the kernel's.
+        // Skips the program itself, which only calls this library, and the
+        // vDSO: their names have no slash.
         if (!StringRef(file->dlpi_name).contains('/'))
           return 0;
         StringRef id = getBuildId(*file);

@@ -1,4 +1,4 @@
-//===- CudaCode.cpp - kernels for NVIDIA GPUs -------------------*- C++ -*-===//
+//===- CudaCode.cpp - code for NVIDIA GPUs --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The kernels of a module for one architecture, as PTX.
+/// Returns the kernels of a module as PTX for one architecture; nullopt after
+/// an error.
 static std::optional<std::string> generatePtx(ModuleOp module,
                                               const CudaTarget &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
@@ -36,11 +37,12 @@ static std::optional<std::string> generatePtx(ModuleOp module,
       text.consume_back(StringRef("\0", 1));
       return text.str();
     }
-  module.emitError("the kernels have become no PTX");
+  module.emitError("no PTX was generated for the kernels");
   return std::nullopt;
 }
 
-/// Whether the assembler does not know an architecture, or that much PTX.
+/// Whether an error of ptxas means that it does not support the architecture or
+/// the PTX version.
 static bool isTooOld(StringRef message) {
   return message.contains("is not defined for option") ||
          message.contains("Unsupported .version");
@@ -61,13 +63,15 @@ mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
         images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
       } else {
         std::string message = llvm::toString(cubin.takeError());
-        // A toolkit may be older than the target; else a driver fails as well.
+        // If the toolkit is older than the target, a driver may still compile
+        // the PTX. Any other error would occur in the driver as well.
         if (!isTooOld(message)) {
           module.emitError() << message;
           return std::nullopt;
         }
-        module.emitWarning() << "the driver will have to compile for "
-                             << target.chip << ": " << message;
+        module.emitWarning()
+            << "only PTX is generated for " << target.chip
+            << ", which the driver compiles at load time: " << message;
       }
     }
     images.push_back({target, /*isPtx=*/true, std::move(*ptx)});

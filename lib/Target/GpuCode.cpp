@@ -1,4 +1,4 @@
-//===- GpuCode.cpp - what a library has for GPUs ----------------*- C++ -*-===//
+//===- GpuCode.cpp - GPU code of a library --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,8 +38,8 @@ LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions) {
   return success();
 }
 
-/// Makes calls of the launches, which are by name from here on, and LLVM of the
-/// functions.
+/// Lowers the functions with launches to LLVM. Launches become calls that refer
+/// to the kernels by name, so the kernels themselves are removed.
 static LogicalResult lowerHost(ModuleOp module) {
   MLIRContext *context = module.getContext();
   PassManager toCalls(context), toLLVM(context);
@@ -58,7 +58,7 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
                                                      bool withCubins) {
   GpuCode code;
   code.host = module.clone();
-  // Kernels are the same for all targets.
+  // All targets share the same kernels at this stage.
   if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =

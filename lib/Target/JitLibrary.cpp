@@ -1,4 +1,4 @@
-//===- JitLibrary.cpp - a kernel library compiled in memory -----*- C++ -*-===//
+//===- JitLibrary.cpp - in-memory compilation -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -46,7 +46,7 @@ JitLibrary::create(ModuleOp module, const CodeCache &cache,
       llvm::orc::LLJITBuilder().create();
   if (!jit)
     return fail(jit.takeError());
-  // memcpy and memset, which LLVM may make of loops.
+  // Provides memcpy and memset, which LLVM may generate from loops.
   llvm::Expected<std::unique_ptr<llvm::orc::DynamicLibrarySearchGenerator>>
       process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
           (*jit)->getDataLayout().getGlobalPrefix());

@@ -1,4 +1,4 @@
-//===- KernelCode.cpp - the code of a kernel library ------------*- C++ -*-===//
+//===- KernelCode.cpp - code of a kernel library --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,23 +27,23 @@ using namespace mlir::posenc;
 static std::optional<int64_t> findStackBytes(const llvm::Module &module,
                                              StringRef prefix, StringRef name,
                                              const Frames &frames) {
-  int64_t most = 0;
+  int64_t maxBytes = 0;
   for (const std::string &entry :
        {getEntrySymbol(prefix, name), getTensorEntrySymbol(prefix, name),
         getFfiEntrySymbol(prefix, name)}) {
     std::optional<int64_t> bytes = getStackBytes(module, entry, frames);
     if (!bytes)
       return std::nullopt;
-    most = std::max(most, *bytes);
+    maxBytes = std::max(maxBytes, *bytes);
   }
-  return most;
+  return maxBytes;
 }
 
 namespace {
-/// Puts into the metadata how much stack the kernels need. It runs when the
-/// code of all functions is there, so that the frames are known, and before the
-/// constants are written: passes of functions are finalized in reverse order,
-/// and this one comes after the one that prints.
+/// Adds the stack use of the kernels to the metadata. This must happen after
+/// all functions have been compiled, when their frames are known, and before
+/// the constants are emitted. Function passes are finalized in reverse order,
+/// so this pass is added after the AsmPrinter.
 class DescribeStack final : public llvm::FunctionPass {
 public:
   DescribeStack(const LibraryParts &parts, const LLVMErrors &errors,
@@ -86,7 +86,8 @@ generateCode(llvm::Module &module, const LibraryParts &parts,
   llvm::legacy::PassManager manager;
   std::unique_ptr<llvm::TargetMachine> machine =
       parts.targets.front().createTargetMachine();
-  // It fails only for a kind of file that no CPU target lacks.
+  // This fails only for file types that a target does not support, and all CPU
+  // targets support these.
   machine->addPassesToEmitFile(manager, os, nullptr, type);
   manager.add(new DescribeStack(parts, errors, kernels));
   manager.run(module);
@@ -107,8 +108,8 @@ static LogicalResult checkStackLimit(ModuleOp module,
       continue;
     if (!kernel.stackBytes)
       result = kernel.function.emitError()
-               << "the stack that '" << kernel.function.getName()
-               << "' needs has no bound, so --stack-limit cannot hold";
+               << "the stack use of '" << kernel.function.getName()
+               << "' is unbounded, so --stack-limit cannot be met";
     else if (*kernel.stackBytes > limit.getInt())
       result = kernel.function.emitError()
                << "'" << kernel.function.getName() << "' needs "
@@ -135,17 +136,18 @@ static LogicalResult checkNeeded(ModuleOp module, const GpuCode &gpu,
     if (llvm::none_of(kernels, [&](KernelFunction kernel) {
           return kernel.first.getName() == name;
         }))
-      return module.emitError() << "'" << name << "' cannot run on a GPU yet";
+      return module.emitError() << "'" << name << "' cannot run on a GPU";
   return success();
 }
 
-/// The first image of a kind.
+/// Returns the first image of a kind, PTX or cubin; nullopt after an error.
 static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
                                           CodeKind kind) {
   for (const CudaImage &image : gpu.images)
     if (image.isPtx == (kind == CodeKind::Ptx))
       return KernelCode{image.bytes, ""};
-  module.emitError("there is no cubin without ptxas, of the CUDA toolkit");
+  module.emitError("cannot generate a cubin: it needs ptxas of a CUDA toolkit "
+                   "that supports the architecture");
   return std::nullopt;
 }
 

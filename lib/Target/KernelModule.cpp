@@ -1,4 +1,4 @@
-//===- KernelModule.cpp - from MLIR to a kernel library ---------*- C++ -*-===//
+//===- KernelModule.cpp - LLVM module of a kernel library -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,7 +54,7 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
   if (llvm::Intrinsic::isTargetIntrinsic(
           llvm::Intrinsic::lookupIntrinsicID(intrinsic)) &&
       rest.split('.').first != arch)
-    return "another architecture";
+    return "instructions of another architecture";
   if (!target.hasBF16Conversion && rest.starts_with("x86.avx512bf16."))
     return "AVX512-BF16";
   if (target.vectorBytes < 64 && rest.starts_with("x86.avx512"))
@@ -62,8 +62,9 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
   return "";
 }
 
-/// Whether the backend makes calls of libm of an operation of the LLVM dialect,
-/// which kernels do not link. Functions of math never become such operations.
+/// Whether the backend lowers an operation of the LLVM dialect to a call of
+/// libm, which kernels do not link. Operations of the math dialect are never
+/// lowered to such operations.
 static bool isLibmCall(Operation *op) {
   StringRef name = op->getName().getStringRef();
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
@@ -77,15 +78,15 @@ static bool isLibmCall(Operation *op) {
   return functions.contains(name);
 }
 
-/// The backend ends the process at an intrinsic that it has no instruction for,
-/// as a module may have one that was lowered for another target.
+/// Rejects operations that the target cannot execute, which a module that was
+/// lowered for another target may contain. The backend would end the process.
 static LogicalResult checkIntrinsics(ModuleOp module,
                                      const TargetSpec &target) {
   WalkResult result = module.walk([&](Operation *op) {
     if (isLibmCall(op)) {
       op->emitError() << "'" << op->getName()
-                      << "' needs a library of functions, which kernels do not "
-                         "have; use the operation of the math dialect";
+                      << "' would call libm, which kernels do not link; use "
+                         "the operation of the math dialect";
       return WalkResult::interrupt();
     }
     auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
@@ -150,7 +151,7 @@ static void setFloor(llvm::Function &function) {
 
 static void setTarget(llvm::Function &function, const TargetSpec &target) {
   function.addFnAttr("target-cpu", target.cpu);
-  // The input may say otherwise, at the LLVM stage.
+  // Input at the LLVM stage may have other features.
   function.removeFnAttr("target-features");
   if (!target.features.empty())
     function.addFnAttr("target-features", target.features);
@@ -249,18 +250,18 @@ getInterfaceOptions(const LibraryParts &parts) {
                                   static_cast<uint64_t>(target.family)
                                       << kCpuFamilyShift);
   // Other variants may need more memory than the one with the entry points.
-  SmallVector<KernelMemory> most;
+  SmallVector<KernelMemory> maxMemory;
   for (ModuleOp module : parts.modules)
     for (auto [number, kernel] :
          llvm::enumerate(mlir::posenc::getKernels(module))) {
-      most.resize(std::max(most.size(), number + 1));
+      maxMemory.resize(std::max(maxMemory.size(), number + 1));
       KernelMemory memory = getKernelMemory(kernel.first);
-      most[number].sharedBytes =
-          std::max(most[number].sharedBytes, memory.sharedBytes);
-      most[number].scratchBytes =
-          std::max(most[number].scratchBytes, memory.scratchBytes);
+      maxMemory[number].sharedBytes =
+          std::max(maxMemory[number].sharedBytes, memory.sharedBytes);
+      maxMemory[number].scratchBytes =
+          std::max(maxMemory[number].scratchBytes, memory.scratchBytes);
     }
-  for (const KernelMemory &memory : most) {
+  for (const KernelMemory &memory : maxMemory) {
     options.sharedBytes.push_back(memory.sharedBytes);
     options.scratchBytes.push_back(memory.scratchBytes);
   }
@@ -345,7 +346,8 @@ static void defineImages(llvm::Module &module, ArrayRef<CudaImage> images) {
   define(kNumCudaImagesSymbol, llvm::ConstantInt::get(i64, images.size()));
 }
 
-/// Defines the kernels for Vulkan, which whoever launches them looks for.
+/// Defines the Vulkan kernels as an exported symbol, which the runtime looks
+/// up.
 static void defineVulkanCode(llvm::Module &module, StringRef prefix,
                              ArrayRef<uint32_t> words) {
   llvm::Constant *value =
@@ -364,7 +366,7 @@ static LogicalResult linkModule(llvm::Module &module,
   return failure(llvm::Linker::linkModules(module, std::move(other)));
 }
 
-/// Links the parts to one module, without the kernel support library.
+/// Links all parts into one module, without the kernel support library.
 static std::unique_ptr<llvm::Module>
 translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
                const llvm::TargetMachine &machine) {

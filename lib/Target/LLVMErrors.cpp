@@ -1,4 +1,4 @@
-//===- LLVMErrors.cpp - errors of LLVM as diagnostics of MLIR ---*- C++ -*-===//
+//===- LLVMErrors.cpp - LLVM errors as MLIR diagnostics -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

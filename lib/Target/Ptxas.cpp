@@ -1,4 +1,4 @@
-//===- Ptxas.cpp - the assembler of the CUDA toolkit ------------*- C++ -*-===//
+//===- Ptxas.cpp - assembling of PTX with ptxas ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,7 +33,7 @@ std::string mlir::posenc::findPtxas() {
 }
 
 namespace {
-/// A file that lives as long as this.
+/// A temporary file that is removed on destruction.
 class ScratchFile {
 public:
   std::error_code create(llvm::StringRef suffix) {
@@ -62,7 +62,7 @@ mlir::posenc::assemblePtx(llvm::StringRef ptx, const CudaTarget &target) {
   std::string program = findPtxas();
   if (program.empty())
     return llvm::createStringError(
-        "there is no ptxas: install the CUDA toolkit, or set CUDA_HOME");
+        "ptxas not found: install the CUDA toolkit or set CUDA_HOME");
   ScratchFile input, output, log;
   for (auto [file, suffix] :
        {std::pair(&input, "ptx"), std::pair(&output, "cubin"),

@@ -62,7 +62,7 @@ private:
 
 } // namespace
 
-/// Adds the functions that constants name.
+/// Adds the functions that a constant refers to.
 static void addFunctions(const llvm::Constant &constant, FunctionSet &functions,
                          llvm::SmallPtrSetImpl<const llvm::Constant *> &seen) {
   if (!seen.insert(&constant).second)
@@ -94,7 +94,7 @@ CallGraph::Node &CallGraph::getNode(const llvm::Function &function) {
   for (const llvm::Instruction &instruction : llvm::instructions(function)) {
     if (auto *alloca = dyn_cast<llvm::AllocaInst>(&instruction))
       node->hasBound &= alloca->isStaticAlloca();
-    // Functions are called, or given to those that call them.
+    // A function that is passed as an argument may be called by the callee.
     if (auto *call = dyn_cast<llvm::CallBase>(&instruction)) {
       node->callsPointer |= call->isIndirectCall();
       llvm::SmallPtrSet<const llvm::Constant *, 4> seen;

@@ -1,4 +1,4 @@
-//===- StackUse.h - how much stack the entry points of a library need -----===//
+//===- StackUse.h - stack use of entry points -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

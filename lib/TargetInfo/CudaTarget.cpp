@@ -1,4 +1,4 @@
-//===- CudaTarget.cpp - an architecture of NVIDIA GPUs ----------*- C++ -*-===//
+//===- CudaTarget.cpp - architecture of an NVIDIA GPU ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,10 +16,10 @@
 
 using namespace mlir::posenc;
 
-/// The oldest architecture that we make code for.
-static constexpr int64_t kFloor = 75;
+/// The oldest supported architecture, sm_75.
+static constexpr int64_t kMinArch = 75;
 
-/// Whether LLVM has the architecture.
+/// Whether LLVM supports the architecture.
 static bool isKnown(llvm::StringRef chip) {
   static bool once = [] {
     llvm::InitializeAllTargetInfos();
@@ -53,10 +53,11 @@ llvm::Expected<CudaTarget> CudaTarget::parse(llvm::StringRef text) {
                    !number.consumeInteger(10, target.arch) &&
                    (number.empty() || number == "a" || number == "f");
   if (!hasNumber || !isKnown(chip))
-    return fail("unknown architecture '{0}' in target '{1}': expected one as "
+    return fail("unknown architecture '{0}' in target '{1}': expected e.g. "
                 "sm_90");
-  if (target.arch < kFloor)
-    return fail("architecture '{0}' in target '{1}' is below sm_75");
+  if (target.arch < kMinArch)
+    return fail("architecture '{0}' in target '{1}' is older than sm_75, the "
+                "oldest supported one");
   target.isExact = !number.empty();
   return target;
 }

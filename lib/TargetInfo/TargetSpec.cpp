@@ -1,4 +1,4 @@
-//===- TargetSpec.cpp - what a CPU target offers ----------------*- C++ -*-===//
+//===- TargetSpec.cpp - features of a CPU target --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -119,7 +119,7 @@ static bool setX86Level(TargetSpec &spec,
   return spec.cpuFeatures != 0;
 }
 
-/// Whether code for some level depends on a feature of x86.
+/// Whether a feature of x86 is one of those that entry points check for.
 static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
                          StringRef feature) {
   if (llvm::is_contained(kV4Features, feature) ||
@@ -136,13 +136,14 @@ static llvm::Error makeFloorError(StringRef name) {
                    name);
 }
 
-/// This machine's architecture, spelled as in a target.
+/// Returns this machine's architecture as it is spelled in a target.
 static StringRef getHostArch() {
   llvm::Triple host(llvm::sys::getDefaultTargetTriple());
   return host.getArch() == llvm::Triple::x86_64 ? "x86-64" : host.getArchName();
 }
 
-/// This machine as another would have to name it for the same code.
+/// Returns the target of this machine, which gives the same code on any other
+/// machine.
 static llvm::Expected<std::string> nameHost() {
   std::string cpu = llvm::sys::getHostCPUName().str();
   if (getHostArch() != "x86-64")
@@ -176,7 +177,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   StringRef arch = getHostArch();
   if (text.contains(':'))
     std::tie(arch, text) = text.split(':');
-  // Independent of the machine.
+  // The triple does not depend on this machine.
   if (arch == "x86-64")
     spec.triple = "x86_64-unknown-linux-gnu";
   else if (arch == "aarch64")
@@ -195,7 +196,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   SmallVector<StringRef> features;
   text.split(features, '+');
   if (llvm::any_of(features, [](StringRef part) { return part.empty(); }))
-    return makeError("target '{0}' lacks a CPU or a feature", spec.name);
+    return makeError("expected CPU[+feature...] in target '{0}'", spec.name);
   spec.tuneCpu = features.front().str();
   features.erase(features.begin());
   llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>> info =
@@ -209,13 +210,13 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     return triple.isX86() ? isCheckedX86(*target, triple, feature)
                           : feature == "neon" || feature == "fp-armv8";
   };
-  // LLVM's own word for AVX-512 instructions on vectors of AVX2's width.
+  // LLVM's feature for AVX-512 instructions on 256-bit vectors.
   bool isNarrow = triple.isX86() && llvm::is_contained(features, kPrefer256);
   llvm::erase(features, kPrefer256);
   for (StringRef feature : features)
     if (!isChecked(feature))
-      return makeError("feature '{0}' in target '{1}' is none that a library "
-                       "can check for",
+      return makeError("feature '{0}' in target '{1}' cannot be checked at "
+                       "load time",
                        feature, spec.name);
   if (triple.isX86()) {
     if (!setX86Level(spec, [&](StringRef feature) {
@@ -224,7 +225,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
       return makeFloorError(spec.name);
     if (isNarrow) {
       spec.vectorBytes = std::min(spec.vectorBytes, 32u);
-      // Products of pairs are made for vectors of 64 bytes.
+      // bf16 dot products are generated only for vectors of 64 bytes.
       spec.hasBF16Dots = false;
     }
     return spec;
@@ -236,8 +237,8 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
   return spec;
 }
 
-/// Whether CPUs that no version is tuned for run `a` rather than `b`. Each
-/// level includes those below it, so its feature bits are the larger number.
+/// Whether a CPU that no variant is tuned for prefers `a` to `b`. Each level
+/// includes those below it, so its feature bits are the larger number.
 static bool isBetter(const TargetSpec &a, const TargetSpec &b) {
   if (a.cpuFeatures != b.cpuFeatures)
     return a.cpuFeatures > b.cpuFeatures;

@@ -1,4 +1,4 @@
-//===- Tuning.cpp - choices that depend on the machine ----------*- C++ -*-===//
+//===- Tuning.cpp - tuning parameters of a CPU ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,15 +15,15 @@ using namespace mlir::posenc;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, LEAST, MOST, MULTIPLE,      \
-                      HELP, ...)                                               \
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, MIN, MAX, MULTIPLE, HELP,   \
+                      ...)                                                     \
   static constexpr uint64_t MEMBER##Candidates[] = {__VA_ARGS__};
 #include "posenc/TargetInfo/Tuning.def"
 
 static constexpr TuningChoice kChoices[] = {
-#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, LEAST, MOST, MULTIPLE,      \
-                      HELP, ...)                                               \
-  {NAME, &Tuning::MEMBER, LEAST, MOST, MULTIPLE, MEMBER##Candidates},
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, MIN, MAX, MULTIPLE, HELP,   \
+                      ...)                                                     \
+  {NAME, &Tuning::MEMBER, MIN, MAX, MULTIPLE, MEMBER##Candidates},
 #include "posenc/TargetInfo/Tuning.def"
 };
 
@@ -158,11 +158,11 @@ struct Family {
 };
 } // namespace
 
-/// The first that fits is taken.
+/// The first matching row is used.
 ///
-/// CPUs that nobody has measured get the row that loses least where it loses
-/// most. Speeds of the rows over that of the CPU's own row, for the worst
-/// kernel of those from memory:
+/// CPUs that have not been measured get the row with the smallest worst-case
+/// loss. The table has the speed of each row relative to the CPU's own row, for
+/// the worst of the kernels that are bound by memory:
 ///
 ///   row of   on Zen 3   on Zen 4   on Zen 5   on Emerald Rapids   worst
 ///   Zen 3    1          .65*       .74        .93                 .65
@@ -171,10 +171,10 @@ struct Family {
 ///
 /// The last two columns were measured, row against row, each in one run; on
 /// Emerald Rapids no choice that posenc-tune found was faster than Zen 5's row.
-/// What is marked was not measured, but follows from single fields: on Zen 3,
-/// rows in order from one place instead of four cost a fifth, and what
-/// prefetches into the second cache do there is not known; on Zen 4, prefetches
-/// into the first cache cost decode a third, without a second prefetch.
+/// Numbers with * were not measured but follow from single fields: on Zen 3,
+/// rows in order in one stream instead of four cost a fifth, and the effect of
+/// prefetches into the L2 cache is not known; on Zen 4, prefetches into the L1
+/// cache cost decode a third, without a second prefetch.
 static const Family kFamilies[] = {
     {llvm::Triple::x86_64, "znver3", kZen3, CpuFamily::Zen3},
     {llvm::Triple::x86_64, "x86-64-v3", kZen3},

@@ -1,4 +1,4 @@
-//===- AttentionDecomposition.h - attention as loops of tiles ---*- C++ -*-===//
+//===- AttentionDecomposition.h - attention to loops over tiles -*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Padded, ragged and paged sequences differ only in where a tile is read from
+// Padded, ragged and paged sequences differ only in how a tile is read
 // (AttentionOperands.cpp); the rest of the code uses positions within a
-// sequence. A task has several groups of queries, each with the rows of one
-// register tile. Each tile of keys is copied once for all of them. Groups and
-// tiles of keys have constant sizes; rows beyond the last token are zero and
-// are not read.
+// sequence. A task, one iteration of the scf.forall, has several register tiles
+// of queries. Each tile of keys is copied once for all of them. Tiles of
+// queries and of keys have constant sizes; the rows after the last token are
+// zeros and do not contribute to the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,32 +32,33 @@
 
 namespace mlir::posenc {
 
-/// The lowering of one `posenc.attention` on tensors to loops of
+/// Lowers one `posenc.attention` on tensors to loops of
 /// `posenc.online_attention`.
 class AttentionDecomposition {
 public:
   AttentionDecomposition(RewriterBase &rewriter, AttentionOp op,
-                         int64_t rowsPerGroup, int64_t groupsPerTask,
+                         int64_t rowsPerQueryTile, int64_t queryTilesPerTask,
                          int64_t keysPerTile)
       : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        rowsPerGroup(rowsPerGroup), numGroups(groupsPerTask),
+        rowsPerQueryTile(rowsPerQueryTile), numQueryTiles(queryTilesPerTask),
         keysPerTile(keysPerTile) {}
 
-  /// The results.
+  /// Emits the loops and returns their results, which replace those of the op.
   ValueRange decompose();
 
 private:
-  /// Some tokens of one sequence, and its heads from `head` on.
+  /// The tokens [first, first + count) of one sequence, and the heads
+  /// [head, head + numHeads).
   struct Tokens {
     OpFoldResult first, count;
     OpFoldResult head, numHeads;
   };
-  /// Some queries of the task.
-  struct Group {
-    Value number;
-    OpFoldResult first; ///< Of the task's queries.
-    OpFoldResult count; ///< Of those that exist.
-    Value place;        ///< Of the first.
+  /// A register tile of the task's queries.
+  struct QueryTile {
+    Value number;       ///< Index of the tile within the task.
+    OpFoldResult first; ///< Index of its first query within the task.
+    OpFoldResult count; ///< Number of its queries that exist.
+    Value position;     ///< Position of its first query in the sequence.
   };
   /// The accumulators, running max and running sum.
   using State = SmallVector<Value>;
@@ -65,36 +66,38 @@ private:
   RowTransform getTransform(Value norm, RotationAttr rotation);
   void normAllHeads();
   void chooseTiles();
-  void findTile(ValueRange loops);
+  void findTask(ValueRange loops);
   std::pair<Value, Value> findKeyRange();
   Value takeQueries();
   Value packQueries();
   Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
   Value widenKeys(Value rows, Value scales, Value firstKey, OpFoldResult count);
   Value pad(Value tile, ArrayRef<int64_t> shape);
-  Value takeMask(const Group &group, Value firstKey, OpFoldResult count);
-  Value takePositions(Value positions, RotationAttr rotation, bool isPacked,
+  Value takeMask(const QueryTile &queryTile, Value firstKey,
+                 OpFoldResult count);
+  Value takePositions(Value positions, RotationAttr rotation, bool isRagged,
                       Value start, Value first, OpFoldResult count);
   State createState();
   State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
-  State addTile(const Group &group, Value panels, Value key, Value value,
-                Value firstKey, Value end, OpFoldResult count, State state);
+  State addKeyTile(const QueryTile &queryTile, Value panels, Value key,
+                   Value value, Value firstKey, Value end, OpFoldResult count,
+                   State state);
   void cloneRegions(OnlineAttentionOp tile);
-  Group getGroup(Value number);
-  Value createIsSeen(const Group &group, Value firstKey);
-  State forEachGroup(ValueRange state,
-                     function_ref<State(const Group &, State)> body);
-  Value extractGroup(Value tensor, Value number);
-  Value insertGroup(Value tile, Value tensor, Value number);
-  SmallVector<OpFoldResult> getGroupOffsets(Value tensor, Value number);
-  SmallVector<OpFoldResult> getGroupSizes(Value tensor);
+  QueryTile getQueryTile(Value number);
+  Value createIsSeen(const QueryTile &queryTile, Value firstKey);
+  State forEachQueryTile(ValueRange state,
+                         function_ref<State(const QueryTile &, State)> body);
+  Value extractQueryTile(Value tensor, Value number);
+  Value insertQueryTile(Value tile, Value tensor, Value number);
+  SmallVector<OpFoldResult> getQueryTileOffsets(Value tensor, Value number);
+  SmallVector<OpFoldResult> getQueryTileSizes(Value tensor);
   void insertResults(ValueRange state, ValueRange outputs,
                      scf::InParallelOp terminator);
   Value createResult(Value part, Value sums, Value init, bool isOutput);
 
   /// Offsets and sizes of tokens in a tensor of heads; without the last
   /// dimension if `withLanes` is false.
-  void getSlice(Value tensor, HeadLayout layout, bool isPacked, Value start,
+  void getSlice(Value tensor, HeadLayout layout, bool isRagged, Value start,
                 const Tokens &tokens, bool withLanes,
                 SmallVector<OpFoldResult> &offsets,
                 SmallVector<OpFoldResult> &sizes);
@@ -138,24 +141,25 @@ private:
   Location loc;
   AttentionOp op;
   FloatType sum;
-  int64_t rowsPerGroup, numGroups, keysPerTile;
+  int64_t rowsPerQueryTile, numQueryTiles, keysPerTile;
 
-  // All of the operation.
+  // Sizes of the operation.
   OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;
-  int64_t headsPerTile = 1, queriesPerGroup = 1;
-  /// Query heads of a key head, if known.
+  int64_t headsPerTile = 1, queriesPerTile = 1;
+  /// GQA group size, if it is static.
   std::optional<int64_t> headsPerKeyHead;
 
-  // The sequence and heads of the tile.
+  // The sequence and heads of the task.
   Value batch, head, keyHead;
   /// The first row of the sequence in ragged queries and keys; null if they are
   /// not ragged.
   Value queryStart, keyStart;
-  Value length; ///< Keys of the sequence.
+  Value length; ///< Number of keys of the sequence.
   Tokens queries;
-  Value place, lastPlace; ///< Of the queries.
-  /// Whether tiles of keys may be smaller than others.
-  bool hasRest = true;
+  /// Positions of the task's first and last query in the sequence.
+  Value firstPosition, lastPosition;
+  /// Whether tiles may have fewer than `keysPerTile` keys.
+  bool hasPartialKeyTiles = true;
 };
 
 } // namespace mlir::posenc

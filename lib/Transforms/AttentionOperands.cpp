@@ -1,4 +1,4 @@
-//===- AttentionOperands.cpp - what a tile of attention reads ---*- C++ -*-===//
+//===- AttentionOperands.cpp - operands of attention tiles ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,17 +21,18 @@ RowTransform AttentionDecomposition::getTransform(Value norm,
   return {norm, eps, op.getNormWeightOffset(), rotation};
 }
 
-/// Normalizes before tiling where a norm covers all heads of a token, as a tile
-/// has only some of them.
+/// Applies norms over all heads of a token before tiling, since a tile has only
+/// some of the heads.
 void AttentionDecomposition::normAllHeads() {
-  bool ofQueries = op.normsAllQueryHeads(), ofKeys = op.normsAllKeyHeads();
-  if (ofQueries) {
+  bool normsQueries = op.normsAllQueryHeads(),
+       normsKeys = op.normsAllKeyHeads();
+  if (normsQueries) {
     RowTransform transform = getTransform(op.getQueryNorm(), {});
     op.getQueryMutable().assign(normalizeHeads(
         builder, loc, op.getQuery(), op.getQueryHeadDim(), transform));
     op.getQueryNormMutable().clear();
   }
-  if (ofKeys) {
+  if (normsKeys) {
     RowTransform transform = getTransform(op.getKeyNorm(), {});
     if (op.hasMixedTypes()) {
       SmallVector<unsigned> dims{op.getKeyHeadDim(), op.getKeyTokenDim()};
@@ -48,12 +49,12 @@ void AttentionDecomposition::normAllHeads() {
 }
 
 void AttentionDecomposition::getSlice(Value tensor, HeadLayout layout,
-                                      bool isPacked, Value start,
+                                      bool isRagged, Value start,
                                       const Tokens &tokens, bool withLanes,
                                       SmallVector<OpFoldResult> &offsets,
                                       SmallVector<OpFoldResult> &sizes) {
   OpFoldResult first = tokens.first;
-  if (isPacked)
+  if (isRagged)
     first = add(start, toValue(first));
   else {
     offsets.push_back(batch);
@@ -86,7 +87,8 @@ Value AttentionDecomposition::extract(Value tensor,
                                         sizes, strides);
 }
 
-/// A matrix whose elements are taken one by one, where no slice has them.
+/// Creates a matrix of `sizes` whose elements are read from `tensor` at the
+/// indices that `locate` computes, for matrices that are no slice of it.
 static Value gather(OpBuilder &builder, Location loc, Value tensor,
                     ArrayRef<OpFoldResult> sizes,
                     function_ref<SmallVector<Value>(OpBuilder &, Location,
@@ -113,7 +115,7 @@ static Value gather(OpBuilder &builder, Location loc, Value tensor,
 /// operand, the query position of the first token.
 Value AttentionDecomposition::takePositions(Value positions,
                                             RotationAttr rotation,
-                                            bool isPacked, Value start,
+                                            bool isRagged, Value start,
                                             Value first, OpFoldResult count) {
   if (!positions)
     return first;
@@ -124,33 +126,35 @@ Value AttentionDecomposition::takePositions(Value positions,
     offsets.push_back(attr(0));
     sizes.push_back(attr(axes.getNumAxes()));
   }
-  if (axes && !isPacked) {
-    // A copy, as the slice of one token is ambiguous in which dimension was
-    // dropped, and would not be known to be contiguous.
+  if (axes && !isRagged) {
+    // Copies instead of slicing: for one token it would be ambiguous which
+    // dimension the slice drops, and the slice would not be known to be
+    // contiguous.
     return gather(builder, loc, positions, {sizes[0], count},
                   [&](OpBuilder &b, Location l, Value axis, Value column) {
                     Value token = arith::AddIOp::create(b, l, first, column);
                     return SmallVector<Value>{axis, batch, token};
                   });
   }
-  if (!isPacked) {
+  if (!isRagged) {
     dropped.push_back(offsets.size());
     offsets.push_back(batch);
     sizes.push_back(attr(1));
   }
-  offsets.push_back(isPacked ? add(start, first) : first);
+  offsets.push_back(isRagged ? add(start, first) : first);
   sizes.push_back(count);
   return extract(positions, offsets, sizes, dropped);
 }
 
-/// The queries of the tile as (heads, queries, dim), normed and rotated.
+/// Returns the queries of the task as (heads, queries, dim), normed and
+/// rotated.
 Value AttentionDecomposition::takeQueries() {
-  bool isPacked = op.hasRaggedQueries();
+  bool isRagged = op.hasRaggedQueries();
   SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(op.getQuery(), op.getQueryLayout(), isPacked, queryStart, queries,
+  getSlice(op.getQuery(), op.getQueryLayout(), isRagged, queryStart, queries,
            /*withLanes=*/true, offsets, sizes);
   SmallVector<int64_t> dropped;
-  if (!isPacked)
+  if (!isRagged)
     dropped.push_back(0);
   Value tile = extract(op.getQuery(), offsets, sizes, dropped);
   if (op.getQueryLayout() == HeadLayout::TokenMajor)
@@ -161,14 +165,14 @@ Value AttentionDecomposition::takeQueries() {
   if (transform.rotation)
     positions = op.getQueryPositions()
                     ? takePositions(op.getQueryPositions(), transform.rotation,
-                                    isPacked, queryStart,
+                                    isRagged, queryStart,
                                     toValue(queries.first), queries.count)
-                    : place;
+                    : firstPosition;
   return transformRows(builder, loc, tile, /*tokenDim=*/1, positions,
                        transform);
 }
 
-/// Rows of the keys or values of the tile's key head, as (keys, dim).
+/// Returns keys or values of the task's key head as (keys, dim).
 Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
                                        OpFoldResult count) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -186,19 +190,19 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
                         isTokenMajor ? keyHead : slot, lane};
                   });
   }
-  bool isPacked = op.hasRaggedKeys();
+  bool isRagged = op.hasRaggedKeys();
   SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(tensor, op.getKeyLayout(), isPacked, keyStart,
+  getSlice(tensor, op.getKeyLayout(), isRagged, keyStart,
            {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
            sizes);
   SmallVector<int64_t> dropped{op.getKeyHeadDim()};
-  if (!isPacked)
+  if (!isRagged)
     dropped.push_back(0);
   return extract(tensor, offsets, sizes, dropped);
 }
 
-/// Converts a tile of keys or values to the type of sums and multiplies it by
-/// its scales, if there are any.
+/// Converts a tile of keys or values to the accumulator type and multiplies it
+/// by its scales, if there are any.
 Value AttentionDecomposition::widenKeys(Value rows, Value scales,
                                         Value firstKey, OpFoldResult count) {
   if (scales) {
@@ -211,13 +215,14 @@ Value AttentionDecomposition::widenKeys(Value rows, Value scales,
       keys.slots = toValue(numKeys);
     scales = takeScales(builder, loc, scales, keys);
   }
-  bool isOfAll =
+  bool isForAll =
       scales && cast<RankedTensorType>(scales.getType()).getRank() == 0;
   return widenRows(builder, loc, rows, scales,
-                   isOfAll ? ArrayRef<unsigned>() : ArrayRef<unsigned>{0}, sum);
+                   isForAll ? ArrayRef<unsigned>() : ArrayRef<unsigned>{0},
+                   sum);
 }
 
-/// A copy of the tile, and zeros up to the shape.
+/// Copies the tile and pads it with zeros to `shape`.
 Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
   auto type = cast<RankedTensorType>(tile.getType());
   Type element = type.getElementType();
@@ -230,7 +235,7 @@ Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
   Value zero =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
   if (sizes.size() == 2) {
-    // Only the missing rows are padded.
+    // Fills only the missing rows with zeros.
     AffineExpr d0 = builder.getAffineDimExpr(0);
     SmallVector<OpFoldResult> offsets{sizes[0], attr(0)},
         rest{apply(shape[0] - d0, {sizes[0]}), attr(shape[1])};
@@ -246,21 +251,21 @@ Value AttentionDecomposition::pad(Value tile, ArrayRef<int64_t> shape) {
                                        ones);
 }
 
-/// Returns the mask of a group as heads x queries x keys; static sizes of 1
-/// stay.
-Value AttentionDecomposition::takeMask(const Group &group, Value firstKey,
-                                       OpFoldResult count) {
+/// Returns the mask of a tile of queries as heads x queries x keys; dimensions
+/// with a static size of 1 are kept, to be broadcast.
+Value AttentionDecomposition::takeMask(const QueryTile &queryTile,
+                                       Value firstKey, OpFoldResult count) {
   Value mask = op.getMask();
   if (!mask)
     return {};
   ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
   AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
   SmallVector<OpFoldResult> offsets{
-      batch, queries.head, apply(d0 + d1, {queries.first, group.first}),
+      batch, queries.head, apply(d0 + d1, {queries.first, queryTile.first}),
       firstKey};
-  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, group.count,
+  SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, queryTile.count,
                                   count};
-  SmallVector<int64_t> padded{headsPerTile, queriesPerGroup, keysPerTile};
+  SmallVector<int64_t> padded{headsPerTile, queriesPerTile, keysPerTile};
   for (int64_t dim = 0; dim < 4; ++dim)
     if (shape[dim] == 1) {
       offsets[dim] = attr(0);

@@ -1,4 +1,4 @@
-//===- CacheRows.cpp - rows of caches of other types ------------*- C++ -*-===//
+//===- CacheRows.cpp - conversion of KV cache rows ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,8 +25,7 @@ static SmallVector<utils::IteratorType> getParallelLoops(int64_t rank) {
   return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
 }
 
-/// A slice whose dimensions of one element are dropped if `sizes` has these as
-/// constants.
+/// Extracts a slice without its dimensions `dropped`, whose sizes are 1.
 static Value extract(OpBuilder &builder, Location loc, Value tensor,
                      ArrayRef<OpFoldResult> offsets,
                      ArrayRef<OpFoldResult> sizes,
@@ -61,7 +60,7 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
   for (int64_t dim = 0; dim < rank; ++dim)
     if (isOne(dim))
       offsets[dim] = zero;
-  // One scale for all pages or slots is not looked up in the table.
+  // A scale that all pages and slots share needs no lookup in the block table.
   if (!keys.blockTable || (isOne(0) && isOne(rank - 1)))
     return extract(builder, loc, scales, offsets, sizes, dropped);
   Value init = tensor::EmptyOp::create(
@@ -91,7 +90,7 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
       .getResult(0);
 }
 
-/// An element of a cache as a float.
+/// Converts an element of a cache to the float type `sum`.
 static Value widen(OpBuilder &builder, Location loc, Value value, Type sum) {
   if (value.getType() == sum)
     return value;
@@ -158,7 +157,7 @@ Value mlir::posenc::narrowRows(OpBuilder &builder, Location loc, Value rows,
       .getResult(0);
 }
 
-/// The largest number of a quantized row.
+/// Returns the largest magnitude of a quantized element.
 static double getLimit(Type element) {
   if (element.isInteger())
     return 127;
@@ -188,7 +187,7 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
   Value scales = tensor::EmptyOp::create(builder, loc, sizes, f32);
   scales = linalg::FillOp::create(builder, loc, constant(builder, 0), scales)
                .getResult(0);
-  // A NaN stays, and makes the scale one.
+  // arith.maximumf propagates a NaN of the row, which makes the scale NaN.
   scales =
       linalg::GenericOp::create(
           builder, loc, scales.getType(), rows, scales,
@@ -221,7 +220,7 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
               return arith::CmpFOp::create(b, l, predicate, args[1],
                                            constant(b, value));
             };
-            // Neither 0 nor infinite nor NaN.
+            // The scale is neither 0 nor infinite nor NaN.
             Value isUsual = arith::AndIOp::create(
                 b, l, compare(arith::CmpFPredicate::OGT, 0),
                 compare(arith::CmpFPredicate::OLT,

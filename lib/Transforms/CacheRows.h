@@ -1,4 +1,4 @@
-//===- CacheRows.h - rows of caches of other types --------------*- C++ -*-===//
+//===- CacheRows.h - conversion of KV cache rows ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,31 +13,32 @@
 
 namespace mlir::posenc {
 
-/// The keys of a tile, as far as scales are indexed by them.
+/// The keys [first, first + count) of one head, whose scales are read.
 struct ScaledKeys {
-  Value sequence, head, first; ///< `sequence` is null where keys are packed.
+  Value sequence, head, first; ///< `sequence` is null if keys are ragged.
   OpFoldResult count;
-  /// For pages: the block table (sequence, page of the sequence), and the slots
-  /// of a page.
+  /// For a paged cache: the block table (sequence, page of the sequence), and
+  /// the number of slots of a page.
   Value blockTable, slots;
 };
 
-/// The scales of some keys of a head, one for each; of rank 0 if there is one
-/// for all.
+/// Returns the scales of some keys of a head: a tensor of `count` scales, or of
+/// rank 0 if all keys share one scale.
 Value takeScales(OpBuilder &builder, Location loc, Value scales,
                  const ScaledKeys &keys);
 
-/// Converts elements to floats of type `sum` and multiplies them by their
-/// scales. The scales, null if there are none, are indexed by the dimensions
-/// `dims` of the rows, in order; a static size of 1 is broadcast.
+/// Converts elements to the float type `sum` and multiplies them by their
+/// scales, which may be null. The dimensions of the scales correspond to the
+/// dimensions `dims` of the rows, in order; a static size of 1 is broadcast.
 Value widenRows(OpBuilder &builder, Location loc, Value rows, Value scales,
                 ArrayRef<unsigned> dims, Type sum);
 
-/// Floats rounded to a narrower type.
+/// Rounds floats to the type `element`, unless they have it already.
 Value narrowRows(OpBuilder &builder, Location loc, Value rows, Type element);
 
-/// Rows of f32 as a cache of `element` holds them, and their scales, which have
-/// all dimensions but the last one.
+/// Quantizes rows of f32 to `element`, with one f32 scale per row. Returns the
+/// quantized rows and the scales, which have all dimensions of the rows except
+/// the last one.
 std::pair<Value, Value> quantizeRows(OpBuilder &builder, Location loc,
                                      Value rows, Type element);
 

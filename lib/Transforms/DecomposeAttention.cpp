@@ -1,4 +1,4 @@
-//===- DecomposeAttention.cpp - attention as loops of tiles -----*- C++ -*-===//
+//===- DecomposeAttention.cpp - attention to loops over tiles -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,20 +25,20 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Limit, in bytes, of a task's queries, and of its results.
+/// Maximum bytes of a task's queries, and of its accumulators.
 static constexpr int64_t kMaxTaskBytes = 128 << 10;
 
-/// A window that is wider than any relative position, but small enough to keep
-/// sums from overflowing.
-static constexpr int64_t kWidest = int64_t{1} << 62;
+/// A window that is wider than any relative position, but so small that sums
+/// with positions do not overflow.
+static constexpr int64_t kMaxWindow = int64_t{1} << 62;
 
-/// Chooses the heads and queries of a group, and the groups of a task. The
-/// query heads of one key head (a GQA group) belong together.
+/// Chooses the heads and queries of a register tile, and the number of register
+/// tiles of a task. A register tile has query heads of one GQA group only.
 void AttentionDecomposition::chooseTiles() {
   auto size = [&](Value tensor, int64_t dim) {
     return tensor::getMixedSize(builder, loc, tensor, dim);
   };
-  // Tokens behind the last sequence of a ragged batch count as one more
+  // Tokens after the last sequence of a ragged batch count as one more
   // sequence, which has no keys.
   numBatch = op.hasRaggedQueries() ? size(op.getCuSeqlens()[0], 0)
                                    : size(op.getQuery(), 0);
@@ -52,18 +52,18 @@ void AttentionDecomposition::chooseTiles() {
   if (queryHeads && keyHeads)
     headsPerKeyHead = *queryHeads / *keyHeads;
 
-  // As many rows as fill a group, unless there are fewer.
-  bool areFew =
-      queries && headsPerKeyHead && *queries * *headsPerKeyHead < rowsPerGroup;
+  // Fills a register tile with heads and queries, unless there are fewer.
+  bool hasFewRows = queries && headsPerKeyHead &&
+                    *queries * *headsPerKeyHead < rowsPerQueryTile;
   if (headsPerKeyHead)
-    for (int64_t count = 1; count <= std::min(rowsPerGroup, *headsPerKeyHead);
-         ++count)
+    for (int64_t count = 1;
+         count <= std::min(rowsPerQueryTile, *headsPerKeyHead); ++count)
       if (*headsPerKeyHead % count == 0 &&
-          (areFew || rowsPerGroup % count == 0))
+          (hasFewRows || rowsPerQueryTile % count == 0))
         headsPerTile = count;
-  queriesPerGroup = std::max<int64_t>(rowsPerGroup / headsPerTile, 1);
+  queriesPerTile = std::max<int64_t>(rowsPerQueryTile / headsPerTile, 1);
   if (queries)
-    queriesPerGroup = std::clamp<int64_t>(*queries, 1, queriesPerGroup);
+    queriesPerTile = std::clamp<int64_t>(*queries, 1, queriesPerTile);
 
   auto getWidth = [](Value tensor) {
     return cast<RankedTensorType>(tensor.getType()).getShape().back();
@@ -71,22 +71,24 @@ void AttentionDecomposition::chooseTiles() {
   int64_t rowBytes =
       std::max(getWidth(op.getQuery()), getWidth(op.getValue())) *
       sum.getIntOrFloatBitWidth() / 8;
-  int64_t groupBytes = rowBytes * headsPerTile * queriesPerGroup;
-  numGroups = std::clamp<int64_t>(kMaxTaskBytes / groupBytes, 1, numGroups);
+  int64_t tileBytes = rowBytes * headsPerTile * queriesPerTile;
+  numQueryTiles =
+      std::clamp<int64_t>(kMaxTaskBytes / tileBytes, 1, numQueryTiles);
   if (queries)
-    numGroups = std::clamp<int64_t>(llvm::divideCeil(*queries, queriesPerGroup),
-                                    1, numGroups);
+    numQueryTiles = std::clamp<int64_t>(
+        llvm::divideCeil(*queries, queriesPerTile), 1, numQueryTiles);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
       count && !op.getBlockTable()) {
     keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
-    hasRest = *count % keysPerTile != 0 || op.getLengths() ||
-              op.hasRaggedQueries() || op.getCausal() || op.getWindowLeft() ||
-              op.getWindowRight();
+    hasPartialKeyTiles = *count % keysPerTile != 0 || op.getLengths() ||
+                         op.hasRaggedQueries() || op.getCausal() ||
+                         op.getWindowLeft() || op.getWindowRight();
   }
 }
 
-/// Loads the bounds of the tile's sequence, and its queries.
-void AttentionDecomposition::findTile(ValueRange loops) {
+/// Computes the sequence, heads and queries of a task from the induction
+/// variables of the scf.forall.
+void AttentionDecomposition::findTask(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   batch = loops[0];
   OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
@@ -94,15 +96,16 @@ void AttentionDecomposition::findTile(ValueRange loops) {
   if (headsPerKeyHead) {
     keyHead = toValue(apply(d0.floorDiv(*headsPerKeyHead), {firstHead}));
   } else {
-    Value group = arith::DivUIOp::create(builder, loc, toValue(numQueryHeads),
-                                         toValue(numKeyHeads));
-    keyHead = arith::DivUIOp::create(builder, loc, head, group);
-    // Always true, but not provable by later passes.
+    Value groupSize = arith::DivUIOp::create(
+        builder, loc, toValue(numQueryHeads), toValue(numKeyHeads));
+    keyHead = arith::DivUIOp::create(builder, loc, head, groupSize);
+    // Clamps for later passes, which cannot prove this bound themselves.
     keyHead = arith::MinSIOp::create(builder, loc, keyHead,
                                      sub(toValue(numKeyHeads), constant(1)));
   }
 
-  // Sequence `b` of a ragged tensor is the range [list[b], list[b+1]).
+  // Sequence `b` of a ragged tensor has the rows [list[b], list[b+1]), where
+  // list is cu_seqlens.
   Value isSequence, next;
   if (op.hasRaggedQueries()) {
     Value last = sub(toValue(numBatch), constant(1));
@@ -111,20 +114,18 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     next = arith::MinSIOp::create(builder, loc, add(batch, constant(1)), last);
   }
   // Entry points reject lists, lengths and pages that exceed the tensors. IR
-  // that is compiled from this stage on has no such checks, so they are
-  // clamped.
-  auto clamp = [&](Value value, Value least, Value most) -> Value {
-    Value atMost = arith::MinSIOp::create(builder, loc, value, most);
-    return arith::MaxSIOp::create(builder, loc, atMost, least);
+  // that starts at this stage has no such checks, so clamps the values here.
+  auto clamp = [&](Value value, Value min, Value max) -> Value {
+    Value upper = arith::MinSIOp::create(builder, loc, value, max);
+    return arith::MaxSIOp::create(builder, loc, upper, min);
   };
-  auto loadRange = [&](Value list, Value most) {
-    Value begin =
-        clamp(loadIndex(builder, loc, list, batch), constant(0), most);
+  auto loadRange = [&](Value list, Value max) {
+    Value begin = clamp(loadIndex(builder, loc, list, batch), constant(0), max);
     Value end = loadIndex(builder, loc, list, next);
     return std::pair<Value, Value>(begin, end);
   };
   OpFoldResult count = numQueries;
-  int64_t queriesPerTask = numGroups * queriesPerGroup;
+  int64_t queriesPerTask = numQueryTiles * queriesPerTile;
   OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
   if (op.hasRaggedQueries()) {
     Value all = toValue(numQueries);
@@ -133,7 +134,7 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     end = arith::SelectOp::create(builder, loc, isSequence, end, all);
     Value own = sub(clamp(end, begin, all), begin);
     count = own;
-    // There are as many tiles as the longest possible sequence needs.
+    // The loop has as many tasks as the longest possible sequence needs.
     first =
         arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
   }
@@ -163,13 +164,13 @@ void AttentionDecomposition::findTile(ValueRange loops) {
     length = toValue(numKeys);
   }
   if (op.getLengths()) {
-    Value most = toValue(numKeys);
+    Value max = toValue(numKeys);
     if (Value table = op.getBlockTable()) {
       Value pages = toValue(tensor::getMixedSize(builder, loc, table, 1));
-      most = arith::MulIOp::create(builder, loc, pages, most);
+      max = arith::MulIOp::create(builder, loc, pages, max);
     }
-    length = arith::MinSIOp::create(builder, loc, length, most);
-    // With pages, the number of keys follows from these tensors only.
+    length = arith::MinSIOp::create(builder, loc, length, max);
+    // With a paged cache, the mask and the key positions also bound the length.
     for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
       if (!op.getBlockTable() || !tensor)
         continue;
@@ -181,18 +182,19 @@ void AttentionDecomposition::findTile(ValueRange loops) {
                                          type.getRank() - 1)));
     }
   }
-  place = add(toValue(first), sub(length, toValue(count)));
+  firstPosition = add(toValue(first), sub(length, toValue(count)));
   if (Value trailing = op.getTrailingQueries())
-    place = sub(place, trailing);
-  lastPlace = add(place, sub(toValue(queries.count), constant(1)));
+    firstPosition = sub(firstPosition, trailing);
+  lastPosition = add(firstPosition, sub(toValue(queries.count), constant(1)));
 }
 
-/// Emits the range of keys that masks by position leave to any query.
+/// Emits the range of keys that the position masks (causal, windows) leave
+/// visible for at least one query of the task.
 std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   Value begin = constant(0), end = length;
-  Value afterLast = add(place, toValue(queries.count));
+  Value afterLast = add(firstPosition, toValue(queries.count));
   auto limit = [&](int64_t right) {
-    Value beyond = add(afterLast, constant(std::min(right, kWidest)));
+    Value beyond = add(afterLast, constant(std::min(right, kMaxWindow)));
     end = arith::MinSIOp::create(builder, loc, end, beyond);
   };
   if (op.getCausal())
@@ -201,9 +203,10 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     limit(*op.getWindowRight());
   if (std::optional<int64_t> left = op.getWindowLeft())
     begin = arith::MaxSIOp::create(
-        builder, loc, begin, sub(place, constant(std::min(*left, kWidest))));
+        builder, loc, begin,
+        sub(firstPosition, constant(std::min(*left, kMaxWindow))));
   if (op.hasRaggedQueries()) {
-    // A tile without queries sees no keys.
+    // A task without queries sees no keys.
     Value keys =
         arith::MulIOp::create(builder, loc, toValue(queries.count), length);
     end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));
@@ -211,12 +214,13 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
   return {begin, end};
 }
 
-/// Emits the state before the first key: empty, or a sink for each head.
+/// Emits the state before the first key: m = -inf and l = 0, or with sinks
+/// m = sink of the head and l = 1.
 AttentionDecomposition::State AttentionDecomposition::createState() {
   int64_t width =
       cast<RankedTensorType>(op.getValue().getType()).getShape().back();
-  SmallVector<OpFoldResult> rows{attr(numGroups), attr(headsPerTile),
-                                 attr(queriesPerGroup)};
+  SmallVector<OpFoldResult> rows{attr(numQueryTiles), attr(headsPerTile),
+                                 attr(queriesPerTile)};
   SmallVector<OpFoldResult> lanes = rows;
   lanes.push_back(attr(width));
   Value acc = fill(lanes, 0.0);
@@ -232,93 +236,102 @@ AttentionDecomposition::State AttentionDecomposition::createState() {
 }
 
 SmallVector<OpFoldResult>
-AttentionDecomposition::getGroupOffsets(Value tensor, Value number) {
+AttentionDecomposition::getQueryTileOffsets(Value tensor, Value number) {
   int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
   SmallVector<OpFoldResult> offsets(rank, attr(0));
   offsets[0] = number;
   return offsets;
 }
 
-SmallVector<OpFoldResult> AttentionDecomposition::getGroupSizes(Value tensor) {
+SmallVector<OpFoldResult>
+AttentionDecomposition::getQueryTileSizes(Value tensor) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
   sizes[0] = attr(1);
   return sizes;
 }
 
-/// Extracts a group's slice of a tensor whose first dimension is groups.
-Value AttentionDecomposition::extractGroup(Value tensor, Value number) {
-  return extract(tensor, getGroupOffsets(tensor, number), getGroupSizes(tensor),
-                 {0});
+/// Extracts the slice of one register tile from a tensor whose first dimension
+/// is register tiles.
+Value AttentionDecomposition::extractQueryTile(Value tensor, Value number) {
+  return extract(tensor, getQueryTileOffsets(tensor, number),
+                 getQueryTileSizes(tensor), {0});
 }
 
-Value AttentionDecomposition::insertGroup(Value tile, Value tensor,
-                                          Value number) {
-  SmallVector<OpFoldResult> sizes = getGroupSizes(tensor);
+Value AttentionDecomposition::insertQueryTile(Value tile, Value tensor,
+                                              Value number) {
+  SmallVector<OpFoldResult> sizes = getQueryTileSizes(tensor);
   SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
   return tensor::InsertSliceOp::create(builder, loc, tile, tensor,
-                                       getGroupOffsets(tensor, number), sizes,
-                                       strides);
+                                       getQueryTileOffsets(tensor, number),
+                                       sizes, strides);
 }
 
-AttentionDecomposition::Group AttentionDecomposition::getGroup(Value number) {
+AttentionDecomposition::QueryTile
+AttentionDecomposition::getQueryTile(Value number) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  Group group;
-  group.number = number;
-  group.first = apply(d0 * queriesPerGroup, {number});
-  group.count = numGroups == 1
-                    ? queries.count
-                    : clip(queriesPerGroup, group.first, queries.count);
-  group.place = add(place, toValue(group.first));
-  return group;
+  QueryTile queryTile;
+  queryTile.number = number;
+  queryTile.first = apply(d0 * queriesPerTile, {number});
+  queryTile.count = numQueryTiles == 1
+                        ? queries.count
+                        : clip(queriesPerTile, queryTile.first, queries.count);
+  queryTile.position = add(firstPosition, toValue(queryTile.first));
+  return queryTile;
 }
 
-/// Emits a loop over the groups that have queries, with a loop-carried state.
-AttentionDecomposition::State AttentionDecomposition::forEachGroup(
-    ValueRange state, function_ref<State(const Group &, State)> body) {
-  if (numGroups == 1)
-    return body(getGroup(constant(0)), State(state));
+/// Emits a loop over the register tiles that have queries, with a loop-carried
+/// state.
+AttentionDecomposition::State AttentionDecomposition::forEachQueryTile(
+    ValueRange state, function_ref<State(const QueryTile &, State)> body) {
+  if (numQueryTiles == 1)
+    return body(getQueryTile(constant(0)), State(state));
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  Value end = toValue(apply(d0.ceilDiv(queriesPerGroup), {queries.count}));
+  Value end = toValue(apply(d0.ceilDiv(queriesPerTile), {queries.count}));
   auto loop =
       scf::ForOp::create(builder, loc, constant(0), end, constant(1), state);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  State next =
-      body(getGroup(loop.getInductionVar()), State(loop.getRegionIterArgs()));
+  State next = body(getQueryTile(loop.getInductionVar()),
+                    State(loop.getRegionIterArgs()));
   scf::YieldOp::create(builder, loc, next);
   return State(loop.getResults());
 }
 
-/// Copies the queries to groups x dim x rows, with zeros beyond the last.
+/// Copies the queries to register tiles x dim x rows, with zeros after the last
+/// query.
 Value AttentionDecomposition::packQueries() {
   Value rows = takeQueries();
   auto type = cast<RankedTensorType>(rows.getType());
   int64_t dim = type.getShape().back();
   Value panels = tensor::EmptyOp::create(
       builder, loc,
-      ArrayRef<int64_t>{numGroups, dim, headsPerTile, queriesPerGroup},
+      ArrayRef<int64_t>{numQueryTiles, dim, headsPerTile, queriesPerTile},
       type.getElementType());
   Value zero = arith::ConstantOp::create(
       builder, loc, builder.getZeroAttr(type.getElementType()));
   panels = linalg::FillOp::create(builder, loc, zero, panels).getResult(0);
-  panels = forEachGroup(panels, [&](const Group &group, State state) -> State {
-    SmallVector<OpFoldResult> ones(4, attr(1));
-    Value mine = extract(rows, {attr(0), group.first, attr(0)},
-                         {attr(headsPerTile), group.count, attr(dim)}, {});
-    SmallVector<OpFoldResult> offsets{group.number, attr(0), attr(0), attr(0)},
-        sizes{attr(1), attr(dim), attr(headsPerTile), group.count};
-    Value init = extract(state[0], offsets, sizes, {0});
-    Value panel = linalg::TransposeOp::create(builder, loc, mine, init,
-                                              ArrayRef<int64_t>{2, 0, 1})
-                      ->getResult(0);
-    return {tensor::InsertSliceOp::create(builder, loc, panel, state[0],
-                                          offsets, sizes, ones)};
-  })[0];
+  panels = forEachQueryTile(
+      panels, [&](const QueryTile &queryTile, State state) -> State {
+        SmallVector<OpFoldResult> ones(4, attr(1));
+        Value slice =
+            extract(rows, {attr(0), queryTile.first, attr(0)},
+                    {attr(headsPerTile), queryTile.count, attr(dim)}, {});
+        SmallVector<OpFoldResult> offsets{queryTile.number, attr(0), attr(0),
+                                          attr(0)},
+            sizes{attr(1), attr(dim), attr(headsPerTile), queryTile.count};
+        Value init = extract(state[0], offsets, sizes, {0});
+        Value panel = linalg::TransposeOp::create(builder, loc, slice, init,
+                                                  ArrayRef<int64_t>{2, 0, 1})
+                          ->getResult(0);
+        return {tensor::InsertSliceOp::create(builder, loc, panel, state[0],
+                                              offsets, sizes, ones)};
+      })[0];
   return tensor::CollapseShapeOp::create(
       builder, loc, panels, ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
 }
 
-/// Clones the regions; they are not evaluated for queries that do not exist.
+/// Clones the score_mod and mask_mod regions. Query indices are clamped to the
+/// last query, so the regions never see a query that does not exist.
 void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
   for (auto [from, to] :
        {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
@@ -327,60 +340,60 @@ void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
       continue;
     IRMapping mapping;
     from->cloneInto(to, mapping);
-    if (isConstantIntValue(queries.count, numGroups * queriesPerGroup))
+    if (isConstantIntValue(queries.count, numQueryTiles * queriesPerTile))
       continue;
     // The last two arguments are the query and the key.
     Block &block = to->front();
     Value query = block.getArgument(block.getNumArguments() - 2);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&block);
-    Value clamped = arith::MinSIOp::create(builder, loc, query, lastPlace);
+    Value clamped = arith::MinSIOp::create(builder, loc, query, lastPosition);
     query.replaceAllUsesExcept(clamped, clamped.getDefiningOp());
   }
 }
 
-/// Emits a group's state after a tile of keys.
+/// Emits the state of one register tile of queries after a tile of keys.
 AttentionDecomposition::State
-AttentionDecomposition::addTile(const Group &group, Value panels, Value key,
-                                Value value, Value firstKey, Value end,
-                                OpFoldResult count, State state) {
-  Value panel = extractGroup(panels, group.number);
+AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
+                                   Value key, Value value, Value firstKey,
+                                   Value end, OpFoldResult count, State state) {
+  Value panel = extractQueryTile(panels, queryTile.number);
   Value rows = transpose(builder, loc, panel, {1, 0});
   auto type = cast<RankedTensorType>(rows.getType());
   Value query = tensor::ExpandShapeOp::create(
       builder, loc,
-      RankedTensorType::get({headsPerTile, queriesPerGroup, type.getDimSize(1)},
+      RankedTensorType::get({headsPerTile, queriesPerTile, type.getDimSize(1)},
                             type.getElementType()),
       rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
-  State mine;
+  State tileState;
   for (Value part : state)
-    mine.push_back(extractGroup(part, group.number));
-  SmallVector<Type> types(ValueRange(mine).getTypes());
+    tileState.push_back(extractQueryTile(part, queryTile.number));
+  SmallVector<Type> types(ValueRange(tileState).getTypes());
   auto tile = OnlineAttentionOp::create(
-      builder, loc, types, batch, head, group.place, firstKey,
-      /*num_keys=*/hasRest ? end : Value(), query, key, value,
-      takeMask(group, firstKey, count), mine,
+      builder, loc, types, batch, head, queryTile.position, firstKey,
+      /*num_keys=*/hasPartialKeyTiles ? end : Value(), query, key, value,
+      takeMask(queryTile, firstKey, count), tileState,
       builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
       op.getWindowRightAttr(), op.getCausalAttr());
   cloneRegions(tile);
   State next;
   for (auto [part, result] : llvm::zip_equal(state, tile.getResults()))
-    next.push_back(insertGroup(result, part, group.number));
+    next.push_back(insertQueryTile(result, part, queryTile.number));
   return next;
 }
 
-/// The state after a tile of keys.
+/// Emits the state of all register tiles of the task after a tile of keys.
 AttentionDecomposition::State
 AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
                                 ValueRange state) {
   OpFoldResult count =
-      hasRest ? clip(keysPerTile, firstKey, end) : attr(keysPerTile);
+      hasPartialKeyTiles ? clip(keysPerTile, firstKey, end) : attr(keysPerTile);
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
       getTransform(op.getKeyNorm(), op.getKeyRotationAttr());
-  // Tiles take other floats as they are, but rows that change are not rounded
-  // to them.
+  // online_attention reads keys of other float types directly. Rows that are
+  // normed or rotated are widened first, so they are not rounded to that type.
   bool isChanged = transform.norm || transform.rotation;
   if (op.getKeyScales() || (isChanged && op.hasMixedTypes()))
     key = widenKeys(key, op.getKeyScales(), firstKey, count);
@@ -397,48 +410,53 @@ AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
   };
   key = padRows(key);
   value = padRows(value);
-  return forEachGroup(state, [&](const Group &group, State before) -> State {
-    auto addAll = [&]() -> State {
-      return addTile(group, panels, key, value, firstKey, end, count, before);
-    };
-    Value isSeen = createIsSeen(group, firstKey);
-    if (numGroups == 1 || !isSeen)
-      return addAll();
-    SmallVector<Type> types(ValueRange(before).getTypes());
-    auto branch = scf::IfOp::create(builder, loc, types, isSeen,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(builder, loc, addAll());
-    builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(builder, loc, before);
-    return State(branch.getResults());
-  });
+  return forEachQueryTile(
+      state, [&](const QueryTile &queryTile, State before) -> State {
+        auto addAll = [&]() -> State {
+          return addKeyTile(queryTile, panels, key, value, firstKey, end, count,
+                            before);
+        };
+        Value isSeen = createIsSeen(queryTile, firstKey);
+        if (numQueryTiles == 1 || !isSeen)
+          return addAll();
+        SmallVector<Type> types(ValueRange(before).getTypes());
+        auto branch = scf::IfOp::create(builder, loc, types, isSeen,
+                                        /*withElseRegion=*/true);
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(branch.thenBlock());
+        scf::YieldOp::create(builder, loc, addAll());
+        builder.setInsertionPointToStart(branch.elseBlock());
+        scf::YieldOp::create(builder, loc, before);
+        return State(branch.getResults());
+      });
 }
 
-/// Emits an i1: whether masks by position leave any key of the tile to any
-/// query of the group; null without such masks.
-Value AttentionDecomposition::createIsSeen(const Group &group, Value firstKey) {
-  Value lastPlaceOfGroup = add(group.place, constant(queriesPerGroup - 1));
+/// Emits an i1: whether the position masks leave any key of the key tile
+/// visible for any query of the register tile. Returns null without such masks.
+Value AttentionDecomposition::createIsSeen(const QueryTile &queryTile,
+                                           Value firstKey) {
+  Value lastTilePosition =
+      add(queryTile.position, constant(queriesPerTile - 1));
   Value lastKey = add(firstKey, constant(keysPerTile - 1));
   Value isSeen;
   // Compares relative positions, since a position minus a window could wrap.
-  auto require = [&](Value from, Value to, int64_t most) {
+  auto require = [&](Value from, Value to, int64_t max) {
     Value isNear = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sle, sub(from, to), constant(most));
+        builder, loc, arith::CmpIPredicate::sle, sub(from, to), constant(max));
     isSeen = isSeen ? Value(arith::AndIOp::create(builder, loc, isSeen, isNear))
                     : isNear;
   };
   if (op.getCausal())
-    require(firstKey, lastPlaceOfGroup, 0);
+    require(firstKey, lastTilePosition, 0);
   if (std::optional<int64_t> left = op.getWindowLeft())
-    require(group.place, lastKey, *left);
+    require(queryTile.position, lastKey, *left);
   if (std::optional<int64_t> right = op.getWindowRight())
-    require(firstKey, lastPlaceOfGroup, *right);
+    require(firstKey, lastTilePosition, *right);
   return isSeen;
 }
 
-/// Emits a group's outputs, or log-sum-exps, in the layout of `init`.
+/// Emits the outputs acc / l of a register tile, or its log-sum-exps
+/// m + log(l), in the layout of `init`.
 Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
                                            bool isOutput) {
   // Loops are heads, queries and, for the output, lanes.
@@ -484,25 +502,26 @@ Value AttentionDecomposition::createResult(Value part, Value sums, Value init,
       .getResult(0);
 }
 
-/// The quotients, and the logarithms of the sums, in the outputs' layout.
+/// Inserts the outputs and log-sum-exps of the task into the results.
 void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
                                            scf::InParallelOp terminator) {
-  bool isPacked = op.hasRaggedQueries();
+  bool isRagged = op.hasRaggedQueries();
   SmallVector<int64_t> dropped;
-  if (!isPacked)
+  if (!isRagged)
     dropped.push_back(0);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
     SmallVector<OpFoldResult> offsets, sizes;
-    getSlice(output, op.getQueryLayout(), isPacked, queryStart, queries,
+    getSlice(output, op.getQueryLayout(), isRagged, queryStart, queries,
              /*withLanes=*/isOutput, offsets, sizes);
     Value init = extract(output, offsets, sizes, dropped);
-    Value result =
-        forEachGroup(init, [&](const Group &group, State all) -> State {
-          // Slices the group's tokens.
+    Value result = forEachQueryTile(
+        init, [&](const QueryTile &queryTile, State all) -> State {
+          // Slices the register tile's existing queries.
           auto getSizes = [&](bool withLanes) {
-            SmallVector<OpFoldResult> result{attr(headsPerTile), group.count};
+            SmallVector<OpFoldResult> result{attr(headsPerTile),
+                                             queryTile.count};
             if (withLanes)
               result.push_back(sizes.back());
             return result;
@@ -510,23 +529,23 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
           auto take = [&](Value tensor) {
             bool hasLanes =
                 cast<RankedTensorType>(tensor.getType()).getRank() == 3;
-            SmallVector<OpFoldResult> mine = getSizes(hasLanes);
-            SmallVector<OpFoldResult> zeros(mine.size(), attr(0));
-            return extract(tensor, zeros, mine, {});
+            SmallVector<OpFoldResult> existing = getSizes(hasLanes);
+            SmallVector<OpFoldResult> zeros(existing.size(), attr(0));
+            return extract(tensor, zeros, existing, {});
           };
           Value part =
-              take(extractGroup(state[isOutput ? 0 : 1], group.number));
-          Value sums = take(extractGroup(state[2], group.number));
-          SmallVector<OpFoldResult> mine = getSizes(isOutput);
-          SmallVector<OpFoldResult> at(mine.size(), attr(0)),
-              ones(mine.size(), attr(1));
+              take(extractQueryTile(state[isOutput ? 0 : 1], queryTile.number));
+          Value sums = take(extractQueryTile(state[2], queryTile.number));
+          SmallVector<OpFoldResult> sliceSizes = getSizes(isOutput);
+          SmallVector<OpFoldResult> at(sliceSizes.size(), attr(0)),
+              ones(sliceSizes.size(), attr(1));
           if (isTokenMajor)
-            std::swap(mine[0], mine[1]);
-          at[isTokenMajor ? 0 : 1] = group.first;
-          Value result =
-              createResult(part, sums, extract(all[0], at, mine, {}), isOutput);
+            std::swap(sliceSizes[0], sliceSizes[1]);
+          at[isTokenMajor ? 0 : 1] = queryTile.first;
+          Value result = createResult(
+              part, sums, extract(all[0], at, sliceSizes, {}), isOutput);
           return {tensor::InsertSliceOp::create(builder, loc, result, all[0],
-                                                at, mine, ones)};
+                                                at, sliceSizes, ones)};
         })[0];
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(terminator.getBody());
@@ -542,13 +561,13 @@ ValueRange AttentionDecomposition::decompose() {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
   OpFoldResult tilesOfQueries =
-      apply(d0.ceilDiv(numGroups * queriesPerGroup), {numQueries});
+      apply(d0.ceilDiv(numQueryTiles * queriesPerTile), {numQueries});
   auto forall = scf::ForallOp::create(
       builder, loc,
       ArrayRef<OpFoldResult>{numBatch, tilesOfHeads, tilesOfQueries},
       op.getInits(), /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
-  findTile(forall.getInductionVars());
+  findTask(forall.getInductionVars());
   Value panels = packQueries();
   auto [begin, end] = findKeyRange();
   auto loop = scf::ForOp::create(builder, loc, begin, end,
@@ -580,20 +599,22 @@ struct PosencDecomposeAttentionPass
     });
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
-      constexpr int64_t most = 1 << 20;
-      if (llvm::any_of(
-              ArrayRef<int64_t>{rowsPerGroup, groupsPerTask, keysPerTile},
-              [](int64_t size) { return size < 1 || size > most; })) {
-        op.emitOpError() << "cannot be cut into tasks of "
-                         << groupsPerTask.getValue() << " groups of "
-                         << rowsPerGroup.getValue() << " rows, and tiles of "
-                         << keysPerTile.getValue() << " keys";
+      constexpr int64_t max = 1 << 20;
+      if (llvm::any_of(ArrayRef<int64_t>{rowsPerQueryTile, queryTilesPerTask,
+                                         keysPerTile},
+                       [](int64_t size) { return size < 1 || size > max; })) {
+        op.emitOpError() << "expected options 'rows', 'groups' and 'keys' from "
+                            "1 to "
+                         << max << ", got " << rowsPerQueryTile.getValue()
+                         << ", " << queryTilesPerTask.getValue() << " and "
+                         << keysPerTile.getValue();
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, AttentionDecomposition(rewriter, op, rowsPerGroup,
-                                                    groupsPerTask, keysPerTile)
-                                 .decompose());
+      rewriter.replaceOp(op,
+                         AttentionDecomposition(rewriter, op, rowsPerQueryTile,
+                                                queryTilesPerTask, keysPerTile)
+                             .decompose());
     }
   }
 };

@@ -1,4 +1,4 @@
-//===- DecomposeKvAppend.cpp - new rows of caches as loops ------*- C++ -*-===//
+//===- DecomposeKvAppend.cpp - kv_append to loops over tokens -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,24 +31,29 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// The lowering of one operation: each token is an iteration of its own.
+/// Lowers one kv_append to an scf.forall with one iteration per token.
 class AppendLowering {
 public:
   AppendLowering(RewriterBase &rewriter, KvAppendOp op)
       : builder(rewriter), loc(op.getLoc()), op(op) {}
 
-  /// The results.
+  /// Emits the loop and returns its results, which replace those of the op.
   ValueRange lower();
 
 private:
   void findSlot();
-  /// The token's row of every head; no row if the slot is outside of the cache.
+  /// Extracts the token's row of every head; `count` rows, which is 0 if the
+  /// slot is outside the cache.
   Value takeRows(Value tensor);
   Value takePosition();
   void insertRows(Value rows, Value cache, scf::InParallelOp terminator);
-  /// Rows as their cache holds them, with a scale of each if it is quantized.
+  /// Converts rows to the cache's type and inserts them into cache `number` (0:
+  /// keys, 1: values); inserts the rows' scales if the cache is quantized.
   void insertConverted(Value rows, unsigned number, scf::ForallOp forall);
-  void insertScales(Value ofRows, Value scales, scf::InParallelOp terminator);
+  /// Inserts the scales of the rows into the cache's scales. `rowScales` has
+  /// the dimensions of rows except the last.
+  void insertScales(Value rowScales, Value scales,
+                    scf::InParallelOp terminator);
 
   OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
   Value constant(int64_t value) {
@@ -60,9 +65,9 @@ private:
   OpBuilder builder;
   Location loc;
   KvAppendOp op;
-  Value batch, token;   ///< `batch` is null if the rows are packed.
-  Value sequence, slot; ///< Where the row goes, within the cache.
-  OpFoldResult count;   ///< 1, or 0 if the given slot is outside of the cache.
+  Value batch, token;   ///< `batch` is null if the new rows are ragged.
+  Value sequence, slot; ///< Indices of the row in the cache.
+  OpFoldResult count;   ///< 1, or 0 if the slot is outside the cache.
 };
 
 } // namespace
@@ -112,7 +117,8 @@ void AppendLowering::findSlot() {
   auto subtract = [&](Value a, Value b) -> Value {
     return arith::SubIOp::create(builder, loc, a, b);
   };
-  // 1 if 0 <= given < limit, written so that the bounds of the slices follow.
+  // 1 if 0 <= given < limit, else 0. Written with min and max so that the value
+  // bounds of the slices can be inferred.
   Value first = max(given, zero);
   Value next = arith::AddIOp::create(builder, loc, given, one);
   Value number =
@@ -181,11 +187,10 @@ void AppendLowering::insertRows(Value rows, Value cache,
                                         sizes, strides);
 }
 
-/// `ofRows` has the dimensions of rows but for the last.
-void AppendLowering::insertScales(Value ofRows, Value scales,
+void AppendLowering::insertScales(Value rowScales, Value scales,
                                   scf::InParallelOp terminator) {
   if (op.getCacheLayout() == HeadLayout::TokenMajor)
-    ofRows = transpose(builder, loc, ofRows, {1, 0});
+    rowScales = transpose(builder, loc, rowScales, {1, 0});
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
   SmallVector<OpFoldResult> offsets{sequence, attr(0), slot},
       strides(3, attr(1));
@@ -193,8 +198,8 @@ void AppendLowering::insertScales(Value ofRows, Value scales,
   sizes[2] = count;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(terminator.getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, ofRows, scales, offsets,
-                                        sizes, strides);
+  tensor::ParallelInsertSliceOp::create(builder, loc, rowScales, scales,
+                                        offsets, sizes, strides);
 }
 
 void AppendLowering::insertConverted(Value rows, unsigned number,
@@ -213,7 +218,7 @@ void AppendLowering::insertConverted(Value rows, unsigned number,
 
 ValueRange AppendLowering::lower() {
   SmallVector<OpFoldResult> loops;
-  if (!op.arePackedRows())
+  if (!op.hasRaggedRows())
     loops.push_back(tensor::getMixedSize(builder, loc, op.getKey(), 0));
   loops.push_back(
       tensor::getMixedSize(builder, loc, op.getKey(), op.getTokenDim()));
@@ -221,11 +226,11 @@ ValueRange AppendLowering::lower() {
                                       /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
   token = forall.getInductionVars().back();
-  if (!op.arePackedRows())
+  if (!op.hasRaggedRows())
     batch = forall.getInductionVars().front();
   findSlot();
   Value key = takeRows(op.getKey()), value = takeRows(op.getValue());
-  // Rows are rounded once, to the type of the caches.
+  // Widens the rows, so that they are rounded once, to the caches' type.
   Type element = getElementTypeOrSelf(key.getType());
   if (element != getElementTypeOrSelf(op.getInits().front().getType())) {
     Type sum = element.isF64() ? element : Type(builder.getF32Type());

@@ -1,4 +1,4 @@
-//===- DecomposeRope.cpp - split ropes into sincos and rotate ---*- C++ -*-===//
+//===- DecomposeRope.cpp - rope to sincos and rotate ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::BigFloat;
 
-/// The leading sizes of a rope's tables: one for each position loop.
+/// Returns the leading sizes of a rope's tables, one per dimension of positions
+/// without axes.
 static SmallVector<OpFoldResult> getTableSizes(RopeOp op, OpBuilder &builder) {
   Location loc = op.getLoc();
   // A scalar position counts along a dimension of the tensors.
@@ -39,8 +40,8 @@ static SmallVector<OpFoldResult> getTableSizes(RopeOp op, OpBuilder &builder) {
   return sizes;
 }
 
-/// Multiplies both tables by `1/att^2`, in place. The factor of the frequencies
-/// cannot express it, as it applies to forward tables.
+/// Multiplies both tables by `1/att^2`, in place. The tables contain the
+/// attention factor `att`, but an inverse rope divides by it.
 static ValueRange scaleTables(OpBuilder &builder, Location loc,
                               ValueRange tables, const BigFloat &att) {
   auto type = cast<RankedTensorType>(tables.front().getType());
@@ -64,7 +65,7 @@ static ValueRange scaleTables(OpBuilder &builder, Location loc,
 
 namespace {
 
-/// rope(x, p) = rotate(x, sincos(p)).
+/// Rewrites rope(x, p) to rotate(x, sincos(p)).
 struct DecomposeRope : OpRewritePattern<RopeOp> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -1,4 +1,4 @@
-//===- DecomposeSoftmax.cpp - softmax as structured operations --*- C++ -*-===//
+//===- DecomposeSoftmax.cpp - linalg.softmax to linalg.generic ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// linalg.softmax decomposes itself, in the type of its elements. That of f16
-// and bf16 is computed in f32 here, so that its sums are and its results are
-// rounded once.
+// linalg.softmax has an upstream decomposition, which computes in its element
+// type. For f16 and bf16, this pass computes in f32, so the sum is in f32 and
+// results are rounded once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Writes each element of `tensor`, converted by `OpTy`, to `init`.
+/// Converts each element of `tensor` by `OpTy` and writes it to `init`.
 template <typename OpTy>
 static Value convert(OpBuilder &builder, Location loc, Value tensor,
                      Value init) {
@@ -46,7 +46,7 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
       .getResult(0);
 }
 
-/// Creates the same softmax in f32.
+/// Replaces the softmax by one in f32 with conversions around it; returns it.
 static linalg::SoftmaxOp widen(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   Location loc = op.getLoc();
   Type f32 = rewriter.getF32Type();
@@ -66,10 +66,10 @@ static linalg::SoftmaxOp widen(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   return softmax;
 }
 
-/// Replaces the softmax by generics.
+/// Replaces the softmax by linalg.generic operations.
 static LogicalResult decompose(RewriterBase &rewriter, linalg::SoftmaxOp op) {
   if (!op.hasPureTensorSemantics())
-    return op.emitOpError("expected tensors: it is decomposed before "
+    return op.emitOpError("expected tensors; decompose it before "
                           "bufferization");
   auto element = dyn_cast<FloatType>(getElementTypeOrSelf(op.getInput()));
   if (!element)

@@ -1,4 +1,4 @@
-//===- ExpandIndexCasts.cpp - narrow casts of indices -----------*- C++ -*-===//
+//===- ExpandIndexCasts.cpp - narrow index casts by way of i64 ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Upstream's canonicalizer folds a cast of an index to an integer type and back
-// to the index itself, although a type of less than 64 bits does not hold all
-// indices: an i8 wraps at 128. Casts by way of i64 are folded rightly.
+// Upstream's canonicalizer folds a cast from index to an integer type and back
+// to the original index, even if the integer type has fewer than 64 bits and
+// the cast changes the value: an i8 wraps at 128. Casts by way of i64 (index to
+// i64, then trunci) are folded correctly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The type with elements of i64.
+/// Returns the type with the element type i64.
 static Type getWide(Type type) {
   Type i64 = IntegerType::get(type.getContext(), 64);
   if (auto shaped = dyn_cast<ShapedType>(type))
@@ -45,7 +46,8 @@ template <typename CastTy> struct ExpandCast : OpRewritePattern<CastTy> {
     Type type = op.getType(), element = getElementTypeOrSelf(type);
     if (!element.isInteger() || element.getIntOrFloatBitWidth() >= 64 ||
         isa<MemRefType>(type))
-      return rewriter.notifyMatchFailure(op, "not to an integer below 64 bits");
+      return rewriter.notifyMatchFailure(
+          op, "expected a result of integers narrower than 64 bits");
     Value wide =
         CastTy::create(rewriter, op.getLoc(), getWide(type), op.getIn());
     rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, type, wide);

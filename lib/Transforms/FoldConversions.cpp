@@ -1,4 +1,4 @@
-//===- FoldConversions.cpp - dequantization in attention --------*- C++ -*-===//
+//===- FoldConversions.cpp - dequantization folded into attention ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention converts keys and values of other element types where it loads
-// them. This pattern folds a linalg.generic that converts them to the type of
-// the sums and multiplies them by scales into the attention op, so the
-// converted tensors are never in memory.
+// Attention can convert keys and values of other element types when it loads
+// them. This pattern folds a linalg.generic that converts them to the
+// accumulator type and multiplies them by scales into the attention op, so the
+// converted tensors are never written to memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,18 +34,19 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// `stored * scale`, as an operation of linalg computes it.
+/// A conversion `stored * scale`. The scale is a tensor of f32 (`scales`), a
+/// constant (`factor`), or absent.
 struct Conversion {
   Value stored;
-  /// A tensor of f32, with the rows' dimension for each of its dimensions in
-  /// order; or a constant; or neither.
+  /// Dimension i of `scales` is dimension `scaleDims[i]` of the rows.
   Value scales;
   SmallVector<unsigned> scaleDims;
   std::optional<APFloat> factor;
 };
 } // namespace
 
-/// The block argument that a value converts to floats, or null.
+/// Returns the block argument if `value` is its conversion to a float type that
+/// attention can do itself, or null.
 static BlockArgument getConverted(Value value) {
   Operation *op = value.getDefiningOp();
   if (!isa_and_nonnull<arith::ExtFOp, arith::SIToFPOp>(op))
@@ -54,7 +55,7 @@ static BlockArgument getConverted(Value value) {
   if (!argument)
     return {};
   Type type = argument.getType();
-  // Scales belong to i8 elements.
+  // i8 is the only integer type of caches.
   if (isa<arith::SIToFPOp>(op) && !type.isInteger(8))
     return {};
   if (isa<arith::ExtFOp>(op) && !isa<Float16Type, BFloat16Type, Float32Type,
@@ -63,7 +64,7 @@ static BlockArgument getConverted(Value value) {
   return argument;
 }
 
-/// The conversion that computes `rows`.
+/// Returns the conversion that computes `rows`, or fails if there is none.
 static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
                                             AttentionOp reader, Value rows) {
   auto generic = rows.getDefiningOp<linalg::GenericOp>();
@@ -89,18 +90,19 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
         scale = b;
   if (!stored || stored.getOwner() != &body ||
       stored.getArgNumber() >= generic.getNumDpsInputs())
-    return fail("rows are not converted as attention does it");
-  // No other operations, which could have undefined behaviour.
+    return fail("attention does not have this conversion");
+  // Other operations are dropped by the fold, and could have had undefined
+  // behaviour.
   if (body.getOperations().size() != (scale ? 3u : 2u))
-    return fail("rows are computed in more steps");
+    return fail("the body has other operations");
   OpOperand *input = generic.getDpsInputOperand(stored.getArgNumber());
   if (!generic.getMatchingIndexingMap(input).isIdentity())
-    return fail("rows are moved");
+    return fail("rows are not indexed by the identity");
   result.stored = input->get();
   if (!scale)
     return result;
   if (!scale.getType().isF32())
-    return fail("scales are not of f32");
+    return fail("scales are not f32");
   APFloat constant(0.0f);
   if (matchPattern(scale, m_ConstantFloat(&constant))) {
     result.factor = constant;
@@ -109,7 +111,7 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
   auto argument = dyn_cast<BlockArgument>(scale);
   if (!argument || argument.getOwner() != &body ||
       argument.getArgNumber() >= generic.getNumDpsInputs())
-    return fail("scales are computed");
+    return fail("scales are not an input");
   OpOperand *scales = generic.getDpsInputOperand(argument.getArgNumber());
   AffineMap map = generic.getMatchingIndexingMap(scales);
   if (!map.isProjectedPermutation())
@@ -120,8 +122,8 @@ static FailureOr<Conversion> findConversion(PatternRewriter &rewriter,
   return result;
 }
 
-/// Dimensions of keys that scales may have, in their order: sequences,
-/// unless keys are ragged, heads and tokens.
+/// Returns the dimensions of keys that correspond to the dimensions of scales:
+/// batch (unless keys are ragged), heads, tokens.
 static SmallVector<unsigned> getScaleOrder(AttentionOp op) {
   SmallVector<unsigned> order{op.getKeyHeadDim(), op.getKeyTokenDim()};
   if (!op.hasRaggedKeys())
@@ -129,8 +131,10 @@ static SmallVector<unsigned> getScaleOrder(AttentionOp op) {
   return order;
 }
 
-/// Whether scales are those of whole rows, in the order that attention takes.
-static bool fits(const Conversion &conversion, ArrayRef<unsigned> order) {
+/// Whether the scales' dimensions are a subsequence of `order`, the dimensions
+/// that attention supports.
+static bool areScalesSupported(const Conversion &conversion,
+                               ArrayRef<unsigned> order) {
   unsigned next = 0;
   for (unsigned dim : conversion.scaleDims) {
     while (next < order.size() && order[next] != dim)
@@ -141,8 +145,8 @@ static bool fits(const Conversion &conversion, ArrayRef<unsigned> order) {
   return true;
 }
 
-/// Reshapes the scales for attention: a size of 1 for each dimension that they
-/// lack.
+/// Reshapes the scales for attention, with a size of 1 for each dimension of
+/// `order` that they lack.
 static Value createScales(PatternRewriter &rewriter, Location loc,
                           const Conversion &conversion,
                           ArrayRef<unsigned> order) {
@@ -161,16 +165,17 @@ static Value createScales(PatternRewriter &rewriter, Location loc,
   SmallVector<int64_t> shape;
   SmallVector<OpFoldResult> sizes;
   SmallVector<ReassociationIndices> groups(type.getRank());
-  int64_t mine = 0;
+  int64_t scaleDim = 0;
   for (auto [position, dim] : llvm::enumerate(order)) {
-    bool isMine = mine < type.getRank() && conversion.scaleDims[mine] == dim;
-    shape.push_back(isMine ? type.getDimSize(mine) : 1);
-    sizes.push_back(
-        isMine ? tensor::getMixedSize(rewriter, loc, conversion.scales, mine)
-               : OpFoldResult(rewriter.getIndexAttr(1)));
+    bool hasDim =
+        scaleDim < type.getRank() && conversion.scaleDims[scaleDim] == dim;
+    shape.push_back(hasDim ? type.getDimSize(scaleDim) : 1);
+    sizes.push_back(hasDim ? tensor::getMixedSize(rewriter, loc,
+                                                  conversion.scales, scaleDim)
+                           : OpFoldResult(rewriter.getIndexAttr(1)));
     if (type.getRank() > 0)
-      groups[std::min(mine, type.getRank() - 1)].push_back(position);
-    mine += isMine;
+      groups[std::min(scaleDim, type.getRank() - 1)].push_back(position);
+    scaleDim += hasDim;
   }
   return tensor::ExpandShapeOp::create(rewriter, loc, type.clone(shape),
                                        conversion.scales, groups, sizes);
@@ -183,22 +188,23 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
 
   LogicalResult matchAndRewrite(AttentionOp op,
                                 PatternRewriter &rewriter) const override {
-    // Scales of pages have another first dimension, but the same order.
+    // The scales of a paged cache are indexed by page instead of batch, in the
+    // same order.
     if (!op.hasPureTensorSemantics() || op.getKeyScales())
-      return rewriter.notifyMatchFailure(op, "not on tensors of floats");
+      return rewriter.notifyMatchFailure(op, "expected tensors without scales");
     if (op.normsAllKeyHeads())
       return rewriter.notifyMatchFailure(
-          op, "a norm over all heads needs keys that are converted");
+          op, "a norm over all heads needs converted keys");
     FailureOr<Conversion> key = findConversion(rewriter, op, op.getKey());
     FailureOr<Conversion> value = findConversion(rewriter, op, op.getValue());
     if (failed(key) || failed(value))
       return failure();
     Type stored = getElementTypeOrSelf(key->stored);
     if (stored != getElementTypeOrSelf(value->stored))
-      return rewriter.notifyMatchFailure(op, "keys and values differ");
+      return rewriter.notifyMatchFailure(op, "types of keys and values differ");
     SmallVector<unsigned> order = getScaleOrder(op);
-    if (!fits(*key, order) || !fits(*value, order))
-      return rewriter.notifyMatchFailure(op, "scales are not those of rows");
+    if (!areScalesSupported(*key, order) || !areScalesSupported(*value, order))
+      return rewriter.notifyMatchFailure(op, "scales are not one per row");
     bool isQuantized =
         isa<IntegerType, Float8E4M3FNType, Float8E5M2Type>(stored);
     auto isScaled = [](const Conversion &conversion) {
@@ -206,7 +212,8 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     };
     if (isQuantized ? !op.getSumType().isF32()
                     : isScaled(*key) || isScaled(*value))
-      return rewriter.notifyMatchFailure(op, "attention has no such scales");
+      return rewriter.notifyMatchFailure(
+          op, "attention does not scale this combination of types");
     rewriter.setInsertionPoint(op);
     Value keyScales, valueScales;
     if (isQuantized) {

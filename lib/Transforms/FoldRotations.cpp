@@ -1,4 +1,4 @@
-//===- FoldRotations.cpp - ropes as a part of what follows ------*- C++ -*-===//
+//===- FoldRotations.cpp - ropes folded into attention and kv_append ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention and kv_append rotate rows where they load them. A rope whose result
-// only one of them reads becomes its rotation: the rotated tensor is never in
-// memory.
+// Attention and kv_append can rotate rows when they load them. If such an op is
+// the only reader of a rope's result, the rope becomes its rotation attribute,
+// so the rotated tensor is never written to memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,32 +30,34 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// The positions and attribute of a rotation, for an operation that reads rows
-/// of tokens.
+/// A rope in the form in which attention and kv_append take it.
 struct Rotation {
-  Value rows;
+  Value rows; ///< Rows before the rotation.
   RotationAttr attr;
-  /// `(batch, tokens)`, or `(tokens)` for rows without a batch, after the axes.
+  /// (batch, tokens), or (tokens) for rows without a batch; preceded by the
+  /// dimension of axes if the rotation has axes.
   Value positions;
 };
 } // namespace
 
-/// The rotation that computes `rows`, whose first dimension is the batch unless
-/// it is `tokenDim`. Fails if they are no result of a rope, if others read
-/// them, or if the positions have another form.
+/// Returns the rotation that computes `rows`. Their first dimension is the
+/// batch, unless they are of rank 3 or it is `tokenDim`. Fails if `rows` are
+/// not the result of a forward rope, if they have other readers, or if the
+/// positions have another form than in `Rotation`.
 static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
                                         Operation *reader, Value rows,
                                         unsigned tokenDim) {
   auto rope = rows.getDefiningOp<RopeOp>();
   if (!rope || !rope.hasPureTensorSemantics() || !rows.hasOneUse())
-    return rewriter.notifyMatchFailure(reader, "not a rope's result alone");
+    return rewriter.notifyMatchFailure(
+        reader, "rows are not a rope's result with a single reader");
   if (rope.getInverse())
     return rewriter.notifyMatchFailure(reader, "inverse rope");
   auto type = dyn_cast<RankedTensorType>(rope.getPositions().getType());
   if (!type)
     return rewriter.notifyMatchFailure(reader, "scalar positions");
   if (type.getElementType().isIndex())
-    return rewriter.notifyMatchFailure(reader, "positions are no integers");
+    return rewriter.notifyMatchFailure(reader, "positions are of type index");
   Value positions = rope.getPositions();
   bool hasBatch =
       tokenDim > 0 && cast<ShapedType>(rows.getType()).getRank() == 4;
@@ -76,7 +78,8 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
         rewriter, rope.getLoc(), type.clone(shape), positions, groups);
   } else if (dims != (hasBatch ? ArrayRef<int64_t>{0, tokenDim}
                                : ArrayRef<int64_t>{tokenDim})) {
-    return rewriter.notifyMatchFailure(reader, "positions of other dimensions");
+    return rewriter.notifyMatchFailure(
+        reader, "positions are not indexed by batch and token");
   }
   auto result = cast<OpResult>(rows);
   return Rotation{rope.getInputs()[result.getResultNumber()],
@@ -118,7 +121,8 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
              op.getQueryTokenDim(),
              [&](RotationAttr attr) { op.setQueryRotationAttr(attr); }))
       return success();
-    // Attention that is not fused would rotate them for each tile of queries.
+    // Attention without a fused kernel would rotate the keys again for each
+    // tile of queries.
     bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
                       !op.getBlockTable() && !op.hasMixedTypes() &&
                       !getVectorUnsupportedReason(op);
@@ -131,15 +135,16 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Rotates new keys where they are written into their cache, which rounds them
-/// once, as a rope does.
+/// Moves a rope of new keys into kv_append. The keys are rounded once, to the
+/// cache's type, so this is done only if the rope adds no other rounding.
 struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
   using Base::Base;
 
   LogicalResult matchAndRewrite(KvAppendOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
-      return rewriter.notifyMatchFailure(op, "keys are changed already");
+      return rewriter.notifyMatchFailure(
+          op, "expected tensors, without a norm or rotation of keys");
     // An f32 rope adds no rounding to that of the cache.
     Type element = getElementTypeOrSelf(op.getKey());
     if (!element.isF32() && !element.isF64() &&
@@ -165,7 +170,7 @@ struct FoldRotations final
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldIntoAttention, FoldIntoKvAppend>(&getContext());
-    // They drop the tensors of a rope that nobody reads any more.
+    // Canonicalization drops the tensors of a rope that have no readers left.
     RopeOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -1,4 +1,4 @@
-//===- FuseRopes.cpp - share the cos and sin of positions -------*- C++ -*-===//
+//===- FuseRopes.cpp - fusion of ropes with equal positions ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two rewrites: a rotation by tables that a sincos computes becomes a rope, and
-// ropes (or rotations by one sincos) that differ only in their tensors become
-// one. Rounding must not change: a rope's tables are f32, or f64 for f64
-// tensors, so tables of other types are left alone.
+// Two rewrites. A posenc.rotate by the tables of a posenc.sincos becomes a
+// posenc.rope. Ropes, or rotations by one sincos, that differ only in their
+// tensors are merged into one operation. Rounding must not change: the tables
+// of a rope are f32, or f64 for f64 tensors, so a sincos of another type is
+// left alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,12 +29,12 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The largest number of tensors of a rope (rope_c1).
-static constexpr size_t maxTensors = 16;
+/// Maximum number of tensors of a merged rope (rope_c1).
+static constexpr size_t kMaxTensors = 16;
 
 namespace {
 
-/// rotate(x, sincos(p)) = rope(x, p).
+/// Rewrites rotate(x, sincos(p)) to rope(x, p).
 struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -48,8 +49,10 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
     bool wide = getElementTypeOrSelf(op.getInputs().front()).isF64();
     Type table = getElementTypeOrSelf(op.getCos());
     if (wide ? !table.isF64() : !table.isF32())
-      return rewriter.notifyMatchFailure(op, "tables are rounded otherwise");
-    // Inverse tables keep the factor, an inverse rope divides by its square.
+      return rewriter.notifyMatchFailure(
+          op, "the tables of a rope have another type");
+    // An inverse rotate multiplies by the tables' attention factor, an inverse
+    // rope divides by it.
     FrequenciesAttr frequencies = sincos.getFrequencies();
     if (op.getInverse() && !frequencies.hasUnitAttentionFactor())
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
@@ -62,8 +65,8 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
   }
 };
 
-/// Two operations of one block are one of the tensors of both if they agree in
-/// everything else.
+/// Merges two operations of one block that agree in everything but their
+/// tensors into one operation on the tensors of both.
 template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -71,19 +74,19 @@ template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
-    OpTy earlier, place;
+    OpTy earlier, insertionPoint;
     for (Operation *user : getAngles(op).getUsers()) {
       auto candidate = dyn_cast<OpTy>(user);
       if (!candidate || candidate->getBlock() != op->getBlock() ||
           !candidate->isBeforeInBlock(op) || !areAlike(candidate, op))
         continue;
-      // The nearest one, so that the result does not depend on the order of
-      // uses.
+      // Takes the nearest candidate, so that the result does not depend on the
+      // order of uses.
       if (earlier && candidate->isBeforeInBlock(earlier))
         continue;
-      if (OpTy fit = findPlace(candidate, op)) {
+      if (OpTy point = findInsertionPoint(candidate, op)) {
         earlier = candidate;
-        place = fit;
+        insertionPoint = point;
       }
     }
     if (!earlier)
@@ -92,7 +95,7 @@ template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
     SmallVector<Value> inputs(earlier.getInputs()), inits(earlier.getInits());
     llvm::append_range(inputs, op.getInputs());
     llvm::append_range(inits, op.getInits());
-    rewriter.setInsertionPoint(place);
+    rewriter.setInsertionPoint(insertionPoint);
     Location loc = rewriter.getFusedLoc({earlier.getLoc(), op.getLoc()});
     ResultRange results = create(rewriter, loc, op, inputs, inits).getResults();
     size_t numEarlier = earlier.getNumResults();
@@ -110,10 +113,10 @@ private:
         a.getOffset() != b.getOffset() || a.getInverse() != b.getInverse() ||
         getElementTypeOrSelf(a.getInputs().front()) !=
             getElementTypeOrSelf(b.getInputs().front()) ||
-        a.getInputs().size() + b.getInputs().size() > maxTensors)
+        a.getInputs().size() + b.getInputs().size() > kMaxTensors)
       return false;
-    // With a scalar position the sizes of the sequence dimension are unrelated;
-    // the tensors of one rope must agree in them.
+    // The tensors of one rope must have equal sizes in `dims`. With a scalar
+    // position, these sizes do not follow from the positions.
     bool scalar = a.getScalarPositionOperand().has_value();
     auto tensorsOf = [](OpTy op) {
       SmallVector<Value> tensors(op.getInputs());
@@ -138,12 +141,12 @@ private:
     });
   }
 
-  /// Returns the operation, `first` or `second`, at which the merged operation
-  /// can be inserted; null if there is none.
-  static OpTy findPlace(OpTy first, OpTy second) {
+  /// Returns the operation, `first` or `second`, before which the merged
+  /// operation can be inserted, or null if neither is possible.
+  static OpTy findInsertionPoint(OpTy first, OpTy second) {
     Block *block = first->getBlock();
     bool usedBetween = llvm::any_of(first->getUsers(), [&](Operation *user) {
-      // A user in no operation of this block comes after all of it.
+      // A user outside this block comes after all of the block.
       Operation *ancestor = block->findAncestorOpInBlock(*user);
       return ancestor &&
              (ancestor == second || ancestor->isBeforeInBlock(second));
@@ -159,7 +162,7 @@ private:
     return definedBefore ? first : nullptr;
   }
 
-  /// The operand that both must share: positions or tables.
+  /// Returns the operand that both must share: positions or cos.
   static Value getAngles(RopeOp op) { return op.getPositions(); }
   static Value getAngles(RotateOp op) { return op.getCos(); }
   static bool agree(RopeOp a, RopeOp b) {
@@ -193,8 +196,8 @@ struct PosencFuseRopesPass
   using Base::Base;
 
   void runOnOperation() override {
-    // Rotations first: that they have a table in common says that their
-    // tensors agree in size, which from a scalar position cannot be seen.
+    // Merges rotations first: a common table implies that the sizes of their
+    // tensors agree, which a common scalar position does not.
     RewritePatternSet rotations(&getContext());
     rotations.add<MergeTensors<RotateOp>>(&getContext());
     RewritePatternSet ropes(&getContext());

@@ -1,4 +1,4 @@
-//===- HeadRows.cpp - norm and rotation of rows of heads --------*- C++ -*-===//
+//===- HeadRows.cpp - RMS norm and rotation of head rows ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -56,9 +56,9 @@ Value mlir::posenc::loadIndex(OpBuilder &builder, Location loc, Value list,
                                                   sequence);
 }
 
-/// `x * (1 / sqrt(mean(x^2) + eps)) * (w + offset)`, in the type of sums,
-/// rounded to `result`. The mean is one of the last dimension, and of
-/// `otherDim` too if there is one: then `norm` has rank 2.
+/// Computes `x * (1 / sqrt(mean(x^2) + eps)) * (w + offset)` in the type `sum`
+/// and rounds it to `result`. The mean is over the last dimension, and also
+/// over `otherDim` if it is given; then `norm` has rank 2.
 static Value normalize(OpBuilder &builder, Location loc, Value rows,
                        std::optional<unsigned> otherDim, Value norm,
                        const RowTransform &transform, Type sum, Type result) {
@@ -135,7 +135,7 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows,
       .getResult(0);
 }
 
-/// The type in which rows are normed and rotated.
+/// Returns the type in which rows are normed and rotated.
 static Type getSumType(OpBuilder &builder, Type element) {
   return element.isF64() ? element : Type(builder.getF32Type());
 }
@@ -155,7 +155,7 @@ Value mlir::posenc::normalizeHeads(OpBuilder &builder, Location loc,
                    getSumType(builder, element), element);
 }
 
-/// Each element rounded to `element`.
+/// Rounds each element to the type `element`.
 static Value roundTo(OpBuilder &builder, Location loc, Value tensor,
                      Type element) {
   int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
@@ -181,7 +181,7 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
         normalize(builder, loc, rows, /*otherDim=*/std::nullopt, transform.norm,
                   transform, sum, transform.rotation ? sum : element);
   if (RotationAttr rotation = transform.rotation) {
-    // In place if the rows are a temporary.
+    // The normed rows are a temporary, so rotates them in place.
     Value init =
         transform.norm ? rows : createEmptyLike(builder, loc, rows, element);
     rows = RopeOp::create(

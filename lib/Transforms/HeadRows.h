@@ -1,4 +1,4 @@
-//===- HeadRows.h - norm and rotation of rows of heads ----------*- C++ -*-===//
+//===- HeadRows.h - RMS norm and rotation of head rows ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,38 +13,38 @@
 
 namespace mlir::posenc {
 
-/// The transform of each row of a tensor of heads.
+/// An RMS norm and a rotation that are applied to each row of a tensor.
 struct RowTransform {
-  Value norm;            ///< Weights of a norm of each row, or null.
-  double eps;            ///< Of the norm.
-  double weightOffset;   ///< Added to its weights.
-  RotationAttr rotation; ///< Or null.
+  Value norm;            ///< Weights of the norm; null for no norm.
+  double eps;            ///< Epsilon of the norm.
+  double weightOffset;   ///< Constant that is added to the weights.
+  RotationAttr rotation; ///< Null for no rotation.
 };
 
-/// The rows of `rows` normed and then rotated, rounded to their type once.
-/// Dimension `tokenDim` counts tokens: `positions` has one for each of them,
-/// after a dimension of axes if the rotation has these, or is the index of the
-/// first one.
+/// Norms and then rotates the rows, and rounds them to their type once.
+/// `tokenDim` is the dimension of tokens. `positions` has one position per
+/// token, (tokens), or (axes, tokens) if the rotation has axes; or it is an
+/// index, the position of the first token.
 Value transformRows(OpBuilder &builder, Location loc, Value rows,
                     unsigned tokenDim, Value positions,
                     const RowTransform &transform);
 
-/// `tensor` with the rows of all heads of a token normed together, rounded to
-/// its type. There is a weight for each channel of each head. `headDim` is the
-/// dimension of heads; the last one is that of channels.
+/// Norms the rows of all heads of a token together and rounds them to the
+/// tensor's element type. `headDim` is the dimension of heads; the last
+/// dimension is channels. `transform.norm` has one weight per head and channel.
 Value normalizeHeads(OpBuilder &builder, Location loc, Value tensor,
                      unsigned headDim, const RowTransform &transform);
 
-/// A tensor with the sizes of another.
+/// Creates a tensor.empty with the sizes of `tensor` and the type `element`.
 Value createEmptyLike(OpBuilder &builder, Location loc, Value tensor,
                       Type element);
 
-/// The tensor with its dimensions in another order: dimension `i` of the result
-/// is dimension `order[i]`.
+/// Transposes the tensor: dimension `i` of the result is dimension `order[i]`
+/// of `tensor`.
 Value transpose(OpBuilder &builder, Location loc, Value tensor,
                 ArrayRef<int64_t> order);
 
-/// An integer or index of a list, as an index.
+/// Loads an integer or index from a tensor and converts it to index.
 Value loadIndex(OpBuilder &builder, Location loc, Value list,
                 ValueRange indices);
 

@@ -1,4 +1,4 @@
-//===- Loops.cpp - where operations stand in loops --------------*- C++ -*-===//
+//===- Loops.cpp - insertion points outside of loops ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@ using namespace mlir;
 
 void mlir::posenc::setInsertionPointBeforeLoops(OpBuilder &builder,
                                                 Operation *op, Value value) {
-  // Through conditions, too, if a loop is around them.
+  // Also leaves scf.if operations that are inside such a loop.
   Operation *before = op;
   for (Operation *inner = op;
        isa_and_nonnull<scf::ForOp, scf::IfOp>(inner->getParentOp());) {

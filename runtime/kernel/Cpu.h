@@ -1,4 +1,4 @@
-//===- Cpu.h - what the CPU can do ------------------------------*-- C --*-===//
+//===- Cpu.h - features and family of the CPU ---------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* A test has CPUs of its own: 0 if there is no such leaf. */
+/* CpuTest.cpp defines these macros to simulate CPUs. POSENC_CPUID returns 0 if
+ * the leaf does not exist. */
 #ifndef POSENC_CPUID
 #define POSENC_CPUID __get_cpuid_count
 static unsigned readXcr0(void) {
@@ -27,7 +28,7 @@ static unsigned readXcr0(void) {
 #define POSENC_XCR0() readXcr0()
 #endif
 
-/* Bits of PosencCpuFeature. */
+/* Returns bits of PosencCpuFeature. */
 static int64_t findCpuFeatures(void) {
   int64_t found = 0;
   unsigned a, b, c, d;
@@ -39,7 +40,7 @@ static int64_t findCpuFeatures(void) {
     extended = c;
   if (!POSENC_CPUID(7, 0, &a, &b, &c, &d))
     return found;
-  /* All that x86-64-v3 has beyond the floor: the code may use any of it. */
+  /* All instruction sets of x86-64-v3 beyond x86-64: the code may use any. */
   unsigned leaf1Wanted = bit_SSE3 | bit_SSSE3 | bit_FMA | bit_CMPXCHG16B |
                          bit_SSE4_1 | bit_SSE4_2 | bit_MOVBE | bit_POPCNT |
                          bit_AVX | bit_F16C;
@@ -62,7 +63,7 @@ static int64_t findCpuFeatures(void) {
   return found;
 }
 
-/* A PosencCpuFamily. */
+/* Returns a PosencCpuFamily. */
 static int64_t findCpuFamily(void) {
   unsigned a, b, c, d;
   if (!POSENC_CPUID(0, 0, &a, &b, &c, &d) || b != signature_AMD_ebx ||
@@ -82,10 +83,11 @@ static int64_t findCpuFamily(void) {
 }
 #endif
 
-/* The features, and the family above them as variants have it. */
+/* Returns the features and the family of the CPU in the layout of
+ * Variant::cpuFeatures. */
 static int64_t findCpu(void) {
 #if defined(__x86_64__)
-  /* Threads that come here at once find the same. */
+  /* Concurrent threads compute and store the same value. */
   static int64_t known = -1;
   int64_t cpu = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (cpu < 0) {
@@ -98,8 +100,8 @@ static int64_t findCpu(void) {
 #endif
 }
 
-/* Which of the variants is fastest on a CPU: the first that is tuned for its
- * family, else the first whose features it has; -1 if there is none. */
+/* Returns the index of the variant to run on a CPU: the first that is tuned for
+ * its family, else the first whose features it supports, else -1. */
 static int64_t chooseVariant(const struct Variant *variants,
                              int64_t numVariants, int64_t cpu) {
   int64_t first = -1;

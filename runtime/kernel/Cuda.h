@@ -1,4 +1,4 @@
-//===- Cuda.h - kernels on NVIDIA GPUs --------------------------*-- C --*-===//
+//===- Cuda.h - calls on NVIDIA GPUs ------------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,33 +20,34 @@ struct CudaImage {
 };
 
 enum {
-  kImageIsPtx = 1,  /* the driver compiles it, for newer architectures too */
-  kImageIsExact = 2 /* for this architecture alone */
+  kImageIsPtx = 1,  /* PTX, which also runs on newer architectures */
+  kImageIsExact = 2 /* runs on this architecture only, such as sm_90a */
 };
 
-/* What is known of a device once it was used. */
+/* The state of a device after its first use. */
 struct CudaDevice {
   int isKnown;
-  void *context; /* the primary one, where the caller has none */
+  void *context; /* the primary context, for callers without a context */
   void *library;
 };
 
 static struct CudaDevice cudaDevices[kMaxCudaDevices];
 
-/* A call on the way. */
+/* A call in progress. */
 struct CudaCall {
   struct GpuCall gpu;
   void *stream;
   int32_t device;
 };
 
+/* Sets and returns the status of a call after an error of the driver. */
 static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
   cuda->gpu.code = failCuda(cuda->gpu.call, kEntryGpuFailed, what, error);
   return cuda->gpu.code;
 }
 
-/* How good an image is for an architecture: code for it before what the driver
- * has to compile, newer before older. 0 if it does not run. */
+/* Ranks an image for an architecture: machine code before PTX, newer before
+ * older architectures. Returns 0 if the image does not run on it. */
 static int64_t rankImage(const struct CudaImage *image, int64_t arch) {
   int isPtx = image->flags & kImageIsPtx;
   int isExact = image->flags & kImageIsExact;
@@ -57,7 +58,8 @@ static int64_t rankImage(const struct CudaImage *image, int64_t arch) {
   return runs ? 2 * image->arch + (isExact ? 1 : 0) + (isPtx ? 0 : kIsCode) : 0;
 }
 
-/* The best image of those that are worse than a rank; NULL if there is none. */
+/* Returns the best image with a rank below *rank, and sets *rank to its rank.
+ * NULL if there is none. */
 static const struct CudaImage *chooseImage(const struct CudaImage *images,
                                            int64_t numImages, int64_t arch,
                                            int64_t *rank) {
@@ -74,7 +76,8 @@ static const struct CudaImage *chooseImage(const struct CudaImage *images,
   return best;
 }
 
-/* Loads the library's image for the device, whose context is current. */
+/* Loads the best image for the device, whose context is current, unless one is
+ * loaded. */
 static int32_t prepareDevice(struct CudaCall *cuda,
                              const struct CudaImage *images,
                              int64_t numImages) {
@@ -91,7 +94,7 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                  int)(&minor, kCudaMinorAttribute, handle);
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
-  /* What the driver does not take, it may still compile. */
+  /* If the driver rejects machine code, it may still compile the PTX. */
   int64_t arch = 10 * major + minor, rank = INT64_MAX;
   const struct CudaImage *image;
   lockCuda();
@@ -117,7 +120,8 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                                VALUES(major, minor));
 }
 
-/* The kernel on the device, loaded into the current context. */
+/* Returns the handle of a kernel, which is loaded into the current context;
+ * NULL after an error. */
 static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
   void **slot = &kernel->handles[cuda->device];
   void *handle = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
@@ -126,8 +130,8 @@ static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
   void *function;
   int error = CUDA(kCuLibraryGetKernel, void **, void *, const char *)(
       &handle, cudaDevices[cuda->device].library, kernel->name);
-  /* Otherwise it would be loaded by the first launch, which may be in a
-   * capture. */
+  /* Loads the kernel now: the first launch, which would load it otherwise, may
+   * be part of a capture. */
   if (!error)
     error = CUDA(kCuKernelGetFunction, void **, void *)(&function, handle);
   if (error) {
@@ -152,15 +156,15 @@ static void launchOnCuda(struct GpuCall *gpu, struct GpuKernel *kernel,
     failOnce(cuda, "a kernel cannot be launched", error);
 }
 
-/* In the order of the stream, so that no call waits, calls in other streams
- * have memory of their own, and a graph that is captured has this as well. */
+/* Stream-ordered allocation: calls do not wait, calls in different streams have
+ * separate memory, and a captured graph contains its allocations. */
 static uint64_t allocateOnCuda(struct GpuCall *gpu, int64_t bytes) {
   struct CudaCall *cuda = (struct CudaCall *)gpu;
   uint64_t address = 0;
   int error = CUDA(kCuMemAllocAsync, uint64_t *, size_t,
                    void *)(&address, (size_t)bytes, cuda->stream);
   if (error)
-    failOnce(cuda, "there is no memory for what is between its operations",
+    failOnce(cuda, "cannot allocate device memory for an intermediate tensor",
              error);
   return error ? 0 : address;
 }
@@ -172,7 +176,8 @@ static void releaseOnCuda(struct GpuCall *gpu, uint64_t address) {
     failOnce(cuda, "memory cannot be released", error);
 }
 
-/* Makes a context of the device the current one, unless it is. */
+/* Makes a context of the device current, unless one is. *isPushed tells whether
+ * the caller has to pop it. */
 static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
   void *current = NULL;
   int device = -1;
@@ -200,7 +205,7 @@ static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
   return kEntryOk;
 }
 
-/* Runs the kernel on what is in the words. */
+/* Loads the kernels if necessary and launches those of the call. */
 static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
                        int64_t numImages) {
   struct Call *call = cuda->gpu.call;
@@ -210,8 +215,8 @@ static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
     code = enterContext(cuda, &isPushed);
   if (code)
     return code;
-  /* While a stream is captured, a thread may not load anything, unless it says
-   * that what it does has nothing to do with that. */
+  /* CU_STREAM_CAPTURE_MODE_RELAXED allows loading kernels while a stream is
+   * being captured. */
   int mode = 2;
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
   if (!prepareDevice(cuda, images, numImages))
@@ -223,7 +228,7 @@ static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
   return cuda->gpu.code;
 }
 
-/* Finds the device on which all tensors are. */
+/* Sets *device to the device of the tensors. Fails if they are on several. */
 static int32_t findDevice(struct Call *call, const int64_t *arguments,
                           int32_t *device) {
   const struct Description *description = call->description;
@@ -251,7 +256,7 @@ int32_t launchCuda(const struct Description *description,
                    char *message, size_t size, const struct CudaImage *images,
                    int64_t numImages) __asm__("posenc.launch_cuda");
 
-/* As launchTensors, for tensors on a GPU; enqueues the kernels in the stream.
+/* As launchTensors, for tensors on a GPU. Enqueues the kernels in the stream.
  */
 int32_t launchCuda(const struct Description *description,
                    const int64_t *arguments, int64_t *words, void *stream,

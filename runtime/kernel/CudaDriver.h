@@ -1,4 +1,4 @@
-//===- CudaDriver.h - the CUDA driver, opened at run time -------*-- C --*-===//
+//===- CudaDriver.h - the CUDA driver, opened at run time ---------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,11 +13,12 @@
 #include "Report.h"
 #include "posenc/kernel/CudaLibrary.h"
 
-/* Handles of the driver are pointers, its results 0 or an error. */
+/* Functions of the driver return a CUresult, 0 for success. Handles are
+ * pointers. */
 typedef int (*CudaFunction)();
 
-/* What we call of the driver, by the numbers of the table below. Libraries of
- * kernels, which serve all contexts, came with CUDA 12. */
+/* Indices into cudaFunctions. The cuLibrary functions, whose handles are valid
+ * in all contexts, require CUDA 12. */
 enum {
   kCuInit,
   kCuGetErrorString,
@@ -58,13 +59,13 @@ static const char *const cudaFunctionNames[kNumCudaFunctions] = {
 
 static CudaFunction cudaFunctions[kNumCudaFunctions];
 
-/* One function of the driver, by its type. */
+/* A function of the driver with these parameter types. */
 #define CUDA(function, ...) (((int (*)(__VA_ARGS__))cudaFunctions[function]))
 
 extern int sched_yield(void);
 
-/* Threads that come while another one is here wait: what is done here is done
- * once, but may take seconds, where the driver compiles. */
+/* A lock for the initialization of the driver and its devices. Waiting threads
+ * yield, since the driver may compile PTX for seconds. */
 static int cudaLock;
 
 static void lockCuda(void) {
@@ -76,7 +77,7 @@ static void unlockCuda(void) {
   __atomic_store_n(&cudaLock, 0, __ATOMIC_RELEASE);
 }
 
-/* Appends the driver's text for an error to a message that was begun. */
+/* Reports `what` and the driver's text for `error`. Returns `code`. */
 static int32_t failCuda(struct Call *call, int32_t code, const char *what,
                         int error) {
   const char *text = NULL;

@@ -1,4 +1,4 @@
-//===- Description.h - descriptions of arguments ------------------*- C -*-===//
+//===- Description.h - descriptions of functions ------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,95 +16,105 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The constants that posenc-emit-c-interface makes for a function
- * (lib/Codegen/CPU/EmitDescription.cpp), and the words of a call: the inputs
- * and outputs (an address or a scalar each), then the sizes, then the terms
- * that follow from them, then for each tensor its strides in elements for all
- * dimensions but the last, whose stride is 1, then those of LastWord. The word
- * of an argument has the argument's number. */
+/* The constants that posenc-emit-c-interface creates for a function, in the
+ * layout of lib/ABI/EmitDescription.cpp. They describe the words of a call, in
+ * this order:
+ *  - the inputs and outputs, one address or scalar each: word i is argument i;
+ *  - the dynamic sizes;
+ *  - the terms, which are computed from sizes and scalars;
+ *  - for each tensor, the strides in elements of all dimensions but the last,
+ *    whose stride is 1;
+ *  - the words of PosencLastWord. */
 
-typedef void (*Packed)(const int64_t *words, int64_t chunk, int64_t numChunks);
+/* A kernel in the packed calling convention: runs one task of a call. */
+typedef void (*Packed)(const int64_t *words, int64_t task, int64_t numTasks);
 
 struct Argument {
-  int64_t name;        /* offset into the names */
-  int64_t code, bits;  /* of the element, as in DLPack */
-  int64_t rank;        /* -1: a scalar */
-  int64_t inPlace;     /* of an output: the input it may be, or -1 */
-  int64_t strides;     /* the word of the first */
-  int64_t dims;        /* the number of the first */
-  int64_t isShapeOnly; /* of an input: its elements are never read */
+  int64_t name;        /* offset into Description::names */
+  int64_t code, bits;  /* element type, as in DLPack */
+  int64_t rank;        /* -1 for a scalar */
+  int64_t inPlace;     /* for an output, the input it may be, or -1 */
+  int64_t strides;     /* index of the word of the first stride */
+  int64_t dims;        /* index of the first of its Description::dims */
+  int64_t isShapeOnly; /* for an input: its elements are never read */
 };
 
 struct Dim {
-  int64_t word; /* that holds the size, or -1 */
-  int64_t size; /* if it is static */
+  int64_t word; /* index of the word with the size, or -1 */
+  int64_t size; /* the static size, if word is -1 */
 };
 
-/* What must hold of the numbers of an input, as #posenc.bound says it. */
+/* A constraint on the values of an input, as in #posenc.bound. */
 struct Bound {
   int64_t kind, input;
-  int64_t lengths;     /* the input that has them, or -1 */
-  struct Dim limit[2]; /* its factors */
-  struct Dim each;     /* -1: none */
+  int64_t lengths;     /* the input with sequence lengths, or -1 */
+  struct Dim limit[2]; /* factors of the limit */
+  struct Dim each; /* keys per page, number of sequences or of heads; or -1 */
 };
 
-/* A polynomial of words, which ends with kSizeEnd; operands come first. */
+/* An instruction of a size polynomial, a PosencSizeCode and its operand. A
+ * polynomial is in postfix order and ends with kSizeEnd. */
 struct Code {
   int64_t action, value;
 };
 
-/* As #posenc.term; the operands are offsets into the code, in numbers. */
+/* As #posenc.term. The operands are offsets of polynomials in
+ * Description::code, in int64_t. */
 struct Term {
   int64_t kind;
   int64_t operands[4];
 };
 
-/* As #posenc.relation. The message has the values of both sides, of the right
- * one first if they are swapped. */
+/* As #posenc.relation: two polynomials that must be equal, or ordered. The
+ * message has the values of both sides as %d, the right one first with
+ * isSwapped. */
 struct Relation {
   int64_t kind, left, right;
-  int64_t message; /* offset into the names */
+  int64_t message; /* offset into Description::names */
   int64_t isSwapped;
 };
 
-/* What one variant does in a call. */
+/* The code of a variant. */
 struct Kernel {
   Packed packed;
-  int64_t chunkedBy; /* as below */
-  /* 0: one, of chunks. Bit p: whether phase p has chunks that may run at the
-   * same time; else it has one. At most 63. */
+  int64_t taskCount; /* a PosencTaskCount */
+  /* The number of phases, at most 63, which run one after the other; 0 for a
+   * kernel without phases. Bit p of parallelPhases tells whether phase p has
+   * several tasks. */
   int64_t numPhases, parallelPhases;
   int64_t isMeasured; /* whether kMeasuredWord is used */
 };
 
 struct Variant {
-  /* Bits of PosencCpuFeature, and the family that the variant
-   * is tuned for; 0: for any. */
+  /* The required PosencCpuFeature bits, and above them the PosencCpuFamily that
+   * the variant is tuned for, kCpuFamilyOther for none. */
   int64_t cpuFeatures;
   const struct Kernel *kernel;
 };
 
 struct Work;
-/* Runs chunks that share memory, whose address goes into a word. */
+/* Runs tasks with memory on the stack that they share, and stores its address
+ * in *word. */
 typedef void (*RunShared)(struct Work *work, int64_t *word);
 
 struct Description {
-  const char *names; /* the function's first, each with its NUL */
+  const char *names; /* NUL-terminated texts; the first is the function name */
   const struct Argument *arguments;
   const struct Dim *dims;
-  /* -1, the scalar input that gives the size, or -2 less the term's number */
+  /* For each dynamic size: the scalar input that is the size, -2 - t for the
+   * size that term t computes, or -1. */
   const int64_t *sizes;
   const struct Variant *variants; /* best first */
   const struct Bound *bounds;
   const int64_t *code;
   const struct Term *terms;
   const struct Relation *relations;
-  RunShared runShared; /* NULL: chunks share nothing on the stack */
+  RunShared runShared; /* NULL if tasks share no memory on the stack */
   int64_t numInputs, numOutputs, numSizes, numWords, numVariants;
   int64_t numBounds, numTerms, numRelations;
   int64_t hasWorkspace;
-  /* In the workspace, of any variant: what all chunks share, and what each has
-   * of its own; multiples of kWorkspaceAlignment. */
+  /* Bytes of the workspace that all tasks share, and bytes of each task; the
+   * maximum over the variants, multiples of kWorkspaceAlignment. */
   int64_t sharedBytes, scratchBytes;
 };
 
@@ -117,7 +127,7 @@ static inline int64_t getNumArguments(const struct Description *description) {
   return description->numInputs + description->numOutputs;
 }
 
-/* Whether the kernel reads or writes elements of an argument. */
+/* Returns whether the kernel reads or writes elements of the argument. */
 static inline int hasElements(const struct Argument *argument) {
   return argument->rank >= 0 && !argument->isShapeOnly;
 }
@@ -129,8 +139,7 @@ static inline int64_t getSize(const struct Description *description,
   return it->word < 0 ? it->size : words[it->word];
 }
 
-/* The bytes of a tensor's elements. May wrap around only where another size is
- * 0. */
+/* Returns the bytes of a tensor. They may wrap around only if a size is 0. */
 static inline uint64_t getTensorBytes(const struct Description *description,
                                       const struct Argument *argument,
                                       const int64_t *words) {
@@ -145,11 +154,11 @@ static inline int64_t getStride(const struct Argument *argument, int64_t dim,
   return dim + 1 == argument->rank ? 1 : words[argument->strides + dim];
 }
 
-/* Fills in the strides of a contiguous tensor. */
+/* Sets the stride words of a contiguous tensor. */
 static inline void setContiguous(const struct Description *description,
                                  const struct Argument *argument,
                                  int64_t *words) {
-  /* May wrap around only where another size is 0. */
+  /* May wrap around only if a size is 0. */
   uint64_t stride = 1;
   for (int64_t dim = argument->rank - 1; dim > 0; --dim) {
     stride *= (uint64_t)getSize(description, argument, dim, words);

@@ -1,4 +1,4 @@
-//===- Gpu.h - calls whose kernels run on a GPU -----------------*-- C --*-===//
+//===- Gpu.h - calls on a GPU -------------------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,15 +14,15 @@
 
 enum { kMaxCudaDevices = 64 };
 
-/* A kernel, and its handle on each CUDA device once it is loaded there. Made by
- * posenc-lower-launches. */
+/* A kernel and its handle on each CUDA device, NULL until it is loaded there.
+ * posenc-lower-launches creates these constants. */
 struct GpuKernel {
   const char *name;
   void *handles[kMaxCudaDevices];
 };
 
-/* A call on the way, and who launches its kernels. What launches sets the code
- * when it fails; nothing is launched after that. */
+/* A call in progress and the functions of its driver. A function that fails
+ * sets `code`; no kernel is launched after that. */
 struct GpuCall {
   struct Call *call;
   int32_t code;
@@ -35,14 +35,14 @@ struct GpuCall {
 void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
              int64_t threads, void **parameters) __asm__("posenc.enqueue");
 
-/* Called by the kernel's code on the host, for each of its launches. */
+/* Called by the host code of a function for each launch of a kernel. */
 void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
              int64_t threads, void **parameters) {
   if (gpu->code || blocks == 0)
     return;
   if (blocks < 0 || blocks > INT32_MAX) {
-    gpu->code =
-        fail(gpu->call, kEntrySize, "too many positions for a GPU", NULL);
+    gpu->code = fail(gpu->call, kEntrySize,
+                     "the grid has more than 2^31 - 1 blocks", NULL);
     return;
   }
   gpu->launch(gpu, kernel, blocks, threads, parameters);
@@ -52,19 +52,19 @@ uint64_t allocate(struct GpuCall *gpu,
                   int64_t bytes) __asm__("posenc.allocate");
 void release(struct GpuCall *gpu, uint64_t address) __asm__("posenc.release");
 
-/* Memory of the device for what is between a function's kernels; 0 if there is
- * none. */
+/* Allocates device memory for an intermediate tensor. Returns 0 for 0 bytes and
+ * after an error. */
 uint64_t allocate(struct GpuCall *gpu, int64_t bytes) {
   return gpu->code || bytes == 0 ? 0 : gpu->allocate(gpu, bytes);
 }
 
-/* Gives it back, once the kernels that were launched are done. */
+/* Releases the memory after the kernels that have been launched. */
 void release(struct GpuCall *gpu, uint64_t address) {
   if (address)
     gpu->release(gpu, address);
 }
 
-/* Runs the host's code, which launches what is in the words. */
+/* Runs the host code of the function, which launches its kernels. */
 static int32_t runGpu(struct GpuCall *gpu) {
   gpu->call->description->variants[0].kernel->packed(gpu->call->words,
                                                      (int64_t)gpu, 0);

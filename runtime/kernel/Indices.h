@@ -1,4 +1,4 @@
-//===- Indices.h - numbers that a kernel uses as indices --------*-- C --*-===//
+//===- Indices.h - checks of values that kernels use as indices ---*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,16 +11,16 @@
 
 #include "Report.h"
 
-/* As BoundKind in dialect/posenc/IR/AbiAttrs.td. */
+/* The values of BoundKind in dialect/posenc/IR/AbiAttrs.td. */
 enum { kLengths, kStarts, kPages, kSlots, kHeads, kRows };
 
-/* Numbers in rows; those of rank 1 are one row. */
+/* An integer tensor of rank 2, or of rank 1 with one row. */
 struct Indices {
-  int64_t number; /* of the argument */
+  int64_t number; /* index of the argument */
   const char *data;
-  int64_t bytes; /* of a number */
+  int64_t bytes; /* size of an element */
   int64_t rows, columns;
-  int64_t rowStride;
+  int64_t rowStride; /* in bytes */
 };
 
 static struct Indices getIndices(const struct Call *call, int64_t number) {
@@ -57,7 +57,8 @@ static int64_t getLimit(const struct Call *call, const struct Bound *bound) {
              : limit;
 }
 
-/* Of the first `count` numbers of a row. */
+/* Checks that the first `count` values of a row are in [low, high]. A negative
+ * `low` means that only `high` is a bound. */
 static int32_t checkRow(struct Call *call, const struct Indices *indices,
                         int64_t row, int64_t count, int64_t low, int64_t high) {
   int isMatrix = call->description->arguments[indices->number].rank == 2;
@@ -79,6 +80,7 @@ static int32_t checkRow(struct Call *call, const struct Indices *indices,
   return kEntryOk;
 }
 
+/* Checks that sequence lengths are in [0, limit]. */
 static int32_t checkLengths(struct Call *call, const struct Indices *lengths,
                             int64_t limit) {
   for (int64_t i = 0; i < lengths->columns; ++i) {
@@ -90,12 +92,15 @@ static int32_t checkLengths(struct Call *call, const struct Indices *lengths,
   return kEntryOk;
 }
 
+/* Checks the starts of sequences (cu_seqlens): ascending, at most `limit`, and
+ * one more than there are sequences, unless numSequences is negative. */
 static int32_t checkStarts(struct Call *call, const struct Indices *starts,
-                           int64_t limit, int64_t numParts) {
-  if (numParts < 0 ? starts->columns < 1 : starts->columns - 1 != numParts)
+                           int64_t limit, int64_t numSequences) {
+  if (numSequences < 0 ? starts->columns < 1
+                       : starts->columns - 1 != numSequences)
     return fail(call, kEntryShape, "dimension 0 of %n is %d, expected %d",
                 VALUES(starts->number, starts->columns,
-                       numParts < 0 ? 1 : numParts + 1));
+                       numSequences < 0 ? 1 : numSequences + 1));
   for (int64_t i = 0, last = 0; i < starts->columns; ++i) {
     int64_t start = getIndex(starts, 0, i);
     if (start < last || start > limit)
@@ -106,8 +111,8 @@ static int32_t checkStarts(struct Call *call, const struct Indices *starts,
   return kEntryOk;
 }
 
-/* The lengths have been checked: no row is too short. Pages without keys hold
-   none. */
+/* Checks the entries of a block table that the kernel reads: those of the pages
+ * with keys. The lengths have been checked, so rows are long enough. */
 static int32_t checkPages(struct Call *call, const struct Indices *pages,
                           const struct Bound *bound, int64_t limit) {
   struct Indices lengths = getIndices(call, bound->lengths);
@@ -122,18 +127,19 @@ static int32_t checkPages(struct Call *call, const struct Indices *pages,
   return kEntryOk;
 }
 
+/* Checks that all values are in [low, high]. */
 static int32_t checkAll(struct Call *call, const struct Indices *indices,
-                        int64_t least, int64_t most) {
+                        int64_t low, int64_t high) {
   for (int64_t row = 0; row < indices->rows; ++row) {
-    int32_t code = checkRow(call, indices, row, indices->columns, least, most);
+    int32_t code = checkRow(call, indices, row, indices->columns, low, high);
     if (code)
       return code;
   }
   return kEntryOk;
 }
 
-/* Checks what the kernel takes for granted of the numbers that it is given.
- * The tensors themselves are as they should. */
+/* Checks the values of inputs that the kernel uses as indices. The tensors
+ * themselves have been checked. */
 static int32_t checkIndices(struct Call *call) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < description->numBounds; ++i) {
@@ -144,7 +150,7 @@ static int32_t checkIndices(struct Call *call) {
     if (bound->kind == kHeads) {
       if (limit == 0 ? each != 0 : each % limit != 0)
         code = fail(call, kEntryShape,
-                    "the %d heads of %n are no multiple of the keys' %d",
+                    "the %d heads of %n are not a multiple of the %d key heads",
                     VALUES(each, bound->input, limit));
     } else {
       struct Indices indices = getIndices(call, bound->input);

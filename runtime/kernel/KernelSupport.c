@@ -1,5 +1,4 @@
-//===- KernelSupport.c - the code that every kernel library contains --*-- C
-//--*-===//
+//===- KernelSupport.c - the kernel support library -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 /* Compiled to LLVM bitcode with the project and linked into each library that
- * posenc-compile makes, and into what posenc-run compiles in memory. It has
- * no state but the host's parallel loop, the process whose threads it uses and
- * what it knows of GPUs, allocates nothing, and calls nothing but libgomp and
- * getpid, and these only with POSENC_OPENMP; for GPUs the driver, which it
- * opens, and TVM FFI, which it looks for where a call by its ABI fails. */
+ * posenc-compile writes and into the modules that posenc-run compiles in
+ * memory. It allocates no memory. Its only state is the parallel_for of the
+ * host, the process that uses threads, and the loaded GPU kernels. It calls
+ * libgomp and getpid (only with POSENC_OPENMP), the CUDA driver, which it opens
+ * at run time, and TVM FFI, to report an error of a call by its ABI. */
 
 #include "Cpu.h"
 #include "Cuda.h"
@@ -26,11 +25,11 @@
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
 
-/* Less work than this is not worth waking a thread for. */
-#define BYTES_PER_CHUNK (128 * 1024)
-#define MAX_CHUNKS 256
-/* Each chunk has a part of a workspace, which must not grow without bounds. */
-#define MAX_WORKSPACE_CHUNKS 64
+/* The minimum bytes of a task; less is not worth waking a thread for. */
+#define BYTES_PER_TASK (128 * 1024)
+#define MAX_TASKS 256
+/* The limit for functions with a workspace, which has memory for each task. */
+#define MAX_WORKSPACE_TASKS 64
 
 static ParallelFor hostParallelFor;
 static void *hostContext;
@@ -56,24 +55,24 @@ void setParallelFor(ParallelFor parallelFor, void *context) {
   hostContext = context;
 }
 
+/* A parallel loop: the tasks of a kernel, or of one of its phases. */
 struct Work {
   const struct Description *description;
   const struct Kernel *kernel;
   int64_t *words;
-  int64_t numChunks;
+  int64_t numTasks;
 };
 
-/* Stores past the cache are in no order with those by which a thread says that
- * it is done. */
+/* Orders non-temporal stores before those that signal the end of a task. */
 static void finishStores(void) {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
 #endif
 }
 
-static void runChunk(void *arg, int64_t chunk) {
+static void runTask(void *arg, int64_t task) {
   const struct Work *work = arg;
-  work->kernel->packed(work->words, chunk, work->numChunks);
+  work->kernel->packed(work->words, task, work->numTasks);
   finishStores();
 }
 
@@ -85,8 +84,8 @@ extern int omp_get_num_threads(void);
 extern int omp_get_max_threads(void);
 extern int getpid(void);
 
-/* A child of fork has none of its parent's threads, for which libgomp would
- * wait: once a process has used threads, its children do without. */
+/* Returns false in a child that was forked after its parent had used threads:
+ * the child has none of them, and libgomp would wait for them forever. */
 static int mayUseThreads(void) {
   static int owner;
   int self = getpid(), seen = 0;
@@ -98,48 +97,48 @@ static int mayUseThreads(void) {
 static void runThread(void *arg) {
   const struct Work *work = arg;
   int64_t step = omp_get_num_threads();
-  for (int64_t chunk = omp_get_thread_num(); chunk < work->numChunks;
-       chunk += step)
-    work->kernel->packed(work->words, chunk, work->numChunks);
+  for (int64_t task = omp_get_thread_num(); task < work->numTasks; task += step)
+    work->kernel->packed(work->words, task, work->numTasks);
   finishStores();
 }
 #endif
 
+/* Runs all tasks of one phase. */
 static void runAll(struct Work *work) {
-  if (work->numChunks > 1 && hostParallelFor) {
-    hostParallelFor(hostContext, runChunk, work, work->numChunks);
+  if (work->numTasks > 1 && hostParallelFor) {
+    hostParallelFor(hostContext, runTask, work, work->numTasks);
     return;
   }
 #ifdef POSENC_OPENMP
-  if (work->numChunks > 1) {
+  if (work->numTasks > 1) {
     int64_t threads = omp_get_max_threads();
-    if (threads > work->numChunks)
-      threads = work->numChunks;
-    /* A chunk a thread keeps each thread's memory in one piece. */
-    work->numChunks = threads;
+    if (threads > work->numTasks)
+      threads = work->numTasks;
+    /* One task per thread, so that each thread accesses contiguous memory. */
+    work->numTasks = threads;
     if (threads > 1 && mayUseThreads()) {
       GOMP_parallel(runThread, work, (unsigned)threads, 0);
       return;
     }
   }
 #endif
-  work->numChunks = 1;
+  work->numTasks = 1;
   work->kernel->packed(work->words, 0, 1);
   finishStores();
 }
 
-/* Runs all chunks, of one phase after the other. */
+/* Runs all tasks, one phase after the other. */
 static void runPhases(struct Work *work) {
   const struct Kernel *kernel = work->kernel;
   if (kernel->numPhases == 0) {
     runAll(work);
     return;
   }
-  int64_t numChunks = work->numChunks;
+  int64_t numTasks = work->numTasks;
   int64_t *phase = getLastWord(work->description, work->words, kPhaseWord);
   for (int64_t i = 0; i < kernel->numPhases; ++i) {
     *phase = i;
-    work->numChunks = kernel->parallelPhases >> i & 1 ? numChunks : 1;
+    work->numTasks = kernel->parallelPhases >> i & 1 ? numTasks : 1;
     runAll(work);
   }
 }
@@ -150,7 +149,7 @@ runWith(struct Work *work, int64_t *word, char *shared) {
   runPhases(work);
 }
 
-/* Apart, so that only kernels that need it have so large a frame. */
+/* Separate functions, so that only kernels that need it have a large frame. */
 void runShared(struct Work *work, int64_t *word) {
   _Alignas(64) char shared[kSharedBytes];
   runWith(work, word, shared);
@@ -161,21 +160,21 @@ void runSmallShared(struct Work *work, int64_t *word) {
   runWith(work, word, shared);
 }
 
-/* The best variant that the CPU can run, or NULL. */
+/* Returns the best variant that the CPU can run, or NULL. */
 static const struct Kernel *findKernel(const struct Description *description) {
   int64_t best =
       chooseVariant(description->variants, description->numVariants, findCpu());
   return best < 0 ? NULL : description->variants[best].kernel;
 }
 
-/* The bytes that tell how much work there is: those of the outputs, of the
- * inputs that no output may be, or of both. */
+/* Returns the bytes that determine the number of tasks: those of the outputs,
+ * of the inputs that no output may replace, or of both. */
 static int64_t getWorkBytes(const struct Description *description,
                             const struct Kernel *kernel, const int64_t *words) {
   int64_t numArguments = getNumArguments(description);
   int64_t first =
-      kernel->chunkedBy == kTasksByOutputs ? description->numInputs : 0;
-  int64_t end = kernel->chunkedBy == kTasksByInputs ? description->numInputs
+      kernel->taskCount == kTasksByOutputs ? description->numInputs : 0;
+  int64_t end = kernel->taskCount == kTasksByInputs ? description->numInputs
                                                     : numArguments;
   uint64_t total = 0;
   for (int64_t i = first; i < end; ++i) {
@@ -189,42 +188,43 @@ static int64_t getWorkBytes(const struct Description *description,
   return (int64_t)total;
 }
 
-/* The most chunks of a call with these sizes. */
-static int64_t getNumChunks(const struct Description *description,
-                            const struct Kernel *kernel, const int64_t *words) {
-  if (!kernel->chunkedBy)
+/* Returns the maximum number of tasks of a call with these sizes. */
+static int64_t getNumTasks(const struct Description *description,
+                           const struct Kernel *kernel, const int64_t *words) {
+  if (kernel->taskCount == kOneTask)
     return 1;
-  int64_t most = description->hasWorkspace ? MAX_WORKSPACE_CHUNKS : MAX_CHUNKS;
-  int64_t count = getWorkBytes(description, kernel, words) / BYTES_PER_CHUNK;
-  return count < 1 ? 1 : count > most ? most : count;
+  int64_t max = description->hasWorkspace ? MAX_WORKSPACE_TASKS : MAX_TASKS;
+  int64_t count = getWorkBytes(description, kernel, words) / BYTES_PER_TASK;
+  return count < 1 ? 1 : count > max ? max : count;
 }
 
-/* The bytes of a workspace for calls with the sizes that are in the words. */
+/* Returns the bytes of workspace for calls with the sizes in the words, 0 if a
+ * call with these sizes would fail. */
 int64_t getWorkspace(const struct Description *description, int64_t *words) {
   int64_t numArguments = getNumArguments(description);
   const struct Kernel *kernel = findKernel(description);
   if (!kernel)
-    return 0; /* the call refuses it */
-  int64_t numChunks = getNumChunks(description, kernel, words);
+    return 0; /* the call fails */
+  int64_t numTasks = getNumTasks(description, kernel, words);
   for (int64_t i = 0; i < description->numSizes; ++i) {
     if (description->sizes[i] != -1)
-      numChunks = MAX_WORKSPACE_CHUNKS; /* it may follow from a scalar */
+      numTasks = MAX_WORKSPACE_TASKS; /* the size may depend on a scalar */
     else if (words[numArguments + i] < 0)
-      return 0; /* as above */
+      return 0; /* the call fails */
   }
   int64_t measured = 0;
   if (kernel->isMeasured) {
     struct Call call = {description, words, NULL, 0, 0, kDLCPU, NULL};
     if (bindTerms(&call))
-      return 0; /* as above */
+      return 0; /* the call fails */
     measured = measure(description, kernel, words);
     if (measured < 0)
       return 0;
   }
-  return getWorkspaceBytes(description, numChunks, measured);
+  return getWorkspaceBytes(description, numTasks, measured);
 }
 
-/* Runs the kernel on what is in the words, if its memory is as it should. */
+/* Checks the memory and the indices of a call and runs the kernel. */
 static int32_t run(struct Call *call, const struct Kernel *kernel) {
   const struct Description *description = call->description;
   int64_t outputBytes;
@@ -233,17 +233,17 @@ static int32_t run(struct Call *call, const struct Kernel *kernel) {
     code = checkIndices(call);
   if (code || outputBytes == 0)
     return code;
-  int64_t numChunks = getNumChunks(description, kernel, call->words);
+  int64_t numTasks = getNumTasks(description, kernel, call->words);
   if (description->hasWorkspace) {
     int64_t measured = measure(description, kernel, call->words);
     if (measured < 0)
       return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
     code = bindWorkspace(
-        call, getWorkspaceBytes(description, numChunks, measured), measured);
+        call, getWorkspaceBytes(description, numTasks, measured), measured);
     if (code)
       return code;
   }
-  struct Work work = {description, kernel, call->words, numChunks};
+  struct Work work = {description, kernel, call->words, numTasks};
   if (description->runShared)
     description->runShared(&work,
                            getLastWord(description, call->words, kSharedWord));
@@ -252,7 +252,8 @@ static int32_t run(struct Call *call, const struct Kernel *kernel) {
   return kEntryOk;
 }
 
-/* The words have all but the strides. */
+/* The plain entry point. The caller has set the words of arguments and sizes,
+ * -1 for sizes that follow from others, and the workspace. */
 int32_t launch(const struct Description *description, int64_t *words) {
   const struct Kernel *kernel = findKernel(description);
   if (!kernel)
@@ -281,8 +282,8 @@ static int32_t runTensors(struct Call *call, const int64_t *arguments) {
   return code ? code : run(call, kernel);
 }
 
-/* The arguments are DLTensor pointers and scalars; there is room for the
- * words. */
+/* The checked entry point. `arguments` are DLTensor pointers and scalars;
+ * `words` has space for all words of the call. */
 int32_t launchTensors(const struct Description *description,
                       const int64_t *arguments, int64_t *words, char *message,
                       size_t size) {
@@ -292,7 +293,8 @@ int32_t launchTensors(const struct Description *description,
   return runTensors(&call, arguments);
 }
 
-/* There is room for the arguments of launchTensors and the words. */
+/* The TVM FFI entry point. `arguments` and `words` have space for those of
+ * launchTensors. */
 int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
                   int64_t *words) {

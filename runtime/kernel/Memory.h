@@ -1,4 +1,4 @@
-//===- Memory.h - that tensors keep out of each other's way -----*-- C --*-===//
+//===- Memory.h - checks of the memory of tensors -----------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,8 @@
 #include "Report.h"
 #include "View.h"
 
-/* Whether an output is the input that it may be, element by element. */
+/* Returns whether an output and the input that it may replace are the same view
+ * of memory. */
 static int isSame(const struct Description *description, int64_t output,
                   int64_t input, const int64_t *words) {
   const struct Argument *a = &description->arguments[output];
@@ -26,15 +27,16 @@ static int isSame(const struct Description *description, int64_t output,
   return 1;
 }
 
-/* The views of a call's first arguments; those of more are made when they are
- * asked for, as there is nowhere to keep any number. */
+/* The views of the first arguments of a call. Those of further arguments are
+ * created on demand, because the stack has space for a fixed number only. */
 enum { kMaxViews = 8 };
 struct Views {
   struct View views[kMaxViews];
   struct View more[2];
 };
 
-/* The view of a tensor, whose sizes are known to fit; `which` of two. */
+/* Returns the view of a tensor whose sizes have been checked. `which` is 0 or
+ * 1: up to two views can be in use. */
 static const struct View *getView(const struct Call *call, struct Views *views,
                                   int64_t number, int which) {
   if (number < kMaxViews)
@@ -43,7 +45,7 @@ static const struct View *getView(const struct Call *call, struct Views *views,
   return &views->more[which];
 }
 
-/* Checks an output against all other tensors. */
+/* Checks that an output overlaps neither itself nor another tensor. */
 static int32_t checkOutput(struct Call *call, struct Views *views,
                            int64_t number) {
   const struct Description *description = call->description;
@@ -66,8 +68,8 @@ static int32_t checkOutput(struct Call *call, struct Views *views,
 }
 
 /* Checks the memory of all tensors, whose addresses, sizes and strides are in
- * the words. Adds up the bytes of the outputs. Not inlined: the stack that the
- * views take is free again when the kernel runs. */
+ * the words. Sets *outputBytes to the bytes of the outputs. Not inlined, so
+ * that the kernel runs without the stack space of the views. */
 __attribute__((noinline)) static int32_t checkMemory(struct Call *call,
                                                      int64_t *outputBytes) {
   const struct Description *description = call->description;
@@ -78,7 +80,8 @@ __attribute__((noinline)) static int32_t checkMemory(struct Call *call,
       continue;
     struct View *view = i < kMaxViews ? &views.views[i] : &views.more[0];
     if (createView(description, i, call->words, view))
-      return fail(call, kEntrySize, "%n is larger than any memory", VALUES(i));
+      return fail(call, kEntrySize, "the size of %n exceeds the address space",
+                  VALUES(i));
     if (!view->isEmpty && call->words[i] == 0)
       return fail(call, kEntryNull, "the data of %n is NULL", VALUES(i));
   }

@@ -1,4 +1,4 @@
-//===- Report.h - why a call is refused -------------------------*-- C --*-===//
+//===- Report.h - error messages of calls -------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,14 +12,14 @@
 #include "Description.h"
 #include "posenc/kernel/DlTensor.h"
 
-/* A call of an entry, and where its message goes. */
+/* A call of an entry point, and the buffer for its error message. */
 struct Call {
   const struct Description *description;
   int64_t *words;
-  char *message; /* NULL: nowhere */
+  char *message; /* may be NULL */
   size_t size, used;
-  int32_t deviceType;            /* where tensors have to be, as in DLPack */
-  const int64_t *workspaceBytes; /* NULL: the caller does not say */
+  int32_t deviceType;            /* required DLDeviceType of tensors */
+  const int64_t *workspaceBytes; /* size of the workspace; NULL if unknown */
 };
 
 static void putText(struct Call *call, const char *text) {
@@ -41,7 +41,7 @@ static void putNumber(struct Call *call, int64_t number) {
   putText(call, at);
 }
 
-/* The name of an element type of DLPack, packed as putType takes it. */
+/* Packs a DLDataType into a value for the format %t. */
 static int64_t packType(int64_t code, int64_t bits, int64_t lanes) {
   return code | bits << 8 | lanes << 16;
 }
@@ -67,9 +67,9 @@ static void putType(struct Call *call, int64_t type) {
   }
 }
 
-/* Writes the function's name and a message, and returns the code. In the
- * format, %n is the name of the argument of that number, %d a number, %t an
- * element type, from the values in order. */
+/* Writes the name of the function and a message, and returns `code`. The format
+ * consumes `values` in order: %n is the name of the argument with that index,
+ * %d a number, and %t an element type of packType. */
 static int32_t fail(struct Call *call, int32_t code, const char *format,
                     const int64_t *values) {
   if (!call->message || call->size == 0)
@@ -96,7 +96,7 @@ static int32_t fail(struct Call *call, int32_t code, const char *format,
   return code;
 }
 
-/* The values of a message. */
+/* The values for the format of fail(). */
 #define VALUES(...) ((const int64_t[]){__VA_ARGS__})
 
 #endif

@@ -1,4 +1,4 @@
-//===- Sizes.h - what must hold of the sizes of a call ----------*-- C --*-===//
+//===- Sizes.h - terms and relations of sizes ---------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,20 +11,20 @@
 
 #include "Report.h"
 
-/* As TermKind and RelationKind in dialect/posenc/IR/AbiAttrs.td. */
+/* The values of TermKind and RelationKind in dialect/posenc/IR/AbiAttrs.td. */
 enum { kValue, kQuotient, kRemainder, kMin, kMax, kIfLess, kIfEqual };
 enum { kEqual, kAtMost };
 
-/* The word of size `number`. */
+/* Returns the index of the word of dynamic size `number`. */
 static int64_t getSizeWord(const struct Description *description,
                            int64_t number) {
   return getNumArguments(description) + number;
 }
 
-/* Evaluates a polynomial of words. Returns 0 if its value, or that of a part,
- * has more than 64 bits. */
+/* Evaluates a polynomial of words. Returns 0 if an intermediate value overflows
+ * 64 bits. */
 static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
-  /* As deep as the compiler nests them. */
+  /* The compiler limits the depth of polynomials. */
   int64_t stack[102];
   int depth = 0;
   const struct Code *code =
@@ -47,6 +47,8 @@ static int evaluate(const struct Call *call, int64_t offset, int64_t *result) {
   return 1;
 }
 
+/* Evaluates a term. Returns 0 if a value overflows or a divisor is not
+ * positive. */
 static int evaluateTerm(const struct Call *call, const struct Term *term,
                         int64_t *result) {
   int64_t values[4];
@@ -61,7 +63,6 @@ static int evaluateTerm(const struct Call *call, const struct Term *term,
     return 1;
   case kQuotient:
   case kRemainder:
-    /* By what is not positive, no size is divided. */
     if (b <= 0)
       return 0;
     *result = a / b - (a % b < 0);
@@ -83,15 +84,14 @@ static int evaluateTerm(const struct Call *call, const struct Term *term,
   }
 }
 
-/* Fills in the terms, from the inputs' sizes and scalars, and checks what must
- * hold of them. */
+/* Sets the words of the terms and checks the relations. */
 static int32_t checkSizes(struct Call *call) {
   const struct Description *description = call->description;
   int64_t terms = getSizeWord(description, description->numSizes);
   int hasTerm = 1;
   for (int64_t i = 0; i < description->numTerms; ++i) {
     int64_t *term = &call->words[terms + i];
-    /* Relations that hold of the others may say why. */
+    /* Reported after the relations, whose messages may explain the reason. */
     if (!evaluateTerm(call, &description->terms[i], term)) {
       *term = 0;
       hasTerm = 0;

@@ -1,4 +1,4 @@
-//===- Tensors.h - the checks of DLPack tensors -----------------*-- C --*-===//
+//===- Tensors.h - binds and checks DLPack tensors ----------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,12 +11,12 @@
 
 #include "Sizes.h"
 
-/* In the word of an argument of which only the shape is read: there is no
- * tensor, so that others must give its sizes. */
+/* The word of a shape-only argument that is NULL. Other tensors must determine
+ * its sizes. */
 enum { kAbsent = -1 };
 
-/* Sets the word of a size that no tensor has given yet, or says which tensor
- * or scalar disagrees. */
+/* Sets the word of a size, or fails if an earlier tensor or a scalar has set
+ * another value. */
 static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
                         int64_t word, int64_t size) {
   const struct Description *description = call->description;
@@ -28,7 +28,7 @@ static int32_t bindSize(struct Call *call, int64_t number, int64_t dim,
   if (scalar >= 0)
     return fail(call, kEntryShape, "dimension %d of %n is %d, but %n is %d",
                 VALUES(dim, number, size, scalar, call->words[word]));
-  /* The first that has it; this dimension at the latest. */
+  /* Finds the first dimension with this size, at the latest this one. */
   for (int64_t i = 0;; ++i) {
     const struct Argument *other = &description->arguments[i];
     if (other->isShapeOnly && call->words[i] == kAbsent)
@@ -78,7 +78,7 @@ static int32_t bindStrides(struct Call *call, int64_t number,
   for (int64_t dim = 0; dim < argument->rank; ++dim)
     isEmpty |= tensor->shape[dim] == 0;
   for (int64_t dim = 0; dim < argument->rank; ++dim) {
-    /* A stride that nobody goes may be any number. */
+    /* The stride of a dimension of size 1 is not used and may be any number. */
     int64_t stride =
         isEmpty || tensor->shape[dim] == 1 ? 0 : tensor->strides[dim];
     if (dim + 1 < argument->rank)
@@ -91,7 +91,7 @@ static int32_t bindStrides(struct Call *call, int64_t number,
   return kEntryOk;
 }
 
-/* Checks a tensor, and puts its address, sizes and strides into the words. */
+/* Checks a tensor and sets the words of its address, sizes and strides. */
 static int32_t bindTensor(struct Call *call, int64_t number,
                           const struct PosencDlTensor *tensor) {
   const struct Argument *argument = &call->description->arguments[number];
@@ -103,7 +103,7 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   }
   if (!tensor)
     return fail(call, kEntryNull, "%n is NULL", VALUES(number));
-  /* Memory that nobody reads may be anywhere. */
+  /* A shape-only tensor may be on any device. */
   int isThere =
       tensor->deviceType == call->deviceType || argument->isShapeOnly ||
       (call->deviceType == kDLCUDA && tensor->deviceType == kDLCUDAManaged);
@@ -115,7 +115,7 @@ static int32_t bindTensor(struct Call *call, int64_t number,
                     ? "%n is on a device of type %d, expected CUDA, type %d"
                     : "%n is on a device of type %d, expected Vulkan, type %d",
                 VALUES(number, tensor->deviceType, call->deviceType));
-  /* Frameworks without a type of their own for it have bool and f8 as uint8. */
+  /* Frameworks without bool or f8 types pass them as uint8. */
   int isByte = argument->code == kDLBool ||
                argument->code == kDLFloat8_e4m3fn ||
                argument->code == kDLFloat8_e5m2;
@@ -137,20 +137,20 @@ static int32_t bindTensor(struct Call *call, int64_t number,
   if (code)
     return code;
   uint64_t address = 0;
-  /* NULL with an offset is as little a tensor as NULL. */
+  /* An offset does not make a NULL pointer valid. */
   if (tensor->data && __builtin_add_overflow((uint64_t)tensor->data,
                                              tensor->byteOffset, &address))
-    return fail(call, kEntrySize, "%n is larger than any memory",
+    return fail(call, kEntrySize, "the size of %n exceeds the address space",
                 VALUES(number));
   if (address & (uint64_t)(argument->bits / 8 - 1))
     return fail(call, kEntryAlignment,
-                "the address of %n is no multiple of its elements' %d bytes",
+                "the address of %n is not aligned to its elements of %d bytes",
                 VALUES(number, argument->bits / 8));
   call->words[number] = (int64_t)address;
   return kEntryOk;
 }
 
-/* That each size was given by a tensor that is not absent. */
+/* Checks that a tensor or scalar has set each size. */
 static int32_t checkSizesGiven(struct Call *call) {
   const struct Description *description = call->description;
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
@@ -164,7 +164,7 @@ static int32_t checkSizesGiven(struct Call *call) {
   return kEntryOk;
 }
 
-/* Says which dimension is not the term that it has to be. */
+/* Fails for a size that differs from its term. */
 static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
   const struct Description *description = call->description;
   int64_t word = getSizeWord(description, number);
@@ -178,8 +178,8 @@ static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
   return kEntryShape;
 }
 
-/* Checks the sizes, and those of outputs that follow from others; where nothing
- * has given these, as in the plain form, fills them in. */
+/* Checks all sizes and computes those of outputs that follow from others. Sets
+ * their words if the arguments do not, as for the plain entry point. */
 static int32_t bindTerms(struct Call *call) {
   const struct Description *description = call->description;
   int32_t code = checkSizes(call);
@@ -203,7 +203,7 @@ static int32_t bindTerms(struct Call *call) {
   return kEntryOk;
 }
 
-/* Fills in all words from the tensors and scalars. */
+/* Checks the arguments, DLTensor pointers and scalars, and sets all words. */
 static int32_t bindArguments(struct Call *call, const int64_t *arguments) {
   const struct Description *description = call->description;
   int64_t numArguments = getNumArguments(description);

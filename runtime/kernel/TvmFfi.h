@@ -1,4 +1,4 @@
-//===- TvmFfi.h - the C ABI of TVM FFI --------------------------*-- C --*-===//
+//===- TvmFfi.h - the C ABI of TVM FFI ----------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 #include "Loader.h"
 #include "Tensors.h"
 
-/* A value of TVM FFI that its owner lends. */
+/* TVMFFIAny, the argument of a call. */
 struct Any {
   int32_t type;
   uint32_t padding;
@@ -32,12 +32,12 @@ enum {
   kFfiHeaderBytes = 24
 };
 
-/* Weak: a library of kernels does not need TVM FFI. Whoever calls it by this
- * ABI mostly has it. */
+/* Weak: kernel libraries do not require TVM FFI. Callers by this ABI usually
+ * have loaded it. */
 extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
     __attribute__((weak));
 
-/* The tensor that a value is, or NULL. */
+/* Returns the tensor of a value, or NULL if it is not a tensor. */
 static const struct PosencDlTensor *getTensor(const struct Any *any) {
   if (any->type == kFfiTensor)
     return (const struct PosencDlTensor *)(any->value.pointer +
@@ -47,8 +47,8 @@ static const struct PosencDlTensor *getTensor(const struct Any *any) {
   return NULL;
 }
 
-/* Turns a number into a scalar of launchTensors; floating-point ones may be
- * given as integers, too. */
+/* Converts a number to a scalar of launchTensors. An integer is accepted for a
+ * floating-point scalar. */
 static int32_t unpackScalar(struct Call *call, int64_t number,
                             const struct Any *any, int64_t *word) {
   const struct Argument *argument = &call->description->arguments[number];
@@ -75,7 +75,8 @@ static int32_t unpackScalar(struct Call *call, int64_t number,
   return kEntryOk;
 }
 
-/* Takes the tensor of bytes that is a call's workspace; None is one without. */
+/* Checks the workspace, a tensor of uint8 or None, and sets its word and
+ * *bytes. */
 static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
                                int64_t *bytes) {
   const struct PosencDlTensor *tensor = getTensor(any);
@@ -104,8 +105,8 @@ static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
     if (tensor->strides && size > 1 && tensor->strides[dim] != count)
       return fail(call, kEntryStride, "the workspace is not contiguous", NULL);
     if (size < 0 || __builtin_mul_overflow(count, size, &count))
-      return fail(call, kEntrySize, "the workspace is larger than any memory",
-                  NULL);
+      return fail(call, kEntrySize,
+                  "the size of the workspace exceeds the address space", NULL);
   }
   *bytes = count;
   if (tensor->data)
@@ -113,7 +114,7 @@ static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
   return kEntryOk;
 }
 
-/* Turns the arguments of a call into those of launchTensors. */
+/* Converts the arguments of a call to those of launchTensors. */
 static int32_t unpackArguments(struct Call *call, const struct Any *args,
                                int32_t count, int64_t *arguments,
                                int64_t *workspaceBytes) {
@@ -145,8 +146,8 @@ static int32_t unpackArguments(struct Call *call, const struct Any *args,
 
 typedef void (*SetFfiError)(const char *kind, const char *message);
 
-/* What sets the error, or null where nobody has TVM FFI, or keeps it to
- * himself. It may have been loaded after this library. */
+/* Returns the function that sets the error, or NULL if TVM FFI is not loaded or
+ * its symbols are local. It may have been loaded after this library. */
 static SetFfiError findSetFfiError(void) {
   if (TVMFFIErrorSetRaisedFromCStr)
     return TVMFFIErrorSetRaisedFromCStr;
@@ -155,7 +156,7 @@ static SetFfiError findSetFfiError(void) {
                : NULL;
 }
 
-/* What a call by this ABI returns; -1 with the error set. */
+/* Returns 0 for kEntryOk; otherwise sets the error of TVM FFI, returns -1. */
 static int32_t raise(const struct Call *call, int32_t code) {
   if (code == kEntryOk)
     return 0;

@@ -1,4 +1,4 @@
-//===- View.h - the memory of a strided tensor ------------------*-- C --*-===//
+//===- View.h - the memory of strided tensors ---------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,16 +11,16 @@
 
 #include "Description.h"
 
-/* Runs of `bytes` contiguous bytes, repeated by levels of ever smaller
- * strides. A level that another one continues without a gap is part of that
- * one, so that a contiguous tensor has none. */
+/* The bytes of a strided tensor: runs of `bytes` contiguous bytes, repeated by
+ * nested levels with descending strides. Levels that continue each other
+ * without a gap are merged, so a contiguous tensor has no levels. */
 enum { kMaxLevels = 16 };
 
 struct View {
   int isEmpty;
-  int hasTooManyLevels; /* then only `low` and `span` are right */
-  int isRepeating;      /* a stride of 0 */
-  uint64_t low, span;   /* the first byte, and how many up to the last */
+  int hasTooManyLevels; /* only `low` and `span` are valid */
+  int isRepeating;      /* a dimension has stride 0 */
+  uint64_t low, span;   /* address of the first byte; bytes up to the last */
   uint64_t bytes;
   int numLevels;
   struct Level {
@@ -29,6 +29,7 @@ struct View {
   } levels[kMaxLevels];
 };
 
+/* Inserts a level in the order of strides. */
 static inline void addLevel(struct View *view, uint64_t stride, uint64_t size) {
   if (view->numLevels == kMaxLevels) {
     view->hasTooManyLevels = 1;
@@ -41,8 +42,8 @@ static inline void addLevel(struct View *view, uint64_t stride, uint64_t size) {
   view->levels[at].size = size;
 }
 
-/* The memory of a contiguous tensor with elements, as below, which takes a call
- * much less time; 0 if it is not one. */
+/* A fast path of createView for contiguous tensors with elements. Returns 0 for
+ * other tensors. */
 static inline int createContiguousView(const struct Description *description,
                                        int64_t number, const int64_t *words,
                                        struct View *view) {
@@ -64,15 +65,15 @@ static inline int createContiguousView(const struct Description *description,
   return 1;
 }
 
-/* Finds the memory of a tensor whose sizes and strides are in the words.
- * Returns kEntrySize if it is more than there are addresses. */
+/* Sets `view` to the memory of a tensor whose sizes and strides are in the
+ * words. Returns kEntrySize if it exceeds the address space. */
 static inline int32_t createView(const struct Description *description,
                                  int64_t number, const int64_t *words,
                                  struct View *view) {
   const struct Argument *argument = &description->arguments[number];
   if (createContiguousView(description, number, words, view))
     return kEntryOk;
-  /* All but the levels, of which a contiguous tensor has none. */
+  /* Initializes everything but `levels`. */
   view->isEmpty = view->hasTooManyLevels = view->isRepeating = 0;
   view->low = (uint64_t)words[number];
   view->span = 0;
@@ -83,7 +84,7 @@ static inline int32_t createView(const struct Description *description,
   if (view->isEmpty)
     return kEntryOk;
 
-  /* The level to which the next dimension outward may belong. */
+  /* The current level, which the next outer dimension may extend. */
   int64_t stride = (int64_t)view->bytes, size = 1;
   int isRun = 1;
   for (int64_t dim = argument->rank - 1; dim >= 0; --dim) {
@@ -129,7 +130,7 @@ static inline int32_t createView(const struct Description *description,
              : kEntryOk;
 }
 
-/* The bytes of all elements of a view that is injective. */
+/* Returns the bytes of all elements of an injective view. */
 static inline int64_t getBytes(const struct View *view) {
   uint64_t bytes = view->isEmpty ? 0 : view->bytes;
   for (int level = 0; level < view->numLevels; ++level)
@@ -137,9 +138,9 @@ static inline int64_t getBytes(const struct View *view) {
   return (int64_t)bytes;
 }
 
-/* Whether no byte belongs to two elements. It may say no where that is so, but
- * never for a slice of a contiguous tensor, whatever its order of dimensions.
- */
+/* Returns whether no byte belongs to two elements. May return 0 for an
+ * injective view, but returns 1 for every slice of a contiguous tensor, in any
+ * order of its dimensions. */
 static inline int isInjective(const struct View *view) {
   if (view->isEmpty)
     return 1;
@@ -154,21 +155,22 @@ static inline int isInjective(const struct View *view) {
   return 1;
 }
 
-/* The levels of two views, by the strides of both. */
+/* The levels of two views, merged by their strides. */
 struct Pair {
   int numLevels;
   struct PairLevel {
     int64_t stride;
-    int64_t sizes[2]; /* 1 where a view has no such stride */
-    int64_t spans[2]; /* of this level and those below */
+    int64_t sizes[2]; /* 1 for a view without this stride */
+    int64_t spans[2]; /* bytes of this level and the inner ones */
   } levels[2 * kMaxLevels];
   int64_t bytes[2];
-  int steps; /* that are left */
+  int steps; /* limits the work of meets() */
 };
 
-/* The indices of the first view less those of the second at a level, such that
- * what is below can meet where the second begins `offset` bytes behind the
- * first. Returns 0 if they cannot be computed. */
+/* Sets [*first, *last] to the differences between the indices of the first and
+ * the second view at a level for which the inner levels may overlap, if the
+ * second view begins `offset` bytes after the first. Returns 0 if they
+ * overflow. */
 static inline int findRange(const struct Pair *pair, int level, int64_t offset,
                             int64_t *first, int64_t *last) {
   const struct PairLevel *it = &pair->levels[level];
@@ -190,9 +192,9 @@ static inline int findRange(const struct Pair *pair, int level, int64_t offset,
   return 1;
 }
 
-/* Whether the views share a byte when the second begins `offset` bytes behind
- * the first. Exact, unless it runs out of steps. Not recursive, so that the
- * stack that it takes is known. */
+/* Returns whether the views share a byte if the second begins `offset` bytes
+ * after the first. Exact, unless it runs out of steps; then it returns 1. Not
+ * recursive, so that its use of the stack is bounded. */
 static inline int meets(struct Pair *pair, int64_t offset) {
   int64_t offsets[2 * kMaxLevels + 1];
   int64_t next[2 * kMaxLevels], last[2 * kMaxLevels];
@@ -222,8 +224,8 @@ static inline int meets(struct Pair *pair, int64_t offset) {
   return 0;
 }
 
-/* Whether two tensors share memory. It may say yes where they do not, if their
- * strides have nothing to do with each other. */
+/* Returns whether two tensors share memory. May return 1 for disjoint tensors
+ * whose strides are unrelated. */
 static inline int overlap(const struct View *a, const struct View *b) {
   if (a->isEmpty || b->isEmpty || a->low + a->span <= b->low ||
       b->low + b->span <= a->low)

@@ -1,4 +1,4 @@
-//===- Vulkan.h - kernels on Vulkan devices ---------------------*-- C --*-===//
+//===- Vulkan.h - calls on Vulkan devices -------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,7 +34,7 @@ static uint64_t allocateOnVulkan(struct GpuCall *gpu, int64_t bytes) {
   if (!address)
     gpu->code =
         fail(gpu->call, kEntryGpuFailed,
-             "there is no memory for what is between its operations", NULL);
+             "cannot allocate device memory for an intermediate tensor", NULL);
   return address;
 }
 

@@ -1,4 +1,4 @@
-//===- Workspace.h - scratch memory that the caller brings ------*-- C --*-===//
+//===- Workspace.h - workspaces of callers ------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,8 +12,8 @@
 #include "Report.h"
 #include "View.h"
 
-/* The bytes that all phases of a call share, or a negative number if no memory
- * has as many. */
+/* Returns the bytes of memory that all phases of a call share (kMeasuredWord),
+ * or a negative number if they overflow. */
 static int64_t measure(const struct Description *description,
                        const struct Kernel *kernel, int64_t *words) {
   int64_t *phase = getLastWord(description, words, kPhaseWord);
@@ -24,16 +24,18 @@ static int64_t measure(const struct Description *description,
   return *phase;
 }
 
-/* What so many chunks need besides `measured` bytes, with room to align it. */
+/* Returns the bytes of workspace for `numTasks` tasks and `measured` shared
+ * bytes, including padding for the alignment. */
 static int64_t getWorkspaceBytes(const struct Description *description,
-                                 int64_t numChunks, int64_t measured) {
+                                 int64_t numTasks, int64_t measured) {
   int64_t bytes = description->sharedBytes +
-                  numChunks * description->scratchBytes + measured;
+                  numTasks * description->scratchBytes + measured;
   return bytes ? bytes + kWorkspaceAlignment - 1 : 0;
 }
 
-/* Checks the workspace, of which a call needs so many bytes, and divides it
- * into what chunks share, what phases share, and what each chunk has. */
+/* Checks that the workspace has `bytes` bytes and overlaps no tensor, and sets
+ * the words of its three parts: the memory shared by the tasks of a phase, that
+ * shared by all phases, and the scratch of the tasks. */
 static int32_t bindWorkspace(struct Call *call, int64_t bytes,
                              int64_t measured) {
   const struct Description *description = call->description;
@@ -48,8 +50,8 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes,
     return fail(call, kEntryNull, "the workspace is NULL, expected %d bytes",
                 VALUES(bytes));
   if (begin > UINTPTR_MAX - (uint64_t)bytes)
-    return fail(call, kEntrySize, "the workspace is larger than any memory",
-                NULL);
+    return fail(call, kEntrySize,
+                "the size of the workspace exceeds the address space", NULL);
   for (int64_t i = 0; i < getNumArguments(description); ++i) {
     struct View view;
     if (!hasElements(&description->arguments[i]))

@@ -1,4 +1,4 @@
-//===- Array.cpp - An owned contiguous array --------------------*- C++ -*-===//
+//===- Array.cpp - An owned contiguous array ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- AtomicFile.cpp - Writes a file completely or not at all --*- C++ -*-===//
+//===- AtomicFile.cpp - Writes a file completely or not at all ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Binding.cpp - Binds the arguments of a call --------------*- C++ -*-===//
+//===- Binding.cpp - Binds the arguments of a call ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -261,8 +261,8 @@ posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
   for (const SizeExpression::Source &source : dim.expression->sources())
     if (!source.isScalar && !origins[source.index].argument)
       return fail(POSENC_INVALID_ARGUMENT,
-                  "%s: the inputs do not decide size '%s' of output '%s'", name,
-                  dim.name.c_str(), argument.name.c_str());
+                  "%s: the inputs do not determine size '%s' of output '%s'",
+                  name, dim.name.c_str(), argument.name.c_str());
   std::optional<int64_t> value =
       dim.expression->evaluate([&](const SizeExpression::Source &source) {
         return source.isScalar ? inputs[source.index].scalar
@@ -270,9 +270,9 @@ posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
       });
   if (!value || *value < 0)
     return fail(POSENC_SHAPE_MISMATCH,
-                "%s: the sizes of the inputs leave none for output '%s', whose "
-                "size is %s",
-                name, argument.name.c_str(), dim.name.c_str());
+                "%s: the size %s of output '%s' is negative or undefined for "
+                "these inputs",
+                name, dim.name.c_str(), argument.name.c_str());
   size = *value;
   return POSENC_OK;
 }
@@ -299,8 +299,8 @@ posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
   }
   if (!origins[wanted.value].argument)
     return fail(POSENC_INVALID_ARGUMENT,
-                "%s: the inputs do not decide size '%s' of output '%s'", name,
-                wanted.name.c_str(), output.name.c_str());
+                "%s: the inputs do not determine size '%s' of output '%s'",
+                name, wanted.name.c_str(), output.name.c_str());
   size = sizes[wanted.value];
   return POSENC_OK;
 }

@@ -1,4 +1,4 @@
-//===- Call.cpp - Calls a function of a kernel library ----------*- C++ -*-===//
+//===- Call.cpp - Calls a function of a kernel library --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,8 +41,8 @@ static posenc_status allocateWorkspace(const posenc_function &function,
 }
 
 /// Sets the error for a kernel that returned `code`. The plain C entry point
-/// returns no message, so the DLPack entry point, which checks the same, is
-/// called for it.
+/// returns no message, so this calls the DLPack entry point, which makes the
+/// same checks, to get one.
 static posenc_status failKernel(const posenc_function &function, int32_t code,
                                 const posenc_value *inputs,
                                 const posenc_value *outputs,
@@ -118,7 +118,7 @@ posenc_status posenc_output_shape(const posenc_function *function,
                 function->name.c_str(), index);
   const posenc_argument &output = function->outputs[index];
   if (!shape && !output.shape.empty())
-    return fail(POSENC_INVALID_ARGUMENT, "%s: the place for the shape is NULL",
+    return fail(POSENC_INVALID_ARGUMENT, "%s: shape is NULL",
                 function->name.c_str());
   Binding binding(*function);
   if (posenc_status status = binding.bindInputs(inputs, num_inputs, false))

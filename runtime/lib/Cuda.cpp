@@ -1,4 +1,4 @@
-//===- Cuda.cpp - Runs kernel libraries on NVIDIA GPUs ----------*- C++ -*-===//
+//===- Cuda.cpp - Runs kernel libraries on NVIDIA GPUs --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ posenc_status posenc_cuda_count_devices(int32_t *count) {
     return status;
   int result = 0;
   if (int error = driver->getDeviceCount(&result))
-    return failCuda(*driver, error, "the devices cannot be counted");
+    return failCuda(*driver, error, "cannot count the devices");
   *count = result;
   return POSENC_OK;
 }
@@ -46,7 +46,7 @@ static posenc_status findDevice(int32_t index, const CudaDriver *&driver,
                 "there is no CUDA device %d: there are %d devices", index,
                 count);
   if (int error = driver->getDevice(&device, index))
-    return failCuda(*driver, error, "the device cannot be used");
+    return failCuda(*driver, error, "cannot get the device");
   return POSENC_OK;
 }
 
@@ -69,7 +69,7 @@ posenc_status posenc_cuda_query_device(int32_t index,
   if (!error)
     error = driver->getDeviceMemory(&bytes, device);
   if (error)
-    return failCuda(*driver, error, "the device cannot be asked");
+    return failCuda(*driver, error, "cannot query the device");
   facts->arch = 10 * major + minor;
   facts->memory_bytes = bytes;
   return POSENC_OK;
@@ -101,7 +101,7 @@ public:
     if (!error)
       error = driver.pushContext(context);
     isCurrent = !error;
-    return error ? failCuda(driver, error, "the device has no context")
+    return error ? failCuda(driver, error, "cannot make a context current")
                  : POSENC_OK;
   }
 
@@ -116,7 +116,7 @@ public:
         added.address = tensors[i].address;
     if (bytes > 0 && added.address == 0) {
       if (int error = driver.allocate(&added.address, bytes))
-        return failCuda(driver, error, "no memory on the device");
+        return failCuda(driver, error, "cannot allocate device memory");
       added.owns = true;
     }
     tensors[numTensors++] = added;
@@ -171,7 +171,7 @@ static posenc_status runOnDevice(const posenc_function &function,
       return status;
     if (isInput && bytes[i] > 0)
       if (int error = driver.copyToDevice(address, value.tensor.data, bytes[i]))
-        return failCuda(driver, error, "an input cannot be copied");
+        return failCuda(driver, error, "cannot copy an input to the device");
     tensors[i] = toDlTensor(argument, value.tensor);
     tensors[i].data = reinterpret_cast<void *>(address);
     tensors[i].deviceType = kDLCUDA;
@@ -195,7 +195,7 @@ static posenc_status runOnDevice(const posenc_function &function,
       if (int error = driver.copyFromDevice(
               outputs[i - numInputs].tensor.data,
               reinterpret_cast<uintptr_t>(tensors[i].data), bytes[i]))
-        return failCuda(driver, error, "an output cannot be copied");
+        return failCuda(driver, error, "cannot copy an output from the device");
   return POSENC_OK;
 }
 

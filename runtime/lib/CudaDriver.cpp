@@ -1,4 +1,4 @@
-//===- CudaDriver.cpp - The CUDA driver, opened at run time -----*- C++ -*-===//
+//===- CudaDriver.cpp - The CUDA driver, opened at run time ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

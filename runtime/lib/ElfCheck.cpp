@@ -1,4 +1,4 @@
-//===- ElfCheck.cpp - Whether a file is a kernel library --------*- C++ -*-===//
+//===- ElfCheck.cpp - Checks that a file is a kernel library --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,8 @@ using namespace posenc::runtime;
 
 static const std::string suffix = POSENC_METADATA_SUFFIX;
 
-/// Many names may end in one string; copies of a long one would fill memory.
+/// The longest name of a symbol. Damaged names may share one long string, and
+/// copies of it would exhaust memory.
 static constexpr size_t maxName = 4096;
 
 bool ElfSummary::exports(const std::string &function) const {
@@ -32,15 +33,15 @@ static bool isExported(const Elf64_Sym &symbol, unsigned type) {
          (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-/// The metadata function will be called, so it had better be ours. A kernel
-/// library X names its functions X_..., while in others a function that ends
-/// alike is one of many.
-static bool namesAreAlike(const ElfSummary &summary) {
+/// Returns whether most functions share the prefix of the metadata function,
+/// which the runtime is going to call. The functions of a kernel library X are
+/// called X_...; in other libraries, a function X_metadata is one of many.
+static bool haveCommonPrefix(const ElfSummary &summary) {
   std::string prefix = summary.metadataSymbol.substr(
       0, summary.metadataSymbol.size() - suffix.size() + 1);
   size_t alike = 0, others = 0;
   for (const std::string &name : summary.functions) {
-    // The last two come from the linker.
+    // The linker adds _init and _fini.
     if (name == summary.metadataSymbol || name == "_init" || name == "_fini")
       continue;
     bool isOurs = name.rfind(prefix, 0) == 0 ||
@@ -96,9 +97,9 @@ bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
         "not a posenc kernel library: it has no '..." + suffix + "' function";
     return false;
   }
-  if (!namesAreAlike(summary)) {
+  if (!haveCommonPrefix(summary)) {
     error = "not a posenc kernel library: it has '" + summary.metadataSymbol +
-            "', but its other functions are not named alike";
+            "', but its other functions do not share the prefix";
     return false;
   }
   if (!dynamic.checkRelocations(error) || !dynamic.checkVersions(error))

@@ -1,4 +1,4 @@
-//===- ElfCheck.h - Whether a file is a kernel library ----------*- C++ -*-===//
+//===- ElfCheck.h - Checks that a file is a kernel library ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,17 +17,19 @@
 
 namespace posenc::runtime {
 
-/// What is known of a kernel library before it is loaded.
+/// The properties of a kernel library that are read before it is loaded.
 struct ElfSummary {
   std::string metadataSymbol;
   std::vector<std::string> functions; ///< exported, sorted
-  /// Exported constants that lie in the file as a whole, and their sizes.
+  /// Exported constants whose bytes are all in the file, and their sizes.
   std::map<std::string, uint64_t> constants;
 
   bool exports(const std::string &function) const;
 };
 
-/// Checks the bytes of a file as far as that goes without running any of it.
+/// Checks `size` bytes of a shared library without loading it, and sets `out`.
+/// Returns false and sets `error` if the file is damaged, is not for this
+/// machine, or is not a kernel library.
 bool checkElf(const void *data, size_t size, ElfSummary &out,
               std::string &error);
 

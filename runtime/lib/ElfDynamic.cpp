@@ -1,4 +1,4 @@
-//===- ElfDynamic.cpp - The dynamic table of an ELF file --------*- C++ -*-===//
+//===- ElfDynamic.cpp - The dynamic table of an ELF file ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ bool ElfDynamic::readTags(std::string &error) {
       return true;
     if (entry.d_tag == DT_NEEDED)
       needed.push_back(entry.d_un.d_val);
-    // The last one counts, as for the loader.
+    // As in the loader, the last one of duplicate tags counts.
     tags[entry.d_tag] = entry.d_un.d_val;
   }
 }
@@ -73,8 +73,8 @@ bool ElfDynamic::parse(std::string &error) {
   return checkSymbols(error);
 }
 
-/// Walks every chain, since the loader does so until it meets the end, and
-/// would for ever in a cycle.
+/// Follows every chain to its end, because the loader would loop forever in a
+/// cycle.
 bool ElfDynamic::countByHash(std::string &error) {
   const char *what = "malformed: hash table";
   uint64_t base = get(DT_HASH), offset;
@@ -109,7 +109,7 @@ bool ElfDynamic::countByGnuHash(std::string &error) {
   if (!image.readAt(base, head))
     return fail(error, what);
   auto [numBuckets, firstSymbol, numBloom, bloomShift] = head;
-  // The loader divides by the first and asserts the third.
+  // The loader divides by numBuckets and asserts that numBloom is a power of 2.
   if (numBuckets == 0 || numBloom == 0 || numBloom & (numBloom - 1) ||
       bloomShift > 31)
     return fail(error, what);
@@ -128,8 +128,8 @@ bool ElfDynamic::countByGnuHash(std::string &error) {
   symbolCount = std::max<uint64_t>(symbolCount, firstSymbol);
   if (last == 0)
     return true;
-  // All chains stand in one array in the order of the symbols, each ended by an
-  // odd word: where the last one ends there is also an end for the others.
+  // The chains are consecutive in one array in the order of the symbols, and an
+  // odd word ends a chain. If the last chain has an end, all others have one.
   uint32_t word = 0;
   do {
     if (!image.readAt(base + chains + (last - firstSymbol) * 4, word))

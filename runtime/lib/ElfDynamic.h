@@ -15,13 +15,14 @@
 
 namespace posenc::runtime {
 
-/// The tables that the system's loader trusts: it follows their offsets and
-/// counts without asking, and some values make it abort.
+/// The dynamic table and the tables that it refers to. The loader follows their
+/// offsets and counts without checks, and aborts on some values. Functions that
+/// return bool set `error` when they return false.
 class ElfDynamic {
 public:
   explicit ElfDynamic(const ElfImage &image) : image(image) {}
 
-  /// Reads the dynamic table and finds strings and symbols.
+  /// Reads and checks the dynamic table, the strings and the symbols.
   bool parse(std::string &error);
   bool checkRelocations(std::string &error) const;
   bool checkVersions(std::string &error) const;
@@ -30,7 +31,7 @@ public:
   bool symbol(uint64_t index, Elf64_Sym &out) const {
     return image.read(symbolOffset + index * sizeof(out), out);
   }
-  /// Null when the name is not within the string table.
+  /// The string at `offset`; null beyond the end of the string table.
   const char *string(uint64_t offset) const {
     if (offset >= stringSize)
       return nullptr;
@@ -56,7 +57,7 @@ private:
 
   const ElfImage &image;
   std::map<int64_t, uint64_t> tags;
-  std::vector<uint64_t> needed; ///< string offsets of the libraries it needs
+  std::vector<uint64_t> needed; ///< string offsets of the needed libraries
   uint64_t stringOffset = 0, stringSize = 0;
   uint64_t symbolOffset = 0, symbolCount = 0;
 };

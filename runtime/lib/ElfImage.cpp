@@ -1,4 +1,4 @@
-//===- ElfImage.cpp - A bounds-checked view of an ELF file ------*- C++ -*-===//
+//===- ElfImage.cpp - A bounds-checked view of an ELF file ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ static constexpr uint16_t hostMachine = EM_AARCH64;
 #error "add the ELF machine number of this host"
 #endif
 
-/// User addresses have at most this many; more would only wrap around.
+/// The largest address of user space. Larger ones would only overflow.
 static constexpr uint64_t addressLimit = uint64_t(1) << 47;
 
 static bool fail(std::string &error, const char *what) {
@@ -53,11 +53,12 @@ bool ElfImage::parseSegment(const Elf64_Phdr &segment, std::string &error) {
   if (segment.p_filesz && !contains(segment.p_offset, segment.p_filesz))
     return fail(error, "truncated: a segment is not within the file");
   if (segment.p_vaddr > addressLimit || segment.p_memsz > addressLimit)
-    return fail(error, "malformed: a segment has no possible address");
+    return fail(error, "malformed: the address of a segment is too large");
   switch (segment.p_type) {
   case PT_LOAD:
     if (segment.p_filesz > segment.p_memsz)
-      return fail(error, "malformed: a segment has more file than memory");
+      return fail(error,
+                  "malformed: a segment is larger in the file than in memory");
     if (segment.p_align & (segment.p_align - 1) ||
         (segment.p_align &&
          (segment.p_vaddr - segment.p_offset) % segment.p_align))
@@ -86,9 +87,9 @@ bool ElfImage::parseSegment(const Elf64_Phdr &segment, std::string &error) {
 }
 
 bool ElfImage::parseSections(std::string &error) {
-  // A stripped library may have no section headers at all. They are of no use
-  // to the loader, but they stand at the end of the file, so that a file that
-  // was cut off is recognised.
+  // A stripped library may have no section headers. The loader does not use
+  // them, but they are at the end of the file, so checking them detects
+  // truncation.
   if (header.e_shoff == 0)
     return true;
   if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum == 0)
@@ -109,8 +110,8 @@ bool ElfImage::parseSections(std::string &error) {
   return true;
 }
 
-/// The loader write-protects this range, and would do so with whatever else is
-/// there. Linkers may round its end up to a page.
+/// The loader write-protects this range, so it must lie in a loaded segment.
+/// Linkers may round its end up to a page.
 bool ElfImage::checkRelro(std::string &error) const {
   constexpr uint64_t largestPage = 65536;
   if (relro.p_memsz == 0)
@@ -140,7 +141,7 @@ bool ElfImage::parseHeaders(std::string &error) {
       return fail(error, "truncated: program headers");
     if (!parseSegment(segment, error))
       return false;
-    // These the loader reads from memory without asking further.
+    // The loader reads the contents of these segments from loaded memory.
     if ((segment.p_type == PT_DYNAMIC || segment.p_type == PT_TLS ||
          segment.p_type == PT_NOTE || segment.p_type == PT_GNU_PROPERTY) &&
         segment.p_filesz)
@@ -154,8 +155,8 @@ bool ElfImage::parseHeaders(std::string &error) {
     uint64_t offset;
     if (!toOffset(segment.p_vaddr, segment.p_filesz, offset) ||
         offset != segment.p_offset)
-      return fail(error, "malformed: a part of the file that is not loaded "
-                         "where its header says");
+      return fail(error, "malformed: a segment is not loaded at the address in "
+                         "its header");
   }
   return true;
 }

@@ -17,22 +17,24 @@
 
 namespace posenc::runtime {
 
-/// Nothing in the file is believed: every read says whether it was inside.
-/// Addresses are those of the file, before it is loaded anywhere.
+/// The bytes of an ELF file, which this does not own. Every read is checked
+/// against the size of the file. Addresses are those in the file, before it is
+/// loaded.
 class ElfImage {
 public:
   ElfImage(const void *data, size_t size)
       : data(static_cast<const uint8_t *>(data)), size(size) {}
 
   /// Checks the file header, the program headers and the section headers
-  /// against the file and the host.
+  /// against the file and the host. Returns false and sets `error` on failure.
   bool parseHeaders(std::string &error);
 
   bool contains(uint64_t offset, uint64_t length) const {
     return offset <= size && length <= size - offset;
   }
 
-  /// Copies, because nothing in a damaged file is aligned.
+  /// Copies a value, since a damaged file may have misaligned tables. Returns
+  /// false if it is not within the file.
   template <typename T> bool read(uint64_t offset, T &value) const {
     if (!contains(offset, sizeof(T)))
       return false;
@@ -40,14 +42,16 @@ public:
     return true;
   }
 
-  /// Where [address, address + length) lies in the file; false if it is not
-  /// in the part of one loaded segment that comes from the file.
+  /// Sets `offset` to the position of [address, address + length) in the file.
+  /// Returns false if that is not in the part of one loaded segment that comes
+  /// from the file.
   bool toOffset(uint64_t address, uint64_t length, uint64_t &offset) const;
 
   /// Whether [address, address + length) is in one loaded segment that has all
   /// of the PF_ flags.
   bool inMemory(uint64_t address, uint64_t length, uint32_t flags = 0) const;
 
+  /// Reads a value at an address.
   template <typename T> bool readAt(uint64_t address, T &value) const {
     uint64_t offset;
     return toOffset(address, sizeof(T), offset) && read(offset, value);

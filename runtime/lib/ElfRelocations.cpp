@@ -1,4 +1,4 @@
-//===- ElfRelocations.cpp - The relocations of an ELF file ------*- C++ -*-===//
+//===- ElfRelocations.cpp - The relocations of an ELF file ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,8 @@ static bool fail(std::string &error, const char *what) {
   return false;
 }
 
-/// Whether the loader will call what stands at this address.
+/// Returns whether the loader calls the function whose pointer is at the
+/// address.
 bool ElfDynamic::isConstructorSlot(uint64_t address) const {
   uint64_t init = get(DT_INIT_ARRAY), fini = get(DT_FINI_ARRAY);
   return (address >= init && address - init < get(DT_INIT_ARRAYSZ)) ||
@@ -53,8 +54,8 @@ bool ElfDynamic::checkRela(int64_t table, int64_t size,
   return true;
 }
 
-/// Relative relocations in short: an even word is an address to relocate, an
-/// odd one a bit map of the 63 words after it.
+/// Checks DT_RELR, the compact form of relative relocations: an even word is an
+/// address to relocate, an odd one a bit map of the next 63 words.
 bool ElfDynamic::checkRelr(std::string &error) const {
   uint64_t bytes = get(DT_RELRSZ), offset, next = 0;
   if (bytes == 0)
@@ -82,8 +83,8 @@ bool ElfDynamic::checkRelr(std::string &error) const {
 }
 
 bool ElfDynamic::checkRelocations(std::string &error) const {
-  // These two machines have relocations with addends only; the loader asserts
-  // what is checked here.
+  // x86-64 and AArch64 only have relocations with addends; the loader asserts
+  // these conditions.
   if (has(DT_REL) || (has(DT_RELA) && get(DT_RELAENT) != sizeof(Elf64_Rela)) ||
       (has(DT_JMPREL) && get(DT_PLTREL) != DT_RELA))
     return fail(error, "malformed: kind of the relocations");

@@ -1,4 +1,4 @@
-//===- ElfVersions.cpp - The symbol versions of an ELF file -----*- C++ -*-===//
+//===- ElfVersions.cpp - The symbol versions of an ELF file ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,11 +17,11 @@ static bool fail(std::string &error) {
   return false;
 }
 
-/// Indices have 15 bits; more entries than that come from damage, and following
-/// all of them from everywhere could take very long.
+/// Version indices have 15 bits. More entries exist only in damaged files,
+/// where following all of them could take very long.
 static constexpr int maxVersions = 1 << 15;
 
-/// A version index without the bit that hides the symbol.
+/// Returns the index of a version without the bit for hidden symbols.
 static uint32_t versionIndex(uint16_t value) { return value & 0x7FFF; }
 
 bool ElfDynamic::checkNeededVersions(uint32_t &last, std::string &error) const {
@@ -33,7 +33,7 @@ bool ElfDynamic::checkNeededVersions(uint32_t &last, std::string &error) const {
     Elf64_Verneed entry;
     if (!image.readAt(address, entry) || entry.vn_version != VER_NEED_CURRENT)
       return fail(error);
-    // The loader aborts on a file that is not among the needed ones.
+    // The loader aborts on a file that is not in DT_NEEDED.
     const char *file = string(entry.vn_file);
     auto isFile = [&](uint64_t name) {
       return !std::strcmp(string(name), file);
@@ -85,7 +85,7 @@ bool ElfDynamic::checkVersions(std::string &error) const {
   uint64_t offset;
   if (!image.toOffset(get(DT_VERSYM), symbolCount * sizeof(uint16_t), offset))
     return fail(error);
-  // Each is an index into an array of as many versions as are named above.
+  // The loader uses each index without a check.
   for (uint64_t i = 0; i < symbolCount; ++i) {
     uint16_t index = 0;
     image.read(offset + i * sizeof(index), index);

@@ -1,4 +1,4 @@
-//===- Error.cpp - Error texts and status codes -----------------*- C++ -*-===//
+//===- Error.cpp - Error texts and status codes ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HostCpu.cpp - Which targets this CPU can run -------------*- C++ -*-===//
+//===- HostCpu.cpp - Checks whether this CPU can run a target -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,9 +11,9 @@
 using namespace posenc::runtime;
 
 #if defined(__x86_64__)
-/// True for a feature that is not in the table.
+/// Returns whether this CPU has a feature; true for an unknown feature.
 static bool hostHas(const std::string &feature) {
-  // Code for AVX512-BF16 uses AVX512-VNNI, too.
+  // Code for AVX512-BF16 also uses AVX512-VNNI.
   if (feature == "avx512bf16")
     return __builtin_cpu_supports("avx512bf16") &&
            __builtin_cpu_supports("avx512vnni");

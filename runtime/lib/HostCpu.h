@@ -1,4 +1,4 @@
-//===- HostCpu.h - Which targets this CPU can run ---------------*- C++ -*-===//
+//===- HostCpu.h - Checks whether this CPU can run a target -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

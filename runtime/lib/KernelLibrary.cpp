@@ -1,4 +1,4 @@
-//===- KernelLibrary.cpp - Opens and closes kernel libraries ----*- C++ -*-===//
+//===- KernelLibrary.cpp - Opens and closes kernel libraries --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -67,7 +67,7 @@ link(posenc_library &library, const char *text, const std::string &name,
       return status;
     if (!function.address)
       continue;
-    // A function of the library may be called "f_workspace", too.
+    // Another function of the library may have the name "f_workspace".
     auto lookupVariant = [&](const char *suffix) -> void * {
       std::string symbol = function.symbol + suffix;
       for (const posenc_function &other : metadata.functions)

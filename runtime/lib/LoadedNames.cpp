@@ -1,4 +1,4 @@
-//===- LoadedNames.cpp - The names of the loaded files ----------*- C++ -*-===//
+//===- LoadedNames.cpp - The names of the loaded files --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Metadata.cpp - Reads the metadata of a library -----------*- C++ -*-===//
+//===- Metadata.cpp - Reads the metadata of a library ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NpyHeader.cpp - The header of an .npy file ---------------*- C++ -*-===//
+//===- NpyHeader.cpp - The header of an .npy file -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

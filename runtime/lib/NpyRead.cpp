@@ -1,4 +1,4 @@
-//===- NpyRead.cpp - Reads .npy files ---------------------------*- C++ -*-===//
+//===- NpyRead.cpp - Reads .npy files -------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NpyWrite.cpp - Writes .npy files -------------------------*- C++ -*-===//
+//===- NpyWrite.cpp - Writes .npy files -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Query.cpp - Questions about libraries and signatures -----*- C++ -*-===//
+//===- Query.cpp - Queries of libraries and signatures --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

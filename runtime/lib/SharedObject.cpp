@@ -1,4 +1,4 @@
-//===- SharedObject.cpp - A loaded shared library ---------------*- C++ -*-===//
+//===- SharedObject.cpp - A loaded shared library -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SizeExpression.cpp - Computes sizes of outputs -----------*- C++ -*-===//
+//===- SizeExpression.cpp - Computes sizes of outputs ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

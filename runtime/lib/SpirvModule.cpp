@@ -1,4 +1,4 @@
-//===- SpirvModule.cpp - What a SPIR-V module requires ----------*- C++ -*-===//
+//===- SpirvModule.cpp - The requirements of a SPIR-V module --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SpirvModule.h - What a SPIR-V module requires ------------*- C++ -*-===//
+//===- SpirvModule.h - The requirements of a SPIR-V module ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@
 
 namespace posenc::runtime {
 
-/// What a device must have to run the kernels of a SPIR-V module. VulkanCode
+/// The capabilities and kernels of a SPIR-V module. VulkanCode
 /// does not repeat these facts, and drivers do not check them.
 struct SpirvModule {
   /// A compute entry point.

@@ -1,4 +1,4 @@
-//===- Types.cpp - Element types, status names and sizes --------*- C++ -*-===//
+//===- Types.cpp - Element types, status names and sizes ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Vulkan.cpp - The C interface to Vulkan devices -----------*- C++ -*-===//
+//===- Vulkan.cpp - The C interface to Vulkan devices ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanBuffer.cpp - Memory of a Vulkan device -------------*- C++ -*-===//
+//===- VulkanBuffer.cpp - Memory of a Vulkan device -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanCall.cpp - The C interface to functions on Vulkan --*- C++ -*-===//
+//===- VulkanCall.cpp - The C interface to functions on Vulkan ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanCode.cpp - A library's kernels for Vulkan ----------*- C++ -*-===//
+//===- VulkanCode.cpp - A library's kernels for Vulkan --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -66,7 +66,7 @@ bool VulkanCode::read(const uint32_t *words, size_t numWords,
   Reader reader(words, numWords);
   const uint32_t *head = reader.take(kVulkanHeaderWords);
   if (!head || head[0] != kVulkanMagic) {
-    error += "damaged: they do not begin as such";
+    error += "damaged: expected the magic number 'PSNV'";
     return false;
   }
   if (head[1] != kVulkanVersion) {

@@ -1,4 +1,4 @@
-//===- VulkanDevice.cpp - An open Vulkan device -----------------*- C++ -*-===//
+//===- VulkanDevice.cpp - An open Vulkan device ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanFacts.cpp - The properties of a Vulkan device ------*- C++ -*-===//
+//===- VulkanFacts.cpp - The properties of a Vulkan device ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

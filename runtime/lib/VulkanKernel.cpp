@@ -1,4 +1,4 @@
-//===- VulkanKernel.cpp - Kernels on a Vulkan device ------------*- C++ -*-===//
+//===- VulkanKernel.cpp - Kernels on a Vulkan device ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

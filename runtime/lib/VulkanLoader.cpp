@@ -1,4 +1,4 @@
-//===- VulkanLoader.cpp - The Vulkan loader, opened at run time -*- C++ -*-===//
+//===- VulkanLoader.cpp - The Vulkan loader, opened at run time -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

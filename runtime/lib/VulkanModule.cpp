@@ -1,4 +1,4 @@
-//===- VulkanModule.cpp - Modules on a Vulkan device ------------*- C++ -*-===//
+//===- VulkanModule.cpp - Modules on a Vulkan device ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -44,8 +44,7 @@ static posenc_status checkCapability(uint32_t number,
                 facts.name, capability.name);
   }
   return fail(POSENC_UNSUPPORTED,
-              "the module needs the SPIR-V capability %u, which is not known",
-              number);
+              "the module needs the unknown SPIR-V capability %u", number);
 }
 
 posenc_status

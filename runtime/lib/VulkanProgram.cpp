@@ -1,4 +1,4 @@
-//===- VulkanProgram.cpp - The programs of a library on Vulkan --*- C++ -*-===//
+//===- VulkanProgram.cpp - The programs of a library on Vulkan ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,11 +22,8 @@
 
 using namespace posenc::runtime;
 
-/// The lower bits of an address are the offset in a buffer, in bytes.
+/// The number of address bits that are the offset in a buffer, in bytes.
 static constexpr int kOffsetBits = 40;
-
-/// More words than this are passed in a buffer. Every device has 128 bytes of
-/// push constants. The compiler's SpirvKernels.h defines the same limit.
 
 posenc_vulkan_program::posenc_vulkan_program(
     std::shared_ptr<VulkanDevice> device, const posenc_library &library)
@@ -126,7 +123,7 @@ posenc_status VulkanLaunch::addParameters(const char *kernel,
       size_t number = static_cast<uint64_t>(value) >> kOffsetBits;
       if (number > buffers.size())
         return fail(POSENC_KERNEL_FAILED,
-                    "%s: an address that belongs to no buffer", kernel);
+                    "%s: an argument is not the address of a buffer", kernel);
       kernelBuffers.push_back(number ? buffers[number - 1]
                                      : program.emptyBuffer.get());
       int64_t byteOffset = value & ((int64_t(1) << kOffsetBits) - 1);
@@ -242,9 +239,11 @@ posenc_status VulkanLaunch::addBuffer(posenc_vulkan_buffer *buffer,
   auto it = std::find(buffers.begin(), buffers.end(), buffer);
   if (it == buffers.end()) {
     if (buffer->buffer.device != program.device)
-      return fail(POSENC_INVALID_ARGUMENT, "a buffer is of another device");
+      return fail(POSENC_INVALID_ARGUMENT,
+                  "a buffer belongs to another device");
     if (buffer->buffer.size >> kOffsetBits)
-      return fail(POSENC_UNSUPPORTED, "a buffer of %" PRIu64 " bytes",
+      return fail(POSENC_UNSUPPORTED,
+                  "a buffer of %" PRIu64 " bytes exceeds the limit of 2^40",
                   buffer->buffer.size);
     it = buffers.insert(it, buffer);
   }

@@ -1,4 +1,4 @@
-//===- attention-dots.mlir - attention by products of pairs of bf16 ===//
+//===- attention-dots.mlir - attention with bf16 dot products -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector='vector-bytes=32 bf16-dots' --split-input-file | FileCheck %s --check-prefix=OFF
 // OFF-NOT: x86vector
 
-// Words of two channels of queries and keys, and of two keys of values.
+// Queries and keys become words of two channels, values words of two keys.
 // CHECK-LABEL: func.func @full
 // CHECK-SAME: (%[[Q:.*]]: memref<2x?x4x64xbf16>, %[[K:.*]]: memref<2x?x2x64xbf16>, %[[V:.*]]: memref<2x?x2x64xbf16>, %[[O:.*]]: memref<2x?x4x64xbf16>)
 // CHECK-DAG: %[[QW:.*]] = memref.alloca() {alignment = 64 : i64} : memref<{{[0-9]+}}x32x32xf32>
@@ -20,7 +20,7 @@
 // CHECK-DAG: %[[S:.*]] = memref.alloca() {alignment = 64 : i64} : memref<128x32xf32>
 // CHECK: vector.load %[[Q]]
 // CHECK: vector.store %{{.*}}, %[[QW]]
-// Keys are copied as they are.
+// Keys are copied without conversion.
 // CHECK: %[[KEY:.*]] = vector.load %[[K]]{{.*}}, vector<32xbf16>
 // CHECK-NEXT: arith.divui
 // CHECK-NEXT: %[[WORDS:.*]] = vector.bitcast %[[KEY]] : vector<32xbf16> to vector<16xf32>
@@ -28,14 +28,14 @@
 // CHECK: vector.load %[[V]]
 // CHECK: vector.load %[[V]]
 // CHECK: vector.store %{{.*}}, %[[VW]]
-// Half as many steps as channels, with 8 keys and two vectors of queries.
+// Half as many steps as channels, each with 8 keys and two vectors of queries.
 // CHECK: scf.for {{.*}} = %c0 to %c32 step %c1
 // CHECK-COUNT-8: memref.load %[[KW]]
 // CHECK-COUNT-2: vector.load %[[QW]]
 // CHECK-NOT: math.fma
 // CHECK-COUNT-16: x86vector.avx512.dot %{{.*}} : vector<32xbf16> -> vector<16xf32>
 // CHECK-NEXT: scf.yield
-// Weights of two keys, rounded, are summed and become words.
+// The weights of two keys are rounded to bf16, summed, and packed into words.
 // CHECK: scf.for {{.*}} step %c2 iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<16xf32>)
 // CHECK: vector.load %[[S]]
 // CHECK: vector.load %[[S]]
@@ -60,7 +60,7 @@ func.func @full(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref
 
 // -----
 
-// Rotated keys are rounded.
+// Rotated keys are rounded to bf16.
 // CHECK-LABEL: func.func @rotated
 // CHECK: arith.truncf %{{.*}} : vector<32xf32> to vector<32xbf16>
 // CHECK: x86vector.avx512.dot
@@ -71,7 +71,8 @@ func.func @rotated(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: mem
 
 // -----
 
-// Logarithms of sums want scores that are not rounded.
+// The log-sum-exp needs scores of unrounded operands, so bf16 dot products are
+// not used.
 // CHECK-LABEL: func.func @log_sums
 // CHECK-NOT: x86vector
 func.func @log_sums(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memref<2x?x2x64xbf16>, %o: memref<2x?x4x64xbf16>, %l: memref<2x?x4xf32>) {

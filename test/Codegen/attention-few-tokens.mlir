@@ -1,4 +1,4 @@
-//===- attention-few-tokens.mlir - any number of tokens ===//
+//===- attention-few-tokens.mlir - attention with any number of tokens ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,9 +8,10 @@
 
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
 
-// One loop takes the tasks of few tokens or of many, whose memory few use, too.
-// Eight heads fill half of 16 lanes for one token as for more, so that the same
-// code serves all of them. Two blocks of 4 heads have the queries of a token.
+// With a dynamic number of queries, one loop has the tasks of decode and
+// prefill; decode uses the scratch memory of prefill. Eight heads fill half of
+// 16 lanes for one token as for several, so one decode kernel serves 1 to 8
+// tokens. The queries of a token are two blocks of 4 heads.
 // CHECK-LABEL: func.func @any
 // CHECK-SAME: (%[[Q:.*]]: memref<?x16x?x128xf32>, %[[K:.*]]: memref<?x2x?x128xf32>, %[[O:.*]]: memref<?x16x?x128xf32>)
 // CHECK: memref.reinterpret_cast %alloca{{.*}} : memref<20x128x16xf32> to memref<64x144xf32>
@@ -45,8 +46,9 @@ func.func @any(%q: memref<?x16x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref
 
 // -----
 
-// One token has code of its own where more would leave lanes empty. Both have
-// parts of the keys, which they merge one after the other.
+// One token has its own decode kernel where the kernel for several tokens would
+// leave lanes empty. Both kernels have KV splits, and merge them one after the
+// other.
 // CHECK-LABEL: func.func @one
 // CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<16384xf32>
 // CHECK: %[[ONE:.*]] = arith.cmpi {{.*}}, %c0 : index
@@ -66,7 +68,8 @@ func.func @one(%q: memref<?x?x1x64xf32>, %k: memref<?x?x1x64xf32>, %o: memref<?x
 
 // -----
 
-// Few tokens with positions of their keys have as few keys.
+// Keys with as many positions as queries are as few as the queries, so there
+// are no KV splits.
 // CHECK-LABEL: func.func @same
 // CHECK-NOT: memref.prefetch %arg1{{.*}}locality<3>
 // CHECK-NOT: shared
@@ -80,8 +83,9 @@ func.func @same(%q: memref<?x?x2x64xf32>, %k: memref<?x?x2x64xf32>, %p: memref<?
 
 // -----
 
-// Each entry of packed tokens chooses by its own number. Of the tasks for heads
-// that lie together, one does all that there is to do for few tokens.
+// Each sequence of a ragged batch selects the kernel for its number of tokens.
+// If the heads of a token are contiguous, one of the tasks of a head group does
+// the whole decode.
 // CHECK-LABEL: func.func @packed
 // CHECK: scf.forall (%[[HEADS:.*]], %[[TILE:.*]]) in (2, %{{.*}}) {
 // CHECK: scf.while
@@ -109,8 +113,8 @@ func.func @packed(%q: memref<?x2x64xf32>, %k: memref<?x2x64xf32>, %c: memref<?xi
 
 // -----
 
-// Regions are of vectors of pairs: the head and the places of a lane are its own.
-// Masks are in all tiles, where values of the weight 0 are left out.
+// Regions are computed on vectors of (query, key) pairs: each lane has its own
+// head and indices. With masks, all tiles skip values whose weight is 0.
 // CHECK-LABEL: func.func @pairs
 // CHECK-SAME: %[[MASK:[a-z0-9]+]]: memref<1x1x3x?xi1>
 // CHECK: vector.load %{{.*}}, vector<8xf32>

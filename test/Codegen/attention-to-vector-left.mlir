@@ -1,4 +1,4 @@
-//===- attention-to-vector-left.mlir - what stays attention ===//
+//===- attention-to-vector-left.mlir - attention that is not vectorized ---===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,7 @@ func.func @head(%x: memref<1x2x3x257xf32>) {
 
 // -----
 
-// CHECK: remark: {{.*}}the number of heads is not known
+// CHECK: remark: {{.*}}the number of heads is dynamic
 // CHECK: posenc.attention
 func.func @heads(%x: memref<1x2x?x8xf32>) {
   posenc.attention ins(%x, %x, %x : memref<1x2x?x8xf32>, memref<1x2x?x8xf32>, memref<1x2x?x8xf32>) outs(%x : memref<1x2x?x8xf32>)
@@ -36,7 +36,7 @@ func.func @heads(%x: memref<1x2x?x8xf32>) {
 
 // -----
 
-// CHECK: remark: {{.*}}its region has arith.remf
+// CHECK: remark: {{.*}}its region contains arith.remf
 // CHECK: posenc.attention
 func.func @region(%x: memref<1x2x3x8xf32>) {
   posenc.attention ins(%x, %x, %x : memref<1x2x3x8xf32>, memref<1x2x3x8xf32>, memref<1x2x3x8xf32>) outs(%x : memref<1x2x3x8xf32>)

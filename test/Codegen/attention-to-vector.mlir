@@ -1,4 +1,4 @@
-//===- attention-to-vector.mlir - attention as vectors ===//
+//===- attention-to-vector.mlir - attention as vectors --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,8 +9,9 @@
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector --canonicalize --cse --split-input-file | FileCheck %s
 // RUN: posenc-opt %s --convert-posenc-attention-to-vector=vector-bytes=64 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=WIDE
 
-// Two query heads share the keys and values of a task. All scratch is on the
-// stack of the function; rows are an odd number of lines apart.
+// The keys and values of a task are shared by two query heads. All scratch
+// memory is on the stack of the function; the stride of its rows is an odd
+// number of cache lines.
 // CHECK-LABEL: func.func @full
 // CHECK-SAME: (%[[Q:.*]]: memref<2x199x4x64xf32>, %[[K:.*]]: memref<2x?x2x64xf32>, %[[V:.*]]: memref<2x?x2x64xf32>, %[[O:.*]]: memref<2x199x4x64xf32>)
 // CHECK-NOT: memref.alloc()
@@ -19,10 +20,11 @@
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<96x80xf32>
 // CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (2, 2, 2) {
 // CHECK: vector.load %[[Q]]
-// Keys, then values.
+// Rows of keys, then of values.
 // CHECK: vector.load %[[K]]
 // CHECK: vector.load %[[V]]
-// 6 keys and two vectors of queries: no division, no call, no comparison.
+// A step has 6 keys and two vectors of queries, without divisions, calls and
+// comparisons.
 // CHECK: scf.for {{.*}} step %c6
 // CHECK: scf.for {{.*}} -> ([[TILE:vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>]])
 // CHECK-NEXT: memref.load
@@ -30,20 +32,20 @@
 // CHECK-NOT: arith.
 // CHECK-COUNT-12: math.fma
 // CHECK-NEXT: scf.yield
-// The other ways know that every key is seen.
+// The other versions of the loop know that every key is visible.
 // CHECK: } else {
 // CHECK: scf.for {{.*}} step %c6
 // CHECK: scf.for {{.*}} -> ([[TILE]])
 // CHECK-NOT: arith.cmpi
 // CHECK: scf.yield
-// Weights: a polynomial.
+// The weights are computed by a polynomial.
 // CHECK: scf.for
 // CHECK-NOT: math.exp
 // CHECK-NOT: arith.div
 // CHECK: vector.load %[[S]]
 // CHECK-COUNT-5: math.fma
 // CHECK: arith.shli
-// 6 columns of values, and the last 4.
+// Steps of 6 value columns, and the last 4.
 // CHECK: scf.for {{.*}} = %c0 to %c60 step %c6
 // CHECK: scf.for
 // CHECK-COUNT-12: math.fma
@@ -62,8 +64,8 @@ func.func @full(%q: memref<2x199x4x64xf32>, %k: memref<2x?x2x64xf32>, %v: memref
 
 // -----
 
-// The loop over keys ends where the last query sees no more, and masks are only
-// where the first does not see all of the others' keys.
+// The loop over keys ends at the last key that the last query sees. Only key
+// tiles that some query sees in part have masks.
 // CHECK-LABEL: func.func @causal
 // CHECK: scf.for %[[FIRST:.*]] = %c0 to %[[END:.*]] step %c96
 // CHECK-NEXT: arith.subi %[[END]], %[[FIRST]]
@@ -81,7 +83,8 @@ func.func @causal(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 
 // -----
 
-// bf16 is widened as rows come to the stack and narrowed as results leave it.
+// Rows of bf16 are widened when they are copied to the stack, and results are
+// narrowed when they are stored.
 // CHECK-LABEL: func.func @bf16
 // CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
 // CHECK: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
@@ -94,8 +97,9 @@ func.func @bf16(%q: memref<1x1x?x8xbf16>, %o: memref<1x1x?x8xbf16>) {
 
 // -----
 
-// A key is the same for all lanes: what depends on it alone stays scalar. For
-// scores a reciprocal does instead of a division. Functions are expanded later.
+// The key is the same for all lanes, so values that depend on the key alone
+// stay scalar. In score regions, divisions become products with the reciprocal.
+// Math functions are expanded later.
 // CHECK-LABEL: func.func @regions
 // CHECK: memref.load %{{.*}} : memref<?xf32>
 // CHECK: arith.addf {{.*}} : vector<8xf32>
@@ -124,8 +128,8 @@ func.func @regions(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x
 
 // -----
 
-// What comes from a tensor by the distance of query and key is computed once for
-// each distance that a block has.
+// Tensor elements that depend on the relative position are computed once for
+// each relative position in a block.
 // CHECK-LABEL: func.func @distances
 // CHECK-SAME: %[[T:[a-z0-9]+]]: memref<?xf32>
 // CHECK: %[[D:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1x112xf32>
@@ -155,8 +159,8 @@ func.func @distances(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x
 
 // -----
 
-// An index that wraps is not the place that it comes from, unless the distance
-// wraps as much.
+// An index that wraps is not the token index that it is computed from, unless
+// the relative position wraps in the same way.
 // CHECK-LABEL: func.func @wrapped
 // CHECK-NOT: memref<1x112xf32>
 // CHECK: return
@@ -197,7 +201,7 @@ func.func @wraps(%q: memref<1x1x?x8xf32>, %t: memref<?xf32>, %o: memref<1x1x?x8x
 
 // -----
 
-// Two places are less than 2^31 apart, other indices need not be.
+// Token indices differ by less than 2^31; other indices may differ by more.
 // CHECK-LABEL: func.func @alibi
 // CHECK: scf.forall
 // CHECK: arith.subi %{{.*}}, %{{.*}} : vector<8xi32>
@@ -219,12 +223,12 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 
 // -----
 
-// One query reads two keys at a time for all four heads, a page of keys between
-// two pages of values. Vectors of 8 lanes take the first and the last 8 of every
-// 16 channels one after the other, and thus give the bits of 16 lanes. Beside
-// the products with keys lines of the values are prefetched, beside those with
-// values the next keys, in both cases up to the end of a page of the memory.
-// Scores and weights have loops of their own, and the maximum seldom changes.
+// Decode reads two keys at a time for all four heads. Vectors of 8 lanes
+// process the first and the last 8 of every 16 channels one after the other, so
+// that results have the bits of 16-lane vectors. Loops over keys prefetch lines
+// of values, and loops over values the next keys, in both cases up to the end
+// of a memory page. Scores and weights have separate loops, and the max is
+// updated only if it changes.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
 // CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, shared}
@@ -285,8 +289,8 @@ func.func @decode(%q: memref<?x4x1x128xf32>, %k: memref<?x1x?x128xf32>, %v: memr
 
 // -----
 
-// Where the heads of a key stand side by side, a task takes them all, and asks
-// for whole rows of them. Otherwise 8 heads are enough for threads.
+// If the key heads of a token are contiguous, a task processes all of them and
+// prefetches whole rows. Otherwise 8 heads are enough tasks.
 // CHECK-LABEL: func.func @decode_rows
 // CHECK-SAME: (%[[Q:.*]]: memref<?x1x16x64xf32>, %[[K:.*]]: memref<?x?x8x64xf32>, %[[V:.*]]: memref<?x?x8x64xf32>)
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, %{{.*}}) {
@@ -313,10 +317,10 @@ func.func @decode_heads(%q: memref<?x16x1x64xf32>, %k: memref<?x8x?x64xf32>, %v:
 
 // -----
 
-// Few tokens: 12 queries are three blocks of four, which take turns on a tile of
-// keys and then on its values, and as many times ask for the same. The tiles at
-// the end alone have masks: of the lanes' tokens, and values of the weight 0
-// left out.
+// Multi-token decode: 12 queries are three blocks of four. All blocks process a
+// key tile, and then its values; each block prefetches its share of the next
+// tile. Only the tiles at the end have masks: for the tokens of the lanes, and
+// for values whose weight is 0.
 // CHECK-LABEL: func.func @few
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x3x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x3x128xf32>)
 // CHECK: scf.forall
@@ -352,7 +356,7 @@ func.func @few(%q: memref<?x4x3x128xf32>, %k: memref<?x1x?x128xf32>, %v: memref<
   return
 }
 
-// All see the same: no masks, and a loop over the key heads of a task.
+// All queries see all keys: no masks, and a loop over the key heads of a task.
 // CHECK-LABEL: func.func @few_rows
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x16x64xf32>, %[[K:.*]]: memref<?x?x8x64xf32>, %[[V:.*]]: memref<?x?x8x64xf32>)
 // CHECK: scf.for {{.*}} step %c16 {
@@ -369,7 +373,8 @@ func.func @few_rows(%q: memref<?x4x16x64xf32>, %k: memref<?x?x8x64xf32>, %v: mem
   return
 }
 
-// So many that the memory matters little: lanes run along the queries of a head.
+// With many queries, memory traffic matters little: the lanes of a vector are
+// queries of one head.
 // CHECK-LABEL: func.func @many
 // CHECK-NOT: prefetch
 // CHECK: scf.forall
@@ -382,8 +387,8 @@ func.func @many(%q: memref<?x16x33x64xf32>, %k: memref<?x8x?x64xf32>, %v: memref
 
 // -----
 
-// The second uses the memory of the first, which has rows of queries where keys
-// come later.
+// The second attention reuses the scratch memory of the first; rows of queries
+// and of keys share memory.
 // CHECK-LABEL: func.func @two
 // CHECK-COUNT-7: memref.alloca()
 // CHECK-NOT: memref.alloca()
@@ -399,8 +404,9 @@ func.func @two(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 
 // -----
 
-// A tile of packed queries finds its entry by bisection; what is behind the
-// last entry is one, too, without keys. No list leads beyond a tensor.
+// A tile of a ragged batch finds its sequence by bisection. Tokens after the
+// last sequence are one more sequence, without keys. Values of cu_seqlens are
+// clamped to the size of the tensor.
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME: (%[[Q:.*]]: memref<?x2x8xf32>, %[[C:.*]]: memref<?xi32>, %[[O:.*]]: memref<?x2x8xf32>)
 // CHECK: %[[T:.*]] = memref.dim %[[Q]], %c0
@@ -421,8 +427,8 @@ func.func @packed(%q: memref<?x2x8xf32>, %c: memref<?xi32>, %o: memref<?x2x8xf32
 
 // -----
 
-// A head that no vector divides ends in shorter ones; the last columns of
-// values are filled up with zeros, which are summed.
+// A head size that is no multiple of the vector width ends in shorter vectors.
+// The last columns of values are padded with zeros, which are summed, too.
 // CHECK-LABEL: func.func @odd
 // CHECK-SAME: (%[[Q:.*]]: memref<1x1x?x13xbf16>, %[[V:.*]]: memref<1x1x?x7xbf16>, %[[O:.*]]: memref<1x1x?x7xbf16>)
 // CHECK: vector.load %[[Q]]{{.*}} vector<8xbf16>
@@ -447,8 +453,8 @@ func.func @odd(%q: memref<1x1x?x13xbf16>, %v: memref<1x1x?x7xbf16>, %o: memref<1
 
 // -----
 
-// With masks, a value that is not finite is kept from queries that do not see
-// it; without, none does not see it.
+// With masks, a non-finite value must not reach queries that do not see it.
+// Without masks, all queries see it.
 // CHECK-LABEL: func.func @unsafe
 // CHECK: %[[UNSAFE:.*]] = arith.cmpf uno
 // CHECK: scf.if %[[UNSAFE]] {

@@ -1,4 +1,4 @@
-//===- bufferize-kernels-invalid.mlir - layouts of kernels ----------------===//
+//===- bufferize-kernels-invalid.mlir - unsupported layouts of kernels ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ func.func @transposed(%p: memref<?xi64>, %y: memref<?x4xf32, strided<[?, ?]>>) a
 
 // -----
 
-// The control.
+// Control: a supported layout.
 #abi = #posenc.abi<inputs = [#posenc.arg<"p", tensor<?xi64>, [0]>], outputs = [#posenc.arg<"y", tensor<?x4xf32>, [0]>], sizes = [-1], in_place = [-1]>
 
 func.func @right(%p: tensor<?xi64>, %y: memref<?x4xf32, strided<[?, 1]>>) attributes {posenc.abi = #abi} {

@@ -8,8 +8,8 @@
 
 // RUN: posenc-opt %s --mlir-print-local-scope --posenc-create-kernels --posenc-bufferize-kernels --canonicalize | FileCheck %s
 
-// Arguments of a kernel have strides of their own; of rank 1, they are
-// contiguous. Nothing is allocated or copied.
+// Kernel arguments have dynamic strides; arguments of rank 1 are contiguous.
+// Nothing is allocated or copied.
 // CHECK-LABEL: func.func @rope(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x4x8xf32, strided<[?, ?, 1]>>, %[[P:[^:]+]]: memref<?xi64>, %[[OUT:[^:]+]]: memref<?x4x8xf32, strided<[?, ?, 1]>>)
 // CHECK-NEXT: posenc.rope {{.*}} ins(%[[X]] {{.*}} positions(%[[P]] {{.*}} outs(%[[OUT]]
@@ -19,7 +19,7 @@ func.func @rope(%x: tensor<?x4x8xf32>, %p: tensor<?xi64>) -> tensor<?x4x8xf32> {
   return %r : tensor<?x4x8xf32>
 }
 
-// A private function takes and returns a part of a buffer as well.
+// Private functions take and return parts of buffers.
 // CHECK-LABEL: func.func private @pick(
 // CHECK-SAME: %[[X:[^:]+]]: memref<2x16x8xf32, strided<[?, ?, 1], offset: ?>>) -> memref<16x8xf32, strided<[?, 1], offset: ?>>
 func.func private @pick(%x: tensor<2x16x8xf32>) -> tensor<16x8xf32> {

@@ -1,4 +1,4 @@
-//===- create-kernels.mlir - destinations and C signatures ===//
+//===- create-kernels.mlir - destinations and C signatures ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,8 @@
 
 // RUN: posenc-opt %s --posenc-create-kernels --split-input-file --verify-diagnostics | FileCheck %s
 
-// Sizes that the operation requires to be equal are one; q_out may be q.
+// Sizes that the operation requires to be equal become one size; q_out may
+// alias q.
 // CHECK-LABEL: func.func @rope
 // CHECK-SAME: (%[[Q:.*]]: tensor<?x?x8x16xf32> {bufferization.writable = false, posenc.name = "q"}, %{{.*}}: tensor<?x?xi64> {{.*}}, %[[OUT:.*]]: memref<?x?x8x16xf32, strided<[?, ?, ?, 1]>>)
 // CHECK-SAME: #posenc.arg<"q", tensor<?x?x8x16xf32>, [0, 1]>, #posenc.arg<"in1", tensor<?x?xi64>, [0, 1]>
@@ -24,7 +25,7 @@ func.func @rope(%q: tensor<?x?x8x16xf32> {posenc.name = "q"}, %p: tensor<?x?xi64
 
 // -----
 
-// A result's size that a scalar argument gives is not passed.
+// The size of a result that a scalar argument determines is not passed.
 // CHECK-LABEL: func.func @table
 // CHECK-SAME: sizes = [1], in_place = [-1]
 func.func @table(%first: i64, %n: index) -> tensor<?x16xf32> {
@@ -35,18 +36,19 @@ func.func @table(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
-// Two sizes that cannot be equal.
+// These two sizes cannot be equal.
 func.func @unequal(%a: tensor<4xf32>, %b: tensor<5xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
   %0 = tensor.cast %a : tensor<4xf32> to tensor<?xf32>
   %1 = tensor.cast %b : tensor<5xf32> to tensor<?xf32>
-  // expected-error @below {{sizes of 'linalg.map' never fit: expected 5, got 4}}
+  // expected-error @below {{sizes of 'linalg.map' cannot match: expected 5, got 4}}
   %r = linalg.map { arith.addf } ins(%0, %1 : tensor<?xf32>, tensor<?xf32>) outs(%o : tensor<?xf32>)
   return %r : tensor<?xf32>
 }
 
 // -----
 
-// Two ropes of one input: neither result may be it, the other still reads it.
+// Two ropes of one input: neither result may alias it, because the other rope
+// still reads it.
 // CHECK-LABEL: func.func @both
 // CHECK-SAME: in_place = [-1, -1]
 func.func @both(%x: tensor<4x16xf32>, %p: tensor<4xi64>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
@@ -57,8 +59,8 @@ func.func @both(%x: tensor<4x16xf32>, %p: tensor<4xi64>) -> (tensor<4x16xf32>, t
 
 // -----
 
-// Attention of one sequence to itself has the sizes B and S; the output is
-// written whole, whatever its destination was.
+// Self-attention of a batch has the sizes B and S. The whole output is written,
+// so its initial contents are unused.
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: %[[OUT:[^:]+]]: memref<?x?x8x16xf32,
 // CHECK-SAME: inputs = [#posenc.arg<"in0", tensor<?x?x8x16xf32>, [0, 1]>, #posenc.arg<"in1", tensor<?x?x2x16xf32>, [0, 1]>, #posenc.arg<"in2", tensor<?x?xi64>, [0, 1]>]
@@ -76,7 +78,7 @@ func.func @attention(%q: tensor<?x?x8x16xf32>, %k: tensor<?x?x2x16xf32>, %p: ten
 
 // -----
 
-// A step of decoding has the sizes B and K.
+// A decode step has the sizes B and K.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: inputs = [#posenc.arg<"in0", tensor<?x1x8x16xf16>, [0]>, #posenc.arg<"in1", tensor<?x2x?x16xf16>, [0, 1]>, #posenc.arg<"in2", tensor<?x2x?x16xf16>, [0, 1]>, #posenc.arg<"in3", tensor<?xi64>, [0]>]
 // CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x1x8x16xf16>, [0]>], sizes = [-1, -1]
@@ -89,7 +91,8 @@ func.func @decode(%q: tensor<?x1x8x16xf16>, %k: tensor<?x2x?x16xf16>, %v: tensor
 
 // -----
 
-// The rows that caches keep come from the caches, which results may be.
+// Results alias the caches, so that rows that are not appended keep their
+// contents.
 // CHECK-LABEL: func.func @append
 // CHECK-SAME: %[[K:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[N:[^:]+]]: tensor<?xi64>{{.*}}, %[[A:[^:]+]]: tensor<?x?x2x16xf16>{{.*}}, %[[B:[^:]+]]: tensor<?x?x2x16xf16>
 // CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x?x2x16xf16>, [0, 2]>, #posenc.arg<"out1", tensor<?x?x2x16xf16>, [0, 2]>], sizes = [-1, -1, -1], in_place = [2, 3]
@@ -104,7 +107,7 @@ func.func @append(%k: tensor<?x?x2x16xf16>, %n: tensor<?xi64>, %a: tensor<?x?x2x
 
 // -----
 
-// Private functions are left alone.
+// Private functions are not changed.
 // CHECK-LABEL: func.func private @helper
 // CHECK-NOT: posenc.abi
 func.func private @helper(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -113,7 +116,7 @@ func.func private @helper(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// A size that follows from others is a term.
+// A size that is computed from other sizes is a term.
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: outputs = [#posenc.arg<"out0", tensor<?x16xf32>, [0]>], sizes = [-2], in_place = [-1],
 // CHECK-SAME: terms = [#posenc.term<value, ()[s0, s1, s2] -> (s2 * s2)>]
@@ -126,7 +129,7 @@ func.func @product(%first: i64, %n: index) -> tensor<?x16xf32> {
 
 // -----
 
-// Rows that are a batch of sequences are as many as their product.
+// The rows of the reshaped tensor are as many as batch x sequence.
 // CHECK-LABEL: func.func @reshaped
 // CHECK-SAME: sizes = [-1, -1, -1], in_place = [-1], {{.*}}relations = [#posenc.relation<equal, ()[s0, s1, s2, s3, s4] -> (s0, s1 * s2)>]
 func.func @reshaped(%x: tensor<?x16xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x16xf32> {
@@ -141,7 +144,7 @@ func.func @reshaped(%x: tensor<?x16xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x16x
 
 // -----
 
-// A slice lies within its tensor, also one that a private function takes.
+// A slice must lie within its tensor, also in a private function.
 // CHECK-LABEL: func.func @sliced
 // CHECK-SAME: relations = [#posenc.relation<at_most, ()[s0, s1, s2] -> (0, s2)>, #posenc.relation<at_most, ()[s0, s1, s2] -> (s2 + 4, s0)>]
 func.func private @take(%x: tensor<?xf32>, %n: index) -> tensor<4xf32> {
@@ -155,7 +158,7 @@ func.func @sliced(%x: tensor<?xf32>, %n: index) -> tensor<4xf32> {
 
 // -----
 
-// A read within a loop, where there is an iteration.
+// A read in a loop is checked if the loop has an iteration.
 // CHECK-LABEL: func.func @read
 // CHECK-SAME: terms = [#posenc.term<quotient, ()[s0, s1, s2, s3] -> (s0 - 1, 2)>, #posenc.term<if_less, ()[s0, s1, s2, s3, s4] -> (0, s0, s4 + 1, s1)>]
 // CHECK-SAME: relations = [#posenc.relation<at_most, ()[s0, s1, s2, s3, s4, s5] -> (s5, s1)>]
@@ -173,7 +176,7 @@ func.func @read(%x: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// What a module asserts of sizes, entry points check.
+// Entry points check what the module asserts about sizes.
 // CHECK-LABEL: func.func @asserted
 // CHECK-SAME: sizes = [-1],
 // CHECK-NOT: cf.assert
@@ -192,29 +195,29 @@ func.func @data(%x: tensor<?xf32>, %p: tensor<1xi64>) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
   %v = tensor.extract %p[%c0] : tensor<1xi64>
   %i = arith.index_cast %v : i64 to index
-  // expected-error @below {{sizes of 'tensor.extract_slice' follow from elements of tensors}}
+  // expected-error @below {{sizes of 'tensor.extract_slice' depend on tensor elements}}
   %s = tensor.extract_slice %x[%i] [4] [1] : tensor<?xf32> to tensor<4xf32>
   return %s : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @below {{type 'tensor<4xi16>' has no place in a C signature: expected elements f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, i8, i1 or index (arg_c1)}}
+// expected-error @below {{type 'tensor<4xi16>' is not supported in a C signature: expected elements f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i64, i32, i8, i1 or index (arg_c1)}}
 func.func @bytes(%x: tensor<4xi16>) {
   return
 }
 
 // -----
 
-// expected-error @below {{a kernel ends with a return}}
+// expected-error @below {{expected a function that ends with func.return}}
 func.func @endless(%x: tensor<4xf32>) -> tensor<4xf32> {
   ub.unreachable
 }
 
 // -----
 
-// Its callers would have to know the arguments that it gets.
-// expected-error @below {{a kernel cannot be called by other functions: make this one private}}
+// Callers of the function would not pass the additional arguments.
+// expected-error @below {{a kernel cannot be called by other functions: make this function private}}
 func.func @called(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
@@ -225,7 +228,7 @@ func.func @caller(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// What the entries check of the numbers that are used as indices.
+// Entry points check the elements that are used as indices.
 // CHECK-LABEL: func.func @bounds
 // CHECK-SAME: bounds = [#posenc.bound<kind = heads, input = 0, limit = [-4], each = [-2]>, #posenc.bound<kind = lengths, input = 2, limit = [-5, 4]>, #posenc.bound<kind = pages, input = 3, limit = [-3], each = [4], lengths = 2>], size_names
 func.func @bounds(%q: tensor<?x1x?x8xf32>, %k: tensor<?x4x?x8xf32>, %n: tensor<?xi64>, %t: tensor<?x?xi32>) -> tensor<?x1x?x8xf32> {
@@ -256,7 +259,7 @@ func.func @bounds_of_slots(%x: tensor<?x2x8xf32>, %s: tensor<?xi64>, %k: tensor<
 
 // -----
 
-// A dynamic size that must be a static one.
+// A dynamic size that must equal a static one.
 // CHECK-LABEL: func.func @static_size
 // CHECK-SAME: relations = [#posenc.relation<equal, ()[s0, s1, s2, s3] -> (s1, 3)>]
 func.func @static_size(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?x8xf32> {
@@ -266,7 +269,7 @@ func.func @static_size(%x: tensor<3x?x8xf32>, %p: tensor<?x?xi64>) -> tensor<3x?
 
 // -----
 
-// A splat is as long as others in the end.
+// The size of the splat must equal that of another tensor.
 func.func @large_constant() -> tensor<1000000x1000000xf32> {
   // expected-error @below {{a constant of type 'tensor<1000000x1000000xf32>' has more than 256 MiB: make it an argument}}
   %c = arith.constant dense<1.0> : tensor<1000000x1000000xf32>

@@ -1,4 +1,4 @@
-//===- decompose-rotations.mlir - rotate and rope as linalg and vectors ===//
+//===- decompose-rotations.mlir - rotate and rope as linalg and vectors ---===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,15 +19,15 @@
 // RUN:   --posenc-decompose-rotations="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1" \
 // RUN:   --canonicalize | FileCheck %s --check-prefix=TILES
 
-// 20 pairs: two vectors of 8, one of 4, no mask. Half pairing loads x and y,
-// and stores neither before both are loaded.
+// 20 pairs are two vectors of 8 and one of 4, without masks. Half pairing loads
+// x and y, and stores only after both loads.
 // CHECK: memref.global "private" constant @frequencies_low : memref<20xi64>
 // CHECK: memref.global "private" constant @frequencies_high : memref<20xi64>
 // CHECK-LABEL: func.func @half
 // CHECK-SAME: (%[[X:.*]]: memref<?x2x40xf32>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x2x40xf32>)
 // CHECK-NOT: vector.maskedload
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<8x20xf32>
-// The tables of up to eight positions before their rows.
+// The tables of up to eight positions are computed before their rows.
 // CHECK: arith.minui
 // CHECK: scf.for
 // CHECK: memref.load %{{.*}} : memref<?xi64>
@@ -49,7 +49,8 @@
 // WIDE-LABEL: func.func @half
 // WIDE: vector<16xf32>
 
-// Before that, the rows are tiles of linalg: a line of pairs each, and the rest.
+// An earlier stage: rows are linalg tiles of one cache line of pairs, and a
+// remainder.
 // TILES-LABEL: func.func @half
 // TILES-SAME: (%[[X:.*]]: memref<?x2x40xf32>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x2x40xf32>)
 // TILES: %[[COS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<8x20xf32>
@@ -74,8 +75,8 @@ func.func @half(%x: memref<?x2x40xf32>, %p: memref<?xi64>, %o: memref<?x2x40xf32
 
 // -----
 
-// Where the rows of neighbouring positions are side by side, a row of each of 32
-// positions follows the other, head by head.
+// Where rows of consecutive positions are contiguous, the loop over 32
+// positions is inside the loop over heads.
 // CHECK-LABEL: func.func @heads_first
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<32x8xf32>
 // CHECK: %[[STEP:.*]] = arith.constant 32 : index
@@ -94,7 +95,7 @@ func.func @heads_first(%x: memref<2x?x16xf32>, %p: memref<?xi64>) {
 
 // -----
 
-// Of large tables there are fewer on the stack.
+// With large tables, fewer positions are on the stack.
 // CHECK-LABEL: func.func @wide
 // CHECK: memref.alloca() {alignment = 64 : i64} : memref<4x1024xf32>
 func.func @wide(%x: memref<2x?x2048xf32>, %p: memref<?xi64>) {
@@ -104,8 +105,8 @@ func.func @wide(%x: memref<2x?x2048xf32>, %p: memref<?xi64>) {
 
 // -----
 
-// Interleaved pairing swaps neighbours instead of taking rows apart; f16 is
-// 16 lanes a vector, with the products in f32.
+// Interleaved pairing swaps neighbours instead of splitting rows. f16 has 16
+// lanes per vector, with products in f32.
 // TILES-LABEL: func.func @interleaved
 // TILES: memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 0] [1, 1, 16] [1, 1, 2]
 // TILES: memref.subview %{{.*}}[%{{.*}}, %{{.*}}, 1] [1, 1, 16] [1, 1, 2]
@@ -122,7 +123,7 @@ func.func @interleaved(%x: memref<4x2x32xf16>, %p: memref<4xi64>) {
 // -----
 
 // bf16 is the upper half of an f32: a word has an even and an odd element,
-// which of interleaved pairs are the two lanes.
+// which are the two elements of an interleaved pair.
 // CHECK-LABEL: func.func @bf16_interleaved
 // CHECK-NOT: vector.interleave
 // CHECK: %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
@@ -138,8 +139,8 @@ func.func @bf16_interleaved(%x: memref<4x2x32xbf16>, %p: memref<4xi64>) {
 
 // -----
 
-// Of half pairs they are the even and the odd ones, and the table has those
-// apart: 18 pairs are a vector of 16 and one of 2.
+// With half pairing, they belong to an even and an odd pair. The table stores
+// even and odd pairs separately: 18 pairs are a vector of 16 and one of 2.
 // CHECK: memref.global "private" constant @axis_of_pair : memref<18xi32> = dense<[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1]>
 // CHECK-LABEL: func.func @bf16_half
 // CHECK-COUNT-2: vector.bitcast %{{.*}} : vector<16xbf16> to vector<8xi32>
@@ -152,14 +153,14 @@ func.func @bf16_half(%x: memref<4x2x36xbf16>, %p: memref<2x4xi64>) {
 
 // -----
 
-// Lanes outside of the window are copied, unless in place.
+// Elements outside of the window are copied, unless the rotation is in place.
 // CHECK-LABEL: func.func @window
 // CHECK: memref.extract_aligned_pointer_as_index
 // CHECK: arith.cmpi ne
 // CHECK: scf.if
 // CHECK-LABEL: func.func @window_in_place
 // CHECK-NOT: memref.extract_aligned_pointer_as_index
-// Two places of a buffer are not the same.
+// Two different offsets in a buffer are not in place.
 // CHECK-LABEL: func.func @window_elsewhere
 // CHECK: %[[O:.*]] = memref.reinterpret_cast
 // CHECK: %{{[^,]+}}, %[[OFFSET:[^,]+]], {{.*}} = memref.extract_strided_metadata %[[O]]
@@ -182,7 +183,7 @@ func.func @window_elsewhere(%x: memref<4x2x32xf32>, %p: memref<4xi64>, %y: memre
 
 // -----
 
-// Each lane takes the position of its axis.
+// Each lane uses the position of its axis.
 // CHECK: memref.global "private" constant @axis_of_pair : memref<8xi32> = dense<[0, 0, 1, 1, 1, 2, 2, 2]>
 // CHECK-LABEL: func.func @axes
 // CHECK-COUNT-2: arith.select %{{.*}} : vector<8xi1>, vector<8xi32>
@@ -207,7 +208,7 @@ func.func @tables(%p: memref<4xi64>, %c: memref<4x8xf16>, %s: memref<4x8xf16>, %
 // -----
 
 func.func @tensors(%x: tensor<4x16xf32>, %p: tensor<4xi64>) -> tensor<4x16xf32> {
-  // expected-error @below {{expected memrefs: bufferize first}}
+  // expected-error @below {{expected memrefs, got tensors: bufferize first}}
   %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
   return %r : tensor<4x16xf32>
 }

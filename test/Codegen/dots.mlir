@@ -1,4 +1,4 @@
-//===- dots.mlir - products of bf16 by pairs ===//
+//===- dots.mlir - matrix products with bf16 dot products -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,9 @@
 // REDEFINE: %{passes} = posenc-lower-dots
 // RUN: %{lower} | FileCheck %s --check-prefix=LOWER
 
-// Both matrices become words of elements that are 32 apart in the order of the
-// sum. 100 is one group of 64, and one of 36: 4 words of two and 28 of one.
+// Both matrices become words of two elements that are 32 apart in the order of
+// the sum. 100 elements are a block of 64 and a block of 36, with 4 words of
+// two elements and 28 of one.
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: (%[[A:.*]]: tensor<16x100xbf16>, %[[B:.*]]: tensor<100x64xbf16>
 // CHECK: %[[LOW:.*]] = tensor.extract_slice %{{.*}}[0, %{{.*}}] [%{{.*}}, 32] [1, 1] : {{.*}}bf16
@@ -52,7 +53,7 @@ func.func @pairs(%a: vector<2x2xbf16>, %b: vector<32x2xbf16>, %c: vector<2x32xf3
 
 // -----
 
-// Not of pairs, of too few columns, or a maximum.
+// Not bf16, too few columns, and a max reduction: not changed.
 // LOWER-LABEL: func.func @others
 // LOWER-COUNT-3: vector.contract
 // LOWER-NOT: x86vector

@@ -1,4 +1,4 @@
-//===- elements-to-gpu.mlir - elements as threads of a GPU ===//
+//===- elements-to-gpu.mlir - elementwise loops as GPU kernels ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,8 @@
 
 // RUN: posenc-opt %s --convert-posenc-elements-to-gpu --canonicalize --cse | FileCheck %s
 
-// A thread an element, whose indices follow from its number. Numbers from
-// outside are passed, constants are the kernel's.
+// One thread per element computes its indices from its number. Scalars from
+// outside become kernel arguments, constants are cloned.
 // CHECK-LABEL: func.func @sum
 // CHECK-DAG: %[[COUNT:.*]] = arith.muli %[[ROWS:.*]], %c16
 // CHECK-DAG: %[[BLOCKS:.*]] = arith.ceildivui %[[COUNT]], %c256
@@ -31,7 +31,7 @@ func.func @sum(%a: memref<?x16xbf16>, %b: memref<16xbf16>, %o: memref<?x16xbf16>
   return
 }
 
-// Copies are as well.
+// Copies become kernels, too.
 // CHECK-LABEL: func.func @copy
 // CHECK: gpu.launch_func @kernels::@copy_elements
 func.func @copy(%a: memref<?x4xf32, strided<[?, 1]>>, %o: memref<?x4xf32>) {
@@ -53,7 +53,7 @@ func.func @squares(%a: memref<?xi64>) {
   return
 }
 
-// What no kernel serves stays.
+// Loops that cannot become kernels are not changed.
 // CHECK-LABEL: func.func @product
 // CHECK-NEXT: linalg.matmul
 func.func @product(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %o: memref<4x4xf32>) {
@@ -83,7 +83,7 @@ func.func @bytes(%a: memref<4xi8>, %o: memref<4xi8>) {
 // CHECK: %[[I:.*]] = arith.divui %[[NUMBER]], %c16
 // CHECK: %[[X:.*]] = memref.load
 // CHECK: %[[Y:.*]] = memref.load %{{.*}}[%[[J]]]
-// A sum in 16 bits is one in f32 that is rounded.
+// A 16-bit sum is computed in f32 and rounded.
 // CHECK: %[[WIDE:.*]] = arith.extf %[[X]] : bf16 to f32
 // CHECK: arith.addf %[[WIDE]], %{{.*}} : f32
 // CHECK: arith.truncf

@@ -1,4 +1,4 @@
-//===- emit-c-interface-invalid.mlir - kernels that have no C entry -------===//
+//===- emit-c-interface-invalid.mlir - kernels without C entry points -----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,22 +8,23 @@
 
 // RUN: posenc-opt %s --posenc-to-cpu --posenc-emit-c-interface --split-input-file --verify-diagnostics
 
-// 2^62 floats: the product of the sizes alone would still fit.
-// expected-error @below {{no memory has room for 'in0' of type 'tensor<4611686018427387904xf32>'}}
+// 2^62 floats: the number of elements fits 63 bits, the number of bytes does
+// not.
+// expected-error @below {{size of 'in0' of type 'tensor<4611686018427387904xf32>' overflows 2^63 bytes}}
 func.func @vast(%x: tensor<4611686018427387904xf32>) {
   return
 }
 
 // -----
 
-// expected-error @below {{no memory has room for 'in0' of type 'tensor<?x4294967296x4294967296xf64>'}}
+// expected-error @below {{size of 'in0' of type 'tensor<?x4294967296x4294967296xf64>' overflows 2^63 bytes}}
 func.func @square(%x: tensor<?x4294967296x4294967296xf64>) {
   return
 }
 
 // -----
 
-// expected-error @below {{'metadata' is the name of a library's own function}}
+// expected-error @below {{'metadata' is a reserved name of the library}}
 func.func @metadata() {
   return
 }
@@ -51,7 +52,7 @@ func.func @__tvm_ffi_posenc_f() {
 
 // -----
 
-// expected-error @below {{its chunks share 1048576 bytes, of at most 147456}}
+// expected-error @below {{the tasks of a kernel can share at most 147456 bytes without a workspace, got 1048576}}
 llvm.func @sharing(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: !llvm.ptr, %d: !llvm.ptr, %p: i64, %u: i64, %v: i64, %i: i64, %n: i64) attributes {posenc.chunked, posenc.shared = 1048576 : i64, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
   llvm.return
 }
@@ -69,7 +70,7 @@ func.func @f_dl() {
 
 // -----
 
-// The control.
+// Control: a valid kernel.
 func.func @g_dl() {
   return
 }

@@ -1,4 +1,4 @@
-//===- emit-c-interface.mlir - the C entries of a kernel library ===//
+//===- emit-c-interface.mlir - C entry points of a library ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,8 @@
 // CHECK-NOT: llvm.getelementptr %[[WORDS]][6]
 // CHECK: llvm.func @posenc.launch(!llvm.ptr, !llvm.ptr) -> i32
 // CHECK: @rope.names("rope\00in0\00in1\00out0\00")
-// Offset of the name, code, bits, rank, in place of, strides, dimensions, and
-// whether only its shape counts.
+// Fields of an argument: offset of the name, code, bits, rank, in-place input,
+// strides, dimensions, and whether only its shape is used.
 // CHECK: @rope.arguments(dense<[5, 2, 32, 2, -1, 4, 0, 0,
 // CHECK-SAME: 9, 0, 64, 1, -1, 5, 2, 0,
 // CHECK-SAME: 13, 2, 32, 2, 0, 5, 3, 0]>
@@ -45,7 +45,7 @@
 // CHECK: llvm.func @lib_metadata() -> !llvm.ptr
 // CHECK: llvm.func @lib_set_parallel_for(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 
-// What another module has is declared.
+// Functions of another module are declared.
 // SECOND: llvm.func internal @rope.kernel.1.packed({{.*}}) {
 // SECOND: llvm.mlir.global external constant @rope.kernel.0()
 // SECOND: @rope.variants() {{.*}} !llvm.array<2 x struct<(i64, ptr)>>

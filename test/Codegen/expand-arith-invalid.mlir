@@ -1,4 +1,4 @@
-//===- expand-arith-invalid.mlir - operations that would be calls ---------===//
+//===- expand-arith-invalid.mlir - arith ops that would need library calls ===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,7 +40,7 @@ func.func @narrow(%x: f32) -> f8E4M3FN {
 
 // -----
 
-// Sums and products of wide integers need no function.
+// Sums and products of wide integers need no library call.
 func.func @fine(%x: i128, %c: i1) -> i128 {
   %a = arith.addi %x, %x : i128
   %b = arith.muli %a, %x : i128

@@ -1,4 +1,4 @@
-//===- expand-arith.mlir - operations of arith that would be calls --------===//
+//===- expand-arith.mlir - arith ops that need no library calls -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --posenc-expand-arith | FileCheck %s
 
-// To f32 rounded to odd, and from there to nearest.
+// f64 is rounded to odd in f32, and from there to nearest.
 // CHECK-LABEL: func.func @truncate
 // CHECK-SAME: (%[[X:.*]]: f64)
 // CHECK: %[[NEAREST:.*]] = arith.truncf %[[X]] : f64 to f32
@@ -38,7 +38,7 @@ func.func @integer(%x: i64) -> bf16 {
   return %r : bf16
 }
 
-// What 16 bits hold, f32 does, too.
+// f32 represents all 16-bit integers exactly.
 // CHECK-LABEL: func.func @short
 // CHECK: arith.sitofp %{{.*}} : i16 to bf16
 func.func @short(%x: i16) -> bf16 {
@@ -88,7 +88,7 @@ func.func @others(%x: f64, %y: f32, %i: i64, %n: index) -> (f32, f32, i64, index
   return %a, %b, %c, %d : f32, f32, i64, index
 }
 
-// What would trap has a result.
+// Divisions that would trap get a defined result.
 // CHECK-LABEL: func.func @quotient
 // CHECK-SAME:    %[[X:.*]]: i64, %[[Y:.*]]: i64
 // CHECK:         %[[ZERO:.*]] = arith.cmpi eq, %[[Y]], %c0

@@ -1,4 +1,4 @@
-//===- expand-f8.mlir - f8 conversions as other arithmetic ----------------===//
+//===- expand-f8.mlir - f8 conversions as integer arithmetic --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,7 @@ func.func @from_e5m2(%x: vector<16xf8E5M2>) -> vector<16xf32> {
   return %r : vector<16xf32>
 }
 
-// The bias of f16 is 8 more.
+// The exponent bias of f16 is larger by 8.
 // CHECK-LABEL: func @from_e4m3(
 // CHECK-NOT:     f8E4M3FN to {{b?f}}
 // CHECK:         arith.extf %{{.+}} : f16 to f32
@@ -42,7 +42,8 @@ func.func @to_e4m3(%x: vector<4xbf16>) -> vector<4xf8E4M3FN> {
   return %r : vector<4xf8E4M3FN>
 }
 
-// f64 would be rounded twice: it is left alone, and an error later.
+// f64 would be rounded twice, so it is not changed; a later pass reports an
+// error.
 // CHECK-LABEL: func @left_alone(
 // CHECK-NEXT:    arith.truncf %arg0 : f64 to f8E5M2
 // CHECK-NEXT:    arith.truncf %arg1 : f32 to f8E8M0FNU

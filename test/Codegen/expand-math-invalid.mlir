@@ -1,4 +1,4 @@
-//===- expand-math-invalid.mlir - functions that would be calls -----------===//
+//===- expand-math-invalid.mlir - math functions without expansion --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 // RUN: posenc-opt %s --posenc-expand-math --split-input-file --verify-diagnostics
 
 func.func @extended(%x: f80) -> f80 {
-  // expected-error @below {{'math.sin' of 'f80' is not supported: a kernel has no library of functions, and functions are generated of f16, bf16, f32 and f64 only}}
+  // expected-error @below {{'math.sin' of 'f80' is not supported: a kernel cannot call libm, and expansions exist for f16, bf16, f32 and f64 only}}
   %r = math.sin %x : f80
   return %r : f80
 }
@@ -24,10 +24,10 @@ func.func @quadruple(%x: vector<4xf128>) -> vector<4xf128> {
 
 // -----
 
-// All of them, not only the first.
+// All unsupported functions are reported, not only the first.
 func.func @powers(%x: i32) -> (i32, i32) {
   %least = arith.constant -1 : i32
-  // expected-error @below {{'math.ipowi' of 'i32' is not supported: a kernel has no library of functions, and this one is not generated}}
+  // expected-error @below {{'math.ipowi' of 'i32' is not supported: a kernel cannot call libm, and this operation has no expansion}}
   %a = math.ipowi %x, %x : i32
   // expected-error @below {{'math.ipowi' of 'i32' is not supported}}
   %b = math.ipowi %x, %least : i32

@@ -1,4 +1,4 @@
-//===- expand-math.mlir - functions as arithmetic -------------------------===//
+//===- expand-math.mlir - math functions as arithmetic --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ func.func @functions(%x: f64, %y: vector<8xf32>, %n: i32) -> (f64, f64, f64, f64
   return %b, %c, %d, %e, %g, %h : f64, f64, f64, f64, vector<8xf32>, vector<8xf32>
 }
 
-// Functions of 16 bits are those of f32, rounded once.
+// Functions of 16-bit types are computed in f32 and rounded once.
 // CHECK-LABEL: func.func @narrow
 func.func @narrow(%x: bf16) -> bf16 {
   // CHECK: arith.extf %{{.*}} : bf16 to f32
@@ -34,7 +34,7 @@ func.func @narrow(%x: bf16) -> bf16 {
   return %r : bf16
 }
 
-// Small constant exponents are products.
+// Powers with small constant exponents become products.
 // CHECK-LABEL: func.func @cube
 // CHECK-NEXT: arith.constant
 // CHECK-NEXT: %[[SQUARE:.*]] = arith.mulf %arg0, %arg0 : f32
@@ -56,8 +56,8 @@ func.func @integers(%x: i32) -> (i32, i32) {
   return %r, %s : i32, i32
 }
 
-// Fast-math flags do not make functions worse; sums and products keep those by
-// which they may be reordered or fused.
+// Fast-math flags of functions are dropped. Sums and products keep the flags
+// that allow reordering and contraction.
 // CHECK-LABEL: func.func @fast
 // CHECK: %[[ROOT:.*]] = math.sqrt %arg0 : f32
 // CHECK: arith.divf %{{.*}}, %[[ROOT]] : f32
@@ -70,7 +70,7 @@ func.func @fast(%x: f32) -> f32 {
   return %c : f32
 }
 
-// What there are instructions for is left.
+// Functions with a machine instruction are not changed.
 // CHECK-LABEL: func.func @instructions
 // CHECK-NEXT: math.sqrt
 // CHECK-NEXT: math.fma
@@ -84,7 +84,7 @@ func.func @instructions(%x: f64) -> f64 {
   return %d : f64
 }
 
-// A number may be normal in f32 and not in f16.
+// A number may be normal in f32 but subnormal in f16.
 // CHECK-LABEL: func.func @normal
 // CHECK: %[[X:.*]] = arith.extf %arg0 : f16 to f32
 // CHECK: %[[SIZE:.*]] = math.absf %[[X]] : f32
@@ -97,7 +97,7 @@ func.func @normal(%x: f16) -> i1 {
   return %r : i1
 }
 
-// An operation of no dialect is nothing to stumble over.
+// Unregistered operations are ignored.
 // CHECK-LABEL: func.func @unknown
 func.func @unknown(%x: bf16) -> bf16 {
   %y = "other.op"(%x) : (bf16) -> bf16
@@ -105,7 +105,7 @@ func.func @unknown(%x: bf16) -> bf16 {
   return %z : bf16
 }
 
-// AVX-512 multiplies vectors of 64 bytes by powers of two.
+// AVX-512 has an instruction that scales 64-byte vectors by powers of two.
 // AVX512-LABEL: func.func @exponentials
 // AVX512:         %[[LOW:.*]] = vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [16]
 // AVX512:         llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[LOW]],

@@ -1,4 +1,4 @@
-//===- expand.mlir - conversions, copies and scratch memory ===//
+//===- expand.mlir - conversions, copies and scratch memory ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-expand-bf16,func.func(posenc-copy-to-loops,posenc-promote-allocs-to-stack))' | FileCheck %s
 
-// The choice of a NaN falls among 32-bit lanes.
+// NaNs are selected on 32-bit lanes.
 // CHECK-LABEL: func.func @truncate
 // CHECK: %[[NAN:.*]] = arith.cmpf uno
 // CHECK: arith.select %[[NAN]], %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xi32>
@@ -27,8 +27,8 @@ func.func @extend(%x: bf16) -> f32 {
   return %r : f32
 }
 
-// The odd elements before the even ones; what is subnormal becomes 0, also in
-// between.
+// Odd elements are converted before even ones. Subnormal numbers become 0, also
+// as intermediate results.
 // CHECK-LABEL: func.func @dot
 // CHECK-SAME: (%[[S:.*]]: vector<16xf32>, %[[A:.*]]: vector<32xbf16>, %[[B:.*]]: vector<32xbf16>)
 // CHECK: %[[AW:.*]] = vector.bitcast %[[A]] : vector<32xbf16> to vector<16xi32>
@@ -59,7 +59,7 @@ func.func @f16(%x: f32) -> f16 {
   return %r : f16
 }
 
-// Tensors, whose size is not known here, become loops first.
+// Copies of tensors with dynamic sizes become loops first.
 // CHECK-LABEL: func.func private @tensors
 // CHECK-NEXT: arith.truncf
 // CHECK-NEXT: arith.extf
@@ -69,7 +69,7 @@ func.func private @tensors(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %s : tensor<?xf32>
 }
 
-// Rows are copied by vectors, and what is left of them by elements.
+// Rows are copied by vectors, and their remainders by elements.
 // CHECK-LABEL: func.func @copy
 // CHECK-SAME: %[[A:.*]]: memref<4x8xf32, {{.*}}>, %[[B:.*]]: memref<4x8xf32>
 // CHECK: scf.for
@@ -83,7 +83,7 @@ func.func @copy(%a: memref<4x8xf32, strided<[16, 1]>>, %b: memref<4x8xf32>) {
   return
 }
 
-// What may be the same memory is not copied if it is.
+// A copy whose operands may be the same memory compares their addresses first.
 // CHECK-LABEL: func.func @same
 // CHECK: %[[DIFFER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[DIFFER]]
@@ -93,7 +93,7 @@ func.func @same(%a: memref<?x8xf32>, %b: memref<?x8xf32>) {
   return
 }
 
-// Two places of a buffer are not.
+// Two different offsets in a buffer are not the same memory.
 // CHECK-LABEL: func.func @parts
 // CHECK-SAME: %[[A:[a-z0-9]+]]: memref<4xf32, {{.*}}>, %[[B:[a-z0-9]+]]: memref<4xf32, {{.*}}>)
 // CHECK: %{{[^,]+}}, %[[A0:[^,]+]], {{.*}} = memref.extract_strided_metadata %[[A]]
@@ -109,7 +109,7 @@ func.func @parts(%a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, s
   return
 }
 
-// Stack memory is not freed.
+// Stack memory is not deallocated.
 // CHECK-LABEL: func.func @freed
 // CHECK: memref.alloca() {shared} : memref<4xi64>
 // CHECK: return
@@ -135,7 +135,7 @@ func.func @scratch(%n: index, %v: i64) {
   return
 }
 
-// A buffer that leaves its block, or is large, stays on the heap.
+// Buffers that escape their block and large buffers stay on the heap.
 // CHECK-LABEL: func.func @kept
 // CHECK: memref.alloc()
 // CHECK: memref.alloc()
@@ -147,7 +147,8 @@ func.func @kept(%v: i64) -> memref<4xi64> {
   return %a : memref<4xi64>
 }
 
-// A size that has a bound counts as that; others stay on the heap.
+// A dynamic size counts as its upper bound; buffers without one stay on the
+// heap.
 // CHECK-LABEL: func.func @bounded
 // CHECK-NEXT: %[[MEMORY:.*]] = memref.alloca() {alignment = 64 : i64} : memref<512xi8>
 // CHECK: %[[SIZE:.*]] = affine.min
@@ -166,8 +167,8 @@ func.func @bounded(%n: index, %v: f32) {
   return
 }
 
-// As far as there is room on the stack for all of them. Loops may share what is
-// in none.
+// Buffers move to the stack while there is room for all of them. Buffers
+// outside of loops may be used by several loops, so they are marked `shared`.
 // CHECK-LABEL: func.func @many
 // CHECK-COUNT-8: memref.alloca() {shared} : memref<65536xi8>
 // CHECK-NOT: memref.alloca()

@@ -1,4 +1,4 @@
-//===- forall-to-tasks.mlir - one of several parts of a kernel's work ===//
+//===- forall-to-tasks.mlir - parallel loops as tasks of a kernel ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,7 +33,7 @@ func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
-// Where that is its work, what is read counts.
+// With `by_inputs`, the number of tasks follows from the input bytes.
 // CHECK-LABEL: func.func @by_inputs
 // CHECK-SAME: posenc.chunked = "inputs"
 func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
@@ -46,8 +46,8 @@ func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
-// What one loop leaves in memory for another is shared by all chunks; what stands
-// behind the loop is a phase of one chunk.
+// Memory that passes data from one loop to another is shared by all tasks; ops
+// between loops are a phase of one task.
 // CHECK-LABEL: func.func @shared
 // CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<64xi8>, %[[P:.*]]: memref<1xi64>, %[[I:.*]]: index, %[[N:.*]]: index)
 // CHECK-SAME: posenc.phases = array<i1: true, false>, posenc.shared = 64 : i64
@@ -94,7 +94,8 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
-// So is what comes before or after; copies of caches do not count as work.
+// Ops before and after loops are phases, too. Copies of caches do not count as
+// work.
 // CHECK-LABEL: func.func @around
 // CHECK-SAME: posenc.chunked = "inputs"
 // CHECK-SAME: posenc.phases = array<i1: false, true, false>
@@ -114,8 +115,8 @@ func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #ab
   return
 }
 
-// A value that is in no memory cannot be waited for: all is one phase, which is
-// then not worth calling in chunks.
+// A value that is not in memory cannot cross a barrier, so everything is one
+// phase, which is not worth several tasks.
 // CHECK-LABEL: func.func @value
 // CHECK-NOT: posenc.chunked
 // CHECK: scf.forall

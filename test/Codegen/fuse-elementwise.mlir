@@ -1,4 +1,4 @@
-//===- fuse-elementwise.mlir - chains of operations become one ------------===//
+//===- fuse-elementwise.mlir - fusion of elementwise chains ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 // RUN:   --pass-pipeline='builtin.module(func.func(posenc-fuse-elementwise))' \
 // RUN:   | FileCheck %s
 
-// A named operation is fused into its only user, which may be a reduction.
+// A named op is fused into its only user, which may be a reduction.
 // CHECK-LABEL: func.func @chain(
 // CHECK:         linalg.generic
 // CHECK-SAME:      iterator_types = ["parallel", "reduction"]
@@ -32,8 +32,8 @@ func.func @chain(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>, %e: tensor<?x?xf32>, 
 
 // -----
 
-// What has fewer loops would be computed for each row, and what others use would
-// be computed twice.
+// Ops with fewer loops would be recomputed for each row, and ops with other
+// users would be computed twice, so neither is fused.
 // CHECK-LABEL: func.func @apart(
 // CHECK-COUNT-3: linalg.generic
 func.func @apart(%x: tensor<?x?xf32>, %w: tensor<?xf32>, %e: tensor<?xf32>, %o: tensor<?x?xf32>) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
@@ -50,7 +50,7 @@ func.func @apart(%x: tensor<?x?xf32>, %w: tensor<?xf32>, %e: tensor<?xf32>, %o: 
 
 // -----
 
-// Products have tiles of their own.
+// Matrix products are tiled separately.
 // CHECK-LABEL: func.func @product(
 // CHECK:         linalg.generic
 // CHECK:         linalg.matmul

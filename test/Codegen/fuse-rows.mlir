@@ -1,4 +1,4 @@
-//===- fuse-rows.mlir - operations on the same rows -----------------------===//
+//===- fuse-rows.mlir - fusion of operations on the same rows -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 // RUN:   --pass-pipeline='builtin.module(%{fuse},func.func(posenc-reuse-operands),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=REUSE
 
-// The sum of a row is needed for that row alone.
+// The sum of a row is needed for that row alone, so both loops are fused.
 // CHECK-LABEL: func.func @norm(
 // CHECK:         scf.forall (%[[I:.*]]) in
 // CHECK:           linalg.fill {{.*}} -> tensor<1xf32>
@@ -44,7 +44,8 @@ func.func @norm(%x: tensor<?x?xf32>, %e: tensor<?xf32>, %o: tensor<?x?xf32>) -> 
 
 // -----
 
-// A row of the table serves the whole batch: the batch is no loop of the rows.
+// A row of the table serves the whole batch, so the batch is not a loop of the
+// rows.
 // CHECK-LABEL: func.func @table(
 // CHECK:         scf.forall (%[[S:.*]]) in
 // CHECK-DAG:       posenc.sinusoidal {{.*}} : tensor<1x64xf32>
@@ -63,8 +64,8 @@ func.func @table(%x: tensor<?x?x64xf32>, %p: tensor<?xi64>, %e: tensor<?x64xf32>
 
 // -----
 
-// What is used twice is computed once, and written over in the end: the two rows
-// have one memory.
+// A value with two uses is computed once and overwritten at the end: the two
+// rows share memory.
 // CHECK-LABEL: func.func @twice(
 // CHECK-COUNT-1: math.exp
 // CHECK-NOT:     math.exp
@@ -89,7 +90,7 @@ func.func @twice(%x: tensor<?x?xf32>, %f: tensor<?xf32>, %e: tensor<?x?xf32>, %o
 
 // -----
 
-// A result that is used behind the loop, too, leaves it.
+// A result that is also used after the loop is returned by it.
 // CHECK-LABEL: func.func @both(
 // CHECK:         %[[R:[0-9]+]]:2 = scf.forall
 // CHECK:         return %[[R]]#1, %[[R]]#0
@@ -101,7 +102,7 @@ func.func @both(%x: tensor<?x64xf32>, %f: tensor<?xf32>, %e: tensor<?x64xf32>, %
 
 // -----
 
-// Sums of columns need all rows.
+// Sums of columns need all rows, so they are not fused.
 // CHECK-LABEL: func.func @columns(
 // CHECK-NOT:     scf.forall
 func.func @columns(%x: tensor<?x?xf32>, %f: tensor<?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
@@ -117,7 +118,7 @@ func.func @columns(%x: tensor<?x?xf32>, %f: tensor<?xf32>, %o: tensor<?x?xf32>) 
 
 // -----
 
-// A rope has what is before it computed position by position, all heads of one.
+// The producers of a rope are computed for all heads of a position at a time.
 // CHECK-LABEL: func.func @before_rope(
 // CHECK:         scf.forall (%[[B:.*]], %[[S:.*]]) in
 // CHECK:           linalg.generic {{.*}} outs(%{{.*}} : tensor<1x1x4x32xf32>)
@@ -137,7 +138,7 @@ func.func @before_rope(%x: tensor<?x?x4x32xf32>, %b: tensor<32xf32>, %p: tensor<
 
 // -----
 
-// So has what comes after it.
+// The consumers of a rope are, too.
 // CHECK-LABEL: func.func @after_rope(
 // CHECK:         scf.forall (%[[B:.*]], %[[S:.*]]) in
 // CHECK:           posenc.rope {{.*}} : tensor<1x1x4x32xf32>

@@ -1,4 +1,4 @@
-//===- legalize-bf16.mlir - bf16 that is only moved becomes bits -------------===//
+//===- legalize-bf16.mlir - bf16 that is only moved becomes i16 -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --posenc-legalize-bf16 --split-input-file | FileCheck %s
 
-// The C signature stays one of bf16.
+// The C signature keeps bf16.
 // CHECK-LABEL: llvm.func @move(
 // CHECK-SAME: posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4xbf16>, []>], {{.*}}>}
 // CHECK-NOT: bf16
@@ -43,7 +43,7 @@ llvm.func internal @other(%x: bf16) -> bf16 {
 
 // -----
 
-// Who computes with it keeps it.
+// Functions that compute with bf16 keep it.
 // CHECK-LABEL: llvm.func @compute(
 // CHECK: llvm.fadd %{{.*}} : bf16
 llvm.func @compute(%p: !llvm.ptr) {

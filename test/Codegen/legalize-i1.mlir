@@ -1,4 +1,4 @@
-//===- legalize-i1.mlir - i1 in memory is a byte --------------------------===//
+//===- legalize-i1.mlir - i1 in memory becomes a byte ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- lower-launches.mlir - launches and memory as calls ===//
+//===- lower-launches.mlir - launches and device memory as calls ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --posenc-lower-launches --canonicalize | FileCheck %s
 
-// Memory is asked for by the call, and given back when all is launched.
+// The call allocates device memory, and frees it after the last launch.
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME: %[[N:.*]]: index, %[[CALL:.*]]: i64)
 // CHECK: %[[COUNT:.*]] = arith.index_cast %[[N]] : index to i64

@@ -1,4 +1,4 @@
-//===- move-allocas-to-workspace.mlir - from the stack to the workspace ----------------===//
+//===- move-allocas-to-workspace.mlir - stack to workspace ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,8 @@
 
 // RUN: posenc-opt %s --allow-unregistered-dialect --pass-pipeline="builtin.module(func.func(posenc-move-allocas-to-workspace))" | FileCheck %s
 
-// Each buffer is an argument before those of the chunk; small ones stay, and so
-// do those in loops.
+// Each buffer becomes an argument before the task arguments. Small buffers and
+// those in loops stay on the stack.
 // CHECK-LABEL: func.func @kernel
 // CHECK-SAME: (%{{.*}}: memref<4xf32>, %[[A:.*]]: memref<256xi8>, %[[B:.*]]: memref<4032xi8>, %{{.*}}: index, %{{.*}}: index)
 // CHECK-SAME: posenc.scratch = array<i64: 256, 4032>
@@ -31,7 +31,7 @@ func.func @kernel(%x: memref<4xf32>, %chunk: index, %total: index) attributes {p
   return
 }
 
-// Without chunks they are the last.
+// Without task arguments, the buffers are the last arguments.
 // CHECK-LABEL: func.func @whole(
 // CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<448xi8>)
 func.func @whole(%x: memref<4xf32>) attributes {posenc.workspace} {

@@ -1,4 +1,4 @@
-//===- outline-loops.mlir - functions of many loops in parts --------------===//
+//===- outline-loops.mlir - functions of many loops are split -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,12 +10,12 @@
 // RUN: posenc-opt %s --posenc-outline-loops --convert-func-to-llvm \
 // RUN:   | FileCheck %s --check-prefix=LLVM
 
-// LLVM would inline what is called once.
+// LLVM would inline a function with a single call.
 // LLVM: llvm.func @__part_of_many_0({{.*}}) attributes {passthrough = ["noinline"]
 
 memref.global "private" constant @one : memref<1xf32> = dense<1.0>
 
-// Eight loops stay where they are.
+// Functions with up to eight loops are not changed.
 // CHECK-LABEL: func.func @few
 // CHECK-COUNT-8: scf.for
 // CHECK-NOT: call
@@ -34,8 +34,9 @@ func.func @few(%x: memref<?xf32>, %n: index) {
   return
 }
 
-// A private function is there already. In a frame of its own a loop has the
-// memory that only it uses, with what was stored there first, and constants.
+// The name of a private function is taken. The outlined function allocates the
+// memory that only its loop uses, with the values stored there first, and
+// clones constants.
 // CHECK-LABEL: func.func @many
 // CHECK-SAME: (%[[X:.*]]: memref<?xf32>, %[[N:.*]]: index, %[[C:.*]]: i1) -> f32
 // CHECK: %[[SHARED:.*]] = memref.alloca() : memref<2xf32>
@@ -74,7 +75,7 @@ func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
   %shared = memref.alloca() : memref<2xf32>
   %late = memref.alloca() : memref<1xf32>
   memref.store %f, %own[%c0] : memref<1xf32>
-  // One with a result stays.
+  // A loop with a result is not outlined.
   %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %f) -> f32 {
     %v = memref.load %x[%i] : memref<?xf32>
     %t = arith.addf %a, %v : f32
@@ -85,7 +86,7 @@ func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
     memref.store %v, %x[%i] : memref<?xf32>
   }
   scf.for %i = %c0 to %n step %c1 { memref.store %f, %shared[%c0] : memref<2xf32> }
-  // What is stored after the loop is not for it.
+  // A store after the loop does not belong to it.
   scf.for %i = %c0 to %n step %c1 { memref.store %f, %late[%c0] : memref<1xf32> }
   memref.store %f, %late[%c0] : memref<1xf32>
   scf.for %i = %c0 to %n step %c1 {
@@ -105,8 +106,8 @@ func.func @many(%x: memref<?xf32>, %n: index, %c: i1) -> f32 {
 
 func.func private @__part_of_many()
 
-// Of a loop that is within another, too; what is on the stack outside of that
-// stays there.
+// Nested loops are outlined, too; memory that is allocated outside of them
+// stays in the caller.
 // CHECK-LABEL: func.func @nested
 // CHECK: %[[OUTER:.*]] = memref.alloca()
 // CHECK: scf.for

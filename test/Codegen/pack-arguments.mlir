@@ -1,4 +1,4 @@
-//===- pack-arguments.mlir - matrices that callers pack once --------------===//
+//===- pack-arguments.mlir - matrices that callers pack -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-pack-arguments,func.func(posenc-tile-contractions,posenc-decompose-moves))' \
 // RUN:   | FileCheck %s --check-prefix=TILED
 
-// The argument has panels, and the product still reads a matrix.
+// The argument has the packed layout, and the product still reads a matrix.
 // CHECK-LABEL: func.func @product
 // CHECK-SAME: %[[W:arg[0-9]+]]: tensor<3x100x32xf32> {posenc.packed = "panels32"}
 // CHECK: %[[M:.*]] = linalg.unpack %[[W]] outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %{{.*}} : tensor<3x100x32xf32> -> tensor<100x70xf32>
@@ -20,7 +20,7 @@
 // CHECK-SAME: (%[[W:arg[0-9]+]]: tensor<100x70xf32>
 // CHECK: linalg.pack %[[W]] padding_value
 
-// Tiles are read from the panels; no matrix is made of them.
+// Tiles are read from the panels; the matrix is not unpacked.
 // TILED-LABEL: func.func @product
 // TILED-SAME: %[[W:arg[0-9]+]]: tensor<3x100x32xf32>
 // TILED-NOT: linalg.unpack
@@ -34,7 +34,7 @@ func.func @product(%x: tensor<?x100xf32>, %w: tensor<100x70xf32> {posenc.packed}
   return %r : tensor<?x70xf32>
 }
 
-// Columns are what the product says they are.
+// The product determines the number of columns.
 // CHECK-LABEL: func.func @transposed
 // CHECK-SAME: tensor<3x100x32xf32>
 // CHECK: linalg.unpack %{{.*}} outer_dims_perm = [0, 1] inner_dims_pos = [0] inner_tiles = [32]

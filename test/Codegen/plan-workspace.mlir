@@ -12,7 +12,8 @@
 // RUN:   --pass-pipeline='builtin.module(func.func(posenc-plan-workspace,posenc-forall-to-tasks))' \
 // RUN:   | FileCheck %s --check-prefix=SPLIT
 
-// Buffers follow each other, in whole lines; products are checked.
+// Buffers follow each other, aligned to cache lines; products of sizes are
+// checked for overflow.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: (%[[X:.*]]: memref<?x?xf32>, %[[O:.*]]: memref<?x?xf32>, %[[W:.*]]: memref<?xi8>, %[[B:.*]]: memref<1xi64>)
 // CHECK-SAME: posenc.measured, posenc.workspace
@@ -51,7 +52,7 @@ func.func @dynamic(%x: memref<?x?xf32>, %o: memref<?x?xf32>) attributes {posenc.
 
 // -----
 
-// Little is on the stack, where phases share it.
+// Small buffers are on the stack, where phases share memory.
 // CHECK-LABEL: func.func @small
 // CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<64xf32>
 // SPLIT-LABEL: func.func @small
@@ -74,7 +75,8 @@ func.func @small(%o: memref<64xf32>) attributes {posenc.abi = #abi} {
 
 // -----
 
-// A size that is read from memory is not known before.
+// A size that is read from memory is not known before the call, so its buffer
+// is not planned.
 // CHECK-LABEL: func.func @unknown
 // CHECK-NOT: posenc.workspace
 // CHECK: memref.alloc

@@ -1,4 +1,4 @@
-//===- prefetch-panels.mlir - the next part of a panel is prefetched ------===//
+//===- prefetch-panels.mlir - prefetches of the next part of a panel ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,7 @@
 #ahead = affine_map<()[s0, s1] -> (s0 + s1)>
 
 // Four register tiles read 256 rows of two cache lines. Each tile prefetches
-// 128 of the 512 lines that follow, one in an iteration until there are none
-// left.
+// 128 of the next 512 lines, one per iteration.
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME:    %{{.*}}: memref<32x?xf32>, %[[W:[a-z0-9]*]]: memref<?x32xf32>
 // CHECK:         scf.for %[[TILE:.*]] = %c0 to %c32 step %c8
@@ -74,7 +73,7 @@ func.func @few_rows(%w: memref<?x32xf32>, %n: index, %start: vector<32xf32>) -> 
 
 // -----
 
-// Not scratch memory, parts of rows, or every other row.
+// Scratch memory, parts of rows, and every other row are not prefetched.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     memref.prefetch
 // CHECK:         return

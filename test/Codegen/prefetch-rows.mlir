@@ -1,4 +1,4 @@
-//===- prefetch-rows.mlir - rows that follow are prefetched ---------------===//
+//===- prefetch-rows.mlir - prefetches of the next rows -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,8 @@
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-rows{prefetch-distance=0}))' | FileCheck %s --check-prefix=NONE
 // NONE-NOT: memref.prefetch
 
-// The second loop over a row prefetches the row 8 KiB behind, if there is one:
+// The second loop over a row prefetches the row 8 KiB ahead, if there is one; a
+// row has 512 bytes.
 // each row has 512 bytes.
 // CHECK-LABEL: func.func @norm(
 // CHECK-SAME:    %[[X:[a-z0-9]*]]: memref<?x128xf32>, %{{.*}}, %[[N:[a-z0-9]*]]: index)
@@ -51,7 +52,7 @@ func.func @norm(%x: memref<?x128xf32>, %y: memref<?x128xf32>, %n: index) {
 
 // -----
 
-// A row of several dimensions, in a view that each iteration makes.
+// Rows of several dimensions, in a view that each iteration creates.
 // CHECK-LABEL: func.func @heads(
 // CHECK:         %[[NEXT:.*]] = arith.select
 // CHECK:         %[[VIEW:.*]] = memref.subview %{{.*}}[%[[NEXT]], 0, 0] [1, 4, 64]
@@ -87,7 +88,8 @@ func.func @heads(%x: memref<?x4x64xf32>, %y: memref<?x4x64xf32>, %n: index) {
 
 // -----
 
-// Rows that are read once, scratch memory, and a row that all iterations read.
+// No prefetches: rows that are read once, scratch memory, and a row that all
+// iterations read.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     memref.prefetch
 // CHECK:         return

@@ -1,4 +1,4 @@
-//===- promote-allocs-to-registers.mlir - scratch of a thread in registers ------------===//
+//===- promote-allocs-to-registers.mlir - buffers become registers --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,8 @@ func.func @promoted(%v: vector<4xf32>, %b: i1) -> (vector<4xf32>, vector<4xf32>)
   return %w, %x : vector<4xf32>, vector<4xf32>
 }
 
-// Two stores, another part, and a load that may come first.
+// Not promoted: two stores, another slice, and a load that may precede the
+// store.
 // CHECK-LABEL: func.func @left(
 // CHECK-COUNT-3: memref.alloca
 // CHECK-COUNT-3: vector.load

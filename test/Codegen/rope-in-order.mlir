@@ -1,4 +1,4 @@
-//===- rope-in-order.mlir - rows that follow one another ------------------===//
+//===- rope-in-order.mlir - ropes of contiguous rows ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,8 +10,8 @@
 // RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" --posenc-vectorize-tiles="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-distance=4096 prefetch-in-order=2048 streams-in-order=1 prefetch-from=1000 stream-from=5000" | FileCheck %s --check-prefix=OWN
 // RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" --posenc-vectorize-tiles="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-distance=0 prefetch-in-order=0 streams-in-order=1 stream-from=5000" | FileCheck %s --check-prefix=NONE --implicit-check-not=memref.prefetch
 
-// Large tensors that are rotated in place, without gaps between rows, have no
-// prefetches; others have, and may be written past the cache.
+// Large tensors that are rotated in place without gaps between rows have no
+// prefetches. Others have prefetches, and may use non-temporal stores.
 // CHECK-LABEL: func.func @rope
 // CHECK-SAME: (%[[X:[^:]*]]: memref<?x8x64xf32, strided<[?, ?, 1]>>, %{{.*}}: memref<?xi64>, %[[O:[^:]*]]: memref
 // CHECK: scf.if
@@ -34,7 +34,7 @@
 // CHECK-NOT: memref.prefetch
 // CHECK: return
 
-// Rows in order have a distance of their own: 8 positions of 256 bytes.
+// Contiguous rows have their own prefetch distance: 8 positions of 256 bytes.
 // OWN-LABEL: func.func @rope
 // OWN: scf.if
 // OWN: scf.if
@@ -44,7 +44,7 @@
 // OWN: arith.constant 16 : index
 // OWN: memref.prefetch {{.*}} locality<3>
 
-// Without prefetches, large results are written past the cache all the same.
+// Without prefetches, large results still use non-temporal stores.
 // NONE-LABEL: func.func @rope
 // NONE: nontemporal = true
 // NONE: return
@@ -53,7 +53,7 @@ func.func @rope(%x: memref<?x8x64xf32, strided<[?, ?, 1]>>, %p: memref<?xi64>, %
   return
 }
 
-// Lanes that are not rotated are gaps.
+// Elements outside of the rotary window are gaps.
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: extract_aligned_pointer
 // CHECK: memref.prefetch

@@ -1,4 +1,4 @@
-//===- rope-streaming.mlir - rows that go through memory ------------------===//
+//===- rope-streaming.mlir - ropes of tensors larger than the cache -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,9 @@
 
 // RUN: posenc-opt %s --posenc-decompose-rotations="prefetch-distance=6144 prefetch-in-order=6144 prefetch-from=1000 stream-from=5000" --posenc-vectorize-tiles="prefetch-distance=6144 prefetch-in-order=6144 prefetch-from=1000 stream-from=5000" --convert-posenc-tables-to-vector="prefetch-distance=6144 prefetch-in-order=6144 prefetch-from=1000 stream-from=5000" | FileCheck %s
 
-// By the size of the whole tensor: in cache; through memory; and past the cache
-// if the output is no input and lies on vectors.
+// The size of the whole tensor selects one of three loops: for tensors in the
+// cache, for tensors in memory, and with non-temporal stores if the output is
+// not an input and is aligned to vectors.
 // CHECK-LABEL: func.func @out_of_place
 // CHECK-SAME: (%[[X:.*]]: memref<?x8x64xf32, strided<[?, ?, 1]>>, %{{.*}}: memref<?xi64>, %[[O:.*]]: memref<?x8x64xf32, strided<[?, ?, 1]>>)
 // CHECK: %[[ONE:.*]] = arith.constant 1000 : index
@@ -20,12 +21,12 @@
 // CHECK: memref.extract_strided_metadata %[[O]]
 // CHECK: arith.cmpi ne
 // CHECK: scf.if
-// Twenty-four rows of 256 bytes.
+// The prefetch distance is 24 rows of 256 bytes.
 // CHECK: %[[AHEAD:.*]] = arith.constant 24 : index
 // CHECK: arith.addi %{{.*}}, %[[AHEAD]] : index
 // CHECK: memref.prefetch %[[X]]
 // CHECK-NEXT: vector.load %[[X]]
-// Both vectors of a line one after the other.
+// Both vectors of a cache line are processed together.
 // CHECK: vector.store %{{.*}}, %[[O]][%[[T:.*]], %[[H:.*]], %[[LANE:.*]]] {alignment = 32 : i64, nontemporal = true}
 // CHECK-NEXT: vector.store %{{.*}}, %[[O]][%[[T]], %[[H]], %{{.*}}] {alignment = 32 : i64, nontemporal = true}
 // CHECK-NEXT: vector.store %{{.*}}, %[[O]][%[[T]], %[[H]], %{{.*}}] {alignment = 32 : i64, nontemporal = true}
@@ -43,7 +44,8 @@ func.func @out_of_place(%x: memref<?x8x64xf32, strided<[?, ?, 1]>>, %p: memref<?
   return
 }
 
-// The second half starts within a vector; the destination is the input.
+// No non-temporal stores: the second half of a row is not aligned, or the
+// destination is the input.
 // CHECK-LABEL: func.func @never
 // CHECK: memref.prefetch
 // CHECK-NOT: nontemporal

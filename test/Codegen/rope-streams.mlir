@@ -1,4 +1,4 @@
-//===- rope-streams.mlir - rows of large blocks, from four places ===//
+//===- rope-streams.mlir - ropes with several memory streams --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,9 +8,9 @@
 
 // RUN: posenc-opt %s --posenc-decompose-rotations="block-positions=32 block-below=65536" --posenc-vectorize-tiles="block-positions=32 block-below=65536" --convert-posenc-tables-to-vector="block-positions=32 block-below=65536" | FileCheck %s
 
-// Of 32 positions with 16 KiB each, the rows of every quarter are taken in turn
-// where tensors come from memory, and the next row of each is asked for; those
-// within the cache one after the other.
+// Blocks of 32 positions of 16 KiB. For tensors in memory, the rows of the four
+// quarters of a block are processed in turn, each with a prefetch of its next
+// row; for tensors in the cache, rows are processed in order.
 // CHECK-LABEL: func.func @large
 // CHECK: arith.minui
 // CHECK: %[[COUNT:.*]] = arith.maxui
@@ -33,8 +33,8 @@ func.func @large(%x: memref<?x32x128xf32>, %p: memref<?xi64>) {
   return
 }
 
-// Where the heads are before the positions, a position's rows of four heads are
-// taken in turn, and of each head the row of the next position is asked for.
+// If heads precede positions, the rows of four heads at a position are
+// processed in turn, each with a prefetch of the next position's row.
 // CHECK-LABEL: func.func @apart
 // CHECK: scf.if
 // CHECK: %[[LENGTH:.*]] = arith.ceildivui %{{.*}}, %c4
@@ -51,8 +51,9 @@ func.func @apart(%x: memref<32x?x128xf32>, %p: memref<?xi64>) {
   return
 }
 
-// Rows of 16 bits that go past the cache are taken from two places, each line
-// asked for once, 12 rows ahead. Within the same memory it is four.
+// Rows of 16-bit elements with non-temporal stores are read from two streams,
+// with one prefetch per cache line, 12 rows ahead. In place there are four
+// streams.
 // CHECK-LABEL: func.func @narrow
 // CHECK: scf.if
 // CHECK: arith.ceildivui %{{.*}}, %c2
@@ -67,7 +68,7 @@ func.func @narrow(%x: memref<?x32x128xbf16>, %y: memref<?x32x128xbf16>, %p: memr
   return
 }
 
-// 32 positions of 1 KiB are not far enough from each other.
+// 32 positions of 1 KiB are too close together for several streams.
 // CHECK-LABEL: func.func @small
 // CHECK-NOT: arith.ceildivui %{{.*}}, %c4
 // CHECK: memref.prefetch
@@ -76,7 +77,7 @@ func.func @small(%x: memref<?x2x128xf32>, %p: memref<?xi64>) {
   return
 }
 
-// Of one position alone there are no quarters, however large it is.
+// A single position has no quarters, whatever its size.
 // CHECK-LABEL: func.func @one
 // CHECK-NOT: arith.ceildivui
 // CHECK: memref.prefetch
@@ -85,7 +86,7 @@ func.func @one(%x: memref<?x1x65536xf32>, %p: memref<?xi64>) {
   return
 }
 
-// Of lanes within wider rows there are none either.
+// Windows of wider rows have none either.
 // CHECK-LABEL: func.func @window
 // CHECK-NOT: arith.ceildivui
 // CHECK: memref.prefetch

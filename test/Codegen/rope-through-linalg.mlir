@@ -1,4 +1,4 @@
-//===- rope-through-linalg.mlir - the stages of a rope ===//
+//===- rope-through-linalg.mlir - stages of the lowering of a rope --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Between posenc and vector, the rows of a rope are tiles of linalg.
+// Between the posenc and vector stages, the rows of a rope are linalg tiles.
 
 // RUN: posenc-opt %s --posenc-to-cpu --mlir-print-ir-after-all -o /dev/null 2>&1 | FileCheck %s
 

@@ -1,4 +1,4 @@
-//===- rope-to-gpu.mlir - rotations as GPU kernels ===//
+//===- rope-to-gpu.mlir - rotations as GPU kernels ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(convert-posenc-rope-to-gpu,posenc-vectorize-tiles{vector-bytes=16 zip=false},cse,posenc-promote-allocs-to-registers,gpu.module(posenc-split-accesses),canonicalize,cse)' | FileCheck %s
 // RUN: posenc-opt %s --convert-posenc-rope-to-gpu --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=LINALG
 
-// Rotations are linalg on views of lanes before they are vectors.
+// Before vectorization, rotations are linalg ops on views.
 // LINALG-LABEL: gpu.func @half(
 // LINALG: %[[LANES:.*]] = memref.alloca() : memref<8xbf16>
 // LINALG: linalg.copy ins(%{{.*}} : memref<8xbf16, strided<[1], offset: ?>>) outs(%{{.*}} : memref<8xbf16
@@ -18,7 +18,7 @@
 // LINALG-SAME: ins({{.*}} : memref<8xbf16{{.*}}>, memref<8xbf16{{.*}}>, memref<8xf32{{.*}}>, memref<8xf32{{.*}}>)
 // LINALG: math.fma
 
-// Accesses of 16 bytes where addresses and strides allow them.
+// Accesses have 16 bytes where addresses and strides are aligned.
 // CHECK-LABEL: func.func @half
 // CHECK: %[[REST:.*]] = arith.andi %{{.*}}, %c15
 // CHECK: %[[ALIGNED:.*]] = arith.cmpi eq, %[[REST]], %c0
@@ -29,8 +29,8 @@
 // CHECK-LABEL: gpu.module @kernels
 // CHECK: memref.global "private" constant @steps : memref<2048xf32>
 
-// 40 rows of 8 columns are 5 for each of 64 threads. All are on their way
-// before the table is filled, and none is stored before.
+// 40 rows of 8 columns are 5 per thread of a block of 64. All rows are loaded
+// before the table is filled, and stored after it.
 // CHECK: gpu.func @half(
 // CHECK-SAME: workgroup(%{{.*}} : memref<64xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}
 // CHECK-SAME: known_block_size = array<i32: 64, 1, 1>
@@ -54,8 +54,8 @@ func.func @half(%q: memref<?x32x128xbf16, strided<[?, ?, 1]>>, %k: memref<?x8x12
 
 // -----
 
-// A number of rows that nobody knows is a loop, after the barrier. Lanes
-// outside of the window are copied, unless output and input are the same.
+// A dynamic number of rows is a loop after the barrier. Elements outside of the
+// window are copied, unless the rotation is in place.
 // CHECK-LABEL: gpu.func @window(
 // CHECK: gpu.barrier
 // CHECK: scf.for
@@ -72,7 +72,7 @@ func.func @window(%x: memref<?x?x80xf32>, %o: memref<?x?x80xf32>, %p: memref<?xi
 
 // -----
 
-// With tables there is nothing to compute.
+// With table operands, no table is computed.
 // CHECK-LABEL: gpu.func @tables(
 // CHECK-NOT: math.fma %{{.*}} : vector<1xf64>
 // CHECK: vector.load %{{.*}} : memref<?xf16>, vector<1xf16>
@@ -84,7 +84,8 @@ func.func @tables(%x: memref<?x4x16xf16>, %c: memref<?x8xf16>, %p: memref<?xi64>
 
 // -----
 
-// Rows of two lanes are never wide; the second operation has names of its own.
+// Rows of two elements have no wide accesses. The kernels of the second
+// operation have other names.
 // CHECK: gpu.launch_func @kernels::@two_narrow blocks
 // CHECK: gpu.launch_func @kernels::@two_narrow_0 blocks
 func.func @two(%x: memref<1x1x2xf32>, %y: memref<1x1x2xf64>, %p: memref<1xi64>) {

@@ -1,4 +1,4 @@
-//===- select-gpu-kernels.mlir - what a GPU cannot run yet ===//
+//===- select-gpu-kernels.mlir - functions without GPU kernels ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,28 +14,28 @@ func.func @rope(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32> {
   return %r : tensor<?x2x2xf32>
 }
 
-// Two tables of half a position each, in memory that threads share.
+// Two tables of half a position each, in shared memory.
 // CHECK: func.func @widest
 func.func @widest(%x: tensor<?x4096xf32>, %p: tensor<?xi64>) -> tensor<?x4096xf32> {
   %r = posenc.rope half #posenc.frequencies<dim = 4096> ins(%x : tensor<?x4096xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4096xf32>)
   return %r : tensor<?x4096xf32>
 }
 
-// expected-warning @below {{'too_wide' is left out for the GPU: it has operations that only a CPU runs}}
+// expected-warning @below {{'too_wide' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @too_wide(%x: tensor<?x4098xf32>, %p: tensor<?xi64>) -> tensor<?x4098xf32> {
   // expected-note @below {{such as 'posenc.rope'}}
   %r = posenc.rope half #posenc.frequencies<dim = 4098> ins(%x : tensor<?x4098xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4098xf32>)
   return %r : tensor<?x4098xf32>
 }
 
-// expected-warning @below {{'too_wide_f64' is left out for the GPU: it has operations that only a CPU runs}}
+// expected-warning @below {{'too_wide_f64' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @too_wide_f64(%x: tensor<?x2050xf64>, %c: tensor<?x1025xf64>) -> tensor<?x2050xf64> {
   // expected-note @below {{such as 'posenc.rotate'}}
   %r = posenc.rotate half ins(%x : tensor<?x2050xf64>) tables(%c, %c : tensor<?x1025xf64>) dims = [0] outs(%x : tensor<?x2050xf64>)
   return %r : tensor<?x2050xf64>
 }
 
-// Functions are arithmetic, not calls.
+// Math functions are expanded, not called.
 // CHECK: func.func @functions
 func.func @functions(%a: tensor<4xf32>, %b: tensor<4xf64>) -> (tensor<4xf32>, tensor<4xf64>) {
   %q = linalg.div ins(%a, %a : tensor<4xf32>, tensor<4xf32>) outs(%a : tensor<4xf32>) -> tensor<4xf32>
@@ -44,14 +44,14 @@ func.func @functions(%a: tensor<4xf32>, %b: tensor<4xf64>) -> (tensor<4xf32>, te
   return %r, %s : tensor<4xf32>, tensor<4xf64>
 }
 
-// expected-warning @below {{'remainder' is left out for the GPU: it has operations that only a CPU runs}}
+// expected-warning @below {{'remainder' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @remainder(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-note @below {{such as 'arith.remf'}}
   %r = arith.remf %a, %a : tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
-// expected-warning @below {{'total' is left out for the GPU: it has operations that only a CPU runs}}
+// expected-warning @below {{'total' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @total(%a: tensor<4xf32>, %o: tensor<f32>) -> tensor<f32> {
   // expected-note @below {{such as 'linalg.reduce'}}
   %r = linalg.reduce ins(%a : tensor<4xf32>) outs(%o : tensor<f32>) dimensions = [0]
@@ -62,16 +62,16 @@ func.func @total(%a: tensor<4xf32>, %o: tensor<f32>) -> tensor<f32> {
   return %r : tensor<f32>
 }
 
-// Rounded twice by way of f32.
-// expected-warning @below {{'narrowed' is left out for the GPU: it has operations that only a CPU runs}}
+// The conversion would round twice, through f32.
+// expected-warning @below {{'narrowed' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @narrowed(%a: tensor<4xf64>) -> tensor<4xf16> {
   // expected-note @below {{such as 'arith.truncf'}}
   %r = arith.truncf %a : tensor<4xf64> to tensor<4xf16>
   return %r : tensor<4xf16>
 }
 
-// Part of a constant.
-// expected-warning @below {{'part' is left out for the GPU: it has operations that only a CPU runs}}
+// A slice of a constant.
+// expected-warning @below {{'part' is left out for the GPU: it has operations without a GPU kernel}}
 func.func @part(%x: tensor<2x2x2xf32>, %i: index) -> tensor<2x2x2xf32> {
   // expected-note @below {{such as 'memref.get_global'}}
   %c = arith.constant dense<[1, 2, 3, 4]> : tensor<4xi64>

@@ -1,4 +1,4 @@
-//===- sinusoidal-to-gpu.mlir - tables as GPU kernels ===//
+//===- sinusoidal-to-gpu.mlir - tables as GPU kernels ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,9 @@
 
 // RUN: posenc-opt %s --convert-posenc-sinusoidal-to-gpu --canonicalize --cse --split-input-file | FileCheck %s
 
-// A run of positions each, with the anchor in registers. Where it is, is divided
-// in 32 bits: the block, then what is left of its threads.
+// A thread computes a run of positions, with the base position in registers.
+// Indices are divided in 32 bits: first the block's, then the remainder by
+// threads.
 // CHECK-LABEL: gpu.func @interleaved(
 // CHECK: %[[BLOCK:.*]] = gpu.block_id x
 // CHECK: %[[BLOCK32:.*]] = arith.index_castui %[[BLOCK]] : index to i32
@@ -21,7 +22,7 @@
 // CHECK: scf.for %{{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}) -> (i64, vector<2xf64>, vector<2xf64>)
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[OTHER]] -> (vector<2xf64>, vector<2xf64>)
-// Entries next to zero come from their own phase.
+// Elements near zero are recomputed from their own phase.
 // CHECK: %[[SMALL:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : i32
 // CHECK: scf.if %[[SMALL]] -> (vector<2xf32>, vector<2xf32>)
 // CHECK: vector.interleave
@@ -43,7 +44,7 @@ func.func @apart(%p: memref<?xi64>, %c: memref<?x8xbf16>, %s: memref<?x8xbf16>) 
 
 // -----
 
-// A table of f64 has no anchors.
+// f64 tables have no runs.
 // CHECK-LABEL: gpu.func @wide(
 // CHECK-NOT: iter_args
 // CHECK: vector.store
@@ -54,7 +55,7 @@ func.func @wide(%p: i64, %t: memref<?x16xf64>) {
 
 // -----
 
-// One position alone.
+// A single position.
 // CHECK-LABEL: func.func @alone
 // CHECK: gpu.launch_func @kernels::@alone blocks in (%c1,
 func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {

@@ -1,4 +1,4 @@
-//===- split-accesses.mlir - accesses that are not aligned ----------------===//
+//===- split-accesses.mlir - unaligned accesses are split -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

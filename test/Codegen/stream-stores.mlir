@@ -1,4 +1,4 @@
-//===- stream-stores.mlir - large results past the caches -----------------===//
+//===- stream-stores.mlir - non-temporal stores of large results ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,8 @@
 
 // RUN: posenc-compile %s --emit=vector --target=x86-64-v4 -o - | FileCheck %s
 
-// Large and aligned, and not the input that it may be.
+// Non-temporal stores: the result is large, aligned, and at run time not the
+// input that it may alias.
 // CHECK-LABEL: func.func @add(
 // CHECK-SAME:    %{{.*}}: memref<?x64xf32, strided<[?, 1]>>, %{{.*}}: memref<?x64xf32, strided<[?, 1]>>, %[[O:[a-z0-9]*]]: memref<?x64xf32
 // CHECK:         %[[LARGE:.*]] = arith.cmpi uge, %{{.*}}, %c{{[0-9]+}} : index
@@ -24,7 +25,7 @@ func.func @add(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> tensor<?x64xf32> {
   return %r : tensor<?x64xf32>
 }
 
-// Exponentials that are read again stay in scratch memory of a row, and the
+// Exponentials that are read again stay in the scratch memory of a row; the
 // output is written once.
 // CHECK-LABEL: func.func @softmax(
 // CHECK:         memref.alloca() {{.*}} : memref<1x64xf32>
@@ -35,7 +36,7 @@ func.func @softmax(%x: tensor<?x64xf32>, %o: tensor<?x64xf32>) -> tensor<?x64xf3
   return %r : tensor<?x64xf32>
 }
 
-// Those of a row of any size are in the output, which stays in the cache.
+// Rows of dynamic size are in the output, which stays in the cache.
 // CHECK-LABEL: func.func @softmax_of_long_rows(
 // CHECK-NOT:     nontemporal
 // CHECK:         return

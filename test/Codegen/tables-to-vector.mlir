@@ -1,4 +1,4 @@
-//===- tables-to-vector.mlir - tables of positions as vectors ===//
+//===- tables-to-vector.mlir - tables of positions as vectors -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,15 +8,15 @@
 
 // RUN: posenc-opt %s --convert-posenc-tables-to-vector --split-input-file --verify-diagnostics | FileCheck %s
 
-// What a run of positions has from its anchor, in its middle: 16 steps of cos and
-// sin, and two vectors on the stack. Four runs are a stretch: 2 turns from its
-// middle to theirs, and two vectors more.
+// The base position of a run is its middle: there are constants of cos and sin
+// for 16 rotation steps, and two vectors on the stack. Four runs are a stretch:
+// 2 rotation steps from its middle to those of the runs, and two more vectors.
 // CHECK: memref.global "private" constant @turns : memref<32xf64>
 // CHECK: memref.global "private" constant @steps : memref<256xf64>
 // CHECK-LABEL: func.func @interleaved
 // CHECK: %[[ANCHOR:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16xf64>
 // CHECK: %[[STRETCH:.*]] = memref.alloca() {alignment = 64 : i64} : memref<16xf64>
-// The anchor is computed where it is another one, and so is the stretch.
+// The base position and the stretch are recomputed only if they change.
 // CHECK: %[[OTHER:.*]] = arith.cmpi ne
 // CHECK: scf.if %[[OTHER]]
 // CHECK: %[[FAR:.*]] = arith.cmpi ne
@@ -27,7 +27,7 @@
 // CHECK: math.fma %{{.*}} : vector<8xf64>
 // CHECK: %[[V:.*]] = vector.shuffle %{{.*}}, %{{.*}} [0, 8, 1, 9, 4, 12, 5, 13, 2, 10, 3, 11, 6, 14, 7, 15] : vector<8xf32>, vector<8xf32>
 // CHECK: vector.store %[[V]]
-// Entries next to zero come from their own phase.
+// Elements near zero are recomputed from their own phase.
 // CHECK: %[[SMALL:.*]] = vector.reduction <or>
 // CHECK: scf.if %[[SMALL]]
 // CHECK: vector.store
@@ -48,7 +48,7 @@ func.func @halves(%first: index, %t: memref<4x16xf32>) {
 
 // -----
 
-// Products of f32 do for bf16; sines that are zero everywhere are not small.
+// bf16 tables use f32 products. A sine of frequency 0 is not recomputed.
 // CHECK: memref.global "private" constant @steps : memref<512xf32>
 // CHECK: memref.global "private" constant @still_pairs : memref<8xi32> = dense<[0, 0, 0, 0, 0, 0, 2147483647, 2147483647]>
 // CHECK-LABEL: func.func @bf16
@@ -59,8 +59,8 @@ func.func @bf16(%p: memref<4xi32>, %t: memref<4x16xbf16>) {
 
 // -----
 
-// Where the next 32 positions are a whole run, those as far behind its middle as
-// before it are computed together.
+// If the next 32 positions are a whole run, two positions at the same distance
+// before and after its middle are computed together.
 // CHECK-LABEL: func.func @runs
 // CHECK: scf.while
 // CHECK: %[[NEXT:.*]] = vector.load %{{.*}} : memref<?xi64>, vector<32xi64>
@@ -82,7 +82,7 @@ func.func @runs(%p: memref<?xi64>, %t: memref<?x16xf32>) {
 
 // -----
 
-// One position alone.
+// A single position.
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: scf.while
 // CHECK: vector.store
@@ -94,7 +94,7 @@ func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {
 // -----
 
 func.func @tensors(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{expected memrefs: bufferize first}}
+  // expected-error @below {{expected memrefs, got tensors: bufferize first}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 16> positions(%p : tensor<4xi64>) outs(%c, %c : tensor<4x8xf32>, tensor<4x8xf32>)
   return %r#0 : tensor<4x8xf32>
 }

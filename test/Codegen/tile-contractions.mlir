@@ -1,4 +1,4 @@
-//===- tile-contractions.mlir - products of matrices in tiles -------------===//
+//===- tile-contractions.mlir - tiled matrix products ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,9 +13,9 @@
 // RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=VECTOR
 
-// Panels of the right operand are copied, by whole rows of a block where it is
-// complete; a tile has registers of accumulators. What fills the result fills its
-// tiles.
+// Panels of the right operand are packed, by whole rows where a block is
+// complete; the accumulators of a tile are in registers. A fill of the result
+// becomes a fill of its tiles.
 // CHECK-LABEL: func.func @matmul(
 // CHECK-SAME:    %[[A:.*]]: tensor<?x?xf32>, %[[B:.*]]: tensor<?x?xf32>, %[[C:.*]]: tensor<?x?xf32>)
 // CHECK-NOT:     linalg.fill
@@ -45,7 +45,8 @@ func.func @matmul(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>)
 
 // -----
 
-// Short types are extended once, in the copies; each entry of a batch is apart.
+// 16-bit operands are extended once, when they are packed; the matrices of a
+// batch are separate.
 // CHECK-LABEL: func.func @batch(
 // CHECK:         scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0) to (4, %{{.*}}, 96) step (1, 64, 64)
 // CHECK-COUNT-2:   arith.extf %{{.*}} : bf16 to f32
@@ -58,7 +59,7 @@ func.func @batch(%a: tensor<4x?x64xbf16>, %b: tensor<4x64x96xbf16>, %c: tensor<4
 
 // -----
 
-// Sums of f16 are of f32 until they are complete.
+// Sums of f16 are f32 until they are complete.
 // CHECK-LABEL: func.func @short(
 // CHECK:         scf.forall
 // CHECK:           linalg.generic {{.*}} ins(%{{.*}} : tensor<?x?xf16>) outs(%{{.*}} : tensor<?x?xf32>)
@@ -70,7 +71,7 @@ func.func @short(%a: tensor<?x?xf16>, %b: tensor<?x?xf16>, %c: tensor<?x?xf16>) 
 
 // -----
 
-// Integers, and nothing at all, stay as they are.
+// Integer products and empty products are not changed.
 // CHECK-LABEL: func.func @others(
 // CHECK-COUNT-2: linalg.matmul
 func.func @others(%a: tensor<?x?xi32>, %b: tensor<?x?xi32>, %c: tensor<?x?xi32>, %x: tensor<0x4xf32>, %y: tensor<4x8xf32>, %z: tensor<0x8xf32>) -> (tensor<?x?xi32>, tensor<0x8xf32>) {

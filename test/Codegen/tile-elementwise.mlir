@@ -1,4 +1,4 @@
-//===- tile-elementwise.mlir - rows of linalg by vectors ------------------===//
+//===- tile-elementwise.mlir - elementwise ops and reductions by vectors --===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 // RUN:   --pass-pipeline='builtin.module(%{tile},canonicalize,cse,func.func(posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s
 
-// Rows run in parallel; what is left of one stays an operation.
+// Rows run in parallel; the remainder of a row stays an operation.
 // CHECK-LABEL: func.func @scale(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>, %[[W:.*]]: tensor<?xf32>
 // CHECK:         scf.forall (%[[I:.*]]) in
@@ -34,7 +34,7 @@ func.func @scale(%x: tensor<?x?xf32>, %w: tensor<?xf32>, %o: tensor<?x?xf32>) ->
 
 // -----
 
-// Nothing is left of rows that vectors divide.
+// Rows that are multiples of the vector width have no remainder.
 // CHECK-LABEL: func.func @whole(
 // CHECK:         scf.forall
 // CHECK:           scf.for {{.*}} = %c0 to %c64 step %c16
@@ -47,7 +47,8 @@ func.func @whole(%x: tensor<?x64xf64>, %o: tensor<?x64xf64>) -> tensor<?x64xf64>
 
 // -----
 
-// A row is added to 64 partial sums, which a loop carries, and these by halves.
+// A row is added to 64 partial sums in iter_args, which are then added
+// pairwise.
 // CHECK-LABEL: func.func @sum(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
 // CHECK:         scf.forall (%[[I:.*]]) in
@@ -65,8 +66,8 @@ func.func @sum(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Tensors of i1, rows of fewer elements than a vector, and loops that never run
-// stay as they are.
+// Not changed: tensors of i1, rows shorter than a vector, and loops without
+// iterations.
 // CHECK-LABEL: func.func @others(
 // CHECK-NOT:     vector<16
 // CHECK:         return
@@ -83,7 +84,7 @@ func.func @others(%b: tensor<?x64xi1>, %s: tensor<?x8xf32>, %n: tensor<0x64xf32>
 
 // -----
 
-// Sums of columns: vectors of the result, for each row.
+// Sums of columns add a vector of the result per row.
 // CHECK-LABEL: func.func @columns(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
 // CHECK:         scf.forall (%[[J:.*]]) = (0) to (%{{.*}}) step (2048)
@@ -97,7 +98,7 @@ func.func @columns(%x: tensor<?x?xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
-// Sums of few columns are vectors that the loop over rows carries.
+// Sums of few columns are vectors in iter_args of the loop over rows.
 // CHECK-LABEL: func.func @few_columns(
 // CHECK:         scf.for
 // CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1 iter_args({{.*}}) -> (vector<32xf32>)
@@ -121,7 +122,8 @@ func.func @few_columns(%x: tensor<5x?x32xf32>, %o: tensor<5x32xf32>) -> tensor<5
 
 // -----
 
-// What is summed is computed in the same loop, even if others read it, too.
+// The operand of a sum is computed in the same loop, even if it has other
+// users.
 // CHECK-LABEL: func.func @fused_columns(
 // CHECK:         scf.for
 // CHECK:           scf.for %{{.*}} = %c0 to %c32 step %c16
@@ -147,7 +149,7 @@ func.func @fused_columns(%x: tensor<?x32xf32>, %o: tensor<32xf32>) -> (tensor<?x
 
 // -----
 
-// Rows of both sides are vectors: squares are transposed.
+// Input and output rows are vectors: square blocks are transposed.
 // CHECK-LABEL: func.func @transpose(
 // CHECK:         vector.transfer_read {{.*}} vector<16x16xf32>
 // CHECK:         vector.shuffle
@@ -159,7 +161,7 @@ func.func @transpose(%x: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32
 
 // -----
 
-// Of several dimensions, the last is that of the vectors.
+// With several reduced dimensions, the last one is vectorized.
 // CHECK-LABEL: func.func @sum_of_planes(
 // CHECK:         scf.forall (%{{.*}}) in
 // CHECK:           scf.for

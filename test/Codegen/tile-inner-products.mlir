@@ -1,4 +1,4 @@
-//===- tile-inner-products.mlir - products of cached matrices -------------===//
+//===- tile-inner-products.mlir - matrix products of cached operands ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,9 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=DOTS
 
-// Tiles of the sums fit into registers. What uses the product is computed for
-// each tile; the fill begins each. A transposed matrix is read as it was.
+// The sums of a tile fit into registers. Users of the product are fused into
+// the tile, and the fill into its start. A transposed matrix is read without a
+// copy.
 // CHECK-LABEL: func.func @used(
 // CHECK-SAME:    %[[A:.*]]: tensor<64x48xf32>, %[[B:.*]]: tensor<48x32xf32>,
 // CHECK:         scf.for
@@ -70,9 +71,8 @@ func.func @used(%a: tensor<64x48xf32>, %b: tensor<48x32xf32>, %x: f32, %c: tenso
 
 // -----
 
-// A matrix of another type is converted in front of the loop, although the loop
-// takes slices of it. Rows that are left over are a
-// tile of their own.
+// A matrix of another type is converted before the loop that takes slices of
+// it. Remaining rows are a separate tile.
 // CHECK-LABEL: func.func @converted(
 // CHECK-SAME:    %[[A:.*]]: tensor<10x8xbf16>, %[[B:.*]]: tensor<24x8xbf16>
 // CHECK-DAG:     %[[LEFT:.*]] = linalg.generic {{.*}} ins(%[[A]] : tensor<10x8xbf16>) outs(%{{.*}} : tensor<10x8xf32>)
@@ -108,8 +108,8 @@ func.func @converted(%a: tensor<10x8xbf16>, %b: tensor<24x8xbf16>, %c: tensor<10
 
 // -----
 
-// Words of two elements of bf16, of all matrices at once where a loop takes one
-// after the other. What only rounds a matrix is done where its words are made.
+// bf16 matrices become words of two elements, all at once if a loop uses one
+// after the other. An op that only rounds a matrix is fused into that.
 // DOTS-LABEL: func.func @words(
 // DOTS-SAME:    %[[A:.*]]: tensor<64x32xf32>, %[[B:.*]]: tensor<5x64x32xbf16>,
 // DOTS:         %[[ALL:.*]] = scf.for %{{.*}} = %c0 to %c5 step %c1 iter_args(%{{.*}} = %{{.*}}) -> (tensor<5x32x32xi32>)
@@ -153,7 +153,8 @@ func.func @words(%a: tensor<64x32xf32>, %b: tensor<5x64x32xbf16>, %c: tensor<32x
 
 // -----
 
-// What is in no loop, or not bounded, is left to posenc-tile-contractions.
+// Products outside of loops and of unbounded size are left to
+// posenc-tile-contractions.
 // CHECK-LABEL: func.func @left(
 // CHECK-NOT:     scf.for {{.*}} step %c8
 // CHECK:         linalg.matmul

@@ -1,4 +1,4 @@
-//===- tile-positions.mlir - one position an iteration ===//
+//===- tile-positions.mlir - tiles of positions ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(func.func(posenc-tile-positions))' | FileCheck %s
 
-// Both tensors in one loop, so that one table serves them.
+// Both tensors are in one loop, so that one table serves them.
 // CHECK-LABEL: func.func @rope
 // CHECK: scf.forall (%[[B:.*]], %[[S:.*]]) in (%{{.*}}, %{{.*}}) shared_outs
 // CHECK-DAG: tensor.extract_slice %{{.*}}[%[[B]], %[[S]], 0, 0] [1, 1, 32, 64]
@@ -20,7 +20,8 @@ func.func @rope(%q: tensor<?x?x32x64xf32>, %k: tensor<?x?x8x64xf32>, %p: tensor<
   return %r#0, %r#1 : tensor<?x?x32x64xf32>, tensor<?x?x8x64xf32>
 }
 
-// With few bytes a position, eight positions of the last loop are a tile.
+// With few bytes per position, a tile of the innermost loop has eight
+// positions.
 // CHECK-LABEL: func.func @few
 // CHECK: scf.forall {{.*}} step (1, 8)
 // CHECK: posenc.rope {{.*}} : tensor<1x?x8x64xf32>) positions(%{{.*}} : tensor<1x?xi64>)
@@ -29,8 +30,8 @@ func.func @few(%q: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>) -> tensor<?x?x8x64
   return %r : tensor<?x?x8x64xf32>
 }
 
-// A scalar position grows with the iteration. Rows of a table come in many, of
-// 64 bytes here.
+// A scalar position increases with the loop index. A tile of a table has many
+// rows, here 1024 rows of 64 bytes.
 // CHECK-LABEL: func.func @scalar
 // CHECK: scf.forall (%[[S:.*]]) = (0) to (%{{.*}}) step (1024)
 // CHECK: %[[I:.*]] = arith.index_cast %[[S]] : index to i64
@@ -43,7 +44,7 @@ func.func @scalar(%first: i64, %t: tensor<?x16xf32>) -> tensor<?x16xf32> {
 
 // -----
 
-// What is known to be empty is no work.
+// Statically empty tensors give no tasks.
 // CHECK-LABEL: func.func @empty
 // CHECK-NOT: scf.forall
 // CHECK: posenc.rope

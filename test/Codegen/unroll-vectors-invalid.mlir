@@ -1,4 +1,4 @@
-//===- unroll-vectors-invalid.mlir - what has no SPIR-V form ===//
+//===- unroll-vectors-invalid.mlir - kernels without SPIR-V form ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,14 +10,14 @@
 
 gpu.module @a {
 }
-// expected-error @below {{'gpu.module' op is a second module of kernels}}
+// expected-error @below {{'gpu.module' op expected a single gpu.module, found a second}}
 gpu.module @b {
 }
 
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op has branches, which have no SPIR-V form}}
+  // expected-error @below {{'gpu.func' op cannot have branches in SPIR-V}}
   gpu.func @k() kernel {
     cf.br ^next
   ^next:
@@ -28,7 +28,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op takes a 'memref<?x4xf32>', which has no SPIR-V form}}
+  // expected-error @below {{'gpu.func' op cannot have an argument of type 'memref<?x4xf32>' in SPIR-V}}
   gpu.func @k(%x: memref<?x4xf32>) kernel {
     gpu.return
   }
@@ -37,7 +37,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op takes a 'memref<?xi1>', which has no SPIR-V form}}
+  // expected-error @below {{'gpu.func' op cannot have an argument of type 'memref<?xi1>' in SPIR-V}}
   gpu.func @k(%x: memref<?xi1>) kernel {
     gpu.return
   }
@@ -46,7 +46,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op shares a 'memref<2x4xf32, #gpu.address_space<workgroup>>', which has no SPIR-V form}}
+  // expected-error @below {{'gpu.func' op cannot have shared memory of type 'memref<2x4xf32, #gpu.address_space<workgroup>>' in SPIR-V}}
   gpu.func @k() workgroup(%s: memref<2x4xf32, #gpu.address_space<workgroup>>) kernel {
     gpu.return
   }
@@ -55,7 +55,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'gpu.func' op has private memory, which has no SPIR-V form}}
+  // expected-error @below {{'gpu.func' op cannot have private memory in SPIR-V}}
   gpu.func @k() private(%s: memref<4xf32, #gpu.address_space<private>>) kernel {
     gpu.return
   }
@@ -66,7 +66,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @k(%x: memref<?xf32>) kernel {
     %c0 = arith.constant 0 : index
-    // expected-error @below {{'memref.dim' op accesses memory in a way that has no SPIR-V form}}
+    // expected-error @below {{'memref.dim' op cannot access this memory in SPIR-V}}
     %n = memref.dim %x, %c0 : memref<?xf32>
     gpu.return
   }
@@ -76,7 +76,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @k() kernel {
-    // expected-error @below {{'gpu.grid_dim' op is of a grid that is launched in parts}}
+    // expected-error @below {{'gpu.grid_dim' op is not supported: a grid is launched in slices along x}}
     %n = gpu.grid_dim x
     gpu.return
   }
@@ -86,7 +86,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @k(%x: f64, %i: index) kernel {
-    // expected-error @below {{'arith.truncf' op rounds twice, which has no SPIR-V form}}
+    // expected-error @below {{'arith.truncf' op would round twice in SPIR-V}}
     %n = arith.truncf %x : f64 to bf16
     gpu.return
   }
@@ -96,7 +96,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @k(%x: bf16) kernel {
-    // expected-error @below {{'arith.addf' op has no SPIR-V form}}
+    // expected-error @below {{'arith.addf' op is not supported in SPIR-V}}
     %n = arith.addf %x, %x : bf16
     gpu.return
   }
@@ -107,7 +107,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @k(%v: f32, %i: index) kernel {
     %x = vector.broadcast %v : f32 to vector<4xf32>
-    // expected-error @below {{'vector.extract' op has no SPIR-V form}}
+    // expected-error @below {{'vector.extract' op is not supported in SPIR-V}}
     %n = vector.extract %x[%i] : f32 from vector<4xf32>
     gpu.return
   }
@@ -116,7 +116,7 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
-  // expected-error @below {{'memref.global' op is no list of constants}}
+  // expected-error @below {{'memref.global' op expected constant initial values}}
   memref.global "private" @x : memref<4xf32>
   gpu.func @k() kernel {
     gpu.return

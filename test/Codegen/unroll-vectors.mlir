@@ -1,4 +1,4 @@
-//===- unroll-vectors.mlir - kernels as SPIR-V can have them ===//
+//===- unroll-vectors.mlir - kernels in a form for SPIR-V -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,8 +11,8 @@
 // RUN:   | FileCheck %s --check-prefix=FUSED \
 // RUN:   --implicit-check-not='spirv.FunctionCall'
 
-// The host's part goes. Words of a launch: the first block, where both memrefs
-// begin, and the number.
+// Host code is removed. The parameters of a launch are the first block, the
+// offsets of both memrefs, and the size.
 // CHECK: module attributes
 // CHECK-SAME: posenc.kernel_constants = dense<[0, 1072693248, 0, 1073741824, 7, 8]> : tensor<6xi32>
 // CHECK-SAME: spirv.target_env
@@ -75,8 +75,8 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Values of several lanes through loops and branches. More words than push
-// constants have room for are a buffer.
+// Vector values pass through loops and branches. Parameters that exceed the
+// push constants are in a buffer.
 // CHECK-LABEL: gpu.func @control
 // CHECK-SAME: %[[X:[^:]*]]: memref<?xvector<2xi32>, #spirv.storage_class<StorageBuffer>>
 // CHECK-SAME: %[[W:[^:]*]]: memref<34xi32, #spirv.storage_class<StorageBuffer>>

@@ -1,4 +1,4 @@
-//===- vectorize-tiles.mlir - elementwise tiles on views of rows ===//
+//===- vectorize-tiles.mlir - vectorization of elementwise tiles ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,8 @@
 
 // RUN: posenc-opt %s --posenc-vectorize-tiles --split-input-file --canonicalize | FileCheck %s
 
-// A cache line is two vectors of 32 bytes, and the rest of a row shorter ones.
+// A cache line is two vectors of 32 bytes; the remainder of a row has shorter
+// vectors.
 // CHECK-LABEL: func.func @add
 // CHECK-SAME: (%[[X:.*]]: memref<4x32xf32>, %[[Y:.*]]: memref<4x32xf32>, %[[ROW:.*]]: index)
 // CHECK: %[[X0:.*]] = vector.load %[[X]][%[[ROW]], %c4] : memref<4x32xf32>, vector<8xf32>
@@ -20,7 +21,8 @@
 // CHECK: vector.store %[[SUM1]], %[[Y]]
 // CHECK-NOT: linalg.generic
 
-// Those of a streamed line are stored side by side, when both are computed.
+// With non-temporal stores, both vectors of a line are stored together, after
+// both are computed.
 // CHECK-LABEL: func.func @streamed
 // CHECK: vector.load %{{.*}} vector<8xf32>
 // CHECK: vector.load %{{.*}} vector<8xf32>
@@ -55,8 +57,8 @@ func.func @streamed(%x: memref<4x16xf32>, %y: memref<4x16xf32>, %row: index) {
 
 // -----
 
-// Even and odd elements that are computed alike stay side by side, constants,
-// too. The sum of both orders shuffles one vector.
+// Even and odd elements with the same computation stay interleaved, constants
+// included. The sum of the two orders shuffles one vector.
 // CHECK-LABEL: func.func @alike
 // CHECK: %[[ROW:.*]] = vector.load %{{.*}} : memref<64xf32>, vector<8xf32>
 // CHECK-NOT: vector.deinterleave
@@ -87,7 +89,7 @@ func.func @alike(%x: memref<64xf32>, %i: index) {
 
 // -----
 
-// Computed differently, they are taken apart and put together.
+// With different computations, they are deinterleaved and interleaved again.
 // CHECK-LABEL: func.func @differently
 // CHECK: %[[EVEN:.*]], %[[ODD:.*]] = vector.deinterleave %{{.*}} : vector<8xf32> -> vector<4xf32>
 // CHECK: %[[A:.*]] = arith.addf %[[EVEN]], %[[ODD]]
@@ -111,7 +113,7 @@ func.func @differently(%x: memref<64xf32>) {
 
 // -----
 
-// The elements between those of one view alone are not touched.
+// In a view of single elements, the elements between them are not accessed.
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: vector.load
 // CHECK-COUNT-2: memref.load
@@ -133,8 +135,8 @@ func.func @alone(%x: memref<4xf32>) {
 
 // -----
 
-// Halves of words are rounded as such only where no NaN has low bits, which
-// would carry into its exponent: of bf16, but not of any f32.
+// The halves of a word are rounded separately unless no NaN has low bits, which
+// could carry into its exponent. That holds for bf16 inputs, not for f32.
 // CHECK-LABEL: func.func @words
 // CHECK: vector.bitcast %{{.*}} : vector<8xbf16> to vector<4xi32>
 // CHECK-NOT: arith.truncf
@@ -184,13 +186,13 @@ func.func @any_nan(%x: memref<8xbf16>, %y: memref<4xf32>) {
 #reversed = affine_map<(d0) -> (7 - d0)>
 func.func @others(%x: memref<8xf32>, %y: memref<f32>) {
   %a = memref.subview %x[0] [8] [1] : memref<8xf32> to memref<8xf32, strided<[1]>>
-  // Not each element at its own place.
+  // Not vectorized: elements are stored at other indices.
   linalg.generic {indexing_maps = [#reversed, #id], iterator_types = ["parallel"]}
       ins(%a : memref<8xf32, strided<[1]>>) outs(%a : memref<8xf32, strided<[1]>>) {
   ^bb0(%p: f32, %o: f32):
     linalg.yield %p : f32
   }
-  // A sum.
+  // Not vectorized: a sum.
   linalg.generic {indexing_maps = [#id, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
       ins(%a : memref<8xf32, strided<[1]>>) outs(%y : memref<f32>) {
   ^bb0(%p: f32, %o: f32):

@@ -1,4 +1,4 @@
-//===- attention-to-linalg.mlir - a tile of attention becomes generics ----===//
+//===- attention-to-linalg.mlir - attention tiles become generics ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 // RUN:   --split-input-file --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=ROUND
 
-// Heads and queries are rows; scores are (keys, rows).
+// Heads and queries form the rows; scores are (keys, rows).
 // CHECK-LABEL: func.func @plain(
 // CHECK-SAME:    %[[Q:.*]]: tensor<4x?x16xf16>, %[[K:.*]]: tensor<?x16xf16>, %[[V:.*]]: tensor<?x8xf16>, %[[I:.*]]: index, %[[ACC:.*]]: tensor<4x?x8xf32>, %[[MAX:.*]]: tensor<4x?xf32>, %[[SUM:.*]]: tensor<4x?xf32>)
 // CHECK-DAG:     %[[ROWACC:.*]] = tensor.collapse_shape %[[ACC]] {{\[\[}}0, 1], [2]]
@@ -24,7 +24,7 @@
 // CHECK-SAME:      affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>
 // CHECK-SAME:      iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[K]], %[[ROWS]] :
 // CHECK-COUNT-2:   arith.extf %{{.*}} : f16 to f32
-// Neither scale nor masks: the scores are the products.
+// Without scale and masks, the scores are the products.
 // CHECK:         %[[MAXIMA:.*]] = linalg.generic
 // CHECK-SAME:      iterator_types = ["reduction", "parallel"]} ins(%[[DOTS]] :
 // CHECK:           %[[GREATER:.*]] = arith.cmpf ogt, %[[X:.*]], %[[Y:.*]] : f32
@@ -44,7 +44,7 @@
 // CHECK:           arith.addf
 // CHECK:         %[[NEWSUM:.*]] = linalg.generic
 // CHECK-SAME:      ins(%[[NEXT]]#0, %[[PSUM]] : {{.*}}) outs(%[[ROWSUM]] :
-// All keys take part: a product of matrices.
+// All keys are visible, so the result is a matrix product.
 // CHECK:         %[[VALUES:.*]] = linalg.generic
 // CHECK-SAME:      affine_map<(d0, d1, d2) -> (d1, d0)>, affine_map<(d0, d1, d2) -> (d1, d2)>
 // CHECK-SAME:      iterator_types = ["parallel", "reduction", "parallel"]} ins(%[[P]], %[[V]] :
@@ -66,10 +66,11 @@ func.func @plain(%q: tensor<4x?x16xf16>, %k: tensor<?x16xf16>, %v: tensor<?x8xf1
 
 // -----
 
-// Scale, region and mask in one generic, with heads and queries apart; a size
-// of 1 of the mask is no loop. Keys that no query sees are cut off, in steps of
-// 8, and regions are not asked for keys that do not exist. Masks by place follow
-// where they take a key out.
+// Scale, score region and mask are one generic, in which heads and queries are
+// separate loops; a mask dimension of size 1 is not indexed by a loop. Keys
+// that no query sees are cut off in steps of 8, and regions are not evaluated
+// for keys that do not exist. Causal and window masks follow where they can
+// mask a key.
 // CHECK-LABEL: func.func @masked(
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x3x16xf64>, %[[K:.*]]: tensor<16x16xf64>, %[[MASK:.*]]: tensor<1x3x16xf64>, %[[B:.*]]: index, %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[N:.*]]: index,
 // CHECK:         %[[AFTER:.*]] = arith.addi %[[I]], %c3
@@ -128,7 +129,7 @@ func.func @masked(%q: tensor<2x3x16xf64>, %k: tensor<16x16xf64>, %mask: tensor<1
 
 // -----
 
-// Slopes are constants; thresholds that follow each other are one minimum.
+// ALiBi slopes are constants; adjacent T5 thresholds become one minimum.
 // CHECK-LABEL: func.func @biases(
 // CHECK-SAME:    %[[H:.*]]: index, %[[I:.*]]: index, %[[J:.*]]: index, %[[R:.*]]: i32)
 // CHECK:         %[[SLOPES:.*]] = arith.constant dense<[6.250000e-02, 3.906250e-03, 2.500000e-01]> : tensor<3xf32>
@@ -152,7 +153,7 @@ func.func @biases(%h: index, %i: index, %j: index, %r: i32) -> (f32, i32) {
 
 // -----
 
-// A region of attention holds no tables.
+// Regions of attention contain no tables.
 // CHECK-LABEL: func.func @kept(
 // CHECK:         posenc.alibi
 func.func @kept(%q: tensor<?x?x2x16xf32>) -> tensor<?x?x2x16xf32> {
@@ -166,7 +167,7 @@ func.func @kept(%q: tensor<?x?x2x16xf32>) -> tensor<?x?x2x16xf32> {
 
 // -----
 
-// No key changes nothing, and no slice would begin among them.
+// Without keys, the state does not change, and no slice begins among them.
 // CHECK-LABEL: func.func @no_keys
 // CHECK-SAME:    %[[A:[^:]*]]: tensor<1x4x8xf32>, %[[M:[^:]*]]: tensor<1x4xf32>, %[[S:[^:]*]]: tensor<1x4xf32>)
 // CHECK-NEXT:    return %[[A]], %[[M]], %[[S]]
@@ -179,8 +180,8 @@ func.func @no_keys(%q: tensor<1x4x8xf32>, %k: tensor<0x8xf32>, %i: index, %n: in
 
 // -----
 
-// Where all values are finite, which no loop around the tile changes, they are a
-// product of matrices; else weights of 0 are skipped.
+// If all values are finite, which is checked outside of the loops over tiles,
+// they are used in a matrix product. Otherwise weights of 0 are skipped.
 // CHECK-LABEL: func.func @causal(
 // CHECK-SAME:    %[[K:[a-z0-9]*]]: tensor<8x16xf64>
 // CHECK:         %[[COLUMNS:.*]] = linalg.generic

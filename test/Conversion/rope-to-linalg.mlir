@@ -35,7 +35,7 @@ func.func @sincos(%p: tensor<?x3xi64>, %c: tensor<?x3x4xf32>, %s: tensor<?x3x4xf
 
 // -----
 
-// A frequency of 2*pi is a whole turn; a low part is not sign-extended.
+// A frequency of 2*pi is a whole turn. The low part must not be sign-extended.
 // CHECK-LABEL: func.func @low_is_unsigned(
 // CHECK:         arith.constant dense<[0, 2935890503282001226]> : tensor<2xi64>
 // CHECK:         arith.constant dense<[4264650676, 2131351028]> : tensor<2xi64>
@@ -48,7 +48,7 @@ func.func @low_is_unsigned(%p: tensor<?xi64>, %c: tensor<?x2xf32>) -> (tensor<?x
 
 // -----
 
-// The row is added in i64, f16 is rounded from f32.
+// The row is added in i64. f16 is rounded from f32.
 // CHECK-LABEL: func.func @scalar_i32(
 // CHECK-SAME:    %[[P:.*]]: i32
 // CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> ()>, affine_map<(d0, d1) -> (d1)>
@@ -84,7 +84,7 @@ func.func @f64_of_index(%p: tensor<index>, %c: tensor<4xf64>) -> (tensor<4xf64>,
 
 // -----
 
-// An input for each axis, from which that of the pair is selected.
+// An input per axis, from which that of the pair is selected.
 // CHECK-LABEL: func.func @axes(
 // CHECK-SAME:    %[[P:.*]]: tensor<3x?xi32>
 // CHECK:         %[[P0:.*]] = tensor.extract_slice %[[P]][0, 0] [1, %{{.*}}] [1, 1] : tensor<3x?xi32> to tensor<?xi32>
@@ -108,7 +108,7 @@ func.func @axes(%p: tensor<3x?xi32>, %c: tensor<?x5xf32>) -> (tensor<?x5xf32>, t
 
 // -----
 
-// The second product is rounded, the first is fused with the sum.
+// The second product is rounded; the first one is fused with the sum.
 // CHECK-LABEL: func.func @half(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x8x64xf32>, %[[COS:.*]]: tensor<?x32xf32>, %[[SIN:.*]]: tensor<?x32xf32>, %[[OUT:.*]]: tensor<?x8x64xf32>)
 // CHECK:         %[[N:.*]] = tensor.dim %{{.*}}, %c0
@@ -138,8 +138,8 @@ func.func @half(%x: tensor<?x8x64xf32>, %cos: tensor<?x32xf32>, %sin: tensor<?x3
 
 // -----
 
-// Lanes before and behind the window are copied; what is outside of it in the
-// destination is not read.
+// Elements before and after the window are copied. The destination's elements
+// outside of the window are not read.
 // CHECK-LABEL: func.func @interleaved_window(
 // CHECK-SAME:    %[[X:.*]]: tensor<2x3x4x16xbf16>, %[[COS:[^:]*]]: tensor<4x2x4xf16>, %[[SIN:[^:]*]]: tensor<4x2x4xf16>, %[[OUT:.*]]: tensor<2x3x4x16xbf16>)
 // CHECK-DAG:     %[[LO:.*]] = tensor.extract_slice %[[X]][0, 0, 0, 2] [2, 3, 4, 4] [1, 1, 1, 2]
@@ -176,7 +176,7 @@ func.func @interleaved_window(%x: tensor<2x3x4x16xbf16>, %cos: tensor<4x2x4xf16>
 
 // -----
 
-// Every tensor has a generic of its own. A size may be static in one type only.
+// Each tensor has its own generic. A size may be static in one type only.
 // CHECK-LABEL: func.func @two_tensors_f64(
 // CHECK:         %[[R:.*]]:2 = linalg.generic {{.*}} -> (d2)>, {{.*}} ins({{.*}} : tensor<5x2x4xf64>, tensor<5x2x4xf64>, tensor<4xf32>, tensor<4xf32>)
 // CHECK:           arith.extf %{{.*}} : f32 to f64
@@ -206,7 +206,7 @@ func.func @not_on_memrefs(%x: memref<4x16xf32>, %p: memref<4xi64>, %c: memref<4x
 
 // -----
 
-// Nothing to write, and no slice that would begin in the tensor.
+// Empty results: nothing is written, and no slice begins in the tensor.
 // CHECK-LABEL: func.func @no_heads(
 // CHECK-SAME:    %{{.*}}: tensor<?x0x8xf32>, %[[O:.*]]: tensor<?x0x8xf32>,
 // CHECK-NEXT:    return %[[O]]

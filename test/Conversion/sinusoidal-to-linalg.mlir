@@ -76,7 +76,7 @@ func.func @not_on_memrefs(%p: memref<5xi64>, %t: memref<5x8xf32>) {
 
 // -----
 
-// Nothing to write, and no slice that would begin in the table.
+// Empty results: nothing is written, and no slice begins in the table.
 // CHECK-LABEL: func.func @no_positions(
 // CHECK-SAME:    %{{.*}}: tensor<0xi64>, %[[T:.*]]: tensor<0x8xf32>)
 // CHECK-NEXT:    return %[[T]]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-links.py - the links between the Markdown pages ----------------===#
+# ===- check-links.py - checks links between Markdown pages ----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -10,8 +10,8 @@
 # Usage: check-links.py ROOT
 #
 # Checks every relative link of every Markdown page below ROOT: the file or
-# folder exists, and has the heading that an anchor names. Links to other sites
-# are not followed.
+# folder must exist and have the heading that the anchor names. Links to other
+# sites are not checked.
 
 import os
 import re
@@ -30,14 +30,14 @@ def pages(root):
 
 
 def text_of(page):
-    """The page without code, where brackets are no links."""
+    """Returns the page without code blocks, where brackets are no links."""
     with open(page, encoding="utf-8") as file:
         text = re.sub(r"^```.*?^```$", "", file.read(), flags=re.M | re.S)
     return text
 
 
 def anchors(page):
-    """The anchors of the headings, as GitHub makes them."""
+    """Returns the anchors of the headings, as GitHub generates them."""
     found = set()
     for heading in re.findall(r"^#+ (.*)$", text_of(page), re.M):
         name = re.sub(r"[^\w\- ]", "", heading.strip().lower())
@@ -68,7 +68,7 @@ def check(root):
 
 def main():
     broken = sorted(check(sys.argv[1]))
-    print("\n".join(broken) or "every link leads somewhere")
+    print("\n".join(broken) or "all links are valid")
     return 1 if broken else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- update-excerpts.py - the IR that the documentation shows -------------===#
+# ===- update-excerpts.py - updates the IR in the documentation ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,13 +9,13 @@
 #
 # Usage: update-excerpts.py PAGE SOURCE_ROOT COMPILER [--update]
 #
-# A comment of the page names what the code block behind it shows:
+# A comment describes the contents of the code block after it:
 #
 #   <!-- excerpt STAGE COUNT `text` -->
 #
-# STAGE is a value of posenc-compile --emit. The block has COUNT lines, from the
-# first that contains the text on. Compares every block with what posenc-compile
-# prints now, or writes it with --update.
+# STAGE is a value of posenc-compile --emit. The block has COUNT lines of that
+# output, from the first line that contains the text. Compares every block with
+# the current output of posenc-compile, or replaces it with --update.
 
 import difflib
 import os
@@ -33,7 +33,7 @@ EXCERPT = re.compile(
 
 
 def compile_stage(root, compiler, stage):
-    """What posenc-compile --emit=STAGE writes."""
+    """Returns the lines that posenc-compile --emit=STAGE writes."""
     with tempfile.TemporaryDirectory() as folder:
         output = os.path.join(folder, "out")
         subprocess.run(
@@ -44,7 +44,8 @@ def compile_stage(root, compiler, stage):
 
 
 def cut(lines, count, text):
-    """`count` lines from `text` on, without their common indentation."""
+    """Returns `count` lines from the first one that contains `text`, without their
+    common indentation."""
     begin = next((i for i, line in enumerate(lines) if text in line), None)
     if begin is None:
         sys.exit(f"no line contains '{text}'")

@@ -10,7 +10,7 @@
 // RUN:   --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
 // RUN:   --cse --canonicalize | FileCheck %s
 
-// The result is the destination's buffer; regions read from buffers, too.
+// The result is the buffer of the destination. Regions also read from buffers.
 // CHECK-LABEL: func @attention(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<2x?x8x16xf32>, %[[T:[^:]+]]: memref<8xf32>, %[[D:[^:]+]]: memref<?xi32>, %[[O:[^:]+]]: memref<2x?x8x16xf32>, %[[L:[^:]+]]: memref<2x?x8xf32>
 // CHECK-NEXT: posenc.attention causal query_rotation = {{.*}} ins(%[[Q]], %[[Q]], %[[Q]] : {{.*}} outs(%[[O]], %[[L]] : memref<2x?x8x16xf32>, memref<2x?x8xf32>) {test.note}
@@ -42,7 +42,7 @@ func.func @attention(%q: tensor<2x?x8x16xf32>, %t: tensor<8xf32>, %d: tensor<?xi
   return %r#0, %r#1 : tensor<2x?x8x16xf32>, tensor<2x?x8xf32>
 }
 
-// Other queries are read after the first output is written: not in place.
+// Queries are not bufferized in place: others are read after the first write.
 // CHECK-LABEL: func @not_in_place(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<2x5x8x16xf32>
 // CHECK: %[[O:.+]] = memref.alloc
@@ -53,7 +53,7 @@ func.func @not_in_place(%q: tensor<2x5x8x16xf32>) -> tensor<2x5x8x16xf32> {
   return %r : tensor<2x5x8x16xf32>
 }
 
-// Nor is what a region reads.
+// Neither are tensors that a region reads.
 // CHECK-LABEL: func @region_reads_output(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<2x5x8x16xf32>, %[[L:[^:]+]]: memref<2x5x8xf32>, %[[O:[^:]+]]: memref<2x5x8x16xf32>
 // CHECK: %[[M:.+]] = memref.alloc() {{.*}} : memref<2x5x8xf32>
@@ -70,8 +70,8 @@ func.func @region_reads_output(%q: tensor<2x5x8x16xf32>, %l: tensor<2x5x8xf32>, 
   return %r#0, %r#1 : tensor<2x5x8x16xf32>, tensor<2x5x8xf32>
 }
 
-// The destinations of a tile and of new rows are read: one that is still needed
-// is copied, with what is in it.
+// The destinations of online_attention and kv_append are read. A destination with
+// later uses is copied with its elements.
 // CHECK-LABEL: func @tile(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<4x5x8xf32>, %[[K:[^:]+]]: memref<7x8xf32>, %[[I:[^:]+]]: index, %[[A:[^:]+]]: memref<4x5x8xf32>, %[[M:[^:]+]]: memref<4x5xf32>, %[[S:[^:]+]]: memref<4x5xf32>
 // CHECK: %[[C:.+]] = memref.alloc() {{.*}} : memref<4x5xf32>

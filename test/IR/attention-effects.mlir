@@ -1,4 +1,4 @@
-//===- attention-effects.mlir - what attention reads and writes --------===//
+//===- attention-effects.mlir - memory effects of attention ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --cse --canonicalize | FileCheck %s
 
-// On tensors it is pure: like ones are one, and unused ones none.
+// Attention on tensors is pure: equal ones are merged, and unused ones removed.
 // CHECK-LABEL: func @pure(
 // CHECK-NEXT: %[[R:.+]] = posenc.attention ins(
 // CHECK-NEXT: return %[[R]], %[[R]]
@@ -19,7 +19,7 @@ func.func @pure(%q: tensor<2x5x8x16xf32>) -> (tensor<2x5x8x16xf32>, tensor<2x5x8
   return %r, %t : tensor<2x5x8x16xf32>, tensor<2x5x8x16xf32>
 }
 
-// Other scores are another attention.
+// Attentions with different score regions are not merged.
 // CHECK-LABEL: func @regions_differ(
 // CHECK-COUNT-2: posenc.attention
 // CHECK: return
@@ -37,7 +37,7 @@ func.func @regions_differ(%q: tensor<2x5x8x16xf32>) -> (tensor<2x5x8x16xf32>, te
   return %r, %t : tensor<2x5x8x16xf32>, tensor<2x5x8x16xf32>
 }
 
-// A region that reads memory sees a write in between.
+// Attentions whose regions read memory are not merged across a write.
 // CHECK-LABEL: func @region_reads(
 // CHECK: posenc.attention
 // CHECK: memref.store
@@ -57,7 +57,7 @@ func.func @region_reads(%q: tensor<2x5x8x16xf32>, %m: memref<8xf32>, %i: index, 
   return %r, %u : tensor<2x5x8x16xf32>, tensor<2x5x8x16xf32>
 }
 
-// On memrefs it writes, whoever uses that.
+// Attention on memrefs writes to memory and is kept.
 // CHECK-LABEL: func @memrefs(
 // CHECK-NEXT: posenc.attention
 // CHECK-NEXT: posenc.online_attention

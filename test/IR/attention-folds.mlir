@@ -1,4 +1,4 @@
-//===- attention-folds.mlir - casts of operands of attention ------------===//
+//===- attention-folds.mlir - folding casts into attention operands -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // RUN: posenc-opt %s --canonicalize | FileCheck %s
 
-// Casts to types that say less fold into the operation, with regions or none.
+// Casts to less static types fold into the operation, with and without regions.
 // CHECK-LABEL: func.func @attention
 // CHECK: %[[R:.*]] = posenc.attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x5x2x16xf32>, tensor<1x5x2x16xf32>, tensor<1x5x2x16xf32>) outs(%{{.*}} : tensor<1x5x2x16xf32>)
 // CHECK: tensor.cast %[[R]] : tensor<1x5x2x16xf32> to tensor<?x?x2x16xf32>

@@ -1,4 +1,4 @@
-//===- attention-groups-invalid.mlir - violated constraints of its parts ===//
+//===- attention-groups-invalid.mlir - invalid optional operands ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 
 // A window wider than the queries.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op rotary window of 16 lanes at offset 0 leaves the last dimension of 8 of the queries (attn_c6)}}
+  // expected-error @+1 {{'posenc.attention' op rotary window of 16 lanes at offset 0 is not within the last dimension of 8 of the queries (attn_c6)}}
   %r = posenc.attention query_rotation = <pairing = half, frequencies = <dim = 16>>
     ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
     outs(%o0 : tensor<2x5x4x8xf32>)
@@ -21,7 +21,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // A window beyond the keys.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op rotary window of 4 lanes at offset 5 leaves the last dimension of 8 of the keys (attn_c6)}}
+  // expected-error @+1 {{'posenc.attention' op rotary window of 4 lanes at offset 5 is not within the last dimension of 8 of the keys (attn_c6)}}
   %r = posenc.attention key_rotation = <pairing = half, frequencies = <dim = 4>, offset = 5>
     ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
     outs(%o0 : tensor<2x5x4x8xf32>)
@@ -30,9 +30,9 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// A window at the greatest offset.
+// A window at the maximum offset.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op rotary window of 4 lanes at offset 9223372036854775807 leaves the last dimension of 8 of the keys (attn_c6)}}
+  // expected-error @+1 {{'posenc.attention' op rotary window of 4 lanes at offset 9223372036854775807 is not within the last dimension of 8 of the keys (attn_c6)}}
   %r = posenc.attention key_rotation = <pairing = half, frequencies = <dim = 4>, offset = 9223372036854775807>
     ins(%q, %k, %v : tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>)
     outs(%o0 : tensor<2x5x4x8xf32>)
@@ -197,7 +197,7 @@ func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8
 
 // Lengths of packed keys.
 func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %v: tensor<14x2x8xf32>, %c: tensor<3xi32>, %n: tensor<2xi64>, %o0: tensor<10x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op packed keys have their lengths in cu_seqlens (attn_c9)}}
+  // expected-error @+1 {{'posenc.attention' op expected no lengths for packed keys, which have them in cu_seqlens (attn_c9)}}
   %r = posenc.attention
     ins(%q, %k, %v : tensor<10x4x8xf32>, tensor<14x2x8xf32>, tensor<14x2x8xf32>) lengths(%n : tensor<2xi64>) cu_seqlens(%c, %c : tensor<3xi32>, tensor<3xi32>)
     outs(%o0 : tensor<10x4x8xf32>)
@@ -219,7 +219,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // Pages of packed keys.
 func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %c: tensor<3xi32>, %t: tensor<2x9xi32>) {
-  // expected-error @+1 {{'posenc.attention' op keys are packed and paged (attn_c10)}}
+  // expected-error @+1 {{'posenc.attention' op expected keys that are not both packed and paged (attn_c10)}}
   %r = posenc.attention ins(%q, %k, %k : tensor<10x4x8xf32>, tensor<14x2x8xf32>, tensor<14x2x8xf32>)
     cu_seqlens(%c, %c : tensor<3xi32>, tensor<3xi32>) block_table(%t : tensor<2x9xi32>)
     outs(%q : tensor<10x4x8xf32>)
@@ -241,7 +241,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // A mask of packed queries.
 func.func @f(%q: tensor<10x4x8xf32>, %k: tensor<14x2x8xf32>, %v: tensor<14x2x8xf32>, %c: tensor<3xi32>, %m: tensor<1x1x10x14xi1>, %o0: tensor<10x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op packed queries have no mask (attn_c11)}}
+  // expected-error @+1 {{'posenc.attention' op expected no mask for packed queries (attn_c11)}}
   %r = posenc.attention
     ins(%q, %k, %v : tensor<10x4x8xf32>, tensor<14x2x8xf32>, tensor<14x2x8xf32>) cu_seqlens(%c, %c : tensor<3xi32>, tensor<3xi32>) mask(%m : tensor<1x1x10x14xi1>)
     outs(%o0 : tensor<10x4x8xf32>)
@@ -327,7 +327,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// Weights of all query heads for the keys, which are fewer.
+// Weights of all query heads for the keys, which have fewer heads.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %w: tensor<32xf32>, %o0: tensor<2x5x4x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op operand #3 has size 32 in dimension 0 where another operand has 8 (attn_c4)}}
   %r = posenc.attention norm_eps = 1
@@ -349,7 +349,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// A scale that is no number.
+// A scale that is NaN.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected a finite scale, got 0x7FF8000000000000 : f64 (attn_c14)}}
   %r = posenc.attention scale = 0x7FF8000000000000
@@ -382,7 +382,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// A region of the score without the score.
+// A score region without the score argument.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected region 'score' to have the arguments ('f32', 'index', 'index', 'index', 'index'), got ('index', 'index', 'index', 'index') (attn_c15)}}
   %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
@@ -395,7 +395,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 
 // -----
 
-// A score in the type of the tensors.
+// A score argument of the type of the tensors.
 func.func @f(%q: tensor<2x5x4x8xbf16>, %k: tensor<2x7x2x8xbf16>, %v: tensor<2x7x2x8xbf16>, %o0: tensor<2x5x4x8xbf16>) {
   // expected-error @+1 {{'posenc.attention' op expected region 'score' to yield 'f32' (attn_c15)}}
   %r = posenc.attention
@@ -421,7 +421,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 
 // -----
 
-// A mask region with the score.
+// A where region with a score argument.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected region 'where' to have the arguments ('index', 'index', 'index', 'index'), got ('f32', 'index', 'index', 'index', 'index') (attn_c16)}}
   %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {

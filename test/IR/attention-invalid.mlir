@@ -97,7 +97,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// Logarithms in the type of the output.
+// Log-sum-exp in the type of the output.
 func.func @f(%q: tensor<2x5x4x8xbf16>, %k: tensor<2x7x2x8xbf16>, %v: tensor<2x7x2x8xbf16>, %o0: tensor<2x5x4x8xbf16>, %o1: tensor<2x5x4xbf16>) {
   // expected-error @+1 {{'posenc.attention' op expected element type 'f32', got 'tensor<2x5x4xbf16>' (attn_c2)}}
   %r:2 = posenc.attention
@@ -196,7 +196,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 
 // -----
 
-// Logarithms of the rank of the output.
+// Log-sum-exp of the rank of the output.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x8xf32>, %o0: tensor<2x5x4x8xf32>, %o1: tensor<2x5x4x1xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected second destination of rank 3, got 'tensor<2x5x4x1xf32>' (attn_c3)}}
   %r:2 = posenc.attention
@@ -482,7 +482,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf16>, %w: tensor<8xf16>
 
 // -----
 
-// Integers that are not quantized numbers.
+// Keys of an unsupported integer type.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xi16>, %o0: tensor<2x5x4x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op operand #1 must be}}
   %r = posenc.attention
@@ -562,7 +562,7 @@ func.func @f(%q: tensor<5x4x8xf32>, %k: tensor<7x2x8xi8>, %s: tensor<1x2x7xf32>,
 
 // Queries that follow ragged ones.
 func.func @f(%q: tensor<5x4x8xf32>, %k: tensor<7x2x8xf32>, %c: tensor<3xi64>, %n: index, %o0: tensor<5x4x8xf32>) {
-  // expected-error @+1 {{'posenc.attention' op packed queries are not followed by others: trailing_queries has no meaning (attn_c21)}}
+  // expected-error @+1 {{'posenc.attention' op expected no trailing_queries for packed queries (attn_c21)}}
   %r = posenc.attention
     ins(%q, %k, %k : tensor<5x4x8xf32>, tensor<7x2x8xf32>, tensor<7x2x8xf32>) cu_seqlens(%c, %c : tensor<3xi64>, tensor<3xi64>) trailing_queries(%n)
     outs(%o0 : tensor<5x4x8xf32>)

@@ -1,4 +1,4 @@
-//===- attention-op.mlir - attention in all its forms ---------------------===//
+//===- attention-op.mlir - syntax of attention ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 // RUN: posenc-opt %s --mlir-print-op-generic --mlir-print-local-scope \
 // RUN:   | FileCheck %s --check-prefix=GENERIC
 
-// Grouped queries, values of another width.
+// Grouped queries and values of another width.
 // CHECK-LABEL: func @plain(
 // CHECK: posenc.attention ins(%arg0, %arg1, %arg2 : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x32xf32>) outs(%arg3 : tensor<?x?x8x32xf32>){{$}}
 // GENERIC-LABEL: sym_name = "plain"
@@ -36,7 +36,7 @@ func.func @log_sums(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tens
   return
 }
 
-// Any order; reals may lack a fraction.
+// Attributes in any order, and reals without a fraction.
 // CHECK-LABEL: func @numbers(
 // CHECK: posenc.attention causal window_left = 4095 window_right = 0 scale = 1.000000e+00 ins(
 // CHECK-SAME: outs(%arg3 : tensor<?x?x8x32xf32>) {test.note}{{$}}
@@ -59,7 +59,7 @@ func.func @head_major(%q: tensor<2x8x5x16xbf16>, %k: tensor<2x8x?x16xbf16>, %l: 
   return
 }
 
-// A default may be written.
+// Explicit default values.
 // CHECK-LABEL: func @mixed_layouts(
 // CHECK: posenc.attention key_layout = head_major ins(
 func.func @mixed_layouts(%q: tensor<2x5x8x16xf16>, %k: tensor<2x8x?x16xf16>) {
@@ -108,7 +108,7 @@ func.func @norms(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<
   return
 }
 
-// As many weights as all heads of a token have channels; 1 is added to them.
+// Norms over all heads of a token, with an offset of 1.
 // CHECK-LABEL: func @norms_of_all_heads(
 // CHECK: posenc.attention norm_eps = 1.000000e-05 norm_offset = 1.000000e+00 ins(
 // CHECK-SAME: query_norm(%arg3 : tensor<512xf32>) key_norm(%arg4 : tensor<128xf32>) outs(
@@ -195,7 +195,7 @@ func.func @bool_mask(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: ten
   return
 }
 
-// A mask of every size, on memrefs.
+// Masks with broadcast dimensions, on memrefs.
 // CHECK-LABEL: func @float_mask(
 // CHECK: {{^ *}}posenc.attention ins(
 // CHECK-SAME: mask(%arg2 : memref<2x8x5x7xf32>) sinks(%arg3 : memref<8xf64>) outs(%arg0, %arg4 : memref<2x5x8x16xf64>, memref<2x5x8xf64>){{$}}
@@ -248,7 +248,7 @@ func.func @regions(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tenso
   return
 }
 
-// A score in f64, and only a mask.
+// A score region in f64, and a where region without a score region.
 // CHECK-LABEL: func @where_f64(
 // CHECK: posenc.attention
 // CHECK-NEXT: score(%s, %b, %h, %i, %j) {
@@ -271,7 +271,7 @@ func.func @where_f64(%q: tensor<2x5x8x16xf64>) {
   return
 }
 
-// A tile of queries, which others follow.
+// A tile of queries with trailing queries.
 // CHECK-LABEL: func @tile_of_queries(
 // CHECK: posenc.attention causal ins({{.*}}) trailing_queries(%arg2) outs(
 func.func @tile_of_queries(%q: tensor<2x5x8x16xf32>, %k: tensor<2x?x2x16xf32>, %n: index) {
@@ -280,7 +280,7 @@ func.func @tile_of_queries(%q: tensor<2x5x8x16xf32>, %k: tensor<2x?x2x16xf32>, %
   return
 }
 
-// Caches of another type, with scales that stand for all of some dimensions.
+// Caches of another type, with scales that are broadcast in some dimensions.
 // CHECK-LABEL: func @quantized(
 // CHECK: posenc.attention key_layout = head_major ins(%arg0, %arg1, %arg1 : tensor<?x1x8x16xbf16>, tensor<?x2x?x16xi8>, tensor<?x2x?x16xi8>) lengths(%arg2 : tensor<?xi64>) key_scales(%arg3 : tensor<?x2x?xf32>) value_scales(%arg4 : tensor<1x2x1xf32>) outs(
 // CHECK: posenc.attention key_layout = head_major ins(%arg0, %arg5, %arg5 : tensor<?x1x8x16xbf16>, tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>) key_scales({{.*}}) value_scales({{.*}}) outs(

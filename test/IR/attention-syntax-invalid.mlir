@@ -1,4 +1,4 @@
-//===- attention-syntax-invalid.mlir - attention that is no attention -----===//
+//===- attention-syntax-invalid.mlir - syntax errors of attention ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ func.func @f(%x: tensor<2x5x4x8xf32>) {
 
 // -----
 
-// A layout that does not exist.
+// An unknown layout.
 func.func @f(%x: tensor<2x5x4x8xf32>) {
   // expected-error @+1 {{expected token_major or head_major, got 'batch_major'}}
   %r = posenc.attention query_layout = batch_major ins(%x, %x, %x : tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>) outs(%x : tensor<2x5x4x8xf32>)
@@ -146,7 +146,7 @@ func.func @f(%x: tensor<2x5x4x8xf32>) {
 
 // -----
 
-// The regions in the other order.
+// The regions in the wrong order.
 func.func @f(%x: tensor<2x5x4x8xf32>) {
   %r = posenc.attention ins(%x, %x, %x : tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>, tensor<2x5x4x8xf32>) outs(%x : tensor<2x5x4x8xf32>)
     where(%b, %h, %i, %j) {

@@ -1,4 +1,4 @@
-//===- attention-tiling.mlir - tiles of attention -------------------------===//
+//===- attention-tiling.mlir - tiling of attention ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,9 +9,9 @@
 // RUN: posenc-opt %s --split-input-file --transform-interpreter --canonicalize \
 // RUN:   --cse --verify-diagnostics | FileCheck %s
 
-// Batch entries, heads and queries: a tile of heads has its key head, regions
-// count from the tile's first batch entry and head, and the number of queries
-// behind the tile says where its own stand.
+// Loops over sequences, heads and queries. A tile of heads has its key head, its
+// regions add the first sequence and head of the tile to their arguments, and
+// trailing_queries determines the positions of its queries.
 // CHECK: #[[$HEAD:.+]] = affine_map<(d0) -> (d0 * 2)>
 // CHECK: #[[$TOKEN:.+]] = affine_map<(d0) -> (d0 * 16)>
 // CHECK: #[[$SIZE:.+]] = affine_map<(d0)[s0] -> (d0 * -16 + s0, 16)>
@@ -65,7 +65,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// A consumer is tiled, and takes attention and the rope before it into its loop.
+// Tiles a consumer, and fuses attention and the preceding rope into its loop.
 // CHECK-LABEL: func @fused(
 // CHECK: scf.forall (%[[B:.+]], %[[T:.+]]) in
 // CHECK: %[[ROPE:.+]] = posenc.rope half {{.*}} : tensor<1x8x8x64xf32>)
@@ -101,7 +101,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Ragged queries have no slice of one entry: heads are the only loop.
+// A slice of ragged queries is not a sequence, so heads are the only loop.
 // CHECK-LABEL: func @ragged(
 // CHECK: scf.forall (%{{.*}}) in (2)
 // CHECK: posenc.attention {{.*}} : tensor<?x4x64xf32>, tensor<?x1x64xf32>, tensor<?x1x64xf32>) cu_seqlens(
@@ -122,7 +122,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Three heads of groups of four have keys of one head or of two.
+// Three query heads with a GQA group size of 4 use one or two key heads.
 func.func @parts_of_groups(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x64xf32>, %o: tensor<?x?x8x64xf32>) -> tensor<?x?x8x64xf32> {
   // expected-error @+3 {{faild to tile operation}}
   // expected-error @+2 {{failed to generate tiling loops}}

@@ -70,7 +70,7 @@ func.func private @f() attributes {test.attr = #posenc.axes<axial>}
 
 // -----
 
-// A layout that does not exist.
+// An unknown layout.
 // expected-error @+2 {{expected one of [contiguous, interleaved, axial] for how several position axes share the pairs, got: diagonal}}
 // expected-error @+1 {{failed to parse Posenc_AxesAttr parameter 'layout' which is to be a `::mlir::posenc::AxisLayout`}}
 func.func private @f() attributes {test.attr = #posenc.axes<diagonal, [8, 8]>}

@@ -1,4 +1,4 @@
-//===- axes-attr.mlir - axes that share the pairs -------------------------===//
+//===- axes-attr.mlir - position axes -------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- bias-folds.mlir - biases of constants ------------------------------===//
+//===- bias-folds.mlir - constant folding of biases -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -72,7 +72,7 @@ func.func @query_5() -> (index, index, index, index, index, index, index, index,
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11 : index, index, index, index, index, index, index, index, index, index, index, index
 }
 
-// Both sides of each threshold, among them 16, 32 and 64, which are exact.
+// Both sides of each threshold, including the exact ones 16, 32 and 64.
 // CHECK-LABEL: func @bidirectional(
 // CHECK-NOT: posenc
 // CHECK: return %c7, %c8, %c8, %c9, %c9, %c10, %c10, %c11, %c11, %c12, %c12, %c13, %c13, %c14, %c14, %c15 :
@@ -183,7 +183,7 @@ func.func @plain() -> (i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i6
   return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31 : i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i64
 }
 
-// Keys after the query, unless they have buckets.
+// Keys after the query, without buckets of their own.
 // CHECK-LABEL: func @after(
 // CHECK-NOT: posenc
 // CHECK: return %c0_i64, %c0_i64, %c31_i64, %c31_i64 :
@@ -277,7 +277,7 @@ func.func @alibi() -> (f32, f32, f32, f32, f64, f32) {
   return %0, %1, %2, %3, %4, %5 : f32, f32, f32, f32, f64, f32
 }
 
-// A head that does not exist has no slope, and what is not known no value.
+// Heads out of range and unknown operands are not folded.
 // CHECK-LABEL: func @not_folded(
 // CHECK: posenc.alibi({{.*}}) heads = 8
 // CHECK: posenc.alibi({{.*}}) heads = 9

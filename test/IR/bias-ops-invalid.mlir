@@ -26,7 +26,7 @@ func.func @f(%i: index) {
 
 // -----
 
-// As many heads as there are not.
+// heads = -2^63.
 func.func @f(%i: index) {
   // expected-error @+1 {{'posenc.alibi' op expected between 1 and 65536 heads, got -9223372036854775808 (alibi_c1)}}
   %0 = posenc.alibi(%i, %i, %i) heads = -9223372036854775808 : f32
@@ -89,7 +89,7 @@ func.func @f(%i: index) {
 
 // -----
 
-// The same in one of two directions.
+// max_distance too small for two directions.
 func.func @f(%i: index) {
   // expected-error @+1 {{'posenc.t5_bucket' op expected max_distance between 9 and 2147483647, got 8 (t5_bucket_c2)}}
   %0 = posenc.t5_bucket bidirectional %i max_distance = 8 : index

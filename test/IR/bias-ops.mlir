@@ -1,4 +1,4 @@
-//===- bias-ops.mlir - biases in all their forms -----------------------===//
+//===- bias-ops.mlir - syntax of biases -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,6 +38,6 @@ func.func @t5_bucket(%r: index, %r64: i64, %r32: i32) {
   return
 }
 
-// They are pure: what nobody uses goes away.
+// Biases are pure: unused ones are removed.
 // RUN: posenc-opt %s --canonicalize | FileCheck %s --check-prefix=UNUSED
 // UNUSED-NOT: posenc.

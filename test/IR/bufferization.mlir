@@ -1,4 +1,4 @@
-//===- bufferization.mlir - what may be in place --------------------------===//
+//===- bufferization.mlir - in-place bufferization of rotations -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// Every tensor may take the place of its own input, whatever its type.
+// Each tensor can be rotated in place, even if all have the same type.
 // CHECK-LABEL: func.func @in_place(
 // CHECK-SAME:    %[[Q:.*]]: memref<4x16xf32>, %[[K:.*]]: memref<4x2x16xf32>, %[[P:.*]]: memref<4xi64>)
 // CHECK-NEXT:    posenc.rope {{.*}} ins(%[[Q]], %[[K]] : {{.*}} outs(%[[Q]], %[[K]] :
@@ -31,7 +31,7 @@ func.func @rotate_in_place(%x: tensor<?x16xf32>, %c: tensor<?x8xf32>, %s: tensor
   return %r : tensor<?x16xf32>
 }
 
-// The first would be written before the second is read.
+// Swapped destinations: the first would be written before the second is read.
 // CHECK-LABEL: func.func @not_swapped(
 // CHECK-SAME:    %[[Q:.*]]: memref<4x16xf32>, %[[K:.*]]: memref<4x16xf32>, %[[P:.*]]: memref<4xi64>)
 // CHECK-DAG:     %[[A:.*]] = memref.alloc()
@@ -54,7 +54,7 @@ func.func @not_one_table_for_both(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> (te
   return %cos, %sin : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// Still to be read afterwards.
+// The input has later uses.
 // CHECK-LABEL: func.func @not_while_used(
 // CHECK-SAME:    %[[X:.*]]: memref<4x16xf32>
 // CHECK:         %[[A:.*]] = memref.alloc()

@@ -10,7 +10,7 @@
 // RUN:   --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
 // RUN:   --cse --canonicalize | FileCheck %s
 
-// The result is the destination's buffer: nothing is allocated or copied.
+// The result is the buffer of the destination, without allocation or copy.
 // CHECK-LABEL: func @sincos(
 // CHECK-SAME: %[[P:[^:]+]]: memref<?xi64>, %[[C:[^:]+]]: memref<?x4xf32>, %[[S:[^:]+]]: memref<?x4xf32>
 // CHECK-NEXT: posenc.sincos {{.*}} positions(%[[P]] : memref<?xi64>) outs(%[[C]], %[[S]] : memref<?x4xf32>, memref<?x4xf32>)
@@ -49,7 +49,7 @@ func.func @rotate(%x: tensor<?x8xf32>, %c: tensor<?x2xf32>, %o: tensor<?x8xf32>)
   return %r : tensor<?x8xf32>
 }
 
-// A rotated tensor takes the place of its input.
+// A tensor is rotated in place.
 // CHECK-LABEL: func @rotate_in_place(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x8xf32>, %[[C:[^:]+]]: memref<?x4xf32>
 // CHECK-NEXT: posenc.rotate half ins(%[[X]] : memref<?x8xf32>) tables(%[[C]], %[[C]] : {{.*}}) dims = [0] outs(%[[X]] : memref<?x8xf32>)
@@ -71,7 +71,7 @@ func.func @rope_in_place(%q: tensor<?x4x8xbf16>, %k: tensor<?x2x8xbf16>, %p: ten
   return %r#0, %r#1 : tensor<?x4x8xbf16>, tensor<?x2x8xbf16>
 }
 
-// Two tensors of the same type as well.
+// Two tensors of the same type are rotated in place as well.
 // CHECK-LABEL: func @rope_in_place_like(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<?x8xf32>, %[[K:[^:]+]]: memref<?x8xf32>, %[[P:[^:]+]]: i64
 // CHECK-NEXT: posenc.rope half {{.*}} ins(%[[Q]], %[[K]] : {{.*}}) positions(%[[P]] : i64) dims = [0] outs(%[[Q]], %[[K]] :
@@ -82,7 +82,7 @@ func.func @rope_in_place_like(%q: tensor<?x8xf32>, %k: tensor<?x8xf32>, %p: i64)
   return %r#0, %r#1 : tensor<?x8xf32>, tensor<?x8xf32>
 }
 
-// What was in a destination is not read: no copy, even where it lives on.
+// Elements of a destination are not read, so it is not copied, even with later uses.
 // CHECK-LABEL: func @destination_is_not_read(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x8xf32>, %[[P:[^:]+]]: i64, %[[O:[^:]+]]: memref<?x8xf32>
 // CHECK: %[[A:.+]] = memref.alloc
@@ -94,7 +94,7 @@ func.func @destination_is_not_read(%x: tensor<?x8xf32>, %p: i64, %o: tensor<?x8x
   return %r, %o : tensor<?x8xf32>, tensor<?x8xf32>
 }
 
-// An input that lives on, or must not be written, keeps its buffer.
+// An input that has later uses or is not writable is not overwritten.
 // CHECK-LABEL: func @input_lives_on(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x8xf32>
 // CHECK: %[[A:.+]] = memref.alloc
@@ -114,8 +114,8 @@ func.func @input_is_constant(%x: tensor<?x8xf32> {bufferization.writable = false
   return %r : tensor<?x8xf32>
 }
 
-// No tensor takes the place of another's input: it may be written before that
-// is read.
+// A tensor is not rotated into the input of another one, which may be read after
+// the write.
 // CHECK-LABEL: func @crossed(
 // CHECK-SAME: %[[Q:[^:]+]]: memref<?x8xf32>, %[[K:[^:]+]]: memref<?x8xf32>
 // CHECK-DAG: %[[A:.+]] = memref.alloc
@@ -137,7 +137,7 @@ func.func @one_input_twice(%q: tensor<?x8xf32>, %o: tensor<?x8xf32>, %p: i64) ->
   return %r#0, %r#1 : tensor<?x8xf32>, tensor<?x8xf32>
 }
 
-// Nor does it take the place of its tables, nor both tables the same one.
+// Tables are not overwritten, and both tables do not share a buffer.
 // CHECK-LABEL: func @over_its_tables(
 // CHECK-SAME: %[[X:[^:]+]]: memref<4x4xf32>, %[[T:[^:]+]]: memref<4x4xf32>
 // CHECK: memref.copy
@@ -157,7 +157,7 @@ func.func @both_tables_in_one(%t: tensor<4x4xf32>, %p: i64) -> (tensor<4x4xf32>,
   return %r#0, %r#1 : tensor<4x4xf32>, tensor<4x4xf32>
 }
 
-// A part of a greater buffer as one of the tables: their layouts differ.
+// One table is a slice of a larger buffer, so the layouts of the tables differ.
 // CHECK-LABEL: func @table_in_a_buffer(
 // CHECK-SAME: %[[T:[^:]+]]: memref<4x8xf32>, %[[C:[^:]+]]: memref<4x4xf32>
 // CHECK-NOT: memref.alloc
@@ -182,7 +182,7 @@ func.func @tables_of_different_layouts(%x: tensor<4x8xf32>, %t: tensor<4x8xf32>)
   return %r : tensor<4x8xf32>
 }
 
-// In place on a slice of a greater tensor.
+// In place on a slice of a larger tensor.
 // CHECK-LABEL: func @slice(
 // CHECK-SAME: %[[X:[^:]+]]: memref<?x8xf32>
 // CHECK: %[[S:.+]] = memref.subview %[[X]]
@@ -197,7 +197,7 @@ func.func @slice(%x: tensor<?x8xf32>, %n: index, %p: i64) -> tensor<?x8xf32> {
   return %i : tensor<?x8xf32>
 }
 
-// Operations on memrefs stay as they are.
+// Operations on memrefs are unchanged.
 // CHECK-LABEL: func @memrefs(
 // CHECK-NEXT: posenc.rope half {{.*}} ins(%{{.+}} : memref<?x8xf32>) positions(%{{.+}} : memref<?xi64>) dims = [0] outs(%{{.+}} : memref<?x8xf32>)
 // CHECK-NEXT: return

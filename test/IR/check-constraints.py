@@ -1,4 +1,4 @@
-# ===- check-constraints.py - numbers of constraints agree -----------------===#
+# ===- check-constraints.py - consistency of constraint numbers ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,10 +6,10 @@
 #
 # ===-----------------------------------------------------------------------===#
 #
-# A constraint of an operation or attribute has a number like rope_c1. The ODS
-# description says what it demands, the verifier's error ends in it, and a
-# negative test expects that error. This checks that each number stands in all
-# three places, that none stands in one alone, and that they count from 1.
+# Each constraint of an operation or attribute has a number such as rope_c1. The
+# ODS description states the constraint, the error of the verifier ends in its
+# number, and a negative test expects that error. This checks that each number is
+# in all three files, and that the numbers of an operation count from 1.
 #
 # Usage: check-constraints.py [root of the source tree]
 
@@ -22,15 +22,15 @@ NUMBER = r"[a-z][a-z0-9_]*_c[0-9]+"
 
 
 def find(root, glob, pattern):
-    """Where each number stands, as file:line."""
-    places = collections.defaultdict(list)
+    """Returns the locations of each number, as file:line."""
+    locations = collections.defaultdict(list)
     for path in sorted(root.glob(glob)):
         lines = path.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, 1):
             for match in re.finditer(pattern, line):
-                places[match.group(1)].append(
+                locations[match.group(1)].append(
                     f"{path.relative_to(root)}:{number}")
-    return places
+    return locations
 
 
 def main():
@@ -44,14 +44,14 @@ def main():
                   "negative test": tested}
     errors = []
     for number in sorted(set().union(*everywhere.values())):
-        for kind, places in everywhere.items():
-            if number in places:
+        for kind, locations in everywhere.items():
+            if number in locations:
                 continue
             known = next(p[number] for p in everywhere.values() if number in p)
             errors.append(f"{known[0]}: {number} has no {kind}")
-    for number, places in described.items():
-        if len(places) > 1:
-            errors.append(f"{places[1]}: {number} is described twice")
+    for number, locations in described.items():
+        if len(locations) > 1:
+            errors.append(f"{locations[1]}: {number} is described twice")
     families = collections.defaultdict(set)
     for number in described:
         family, index = number.rsplit("_c", 1)

@@ -74,7 +74,7 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base
 
 // -----
 
-// The base: zero without a fraction.
+// The base: zero, written without a fraction.
 // expected-error @+1 {{expected a finite, positive base (frequencies_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 0>}
 
@@ -92,7 +92,7 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base
 
 // -----
 
-// The base: negative, without a fraction.
+// The base: negative, written without a fraction.
 // expected-error @+1 {{expected a finite, positive base (frequencies_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = -1>}
 
@@ -122,13 +122,13 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base
 
 // -----
 
-// The base: greater than any double.
+// The base: larger than any double.
 // expected-error @+1 {{expected a finite, positive base (frequencies_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.0e999>}
 
 // -----
 
-// The base: so small that no bit behind the point of a frequency is left.
+// The base: below 2^-64, so that no fraction bit of a frequency is left.
 // expected-error @+1 {{expected a base of at least 2^-64 (frequencies_c4)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, base = 5.0e-20>}
 
@@ -272,14 +272,14 @@ func.func private @f() attributes {test.attr = #posenc.frequency<dim = 4>}
 
 // -----
 
-// A pairing that does not exist.
+// An unknown pairing.
 // expected-error @+2 {{expected one of [half, interleaved] for which lanes of the window pair up, got: quarter}}
 // expected-error @+1 {{failed to parse Posenc_PairingAttr parameter 'value' which is to be a `::mlir::posenc::Pairing`}}
 func.func private @f() attributes {test.attr = #posenc<pairing quarter>}
 
 // -----
 
-// An order that does not exist.
-// expected-error @+2 {{expected one of [interleaved, sin_cos, cos_sin] for how a sinusoidal row orders its sines and cosines, got: cos}}
+// An unknown order.
+// expected-error @+2 {{expected one of [interleaved, sin_cos, cos_sin] for the order of sines and cosines in a sinusoidal row, got: cos}}
 // expected-error @+1 {{failed to parse Posenc_TableOrderAttr parameter 'value' which is to be a `::mlir::posenc::TableOrder`}}
 func.func private @f() attributes {test.attr = #posenc<order cos>}

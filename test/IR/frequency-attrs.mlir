@@ -24,7 +24,7 @@ func.func private @default_base() attributes {test.attr = #posenc.frequencies<di
 // CHECK: func.func private @integer_base() attributes {test.attr = #posenc.frequencies<dim = 128, base = 5.000000e+05>}
 func.func private @integer_base() attributes {test.attr = #posenc.frequencies<dim = 128, base = 500000>}
 
-// Keys may stand in any order.
+// Keys may be in any order.
 // CHECK: func.func private @any_order() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.linear<factor = 2.500000e+00>>}
 func.func private @any_order() attributes {test.attr = #posenc.frequencies<scaling = #posenc.linear<factor = 2.5>, base = 10000.0, dim = 16>}
 
@@ -34,7 +34,7 @@ func.func private @greatest_dim() attributes {test.attr = #posenc.frequencies<di
 // CHECK: func.func private @inexact_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e-01>}
 func.func private @inexact_base() attributes {test.attr = #posenc.frequencies<dim = 4, base = 0.1>}
 
-// No digit of a real is lost, nor its last bit.
+// Reals are printed and parsed without loss.
 // CHECK: func.func private @all_digits() attributes {test.attr = #posenc.frequencies<dim = 4, base = 10000.000000000002>}
 func.func private @all_digits() attributes {test.attr = #posenc.frequencies<dim = 4, base = 10000.000000000002>}
 
@@ -51,7 +51,7 @@ func.func private @linear() attributes {test.attr = #posenc.frequencies<dim = 16
 // CHECK: func.func private @llama3() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.llama3<factor = 8.000000e+00, low_freq_factor = 1.000000e+00, high_freq_factor = 4.000000e+00, original_max_position = 8.192000e+03>>}
 func.func private @llama3() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.llama3<factor = 8.000000e+00, low_freq_factor = 1.000000e+00, high_freq_factor = 4.000000e+00, original_max_position = 8.192000e+03>>}
 
-// Equal bounds are published and legal.
+// Equal bounds are legal and occur in published configs.
 // CHECK: func.func private @llama3_any_order() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.llama3<factor = 8.000000e+00, low_freq_factor = 1.000000e+00, high_freq_factor = 1.000000e+00, original_max_position = 8.192000e+03>>}
 func.func private @llama3_any_order() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.llama3<original_max_position = 8192, high_freq_factor = 1, low_freq_factor = 1.0, factor = 8>>}
 
@@ -75,7 +75,7 @@ func.func private @explicit() attributes {test.attr = #posenc.frequencies<dim = 
 // CHECK: func.func private @explicit_attention() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.explicit<values = [1.000000e+00], attention_factor = 1.125000e+00>>}
 func.func private @explicit_attention() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.explicit<values = [1.000000e+00], attention_factor = 1.125000e+00>>}
 
-// A rule is checked where a dimension and a base are known.
+// A rule is verified with the dimension and the base of its frequencies.
 // CHECK: func.func private @scaling_alone() attributes {test.attr = #posenc.linear<factor = -1.000000e+00>}
 func.func private @scaling_alone() attributes {test.attr = #posenc.linear<factor = -1.000000e+00>}
 
@@ -94,7 +94,7 @@ func.func private @pairing() attributes {test.attr = #posenc<pairing half>}
 // CHECK: func.func private @order() attributes {test.attr = #posenc<order sin_cos>}
 func.func private @order() attributes {test.attr = #posenc<order sin_cos>}
 
-// Frequencies that operations share are printed once.
+// Shared frequencies are printed once, as an alias.
 // ALIAS: #[[$F:frequencies[0-9]+]] = #posenc.frequencies<dim = 8, base = 1.000000e+04>
 // ALIAS: func @shared
 // ALIAS-COUNT-2: posenc.sinusoidal sin_cos #[[$F]] positions

@@ -218,7 +218,7 @@ func.func @f(%k: tensor<6x4x8xf32>, %v: tensor<6x4x8xf32>, %s: tensor<2x3xi64>, 
 
 // A window wider than the keys.
 func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>, %o1: tensor<2x9x4x8xf32>) {
-  // expected-error @+1 {{'posenc.kv_append' op rotary window of 16 lanes at offset 0 leaves the last dimension of 8 of the keys (kv_append_c6)}}
+  // expected-error @+1 {{'posenc.kv_append' op rotary window of 16 lanes at offset 0 is not within the last dimension of 8 of the keys (kv_append_c6)}}
   %r:2 = posenc.kv_append rotation = <pairing = half, frequencies = <dim = 16>>
     ins(%k, %v : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
     outs(%o0, %o1 : tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>)
@@ -391,7 +391,7 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>
 
 // -----
 
-// Of scales no size stands for all.
+// Scales with a broadcast dimension.
 func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>, %s: tensor<2x4x1xf32>) {
   // expected-error @+1 {{'posenc.kv_append' op operand #5 has size 1 in dimension 2 where another operand has 9 (kv_append_c4)}}
   %r:4 = posenc.kv_append

@@ -1,4 +1,4 @@
-//===- kv-append-op.mlir - kv_append in all its forms ------------------===//
+//===- kv-append-op.mlir - syntax of kv_append ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,7 +43,7 @@ func.func @all(%k: memref<2x8x3x64xf32>, %p: memref<2x3xi32>, %w: memref<64xf32>
   return
 }
 
-// Rows without a batch go to pages.
+// Rows without a batch are appended to pages.
 // CHECK-LABEL: func @pages(
 // CHECK-NEXT: posenc.kv_append rotation = <pairing = half, frequencies = <dim = 64, base = 1.000000e+04>, axes = <axial, [16, 16]>>
 // CHECK-SAME: positions(%arg1 : tensor<2x?xi64>) slots(%arg2 : tensor<?xi64>) outs(
@@ -67,7 +67,7 @@ func.func @batch_of_slots(%k: tensor<2x3x8x64xf64>, %s: tensor<2x3xi64>, %c: ten
   return
 }
 
-// Quantized caches have scales, and others may be of another type than rows.
+// Quantized caches have scales. Other caches may have another type than the rows.
 // CHECK-LABEL: func @quantized(
 // CHECK: %{{.*}}:4 = posenc.kv_append ins(%arg0, %arg0 : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%arg1 : tensor<?xi64>) outs(%arg2, %arg2, %arg3, %arg3 : tensor<?x?x4x8xf8E5M2>, tensor<?x?x4x8xf8E5M2>, tensor<?x4x?xf32>, tensor<?x4x?xf32>)
 // CHECK: %{{.*}}:2 = posenc.kv_append ins(%arg0, %arg0 : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%arg1 : tensor<?xi64>) outs(%arg4, %arg4 : tensor<?x?x4x8xf16>, tensor<?x?x4x8xf16>)

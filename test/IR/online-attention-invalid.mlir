@@ -1,4 +1,4 @@
-//===- online-attention-invalid.mlir - violated constraints of tiles ------===//
+//===- online-attention-invalid.mlir - violated constraints ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -161,7 +161,7 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<6x8xf32>, %i
 
 // -----
 
-// Sums as wide as the keys.
+// A running sum with the width of the keys.
 func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x16xf32>, %i: index, %o0: tensor<4x5x8xf32>, %o1: tensor<4x5xf32>, %o2: tensor<4x5xf32>) {
   // expected-error @+1 {{'posenc.online_attention' op operand #7 has size 8 in dimension 2 where another operand has 16 (online_attn_c4)}}
   %r:3 = posenc.online_attention at(%i, %i, %i, %i)
@@ -194,7 +194,7 @@ func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf32>, %i
 
 // -----
 
-// A mask of a whole attention.
+// A mask with the rank of posenc.attention.
 func.func @f(%q: tensor<4x5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf32>, %i: index, %m: tensor<1x4x5x7xi1>, %o0: tensor<4x5x8xf32>, %o1: tensor<4x5xf32>, %o2: tensor<4x5xf32>) {
   // expected-error @+1 {{'posenc.online_attention' op expected mask of rank 3, got 'tensor<1x4x5x7xi1>' (online_attn_c5)}}
   %r:3 = posenc.online_attention at(%i, %i, %i, %i)

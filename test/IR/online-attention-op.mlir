@@ -1,4 +1,4 @@
-//===- online-attention-op.mlir - tiles of attention in all their forms ===//
+//===- online-attention-op.mlir - syntax of online_attention --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

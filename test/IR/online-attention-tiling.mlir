@@ -1,4 +1,4 @@
-//===- online-attention-tiling.mlir - tiles of the tile ----------------===//
+//===- online-attention-tiling.mlir - tiling of online_attention ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,8 +9,8 @@
 // RUN: posenc-opt %s --split-input-file --transform-interpreter --cse \
 // RUN:   --canonicalize --verify-diagnostics | FileCheck %s
 
-// Heads and queries are slices of the destinations; keys add to what is there.
-// Every tile knows its first head, query and key.
+// Tiles of heads and queries are slices of the destinations; tiles of keys
+// accumulate. Each tile has its first head, query and key as operands.
 // CHECK: #[[$SIZE:.+]] = affine_map<(d0)[s0] -> (-d0 + s0, 32)>
 // CHECK: #[[$ADD:.+]] = affine_map<(d0)[s0] -> (d0 + s0)>
 // CHECK-LABEL: func @all_loops(
@@ -63,7 +63,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Into a loop over queries: all keys, and the width whole.
+// Fusion into a loop over queries takes all keys and all channels.
 // CHECK-LABEL: func @fuse(
 // CHECK: scf.forall (%[[I:.+]]) in (16)
 // CHECK: posenc.online_attention at(
@@ -94,7 +94,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Memrefs are not tiled: an error, not a crash.
+// Tiling memrefs is an error.
 func.func @on_memrefs(%q: memref<1x64x8xf32>, %k: memref<7x8xf32>, %i: index, %m: memref<1x64xf32>) {
   // expected-error @+2 {{to tile operation}}
   // expected-error @+1 {{failed to generate tiling loops}}

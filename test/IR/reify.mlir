@@ -1,4 +1,4 @@
-//===- reify.mlir - sizes of results --------------------------------------===//
+//===- reify.mlir - result shapes -----------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,8 +9,8 @@
 // RUN: posenc-opt %s --resolve-ranked-shaped-type-result-dims --canonicalize \
 // RUN:   | FileCheck %s
 
-// The sizes of a result are those of its destination; nothing is computed to
-// know them.
+// The sizes of a result are those of its destination, so no operation is
+// computed for them.
 // CHECK-LABEL: func @rope(
 // CHECK-SAME: %[[O:[^:]+]]: tensor<?x?x8xf32>, %[[L:[^:]+]]: tensor<?x4x8xf32>
 // CHECK-DAG: %[[A:.+]] = tensor.dim %[[O]], %c0
@@ -75,7 +75,7 @@ func.func @sinusoidal(%t: tensor<?x8xf32>, %p: i64) -> (index, index) {
   return %0, %1 : index, index
 }
 
-// The chain of destinations ends at what the caller gave.
+// The chain of destinations ends at a function argument.
 // CHECK-LABEL: func @chain(
 // CHECK-SAME: %[[X:[^:]+]]: tensor<?x8xf32>
 // CHECK: %[[A:.+]] = tensor.dim %[[X]], %c0

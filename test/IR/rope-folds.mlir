@@ -1,4 +1,4 @@
-//===- rope-folds.mlir - the algebra of posenc.rope -----------------------===//
+//===- rope-folds.mlir - folds of posenc.rope -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ func.func @zero(%x: tensor<4x16xf32>, %y: tensor<4x2x16xf32>) -> (tensor<4x16xf3
   return %r#0, %r#1 : tensor<4x16xf32>, tensor<4x2x16xf32>
 }
 
-// The row index is still added to a scalar.
+// Not folded: the row index is added to a scalar position.
 // CHECK-LABEL: func.func @not_scalar_zero(
 // CHECK:         posenc.rope
 func.func @not_scalar_zero(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
@@ -67,7 +67,7 @@ func.func @not_zero_with_factor(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
 // A rope and its inverse
 //===----------------------------------------------------------------------===//
 
-// For any factor.
+// This holds for any attention factor.
 // CHECK-LABEL: func.func @forward_inverse(
 // CHECK-SAME:    %[[X:.*]]: tensor<4x16xf32>
 // CHECK-NEXT:    return %[[X]]
@@ -102,7 +102,7 @@ func.func @not_swapped(%x: tensor<4x16xf32>, %y: tensor<4x16xf32>, %p: tensor<4x
   return %1#0, %1#1 : tensor<4x16xf32>, tensor<4x16xf32>
 }
 
-// Two ropes give att^2, one att.
+// Not composed: two ropes multiply by att^2, one by att.
 // CHECK-LABEL: func.func @not_composed_with_factor(
 // CHECK-COUNT-2: posenc.rope
 func.func @not_composed_with_factor(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> tensor<4x16xf32> {
@@ -130,7 +130,7 @@ func.func @compose(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %q: tensor<?xi64>) -
   return %1 : tensor<?x16xf32>
 }
 
-// The sum is taken in i64.
+// The sum of positions is computed in i64.
 // CHECK-LABEL: func.func @compose_i32_and_index(
 // CHECK-SAME:    %[[X:.*]]: tensor<4x16xf32>, %[[P:.*]]: tensor<4xi32>, %[[Q:.*]]: tensor<4xindex>)
 // CHECK-DAG:     %[[PW:.*]] = arith.extsi %[[P]] : tensor<4xi32> to tensor<4xi64>
@@ -169,7 +169,7 @@ func.func @not_compose_other_types(%x: tensor<4x16xf32>, %p: tensor<?xi32>, %q: 
   return %1 : tensor<4x16xf32>
 }
 
-// The inner rotation is computed anyway.
+// Not composed: the inner rotation has other users.
 // CHECK-LABEL: func.func @not_compose_used(
 // CHECK-COUNT-2: posenc.rope
 func.func @not_compose_used(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> (tensor<4x16xf32>, tensor<4x16xf32>) {
@@ -195,7 +195,7 @@ func.func @drop_unused(%x: tensor<4x16xf32>, %y: tensor<4x2x16xf32>, %p: tensor<
 // Graph regions
 //===----------------------------------------------------------------------===//
 
-// An operation that is its own input has nothing to be replaced by.
+// An operation that is its own input is not folded.
 // CHECK-LABEL: module @cycle
 // CHECK: %[[A:.*]] = posenc.rope half <{{.*}}> ins(%[[A]] :
 module @cycle {

@@ -162,7 +162,7 @@ func.func @f(%x0: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1
 
 // Too few dims.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op expected 1 entries of dims, got 0 (rope_c3)}}
+  // expected-error @+1 {{'posenc.rope' op expected 1 elements of dims, got 0 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : tensor<?xi64>) dims = []
@@ -174,7 +174,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // Too many dims.
 func.func @f(%x0: tensor<?x?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op expected 1 entries of dims, got 2 (rope_c3)}}
+  // expected-error @+1 {{'posenc.rope' op expected 1 elements of dims, got 2 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x?x8xf32>)
     positions(%p : tensor<?xi64>) dims = [0, 1]
@@ -186,7 +186,7 @@ func.func @f(%x0: tensor<?x?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x?x8xf32>) 
 
 // No dimension for a scalar position.
 func.func @f(%x0: tensor<?x8xf32>, %p: i64, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op expected 1 entries of dims, got 0 (rope_c3)}}
+  // expected-error @+1 {{'posenc.rope' op expected 1 elements of dims, got 0 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : i64) dims = []
@@ -198,7 +198,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: i64, %o0: tensor<?x8xf32>) {
 
 // Two dimensions for a scalar position.
 func.func @f(%x0: tensor<?x?x8xf32>, %p: index, %o0: tensor<?x?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op expected 1 entries of dims, got 2 (rope_c3)}}
+  // expected-error @+1 {{'posenc.rope' op expected 1 elements of dims, got 2 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x?x8xf32>)
     positions(%p : index) dims = [0, 1]
@@ -210,7 +210,7 @@ func.func @f(%x0: tensor<?x?x8xf32>, %p: index, %o0: tensor<?x?x8xf32>) {
 
 // A dimension for the axes.
 func.func @f(%x0: tensor<2x?x8xf32>, %p: tensor<2x?xi64>, %o0: tensor<2x?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op expected 1 entries of dims, got 2 (rope_c3)}}
+  // expected-error @+1 {{'posenc.rope' op expected 1 elements of dims, got 2 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]>
     ins(%x0 : tensor<2x?x8xf32>)
     positions(%p : tensor<2x?xi64>) dims = [0, 1]
@@ -232,7 +232,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // -----
 
-// A dimension that does not exist.
+// A dimension out of range.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected different dims in [0, 1), got 2 (rope_c3)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
@@ -306,7 +306,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // A window wider than the dimension.
 func.func @f(%x0: tensor<?x6xf32>, %p: tensor<?xi64>, %o0: tensor<?x6xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 0 leaves the last dimension of 6 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 0 is not within the last dimension of 6 (rope_c4)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x6xf32>)
     positions(%p : tensor<?xi64>) dims = [0]
@@ -316,9 +316,9 @@ func.func @f(%x0: tensor<?x6xf32>, %p: tensor<?xi64>, %o0: tensor<?x6xf32>) {
 
 // -----
 
-// A window that leaves the dimension.
+// A window that exceeds the dimension.
 func.func @f(%x0: tensor<?x9xf32>, %p: tensor<?xi64>, %o0: tensor<?x9xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 2 leaves the last dimension of 9 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 2 is not within the last dimension of 9 (rope_c4)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x9xf32>)
     positions(%p : tensor<?xi64>) dims = [0] offset = 2
@@ -330,7 +330,7 @@ func.func @f(%x0: tensor<?x9xf32>, %p: tensor<?xi64>, %o0: tensor<?x9xf32>) {
 
 // A window before the dimension.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset -1 leaves the last dimension of 8 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset -1 is not within the last dimension of 8 (rope_c4)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : tensor<?xi64>) dims = [0] offset = -1
@@ -340,9 +340,9 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // -----
 
-// A window whose end is no 64-bit number.
+// A window whose end overflows 64 bits.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 9223372036854775807 leaves the last dimension of 8 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 9223372036854775807 is not within the last dimension of 8 (rope_c4)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : tensor<?xi64>) dims = [0] offset = 9223372036854775807
@@ -354,7 +354,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // The least offset.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset -9223372036854775808 leaves the last dimension of 8 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset -9223372036854775808 is not within the last dimension of 8 (rope_c4)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : tensor<?xi64>) dims = [0] offset = -9223372036854775808
@@ -364,9 +364,9 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
 
 // -----
 
-// A window that leaves the second tensor.
+// A window that exceeds the second tensor.
 func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x7xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>, %o1: tensor<?x7xf32>) {
-  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 0 leaves the last dimension of 7 (rope_c4)}}
+  // expected-error @+1 {{'posenc.rope' op rotary window of 8 lanes at offset 0 is not within the last dimension of 7 (rope_c4)}}
   %r:2 = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x7xf32>)
     positions(%p : tensor<?xi64>) dims = [0]
@@ -400,7 +400,7 @@ func.func @f(%x0: tensor<6x5x8xf32>, %p: tensor<6xi64>, %o0: tensor<6x5x8xf32>) 
 
 // -----
 
-// Positions of another size behind the axes.
+// Positions of another size after the dimension of axes.
 func.func @f(%x0: tensor<5x8xf32>, %p: tensor<2x6xi64>, %o0: tensor<5x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op operand #1 has size 6 in dimension 1 where another operand has 5 (rope_c5)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]>
@@ -556,7 +556,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: i64, %o0: memref<?x8xf32>) {
 
 // -----
 
-// One pair of tensors, one of memrefs.
+// Tensors and memrefs.
 func.func @f(%x0: tensor<?x8xf32>, %x1: memref<?x8xf32>, %p: i64, %o0: tensor<?x8xf32>, %o1: memref<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op mixes tensors and memrefs (rope_c7)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>

@@ -1,4 +1,4 @@
-//===- rope-ops.mlir - rope in all its forms ------------------------------===//
+//===- rope-ops.mlir - syntax of rope -------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -121,7 +121,7 @@ func.func @rope_scalar_index(%x: tensor<2x?x8xf32>, %p: index, %o: tensor<2x?x8x
   return
 }
 
-// One position for everything.
+// A single position for all rows.
 // CHECK-LABEL: func @rope_one_position(
 // CHECK: posenc.rope half <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<2x3x8xf32>)
 // CHECK-SAME: positions(%arg1 : tensor<i64>) dims = [] outs(%arg2 : tensor<2x3x8xf32>){{$}}
@@ -252,7 +252,7 @@ func.func @rope_axes_one_position(%x: tensor<?x?x8xf32>, %p: tensor<2xi32>, %o: 
   return
 }
 
-// As many tensors as there may be.
+// The maximum number of tensors.
 // CHECK-LABEL: func @rope_sixteen(
 // CHECK: posenc.rope half <dim = 8, base = 1.000000e+04>
 // CHECK-SAME: ins(%arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0, %arg0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
@@ -320,7 +320,7 @@ func.func @rope_memref_scalar(%x: memref<?x8xf64>, %p: index, %o: memref<?x8xf64
   return
 }
 
-// Frequencies and axes as a whole attribute, without its name, or by an alias.
+// Frequencies and axes as full attributes, without their prefix, or as aliases.
 #f = #posenc.frequencies<dim = 8>
 #a = #posenc.axes<axial, [2, 2]>
 // CHECK-LABEL: func @spellings(
@@ -335,7 +335,7 @@ func.func @spellings(%x: memref<?x8xf32>, %p: memref<2x?xi64>) {
   return
 }
 
-// The generic form, with the offset's default left out and written.
+// The generic form, with an implicit and an explicit default offset.
 // CHECK-LABEL: func @from_generic(
 // CHECK-COUNT-2: posenc.rope interleaved inverse <dim = 8, base = 1.000000e+04> ins(%arg0 : tensor<?x8xf32>) positions(%arg1 : tensor<?xi64>) dims = [0] outs(%arg0 : tensor<?x8xf32>){{$}}
 // CHECK: posenc.rotate half ins(%arg0 : tensor<?x8xf32>) tables(%arg2, %arg2 : tensor<?x2xf32>) dims = [0] offset = 4 outs(%arg0 : tensor<?x8xf32>){{$}}

@@ -1,4 +1,4 @@
-//===- rope-syntax-invalid.mlir - rope that is none -----------------------===//
+//===- rope-syntax-invalid.mlir - syntax errors of rope -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -86,7 +86,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?xi64>, %a3: 
 
 // -----
 
-// No positions: what follows them is none.
+// No positions.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one operand of positions, got 0}}
   %r = "posenc.rope"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 1>}>
@@ -206,7 +206,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<2x?xi64>, %a2: tensor<?x8xf32>) {
 
 // -----
 
-// A pairing that does not exist.
+// An unknown pairing.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xi64>, %o0: tensor<?x8xf32>) {
   // expected-error @+1 {{custom op 'posenc.rope' expected half or interleaved, got 'quarter'}}
   %r = posenc.rope quarter #posenc.frequencies<dim = 8>
@@ -270,7 +270,7 @@ func.func @f(%x: tensor<?x8xf32>, %p: i64) {
 
 // -----
 
-// The number of results is that of the destinations.
+// More results than destinations.
 func.func @f(%x: tensor<?x8xf32>, %p: i64) {
   // expected-error @+1 {{operation defines 1 results but was provided 2 to bind}}
   %r:2 = posenc.rope half #posenc.frequencies<dim = 8>

@@ -248,7 +248,7 @@ func.func @f(%x0: tensor<?x65538xf32>, %c: tensor<?x32769xf32>, %s: tensor<?x327
 
 // -----
 
-// Twice as many pairs are no 64-bit number.
+// Twice the number of pairs overflows 64 bits.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x9223372036854775807xf32>, %s: tensor<?x9223372036854775807xf32>, %o0: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768, got 'tensor<?x9223372036854775807xf32>' and 'tensor<?x9223372036854775807xf32>' (rotate_c3)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
@@ -261,7 +261,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x9223372036854775807xf32>, %s: te
 
 // Too few dims.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected 1 entries of dims, got 0 (rotate_c4)}}
+  // expected-error @+1 {{'posenc.rotate' op expected 1 elements of dims, got 0 (rotate_c4)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = []
     outs(%o0 : tensor<?x8xf32>)
@@ -272,7 +272,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // Too many dims.
 func.func @f(%x0: tensor<?x?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op expected 1 entries of dims, got 2 (rotate_c4)}}
+  // expected-error @+1 {{'posenc.rotate' op expected 1 elements of dims, got 2 (rotate_c4)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0, 1]
     outs(%o0 : tensor<?x?x8xf32>)
@@ -292,7 +292,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // -----
 
-// A dimension that does not exist.
+// A dimension out of range.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rotate' op expected different dims in [0, 1), got 2 (rotate_c4)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
@@ -360,7 +360,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // A window wider than the dimension.
 func.func @f(%x0: tensor<?x6xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x6xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 leaves the last dimension of 6 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 is not within the last dimension of 6 (rotate_c5)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x6xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0]
     outs(%o0 : tensor<?x6xf32>)
@@ -369,9 +369,9 @@ func.func @f(%x0: tensor<?x6xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // -----
 
-// A window that leaves the dimension.
+// A window that exceeds the dimension.
 func.func @f(%x0: tensor<?x9xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x9xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 2 leaves the last dimension of 9 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 2 is not within the last dimension of 9 (rotate_c5)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x9xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = 2
     outs(%o0 : tensor<?x9xf32>)
@@ -382,7 +382,7 @@ func.func @f(%x0: tensor<?x9xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // A window before the dimension.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -1 leaves the last dimension of 8 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -1 is not within the last dimension of 8 (rotate_c5)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = -1
     outs(%o0 : tensor<?x8xf32>)
@@ -391,9 +391,9 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // -----
 
-// A window whose end is no 64-bit number.
+// A window whose end overflows 64 bits.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 9223372036854775807 leaves the last dimension of 8 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 9223372036854775807 is not within the last dimension of 8 (rotate_c5)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = 9223372036854775807
     outs(%o0 : tensor<?x8xf32>)
@@ -404,7 +404,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // The least offset.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -9223372036854775808 leaves the last dimension of 8 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset -9223372036854775808 is not within the last dimension of 8 (rotate_c5)}}
   %r = posenc.rotate half ins(%x0 : tensor<?x8xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0] offset = -9223372036854775808
     outs(%o0 : tensor<?x8xf32>)
@@ -413,9 +413,9 @@ func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0
 
 // -----
 
-// A window that leaves the second tensor.
+// A window that exceeds the second tensor.
 func.func @f(%x0: tensor<?x8xf32>, %x1: tensor<?x7xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>, %o1: tensor<?x7xf32>) {
-  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 leaves the last dimension of 7 (rotate_c5)}}
+  // expected-error @+1 {{'posenc.rotate' op rotary window of 8 lanes at offset 0 is not within the last dimension of 7 (rotate_c5)}}
   %r:2 = posenc.rotate half ins(%x0, %x1 : tensor<?x8xf32>, tensor<?x7xf32>)
     tables(%c, %s : tensor<?x4xf32>) dims = [0]
     outs(%o0, %o1 : tensor<?x8xf32>, tensor<?x7xf32>)

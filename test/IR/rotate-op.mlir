@@ -1,4 +1,4 @@
-//===- rotate-op.mlir - rotate in all its forms ---------------------------===//
+//===- rotate-op.mlir - syntax of rotate ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -106,7 +106,7 @@ func.func @rotate_two(%x0: tensor<?x?x32x128xbf16>, %x1: tensor<?x?x8x128xbf16>,
   return
 }
 
-// The tensors of one rotate share their positions only.
+// The tensors of a rotate op share only the dimensions of positions.
 // CHECK-LABEL: func @rotate_two_ranks(
 // CHECK: posenc.rotate half ins(%arg0, %arg1 : tensor<?x64xf32>, tensor<5x?x8x2x96xf32>)
 // CHECK-SAME: tables(%arg2, %arg3 : tensor<?x32xf32>) dims = [0]
@@ -132,7 +132,7 @@ func.func @rotate_dims_swapped(%x: tensor<?x?x4xf32>, %c: tensor<?x?x2xf32>, %s:
   return
 }
 
-// One row of the tables for everything.
+// A single row of the tables for all rows.
 // CHECK-LABEL: func @rotate_one_position(
 // CHECK: posenc.rotate half ins(%arg0 : tensor<3x5x4xf32>)
 // CHECK-SAME: tables(%arg1, %arg2 : tensor<2xf32>) dims = [] outs(%arg3 : tensor<3x5x4xf32>){{$}}
@@ -198,7 +198,7 @@ func.func @rotate_memref_strided(%x: memref<?x64xf16, strided<[?, ?], offset: ?>
   return
 }
 
-// Both types of the tables may be written, and an offset of 0.
+// Two explicit types of tables, and an explicit offset of 0.
 // CHECK-LABEL: func @rotate_in_place(
 // CHECK: posenc.rotate half ins(%arg0 : tensor<?x4xf32>) tables(%arg1, %arg2 : tensor<?x2xf32>)
 // CHECK-SAME: dims = [0] outs(%arg0 : tensor<?x4xf32>) {test.note = "kept"}{{$}}
@@ -220,7 +220,7 @@ func.func @rotate_memref_layouts(%x: memref<?x8xf32>, %c: memref<?x4xf32>, %s: m
   return
 }
 
-// Canonicalization knows more of one table than of the other.
+// Canonicalization may make only one table more static.
 // CHECK-LABEL: func @rotate_half_static(
 // CHECK: tables(%arg1, %arg2 : tensor<5x4xf32>, tensor<?x4xf32>)
 func.func @rotate_half_static(%x: tensor<?x8xf32>, %c: tensor<5x4xf32>, %s: tensor<?x4xf32>) {

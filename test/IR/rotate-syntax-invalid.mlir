@@ -1,4 +1,4 @@
-//===- rotate-syntax-invalid.mlir - rotate that is none -------------------===//
+//===- rotate-syntax-invalid.mlir - syntax errors of rotate ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,7 +52,7 @@ func.func @f(%x0: tensor<?x8xf32>, %c: f32, %s: f32, %o0: tensor<?x8xf32>) {
 
 // -----
 
-// Segments of one operand too many.
+// Operand segments with one operand too many.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (5) specified in attribute 'operandSegmentSizes'}}
   %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 2>}>
@@ -62,7 +62,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %
 
 // -----
 
-// Segments of one operand too few.
+// Operand segments with one operand too few.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (3) specified in attribute 'operandSegmentSizes'}}
   %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1, 0>}>
@@ -82,7 +82,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %
 
 // -----
 
-// Segments that add up modulo 2^32.
+// Operand segments that add up modulo 2^32.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rotate' op operand count (4) does not match with the total size (4294967296) specified in attribute 'operandSegmentSizes'}}
   %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 2147483647, 1, 1, 2147483647>}>
@@ -202,7 +202,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %
 
 // -----
 
-// An inverse that is no unit.
+// An inverse attribute that is not a unit.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %a3: tensor<?x8xf32>) {
   // expected-error @+1 {{invalid properties {dims = array<i64: 0>, inverse = true, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rotate: Invalid attribute `inverse` in property conversion: true}}
   %r = "posenc.rotate"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, inverse = true, operandSegmentSizes = array<i32: 1, 1, 1, 1>}>
@@ -212,7 +212,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x4xf32>, %a2: tensor<?x4xf32>, %
 
 // -----
 
-// A pairing that does not exist.
+// An unknown pairing.
 func.func @f(%x0: tensor<?x8xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>, %o0: tensor<?x8xf32>) {
   // expected-error @+1 {{custom op 'posenc.rotate' expected half or interleaved, got 'neox'}}
   %r = posenc.rotate neox ins(%x0 : tensor<?x8xf32>)

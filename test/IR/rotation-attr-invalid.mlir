@@ -32,7 +32,7 @@ func.func private @f() attributes {test.attr = #posenc.rotation<frequencies = <d
 
 // -----
 
-// A pairing that does not exist.
+// An unknown pairing.
 // expected-error @+1 {{expected one of [half, interleaved] for which lanes of the window pair up, got: third}}
 func.func private @f() attributes {test.attr = #posenc.rotation<pairing = third, frequencies = <dim = 8>>}
 

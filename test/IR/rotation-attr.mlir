@@ -11,7 +11,7 @@
 // RUN:   | posenc-opt --mlir-print-local-scope | FileCheck %s
 // RUN: posenc-opt %s | FileCheck %s --check-prefix=ALIAS
 
-// One rotation has one alias.
+// Equal rotations share one alias.
 // ALIAS: #frequencies = #posenc.frequencies<dim = 64, base = 1.000000e+04>
 // ALIAS: #rotation = #posenc.rotation<pairing = half, frequencies = #frequencies>
 
@@ -19,7 +19,7 @@
 // ALIAS: @half() attributes {test.attr = #rotation}
 func.func private @half() attributes {test.attr = #posenc.rotation<pairing = half, frequencies = #posenc.frequencies<dim = 64>>}
 
-// Any order; 0 is the default offset.
+// Parameters in any order; the default offset is 0.
 // CHECK: @any_order() attributes {test.attr = #posenc.rotation<pairing = half, frequencies = <dim = 64, base = 1.000000e+04>>}
 // ALIAS: @any_order() attributes {test.attr = #rotation}
 func.func private @any_order() attributes {test.attr = #posenc.rotation<offset = 0, frequencies = <dim = 64>, pairing = half>}

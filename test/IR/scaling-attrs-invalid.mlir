@@ -32,7 +32,7 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scal
 
 // -----
 
-// linear: a factor that leaves no bit behind the point of a frequency.
+// linear: a factor below 2^-64, so that no fraction bit of a frequency is left.
 // expected-error @+1 {{expected a factor of at least 2^-64 (linear_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.linear<factor = 5.0e-20>>}
 
@@ -356,7 +356,7 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scal
 
 // -----
 
-// yarn: truncate is true or false.
+// yarn: truncate is not a boolean.
 // expected-error @+1 {{expected 'false'}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4.0, original_max_position = 4096.0, truncate = maybe>>}
 

@@ -77,7 +77,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>, %s: memref<?x4xf32>) {
 
 // -----
 
-// As many entries as lanes.
+// A last dimension of twice the number of pairs.
 func.func @f(%p: tensor<?xi64>, %c: tensor<?x8xf32>, %s: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected destinations with a last dimension of 4, got 'tensor<?x8xf32>' (sincos_c2)}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>)
@@ -177,7 +177,7 @@ func.func @f(%p: tensor<?x5xi64>, %c: tensor<7x6x4xf32>, %s: tensor<7x6x4xf32>) 
 
 // -----
 
-// Sizes that disagree behind the axes.
+// Sizes that disagree after the dimension of axes.
 func.func @f(%p: tensor<2x5xi64>, %c: tensor<6x4xf32>, %s: tensor<6x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op operand #1 has size 6 in dimension 0 where another operand has 5 (sincos_c3)}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> axes #posenc.axes<axial, [2, 2]> positions(%p : tensor<2x5xi64>)

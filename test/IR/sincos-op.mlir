@@ -1,4 +1,4 @@
-//===- sincos-op.mlir - sincos in all its forms ---------------------------===//
+//===- sincos-op.mlir - syntax of sincos ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -58,7 +58,7 @@ func.func @sincos_bf16_index(%p: tensor<?xindex>, %c: tensor<?x4xbf16>, %s: tens
   return
 }
 
-// Sizes that are known on one side only agree.
+// A dynamic size agrees with a static one.
 // CHECK-LABEL: func @sincos_mixed_static(
 // CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<?x7xi64>)
 // CHECK-SAME: outs(%arg1, %arg2 : tensor<3x?x4xf32>, tensor<3x?x4xf32>){{$}}
@@ -69,7 +69,7 @@ func.func @sincos_mixed_static(%p: tensor<?x7xi64>, %c: tensor<3x?x4xf32>, %s: t
   return
 }
 
-// No loop at all.
+// Positions of rank 0 have no loops.
 // CHECK-LABEL: func @sincos_one_position(
 // CHECK: posenc.sincos <dim = 8, base = 1.000000e+04> positions(%arg0 : tensor<i64>)
 // CHECK-SAME: outs(%arg1, %arg2 : tensor<4xf32>, tensor<4xf32>){{$}}
@@ -198,7 +198,7 @@ func.func @sincos_memref_layouts(%p: i64, %c: memref<?x4xf32>, %s: memref<?x4xf3
   return
 }
 
-// Canonicalization knows more of one destination than of the other.
+// Canonicalization may make only one destination more static.
 // CHECK-LABEL: func @sincos_half_static(
 // CHECK: outs(%arg1, %arg2 : tensor<0x10xf32>, tensor<?x10xf32>)
 func.func @sincos_half_static(%p: tensor<?xi64>, %c: tensor<0x10xf32>, %s: tensor<?x10xf32>) {

@@ -1,4 +1,4 @@
-//===- sincos-syntax-invalid.mlir - sincos that is none -------------------===//
+//===- sincos-syntax-invalid.mlir - syntax errors of sincos ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -27,7 +27,7 @@ func.func @f(%p: tensor<?xi64>, %t: tensor<?x8xf32>) {
 
 // -----
 
-// As many entries as pairs.
+// A last dimension of half the dimension.
 func.func @f(%p: tensor<?xi64>, %t: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sinusoidal' op expected a destination with a last dimension of 8, got 'tensor<?x4xf32>' (sinusoidal_c1)}}
   %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>) outs(%t : tensor<?x4xf32>)
@@ -233,7 +233,7 @@ func.func @f() {
 
 // -----
 
-// An order that does not exist.
+// An unknown order.
 func.func @f(%p: tensor<?xi64>, %t: tensor<?x8xf32>) {
   // expected-error @+1 {{custom op 'posenc.sinusoidal' expected interleaved, sin_cos or cos_sin, got 'sin'}}
   %r = posenc.sinusoidal sin #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>) outs(%t : tensor<?x8xf32>)

@@ -1,4 +1,4 @@
-//===- sinusoidal-op.mlir - sinusoidal in all its forms -------------------===//
+//===- sinusoidal-op.mlir - syntax of sinusoidal --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

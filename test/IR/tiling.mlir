@@ -10,8 +10,8 @@
 // RUN:   --mlir-print-local-scope --split-input-file --verify-diagnostics \
 // RUN:   | FileCheck %s
 
-// One loop for each dimension of the positions; heads and lanes stay whole, and
-// both tensors share the tile of positions.
+// There is one loop per dimension of the positions. Heads and lanes are not tiled,
+// and both tensors share the tile of positions.
 // CHECK-LABEL: func @rope_of_two(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<?x?x32x128xf32>, %[[K:[^:]+]]: tensor<?x?x8x128xf32>, %[[P:[^:]+]]: tensor<?x?xi64>
 // CHECK: scf.forall (%[[B:.+]], %[[T:.+]]) in (%{{.+}}, %{{.+}}) shared_outs(%[[QO:.+]] = %[[Q]], %[[KO:.+]] = %[[K]])
@@ -46,7 +46,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// The loops are those of the positions, in whatever dimensions of the tensors.
+// The loops are those of the positions, in any order of the tensors' dimensions.
 // CHECK-LABEL: func @heads_first(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<2x32x100x8xf32>, %[[P:[^:]+]]: tensor<2x100xi32>
 // CHECK: scf.for %[[B:.+]] = %c0 to %c2 step %c1 iter_args(%[[I:.+]] = %[[Q]])
@@ -72,7 +72,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// The dimension of axes is no loop.
+// The dimension of axes is not a loop.
 // CHECK-LABEL: func @sincos_axes(
 // CHECK-SAME: %[[P:[^:]+]]: tensor<3x?x?xi32>
 // CHECK: scf.for %[[B:.+]] = %c0 to %{{.+}} step %c1
@@ -125,7 +125,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Positions of 32 bits may leave them.
+// 32-bit positions are extended, since the sum may overflow 32 bits.
 // CHECK-LABEL: func @scalar_i32(
 // CHECK-SAME: %[[X:[^:]+]]: tensor<2x100x8xf32>, %[[P:[^:]+]]: i32
 // CHECK: scf.for %[[I:.+]] = %c0 to %c100 step %c25 iter_args(%[[O:.+]] = %[[X]])
@@ -172,7 +172,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// No offset, nothing to add.
+// Without an offset, nothing is added.
 // CHECK-LABEL: func @scalar_whole(
 // CHECK-SAME: %[[P:[^:]+]]: i32
 // CHECK-NOT: arith
@@ -239,7 +239,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Fusion: the rows of the tables that a tile needs, once for both of them.
+// Fusion: computes the rows of both tables that a tile needs in one operation.
 // CHECK-LABEL: func @fuse_sincos(
 // CHECK-SAME: %[[X:[^:]+]]: tensor<?x4x64xf32>, %[[P:[^:]+]]: tensor<?xi64>
 // CHECK-NOT: posenc.sincos
@@ -295,7 +295,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// A consumer that takes some of the heads gets them, of a tile that has all.
+// A consumer of some heads is fused with a tile that has all heads.
 // CHECK-LABEL: func @fuse_part_of_heads(
 // CHECK-SAME: %[[X:[^:]+]]: tensor<?x?x64xf32>, %[[P:[^:]+]]: tensor<?xi64>, %{{.*}}, %[[H:[^:]+]]: index)
 // CHECK: scf.forall (%[[I:.+]]) in
@@ -332,7 +332,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// One position has no loop.
+// A single position has no loop.
 // CHECK-LABEL: func @one_position(
 // CHECK-NEXT: posenc.rope
 // CHECK-NEXT: return
@@ -352,7 +352,7 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
-// Memrefs are not tiled: an error, not a crash.
+// Tiling memrefs is an error.
 func.func @on_memrefs(%x: memref<?x64xf32>, %p: memref<?xi64>) {
   // expected-error @+2 {{to tile operation}}
   // expected-error @+1 {{failed to generate tiling loops}}

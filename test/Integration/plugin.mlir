@@ -24,13 +24,13 @@
 // CHECK: llvm.store {{.*}} : vector<8xf32>, !llvm.ptr
 // CHECK-NOT: {{ (func|arith|scf|memref|vector|linalg|tensor)\.}}
 
-// Both programs give the same, and what one prints the other takes.
+// Both programs print the same, and parse each other's output.
 // RUN: posenc-opt %s --posenc-to-cpu | diff - %t.cpu.mlir
 // RUN: posenc-compile %t.cpu.mlir -o %t.so --threads=none
 // RUN: llvm-nm -D %t.so | FileCheck %s --check-prefix=SYMBOLS
 // SYMBOLS: T {{.*}}_rope
 
-// With options, and between passes of others.
+// With options, and between upstream passes.
 // RUN: %{opt} --pass-pipeline='builtin.module(canonicalize,posenc-to-cpu{vector-bytes=64},cse)' \
 // RUN:   | FileCheck %s --check-prefix=WIDE
 // WIDE: llvm.store {{.*}} : vector<16xf32>, !llvm.ptr
@@ -41,7 +41,7 @@
 // LINALG: linalg.generic
 // LINALG-NOT: posenc.
 
-// One pass at a time; the plugin may also be given as one of passes.
+// Single passes; the plugin may also be loaded with --load-pass-plugin.
 // RUN: %{opt} --load-pass-plugin=%posenc_lib \
 // RUN:   --pass-pipeline='builtin.module(posenc-decompose-rope)' \
 // RUN:   | FileCheck %s --check-prefix=DECOMPOSED
@@ -51,7 +51,7 @@
 // Round trips through bytecode.
 // RUN: %{opt} --emit-bytecode | posenc-opt | FileCheck %s --check-prefix=PARSED
 
-// Without it, there is no such dialect.
+// Without the plugin, the dialect is unknown.
 // RUN: not mlir-opt %s 2>&1 | FileCheck %s --check-prefix=WITHOUT
 // WITHOUT: error: {{.*}}posenc
 

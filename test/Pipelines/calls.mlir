@@ -1,4 +1,4 @@
-//===- calls.mlir - who owns what functions return ------------------------===//
+//===- calls.mlir - ownership of returned buffers -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,13 +13,13 @@
 
 #f = #posenc.frequencies<dim = 8, base = 10000.0>
 
-// A destination that comes back is not returned.
+// A result that is a destination argument is dropped from the results.
 // CHECK-LABEL: func.func private @rotate(
 // CHECK-NOT: ->
 // CHECK-NOT: memref.alloc()
 // CHECK-NOT: memref.dealloc
 // CHECK: return
-// If it is, as something that the caller may free.
+// Where it is not dropped, the caller may free it, so it is a copy.
 // OWNED-LABEL: func.func private @rotate(
 // OWNED-SAME: %[[OUT:[a-z0-9]+]]: memref<4x8xf32, strided<[?, 1], offset: ?>>) ->
 // OWNED: %[[RESULT:.*]] = scf.if %false
@@ -30,7 +30,7 @@ func.func private @rotate(%x: tensor<4x8xf32>, %p: tensor<4xi64>, %o: tensor<4x8
   return %r : tensor<4x8xf32>
 }
 
-// Nor is a part of an argument the caller's to free.
+// The caller must not free a part of an argument either.
 // CHECK-LABEL: func.func private @pick(
 // CHECK: %[[MINE:.*]] = memref.alloc
 // CHECK-NOT: memref.copy

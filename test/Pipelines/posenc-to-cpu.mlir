@@ -1,4 +1,4 @@
-//===- posenc-to-cpu.mlir - from tensors to the LLVM dialect ===//
+//===- posenc-to-cpu.mlir - from tensors to the LLVM dialect --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,11 +11,11 @@
 // RUN:   --implicit-check-not='llvm.call @'
 // RUN: posenc-compile %s --emit=vector -o - | FileCheck %s --check-prefix=VECTOR
 
-// A kernel neither allocates nor copies, and calls nothing.
+// A kernel has no allocations, copies or calls.
 // CHECK: llvm.func @compose
 // CHECK: llvm.intr.fma
 
-// Two ropes are one, and the sum of positions is taken where it is used.
+// Two ropes are merged, and positions are added where they are used.
 // VECTOR-LABEL: func.func @compose
 // VECTOR-NOT: memref.alloc()
 // VECTOR: memref.alloca() {alignment = 64 : i64} : memref<1xi64>
@@ -28,8 +28,8 @@ func.func @compose(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>) 
   return %1 : tensor<?x4x8xf32>
 }
 
-// A rotation by the tables of sincos is a rope, and two ropes of the same
-// positions are one loop.
+// A rotation by the tables of sincos becomes a rope, and two ropes of the same
+// positions share a loop.
 // VECTOR-LABEL: func.func @shared
 // VECTOR-COUNT-1: memref.load %{{.*}} : memref<?xi64, strided<[1], offset: ?>>
 // VECTOR-NOT: memref.load %{{.*}} : memref<?xi64

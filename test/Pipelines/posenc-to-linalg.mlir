@@ -1,4 +1,4 @@
-//===- posenc-to-linalg.mlir - the pipeline to linalg ---------------------===//
+//===- posenc-to-linalg.mlir - pipeline to linalg -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 // RUN: posenc-opt %s --posenc-to-linalg --mlir-print-local-scope | FileCheck %s \
 // RUN:   --implicit-check-not='posenc.'
 
-// Queries and keys share one table. In place, lanes outside of the window are
+// Queries and keys share one table. In place, channels that are not rotated are
 // not copied.
 // CHECK-LABEL: func.func @rope(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x32x96xf32>, %[[K:.*]]: tensor<?x8x96xf32>, %[[P:[^:]*]]: tensor<?xi64>

@@ -1,4 +1,4 @@
-//===- posenc-to-spirv.mlir - from tensors to kernels in SPIR-V ===//
+//===- posenc-to-spirv.mlir - from tensors to SPIR-V kernels --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,8 @@
 // RUN: posenc-opt %s --posenc-to-spirv=fused-fma | FileCheck %s --check-prefix=FUSED \
 // RUN:   --implicit-check-not='spirv.FunctionCall'
 
-// The buffers of x, twice, and the positions, the constants, and the words.
+// The buffers of x, as input and output, of the positions and of the constants, and
+// the push constants.
 // CHECK: spirv.module {{.*}}Logical GLSL450 requires #spirv.vce<v1.0, [{{.*}}Int64{{.*}}Float64
 // CHECK: spirv.GlobalVariable @rope_arg_0 bind(0, 0) : {{.*}}vector<4xi32>, stride=16{{.*}}, StorageBuffer>
 // CHECK: spirv.GlobalVariable @rope_arg_1 bind(0, 1) : {{.*}}vector<4xi32>, stride=16{{.*}}, StorageBuffer>

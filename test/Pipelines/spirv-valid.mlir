@@ -1,4 +1,4 @@
-//===- spirv-valid.mlir - kernels as Vulkan wants them ===//
+//===- spirv-valid.mlir - valid SPIR-V kernels for Vulkan -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 // RUN: mlir-translate --no-implicit-module --serialize-spirv %t2.mlir -o %t2.spv
 // RUN: spirv-val --target-env vulkan1.1 %t2.spv
 
-// The check sees a binding among push constants.
+// Control: the validator rejects a binding among push constants.
 // RUN: sed 's/\(GlobalVariable.*_arg_4\) : \(.*PushConstant\)/\1 bind(0, 4) : \2/' %t.mlir > %t3.mlir
 // RUN: mlir-translate --no-implicit-module --serialize-spirv %t3.mlir -o %t3.spv
 // RUN: not spirv-val --target-env vulkan1.1 %t3.spv

@@ -1,4 +1,4 @@
-# ===- check-readme.py - the README does what it says ----------------------===#
+# ===- check-readme.py - runs the examples of the README -------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -8,9 +8,9 @@
 #
 # Runs the commands, the C program and the modules of the README and of
 # docs/abi.md, and compiles every item of the README's support table. Arguments:
-# the README, the source folder, an empty folder to work in, the C compiler, the
-# folder of the tools, and what to check: `program`, a row of the table or, by
-# default, everything.
+# README, source folder, empty working folder, C compiler, folder of the tools, and
+# what to check: `program`, `rest`, `table` or a row of the table; by default,
+# everything.
 
 import json
 import os
@@ -42,8 +42,8 @@ def write(name, text):
 
 
 def compile_module(text, *flags):
-    write("entry.mlir", text)
-    run(["posenc-compile", "entry.mlir", "-o", "entry.o", *flags])
+    write("item.mlir", text)
+    run(["posenc-compile", "item.mlir", "-o", "item.o", *flags])
 
 
 def run_commands(commands):
@@ -143,17 +143,17 @@ def check_model(name):
     if name == "gptj":
         config = {"model_type": name, "n_embd": 256, "n_head": 4,
                   "rotary_dim": 32, "n_positions": 2048}
-    write("entry.json", json.dumps(config))
-    run(["posenc-compile", "entry.json", "-o", "entry.o"])
+    write("item.json", json.dumps(config))
+    run(["posenc-compile", "item.json", "-o", "item.o"])
 
 
 def compile_for_gpu(target):
-    kind = "entry.spv" if target == "vulkan" else "entry.ptx"
-    write("entry.mlir", rope())
-    run(["posenc-compile", "entry.mlir", f"--target={target}", "-o", kind])
+    kind = "item.spv" if target == "vulkan" else "item.ptx"
+    write("item.mlir", rope())
+    run(["posenc-compile", "item.mlir", f"--target={target}", "-o", kind])
 
 
-ENTRIES = {
+ROWS = {
     "operations": lambda e: compile_module(
         OPERATIONS[e]() if e in OPERATIONS else rope(op=e)),
     "frequency scalings": lambda e: compile_module(
@@ -173,15 +173,15 @@ ENTRIES = {
 def check_table(only=None):
     section = page.split("## What is supported\n")[1].split("\n## ")[0]
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
-    assert set(rows) == set(ENTRIES), f"rows {set(rows) ^ set(ENTRIES)}"
+    assert set(rows) == set(ROWS), f"rows {set(rows) ^ set(ROWS)}"
     assert only is None or only in rows, only
-    for row, entries in rows.items():
+    for row, items in rows.items():
         if only and row != only:
             continue
-        names = re.findall(r"`([^`]+)`", entries)
+        names = re.findall(r"`([^`]+)`", items)
         assert names, row
         for name in names:
-            ENTRIES[row](name)
+            ROWS[row](name)
             print(f"{row}: {name}")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-includes.py - checks that the library depends one way ---------===#
+# ===- check-includes.py - checks the layering of lib/ ---------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,10 +9,10 @@
 #
 # Usage: check-includes.py SOURCE_ROOT
 #
-# Each folder of lib/ and include/posenc/ is a room. A room includes its own
-# headers, those of the rooms in the entry of REACHES, and the contracts of
-# runtime/include/posenc/kernel. Prints every other include and exits with 1 if
-# there is one.
+# Each folder of lib/ and include/posenc/ is a library. A library may include
+# its own headers, those of the libraries that REACHES lists for it, and those
+# in runtime/include/posenc/kernel. Prints every other include, and exits with 1
+# if there is one.
 
 import os
 import re
@@ -44,44 +44,44 @@ REACHES = {
     "Interpreter": IR | {"Interpreter", "Reference"},
     "Driver": TARGET | {"Frontend", "Interpreter", "Reference", "Driver", "runtime"},
 }
-# The room of a header is the folder behind `posenc/`.
+# The library of a header is the folder after `posenc/`.
 INCLUDE = re.compile(r'^\s*#\s*include\s*"posenc/([^/"]+)/[^"]*"')
 
 
 def check(root):
-    """Yields a message for each include that goes against the order."""
+    """Yields a message for each include that violates the layering."""
     for tree in ("lib", os.path.join("include", "posenc")):
         top = os.path.join(root, tree)
-        for room in sorted(os.listdir(top)):
-            if not os.path.isdir(os.path.join(top, room)):
+        for library in sorted(os.listdir(top)):
+            if not os.path.isdir(os.path.join(top, library)):
                 continue
-            if room not in REACHES:
-                yield f"{tree}/{room}: REACHES does not have this room"
+            if library not in REACHES:
+                yield f"{tree}/{library}: REACHES does not list this library"
                 continue
-            allowed = REACHES[room] | {room, "kernel"}
-            if room in ("ABI",):
-                # Its metadata has the version that the runtime checks.
+            allowed = REACHES[library] | {library, "kernel"}
+            if library == "ABI":
+                # The metadata contains the version that the runtime checks.
                 allowed |= {"runtime"}
-            for folder, _, names in os.walk(os.path.join(top, room)):
+            for folder, _, names in os.walk(os.path.join(top, library)):
                 for name in sorted(names):
                     if name.endswith((".h", ".cpp")):
                         yield from check_file(
-                            root, os.path.join(folder, name), room, allowed)
+                            root, os.path.join(folder, name), library, allowed)
 
 
-def check_file(root, path, room, allowed):
+def check_file(root, path, library, allowed):
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             match = INCLUDE.match(line)
             if match and match.group(1) not in allowed:
                 where = os.path.relpath(path, root)
-                yield (f"{where}:{number}: {room} must not include "
+                yield (f"{where}:{number}: {library} must not include "
                        f"{match.group(1)}")
 
 
 def main():
     found = list(check(sys.argv[1]))
-    print("\n".join(found) or "every include follows the order of the rooms")
+    print("\n".join(found) or "all includes follow the layering")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-//===- append-mixed.mlir - new rows of caches of other types --------------===//
+//===- append-mixed.mlir - kv_append to caches of other types -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // DEFINE: %{run} = posenc-run %s --reference
 
-// Rows that are copied are quantized to the bit, and so are their scales.
+// Copied rows are quantized exactly, and so are their scales.
 // RUN: %{run} --function=i8 --input=2x3x2x24xbf16=random \
 // RUN:   --input=2x3x2x16xbf16=random --input=2xi64=5 --input=2x2x9x24xi8=random \
 // RUN:   --input=2x2x9x16xi8=random --input=2x2x9xf32=random \
@@ -38,7 +38,7 @@
 // EXACT: {{^}}result #2: max error 0.00 ulp
 // EXACT: {{^}}result #3: max error 0.00 ulp
 
-// Rows that are normed and rotated in f32 first.
+// Rows that are normalized and rotated in f32 before quantization.
 // RUN: %{run} --function=e4m3 --input=3x5x2x16xbf16=random \
 // RUN:   --input=3x5x2x16xbf16=random --input=16xbf16=random --input=3xi64=8 \
 // RUN:   --input=3x2x9x16xf8E4M3FN=random --input=3x2x9x16xf8E4M3FN=random \
@@ -48,8 +48,9 @@
 // CHECK: {{^}}result #2: max error
 // CHECK: {{^}}result #3: max error 0.00 ulp
 
-// One step, a scale and an untouched slot that are wrong are found: of rows that
-// are copied in any element, of rotated ones beyond what their rounding allows.
+// Controls: a quantized element that is off by one step, a wrong scale and a
+// modified slot are found. Copied rows must be exact; rotated ones may differ by
+// their rounding.
 // DEFINE: %{npy} = %python %S/Inputs/npy.py
 // DEFINE: %{exits} = %python %posenc_src/test/Inputs/exits.py
 // DEFINE: %{inputs} = --input=3x5x2x16xbf16=random \
@@ -79,7 +80,7 @@
 // RUN:   --expected_output=@%t/1.npy --expected_output=@%t/scale.npy \
 // RUN:   --expected_output=@%t/3.npy
 
-// Other floats, rounded once.
+// Other floating-point types, rounded once.
 // RUN: %{run} --function=f16 --input=3x5x2x16xbf16=random \
 // RUN:   --input=3x5x2x16xbf16=random --input=3xi64=8 \
 // RUN:   --input=3x2x9x16xf16=random --input=3x2x9x16xf16=random \

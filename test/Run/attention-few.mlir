@@ -1,4 +1,4 @@
-//===- attention-few.mlir - few queries with little of the stack ----------===//
+//===- attention-few.mlir - decode kernels that share a small stack -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Unlike attentions of few queries in a function share what it has of the
-// stack, and take fewer key heads, parts, heads and keys at a time.
+// The different decode kernels of a function share its stack, so each of them uses
+// smaller tiles: fewer key heads, KV splits, heads and keys at a time.
 
 // DEFINE: %{key} = --input=1x2x531x128xf32=random
 // RUN: posenc-run %s --reference --input=1x16x8x128xf32=random \

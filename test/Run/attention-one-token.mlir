@@ -1,4 +1,4 @@
-//===- attention-one-token.mlir - positions of one token -------------------===//
+//===- attention-one-token.mlir - explicit position of a single token ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// One query or key whose position is given, where attention is decomposed:
-// in f64, of a dynamic number of heads, and of heads wider than 256.
+// A single query or key with an explicit position in attention that is decomposed:
+// f64, a dynamic number of heads, and heads wider than 256.
 
 // DEFINE: %{run} = posenc-run %s --reference
 // RUN: %{run} --function=query --input=3x1x2x8xf64=random \

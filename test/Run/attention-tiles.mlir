@@ -1,4 +1,4 @@
-//===- attention-tiles.mlir - attention that is tiled ---------------------===//
+//===- attention-tiles.mlir - tiling of attention -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Tiles of batch entries, heads and queries have the bits of the whole
-// operation, whatever masks, regions and caches say of places; parts of the keys
-// add up to the same. Without the number of queries behind them tiles are wrong.
+// Tiles of batch, heads and queries give the same bits as the whole operation, for
+// all masks, regions and caches that depend on positions. Tiles of keys give the
+// same sums up to rounding. Controls: without trailing_queries, results differ.
 // RUN: rm -rf %t && mkdir %t
 // RUN: %python -B %S/Inputs/attention-tiles.py posenc-opt posenc-run %s %t | FileCheck %s
 // CHECK: {{^}}18 tilings, 0 wrong, 6 faults found{{$}}

@@ -1,4 +1,4 @@
-//===- attention.mlir - what the reference makes of attention -------------===//
+//===- attention.mlir - attention on the reference ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,11 +19,11 @@
 // CHECK: {{^}}result #0: max error {{[0-9]+\.[0-9][0-9]}} ulp (abs {{[0-9]}}.{{[0-9]}}e-{{[0-9]+}}) at [{{[0-9]+,[0-9]+,[0-9]+,[0-9]+}}] rel {{[0-9]\.[0-9]e-[0-9]+$}}
 // CHECK-NOT: {{.}}
 
-// Of 16 bits nothing is rounded but the result, or what a target rounds.
+// For 16-bit types, only the result is rounded, and bf16 weights on some targets.
 // RUN: %{run} --function=cached --input=2x1x4x8xbf16=random \
 // RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
 // RUN:   --input=2xi64=13 | FileCheck %s
-// Without keys there are zeros.
+// Without keys, the result is zero.
 // RUN: %{run} --function=cached --input=2x1x4x8xbf16=random \
 // RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
 // RUN:   --input=2xi64=0 | FileCheck %s --check-prefix=ZERO
@@ -100,7 +100,7 @@ func.func @cached(%q: tensor<?x1x4x8xbf16>, %k: tensor<?x2x?x8xbf16>,
   return %r : tensor<?x1x4x8xbf16>
 }
 
-// New rows of caches: one that is rotated, and one that is copied bit by bit.
+// New rows of caches: rotated keys, and values copied bit by bit.
 // RUN: %{run} --function=append --input=2x3x2x8xf16=random \
 // RUN:   --input=2x3x2x8xf16=random --input=2xi64=5 --input=2x2x9x8xf16=random \
 // RUN:   --input=2x2x9x8xf16=random | FileCheck %s --check-prefix=APPEND
@@ -118,13 +118,13 @@ func.func @append(%k: tensor<?x?x2x8xf16>, %v: tensor<?x?x2x8xf16>,
   return %r#0, %r#1 : tensor<?x2x?x8xf16>, tensor<?x2x?x8xf16>
 }
 
-// A limit for the whole result, which can be another one.
+// --max-rel replaces the default limit of the relative error.
 // RUN: %{exits} 3 %{run} --function=cached --input=2x1x4x8xbf16=random \
 // RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
 // RUN:   --input=2xi64=13 --max-rel=1e-6 2>&1 | FileCheck %s --check-prefix=REL
 // REL: error: result #0: the relative error is {{.*}}; the limit is 1e-06
 
-// What it wrote is within its own limits, and something else is not.
+// A result is within its own limits; that of another input is not.
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-run %s --function=cached --input=2x1x4x8xbf16=random \
 // RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
@@ -138,8 +138,8 @@ func.func @append(%k: tensor<?x?x2x8xf16>, %v: tensor<?x?x2x8xf16>,
 // RUN:   --input=2x2x20x8xbf16=random --input=2xi64=12 \
 // RUN:   --expected_output=@%t/o.npy
 
-// A library does not say what its functions are, but one of these looks like an
-// attention.
+// The metadata of a library does not tell what its functions compute, but this one
+// looks like attention.
 // RUN: posenc-compile %s --kernels=cached -o %t/libx.so
 // RUN: posenc-run %t/libx.so --function=cached --input=2x1x4x8xbf16=random \
 // RUN:   --input=2x2x20x8xbf16=random --input=2x2x20x8xbf16=random \
@@ -151,7 +151,7 @@ func.func @append(%k: tensor<?x?x2x8xf16>, %v: tensor<?x?x2x8xf16>,
 // RUN:   --expected_output=@%t/o.npy | FileCheck %s --check-prefix=FOREIGN
 // FOREIGN: result #0: max error {{.*}} rel {{[0-9.e+-]+$}}
 
-// Rotations before it are rounded in between.
+// Results of preceding rotations are rounded to their type.
 // RUN: %{run} --function=apart --input=1x9x2x16xbf16=random \
 // RUN:   --input=9xi64=random
 func.func @apart(%x: tensor<1x?x2x16xbf16>, %p: tensor<?xi64>)
@@ -166,7 +166,7 @@ func.func @apart(%x: tensor<1x?x2x16xbf16>, %p: tensor<?xi64>)
   return %r : tensor<1x?x2x16xbf16>
 }
 
-// Masks of bits and of floats, and the logarithms of sums.
+// Boolean and additive masks, and the log-sum-exp.
 // RUN: %{run} --function=masked --input=1x3x2x8xf32=random \
 // RUN:   --input=1x1x3x3xf32=random | FileCheck %s --check-prefix=MASKED
 // MASKED: {{^}}result #0: max error {{.*}} rel
@@ -189,7 +189,7 @@ func.func @masked(%x: tensor<1x3x2x8xf32>, %m: tensor<1x1x3x3xf32>)
   return %v, %r#1 : tensor<1x3x2x8xf32>, tensor<1x3x2xf32>
 }
 
-// A region reads within its tensors, or entry points refuse the sizes.
+// A region reads only within its tensors; otherwise entry points reject the sizes.
 // RUN: %{exits} 1 %{run} --function=outside --input=1x2x1x8xf32=random \
 // RUN:   --input=2xf32=1 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: {{^}}error: outside: dimension 1 of in0 * 2 is 4, expected at most 3

@@ -1,4 +1,4 @@
-//===- bf16.mlir - modules that compute with bf16 themselves --------------===//
+//===- bf16.mlir - modules with bf16 arithmetic ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Each operation is rounded, and there is no libgcc or libm to call.
+// Each operation is rounded to bf16, without calls of libgcc or libm.
 // REQUIRES: x86_64
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-compile %s -o %t/libx.so --target=x86-64-v3
@@ -14,7 +14,7 @@
 // RUN:   --output=@%t/y.npy
 // RUN: %python -c "print(open(r'%t/y.npy', 'rb').read()[-18:].hex())" \
 // RUN:   | FileCheck %s
-// e^1.5 is 4.4817, and 4.46875 the nearest.
+// e^1.5 is 4.4817; the nearest bf16 is 4.46875.
 // CHECK: {{^}}8f408f408f408f408f408f408f408f408f40{{$}}
 #map = affine_map<(d0) -> (d0)>
 func.func @f(%x: tensor<?xbf16>, %y: tensor<?xbf16>) -> tensor<?xbf16> {

@@ -1,4 +1,4 @@
-//===- dots.mlir - products of bf16 against the reference ===//
+//===- dots.mlir - bf16 dot products against the reference ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Sizes around a pair, a group of 64 elements of the sum, a tile and a block.
+// Sizes around a pair, 64 elements of the sum, a tile and a block.
 // DEFINE: %{m} = 1
 // DEFINE: %{k} = 1
 // DEFINE: %{n} = 1

@@ -1,4 +1,4 @@
-//===- fold-conversions.mlir - keys that the user converts ---------------===//
+//===- fold-conversions.mlir - keys converted before attention -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // Keys and values that a function converts before attention: the fused code is as
-// near to the oracle as attention on what is converted, and needs no memory for it.
+// accurate as attention on the converted values, and needs no memory for them.
 
 // DEFINE: %{run} = posenc-run %s --reference
 // DEFINE: %{q} = --input=1x3x8x64xf32=random

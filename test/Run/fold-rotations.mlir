@@ -1,4 +1,4 @@
-//===- fold-rotations.mlir - a rope in front of attention or a cache ------===//
+//===- fold-rotations.mlir - a rope before attention or kv_append ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A rope that becomes a part of attention or kv_append has the bits of one that
-// stays: @apart returns what the rope yields as well. Both are right.
+// A rope that is folded into attention or kv_append gives the same bits as one that
+// is not: @apart also returns the rope's result, so its rope is not folded.
 
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-compile %s -o %t/libfold.so

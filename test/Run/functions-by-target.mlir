@@ -1,4 +1,4 @@
-//===- functions-by-target.mlir - the same bits with other instructions ---===//
+//===- functions-by-target.mlir - equal bits with other instructions ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// AVX-512 has an instruction that multiplies by powers of two. Functions that
-// use it have the bits of AVX2 for numbers of all sizes, subnormal results,
-// zeros, infinities and NaNs.
+// AVX-512 has an instruction that scales by powers of two. Math functions that use
+// it give the same bits as with AVX2 for numbers of all magnitudes, subnormal
+// results, zeros, infinities and NaNs.
 
 // REQUIRES: avx512
 // RUN: rm -rf %t && mkdir %t

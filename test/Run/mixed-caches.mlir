@@ -1,4 +1,4 @@
-//===- mixed-caches.mlir - attention on caches of other types -------------===//
+//===- mixed-caches.mlir - attention with caches of other types -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // DEFINE: %{run} = posenc-run %s --reference
 
-// Floats of other types, rotated after they are widened.
+// Other floating-point types, rotated after they are widened.
 // RUN: %{run} --function=wide --input=2x5x4x16xbf16=random \
 // RUN:   --input=2x7x2x16xf32=random --input=2x7x2x16xf32=random | FileCheck %s
 // RUN: %{run} --function=narrow --input=2x3x4x16xf32=random \
@@ -16,7 +16,7 @@
 // RUN: %{run} --function=narrow --input=2x3x4x16xf32=random \
 // RUN:   --input=2x0x2x16xf16=random --input=2x0x2x16xf16=random | FileCheck %s
 
-// Quantized: a scale for each row, for each head, and one for all.
+// Quantized caches with a scale per row, per head, or for the whole cache.
 // RUN: %{run} --function=rows --input=3x1x4x16xbf16=random \
 // RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=random \
 // RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=random \
@@ -25,7 +25,7 @@
 // RUN:   --input=0x2x37x16xi8=random --input=0x2x37xf32=random \
 // RUN:   --input=0x2x37x16xi8=random --input=0x2x37xf32=random \
 // RUN:   --input=0xi64=31 | FileCheck %s --check-prefix=EMPTY
-// Scales of keys that nobody sees are not read.
+// Scales of masked keys are not read.
 // RUN: %{run} --function=rows --input=3x1x4x16xbf16=random \
 // RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=nan \
 // RUN:   --input=3x2x37x16xi8=random --input=3x2x37xf32=inf \
@@ -35,8 +35,8 @@
 // RUN:   --input=2x70x2x16xi8=random --input=1x2x1xf32=iota \
 // RUN:   --input=2x70x2x16xi8=random --input=1x1x1xf32=0.5 | FileCheck %s
 
-// f8, of both kinds, in pages and packed; normed and rotated where they are
-// read.
+// Both f8 types, in paged and ragged caches; rows are normalized and rotated after
+// they are read.
 // RUN: %{run} --function=paged --input=7x4x16xbf16=random \
 // RUN:   --input=5x2x8x16xf8E4M3FN=random --input=5x2x8xf32=random \
 // RUN:   --input=5x2x8x16xf8E4M3FN=random --input=5x2x8xf32=random \
@@ -55,14 +55,14 @@
 // RUN:   --input=32xbf16=random | FileCheck %s
 // CHECK: {{^}}result #0: max error {{.*}} rel {{[0-9]\.[0-9]e[+-][0-9]+$}}
 
-// All are fused but the norm of all heads, whose rows are read twice.
+// All are fused except for the norm over all heads, which reads its rows twice.
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-compile %s -o %t/fused.o 2>&1 | FileCheck %s --check-prefix=SLOW \
 // RUN:   --implicit-check-not='warning'
-// SLOW: mixed-caches.mlir:{{[0-9]+}}:8: warning: attention is not fused {{.*}}: quantized keys are normed together with those of other heads
+// SLOW: mixed-caches.mlir:{{[0-9]+}}:8: warning: attention is not fused {{.*}}: a norm over all heads of quantized keys is not supported
 // SLOW-NOT: warning
 
-// Decomposed, they are the same but for the rounding of the results.
+// Decomposition gives the same results up to rounding.
 // RUN: posenc-opt %s --posenc-decompose-attention -o %t/tiles.mlir
 // RUN: FileCheck %s --check-prefix=TILES --input-file=%t/tiles.mlir
 // TILES-NOT: posenc.attention
@@ -187,7 +187,7 @@ func.func @raw(%q: tensor<?x?x4x16xbf16>, %k: tensor<?x2x?x16xf8E4M3FN>,
   return %r : tensor<?x?x4x16xbf16>
 }
 
-// A norm of all heads of a token together.
+// A norm over all heads of a token.
 func.func @raw_heads(%q: tensor<?x?x4x16xbf16>, %k: tensor<?x2x?x16xi8>,
                      %ks: tensor<?x2x?xf32>, %v: tensor<?x2x?x16xi8>,
                      %vs: tensor<?x2x?xf32>, %w: tensor<32xbf16>)

@@ -1,4 +1,4 @@
-//===- reference-errors.mlir - what the reference refuses -----------------===//
+//===- reference-errors.mlir - errors of the reference --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,14 +17,14 @@ func.func @unknown(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 
-// A module that is on memory already has no tensors to evaluate.
+// A bufferized module has no tensors to evaluate.
 // RUN: posenc-compile %S/Inputs/rope.mlir --emit=vector -o %t.mlir
 // RUN: posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1
 // RUN: %{exits} 1 posenc-run %t.mlir --input=1x4x8xbf16=1 --input=1xi64=1 \
 // RUN:   --reference 2>&1 | FileCheck %s --check-prefix=MEMORY
-// MEMORY: error: the reference takes tensors and numbers, not 'memref<
+// MEMORY: error: the reference supports only tensors and numbers, got 'memref<
 
-// Nothing of the results is written after an error.
+// After an error, no results are written.
 // RUN: rm -f %t.npy
 // RUN: %{exits} 1 %{run} --function=unknown --input=4xf32=1 --output=@%t.npy
 // RUN: not ls %t.npy

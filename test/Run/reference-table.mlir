@@ -1,4 +1,4 @@
-//===- reference-table.mlir - entries next to zero ------------------------===//
+//===- reference-table.mlir - table elements near zero --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// An entry of a table of bf16 is rounded from a sum, which is wrong by a share
-// of 1: next to zero it may be the nearest bf16 no more.
+// Elements of a bf16 table are rounded from a sum with an absolute error. Near zero
+// they may not be the nearest bf16.
 // RUN: posenc-run %s --function=table --input=256xi64=random:seed=1000000 \
 // RUN:   --reference | FileCheck %s
 // CHECK: result #0: max error 0.52 ulp

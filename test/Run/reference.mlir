@@ -1,4 +1,4 @@
-//===- reference.mlir - what the reference evaluates ----------------------===//
+//===- reference.mlir - operations on the reference -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,9 +8,9 @@
 
 // DEFINE: %{run} = posenc-run %s --reference
 
-// Every operation of the dialect, within its limit: 1 unit for tables, 2 with an
-// attention factor or in f64, 4 for rotations, 0.51 where 16 bits are rounded
-// to once, 0.6 in tables of bf16.
+// Every operation of the dialect, within its limit: 1 unit in the last place for
+// tables, 2 with an attention factor or in f64, 4 for rotations, 0.51 for results
+// that are rounded once to 16 bits, 0.6 for bf16 tables.
 // RUN: %{run} --function=sincos --input=2x2x3xi64=random | FileCheck %s
 // RUN: %{run} --function=yarn --input=64xi64=random | FileCheck %s
 // RUN: %{run} --function=sinusoidal --input=i64=2147483000 --input=9 \
@@ -69,7 +69,7 @@ func.func @rope(%q: tensor<?x2x?x16xf32>, %k: tensor<?x1x?x16xf32>,
   return %r#1 : tensor<?x1x?x16xf32>
 }
 
-// What stands around them.
+// Operations of other dialects around them.
 // RUN: %{run} --function=around --input=6x2x12xf32=random --input=6xi64=random \
 // RUN:   --max-rel=1e-6 | FileCheck %s --check-prefix=AROUND
 // AROUND: result #0: max error {{.*}} rel {{[0-9]\.[0-9]e-[0-9]+$}}
@@ -93,7 +93,7 @@ func.func @around(%x: tensor<?x2x12xf32>, %p: tensor<?xi64>)
   return %r : tensor<?x2x12xf32>
 }
 
-// A rotation of a rotation, rounded in between: its limit is wider.
+// A rotation of a rotated tensor, which is rounded in between, has a wider limit.
 // RUN: %{run} --function=twice --input=100x4x8xbf16=random \
 // RUN:   --input=100xi64=random --input=100xi64=random
 func.func @twice(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
@@ -107,7 +107,7 @@ func.func @twice(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
   return %1 : tensor<?x4x8xbf16>
 }
 
-// What the second rotation leaves alone was computed by the first.
+// Elements that the second rotation copies were computed by the first.
 // RUN: %{run} --function=halves --input=100x4x8xbf16=random \
 // RUN:   --input=100xi64=random --input=100xi64=random
 func.func @halves(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
@@ -121,12 +121,12 @@ func.func @halves(%x: tensor<?x4x8xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>)
   return %1 : tensor<?x4x8xbf16>
 }
 
-// NaN equals NaN, and infinity what the real result would round to.
+// NaN equals NaN, and an infinity equals a reference value that rounds to it.
 // RUN: %{run} --function=twice --input=1x4x8xbf16=nan --input=1xi64=1 \
 // RUN:   --input=1xi64=2 | FileCheck %s --check-prefix=NAN
 // NAN: result #0: max error 0.00 ulp (abs 0.0e+00) at [0,0,0]
 
-// The limits can be others.
+// Options replace the default limits.
 // RUN: %python %posenc_src/test/Inputs/exits.py 3 %{run} --function=yarn \
 // RUN:   --input=64xi64=random --max-ulp=0.01 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=ULP

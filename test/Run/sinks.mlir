@@ -1,4 +1,4 @@
-//===- sinks.mlir - rows that see nothing but a sink -----------------------===//
+//===- sinks.mlir - rows that see only an attention sink ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// The logarithm of the sum of a row without keys is its sink, to the bit: of
-// many queries, of one and of a few against a cache, where keys are split, and
-// where attention is decomposed.
+// The log-sum-exp of a row without keys is exactly its sink: in the prefill kernel, in
+// the decode kernel with one or more queries, with KV splits, and if attention is
+// decomposed.
 
 // DEFINE: %{run} = posenc-run %s --reference
 // RUN: %{run} --function=many --input=2x19x8x64xf32=random \
@@ -33,7 +33,7 @@
 // CHECK-NEXT: {{^}}result #1: max error 0.00 ulp (abs 0.0e+00){{.*$}}
 // CHECK-NOT: {{.}}
 
-// Sinks beyond what a logarithm to base 2 holds, too.
+// This includes sinks whose logarithm to base 2 overflows.
 // RUN: %{run} --function=many --input=2x19x8x64xf32=random \
 // RUN:   --input=2x5x2x64xf32=random --input=2xi64=0 --input=8xf32=-3.2e38 \
 // RUN:   --input=2x19x8xf32=0 | FileCheck %s

@@ -8,7 +8,7 @@
 
 // DEFINE: %{run} = posenc-run %s --reference
 
-// Any dimension and type, and no elements. What is computed in 16 bits is
+// Any dimension and type, and tensors without elements. Results of 16 bits are
 // rounded once.
 // RUN: %{run} --function=last --input=9x33xf32=random | FileCheck %s
 // RUN: %{run} --function=last --input=0x33xf32=random | FileCheck %s
@@ -22,13 +22,13 @@
 // RUN:   | FileCheck %s --check-prefix=HALF
 // HALF: {{^}}result #0: max error 0.{{[0-5][0-9]}} ulp
 
-// A row of minus infinity is NaN: the shift by its maximum has no value.
+// A row of minus infinity is NaN, since the shift by its maximum is undefined.
 // RUN: %{run} --function=last --input=2x4xf32=-inf --output=@%t.npy \
 // RUN:   | FileCheck %s
 // RUN: %python -c "import struct; x = open(r'%t.npy', 'rb').read()[-32:]; \
 // RUN:   assert all(v != v for v in struct.unpack('<8f', x))"
 
-// Of what was rotated.
+// The softmax of a rotated tensor.
 // RUN: %{run} --function=rotated --input=9x4x16xf32=random \
 // RUN:   --input=9xi64=random | FileCheck %s
 

@@ -1,4 +1,4 @@
-//===- views.mlir - slices whose lanes are not contiguous ------------------===//
+//===- views.mlir - slices with strides -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 
 // DEFINE: %{run} = posenc-run %s --reference
 
-// The source has a stride, the destination, both, and the positions.
+// The source is strided, or the destination, both, or the positions.
 // RUN: %{run} --function=source --input=4x6x16xf32=random --input=4xi64=random \
 // RUN:   | FileCheck %s
 // RUN: %{run} --function=destination --input=4x6x8xf32=random \
@@ -62,7 +62,7 @@ func.func @both(%x: tensor<4x6x16xbf16>, %p: tensor<8xi64>,
   return %i : tensor<4x6x16xbf16>
 }
 
-// The last dimension goes.
+// The slice drops the last dimension.
 func.func @column(%x: tensor<5x8x3xf32>, %p: tensor<5xi64>)
     -> tensor<5x8xf32> {
   %s = tensor.extract_slice %x[0, 0, 2] [5, 8, 1] [1, 1, 1]

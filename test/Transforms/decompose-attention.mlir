@@ -1,4 +1,4 @@
-//===- decompose-attention.mlir - attention becomes loops of tiles --------===//
+//===- decompose-attention.mlir - attention becomes loops over tiles ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,14 +16,14 @@
 // RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{groups=3},canonicalize,cse)' \
 // RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s --check-prefix=GROUPS
 
-// ROWS: error: 'posenc.attention' op cannot be cut into tasks of 1 groups of 0 rows, and tiles of 32 keys
+// ROWS: error: 'posenc.attention' op expected options 'rows', 'groups' and 'keys' from 1 to 1048576, got 0, 1 and 32
 // RUN: not posenc-opt %s --pass-pipeline='builtin.module(posenc-decompose-attention{rows=9223372036854775807})' \
 // RUN:   2>&1 | FileCheck %s --check-prefix=MOST
-// MOST: error: 'posenc.attention' op cannot be cut into tasks of 1 groups of 9223372036854775807 rows, and tiles of 32 keys
+// MOST: error: 'posenc.attention' op expected options 'rows', 'groups' and 'keys' from 1 to 1048576, got 9223372036854775807, 1 and 32
 
-// Four heads of a key head and four queries are a group, and a task. Loops of
-// keys go from the first that the window leaves to the last that causality
-// leaves; tiles of them end in zeros.
+// A task has a query tile of four queries and the four query heads of a key
+// head. Loops over keys begin at the first key of the window and end at the
+// last causal key; key tiles are padded with zeros.
 // CHECK-LABEL: func.func @rotated(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x?x8x64xf32>, %[[K:.*]]: tensor<?x?x2x64xf32>, %[[V:.*]]: tensor<?x?x2x64xf32>, %[[P:.*]]: tensor<?x?xi64>, %[[O:.*]]: tensor
 // CHECK-DAG:     %[[B:.*]] = tensor.dim %[[Q]], %c0
@@ -67,7 +67,7 @@
 // VECTORS-LABEL: func.func @rotated(
 // VECTORS:         posenc.attention
 
-// Each tile of keys serves several groups, but for those that do not see it.
+// Each key tile serves several query tiles, except those that do not see it.
 // GROUPS-LABEL: func.func @rotated(
 // GROUPS:         scf.forall
 // GROUPS:           %[[COUNT:.*]] = affine.min affine_map<(d0)[s0] -> (d0 * -12 + s0, 12)>
@@ -101,8 +101,9 @@ func.func @rotated(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tenso
 
 // -----
 
-// Without positions a rope begins at the place of the first token. Sinks are
-// the first maxima; sums begin at 1. Sizes that are known stay so.
+// Without positions, a rope begins at the index of the first token. Sinks are
+// the initial running max, and the running sum starts at 1. Static sizes stay
+// static.
 // CHECK-LABEL: func.func @sinks(
 // CHECK:         scf.forall (%[[I:.*]], %[[H:.*]]) in (2, 3)
 // CHECK-NOT:       affine.min
@@ -127,7 +128,8 @@ func.func @sinks(%q: tensor<2x3x1x16xbf16>, %k: tensor<2x3x9x16xbf16>, %s: tenso
 
 // -----
 
-// Norms are in the type of sums, and rounded with the rotation.
+// Norms are computed in the type of sums, and rounded together with the
+// rotation.
 // CHECK-LABEL: func.func @normed(
 // CHECK:         math.sqrt
 // CHECK:         posenc.rope half {{.*}} ins(%{{.*}} : tensor<{{.*}}xf32>)
@@ -146,9 +148,9 @@ func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x
 
 // -----
 
-// An entry has the tokens between two numbers of the list; tiles beyond them
-// are empty. The last entry is what is behind the last number, without keys.
-// Numbers beyond the tensor are clamped.
+// Sequence b has the tokens from cu_seqlens[b] to cu_seqlens[b + 1]; tiles
+// beyond them are empty. Tokens after the last sequence form one more sequence
+// without keys. Values beyond the tensor are clamped.
 // CHECK-LABEL: func.func @packed(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x2x16xf32>, %[[K:.*]]: tensor<?x2x16xf32>, %[[A:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?xi32>)
 // CHECK-DAG:     %[[N:.*]] = tensor.dim %[[A]], %c0
@@ -182,7 +184,7 @@ func.func @packed(%q: tensor<?x2x16xf32>, %k: tensor<?x2x16xf32>, %a: tensor<?xi
 
 // -----
 
-// Lengths are those of entries: there is none of what is behind the last.
+// Lengths exist only for sequences, not for the tokens after the last one.
 // CHECK-LABEL: func.func @caches(
 // CHECK-SAME:    %[[N:[a-z0-9]*]]: tensor<?xi64>
 // CHECK:         scf.forall (%[[I:.*]], %{{.*}}, %{{.*}}) in
@@ -200,7 +202,8 @@ func.func @caches(%q: tensor<?x2x16xf64>, %k: tensor<?x?x2x16xf64>, %n: tensor<?
 
 // -----
 
-// Positions of axes are copied: a slice of one token could have two strides.
+// Positions with axes are copied, because a slice of one token could have two
+// dynamic strides.
 // CHECK-LABEL: func.func @axes(
 // CHECK-SAME:    %[[P:[a-z0-9]*]]: tensor<2x?x1xi64>
 // CHECK:         scf.forall (%[[B:.*]], %{{.*}}) in
@@ -217,7 +220,8 @@ func.func @axes(%q: tensor<?x1x2x16xf64>, %k: tensor<?x?x2x16xf64>, %p: tensor<2
 
 // -----
 
-// Pages are looked up key by key. The mask's batch is one for all.
+// Pages are looked up for each key. The mask has a batch of 1 for all
+// sequences.
 // CHECK-LABEL: func.func @paged(
 // CHECK-SAME:    %{{.*}}: tensor<?x?x2x16xf32>, %[[K:.*]]: tensor<?x?x1x16xf32>, %[[N:.*]]: tensor<?xi64>, %[[TABLE:.*]]: tensor<?x?xi32>, %[[MASK:.*]]: tensor<1x2x?x?xi1>)
 // CHECK:         %[[SLOTS:.*]] = tensor.dim %[[K]], %c1
@@ -248,7 +252,7 @@ func.func @paged(%q: tensor<?x?x2x16xf32>, %k: tensor<?x?x1x16xf32>, %n: tensor<
 
 // -----
 
-// What is on memrefs is left as it is.
+// Attention on memrefs is not changed.
 // CHECK-LABEL: func.func @memrefs(
 // CHECK-NEXT:    posenc.attention
 func.func @memrefs(%q: memref<?x?x2x16xf32>) {

@@ -1,4 +1,4 @@
-//===- decompose-kv-append.mlir - new rows of caches become a loop --------===//
+//===- decompose-kv-append.mlir - kv_append becomes a loop ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,8 @@
 // RUN: posenc-opt %s --posenc-decompose-kv-append --canonicalize --cse \
 // RUN:   --split-input-file --mlir-print-local-scope | FileCheck %s
 
-// The slot is the position; one outside of the cache has no rows.
+// The slot is the position. A token whose slot is outside of the cache is not
+// written.
 // CHECK-LABEL: func.func @lengths(
 // CHECK-SAME:    %[[K:.*]]: tensor<?x?x8x128xf16>, %[[V:.*]]: tensor<?x?x8x128xf16>, %[[N:.*]]: tensor<?xi64>, %[[KC:.*]]: tensor<?x8x?x128xf16>, %[[VC:.*]]: tensor
 // CHECK:         %[[T:.*]] = tensor.dim %[[K]], %c1
@@ -40,7 +41,7 @@ func.func @lengths(%k: tensor<?x?x8x128xf16>, %v: tensor<?x?x8x128xf16>, %n: ten
 
 // -----
 
-// A slot names a page and a row of it.
+// A slot selects a page and a row in it.
 // CHECK-LABEL: func.func @slots(
 // CHECK-SAME:    %[[K:.*]]: tensor<?x2x16xf32>, %[[S:.*]]: tensor<?xi32>, %[[C:.*]]: tensor<?x8x2x16xf32>)
 // CHECK:         scf.forall (%[[J:.*]]) in

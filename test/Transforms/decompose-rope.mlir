@@ -40,7 +40,7 @@ func.func @f64(%x: tensor<2x4x20xf64>, %p: tensor<4xi32>) -> tensor<2x4x20xf64> 
 
 // -----
 
-// A scalar position counts along the first tensor's dimension.
+// A scalar position increases along the dimension of the first tensor.
 // CHECK-LABEL: func.func @scalar_position(
 // CHECK-SAME:    %[[X:.*]]: tensor<3x?x16xf32>, %[[P:.*]]: index)
 // CHECK:         %[[N:.*]] = tensor.dim %[[X]], %c1
@@ -54,7 +54,7 @@ func.func @scalar_position(%x: tensor<3x?x16xf32>, %p: index) -> tensor<3x?x16xf
 
 // -----
 
-// The dimension of axes is none of the tables'.
+// Tables have no dimension for axes.
 // CHECK-LABEL: func.func @axes(
 // CHECK:         posenc.sincos <{{.*}}> axes <axial, [4, 4]> positions({{.*}} : tensor<2x5x?xi64>) outs({{.*}} : tensor<5x?x8xf32>, tensor<5x?x8xf32>)
 // CHECK:         posenc.rotate half
@@ -80,7 +80,7 @@ func.func @no_loops(%x: tensor<5x16xf32>, %p: tensor<i64>) -> tensor<5x16xf32> {
 #y = #posenc.frequencies<dim = 16, base = 1.000000e+04,
   scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03, attention_factor = 2.000000e+00>>
 
-// Tables of the factor 2 times 1/4 are those of the factor 1/2.
+// Tables with the factor 2 times 1/4 are tables with the factor 1/2.
 // CHECK-LABEL: func.func @inverse_with_factor(
 // CHECK:         %[[T:.*]]:2 = posenc.sincos
 // CHECK:         %[[G:.*]]:2 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%[[T]]#0, %[[T]]#1 :
@@ -112,7 +112,7 @@ func.func @not_on_memrefs(%x: memref<4x16xf32>, %p: memref<4xi64>) {
   return
 }
 
-// Only ropes are touched.
+// Other ops are not changed.
 // CHECK-LABEL: func.func @unrelated(
 // CHECK:         arith.addi
 func.func @unrelated() -> i64 {

@@ -1,4 +1,4 @@
-//===- decompose-softmax.mlir - softmax as generics ------------------------===//
+//===- decompose-softmax.mlir - softmax as generics -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ func.func @f16(%x: tensor<?x8xf16>, %o: tensor<?x8xf16>) -> tensor<?x8xf16> {
 // -----
 
 func.func @memref(%x: memref<?xf32>) {
-  // expected-error @below {{expected tensors: it is decomposed before bufferization}}
+  // expected-error @below {{expected tensors; decompose it before bufferization}}
   linalg.softmax dimension(0) ins(%x : memref<?xf32>) outs(%x : memref<?xf32>)
   return
 }

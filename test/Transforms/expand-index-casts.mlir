@@ -1,4 +1,4 @@
-//===- expand-index-casts.mlir - indices that wrap -------------------------===//
+//===- expand-index-casts.mlir - casts of indices that wrap ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,7 +39,7 @@ func.func @unsigned(%i: tensor<4xindex>) -> tensor<4xindex> {
   return %w : tensor<4xindex>
 }
 
-// All indices are in an i64.
+// Every index fits i64.
 // CHECK-LABEL: func.func @whole
 // CHECK-SAME: (%[[I:.*]]: index)
 // CHECK-NEXT: return %[[I]]

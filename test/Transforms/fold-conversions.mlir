@@ -1,4 +1,4 @@
-//===- fold-conversions.mlir - dequantization in attention ---------------===//
+//===- fold-conversions.mlir - dequantization fused into attention --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 #channel = affine_map<(b, h, k, d) -> (d)>
 #tbhk = affine_map<(b, k, h, d) -> (b, h, k)>
 
-// Scales of rows and of heads.
+// Scales per row and per head.
 // CHECK-LABEL: func @rows(
 // CHECK-SAME: %[[Q:[^:]+]]: tensor<1x3x8x64xf32>, %[[K:[^:]+]]: tensor<1x2x?x64xi8>, %[[S:[^:]+]]: tensor<1x2x?xf32>, %[[V:[^:]+]]: tensor<1x2x?x64xi8>, %[[T:[^:]+]]: tensor<2xf32>
 // CHECK-NOT: linalg.generic
@@ -45,7 +45,7 @@ func.func @rows(%q: tensor<1x3x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tensor<1x
   return %r : tensor<1x3x8x64xf32>
 }
 
-// One scale for all: of a tensor of rank 0, and a constant.
+// One scale for the whole tensor: a tensor of rank 0, and a constant.
 // CHECK-LABEL: func @constants(
 // CHECK-DAG: %[[C:.+]] = arith.constant dense<2.500000e-01> : tensor<1x1x1xf32>
 // CHECK-DAG: %[[T:.+]] = tensor.expand_shape %{{.*}} [] output_shape [1, 1, 1]
@@ -74,7 +74,7 @@ func.func @constants(%q: tensor<1x3x8x64xf32>, %k: tensor<1x2x?x64xf8E4M3FN>, %v
   return %r : tensor<1x3x8x64xf32>
 }
 
-// Floats have no scales; operations of arith on tensors are as good.
+// Float caches without scales; arith ops on tensors are supported, too.
 // CHECK-LABEL: func @elementwise(
 // CHECK-NOT: linalg.generic
 // CHECK: posenc.attention causal ins({{.*}} : tensor<2x3x8x64xf32>, tensor<2x?x2x64xbf16>, tensor<2x?x2x64xbf16>) outs
@@ -85,7 +85,7 @@ func.func @elementwise(%q: tensor<2x3x8x64xf32>, %k: tensor<2x?x2x64xbf16>, %v: 
   return %r : tensor<2x3x8x64xf32>
 }
 
-// Scales have heads before tokens, whatever keys have.
+// Scales are (heads, tokens) in any layout of the keys.
 // CHECK-LABEL: func @token_major(
 // CHECK-SAME: %[[S:[^:]+]]: tensor<1x2x?xf32>)
 // CHECK-NOT: linalg.generic
@@ -105,7 +105,7 @@ func.func @token_major(%q: tensor<1x3x8x64xf32>, %k: tensor<1x?x2x64xi8>, %s: te
   return %r : tensor<1x3x8x64xf32>
 }
 
-// Scales of channels are none of rows.
+// Not folded: scales per channel.
 // CHECK-LABEL: func @channels(
 // CHECK: linalg.generic
 // CHECK: posenc.attention {{.*}} tensor<1x2x?x64xf32>, tensor<1x2x?x64xf32>) outs
@@ -124,7 +124,7 @@ func.func @channels(%q: tensor<1x3x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tenso
   return %r : tensor<1x3x8x64xf32>
 }
 
-// Values are not converted.
+// Not folded: values without a conversion.
 // CHECK-LABEL: func @one_of_two(
 // CHECK: linalg.generic
 // CHECK: posenc.attention {{.*}} tensor<1x?x2x64xf32>, tensor<1x?x2x64xf32>) outs
@@ -134,7 +134,7 @@ func.func @one_of_two(%q: tensor<1x3x8x64xf32>, %k: tensor<1x?x2x64xbf16>, %v: t
   return %r : tensor<1x3x8x64xf32>
 }
 
-// Floats of 16 bits have no scales in attention.
+// Not folded: 16-bit floats with scales.
 // CHECK-LABEL: func @scaled_floats(
 // CHECK: linalg.generic
 // CHECK: posenc.attention {{.*}} tensor<1x?x2x64xf32>, tensor<1x?x2x64xf32>) outs
@@ -151,7 +151,7 @@ func.func @scaled_floats(%q: tensor<1x3x8x64xf32>, %k: tensor<1x?x2x64xf16>, %e:
   return %r : tensor<1x3x8x64xf32>
 }
 
-// More steps than a conversion.
+// Not folded: more ops than a conversion.
 // CHECK-LABEL: func @other_steps(
 // CHECK: linalg.generic
 // CHECK: posenc.attention {{.*}} tensor<1x?x2x64xf32>, tensor<1x?x2x64xf32>) outs

@@ -1,4 +1,4 @@
-//===- fold-rotations.mlir - ropes as a part of what follows --------------===//
+//===- fold-rotations.mlir - ropes fused into their users -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,9 +33,9 @@ func.func @both(%q: !q, %k: !k, %v: !k, %p: !p) -> !q {
 
 !q = tensor<1x8x?x64xf64>
 
-// Positions of the tokens of a batch of one, heads before tokens.
+// Positions per token with a batch of one and head-major layout.
 // CHECK:       #[[$R:.*]] = #posenc.rotation<pairing = interleaved, {{.*}} axes = <contiguous, [8, 8, 16]>>
-// The keys of f64 would be rotated for each tile of queries.
+// f64 keys would be rotated for each query tile, so their rope is not folded.
 // CHECK-LABEL: func.func @batch_of_one(
 // CHECK-SAME:    %[[P:[a-z0-9]*]]: tensor<3x?xi64>
 // CHECK:         %[[KEYS:.*]] = posenc.rope
@@ -56,7 +56,7 @@ func.func @batch_of_one(%q: !q, %k: !q, %p: tensor<3x?xi64>) -> !q {
 !k = tensor<?x2x64xbf16>
 !c = tensor<?x?x2x64xbf16>
 
-// Rows without a batch; a rope of another tensor, too.
+// Ragged rows, and a rope that also rotates another tensor.
 // CHECK-LABEL: func.func @append(
 // CHECK-SAME:    %[[K:[a-z0-9]*]]: {{[^,]*}}, %[[X:[a-z0-9]*]]: {{[^,]*}},
 // CHECK:         %[[R:.*]] = posenc.rope {{.*}} ins(%[[X]] :
@@ -76,8 +76,9 @@ func.func @append(%k: !k, %x: !k, %v: !k, %p: tensor<?xi64>, %s: tensor<?xi64>, 
 !h = tensor<?x?x8x64xf16>
 !p = tensor<?x?xi64>
 
-// Another reader, the inverse, a scalar position, other dimensions, a norm that
-// comes first, a type to which attention need not round, and indices.
+// Not folded: another user, an inverse rope, a scalar position, other
+// dimensions, a norm before the rope, a type for which attention does not
+// round, and index positions.
 // CHECK-LABEL: func.func @left(
 // CHECK-COUNT-7: posenc.rope
 // CHECK-NOT:     _rotation

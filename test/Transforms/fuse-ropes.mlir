@@ -1,4 +1,4 @@
-//===- fuse-ropes.mlir - rotations by sincos become ropes -----------------===//
+//===- fuse-ropes.mlir - sincos and rotate become ropes -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ func.func @rotate_of_sincos(%x: tensor<?x8x64xbf16>, %p: tensor<?xi64>, %c: tens
 
 // -----
 
-// Axes and dimensions in another order go along.
+// Axes are supported, and dimensions in another order.
 // CHECK-LABEL: func.func @axes(
 // CHECK-NOT:     posenc.sincos
 // CHECK:         posenc.rope half <dim = 16, base = 1.000000e+04> axes <contiguous, [3, 5]>
@@ -50,7 +50,7 @@ func.func @scalar_position(%x: tensor<4x?x16xf32>, %p: i64, %c: tensor<?x8xf32>)
 
 // -----
 
-// Two rotations by one table become one rope, and the table is gone.
+// Two rotations by one table become one rope, and the table is removed.
 // CHECK-LABEL: func.func @queries_and_keys(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x32x128xf32>, %[[K:.*]]: tensor<?x8x128xf32>, %[[P:[^:]*]]: tensor<?xi64>
 // CHECK-NEXT:    %[[R:.*]]:2 = posenc.rope half <dim = 128, base = 1.000000e+04> ins(%[[Q]], %[[K]] : tensor<?x32x128xf32>, tensor<?x8x128xf32>) positions(%[[P]] : tensor<?xi64>) dims = [0] outs(%[[Q]], %[[K]] :
@@ -68,7 +68,8 @@ func.func @queries_and_keys(%q: tensor<?x32x128xf32>, %k: tensor<?x8x128xf32>, %
 
 // -----
 
-// A rope of f32 tensors has f32 tables: rounding these to bf16 would be lost.
+// Not fused: a rope of f32 tensors computes f32 tables, without the rounding of
+// these tables to bf16.
 // CHECK-LABEL: func.func @not_narrow_tables(
 // CHECK:         posenc.rotate
 // CHECK-NOT:     posenc.rope
@@ -95,7 +96,7 @@ func.func @not_f32_tables_of_f64(%x: tensor<?x16xf64>, %p: tensor<?xi64>, %c: te
 
 // -----
 
-// Sine and cosine are swapped: another rotation.
+// Not fused: sine and cosine are swapped.
 // CHECK-LABEL: func.func @not_swapped_tables(
 // CHECK:         posenc.rotate
 // CHECK-NOT:     posenc.rope
@@ -109,7 +110,7 @@ func.func @not_swapped_tables(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %c: tenso
 
 // -----
 
-// Cosines and sines of different positions.
+// Not fused: cosines and sines of different positions.
 // CHECK-LABEL: func.func @not_two_sincos(
 // CHECK:         posenc.rotate
 // CHECK-NOT:     posenc.rope
@@ -125,7 +126,7 @@ func.func @not_two_sincos(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %q: tensor<?x
 
 // -----
 
-// An inverse rope would divide by the square of the factor, this does not.
+// Not fused: an inverse rope would divide by the square of the factor.
 // CHECK-LABEL: func.func @not_inverse_with_factor(
 // CHECK:         posenc.rotate half inverse
 // CHECK-NOT:     posenc.rope
@@ -140,7 +141,7 @@ func.func @not_inverse_with_factor(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %c: 
 
 // -----
 
-// Forward, the factor is in both.
+// A forward rope multiplies by the same factor.
 // CHECK-LABEL: func.func @forward_with_factor(
 // CHECK:         posenc.rope half <dim = 16, base = 1.000000e+04, scaling = #posenc.yarn<
 func.func @forward_with_factor(%x: tensor<?x16xf32>, %p: tensor<?xi64>, %c: tensor<?x8xf32>) -> tensor<?x16xf32> {

@@ -11,7 +11,7 @@
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// Also where their heads differ, and their ranks; in the order of the ropes.
+// Heads and ranks may differ. Operands are in the order of the ropes.
 // CHECK-LABEL: func.func @three(
 // CHECK-SAME:    %[[A:[^:]*]]: tensor<?x4x16xf32>, %[[B:[^:]*]]: tensor<?x16xf32>, %[[C:[^:]*]]: tensor<5x2x32xf32>
 // CHECK-NEXT:    %[[R:.*]]:3 = posenc.rope half <{{.*}}> ins(%[[A]], %[[B]], %[[C]] :
@@ -28,7 +28,8 @@ func.func @three(%a: tensor<?x4x16xf32>, %b: tensor<?x16xf32>, %c: tensor<5x2x32
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// The keys come into being between the ropes: the place is that of the last.
+// The keys are defined between the ropes, so the merged rope is at the last
+// one.
 // CHECK-LABEL: func.func @at_the_last(
 // CHECK:         %[[K:.*]] = linalg.mul
 // CHECK-NEXT:    %[[R:.*]]:2 = posenc.rope half <{{.*}}> ins(%{{.*}}, %[[K]] :
@@ -44,7 +45,8 @@ func.func @at_the_last(%q: tensor<4x16xf32>, %k: tensor<4x16xf32>, %p: tensor<4x
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// The queries are used between the ropes: the place is that of the first.
+// The queries are used between the ropes, so the merged rope is at the first
+// one.
 // CHECK-LABEL: func.func @at_the_first(
 // CHECK-NEXT:    %[[R:.*]]:2 = posenc.rope half
 // CHECK-NEXT:    %[[M:.*]] = linalg.mul ins(%[[R]]#0, %[[R]]#0 :
@@ -60,7 +62,7 @@ func.func @at_the_first(%q: tensor<4x16xf32>, %k: tensor<4x16xf32>, %p: tensor<4
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// The second depends on the first, through a region.
+// Not merged: the second rope depends on the first one through a region.
 // CHECK-LABEL: func.func @not_dependent(
 // CHECK-COUNT-2: = posenc.rope half
 func.func @not_dependent(%q: tensor<4x16xf32>, %p: tensor<4xi64>, %b: i1) -> tensor<4x16xf32> {
@@ -80,8 +82,8 @@ func.func @not_dependent(%q: tensor<4x16xf32>, %p: tensor<4xi64>, %b: i1) -> ten
 #y = #posenc.frequencies<dim = 16, base = 1.000000e+04,
   scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03>>
 
-// The second rotates what the first did. (A factor of 1 would make them one by
-// their sum.)
+// Not merged: the second rope rotates the result of the first one. (With a
+// factor of 1, the two would be folded by adding their positions.)
 // CHECK-LABEL: func.func @not_of_each_other(
 // CHECK-COUNT-2: = posenc.rope half
 func.func @not_of_each_other(%q: tensor<4x16xf32>, %p: tensor<4xi64>) -> tensor<4x16xf32> {
@@ -113,7 +115,7 @@ func.func @not_unlike(%q: tensor<4x4x18xf32>, %h: tensor<4x4x18xf16>, %p: tensor
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// From a scalar position, tensors of the same length count alike.
+// With a scalar position, tensors of equal length have the same positions.
 // CHECK-LABEL: func.func @scalar_position(
 // CHECK:         posenc.rope half <{{.*}}> ins(%{{.*}}, %{{.*}} : tensor<4x16xf32>, tensor<4x2x16xf32>) positions(%{{.*}} : i64)
 // CHECK-NOT:     posenc.rope
@@ -140,7 +142,7 @@ func.func @not_scalar_position_of_unknown_length(%q: tensor<?x16xf32>, %k: tenso
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// That they have a table in common says that the lengths agree.
+// A common table implies that the lengths are equal.
 // CHECK-LABEL: func.func @scalar_position_of_one_table(
 // CHECK-NOT:     posenc.sincos
 // CHECK:         posenc.rope half <{{.*}}> ins(%{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<?x2x16xf32>) positions(%{{.*}} : i64)
@@ -167,7 +169,7 @@ func.func @not_of_given_tables(%q: tensor<4x16xf32>, %k: tensor<4x2x16xf32>, %co
 
 #f = #posenc.frequencies<dim = 16, base = 1.000000e+04>
 
-// Another block may not run, or run more often.
+// Another block may not run, or may run more often.
 // CHECK-LABEL: func.func @not_of_other_blocks(
 // CHECK:         posenc.rope half
 // CHECK:         scf.if

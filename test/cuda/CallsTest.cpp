@@ -1,4 +1,4 @@
-//===- CallsTest.cpp - how kernels on a GPU are called ----------*- C++ -*-===//
+//===- CallsTest.cpp - streams, graphs, contexts and errors of CUDA calls -===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,6 +17,7 @@ namespace {
 
 class CudaCalls : public CudaTest {
 protected:
+  // Returns the addresses of the tensors on the device, or on the host.
   std::vector<uint64_t> pass(std::vector<Buffer *> buffers,
                              bool isHost = false) {
     std::vector<uint64_t> words;
@@ -30,7 +31,7 @@ protected:
 
 } // namespace
 
-TEST_F(CudaCalls, AreRecordedInGraphs) {
+TEST_F(CudaCalls, GraphCapture) {
   Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3});
   x.fill(random);
   p.fill(random);
@@ -38,7 +39,7 @@ TEST_F(CudaCalls, AreRecordedInGraphs) {
   p.upload();
   void *stream = nullptr, *graph = nullptr, *executable = nullptr;
   cuda("cuStreamCreate", &stream, 1u);
-  // The first call on a device loads the kernels; in a capture, too.
+  // The first call on a device loads the kernels, even during a capture.
   cuda("cuStreamBeginCapture_v2", stream, 0);
   EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &x}), stream), 0) << message;
   cuda("cuStreamEndCapture", stream, &graph);
@@ -49,16 +50,16 @@ TEST_F(CudaCalls, AreRecordedInGraphs) {
     cuda("cuGraphLaunch", executable, stream);
     cuda("cuStreamSynchronize", stream);
     EXPECT_EQ(call("odd", "_dl", pass({&x, &p, &x}, /*isHost=*/true)), 0);
-    x.compare("turn");
+    x.compare("launch");
   }
   cuda("cuGraphExecDestroy", executable);
   cuda("cuGraphDestroy", graph);
   cuda("cuStreamDestroy_v2", stream);
 }
 
-// What is between operations is taken and given back by each call and each run
-// of a graph, and nothing of it is left.
-TEST_F(CudaCalls, HaveMemoryInTheOrderOfTheStream) {
+// Each call and each launch of a graph allocates intermediate tensors in stream
+// order and releases them.
+TEST_F(CudaCalls, StreamOrderedAllocation) {
   Buffer x(POSENC_BF16, {7, 4, 16}), p(POSENC_I64, {7}),
       o(POSENC_BF16, {7, 4, 16});
   for (Buffer *buffer : {&x, &p}) {
@@ -105,8 +106,8 @@ static int32_t refuse(const void *, const void *, void *, char *message,
   return refusal;
 }
 
-// The status says why an entry has refused its arguments.
-TEST_F(CudaCalls, FailAsTheEntrySays) {
+// posenc_cuda_call() maps the status codes of entry points to posenc_status.
+TEST_F(CudaCalls, StatusCodes) {
   std::string error, tensor = R"("kind":"tensor","dtype":"f32","shape":[2]})";
   posenc_symbol_lookup lookup = [](void *, const char *symbol) -> void * {
     return symbol == std::string("m_f_cuda") ? reinterpret_cast<void *>(refuse)
@@ -141,9 +142,8 @@ TEST_F(CudaCalls, FailAsTheEntrySays) {
   EXPECT_EQ(callIt(0), POSENC_OK) << posenc_last_error();
 }
 
-// The driver knows what a kernel may not use any more, and what was not given
-// back.
-TEST_F(CudaCalls, MemoryOfAStreamEnds) {
+// The fake driver detects uses of freed memory and graphs that leak.
+TEST_F(CudaCalls, LifetimeOfStreamOrderedMemory) {
   unsigned long long address = 0;
   void *stream = nullptr;
   uint32_t word = 7;
@@ -156,7 +156,7 @@ TEST_F(CudaCalls, MemoryOfAStreamEnds) {
   EXPECT_EQ(tryCuda("cuMemFreeAsync", address, stream), 1);
   EXPECT_EQ(tryCuda("cuMemAllocAsync", &address, size_t(1) << 40, stream), 2);
 
-  // A graph that keeps its memory runs once.
+  // A graph that does not free its memory can be launched only once.
   void *graph = nullptr, *executable = nullptr;
   cuda("cuStreamBeginCapture_v2", stream, 0);
   cuda("cuMemAllocAsync", &address, sizeof(word), stream);
@@ -183,7 +183,7 @@ TEST_F(CudaCalls, NeedNoCurrentContext) {
   cuda("cuCtxGetCurrent", &context);
   cuda("cuCtxSetCurrent", (void *)nullptr);
   EXPECT_EQ(call("odd", "_cuda", pass({&x, &p, &x})), 0) << message;
-  // None is left behind.
+  // The call leaves no context current.
   cuda("cuCtxGetCurrent", &now);
   EXPECT_EQ(now, nullptr);
   cuda("cuCtxSetCurrent", context);
@@ -209,16 +209,16 @@ TEST_F(CudaCalls, TensorsAreChecked) {
       << message;
 }
 
-// A launch that the driver refuses says so. A fault comes with the next call,
-// in a process of its own, for it stays.
-TEST_F(CudaCalls, FaultsOfTheDevice) {
+// A kernel fault is reported by the next call. It is sticky, so the test runs
+// in its own process.
+TEST_F(CudaCalls, DeviceFaults) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto fail = [&] {
     Buffer x(POSENC_F32, {2, 3, 3, 6}), p(POSENC_I64, {2, 3}),
         o(POSENC_F32, {2, 3, 3, 6});
     p.upload();
     x.upload();
-    // A row more than there is.
+    // The view is shifted by a row, so that its last row is out of bounds.
     x.device.byteOffset = 4 * 18;
     bool isGood = call("odd", "_cuda", pass({&x, &p, &o})) == 0 &&
                   tryCuda("cuCtxSynchronize") == 700 &&

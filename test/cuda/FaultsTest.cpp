@@ -1,4 +1,4 @@
-//===- FaultsTest.cpp - faults in compiled kernels are found ----*- C++ -*-===//
+//===- FaultsTest.cpp - seeded faults in compiled kernels are detected ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,8 @@ using namespace posenc::test;
 
 namespace {
 
-// What stands in the kernels, what is put there, and what is said of it.
+// Replaces `from` by `to` in the PTX. `expected` is a regular expression for
+// the error of `function`.
 struct Fault {
   const char *name, *function, *from, *to, *expected;
 };
@@ -25,10 +26,10 @@ class CudaFaults : public CudaTest,
 
 } // namespace
 
-TEST_P(CudaFaults, AreFound) {
+TEST_P(CudaFaults, AreDetected) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Fault &fault = GetParam();
-  // Read by the child, which begins anew.
+  // The child process starts again with this environment.
   std::string edit = std::string(fault.from) + "=>" + fault.to;
   setenv("POSENC_FAKE_CUDA_EDIT", edit.c_str(), 1);
   auto run = [&] {
@@ -42,19 +43,20 @@ TEST_P(CudaFaults, AreFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cuda, CudaFaults,
-    testing::Values(Fault{"NoBarrier", "half_bf16", "bar.sync \t0;", ";",
+    testing::Values(Fault{"MissingBarrier", "half_bf16", "bar.sync \t0;", ";",
                           "'shared memory' has not been written there"},
-                    Fault{"MayBeFused", "half_f32", "mul.rn.f32", "mul.f32",
+                    Fault{"Contraction", "half_f32", "mul.rn.f32", "mul.f32",
                           "mul' may be contracted"},
-                    Fault{"BehindTheEnd", "half_f32", "ld.global.v4.b32",
-                          "ld.global.v8.b32", "not as many registers"},
-                    Fault{"NoMaximum", "odd", "min.u64", "max.u64",
+                    Fault{"VectorSize", "half_f32", "ld.global.v4.b32",
+                          "ld.global.v8.b32",
+                          "the number of registers differs"},
+                    Fault{"MissingClamp", "odd", "min.u64", "max.u64",
                           "no buffer is near|which has|has not been written"},
-                    Fault{"OtherThread", "half_f32", "%tid.x", "%ctaid.x",
-                          "a race|has not been written"},
-                    Fault{"WrongBlock", "half_f32", ".maxntid ",
+                    Fault{"WrongThreadIndex", "half_f32", "%tid.x", "%ctaid.x",
+                          "data race|has not been written"},
+                    Fault{"WrongBlockSize", "half_f32", ".maxntid ",
                           ".maxntid 8, 1, 1 //",
                           "takes blocks of at most 8 x 1 x 1"},
-                    Fault{"Unknown", "half_f32", "bar.sync", "bar.foo",
-                          "a barrier of an unknown kind"}),
+                    Fault{"UnknownModifier", "half_f32", "bar.sync", "bar.foo",
+                          "unknown kind of barrier"}),
     [](const testing::TestParamInfo<Fault> &info) { return info.param.name; });

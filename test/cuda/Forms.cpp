@@ -1,4 +1,4 @@
-//===- Forms.cpp - compiled kernels called on a GPU that is none ----------===//
+//===- Forms.cpp - calls compiled kernels on the fake CUDA driver ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,8 +19,8 @@
 using namespace posenc;
 using namespace posenc::test;
 
-// A program finds the driver by its name; this one is there first.
-// Children of death tests have their parent's.
+// Returns the path of the log of the fake driver. Child processes of death
+// tests inherit the path from their parent.
 static std::string getLogPath() {
   const char *name = "POSENC_FAKE_CUDA_LOG";
   std::string path =
@@ -29,12 +29,14 @@ static std::string getLogPath() {
   return getenv(name);
 }
 
+// Opens the fake driver. Libraries that open libcuda.so.1 later get the same
+// one.
 static void *openDriver() {
   getLogPath();
   static void *driver = dlopen(POSENC_FAKE_CUDA, RTLD_NOW | RTLD_GLOBAL);
   return driver;
 }
-/// They stay open.
+/// Returns the handle of a library, which is never closed.
 static void *openLibrary(const std::string &path = POSENC_CUDA_FORMS) {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
@@ -42,7 +44,7 @@ static void *openLibrary(const std::string &path = POSENC_CUDA_FORMS) {
 void *CudaTest::findCuda(const char *name) {
   void *function = dlsym(openDriver(), name);
   if (!function)
-    ADD_FAILURE() << "no " << name;
+    ADD_FAILURE() << "the fake driver has no " << name;
   return function;
 }
 
@@ -52,11 +54,10 @@ Buffer::Buffer(posenc_dtype dtype, std::vector<int64_t> sizes,
   int64_t stride = 1;
   for (size_t dim = shape.size(); dim-- > 0;) {
     strides[dim] = stride;
-    stride =
-        stride * shape[dim] + (dim + 1 == shape.size() ? layout.behind : 0);
+    stride = stride * shape[dim] + (dim + 1 == shape.size() ? layout.after : 0);
   }
   size_t size = posenc_dtype_size(dtype);
-  bytes.resize((layout.before + stride + layout.behind) * size);
+  bytes.resize((layout.before + stride + layout.after) * size);
   CudaTest::tryCuda("cuMemAlloc_v2", &address,
                     std::max(bytes.size(), size_t(1)));
   host.ndim = shape.size();
@@ -80,7 +81,7 @@ Buffer::~Buffer() { CudaTest::tryCuda("cuMemFree_v2", address); }
 void Buffer::writeElement(int64_t index, std::mt19937_64 &random) {
   uint8_t *at = bytes.data() + index * posenc_dtype_size(dtype);
   auto put = [at](auto value) { std::memcpy(at, &value, sizeof(value)); };
-  // Of 24 bits at most: all types but the short ones hold them.
+  // At most 24 significant bits, which f32 and f64 represent exactly.
   float value = std::ldexp(float(int32_t(random()) >> 8), -22);
   uint32_t bits;
   std::memcpy(&bits, &value, 4);
@@ -94,7 +95,7 @@ void Buffer::writeElement(int64_t index, std::mt19937_64 &random) {
   case POSENC_F32:
     return put(value);
   case POSENC_F16:
-    // 2^-3 … 2^2, with either sign.
+    // Magnitudes from 2^-3 to 2^2.
     return put(uint16_t((random() & 0x8fff) + 0x3000));
   case POSENC_BF16:
     return put(uint16_t(bits >> 16));
@@ -137,7 +138,7 @@ void Buffer::compare(const std::string &name) {
 void CudaTest::SetUp() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("fma"))
-    GTEST_SKIP() << "the bits are those of CPUs with fused products";
+    GTEST_SKIP() << "the expected results need a CPU with FMA";
 #endif
   ASSERT_TRUE(openDriver()) << dlerror();
   ASSERT_TRUE(openLibrary()) << dlerror();
@@ -171,19 +172,19 @@ static int32_t callWith(void *function, const std::vector<uint64_t> &words,
 int32_t CudaTest::call(const std::string &function, const std::string &suffix,
                        const std::vector<uint64_t> &arguments, void *stream,
                        const std::string &path) {
-  // Its name is the prefix.
+  // The file name is the prefix of the symbols.
   std::string file = path.empty() ? POSENC_CUDA_FORMS : path;
   size_t begin = file.rfind('/') + 1;
   std::string prefix = file.substr(begin, file.rfind('.') - begin);
   void *found =
       dlsym(openLibrary(file), (prefix + "_" + function + suffix).c_str());
   if (!found) {
-    ADD_FAILURE() << "no " << function << suffix;
+    ADD_FAILURE() << "the library has no function " << function << suffix;
     return -1;
   }
   message.assign(256, '\0');
   std::vector<uint64_t> words = arguments;
-  // Only the code for CPUs uses it, and the tensors are small.
+  // Only the CPU entry points use the workspace; the tensors are small.
   alignas(64) static char workspace[1 << 24];
   if (dlsym(openLibrary(file),
             (prefix + "_" + function + "_workspace").c_str()))
@@ -223,7 +224,7 @@ void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
   std::mt19937_64 random(7);
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<uint64_t> host, device;
-  // Of each name, in the order in which the arguments have them.
+  // The values of the dynamic sizes, in order of their first appearance.
   std::map<std::string, int64_t> named;
   auto add = [&](const runtime::Argument &argument) -> Buffer & {
     std::vector<int64_t> shape;
@@ -255,14 +256,15 @@ void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
     pass(buffer);
     inputs.push_back(&buffer);
   }
-  bool hasGaps = layout.before || layout.behind;
+  bool hasGaps = layout.before || layout.after;
   for (size_t i = 0; i < function.numOutputs(); ++i) {
     if (isInPlace) {
       pass(*inputs[i]);
       continue;
     }
     Buffer &buffer = add(function.output(i));
-    // Otherwise it must write all, and read none.
+    // Otherwise the output stays uninitialized: the kernel must write all of it
+    // and read none.
     if (hasGaps)
       buffer.upload();
     pass(buffer);

@@ -1,4 +1,4 @@
-//===- Forms.h - compiled kernels called on a GPU that is none --*- C++ -*-===//
+//===- Forms.h - calls compiled kernels on the fake CUDA driver -*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@
 
 namespace posenc::test {
 
-/// As DLPack has it.
+/// DLTensor of DLPack.
 struct Tensor {
   void *data = nullptr;
   int32_t deviceType = 1, deviceId = 0;
@@ -29,14 +29,14 @@ struct Tensor {
   uint64_t byteOffset = 0;
 };
 
-/// How a tensor lies in its buffer: so many elements before it, and after each
-/// of its rows, and with the first dimension from the end on.
+/// The layout of a tensor in its buffer: padding elements before it and after
+/// each row, and whether the stride of the first dimension is negative.
 struct Layout {
-  int64_t before = 0, behind = 0;
+  int64_t before = 0, after = 0;
   bool isReversed = false;
 };
 
-/// A tensor on the host and one on the device, which begin as the same.
+/// A tensor on the host and its copy on the device.
 class Buffer {
 public:
   Buffer(posenc_dtype dtype, std::vector<int64_t> shape,
@@ -45,15 +45,16 @@ public:
   ~Buffer();
 
   Tensor host, device;
-  /// Of the host, with what lies around the tensor.
+  /// The host memory, including the padding.
   std::vector<uint8_t> bytes;
 
-  /// Numbers of the type, or positions.
+  /// Fills the host memory with random numbers, or positions for integer types.
   void fill(std::mt19937_64 &random);
-  /// Copies all to the device. What is not, nobody has written there.
+  /// Copies all host memory to the device. Before, device memory is
+  /// uninitialized.
   void upload();
   unsigned long long getAddress() const { return address; }
-  /// Expects the bytes of the device to be those of the host.
+  /// Expects that device and host memory are equal.
   void compare(const std::string &name);
 
 private:
@@ -64,36 +65,39 @@ private:
   unsigned long long address = 0;
 };
 
-/// A test of the library of forms, with the driver in its place.
+/// Tests of kernel libraries with the fake CUDA driver. `library` contains the
+/// functions of gpu-forms.mlir, one for each kind ("form") of kernel.
 class CudaTest : public testing::Test {
 protected:
   void SetUp() override;
   void TearDown() override { readLog(""); }
 
-  /// Calls a function of the driver, which must succeed.
+  /// Calls a function of the driver and expects success.
   template <typename... T> void cuda(const char *name, T... arguments) {
     EXPECT_EQ(tryCuda(name, arguments...), 0) << name;
   }
+  /// Calls a function of the driver and returns its CUresult.
   template <typename... T>
   static int tryCuda(const char *name, T... arguments) {
     return reinterpret_cast<int (*)(T...)>(findCuda(name))(arguments...);
   }
   static void *findCuda(const char *name);
 
-  /// Calls a function of the library at `path`, the one of forms if it is
-  /// empty: tensors and scalars, then for the suffix "_cuda" a stream. The
-  /// message is kept.
+  /// Calls the entry point of `function` with `suffix` ("_dl" or "_cuda") in
+  /// the library at `path`, by default `library`. `arguments` are tensor
+  /// addresses and scalars. Sets `message` and returns the status code.
   int32_t call(const std::string &function, const std::string &suffix,
                const std::vector<uint64_t> &arguments, void *stream = nullptr,
                const std::string &path = "");
 
-  /// Runs a function on both, and compares what they write. `sizes` are of n0,
-  /// n1 and so on. Outputs may be the inputs.
+  /// Runs a function on the CPU and on the device and compares all tensors.
+  /// `sizes` are the dynamic sizes n0, n1, ... With isInPlace, output i is
+  /// input i.
   void check(const std::string &function, const std::vector<int64_t> &sizes,
              const Layout &layout = {}, bool isInPlace = false);
 
-  /// Lines that the driver has written since the last call of this, which
-  /// begin with a word, or all.
+  /// Returns the lines of the driver log since the last call that start with
+  /// `word`, or all lines for "".
   std::vector<std::string> readLog(const std::string &word);
 
   runtime::Library library;

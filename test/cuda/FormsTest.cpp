@@ -1,4 +1,4 @@
-//===- FormsTest.cpp - every form of kernel gives the CPU's bits ----------===//
+//===- FormsTest.cpp - CUDA kernels return the bits of the CPU ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ namespace {
 
 class CudaForms : public CudaTest {
 protected:
-  // All functions of the library.
+  // Checks all functions of the library.
   void checkAll(const std::vector<int64_t> &sizes, const Layout &layout = {}) {
     for (size_t i = 0; i < library.numFunctions(); ++i)
       check(library.function(i).name(), sizes, layout);
@@ -24,20 +24,20 @@ protected:
 
 } // namespace
 
-// The last two sizes are of heads.
+// Sizes: batch, tokens, then two numbers of heads.
 TEST_F(CudaForms, OneToken) { checkAll({1, 1, 32, 8}); }
 TEST_F(CudaForms, SeveralTokens) { checkAll({3, 7, 5, 3}); }
 TEST_F(CudaForms, NoTokens) { checkAll({0, 7, 5, 3}); }
 
-TEST_F(CudaForms, RowsWithSpaceBetweenThem) { checkAll({2, 3, 5, 2}, {16, 8}); }
+TEST_F(CudaForms, PaddedRows) { checkAll({2, 3, 5, 2}, {16, 8}); }
 
-// Accesses of 16 bytes are not aligned.
-TEST_F(CudaForms, AnyAddressAndStride) {
+// Layouts that do not allow aligned accesses of 16 bytes.
+TEST_F(CudaForms, MisalignedRows) {
   checkAll({2, 3, 5, 2}, {1, 0});
   checkAll({2, 3, 5, 2}, {3, 5});
 }
 
-TEST_F(CudaForms, FromTheEndOn) {
+TEST_F(CudaForms, NegativeStrides) {
   checkAll({3, 2, 5, 2}, {0, 0, /*isReversed=*/true});
   checkAll({3, 2, 5, 2}, {3, 5, /*isReversed=*/true});
 }
@@ -52,7 +52,7 @@ TEST_F(CudaForms, InPlace) {
   }
 }
 
-// More than one block of positions.
+// More positions than one block handles.
 TEST_F(CudaForms, ManyPositions) {
   for (const char *name : {"sincos", "sin_sin_cos_f32", "sin_cos_sin_f16",
                            "sin_interleaved_bf16", "sin_sin_cos_f64"})
@@ -61,9 +61,8 @@ TEST_F(CudaForms, ManyPositions) {
   check("axial", {300});
 }
 
-// Every byte is written once, in whole sectors of 32 bytes, and next to nothing
-// is read that is not used.
-TEST_F(CudaForms, AccessesAreDense) {
+// Every byte is written once, in whole sectors of 32 bytes.
+TEST_F(CudaForms, AccessesAreCoalesced) {
   for (const char *name :
        {"half_f32", "half_bf16", "half_f16", "half_f64", "interleaved_f32",
         "interleaved_bf16", "window_bf16", "one_head", "sincos", "rotate",
@@ -86,7 +85,7 @@ TEST_F(CudaForms, AccessesAreDense) {
     EXPECT_EQ(stored, 32 * stores);
     EXPECT_EQ(rewritten, 0u);
   }
-  // Of rows at odd addresses, one element at a time.
+  // Misaligned rows use the kernel that accesses one element at a time.
   readLog("ran");
   check("half_f32", {4, 8}, {1, 0});
   std::vector<std::string> lines = readLog("ran");

@@ -1,4 +1,4 @@
-//===- FunctionsTest.cpp - functions have the CPU's bits in PTX -*- C++ -*-===//
+//===- FunctionsTest.cpp - math functions in PTX match the CPU ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,8 @@ using namespace posenc::test;
 
 namespace {
 
-/// Functions of math, compiled for the CPU and to PTX, which the stand-in for
-/// the driver interprets.
+/// Elementwise functions of gpu-functions.mlir, compiled for the CPU and to
+/// PTX.
 class CudaFunctions : public CudaTest {
 protected:
   void SetUp() override {
@@ -30,13 +30,14 @@ protected:
     ASSERT_TRUE(functions) << error;
   }
 
-  /// Calls a function on both, and expects the same bits.
+  /// Calls a function on the CPU and on the device and expects equal bits. NaNs
+  /// are equal.
   void compare(runtime::Function function);
 
   runtime::Library functions;
 };
 
-/// Bits of some type of 16, 32 or 64 bits.
+/// The width and mantissa bits of a floating-point format.
 struct Format {
   unsigned bits, mantissa;
 
@@ -60,7 +61,9 @@ Format getFormat(posenc_dtype dtype) {
   }
 }
 
-/// Both signs of every exponent with some mantissas; all numbers of 16 bits.
+/// Returns arguments with both signs, all exponents (every third one for f64)
+/// and some mantissas, and ordinary magnitudes; for 16 bits, every seventh
+/// number.
 std::vector<uint64_t> makeArguments(const Format &format) {
   std::vector<uint64_t> result;
   if (format.bits == 16) {
@@ -78,7 +81,7 @@ std::vector<uint64_t> makeArguments(const Format &format) {
       for (uint64_t sign : {0, 1})
         result.push_back(sign << (format.bits - 1) |
                          exponent << format.mantissa | mantissa);
-  // Where most functions have their usual arguments.
+  // Magnitudes that are ordinary arguments of most functions.
   for (int i = 0; i < 600; ++i) {
     double value = std::ldexp(double(int32_t(random())), -28 + int(i % 8));
     float narrow = float(value);
@@ -107,7 +110,7 @@ void CudaFunctions::compare(runtime::Function function) {
   for (size_t operand = 0; operand <= function.numInputs(); ++operand) {
     auto buffer = std::make_unique<Buffer>(dtype, std::vector<int64_t>{count});
     for (int64_t at = 0; at < count; ++at) {
-      // The second operand is in another order.
+      // The second operand has the same values in another order.
       uint64_t bits = arguments[operand ? at * 7919 % count : at];
       std::memcpy(buffer->bytes.data() + at * width, &bits, width);
     }
@@ -132,19 +135,19 @@ void CudaFunctions::compare(runtime::Function function) {
     if (format.isNaN(onHost) && format.isNaN(onDevice))
       continue;
     ASSERT_EQ(onHost, onDevice)
-        << "of 0x" << std::hex << arguments[at] << ", element " << at;
+        << "argument 0x" << std::hex << arguments[at] << ", element " << at;
   }
 }
 
-TEST_F(CudaFunctions, HaveTheBitsOfTheCpu) {
+TEST_F(CudaFunctions, MatchTheCpu) {
   for (size_t i = 0; i < functions.numFunctions(); ++i)
     compare(functions.function(i));
 }
 
-// Other roundings in the kernels are found.
-TEST_F(CudaFunctions, AreComparedBitByBit) {
+// A seeded fault: another rounding mode is detected.
+TEST_F(CudaFunctions, RoundingFaultIsDetected) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // Read by the child, which begins anew.
+  // The child process starts again with this environment.
   setenv("POSENC_FAKE_CUDA_EDIT", "cvt.rn.f32.f64=>cvt.rz.f32.f64", 1);
   auto run = [&] {
     std::string error;

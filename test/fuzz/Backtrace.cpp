@@ -1,4 +1,4 @@
-//===- Backtrace.cpp - whose code a fault is in -----------------*- C++ -*-===//
+//===- Backtrace.cpp - attributes faults to a library ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,16 +24,16 @@ int posenc::fuzz::captureFrames(void *(&frames)[maxFrames]) {
 }
 
 namespace {
-enum class Owner { Ours, Foreign, System };
+enum class Owner { Ours, Upstream, System };
 } // namespace
 
 static Owner getOwner(const Dl_info &info) {
   StringRef file = llvm::sys::path::filename(info.dli_fname);
   if (file.starts_with("libMLIR") || file.starts_with("libLLVM"))
-    return Owner::Foreign;
+    return Owner::Upstream;
   if (file.starts_with("libPosenc"))
     return Owner::Ours;
-#if !LLVM_ADDRESS_SANITIZER_BUILD // whose runtime is in the test itself
+#if !LLVM_ADDRESS_SANITIZER_BUILD // ASan's runtime is in the test executable.
   if (file.starts_with("Posenc"))
     return Owner::Ours;
 #endif
@@ -46,7 +46,7 @@ static bool isLibc(const Dl_info &info) {
 
 static bool isAllocator(const Dl_info &info) {
   StringRef name = info.dli_sname ? info.dli_sname : "";
-  // A function of libc has several names.
+  // libc has several names for a function.
   name.consume_front("__libc_");
   return llvm::is_contained({"malloc", "calloc", "realloc", "free", "cfree",
                              "memalign", "posix_memalign", "aligned_alloc"},
@@ -58,17 +58,18 @@ Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
   bool isInnermost = true;
   bool isWhole = frames.size() < size_t(maxFrames);
   llvm::SmallVector<Owner> owners;
-  unsigned placeFrames = 0;
+  unsigned locationFrames = 0;
   for (void *frame : frames) {
     Dl_info info = {};
-    // A return address may be behind the last instruction of its function.
+    // A return address may lie past the last instruction of its function.
     char *address = static_cast<char *>(frame) - 1;
     bool known = dladdr(address, &info) && info.dli_fname;
     owners.push_back(known ? getOwner(info) : Owner::System);
     // The handler itself is the first frame.
     if (owners.size() > 1 && isInnermost) {
-      result.isElsewhere |= owners.back() == Owner::Foreign ||
-                            (known && isLibc(info) && isAllocator(info));
+      result.isInUpstreamOrAllocator |=
+          owners.back() == Owner::Upstream ||
+          (known && isLibc(info) && isAllocator(info));
       isInnermost = known && isLibc(info);
     }
     if (!known || owners.size() > 40)
@@ -80,20 +81,21 @@ Backtrace posenc::fuzz::explainFrames(llvm::ArrayRef<void *> frames) {
         static_cast<uint64_t>(address - static_cast<char *>(info.dli_fbase)),
         StringRef(name).take_front(160));
     result.text += line;
-    // Neither the handler nor what libc calls on the way to it.
+    // Skips the handler, and the functions of libc that lead to it.
     if (owners.size() > 1 && owners.back() != Owner::System &&
-        placeFrames++ < 4)
-      result.place += line;
+        locationFrames++ < 4)
+      result.location += line;
   }
-  // The handler and what called it.
+  // Drops the frame of the handler.
   llvm::ArrayRef<Owner> rest(owners);
   if (!rest.empty() && rest.front() == Owner::Ours)
     rest = rest.drop_front();
-  // Outermost is this test, which calls into the project, which calls MLIR.
+  // Drops the outermost frames: the test and the project's functions that call
+  // MLIR.
   if (isWhole)
-    while (!rest.empty() && rest.back() != Owner::Foreign)
+    while (!rest.empty() && rest.back() != Owner::Upstream)
       rest = rest.drop_back();
-  result.isForeign = llvm::is_contained(rest, Owner::Foreign) &&
-                     !llvm::is_contained(rest, Owner::Ours);
+  result.isUpstream = llvm::is_contained(rest, Owner::Upstream) &&
+                      !llvm::is_contained(rest, Owner::Ours);
   return result;
 }

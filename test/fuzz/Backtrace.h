@@ -1,4 +1,4 @@
-//===- Backtrace.h - whose code a fault is in -------------------*- C++ -*-===//
+//===- Backtrace.h - attributes faults to a library -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,22 +17,25 @@ namespace posenc::fuzz {
 
 inline constexpr int maxFrames = 256;
 
-/// Called by a signal handler: the frames from its own on.
+/// Captures the frames of the caller, a signal handler, and of its callers.
+/// Returns their number.
 int captureFrames(void *(&frames)[maxFrames]);
 
 struct Backtrace {
-  /// Nothing of this project is between the fault and the call of a pass
-  /// manager, the parser or the like.
-  bool isForeign = false;
-  /// The fault is within LLVM or MLIR, malloc or free, whoever called them.
-  bool isElsewhere = false;
-  /// The innermost frames, one a line.
+  /// Whether the fault is upstream's: no function of this project lies between
+  /// the fault and the call of a pass manager, a parser or the like.
+  bool isUpstream = false;
+  /// Whether the fault is directly in LLVM, MLIR, malloc or free, even if this
+  /// project called them.
+  bool isInUpstreamOrAllocator = false;
+  /// The innermost frames, one per line.
   std::string text;
-  /// The first of them that say where it is.
-  std::string place;
+  /// The innermost frames within LLVM, MLIR or this project, at most 4.
+  std::string location;
 };
 
-/// In the parent, which has everything at the same addresses.
+/// Symbolizes the frames of a child in its parent, where the libraries are at
+/// the same addresses.
 Backtrace explainFrames(llvm::ArrayRef<void *> frames);
 
 } // namespace posenc::fuzz

@@ -1,4 +1,4 @@
-//===- Corpus.cpp - the inputs that the fuzzer damages ----------*- C++ -*-===//
+//===- Corpus.cpp - seeds of the fuzzer -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@
 using namespace posenc::fuzz;
 using llvm::StringRef;
 
-/// The files of a folder with this suffix, in the order of their names.
+/// Reads the files of a folder with this suffix, in the order of their names.
 static std::vector<std::string> readFolder(StringRef folder, StringRef suffix) {
   std::vector<std::string> paths, contents;
   std::error_code error;
@@ -40,7 +40,7 @@ static std::vector<std::string> readFolder(StringRef folder, StringRef suffix) {
   return contents;
 }
 
-/// The modules of a file, without its comments.
+/// Adds the modules of a file, which `// -----` separates, without comments.
 static void addModules(StringRef file, std::vector<std::string> &texts) {
   std::string text;
   auto finish = [&] {
@@ -69,7 +69,7 @@ static std::string print(mlir::ModuleOp module, bool generic) {
   return text;
 }
 
-/// Adds all forms of a module that has no errors.
+/// Adds the other forms of a module, if it is valid.
 static void addForms(const std::string &text, mlir::MLIRContext &context,
                      const mlir::posenc::TargetSpec &target, Corpus &corpus) {
   using mlir::posenc::Stage;
@@ -104,10 +104,10 @@ static Corpus createCorpus() {
   mlir::DialectRegistry registry;
   mlir::posenc::registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  // A seed may have errors of its own.
+  // Seeds may be invalid, so diagnostics are not printed.
   mlir::ScopedDiagnosticHandler quiet(
       &context, [](mlir::Diagnostic &) { return mlir::success(); });
-  // The same stages on every machine.
+  // A fixed target gives the same stages on every machine.
   auto target = mlir::posenc::TargetSpec::parse("x86-64:x86-64-v3");
   if (!target) {
     llvm::consumeError(target.takeError());

@@ -1,4 +1,4 @@
-//===- Corpus.h - the inputs that the fuzzer damages ------------*- C++ -*-===//
+//===- Corpus.h - seeds of the fuzzer ---------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,18 +14,18 @@
 
 namespace posenc::fuzz {
 
-/// Seeds in each of the forms that the tools read.
+/// Seed inputs in each form that the tools read.
 struct Corpus {
-  /// Configs of published models.
+  /// config.json of published models.
   std::vector<std::string> configs;
-  /// Modules as written in Inputs, and as the printer writes them.
+  /// Modules as written in Inputs, printed in generic form, and as bytecode.
   std::vector<std::string> texts, generic, bytecode;
-  /// Modules after each stage of the lowering, printed.
+  /// Modules printed after each stage of the lowering.
   std::vector<std::string> stages;
 };
 
-/// Made once. The folders of POSENC_FUZZ_INPUTS, separated by colons, are
-/// read besides Inputs.
+/// Returns the corpus, which is created once from Inputs, examples/configs and
+/// the colon-separated folders of POSENC_FUZZ_INPUTS.
 const Corpus &getCorpus();
 
 } // namespace posenc::fuzz

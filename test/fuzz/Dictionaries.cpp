@@ -1,4 +1,4 @@
-//===- Dictionaries.cpp - words and numbers ---------------------*- C++ -*-===//
+//===- Dictionaries.cpp - words and numbers for mutations -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- FuzzTest.cpp - damaged inputs end in an error ------------*- C++ -*-===//
+//===- FuzzTest.cpp - mutated inputs end in an error ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A smoke test: the same inputs every time. For a longer hunt:
-//   POSENC_FUZZ_SEED=N     other inputs
-//   POSENC_FUZZ_SCALE=N    N times as many
-//   POSENC_FUZZ_INPUTS=DIR more seeds
+// A smoke test with the same inputs every time. Environment variables for
+// longer runs:
+//   POSENC_FUZZ_SEED=N      other inputs
+//   POSENC_FUZZ_SCALE=N     N times as many inputs
+//   POSENC_FUZZ_INPUTS=DIRS more seeds, from colon-separated folders
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,18 +36,19 @@ constexpr size_t numConfigs = 3000, numTexts = 3500, numGeneric = 1500,
                  numStages = 1200, numBytecode = 1500;
 static_assert(numConfigs + numTexts + numGeneric + numStages + numBytecode >=
                   10000,
-              "what the smoke test promises");
+              "the smoke test has fewer than 10000 inputs");
 
 uint64_t readNumber(const char *name, uint64_t fallback) {
   const char *text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-/// An input from its number alone, so that it can be made again.
+/// Makes an input from a generator seeded with the input's number, so that it
+/// can be made again.
 using MakeInput = std::function<std::string(Random &)>;
 using RunInput = std::function<Outcome(Targets &, llvm::StringRef, uint64_t)>;
 
-/// The input in a form that can be pasted into a file.
+/// Returns the input as printable text that can be pasted into a file.
 std::string quote(llvm::StringRef input) {
   if (llvm::all_of(input, [](char c) {
         return llvm::isPrint(c) || c == '\n' || c == '\t';
@@ -78,7 +80,7 @@ bool isKnownFault(llvm::StringRef backtrace) {
 void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
           const RunInput &run, SandboxOptions options = {}) {
   options.isKnown = isKnownFault;
-  // Made once, before there are children that would each make their own.
+  // Creates the corpus once, before there are child processes.
   (void)getCorpus();
   uint64_t seed = readNumber("POSENC_FUZZ_SEED", 1);
   count *= readNumber("POSENC_FUZZ_SCALE", 1);
@@ -98,32 +100,31 @@ void fuzz(llvm::StringRef name, size_t count, const MakeInput &make,
       options);
   for (const Failure &failure : summary.failures) {
     Random random = randomOf(failure.last);
-    ADD_FAILURE() << describe(failure) << "\nthe input:\n"
-                  << quote(make(random));
+    ADD_FAILURE() << describe(failure) << "\ninput:\n" << quote(make(random));
   }
   if (summary.failures.empty()) {
     EXPECT_EQ(summary.executed, count);
   }
   const std::vector<size_t> &reached = summary.reached;
   std::printf(
-      "%s: %zu inputs run: %zu refused, %zu read, %zu lowered to "
-      "vectors, %zu to the LLVM dialect, %zu to LLVM IR, %zu to code; "
-      "%zu in known faults of LLVM or MLIR; the slowest, %zu, takes %.1f s\n",
+      "%s: %zu inputs: %zu refused, %zu read, %zu lowered to vectors, "
+      "%zu to the LLVM dialect, %zu to LLVM IR, %zu to machine code; "
+      "%zu hit known faults of LLVM or MLIR; slowest: input %zu, %.1f s\n",
       name.str().c_str(), summary.executed, reached[Refused], reached[Read],
       reached[Vectors], reached[LLVMDialect], reached[LLVMIR], reached[Code],
-      summary.foreign, summary.slowest, summary.slowestSeconds);
-  for (const auto &[place, times] : summary.foreignPlaces)
-    std::printf("%zu times in\n%s", times, place.c_str());
+      summary.upstream, summary.slowest, summary.slowestSeconds);
+  for (const auto &[location, times] : summary.upstreamLocations)
+    std::printf("%zu times in\n%s", times, location.c_str());
 }
 
-TEST(FuzzTest, KnownFaultsAreNamed) {
+TEST(FuzzTest, KnownFaultsMatchByFunction) {
   EXPECT_TRUE(
       isKnownFault("  libMLIR.so+0x1 mlir::BytecodeReader::Impl::f()\n"));
   EXPECT_FALSE(isKnownFault("  libMLIR.so+0x1 mlir::scf::ForOp::verify()\n"));
   EXPECT_FALSE(isKnownFault("  libLLVM.so+0x1 ?\n"));
 }
 
-TEST(FuzzTest, TheSeedsAreThere) {
+TEST(FuzzTest, CorpusHasSeeds) {
   const Corpus &corpus = getCorpus();
   EXPECT_GE(corpus.configs.size(), 17u);
   EXPECT_GE(corpus.texts.size(), 30u);
@@ -132,8 +133,9 @@ TEST(FuzzTest, TheSeedsAreThere) {
   EXPECT_GE(corpus.stages.size(), 50u);
 }
 
-/// Damage is worth nothing where the intact input is not read.
-TEST(FuzzTest, TheSeedsRun) {
+/// The unchanged seeds run without a failure; otherwise mutations of them would
+/// only repeat it.
+TEST(FuzzTest, SeedsRun) {
   const Corpus &corpus = getCorpus();
   std::vector<std::string> modules = corpus.texts;
   for (const auto *more : {&corpus.generic, &corpus.bytecode, &corpus.stages})
@@ -141,15 +143,16 @@ TEST(FuzzTest, TheSeedsRun) {
   Summary summary = runSandboxed(modules.size(), [&]() -> Body {
     auto targets = std::make_shared<Targets>();
     return [&, targets](size_t input) {
-      // To code only what is written in Inputs: the stages lead to the same.
+      // Generates machine code for the modules of Inputs only: the other forms
+      // lead to the same code.
       bool isText = input < corpus.texts.size();
       return targets->runModule(modules[input], isText ? 0 : ~uint64_t(0));
     };
   });
   for (const Failure &failure : summary.failures)
-    ADD_FAILURE() << describe(failure) << "\nthe input:\n"
+    ADD_FAILURE() << describe(failure) << "\ninput:\n"
                   << quote(modules[failure.last]);
-  EXPECT_EQ(summary.foreign, 0u);
+  EXPECT_EQ(summary.upstream, 0u);
 }
 
 TEST(FuzzTest, Configs) {
@@ -184,14 +187,13 @@ TEST(FuzzTest, Generic) {
 
 TEST(FuzzTest, Stages) { fuzzModules("stages", numStages, getCorpus().stages); }
 
-/// Upstream's reader of bytecode trusts its input and writes out of bounds, so
-/// that nothing that happens after it tells anything about this project: each
-/// input has a process of its own, and is read and printed, no more. What the
-/// passes make of damaged modules, the other forms show.
+/// Upstream's bytecode reader trusts its input and writes out of bounds, so a
+/// later failure says nothing about this project. Each input is therefore only
+/// read and printed, in its own process. Passes are tested on the other forms.
 TEST(FuzzTest, Bytecode) {
   SandboxOptions options;
   options.batch = 1;
-  options.readerIsSuspect = true;
+  options.readerCorruptsMemory = true;
   fuzz(
       "bytecode", numBytecode,
       [&](Random &random) { return mutateBytes(random, getCorpus().bytecode); },

@@ -1,4 +1,4 @@
-//===- Mutator.cpp - seeded damage to texts and bytes -----------*- C++ -*-===//
+//===- Mutator.cpp - mutations of texts and bytes -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -74,7 +74,7 @@ static void mutateByte(Random &random, std::string &bytes) {
     bytes.insert(at, 1, static_cast<char>(random.next()));
     break;
   case 5:
-    // A file that ends too early is rarer: little is left of it.
+    // Truncates less often, since truncation leaves little of the file.
     if (random.chance(4))
       bytes.resize(at);
     else
@@ -103,7 +103,7 @@ std::string posenc::fuzz::mutateText(Random &random,
       text = mutateToken(random, text, other, dictionary);
       break;
     case 6:
-      // Two modules in one; they may have names in common.
+      // Concatenates two modules, whose names may clash.
       text = text + "\n" + other;
       break;
     default:

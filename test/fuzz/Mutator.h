@@ -1,4 +1,4 @@
-//===- Mutator.h - seeded damage to texts and bytes -------------*- C++ -*-===//
+//===- Mutator.h - mutations of texts and bytes -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,14 +17,16 @@
 
 namespace posenc::fuzz {
 
-/// SplitMix64: the same numbers with every standard library.
+/// The generator SplitMix64, which gives the same numbers with every standard
+/// library.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed) {}
 
   uint64_t next();
-  /// A number in [0, bound); 0 for a bound of 0.
+  /// Returns a number in [0, bound), or 0 for a bound of 0.
   size_t below(size_t bound) { return bound ? next() % bound : 0; }
+  /// Returns true with a probability of 1/outOf.
   bool chance(unsigned outOf) { return below(outOf) == 0; }
   template <typename T> const T &pick(llvm::ArrayRef<T> from) {
     return from[below(from.size())];
@@ -34,18 +36,18 @@ private:
   uint64_t state;
 };
 
-/// What replaces a token: the words of a language and its numbers.
+/// Replacements for tokens: numbers and words of a language.
 struct Dictionary {
   llvm::ArrayRef<llvm::StringLiteral> numbers, words;
 };
 extern const Dictionary jsonDictionary, mlirDictionary;
 
-/// A few changes to one of the texts, of bytes, tokens or lines; parts of the
-/// others may be spliced in.
+/// Changes a few bytes, tokens or lines of one of the texts, or splices in
+/// parts of the others.
 std::string mutateText(Random &random, llvm::ArrayRef<std::string> texts,
                        const Dictionary &dictionary);
 
-/// A few changed, lost or doubled bytes of one of the files.
+/// Changes, removes or duplicates a few bytes of one of the files.
 std::string mutateBytes(Random &random, llvm::ArrayRef<std::string> files);
 
 } // namespace posenc::fuzz

@@ -1,4 +1,4 @@
-//===- Sandbox.cpp - runs inputs in processes of their own ------*- C++ -*-===//
+//===- Sandbox.cpp - runs inputs in child processes -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// What a child tells its parent, in memory that both have.
+/// A child's report to its parent, in shared memory.
 struct Report {
   size_t current;
   bool done;
@@ -57,7 +57,7 @@ struct Child {
 
 } // namespace
 
-/// The report of the process that is a child, for its signal handlers.
+/// The report of this process, if it is a child, for its signal handlers.
 static Report *ownReport;
 
 static void onSignal(int signal) {
@@ -69,7 +69,7 @@ static void onSignal(int signal) {
 static void installHandlers() {
   struct sigaction action = {};
   action.sa_handler = onSignal;
-  // A stack that overflowed has no room for the handler.
+  // The handler has its own stack, for stack overflows.
   action.sa_flags = SA_ONSTACK | SA_RESETHAND;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF,
                      SIGALRM, SIGSYS})
@@ -85,7 +85,7 @@ static void setTimers(const SandboxOptions &options) {
 
 static void runBatch(Report &report, Range range, const MakeBody &makeBody,
                      const SandboxOptions &options) {
-  // Static, as the thread ends with the process.
+  // Static, because the process exits in this thread.
   static char signalStack[1 << 16];
   stack_t stack = {};
   stack.ss_sp = signalStack;
@@ -137,13 +137,14 @@ static Child startChild(Range range, const MakeBody &makeBody,
   setrlimit(RLIMIT_AS, &memory);
 #endif
   installHandlers();
-  // The timers' signals must find the thread that is at work.
+  // The worker thread must handle the timers' signals, so that the backtrace is
+  // its own.
   sigset_t timers;
   sigemptyset(&timers);
   sigaddset(&timers, SIGALRM);
   sigaddset(&timers, SIGPROF);
   pthread_sigmask(SIG_BLOCK, &timers, nullptr);
-  // The stack that the tools have.
+  // The tools have the same stack size.
   llvm::thread worker(std::optional<unsigned>(256u << 20), [&] {
     pthread_sigmask(SIG_UNBLOCK, &timers, nullptr);
     runBatch(*child.report, range, makeBody, options);
@@ -152,7 +153,7 @@ static Child startChild(Range range, const MakeBody &makeBody,
   _exit(1);
 }
 
-/// The end of what a child wrote.
+/// Reads the end of a child's output.
 static std::string readLog(int file) {
   constexpr off_t limit = 4096;
   off_t size = lseek(file, 0, SEEK_END);
@@ -162,15 +163,15 @@ static std::string readLog(int file) {
   return text;
 }
 
-/// Waits for a child and says how it ended.
+/// Waits for a child and returns its failure, if any.
 static Failure finishChild(const Child &child, const SandboxOptions &options,
-                           bool &isForeign) {
+                           bool &isUpstream) {
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
     ;
   const Report &report = *child.report;
   Failure failure;
-  isForeign = false;
+  isUpstream = false;
   if (report.done)
     return failure;
   failure.first = failure.last = report.current;
@@ -179,10 +180,10 @@ static Failure finishChild(const Child &child, const SandboxOptions &options,
     bool isTimeout = signal == SIGALRM || signal == SIGPROF;
     failure.fault = isTimeout ? Fault::Timeout : Fault::Signal;
     Backtrace trace = explainFrames({report.frames, size_t(report.numFrames)});
-    isForeign =
-        (trace.isForeign || (options.readerIsSuspect && trace.isElsewhere)) &&
-        options.isKnown(trace.text);
-    failure.place = (isTimeout ? "hangs\n" : "") + trace.place;
+    isUpstream = (trace.isUpstream || (options.readerCorruptsMemory &&
+                                       trace.isInUpstreamOrAllocator)) &&
+                 options.isKnown(trace.text);
+    failure.location = (isTimeout ? "hangs\n" : "") + trace.location;
     failure.what = std::string(isTimeout ? "hangs" : strsignal(signal)) + "\n" +
                    trace.text;
   } else if (report.message[0]) {
@@ -201,18 +202,19 @@ static void releaseChild(const Child &child) {
   close(child.log);
 }
 
-/// Whether the inputs of a range show a failure of the kind in a new child.
+/// Whether a new child reproduces the failure with the inputs of a range.
 static bool isReproduced(Range range, const Failure &failure,
                          const MakeBody &makeBody,
                          const SandboxOptions &options) {
   Child child = startChild(range, makeBody, options);
-  bool isForeign;
-  Failure again = finishChild(child, options, isForeign);
+  bool isUpstream;
+  Failure again = finishChild(child, options, isUpstream);
   releaseChild(child);
   return again.fault == failure.fault && again.last == failure.last;
 }
 
-/// Finds the fewest inputs before the failing one that it takes.
+/// Finds how many inputs before the failing one are needed to reproduce the
+/// failure, doubling their number.
 static void isolate(Failure &failure, size_t begin, const MakeBody &makeBody,
                     const SandboxOptions &options) {
   size_t last = failure.last;
@@ -238,11 +240,11 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
       running.push_back(startChild(waiting.front(), makeBody, options));
       waiting.pop_front();
     }
-    // The oldest: batches take much the same time.
+    // Waits for the oldest child: batches take similar time.
     Child child = running.front();
     running.erase(running.begin());
-    bool isForeign;
-    Failure failure = finishChild(child, options, isForeign);
+    bool isUpstream;
+    Failure failure = finishChild(child, options, isUpstream);
     if (child.report->slowestSeconds > summary.slowestSeconds) {
       summary.slowestSeconds = child.report->slowestSeconds;
       summary.slowest = child.report->slowest;
@@ -258,9 +260,9 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
     summary.executed += failure.last + 1 - child.range.begin;
     if (failure.last + 1 < child.range.end)
       waiting.push_front({failure.last + 1, child.range.end});
-    if (isForeign) {
-      ++summary.foreign;
-      ++summary.foreignPlaces[failure.place];
+    if (isUpstream) {
+      ++summary.upstream;
+      ++summary.upstreamLocations[failure.location];
       continue;
     }
     isolate(failure, child.range.begin, makeBody, options);
@@ -274,9 +276,9 @@ Summary posenc::fuzz::runSandboxed(size_t count, const MakeBody &makeBody,
 std::string posenc::fuzz::describe(const Failure &failure) {
   std::string text = "input " + std::to_string(failure.last);
   if (failure.first != failure.last)
-    text += " (after those from " + std::to_string(failure.first) + " on)";
+    text += " (after inputs from " + std::to_string(failure.first) + " on)";
   text += ": " + failure.what;
   if (!failure.log.empty())
-    text += "\nit wrote:\n" + failure.log;
+    text += "\noutput:\n" + failure.log;
   return text;
 }

@@ -1,4 +1,4 @@
-//===- Sandbox.h - runs inputs in processes of their own --------*- C++ -*-===//
+//===- Sandbox.h - runs inputs in child processes ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Inputs run in batches, a forked child for each batch. A child that dies, ends
-// or hangs is noticed, the input it was at is blamed, and the rest of the batch
-// goes on in another child.
+// Inputs run in batches, each batch in a forked child. If a child is killed,
+// exits or hangs, the failure is attributed to its current input, and another
+// child runs the rest of the batch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,41 +25,40 @@
 
 namespace posenc::fuzz {
 
-/// Wrong is what the body itself reports.
+/// The kind of a failure. The body reports Wrong itself.
 enum class Fault { None, Signal, Exit, Timeout, Wrong };
 
 struct Failure {
-  /// The inputs that show the failure: the last one alone, unless it takes
-  /// those before it.
+  /// The range of inputs that reproduces the failure, `last` included. `first`
+  /// is `last`, unless the failure depends on earlier inputs.
   size_t first = 0, last = 0;
   Fault fault = Fault::None;
   std::string what;
-  /// Where it is, as far as is known.
-  std::string place;
-  /// What the child wrote, its end.
+  /// The innermost frames, if known.
+  std::string location;
+  /// The end of the child's output.
   std::string log;
 };
 
 struct Summary {
-  /// Inputs that ran to their end, or to a fault.
+  /// Number of inputs that ran to their end or to a fault.
   size_t executed = 0;
-  /// Known faults within LLVM and MLIR, below no function of this project but
-  /// the one that calls a pass or the parser; the places, and how many each
-  /// has.
-  size_t foreign = 0;
-  std::map<std::string, size_t> foreignPlaces;
+  /// Number of known faults of LLVM and MLIR (`Backtrace::isUpstream`), also by
+  /// location.
+  size_t upstream = 0;
+  std::map<std::string, size_t> upstreamLocations;
   std::vector<Failure> failures;
   double slowestSeconds = 0;
   size_t slowest = 0;
-  /// How many inputs got how far.
+  /// Number of inputs by `Outcome::reached`.
   std::vector<size_t> reached;
 };
 
-/// What became of an input that ran to its end.
+/// The outcome of an input that ran to its end.
 struct Outcome {
-  /// What is wrong, or empty.
+  /// What is wrong; empty if nothing is.
   std::string wrong;
-  /// How far it got, below maxReached.
+  /// The last stage that the input reached, below maxReached.
   size_t reached = 0;
 };
 inline constexpr size_t maxReached = 8;
@@ -67,33 +66,34 @@ inline constexpr size_t maxReached = 8;
 struct SandboxOptions {
   size_t batch = 100;
   unsigned children = 2;
-  /// Limits for one input: CPU time, and time on the wall for one that waits.
+  /// Limits of CPU time, and of wall-clock time, for one input.
   unsigned cpuSeconds = 10, wallSeconds = 120;
-  /// Address space of a child, in bytes; none under a sanitizer.
+  /// Limit of a child's address space in bytes; unlimited under a sanitizer.
   size_t memory = size_t(6) << 30;
-  /// Whether the inputs are read by code that damages the heap and makes
-  /// objects that are invalid: what LLVM, MLIR, malloc and free then run into
-  /// counts as foreign, whoever called them.
-  bool readerIsSuspect = false;
-  /// Whether a foreign fault with this backtrace is a known one of LLVM or
-  /// MLIR. Others are failures.
+  /// Whether the code that reads the inputs corrupts the heap and creates
+  /// invalid objects. If so, later faults within LLVM, MLIR, malloc and free
+  /// also count as upstream faults when this project called them.
+  bool readerCorruptsMemory = false;
+  /// Whether an upstream fault with this backtrace is known. Others are
+  /// failures.
   std::function<bool(llvm::StringRef backtrace)> isKnown = [](llvm::StringRef) {
     return true;
   };
-  /// After so many failures the rest is not run.
+  /// The number of failures after which no more inputs are run.
   size_t maxFailures = 10;
 };
 
-/// Runs the input with this number, in a child.
+/// Runs the input with this number in a child.
 using Body = std::function<Outcome(size_t input)>;
-/// Makes a body in a child, with whatever the inputs of a batch share.
+/// Creates the body in a child, with the state that the inputs of a batch
+/// share.
 using MakeBody = std::function<Body()>;
 
-/// Runs inputs 0 to `count`.
+/// Runs the inputs from 0 to `count` - 1.
 Summary runSandboxed(size_t count, const MakeBody &makeBody,
                      const SandboxOptions &options = {});
 
-/// What happened, in a line for the log.
+/// Describes a failure, with the backtrace and the child's output.
 std::string describe(const Failure &failure);
 
 } // namespace posenc::fuzz

@@ -1,4 +1,4 @@
-//===- SandboxTest.cpp - the fuzzer notices every fault ---------*- C++ -*-===//
+//===- SandboxTest.cpp - the sandbox detects every fault ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,11 +33,11 @@ namespace {
 
 constexpr size_t count = 40, culprit = 17;
 
-/// Runs `count` inputs, of which the culprit does harm.
+/// Runs `count` inputs. The input `culprit` calls `harm`.
 Summary runWith(const std::function<std::string()> &harm,
-                bool readerIsSuspect = false) {
+                bool readerCorruptsMemory = false) {
   SandboxOptions options;
-  options.readerIsSuspect = readerIsSuspect;
+  options.readerCorruptsMemory = readerCorruptsMemory;
   options.batch = 25;
   options.cpuSeconds = 1;
   options.wallSeconds = 3;
@@ -51,14 +51,14 @@ Summary runWith(const std::function<std::string()> &harm,
       options);
 }
 
-/// One failure, of the culprit alone, and all inputs run.
+/// Expects exactly one failure, of the culprit alone, and that all inputs ran.
 void expectOne(const Summary &summary, Fault fault) {
   ASSERT_EQ(summary.failures.size(), 1u);
   EXPECT_EQ(summary.failures[0].fault, fault) << describe(summary.failures[0]);
   EXPECT_EQ(summary.failures[0].first, culprit);
   EXPECT_EQ(summary.failures[0].last, culprit);
   EXPECT_EQ(summary.executed, count);
-  EXPECT_EQ(summary.foreign, 0u);
+  EXPECT_EQ(summary.upstream, 0u);
 }
 
 TEST(SandboxTest, NoFault) {
@@ -85,7 +85,7 @@ TEST(SandboxTest, BadMemory) {
             Fault::Signal);
 }
 
-/// Without a limit, though the compiler would like to see one.
+/// Recurses until the stack overflows, in a way that compilers cannot optimize.
 int recurse(volatile char *before) {
   volatile char frame[4096];
   frame[0] = before ? before[0] : 1;
@@ -137,8 +137,8 @@ TEST(SandboxTest, FailsSilently) {
             std::string::npos);
 }
 
-/// An input that fails only because of what ran before it.
-TEST(SandboxTest, FindsTheInputsThatItTakes) {
+/// An input that fails only because of an earlier one.
+TEST(SandboxTest, FindsInputsThatAFailureDependsOn) {
   Summary summary = runSandboxed(count, []() -> Body {
     auto poisoned = std::make_shared<bool>(false);
     return [poisoned](size_t input) {
@@ -151,19 +151,20 @@ TEST(SandboxTest, FindsTheInputsThatItTakes) {
   EXPECT_EQ(summary.failures[0].last, culprit);
 }
 
-/// A fault below MLIR's own functions is told from one of this project.
-TEST(SandboxTest, ForeignFaultsAreCounted) {
+/// Faults of MLIR are counted separately from faults of this project.
+TEST(SandboxTest, UpstreamFaultsAreCounted) {
   Summary summary = runWith([] {
-    // No operation is there.
+    // The pointer refers to no operation.
     (void)mlir::verify(reinterpret_cast<mlir::Operation *>(uintptr_t(4096)));
     return "";
   });
   EXPECT_TRUE(summary.failures.empty());
-  EXPECT_EQ(summary.foreign, 1u);
+  EXPECT_EQ(summary.upstream, 1u);
   EXPECT_EQ(summary.executed, count);
 }
 
-/// A heap that is damaged is whoever's fault the caller says.
+/// Faults of malloc and free count as upstream faults only with
+/// `readerCorruptsMemory`.
 TEST(SandboxTest, HeapFaultsAreCounted) {
   SKIP_IF_SANITIZED();
   auto harm = [] {
@@ -173,17 +174,17 @@ TEST(SandboxTest, HeapFaultsAreCounted) {
     return "";
   };
   expectOne(runWith(harm), Fault::Signal);
-  Summary summary = runWith(harm, /*readerIsSuspect=*/true);
+  Summary summary = runWith(harm, /*readerCorruptsMemory=*/true);
   EXPECT_TRUE(summary.failures.empty());
-  EXPECT_EQ(summary.foreign, 1u);
+  EXPECT_EQ(summary.upstream, 1u);
   auto assertion = [] {
     std::abort();
     return "";
   };
-  expectOne(runWith(assertion, /*readerIsSuspect=*/true), Fault::Signal);
+  expectOne(runWith(assertion, /*readerCorruptsMemory=*/true), Fault::Signal);
 }
 
-/// What the tools make of the same faults: exit code 1 and a message.
+/// The tools end with exit code 1 and a message on the same faults.
 class GuardTest : public testing::Test {
 protected:
   void SetUp() override { SKIP_IF_SANITIZED(); }
@@ -252,7 +253,7 @@ TEST(MutatorTest, IsDeterministic) {
   EXPECT_GE(changed, 900u);
 }
 
-/// Nothing is left to damage at some point.
+/// Mutations may leave an empty text.
 TEST(MutatorTest, TakesEmptyTexts) {
   std::vector<std::string> texts{"", "\n", "x", "\""};
   for (uint64_t seed = 0; seed < 1000; ++seed) {

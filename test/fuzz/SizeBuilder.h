@@ -1,4 +1,4 @@
-//===- SizeBuilder.h - builds random functions of sizes ---------*- C++ -*-===//
+//===- SizeBuilder.h - builds random functions on tensors -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ inline int64_t count(const Shape &shape) {
                          std::multiplies<int64_t>());
 }
 
-/// Sizes and offsets beyond this fit nothing that the model has.
+/// The model refuses sizes and offsets beyond this limit.
 inline constexpr int64_t kMaxSize = 1 << 12;
 
 inline bool isInRange(const Shape &sizes) {
@@ -62,20 +62,22 @@ inline ModelTensor makeTensor(Shape shape) {
   return result;
 }
 
-/// A tensor of the function.
+/// A tensor value of the function, and its counterpart in the model.
 struct Value {
   std::string name;
-  Shape shape; // of the call that the function was made for
+  Shape shape; // in the call that the function is built for
   std::vector<bool> isDynamic;
   bool isInput;
   size_t number;
 
+  /// Returns the value's tensor in a call.
   const ModelTensor &of(const ModelCall &call) const {
     return isInput ? call.inputs[number] : call.computed[number];
   }
 };
 
-/// A size: a constant, or the name of an index.
+/// A size or offset: a constant, or an SSA value of type index. `value` is its
+/// value in the call that the function is built for, `of` that in any call.
 struct Size {
   int64_t value;
   std::string name;
@@ -85,6 +87,7 @@ struct Size {
   std::string str() const { return isDynamic() ? name : std::to_string(value); }
 };
 
+/// The offsets, sizes and strides of a slice.
 struct Slice {
   std::vector<Size> offsets, sizes;
   Shape strides;
@@ -98,6 +101,7 @@ struct Slice {
     }
     return true;
   }
+  /// Returns the index in the whole tensor of an index in the slice.
   Shape at(const ModelCall &call, const Shape &index) const {
     Shape position = index;
     for (size_t dim = 0; dim < index.size(); ++dim)
@@ -119,6 +123,9 @@ struct Slice {
   }
 };
 
+/// Builds a random function and its model, one op after another. Each op method
+/// emits an op on `x` and returns its result; if it does not support the shape
+/// of `x`, it emits another op instead.
 class Builder {
 public:
   explicit Builder(Random &random) : random(random) {}
@@ -144,13 +151,15 @@ private:
   Size dimOf(const Value &value, size_t dim);
   Size makeSize(int64_t value);
   std::vector<Size> sizesOf(const Value &value);
-  /// A tensor of these sizes to write to.
+  /// Emits a tensor.empty of these sizes, and returns its name and type. `mask`
+  /// gets which of the sizes are dynamic.
   std::pair<std::string, std::string> empty(const std::vector<Size> &sizes,
                                             std::vector<bool> &mask);
+  /// Adds a result and the step that computes it in the model.
   Value finish(std::string name, Shape shape, std::vector<bool> mask,
                std::function<bool(ModelCall &, ModelTensor &)> step);
 
-  /// The slice of a value, whose operation has been emitted.
+  /// Adds the result of a slice of `x`, whose op has been emitted.
   Value finishSlice(std::string name, Shape shape, std::vector<bool> mask,
                     const Value &x, const Slice &slice);
 

@@ -1,4 +1,4 @@
-//===- SizeOperations.cpp - products, calls and posenc --------------------===//
+//===- SizeOperations.cpp - random products, calls and posenc ops ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,7 +37,8 @@ Value Builder::transpose(const Value &x) {
   std::string parallel = "\"parallel\"";
   for (size_t dim = 1; dim < rank; ++dim)
     parallel += ", \"parallel\"";
-  // The input is indexed by the loops, the result by their permutation.
+  // The indices of the input are the loops, those of the result a permutation
+  // of them.
   emit(name + " = linalg.generic {indexing_maps = [affine_map<(" + loops +
        ") -> (" + loops + ")>, affine_map<(" + loops + ") -> (" + results +
        ")>], iterator_types = [" + parallel + "]} ins(" + x.name + " : " +
@@ -96,7 +97,7 @@ Value Builder::multiply(const Value &x) {
       });
 }
 
-/// A sum over windows, which are indexed by a sum of two loops.
+/// Emits a 1-D convolution, whose input is indexed by the sum of two loops.
 Value Builder::convolve(const Value &x) {
   if (x.shape.size() != 1)
     return collapse(x);
@@ -137,8 +138,8 @@ Value Builder::convolve(const Value &x) {
       });
 }
 
-/// Rotates the first two lanes, so that every last dimension of two or more
-/// can be rotated.
+/// Rotates the first two elements of each row, so that any last dimension of at
+/// least 2 is supported.
 Value Builder::rotate(const Value &x) {
   size_t rank = x.shape.size();
   if (rank < 2 || x.isDynamic.back() || x.shape.back() < 2)
@@ -203,7 +204,8 @@ Value Builder::cast(const Value &x) {
                 });
 }
 
-/// A private function that takes every second element, or adds two tensors.
+/// Calls a private function that takes every second element or adds two
+/// tensors.
 Value Builder::call(const Value &x) {
   std::string callee = "@g" + std::to_string(numFunctions++);
   size_t rank = x.shape.size();
@@ -271,7 +273,8 @@ Value Builder::call(const Value &x) {
   return finishSlice(name, shape, mask, x, slice);
 }
 
-/// Attention of (batch, queries, heads, lanes) to caches of given lengths.
+/// Emits attention of queries (batch x queries x heads x dim) to random keys,
+/// with or without key lengths.
 Value Builder::attend(const Value &x) {
   if (x.shape.size() != 4 || x.isDynamic.back())
     return x.shape.size() < 4 ? expand(x) : cast(x);
@@ -296,11 +299,11 @@ Value Builder::attend(const Value &x) {
   return finish(
       name, x.shape, x.isDynamic, [=](ModelCall &call, ModelTensor &result) {
         ModelTensor q = x.of(call), key = k.of(call), value = v.of(call);
-        int64_t batch = q.shape[0], heads = q.shape[2], lanes = q.shape[3];
-        int64_t keys = key.shape[1], groups = key.shape[2];
+        int64_t batch = q.shape[0], heads = q.shape[2], dim = q.shape[3];
+        int64_t keys = key.shape[1], keyHeads = key.shape[2];
         if (key.shape != value.shape || key.shape[0] != batch ||
-            key.shape[3] != lanes ||
-            (groups ? heads % groups != 0 : heads != 0))
+            key.shape[3] != dim ||
+            (keyHeads ? heads % keyHeads != 0 : heads != 0))
           return false;
         std::vector<int64_t> valid(batch, keys);
         if (hasLengths) {
@@ -315,23 +318,23 @@ Value Builder::attend(const Value &x) {
         }
         result = makeTensor(q.shape);
         forEach({batch, q.shape[1], heads}, [&](const Shape &row) {
-          int64_t b = row[0], group = row[2] / (heads / groups);
+          int64_t b = row[0], keyHead = row[2] / (heads / keyHeads);
           std::vector<double> weights;
-          double most = -INFINITY, sum = 0;
+          double maxScore = -INFINITY, sum = 0;
           for (int64_t j = 0; j < valid[b]; ++j) {
             double score = 0;
-            for (int64_t d = 0; d < lanes; ++d)
+            for (int64_t d = 0; d < dim; ++d)
               score += model::at(q, {b, row[1], row[2], d}) *
-                       model::at(key, {b, j, group, d}) * .5;
+                       model::at(key, {b, j, keyHead, d}) * .5;
             weights.push_back(score);
-            most = std::max(most, score);
+            maxScore = std::max(maxScore, score);
           }
           for (double &weight : weights)
-            sum += weight = std::exp(weight - most);
+            sum += weight = std::exp(weight - maxScore);
           for (int64_t j = 0; j < valid[b]; ++j)
-            for (int64_t d = 0; d < lanes; ++d)
+            for (int64_t d = 0; d < dim; ++d)
               model::at(result, {b, row[1], row[2], d}) +=
-                  weights[j] / sum * model::at(value, {b, j, group, d});
+                  weights[j] / sum * model::at(value, {b, j, keyHead, d});
         });
         return true;
       });

@@ -1,4 +1,4 @@
-//===- SizePrograms.cpp - random functions and their model ----------------===//
+//===- SizePrograms.cpp - random functions and their models ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -61,8 +61,8 @@ Size Builder::dimOf(const Value &value, size_t dim) {
           }};
 }
 
-/// A size of this value: a constant, a dimension of some tensor, an input, or
-/// arithmetic on these.
+/// Returns a size with this value: a constant, a dimension of a tensor, an
+/// input, or a difference or quotient of these.
 Size Builder::makeSize(int64_t value) {
   std::vector<std::pair<const Value *, size_t>> same, larger;
   for (const Value &it : values)
@@ -166,7 +166,7 @@ SizeProgram Builder::build() {
   size_t length = 2 + random.below(5);
   for (size_t i = 0; i < length || program.steps.empty(); ++i) {
     Value next = (this->*random.pick(llvm::ArrayRef(operations)))(last);
-    // Five dimensions of up to six are enough.
+    // Limits tensors to rank 5.
     if (next.shape.size() > 5)
       next = collapse(next);
     last = next;

@@ -1,4 +1,4 @@
-//===- SizePrograms.h - random modules and what sizes they take -*- C++ -*-===//
+//===- SizePrograms.h - random functions and their models -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A random function of tensor operations, and a model of it that shares no code
-// with the compiler: for any sizes it says whether the function takes them, and
-// computes the result.
+// A random function of tensor ops, and a model of it that shares no code with
+// the compiler. For any sizes, the model says whether they are valid and, if
+// so, computes the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ struct ModelTensor {
   std::vector<double> data;
 };
 
-/// What an input is. `shape` and `scalar` are the values that the function was
-/// made for, and which it takes.
+/// An input of the function. `shape` and `scalar` are valid values, those of
+/// the call that the function is built for.
 struct SizeInput {
   enum class Kind { Floats, Positions, Lengths, Scalar } kind = Kind::Floats;
   std::vector<int64_t> shape;
@@ -38,7 +38,8 @@ struct SizeInput {
   int64_t scalar = 0;
 };
 
-/// The values of a call: each input is a tensor or a scalar.
+/// The values of a call. Each input has a tensor and a scalar, one of them
+/// unused.
 struct ModelCall {
   std::vector<ModelTensor> inputs;
   std::vector<int64_t> scalars;      // by input
@@ -48,13 +49,15 @@ struct ModelCall {
 struct SizeProgram {
   std::string text; // a module with the function @f
   std::vector<SizeInput> inputs;
-  /// Each appends a value. False if the sizes do not fit.
+  /// The model of each op: appends its result to `computed`, or returns false
+  /// if the sizes are invalid.
   std::vector<std::function<bool(ModelCall &)>> steps;
 
-  /// Runs the model. False if the sizes do not fit.
+  /// Runs the model. Returns false if the sizes are invalid.
   bool run(ModelCall &call) const;
 };
 
+/// Builds a random function.
 SizeProgram makeSizeProgram(Random &random);
 
 } // namespace posenc::fuzz

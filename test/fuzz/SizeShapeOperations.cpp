@@ -1,4 +1,4 @@
-//===- SizeShapeOperations.cpp - slices, reshapes and the like ------------===//
+//===- SizeShapeOperations.cpp - random slices and reshapes ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -69,7 +69,7 @@ Value Builder::expand(const Value &x) {
   if (x.isDynamic[dim]) {
     first = makeSize(first.value);
     second = makeSize(second.value);
-    // Of a dynamic size one of the parts is dynamic.
+    // At least one part of a dynamic size must be dynamic.
     if (!first.isDynamic() && !second.isDynamic())
       first = dimOf(addInput({first.value, 1}), 0);
   }
@@ -187,7 +187,7 @@ Value Builder::insert(const Value &x) {
                 });
 }
 
-/// Two slices of a tensor that nothing else is written to.
+/// Concatenates two tensors by inserting both into an empty tensor.
 Value Builder::concat(const Value &x) {
   size_t along = random.below(x.shape.size());
   Shape shape = x.shape;
@@ -222,7 +222,7 @@ Value Builder::concat(const Value &x) {
         ModelTensor a = x.of(call), b = y.of(call);
         Shape shape = a.shape;
         for (size_t dim = 0; dim < shape.size(); ++dim)
-          // Another tensor's rows need only have room.
+          // The other dimensions must agree.
           if (dim != along && b.shape[dim] != shape[dim])
             return false;
         shape[along] += b.shape[along];

@@ -1,4 +1,4 @@
-//===- SizesTest.cpp - random functions at right and wrong sizes ----------===//
+//===- SizesTest.cpp - random functions at valid and invalid sizes --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiles random functions and calls their entry points, on memory that ends
-// or begins at pages that nobody may touch. Where the model takes the sizes,
-// the results are the model's; where it does not, an entry point may refuse
-// them or not (what is folded away requires nothing), but touches nothing else.
-// POSENC_FUZZ_SEED chooses other functions, POSENC_FUZZ_SCALE more of them.
+// Compiles random functions and calls their entry points, on buffers that end
+// or begin at inaccessible pages. If the model accepts the sizes, the results
+// must be the model's. Otherwise an entry point may accept or refuse the sizes
+// (ops that are folded away require nothing), but must not access memory
+// outside the buffers. POSENC_FUZZ_SEED selects other functions,
+// POSENC_FUZZ_SCALE more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,8 +44,8 @@ uint64_t readNumber(const char *name, uint64_t fallback) {
   return text ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-/// Memory between two pages that nobody may touch; it ends at the second one,
-/// or begins behind the first.
+/// A buffer between two inaccessible pages. It ends at the second one, or
+/// begins right after the first one.
 class Guarded {
 public:
   Guarded(size_t bytes, bool atEnd) {
@@ -71,7 +72,7 @@ private:
   size_t size;
 };
 
-/// DLTensor of DLPack.
+/// The layout of DLPack's DLTensor.
 struct DlTensor {
   void *data;
   int32_t deviceType = 1, deviceId = 0;
@@ -90,7 +91,7 @@ int64_t count(const Shape &shape) {
   return result;
 }
 
-/// The sizes of a call, and whether the model takes them.
+/// The values of a call, and whether the model accepts their sizes.
 struct Trial {
   ModelCall call;
   bool isValid;
@@ -120,16 +121,19 @@ public:
   }
   explicit operator bool() const { return static_cast<bool>(function); }
 
-  /// The output's sizes as the metadata has them; none if the inputs disagree.
+  /// Returns the output's shape as computed from the library's metadata; empty
+  /// if the inputs contradict each other or the output is too large to
+  /// allocate.
   Shape getOutputShape(const Trial &trial) const;
 
-  /// What is wrong, or empty. Counts what was refused.
+  /// Calls the plain or the checked entry point. Returns what is wrong, or an
+  /// empty string, and counts refused calls.
   std::string run(const Trial &trial, bool atEnd, bool isPlain,
                   size_t &numRefused) const;
 
 private:
-  /// The sizes that the plain entry point takes; nothing if two tensors
-  /// disagree about one.
+  /// Returns the size arguments of the plain entry point, or nullopt if two
+  /// tensors or a static size contradict each other.
   std::optional<Shape> getSizes(const Trial &trial) const;
 
   const SizeProgram &program;
@@ -160,7 +164,7 @@ std::optional<Shape> Subject::getSizes(const Trial &trial) const {
       }
     sizes.push_back(value.value_or(0));
   }
-  // What is static is not asked for.
+  // Static sizes are not arguments, so they must match.
   for (size_t j = 0; j < program.inputs.size(); ++j)
     for (size_t dim = 0; dim < program.inputs[j].shape.size(); ++dim)
       if (!program.inputs[j].isDynamic[dim] &&
@@ -187,12 +191,13 @@ Shape Subject::getOutputShape(const Trial &trial) const {
   Shape shape;
   std::string error;
   function.outputShape(values, 0, shape, error);
-  // What is not refused has to be there.
-  constexpr int64_t most = int64_t(1) << 24;
+  // The caller allocates the output even if the call is going to be refused.
+  constexpr int64_t kMaxElements = int64_t(1) << 24;
   int64_t elements = 1;
   for (int64_t size : shape)
-    elements = size > most || elements > most ? most + 1 : elements * size;
-  return elements > most ? Shape() : shape;
+    elements = size > kMaxElements || elements > kMaxElements ? kMaxElements + 1
+                                                              : elements * size;
+  return elements > kMaxElements ? Shape() : shape;
 }
 
 std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
@@ -235,7 +240,7 @@ std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
   add(program.inputs.size(), true, false, 0);
   float *output = memory.back().as<float>();
   char message[512] = "";
-  // The tensors are small.
+  // Large enough, since the tensors are small.
   static char workspace[1 << 24];
   bool hasWorkspace = jit->lookup("posenc_f_workspace");
   if (isPlain) {
@@ -260,10 +265,10 @@ std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
       isPlain ? "the plain entry point" : "the checked entry point";
   if (!trial.isValid)
     return !isPlain && code != 0 && !*message
-               ? which + " refuses sizes without a message"
+               ? which + " refuses invalid sizes without a message"
                : "";
   if (code != 0)
-    return which + " refuses right sizes with code " + std::to_string(code) +
+    return which + " refuses valid sizes with code " + std::to_string(code) +
            ": " + message;
   const ModelTensor &expected = trial.call.computed.back();
   for (size_t i = 0; i < expected.data.size(); ++i)
@@ -275,44 +280,46 @@ std::string Subject::run(const Trial &trial, bool atEnd, bool isPlain,
   return "";
 }
 
-/// Some sizes of the call that the function was made for, changed: one of them,
-/// or all that have some value.
+/// Changes up to two sizes of the call that the function was built for: a
+/// single size, or all sizes of equal value.
 static Trial makeTrial(const SizeProgram &program, Random &random,
                        bool isChanged) {
   Trial trial;
-  std::vector<std::pair<size_t, size_t>> places;
+  std::vector<std::pair<size_t, size_t>> dims;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const SizeInput &input = program.inputs[i];
     trial.call.inputs.push_back({input.shape, {}});
     trial.call.scalars.push_back(input.scalar);
     if (input.kind == SizeInput::Kind::Scalar)
-      places.push_back({i, 0});
+      dims.push_back({i, 0});
     for (size_t dim = 0; dim < input.shape.size(); ++dim)
-      places.push_back({i, dim});
+      dims.push_back({i, dim});
   }
-  auto valueAt = [&](std::pair<size_t, size_t> place) -> int64_t & {
-    auto [input, dim] = place;
+  auto valueAt = [&](std::pair<size_t, size_t> which) -> int64_t & {
+    auto [input, dim] = which;
     return program.inputs[input].kind == SizeInput::Kind::Scalar
                ? trial.call.scalars[input]
                : trial.call.inputs[input].shape[dim];
   };
   for (size_t change = isChanged ? 1 + random.below(2) : 0; change > 0;
        --change) {
-    auto place = places[random.below(places.size())];
-    int64_t old = valueAt(place);
+    auto changed = dims[random.below(dims.size())];
+    int64_t old = valueAt(changed);
     const int64_t choices[] = {0, 1, 2 * old, old + 1, old - 1, 3, 4, 6};
     int64_t value = choices[random.below(std::size(choices))];
-    bool isScalar = program.inputs[place.first].kind == SizeInput::Kind::Scalar;
+    bool isScalar =
+        program.inputs[changed.first].kind == SizeInput::Kind::Scalar;
     if (value < 0 && !isScalar)
       value = 0;
     if (isScalar && random.chance(4))
       value = random.chance(2) ? -1 : INT64_MAX - 2;
     bool changesAll = random.chance(2) && value >= 0 && value < 100;
-    for (auto other : places) {
+    for (auto other : dims) {
       auto [input, dim] = other;
-      bool isOfType = program.inputs[input].kind != SizeInput::Kind::Scalar &&
+      bool isStatic = program.inputs[input].kind != SizeInput::Kind::Scalar &&
                       !program.inputs[input].isDynamic[dim];
-      if (other == place || (changesAll && valueAt(other) == old && !isOfType))
+      if (other == changed ||
+          (changesAll && valueAt(other) == old && !isStatic))
         valueAt(other) = value;
     }
   }
@@ -334,7 +341,7 @@ static Trial makeTrial(const SizeProgram &program, Random &random,
   return trial;
 }
 
-TEST(SizesTest, EntryPointsTakeWhatFits) {
+TEST(SizesTest, EntryPointsMatchTheModel) {
   uint64_t seed = readNumber("POSENC_FUZZ_SEED", 1);
   size_t numPrograms = kNumPrograms * readNumber("POSENC_FUZZ_SCALE", 1);
   auto makeProgram = [&](size_t number) {
@@ -380,7 +387,8 @@ TEST(SizesTest, EntryPointsTakeWhatFits) {
               }
             }
           }
-          // 1: some sizes fit, and all others were refused.
+          // 1: all invalid sizes were refused, 2: some were accepted, 3: no
+          // sizes were valid.
           return {"", numValid == 0              ? size_t(3)
                       : numRefused == numInvalid ? size_t(1)
                                                  : size_t(2)};
@@ -388,15 +396,14 @@ TEST(SizesTest, EntryPointsTakeWhatFits) {
       },
       options);
   for (const Failure &failure : summary.failures)
-    ADD_FAILURE() << describe(failure) << "\nthe function:\n"
+    ADD_FAILURE() << describe(failure) << "\nfunction:\n"
                   << makeProgram(failure.last).text;
   const std::vector<size_t> &reached = summary.reached;
-  std::printf("%zu functions run: of %zu, all wrong sizes are refused, of %zu "
-              "some require nothing; %zu take no sizes; the slowest takes %.1f "
-              "s\n",
+  std::printf("%zu functions: %zu refuse all invalid sizes, %zu accept some of "
+              "them, %zu had no valid sizes; slowest: %.1f s\n",
               summary.executed, reached[1], reached[2], reached[3],
               summary.slowestSeconds);
   EXPECT_EQ(summary.executed, numPrograms);
-  // A check that finds nothing wrong would refuse nothing.
+  // Guards against checks that accept everything.
   EXPECT_GE(reached[1], numPrograms / 3);
 }

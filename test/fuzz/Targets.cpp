@@ -1,4 +1,4 @@
-//===- Targets.cpp - what an input is put through ---------------*- C++ -*-===//
+//===- Targets.cpp - runs the compiler on fuzzed inputs -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 namespace frontend = ::posenc::frontend;
 
-/// Passes and pipelines, each on any module, as posenc-opt runs them.
+/// Passes and pipelines that run on any module, as in posenc-opt.
 static constexpr llvm::StringLiteral pipelines[] = {
     "convert-posenc-attention-to-linalg",
     "convert-posenc-attention-to-vector",
@@ -63,18 +63,19 @@ static constexpr llvm::StringLiteral pipelines[] = {
 };
 
 namespace {
-/// Counts the errors of a context and prints nothing.
+/// Counts the errors of a context without printing them.
 class ErrorCounter {
 public:
   explicit ErrorCounter(MLIRContext &context)
       : handler(&context, [this](Diagnostic &diagnostic) {
           count += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-          // Printing it is part of what a tool does.
+          // The tools print diagnostics, so that code runs here, too.
           (void)diagnostic.str();
           return success();
         }) {}
 
-  /// A failure must have come with an error since the last call.
+  /// If `failed`, returns a message unless an error was emitted since the last
+  /// call.
   std::string check(bool failed, const Twine &step) {
     bool silent = failed && count == 0;
     count = 0;
@@ -102,7 +103,7 @@ Targets::Targets() : context(MLIRContext::Threading::DISABLED) {
   context.appendDialectRegistry(registry);
 }
 
-/// Prints in both forms.
+/// Prints a module in custom and in generic form.
 static void printModule(ModuleOp module) {
   module.print(llvm::nulls());
   module.print(llvm::nulls(), OpPrintingFlags().printGenericOpForm());
@@ -118,7 +119,7 @@ static void generateCode(llvm::Module &module, const TargetSpec &target) {
   manager.run(module);
 }
 
-/// From any stage to `last`.
+/// Compiles a module, which may be lowered in part, up to the stage `last`.
 static Outcome compileModule(ModuleOp module, const TargetSpec &target,
                              ErrorCounter &errors, Reached last) {
   if (failed(lowerModule(module, Stage::Vector, target)))
@@ -149,10 +150,10 @@ static Outcome compileModule(ModuleOp module, const TargetSpec &target,
   return {"", Code};
 }
 
-/// Reads and prints a module. Where there is none, `wrong` is what the tools
-/// must not do: fail without a word.
+/// Reads and prints a module. Returns null after a failure; `wrong` is set if
+/// there was no error message.
 OwningOpRef<ModuleOp> Targets::load(llvm::StringRef text, std::string &wrong) {
-  // A file without a name, so that it is read just as the tools read it.
+  // Reads the text from an anonymous file, as the tools read files.
   int file = memfd_create("input", MFD_CLOEXEC);
   bool whole = write(file, text.data(), text.size()) == ssize_t(text.size());
   std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -162,7 +163,7 @@ OwningOpRef<ModuleOp> Targets::load(llvm::StringRef text, std::string &wrong) {
       whole ? loadModule(path, {}, context) : nullptr;
   close(file);
   if (!module) {
-    // What is no error of MLIR was printed.
+    // Errors that are no MLIR diagnostics are printed to stderr.
     bool printed = lseek(STDERR_FILENO, 0, SEEK_CUR) != logged;
     wrong = printed ? "" : errors.check(true, "reading");
     return nullptr;
@@ -200,7 +201,8 @@ Outcome Targets::runModule(llvm::StringRef text, uint64_t choice) {
                              StringRef("posenc-to-linalg"), first, second})
     if (std::string wrong = runPipeline(pipeline); !wrong.empty())
       return {wrong, Read};
-  // Most of the time goes into LLVM, which is least to be doubted.
+  // LLVM takes most of the time and is the least likely to fail, so only 4 of
+  // 16 inputs are translated to LLVM IR, and only 1 of 16 is compiled.
   uint64_t rest = choice / count / count % 16;
   Reached last = rest == 0 ? Code : rest < 4 ? LLVMIR : LLVMDialect;
   if (!target)

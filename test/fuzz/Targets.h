@@ -1,4 +1,4 @@
-//===- Targets.h - what an input is put through -----------------*- C++ -*-===//
+//===- Targets.h - runs the compiler on fuzzed inputs -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,21 +19,24 @@
 
 namespace posenc::fuzz {
 
-/// How far an input got; for a config, Read is a module.
+/// The last stage that an input reached. For a config, Read means that a module
+/// was built.
 enum Reached : size_t { Refused, Read, Vectors, LLVMDialect, LLVMIR, Code };
 
-/// Reads, lowers and translates inputs, as the tools do.
+/// Reads, lowers and translates inputs as the tools do.
 class Targets {
 public:
   Targets();
 
-  /// Wrong is a failure without an error; success, and failure with an error,
-  /// are both as they should be.
+  // Both success and a failure with a diagnostic are right. A failure without a
+  // diagnostic is wrong.
+
+  /// Reads a config.json and builds its module.
   Outcome runConfig(llvm::StringRef text);
-  /// No more than what a tool does before it lowers anything.
+  /// Reads and prints a module.
   Outcome readModule(llvm::StringRef textOrBytecode);
-  /// `choice` says which passes run besides the pipelines, and whether to
-  /// generate code.
+  /// Compiles a module. `choice` selects the passes that run besides the
+  /// pipelines, and the last stage of the compilation.
   Outcome runModule(llvm::StringRef textOrBytecode, uint64_t choice);
 
 private:

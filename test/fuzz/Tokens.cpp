@@ -1,4 +1,4 @@
-//===- Tokens.cpp - damage to the tokens of a text --------------*- C++ -*-===//
+//===- Tokens.cpp - mutations of tokens -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,8 +31,8 @@ static bool isWord(char c) {
   return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$';
 }
 
-/// The token at `i`, which is no blank. The sizes of `4x?xf32` are tokens of
-/// their own.
+/// Reads the token at `i`, which is not a white space. Each size in `4x?xf32`
+/// is a token of its own.
 static Token readToken(StringRef text, size_t i) {
   size_t end = i + 1;
   char c = text[i];
@@ -109,7 +109,7 @@ std::string posenc::fuzz::mutateToken(Random &random, StringRef text,
     return replace(swapped, token, spelling(second));
   }
   case 3: {
-    // An element of a list, with the comma before it.
+    // Removes an element of a list with the comma before it.
     size_t comma = text.find(',', token.begin);
     if (comma == StringRef::npos)
       return text.str();
@@ -140,7 +140,7 @@ std::string posenc::fuzz::mutateToken(Random &random, StringRef text,
   }
 }
 
-/// Words that may stand for each other.
+/// Returns words that are valid where `word` is.
 static ArrayRef<StringLiteral> getAlternatives(StringRef word) {
   static constexpr StringLiteral floats[] = {"f64", "f32", "f16", "bf16"};
   static constexpr StringLiteral integers[] = {"i64", "i32", "index"};
@@ -180,7 +180,8 @@ std::string posenc::fuzz::mutateEverywhere(Random &random, StringRef text) {
   StringRef replacement = chosen.kind == Kind::Number
                               ? random.pick(ArrayRef<StringLiteral>(sizes))
                               : random.pick(alternatives);
-  // Doubled or halved, a size has the best chance to suit the others.
+  // Multiplies a size and its half by 2 or 3: such sizes are the most likely to
+  // still agree.
   uint64_t number;
   if (chosen.kind == Kind::Number && random.chance(3) &&
       !old.getAsInteger(10, number) && number < (1u << 30)) {

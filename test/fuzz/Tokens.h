@@ -1,4 +1,4 @@
-//===- Tokens.h - damage to the tokens of a text ----------------*- C++ -*-===//
+//===- Tokens.h - mutations of tokens ---------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,12 +13,13 @@
 
 namespace posenc::fuzz {
 
-/// Removes, doubles, swaps or replaces a token, also by one of `other`.
+/// Removes, duplicates, swaps or replaces a token, possibly with one of
+/// `other`.
 std::string mutateToken(Random &random, llvm::StringRef text,
                         llvm::StringRef other, const Dictionary &dictionary);
 
-/// Replaces a number or a word wherever it stands, so that what has to agree
-/// still does and the input gets behind the first check.
+/// Replaces a number or a word wherever it occurs. Sizes and types that must
+/// agree still do, so more inputs pass the first checks.
 std::string mutateEverywhere(Random &random, llvm::StringRef text);
 
 } // namespace posenc::fuzz

@@ -1,4 +1,4 @@
-//===- Arguments.cpp - tensors of a function, and what is in them ---------===//
+//===- Arguments.cpp - shapes and contents of the tensors -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,13 +34,14 @@ std::vector<int64_t> hardware::getShape(const posenc_function &function,
                                         const posenc_argument &argument,
                                         const std::vector<int64_t> &sizes) {
   if (sizes.size() != function.sizes.size())
-    throw Failure(function.name + " has " +
-                  std::to_string(function.sizes.size()) + " sizes, not " +
-                  std::to_string(sizes.size()));
+    throw Failure(
+        function.name + " has " + std::to_string(function.sizes.size()) +
+        " dynamic sizes, but " + std::to_string(sizes.size()) + " are given");
   std::vector<int64_t> shape;
   for (const Dim &dim : argument.shape) {
     if (dim.kind == Dim::Kind::Scalar)
-      throw Failure(function.name + ": a size is a scalar");
+      throw Failure(function.name +
+                    ": sizes given by scalars are not supported");
     shape.push_back(dim.kind == Dim::Kind::Static ? dim.value
                                                   : sizes.at(dim.value));
   }
@@ -72,7 +73,7 @@ void hardware::fill(void *data, posenc_dtype dtype, int64_t count, Order order,
       std::memcpy(static_cast<char *>(data) + i * sizeof(value), &value,
                   sizeof(value));
     };
-    // Of 24 bits at most: all types but the short ones hold them.
+    // At most 24 significant bits, which f32 and f64 represent exactly.
     auto getFloat = [&] {
       return std::ldexp(float(int32_t(random() >> 32) >> 8), -21);
     };
@@ -84,7 +85,7 @@ void hardware::fill(void *data, posenc_dtype dtype, int64_t count, Order order,
       put(getFloat());
       break;
     case POSENC_F16:
-      // 2^-3 ... 2^2, with either sign.
+      // Magnitudes from 2^-3 to 2^2.
       put(uint16_t((random() >> 32 & 0x8fff) + 0x3000));
       break;
     case POSENC_BF16: {
@@ -102,7 +103,7 @@ void hardware::fill(void *data, posenc_dtype dtype, int64_t count, Order order,
       put(getPosition(order, i, random));
       break;
     default:
-      throw Failure("a tensor of a type that is not known here");
+      throw Failure("unsupported element type of a tensor");
     }
   }
   if (order != Order::Shuffled || isFloating(dtype))

@@ -1,4 +1,4 @@
-//===- Arguments.h - tensors of a function, and what is in them -*- C++ -*-===//
+//===- Arguments.h - shapes and contents of the tensors ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,23 +21,25 @@ namespace posenc::hardware {
 
 bool isFloating(posenc_dtype dtype);
 
-/// The product of sizes.
+/// Returns the product of the sizes.
 int64_t countElements(const std::vector<int64_t> &shape);
 
-/// The shape of an argument, whose dynamic sizes are those of the function in
-/// their order. Throws where there are not so many.
+/// Returns the shape of an argument. `sizes` are the values of the dynamic
+/// sizes of the function, in order. Throws Failure if their number differs.
 std::vector<int64_t> getShape(const posenc_function &function,
                               const posenc_argument &argument,
                               const std::vector<int64_t> &sizes);
 
-/// How positions follow each other.
+/// The values of positions: their indices, a permutation of these, or random
+/// numbers that include the extremes of int32.
 enum class Order { Ascending, Shuffled, Extreme };
 
-/// Fills memory of the host with numbers in (-4, 4), or with positions.
+/// Fills host memory with `count` random numbers in (-4, 4), or with positions
+/// for integer types.
 void fill(void *data, posenc_dtype dtype, int64_t count, Order order,
           uint64_t seed);
 
-/// Numbers that a seed decides.
+/// A pseudo-random generator that is the same on all platforms.
 class Random {
 public:
   explicit Random(uint64_t seed) : state(seed * 2 + 1) {}

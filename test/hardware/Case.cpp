@@ -1,4 +1,4 @@
-//===- Case.cpp - what to measure -------------------------------*- C++ -*-===//
+//===- Case.cpp - reads the cases of a benchmark --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -62,7 +62,8 @@ std::vector<Case> posenc::hardware::readCases(const std::string &path) {
       continue;
     cases.emplace_back();
     if (!parse(line, cases.back()))
-      throw Failure(path + ":" + std::to_string(number) + ": not a case");
+      throw Failure(path + ":" + std::to_string(number) +
+                    ": expected NAME FUNCTION SIZES [WORD...]");
   }
   return cases;
 }

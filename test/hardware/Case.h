@@ -1,4 +1,4 @@
-//===- Case.h - what to measure ---------------------------------*- C++ -*-===//
+//===- Case.h - a case of a benchmark ---------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,21 +16,24 @@
 
 namespace posenc::hardware {
 
-/// A line of a file of cases: `NAME FUNCTION SIZES [WORD...]`, where sizes are
-/// as 1x4096, `-` is none, and words are those below.
+/// A line `NAME FUNCTION SIZES [WORD...]` of a file of cases. SIZES are the
+/// dynamic sizes of the function, such as 1x4096, or `-` for none. The words
+/// are listed below.
 struct Case {
   std::string name, function;
   std::vector<int64_t> sizes;
   Order order = Order::Ascending; ///< shuffled
   bool isInPlace = false;         ///< in-place
-  /// strided: the first inputs are heads of one buffer [token, head, dim],
-  /// where as many again as the last one has follow them, as in q, k, v.
+  /// strided: the floating-point inputs are slices of one buffer [token, head,
+  /// dim]. After them, the buffer has the heads of the last input once more, as
+  /// v follows q and k.
   bool isStrided = false;
-  /// graph: launches are recorded, and the data stays in the cache.
+  /// graph: launches from a CUDA graph, with data that stays in the L2 cache.
   bool isGraph = false;
 };
 
-/// Throws for a line that is none. What is behind a # is a comment.
+/// Reads a file of cases, in which # starts a comment. Throws Failure for a
+/// malformed line.
 std::vector<Case> readCases(const std::string &path);
 
 } // namespace posenc::hardware

@@ -1,4 +1,4 @@
-//===- Check.cpp - the same bits on the GPU as on the CPU -------*- C++ -*-===//
+//===- Check.cpp - compares results of the GPU and the CPU ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,8 @@ using namespace posenc;
 using namespace posenc::hardware;
 using runtime::Array;
 
-/// Sizes of a function with so many; the last ones fill a GPU.
+/// Returns sets of values for `count` dynamic sizes. Large ones, which fill a
+/// GPU, are left out if isSmall.
 static std::vector<std::vector<int64_t>> getSizes(size_t count, bool isSmall) {
   std::vector<std::vector<int64_t>> all = {{2, 5, 3}, {1, 37, 3}};
   if (!isSmall)
@@ -41,7 +42,7 @@ static Array allocate(posenc_dtype dtype, std::vector<int64_t> shape) {
   return array;
 }
 
-/// The first byte that differs, or -1.
+/// Returns the offset of the first byte that differs, or -1.
 static int64_t compare(const Array &left, const Array &right) {
   auto *a = left.dataAs<uint8_t>(), *b = right.dataAs<uint8_t>();
   size_t size = left.sizeInBytes();
@@ -70,7 +71,7 @@ static bool check(const runtime::Function &called, int device,
     for (const posenc_argument &argument : function.outputs) {
       results[on].push_back(
           allocate(argument.dtype, getShape(function, argument, sizes)));
-      // What is not written differs.
+      // Different patterns, so that bytes which are not written differ.
       if (size_t size = results[on].back().sizeInBytes())
         std::memset(results[on].back().data(), on ? 0x55 : 0xaa, size);
       outputs[on].push_back(results[on].back().value());
@@ -109,6 +110,7 @@ bool hardware::checkLibrary(const std::string &path, int device, bool isSmall) {
       ++(isEqual ? equal : failed);
     }
   }
-  std::printf("%s: %d equal, %d not\n", path.c_str(), equal, failed);
+  std::printf("%s: %d equal, %d different or failed\n", path.c_str(), equal,
+              failed);
   return failed == 0 && equal > 0;
 }

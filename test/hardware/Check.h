@@ -1,4 +1,4 @@
-//===- Check.h - the same bits on the GPU as on the CPU ---------*- C++ -*-===//
+//===- Check.h - compares results of the GPU and the CPU --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,9 +13,10 @@
 
 namespace posenc::hardware {
 
-/// Runs every function of a library on the CPU and on a device, with several
-/// sizes each, and compares the bytes of the results. Says what differs, and
-/// returns whether nothing does.
+/// Runs every function of the library at `path` on the CPU and on a CUDA
+/// device, with several sizes each, and compares the bytes of the results.
+/// Prints the differences and returns whether there are none. Throws Failure if
+/// the library cannot be opened.
 bool checkLibrary(const std::string &path, int device, bool isSmall);
 
 } // namespace posenc::hardware

@@ -1,4 +1,4 @@
-//===- Device.cpp - the GPU, its stream and its clock -----------*- C++ -*-===//
+//===- Device.cpp - a CUDA device with a stream and events ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace posenc;
 using namespace posenc::hardware;
 
 static StreamDriver findStreamDriver() {
-  // Open already.
+  // getCudaDriver() has opened the driver already.
   void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw NoDevice(std::string("there is no CUDA driver: ") + ::dlerror());
@@ -62,21 +62,22 @@ Device::Device(int index) : index(index) {
     throw Failure(posenc_last_error());
   streams = findStreamDriver();
   enum { l2Attribute = 38 };
-  check(driver->getDevice(&device, index), "the device cannot be used");
+  check(driver->getDevice(&device, index), "cannot get the device");
   check(driver->getDeviceAttribute(&l2Bytes, l2Attribute, device),
-        "the size of the L2 cache");
-  check(streams.getVersion(&driverVersion), "the driver's version");
+        "cannot query the size of the L2 cache");
+  check(streams.getVersion(&driverVersion),
+        "cannot query the version of the driver");
   void *context;
-  check(driver->retainPrimaryContext(&context, device), "a context");
-  check(driver->pushContext(context), "the context");
-  enum { doesNotWaitForTheDefaultStream = 1 };
-  check(streams.createStream(&stream, doesNotWaitForTheDefaultStream),
-        "a stream");
-  check(streams.createEvent(&start, 0), "an event");
-  check(streams.createEvent(&end, 0), "an event");
+  check(driver->retainPrimaryContext(&context, device),
+        "cannot retain the primary context");
+  check(driver->pushContext(context), "cannot make the context current");
+  enum { nonBlocking = 1 };
+  check(streams.createStream(&stream, nonBlocking), "cannot create a stream");
+  check(streams.createEvent(&start, 0), "cannot create an event");
+  check(streams.createEvent(&end, 0), "cannot create an event");
 }
 
-// What fails here has nobody left to tell.
+// Errors are ignored: a destructor cannot report them.
 Device::~Device() {
   streams.destroyEvent(end);
   streams.destroyEvent(start);
@@ -98,21 +99,21 @@ void Device::wait() const {
 }
 
 double Device::measureSeconds(const Enqueue &work) const {
-  check(streams.recordEvent(start, stream), "an event cannot be recorded");
+  check(streams.recordEvent(start, stream), "cannot record an event");
   work();
-  check(streams.recordEvent(end, stream), "an event cannot be recorded");
+  check(streams.recordEvent(end, stream), "cannot record an event");
   check(streams.synchronizeEvent(end), "work on the device failed");
   float milliseconds = 0;
   check(streams.getElapsedTime(&milliseconds, start, end),
-        "the time cannot be read");
+        "cannot read the elapsed time");
   return milliseconds / 1e3;
 }
 
 Memory::Memory(const Device &device, uint64_t bytes)
     : device(device), bytes(bytes) {
-  // No size is an error to the driver.
+  // The driver refuses allocations of 0 bytes.
   device.check(device.driver->allocate(&address, std::max<uint64_t>(bytes, 1)),
-               "no memory on the device");
+               "cannot allocate device memory");
 }
 
 Memory::~Memory() { device.driver->release(address); }
@@ -120,7 +121,7 @@ Memory::~Memory() { device.driver->release(address); }
 void Memory::write(uint64_t offset, const void *from, uint64_t bytes) const {
   if (bytes > 0)
     device.check(device.driver->copyToDevice(address + offset, from, bytes),
-                 "data cannot be copied to the device");
+                 "cannot copy data to the device");
 }
 
 void Memory::repeat(uint64_t written) const {
@@ -128,7 +129,7 @@ void Memory::repeat(uint64_t written) const {
     uint64_t more = std::min(written, bytes - written);
     device.check(device.streams.copyAsync(address + written, address, more,
                                           device.stream),
-                 "data cannot be copied on the device");
+                 "cannot copy data on the device");
     written += more;
   }
   device.wait();
@@ -136,23 +137,23 @@ void Memory::repeat(uint64_t written) const {
 
 Graph::Graph(const Device &device, const Enqueue &work) : device(device) {
   const StreamDriver &streams = device.streams;
-  enum { ofThisThread = 1 };
-  device.check(streams.beginCapture(device.stream, ofThisThread),
-               "a graph cannot be recorded");
+  enum { threadLocal = 1 };
+  device.check(streams.beginCapture(device.stream, threadLocal),
+               "cannot capture a graph");
   try {
     work();
   } catch (...) {
-    // The stream is needed again.
+    // Later work needs a stream that is not capturing.
     streams.endCapture(device.stream, &graph);
     if (graph)
       streams.destroyGraph(graph);
     throw;
   }
   device.check(streams.endCapture(device.stream, &graph),
-               "a graph cannot be recorded");
+               "cannot capture a graph");
   if (int error = streams.instantiate(&executable, graph, 0)) {
     streams.destroyGraph(graph);
-    device.check(error, "a graph cannot be made");
+    device.check(error, "cannot instantiate a graph");
   }
 }
 
@@ -163,5 +164,5 @@ Graph::~Graph() {
 
 void Graph::launch() const {
   device.check(device.streams.launchGraph(executable, device.stream),
-               "a graph cannot be launched");
+               "cannot launch a graph");
 }

@@ -1,4 +1,4 @@
-//===- Device.h - the GPU, its stream and its clock -------------*- C++ -*-===//
+//===- Device.h - a CUDA device with a stream and events --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,17 +19,17 @@
 
 namespace posenc::hardware {
 
-/// Ends a case, not the program: what follows may still be measured.
+/// The error of a case. Later cases still run.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// There is nothing to run on.
+/// There is no CUDA driver or no device.
 struct NoDevice : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What the runtime's own table of the driver's functions does not have.
+/// Functions of the CUDA driver that are not in runtime::CudaDriver.
 struct StreamDriver {
   int (*getVersion)(int *version);
   int (*createStream)(void **stream, unsigned flags);
@@ -50,21 +50,23 @@ struct StreamDriver {
   int (*destroyExecutable)(void *executable);
 };
 
-/// Puts work into the device's stream.
+/// Enqueues work in the stream of the device.
 using Enqueue = std::function<void()>;
 
-/// A device with a context that is current in this thread, and a stream.
+/// A CUDA device whose primary context is current in this thread, and a stream.
 class Device {
 public:
-  /// Throws NoDevice where there is none.
+  /// Throws NoDevice without a driver or device, and Failure for other errors.
   explicit Device(int index);
   ~Device();
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
+  /// Throws Failure if `error` is not 0. `what` names the failed step.
   void check(int error, const char *what) const;
+  /// Waits until the work in the stream is done.
   void wait() const;
-  /// The time on the device of what is put into the stream.
+  /// Measures the device time of the work that `work` enqueues.
   double measureSeconds(const Enqueue &work) const;
 
   int index;
@@ -79,7 +81,7 @@ private:
   void *start = nullptr, *end = nullptr;
 };
 
-/// Memory of a device.
+/// An allocation of device memory.
 class Memory {
 public:
   Memory(const Device &device, uint64_t bytes);
@@ -88,14 +90,14 @@ public:
   Memory &operator=(const Memory &) = delete;
 
   void write(uint64_t offset, const void *from, uint64_t bytes) const;
-  /// Repeats the first bytes to the end.
+  /// Fills the allocation with copies of its first `bytes` bytes.
   void repeat(uint64_t bytes) const;
 
   const Device &device;
   uint64_t address = 0, bytes;
 };
 
-/// Work that was recorded once, to be launched again and again.
+/// A CUDA graph that is captured from the work that `work` enqueues.
 class Graph {
 public:
   Graph(const Device &device, const Enqueue &work);

@@ -1,4 +1,4 @@
-//===- Measure.cpp - how long a case takes, and its limit -------*- C++ -*-===//
+//===- Measure.cpp - measures a case and its bandwidth limit --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,8 @@ static double getMedian(std::vector<double> values) {
 
 namespace {
 
-/// What is launched many times: the function, or its limit.
+/// Work that is launched many times: the function, or the copy or fill that
+/// gives its limit.
 class Subject {
 public:
   using Launch = std::function<void(int copy)>;
@@ -35,8 +36,8 @@ public:
   Subject(const Device &device, const Operands &operands, Launch launch,
           int graphLaunches)
       : device(device), operands(operands), launch(std::move(launch)),
-        launchesOfOne(std::max(graphLaunches, 1)) {
-    // Modules are loaded by the first call, which no graph can hold.
+        launchesPerRun(std::max(graphLaunches, 1)) {
+    // The first call loads the module, which cannot be captured.
     this->launch(0);
     device.wait();
     if (graphLaunches > 0)
@@ -46,10 +47,10 @@ public:
       });
   }
 
-  /// The time of a launch, of `count` of them or of as many as the graph has.
+  /// Returns the seconds per launch of getLaunches(count) launches.
   double measureSeconds(int64_t count) {
-    // The device is busy with these while the others are prepared.
-    run(2 * launchesOfOne);
+    // These keep the device busy while the host enqueues the measured launches.
+    run(2 * launchesPerRun);
     double seconds = device.measureSeconds([&] {
       auto begin = std::chrono::steady_clock::now();
       run(count);
@@ -61,10 +62,12 @@ public:
     enqueueSeconds /= launches;
     return seconds / launches;
   }
+  /// Rounds `count` up to a multiple of the launches of the graph.
   int64_t getLaunches(int64_t count) const {
-    return (count + launchesOfOne - 1) / launchesOfOne * launchesOfOne;
+    return (count + launchesPerRun - 1) / launchesPerRun * launchesPerRun;
   }
 
+  /// The host seconds per launch of the last measureSeconds().
   double enqueueSeconds = 0;
 
 private:
@@ -73,7 +76,7 @@ private:
     next = (next + 1) % operands.numCopies();
   }
   void run(int64_t count) {
-    for (int64_t i = 0; i < getLaunches(count); i += launchesOfOne) {
+    for (int64_t i = 0; i < getLaunches(count); i += launchesPerRun) {
       if (graph)
         graph->launch();
       else
@@ -84,7 +87,7 @@ private:
   const Device &device;
   const Operands &operands;
   Launch launch;
-  int launchesOfOne;
+  int launchesPerRun;
   int next = 0;
   std::optional<Graph> graph;
 };
@@ -104,13 +107,13 @@ Result hardware::measure(const Device &device, const posenc_function &function,
       device, operands, [&](int copy) { operands.runLimit(copy); },
       graphLaunches);
 
-  constexpr int64_t fewest = 1, most = 10000;
-  double once = ours.measureSeconds(fewest);
-  int64_t count = most;
-  if (once * most > options.seconds)
-    count = std::max<int64_t>(options.seconds / once, fewest);
+  constexpr int64_t minCount = 1, maxCount = 10000;
+  double once = ours.measureSeconds(minCount);
+  int64_t count = maxCount;
+  if (once * maxCount > options.seconds)
+    count = std::max<int64_t>(options.seconds / once, minCount);
   double limitScale = double(operands.bytes()) / operands.limitBytes();
-  // Clocks rise with the first work.
+  // Warm up: the clocks of the device rise under load.
   for (double spent = 0; spent < 10 * options.seconds;)
     spent += count * (ours.measureSeconds(count) + limit.measureSeconds(count));
   std::vector<double> times, limits, fractions, enqueued;

@@ -1,4 +1,4 @@
-//===- Measure.h - how long a case takes, and its limit ---------*- C++ -*-===//
+//===- Measure.h - measures a case and its bandwidth limit ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,26 +18,29 @@ namespace posenc::hardware {
 
 struct MeasureOptions {
   int repetitions = 9;
-  /// Of the device, for the launches of one repetition.
+  /// The device time of the launches of one repetition.
   double seconds = 0.01;
   int graphLaunches = 100;
 };
 
-/// Times are those of one launch; medians, unless they say otherwise.
+/// The result of a case. Times are seconds per launch, medians over the
+/// repetitions.
 struct Result {
   std::string name, error;
-  double seconds = 0, slowest = 0;
+  double seconds = 0;
+  double slowest = 0; ///< maximum over the repetitions
   double limitSeconds = 0;
-  double fraction = 0; ///< the limit's time as a part of ours, in each turn
-  double enqueueSeconds = 0; ///< of the host, without a graph
-  uint64_t bytes = 0;        ///< that are read and written
-  const char *limit = "";    ///< what is done instead: copy or fill
+  double fraction = 0;       ///< time of the limit / time of the function
+  double enqueueSeconds = 0; ///< host time; 0 with a graph
+  uint64_t bytes = 0;        ///< read and written by one launch
+  const char *limit = "";    ///< kind of the limit: copy or fill
   int64_t launches = 0;      ///< of all repetitions
-  int copies = 0;            ///< of the tensors, which take turns
+  int copies = 0;            ///< copies of the tensors, used in turn
   bool isGraph = false;
 };
 
-/// Throws where a case cannot be measured.
+/// Measures the function and, alternating with it, a copy or fill of the driver
+/// of as many bytes. Throws Failure if the case cannot be measured.
 Result measure(const Device &device, const posenc_function &function,
                const Case &measured, const MeasureOptions &options);
 

@@ -1,4 +1,4 @@
-//===- Operands.cpp - tensors of a case on the device -----------*- C++ -*-===//
+//===- Operands.cpp - the tensors of a case in device memory --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 using namespace posenc;
 using namespace posenc::hardware;
 
-// Where allocations of the driver begin.
+// Rounds up to the alignment of device allocations.
 static uint64_t align(uint64_t offset) { return (offset + 511) / 512 * 512; }
 
 static std::vector<int64_t> getStrides(const std::vector<int64_t> &shape) {
@@ -33,8 +33,8 @@ static std::vector<int64_t> getStrides(const std::vector<int64_t> &shape) {
 Operands::Operands(const Device &device, const posenc_function &function,
                    const Case &measured)
     : device(device), function(function), measured(measured) {
-  placeInputs();
-  placeOutputs();
+  layOutInputs();
+  layOutOutputs();
   chooseCopies();
   sources = std::make_unique<Memory>(device, copies * sourceBytes);
   indices = std::make_unique<Memory>(device, indexBytes);
@@ -42,81 +42,82 @@ Operands::Operands(const Device &device, const posenc_function &function,
   fillSources();
 }
 
-void Operands::placeInputs() {
+void Operands::layOutInputs() {
   int64_t rowHeads = 0, headSize = 0;
   for (const posenc_argument &argument : function.inputs) {
     if (argument.kind == POSENC_SCALAR)
-      throw Failure(function.name + ": a scalar is no operand of a case");
-    Place place = {isFloating(argument.dtype),
-                   0,
-                   argument.dtype,
-                   getShape(function, argument, measured.sizes),
-                   {}};
-    place.strides = getStrides(place.shape);
+      throw Failure(function.name + ": scalar inputs are not supported");
+    TensorLayout layout = {isFloating(argument.dtype),
+                           0,
+                           argument.dtype,
+                           getShape(function, argument, measured.sizes),
+                           {}};
+    layout.strides = getStrides(layout.shape);
     uint64_t elementSize = posenc_dtype_size(argument.dtype);
-    uint64_t bytes = countElements(place.shape) * elementSize;
-    if (!place.isSource) {
-      place.offset = indexBytes;
+    uint64_t bytes = countElements(layout.shape) * elementSize;
+    if (!layout.isSource) {
+      layout.offset = indexBytes;
       indexBytes = align(indexBytes + bytes);
     } else if (!measured.isStrided) {
-      place.offset = sourceBytes;
+      layout.offset = sourceBytes;
       sourceBytes = align(sourceBytes + bytes);
       readBytes += bytes;
     } else {
-      if (place.shape.size() != 3)
-        throw Failure(function.name + ": strided are tensors of rank 3 only");
-      headSize = place.shape[2];
-      place.offset = rowHeads * headSize * elementSize;
-      rowHeads += place.shape[1];
+      if (layout.shape.size() != 3)
+        throw Failure(function.name + ": 'strided' requires tensors of rank 3");
+      headSize = layout.shape[2];
+      layout.offset = rowHeads * headSize * elementSize;
+      rowHeads += layout.shape[1];
       readBytes += bytes;
     }
-    inputs.push_back(std::move(place));
+    inputs.push_back(std::move(layout));
   }
   if (!measured.isStrided || readBytes == 0)
     return;
-  const Place *last = nullptr;
-  for (const Place &place : inputs)
-    if (place.isSource)
-      last = &place;
+  const TensorLayout *last = nullptr;
+  for (const TensorLayout &layout : inputs)
+    if (layout.isSource)
+      last = &layout;
   rowHeads += last->shape[1];
-  for (Place &place : inputs)
-    if (place.isSource)
-      place.strides[0] = rowHeads * headSize;
+  for (TensorLayout &layout : inputs)
+    if (layout.isSource)
+      layout.strides[0] = rowHeads * headSize;
   sourceBytes = align(last->shape[0] * rowHeads * headSize *
                       posenc_dtype_size(last->dtype));
 }
 
-void Operands::placeOutputs() {
+void Operands::layOutOutputs() {
   if (measured.isInPlace) {
     writtenBytes = readBytes;
-    for (const Place &place : inputs)
-      if (place.isSource)
-        outputs.push_back(place);
+    for (const TensorLayout &layout : inputs)
+      if (layout.isSource)
+        outputs.push_back(layout);
     if (outputs.size() != function.outputs.size())
-      throw Failure(function.name + ": not every output has an input");
+      throw Failure(function.name +
+                    ": 'in-place' requires an input for each output");
     return;
   }
   for (const posenc_argument &argument : function.outputs) {
-    Place place = {false,
-                   resultBytes,
-                   argument.dtype,
-                   getShape(function, argument, measured.sizes),
-                   {}};
-    place.strides = getStrides(place.shape);
+    TensorLayout layout = {false,
+                           resultBytes,
+                           argument.dtype,
+                           getShape(function, argument, measured.sizes),
+                           {}};
+    layout.strides = getStrides(layout.shape);
     uint64_t bytes =
-        countElements(place.shape) * posenc_dtype_size(argument.dtype);
+        countElements(layout.shape) * posenc_dtype_size(argument.dtype);
     resultBytes = align(resultBytes + bytes);
     writtenBytes += bytes;
-    outputs.push_back(std::move(place));
+    outputs.push_back(std::move(layout));
   }
 }
 
 void Operands::chooseCopies() {
-  // What is between the tensors is not touched.
+  // Padding between tensors is not accessed.
   uint64_t touched = readBytes + (measured.isInPlace ? 0 : writtenBytes);
   if (touched == 0)
-    throw Failure(function.name + ": there is nothing to measure");
-  // One is copied to the next where the limit is a copy.
+    throw Failure(function.name + ": all tensors are empty");
+  // In place, the limit copies one set of tensors to the next.
   copies = measured.isInPlace ? 2 : 1;
   if (!measured.isGraph)
     copies = std::max<uint64_t>(
@@ -126,36 +127,36 @@ void Operands::chooseCopies() {
 }
 
 void Operands::fillSources() {
-  // The same again and again: what a kernel does depends on no value.
-  constexpr int64_t most = 1 << 20;
+  // Repeats a block of data: the work of a kernel does not depend on values.
+  constexpr int64_t maxElements = 1 << 20;
   std::vector<char> data;
-  auto fillData = [&](const Place &place, int64_t count, Order order) {
-    data.resize(count * posenc_dtype_size(place.dtype));
-    fill(data.data(), place.dtype, count, order, /*seed=*/7);
+  auto fillData = [&](const TensorLayout &layout, int64_t count, Order order) {
+    data.resize(count * posenc_dtype_size(layout.dtype));
+    fill(data.data(), layout.dtype, count, order, /*seed=*/7);
   };
   bool isFilled = false;
-  for (const Place &place : inputs) {
-    if (!place.isSource) {
-      fillData(place, countElements(place.shape), measured.order);
-      indices->write(place.offset, data.data(), data.size());
+  for (const TensorLayout &layout : inputs) {
+    if (!layout.isSource) {
+      fillData(layout, countElements(layout.shape), measured.order);
+      indices->write(layout.offset, data.data(), data.size());
     } else if (!isFilled) {
-      fillData(place, most, Order::Ascending);
+      fillData(layout, maxElements, Order::Ascending);
       uint64_t bytes = std::min<uint64_t>(data.size(), sources->bytes);
       sources->write(0, data.data(), bytes);
       sources->repeat(bytes);
       isFilled = true;
     }
   }
-  // Copies from the host may still be on their way, and the stream, which is
-  // no blocking one, would not wait for them.
+  // Copies from the host may be asynchronous, and the non-blocking stream does
+  // not wait for them.
   device.check(device.driver->synchronizeContext(),
-               "data cannot be copied to the device");
+               "cannot copy data to the device");
 }
 
-uint64_t Operands::getAddress(const Place &place, int copy) const {
-  if (place.isSource)
-    return sources->address + copy * sourceBytes + place.offset;
-  return indices->address + place.offset;
+uint64_t Operands::getAddress(const TensorLayout &layout, int copy) const {
+  if (layout.isSource)
+    return sources->address + copy * sourceBytes + layout.offset;
+  return indices->address + layout.offset;
 }
 
 void Operands::launch(int copy) const {
@@ -164,14 +165,14 @@ void Operands::launch(int copy) const {
   size_t count = 0;
   if (inputs.size() + outputs.size() + 3 > POSENC_MAX_ARGUMENTS)
     throw Failure(function.name + ": too many arguments");
-  auto add = [&](const posenc_argument &argument, const Place &place,
+  auto add = [&](const posenc_argument &argument, const TensorLayout &layout,
                  uint64_t address) {
-    posenc_tensor tensor = {reinterpret_cast<void *>(address), place.dtype,
-                            int32_t(place.shape.size()), place.shape.data()};
+    posenc_tensor tensor = {reinterpret_cast<void *>(address), layout.dtype,
+                            int32_t(layout.shape.size()), layout.shape.data()};
     tensors[count] = runtime::toDlTensor(argument, tensor);
     tensors[count].deviceType = kDLCUDA;
     tensors[count].deviceId = device.index;
-    tensors[count].strides = place.strides.data();
+    tensors[count].strides = layout.strides.data();
     arguments[count] = runtime::toWord(&tensors[count]);
     ++count;
   };
@@ -206,7 +207,7 @@ void Operands::runLimit(int copy) const {
     device.check(device.streams.fillAsync(results->address + copy * resultBytes,
                                           0x3f803f80, writtenBytes / 4,
                                           device.stream),
-                 "memory cannot be filled");
+                 "cannot fill memory");
     return;
   }
   uint64_t from = sources->address + copy * sourceBytes;
@@ -215,5 +216,5 @@ void Operands::runLimit(int copy) const {
                     : results->address + copy * resultBytes;
   device.check(
       device.streams.copyAsync(to, from, getCopiedBytes(), device.stream),
-      "memory cannot be copied");
+      "cannot copy memory");
 }

@@ -1,4 +1,4 @@
-//===- Operands.h - tensors of a case on the device -------------*- C++ -*-===//
+//===- Operands.h - the tensors of a case in device memory ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,46 +17,47 @@
 
 namespace posenc::hardware {
 
-/// Several copies of the tensors of a case, so many that each is out of the
-/// cache when it is used again. A copy has its inputs in one piece of memory,
-/// and its outputs in another one.
+/// Several copies of the tensors of a case. Without a graph there are enough of
+/// them that each has left the L2 cache when it is used again. Integer inputs
+/// (positions) are shared by all copies.
 class Operands {
 public:
   Operands(const Device &device, const posenc_function &function,
            const Case &measured);
 
   int numCopies() const { return copies; }
-  /// Whether there is an input of numbers, apart from positions.
+  /// Whether there are floating-point inputs.
   bool hasSources() const { return sourceBytes > 0; }
-  /// What the function has to read and write, without positions.
+  /// The bytes that the function reads and writes, without positions.
   uint64_t bytes() const { return readBytes + writtenBytes; }
 
-  /// Puts a call of the function into the device's stream.
+  /// Enqueues a call of the function on the tensors of a copy. Throws Failure.
   void launch(int copy) const;
-  /// The same read and written, or only written, by the driver.
+  /// Enqueues a copy, or a fill without floating-point inputs, of as many
+  /// bytes.
   void runLimit(int copy) const;
-  /// What that reads and writes.
+  /// The bytes that runLimit() reads and writes.
   uint64_t limitBytes() const;
 
 private:
-  struct Place {
-    bool isSource;
-    uint64_t offset;
+  struct TensorLayout {
+    bool isSource;   // a floating-point input
+    uint64_t offset; // bytes from the start of the memory of a copy
     posenc_dtype dtype;
-    std::vector<int64_t> shape, strides;
+    std::vector<int64_t> shape, strides; // in elements
   };
-  void placeInputs();
-  void placeOutputs();
+  void layOutInputs();
+  void layOutOutputs();
   void chooseCopies();
   void fillSources();
-  uint64_t getAddress(const Place &place, int copy) const;
+  uint64_t getAddress(const TensorLayout &layout, int copy) const;
   uint64_t getCopiedBytes() const;
 
   const Device &device;
   const posenc_function &function;
   const Case &measured;
-  std::vector<Place> inputs, outputs;
-  /// Of the memory of one copy, and of the tensors in it.
+  std::vector<TensorLayout> inputs, outputs;
+  /// The memory of one copy, and the bytes of its tensors.
   uint64_t sourceBytes = 0, resultBytes = 0, readBytes = 0, writtenBytes = 0;
   uint64_t indexBytes = 0;
   int copies = 1;

@@ -1,4 +1,4 @@
-//===- Report.cpp - results as JSON and as a table --------------*- C++ -*-===//
+//===- Report.cpp - formats results as JSON and as a table ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -114,7 +114,7 @@ std::string hardware::formatJson(const Device &device,
 std::string hardware::formatRow(const Result &result) {
   if (!result.error.empty())
     return "| " + result.name + " | failed: " + result.error + " | | | | |\n";
-  // The device waits for a host that is slower.
+  // The device waits for the host if that needs longer to enqueue a launch.
   bool isHostBound = result.enqueueSeconds > 0.9 * result.seconds;
   return format("| %s | %.2f | %.2f | %.1f | %.1f %s | %.3f%s |\n",
                 result.name.c_str(), result.seconds * 1e6, result.slowest * 1e6,
@@ -127,8 +127,9 @@ std::string hardware::formatTable(const Device &device,
                                   const std::vector<Result> &results) {
   std::string text =
       "# " + describe(device) +
-      "\n\nTimes of one launch, medians and slowest repetitions; the limit is "
-      "what the driver\ncopies or fills in the same run, in turns.\n\n"
+      "\n\nMedian and slowest time of one launch. The limit is the bandwidth "
+      "of a "
+      "copy or fill by\nthe driver, measured in turn with the kernel.\n\n"
       "| case | p50 us | slowest us | GB/s | limit GB/s | fraction |\n"
       "|---|---:|---:|---:|---:|---:|\n";
   for (const Result &result : results)

@@ -1,4 +1,4 @@
-//===- Report.h - results as JSON and as a table ----------------*- C++ -*-===//
+//===- Report.h - formats results as JSON and as a table --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,21 +16,22 @@
 
 namespace posenc::hardware {
 
-/// The device and the driver in one line.
+/// Describes the device and the driver in one line.
 std::string describe(const Device &device);
 
-/// As Google Benchmark's, with the counters of posenc-bench.
+/// Formats results as JSON in the format of Google Benchmark, with the counters
+/// of posenc-bench.
 std::string formatJson(const Device &device, const std::vector<Result> &results,
                        int repetitions);
 
-/// In Markdown.
+/// Formats results as a Markdown table.
 std::string formatTable(const Device &device,
                         const std::vector<Result> &results);
 
-/// One line of that.
+/// Formats one row of the table.
 std::string formatRow(const Result &result);
 
-/// Throws where it cannot be written.
+/// Writes the file under a temporary name and renames it. Throws Failure.
 void writeFile(const std::string &path, const std::string &text);
 
 } // namespace posenc::hardware

@@ -1,5 +1,5 @@
 #!/bin/sh
-#===- on-gpu.sh - check and measure on a machine with a GPU -----------------===#
+#===- on-gpu.sh - checks and measures kernels on a GPU ---------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,13 +9,15 @@
 #
 #   on-gpu.sh [--build=DIR] [--arch=sm_NN] [--cpu=NAME] [--kernels=NAME,...]
 #             [RUN OPTION...]
-#       compiles what is measured and runs it here; options as run.sh's
+#       compiles the kernels, then checks and measures them on this machine; the
+#       remaining options are those of run.sh
 #   on-gpu.sh [...] --prepare=DIR
-#       only makes DIR, which is all that a machine with a GPU needs: DIR/run.sh
-#       runs it there, with neither LLVM nor a compiler
+#       only writes the directory DIR. Copy it to a machine with a GPU and run
+#       DIR/run.sh there; that needs neither LLVM nor a compiler
 #
-# The kernels are for sm_90a, and beside them, to compare bits with, for
-# x86-64-v3; all of them, unless names that both modules have are given.
+# By default all kernels are compiled, for sm_90a (--arch) and, to compare results
+# with, for x86-64-v3 (--cpu). --kernels selects functions by their names, which
+# must exist in both gpu-forms.mlir and cases.mlir.
 set -eu
 
 sources=$(cd "$(dirname "$0")" && pwd)
@@ -32,7 +34,7 @@ while [ $# -gt 0 ]; do
     --kernels=*) kernels=${1#*=} ;;
     --prepare=*) folder=${1#*=} ;;
     --prepare)
-      [ $# -ge 2 ] || { echo "--prepare needs a folder" >&2; exit 2; }
+      [ $# -ge 2 ] || { echo "--prepare needs a directory" >&2; exit 2; }
       folder=$2
       shift ;;
     *) break ;;
@@ -63,7 +65,7 @@ if [ -z "$folder" ]; then
 fi
 mkdir -p "$folder"
 
-# Without the host's OpenMP, which may not be there.
+# --threads=none: the machine with the GPU may not have libgomp.
 compile() {
   "$build/bin/posenc-compile" "$1" -o "$folder/$2" --threads=none \
     --target="$cpu" --target="cuda:$arch" ${kernels:+--kernels="$kernels"}
@@ -75,7 +77,7 @@ cp "$build/test/hardware/posenc-on-gpu" "$sources/cases.txt" \
 chmod +x "$folder/run.sh" "$folder/posenc-on-gpu"
 
 if [ -z "$is_temporary" ]; then
-  echo "$folder/run.sh runs it on a machine with a GPU"
+  echo "prepared $folder: run $folder/run.sh on a machine with a GPU"
   exit 0
 fi
 code=0

@@ -1,4 +1,4 @@
-//===- posenc-on-gpu.cpp - checks and measures kernels on a GPU -*- C++ -*-===//
+//===- posenc-on-gpu.cpp - checks and measures kernels on a GPU -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Needs neither LLVM nor the compiler, but libraries that it has made.
+// Runs libraries that posenc-compile has written. Needs neither LLVM nor the
+// compiler.
 
 #include "Check.h"
 #include "Measure.h"
@@ -22,14 +23,14 @@ using namespace posenc::hardware;
 static const char usage[] =
     "usage: posenc-on-gpu check LIBRARY.so... [OPTION...]\n"
     "       posenc-on-gpu bench LIBRARY.so CASES.txt [OPTION...]\n"
-    "  --device=N          of the GPUs (0)\n"
-    "  --small             check: sizes for a device that is none\n"
+    "  --device=N          index of the GPU (0)\n"
+    "  --small             check: only small sizes, for the fake driver\n"
     "  --json=FILE --table=FILE\n"
-    "                      bench: the results, after each of the cases\n"
-    "  --repetitions=N     bench: turns of kernel and limit (9)\n"
-    "  --seconds=S         bench: of the launches of each turn (0.01)\n"
-    "  --graph-launches=N  bench: in a graph (100)\n"
-    "Exit codes: 0 all is well, 1 something failed, 2 usage, 77 no GPU.\n";
+    "                      bench: write the results after each case\n"
+    "  --repetitions=N     bench: measurements of kernel and limit (9)\n"
+    "  --seconds=S         bench: device time of a measurement (0.01)\n"
+    "  --graph-launches=N  bench: launches per CUDA graph (100)\n"
+    "Exit codes: 0 success, 1 failure, 2 wrong usage, 77 no GPU.\n";
 
 namespace {
 struct Request {
@@ -72,7 +73,7 @@ static bool parse(int argc, char **argv, Request &request) {
     if (argv[i][0] != '-')
       request.files.push_back(argv[i]);
     else if (!parseOption(argv[i], request)) {
-      std::fprintf(stderr, "unknown or bad option: %s\n", argv[i]);
+      std::fprintf(stderr, "unknown option or invalid value: %s\n", argv[i]);
       return false;
     }
   }

@@ -1,5 +1,5 @@
 #!/bin/sh
-#===- run.sh - what on-gpu.sh has prepared, on a GPU ------------------------===#
+#===- run.sh - runs the kernels that on-gpu.sh has prepared ----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,10 +9,10 @@
 #
 #   run.sh [--out=DIR] [--cases=FILE] [--small] [--no-torch]
 #
-# checks that kernels have the CPU's bits, measures them, and PyTorch's beside
-# them where there is PyTorch. Writes bench.json and table.md, all in DIR (on-gpu
-# in the current folder). Exit codes: 0; 1 if something failed; 2 for a wrong
-# option; 77 where there is no GPU. --small is for devices that are none.
+# Checks that the kernels return the bits of the CPU, measures them and, if PyTorch
+# is installed, its rotation for comparison. Writes bench.json and table.md to DIR
+# (./on-gpu). --small is for the fake driver. Exit codes: 0 success, 1 failure, 2
+# wrong option, 77 no GPU.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,7 +35,7 @@ done
 mkdir -p "$out" || exit 1
 rm -f "$out/bench.json" "$out/table.md" "$out/torch.md"
 
-# No step takes the time of the others.
+# Limits the time of each step, so that the others still run.
 limited() {
   seconds=$1
   shift
@@ -72,20 +72,20 @@ finish "the measurement" $?
 
 echo "== PyTorch"
 if [ -z "$has_torch" ]; then
-  echo "skipped: not wanted"
+  echo "skipped: --no-torch was given"
 elif ! command -v python3 > /dev/null; then
-  echo "skipped: there is no python3"
+  echo "skipped: python3 was not found"
 elif [ ! -f "$out/bench.json" ]; then
-  echo "skipped: there is nothing to compare with"
+  echo "skipped: there is no bench.json to compare with"
 else
   limited 180 python3 "$here/torch-rotary.py" "$out/bench.json" "$out/torch.md"
   code=$?
   if [ $code -eq 77 ]; then
-    : # It has said why.
+    : # The script has printed the reason.
   else
     finish "PyTorch's measurement" $code
   fi
-  # In one piece with ours.
+  # Appends the comparison to the table.
   [ ! -f "$out/torch.md" ] || cat "$out/torch.md" >> "$out/table.md"
 fi
 
@@ -93,4 +93,4 @@ if [ -n "$failed" ]; then
   echo "failed"
   exit 1
 fi
-echo "all is well: $out/table.md"
+echo "passed: $out/table.md"

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-# ===- torch-rotary.py - PyTorch's rotation beside ours ---------------------===#
+# ===- torch-rotary.py - compares PyTorch's rotary embedding ---------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""torch-rotary.py BENCH.json TABLE.md: times the rotation of q and k that
-torch.compile makes, with cos and sin given, and writes a table with the times
-of the report beside. Few tokens are launched from a graph, as ours. Exits with
-77 where there is no PyTorch or no GPU for it.
+"""usage: torch-rotary.py BENCH.json TABLE.md
+
+Times the rotary embedding of q and k by torch.compile, with precomputed cos and
+sin, and writes a table that compares it with the times in BENCH.json. Up to
+MAX_GRAPH_TOKENS tokens use a CUDA graph and data in the L2 cache, like those of
+posenc. Exits with 77 without PyTorch or without a GPU that it supports.
 """
 
 import json
@@ -17,7 +19,7 @@ import statistics
 import sys
 
 TOKENS = [1, 8, 32, 128, 4096, 32768]
-MOST_IN_GRAPH = 128
+MAX_GRAPH_TOKENS = 128
 LAUNCHES = 100
 REPETITIONS = 9
 
@@ -29,7 +31,7 @@ def skip(why):
 
 try:
     import torch
-except Exception as error:  # Broken ones raise anything.
+except Exception as error:  # A broken installation may raise anything.
     skip(f"no PyTorch: {error}")
 if not torch.cuda.is_available():
     skip("PyTorch has no GPU")
@@ -46,7 +48,7 @@ def apply_rotary(q, k, cos, sin):
 
 
 def make_inputs(tokens):
-    """q and k as [batch, token, head, dim]; cos and sin of the positions."""
+    """Returns q and k as [batch, token, head, dim], and cos and sin."""
     generator = torch.Generator(device="cuda").manual_seed(7)
 
     def make(*shape):
@@ -61,7 +63,7 @@ def make_inputs(tokens):
 
 
 def measure(run, launches):
-    """Seconds of one launch: the median of several times on the device."""
+    """Returns the median seconds of one launch on the device."""
     times = []
     for _ in range(REPETITIONS):
         run()
@@ -89,12 +91,12 @@ def make_graph(call, launches):
 
 
 def measure_torch(function, tokens):
-    if tokens <= MOST_IN_GRAPH:
+    if tokens <= MAX_GRAPH_TOKENS:
         inputs = make_inputs(tokens)
         function(*inputs)
         graph = make_graph(lambda: function(*inputs), LAUNCHES)
         return measure(lambda: [graph.replay() for _ in range(5)], 5 * LAUNCHES)
-    # Beyond the cache: several copies in turn.
+    # Uses several copies in turn, which exceed the L2 cache.
     l2_bytes = getattr(torch.cuda.get_device_properties(0), "L2_cache_size",
                        64 << 20)
     one = make_inputs(tokens)
@@ -102,7 +104,8 @@ def measure_torch(function, tokens):
     copies = [one] + [tuple(x.clone() for x in one)
                       for _ in range(max(1, 4 * l2_bytes // size))]
     function(*one)
-    # Results of their own, or the allocator would give the same ones again.
+    # One graph for all copies: each call gets its own result tensors, which the
+    # allocator would reuse between separate graphs.
     graph = make_graph(lambda: [function(*inputs) for inputs in copies], 1)
     return measure(lambda: [graph.replay() for _ in range(10)],
                    10 * len(copies))
@@ -120,10 +123,10 @@ def main():
     lines = [
         "",
         f"PyTorch {torch.__version__}: q * cos + rotate_half(q) * sin through "
-        "torch.compile, with cos and",
-        "sin given; ours computes them. bf16, 32 + 8 heads of 128.",
+        "torch.compile, with",
+        "precomputed cos and sin; posenc computes them. bf16, 32 + 8 heads of 128.",
         "",
-        "| tokens | PyTorch us | ours us | PyTorch / ours |",
+        "| tokens | PyTorch us | posenc us | PyTorch / posenc |",
         "|---:|---:|---:|---:|",
     ]
     try:

@@ -1,4 +1,4 @@
-//===- ArithTest.cpp - arith without the compiler's library -----*- C++ -*-===//
+//===- ArithTest.cpp - arith ops that kernels expand ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Results to the bit: conversions are rounded once, remainders are exact.
+// Kernels expand some arith ops so that they need no compiler runtime library.
+// Results are checked to the bit: conversions round once, remainders are exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ std::string getTensor(posenc_dtype dtype) {
   return std::string("tensor<?x") + posenc_dtype_name(dtype) + ">";
 }
 
-/// `op` from one type to another, on a tensor of any size.
+/// Returns MLIR of a function with conversion `op` of a tensor of any size.
 std::string getConversion(const char *op, posenc_dtype from, posenc_dtype to) {
   std::string fromType = getTensor(from), toType = getTensor(to);
   return "func.func @f(%x: " + fromType + ") -> " + toType +
@@ -36,7 +37,7 @@ std::string getConversion(const char *op, posenc_dtype from, posenc_dtype to) {
          "\n  return %r : " + toType + "\n}\n";
 }
 
-/// The bits of each result; NaNs are all one.
+/// Returns the bits of each element; all bits set for any NaN.
 std::vector<uint64_t> getBits(posenc_dtype dtype, const void *data,
                               int64_t count) {
   DType type = getReferenceType(dtype);
@@ -54,8 +55,8 @@ uint64_t encode(posenc_dtype dtype, long double value) {
                            : reference::encode(getReferenceType(dtype), value);
 }
 
-/// Whether a result is the expected one. The instructions that round to bf16
-/// make zeros of what is smaller than any normal number.
+/// Whether a result has the expected bits. The instructions that round to bf16
+/// flush subnormal results to zero, which is accepted.
 testing::AssertionResult isExact(posenc_dtype dtype, uint64_t bits,
                                  uint64_t expected) {
   constexpr uint64_t sign = 0x8000, firstNormal = 0x0080;
@@ -70,8 +71,9 @@ testing::AssertionResult isExact(posenc_dtype dtype, uint64_t bits,
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Numbers of any size, and around the ties of a type with `precision` bits:
-/// those that a rounding to f32 makes ties of, too.
+/// Returns numbers of any magnitude, and numbers at and around the ties of a
+/// type with `precision` bits, including those that a rounding to f32 turns
+/// into ties.
 std::vector<double> getHardNumbers(int precision) {
   std::vector<double> numbers{
       0.0,       -0.0,     kInfinity, -kInfinity, kNaN,     65504,
@@ -83,7 +85,7 @@ std::vector<double> getHardNumbers(int precision) {
     double any = llvm::bit_cast<double>(generator());
     numbers.push_back(any);
     int exponent = int(generator() % 300) - 160;
-    // A tie, and numbers beside it by less than f32 can tell.
+    // A tie, and numbers that differ from it by less than f32 resolves.
     double tie = double((generator() % (uint64_t(1) << precision)) * 2 + 1);
     for (double beside : {0.0, 0x1p-26, -0x1p-26, 0x1p-38, -0x1p-38})
       numbers.push_back(std::ldexp(tie + beside, exponent - precision) *
@@ -105,7 +107,7 @@ TEST_P(TruncationTest, RoundsOnce) {
     expected.push_back(encode(to, number));
     numDifferent += encode(to, float(number)) != expected.back();
   }
-  // The numbers tell two roundings from one.
+  // Enough of the numbers differ if they are rounded to f32 first.
   EXPECT_GT(numDifferent, 100);
   runtime::Array x = makeRandom(POSENC_F64, {count}, 1);
   std::copy(numbers.begin(), numbers.end(), x.dataAs<double>());
@@ -116,7 +118,7 @@ TEST_P(TruncationTest, RoundsOnce) {
     ASSERT_TRUE(isExact(to, bits[i], expected[i])) << numbers[i];
 }
 
-TEST_P(TruncationTest, OfIntegersRoundsOnce) {
+TEST_P(TruncationTest, IntegersRoundOnce) {
   posenc_dtype to = GetParam();
   std::mt19937_64 generator(7);
   std::vector<int64_t> numbers{0, 1, -1, INT64_MAX, INT64_MIN, INT32_MIN};
@@ -156,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Types, TruncationTest,
 
 class BinaryTest : public testing::TestWithParam<posenc_dtype> {
 protected:
-  /// Compares `op` on hard numbers with `compute`.
+  /// Expects `op` to have exactly the results of `compute` on hard numbers.
   void expectExact(const char *op,
                    long double (*compute)(long double, long double)) {
     posenc_dtype dtype = GetParam();
@@ -172,7 +174,7 @@ protected:
                    y = makeRandom(dtype, {count}, 2);
     for (int64_t i = 0; i < count; ++i) {
       double a = numbers[i / 2], b = numbers[generator() % numbers.size()];
-      // As large as each other, every other time.
+      // Every other pair is of similar magnitude.
       if (i % 2)
         b = a * std::ldexp(double(generator() % 100), -int(generator() % 60));
       reference::storeBits(type, x.data(), i, reference::encode(type, a));
@@ -184,7 +186,7 @@ protected:
     std::vector<uint64_t> bits = getBits(dtype, results[0].data(), count);
     reference::Array xs = toReference(x), ys = toReference(y);
     for (int64_t i = 0; i < count; ++i) {
-      // Which of two zeros is larger arith leaves open.
+      // arith does not specify which of two zeros is larger.
       if (xs.values[i] == 0 && ys.values[i] == 0)
         continue;
       ASSERT_TRUE(isExact(dtype, bits[i],

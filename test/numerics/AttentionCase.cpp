@@ -1,4 +1,4 @@
-//===- AttentionCase.cpp - attentions to compile and compare ----*- C++ -*-===//
+//===- AttentionCase.cpp - attention cases and their data -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ static constexpr double kCap = 2.5, kEps = 1e-5, kBase = 10000;
 static constexpr int64_t kRotaryDim = 8, kRotaryOffset = 4;
 
 //===----------------------------------------------------------------------===//
-// The module
+// Module
 //===----------------------------------------------------------------------===//
 
 static std::string shapedType(const std::vector<std::string> &sizes,
@@ -35,15 +35,16 @@ static std::string shapedType(const std::vector<std::string> &sizes,
   return type + element + ">";
 }
 
-/// The sizes of a tensor of heads.
+/// Returns the shape of queries, keys or values in MLIR; `?` for a dynamic
+/// size.
 static std::vector<std::string> getHeadSizes(const AttentionCase &c,
-                                             bool headMajor, bool packed,
+                                             bool headMajor, bool ragged,
                                              int64_t heads, int64_t dim,
                                              int64_t staticTokens = 0) {
   std::string count = c.dynamicHeads ? "?" : std::to_string(heads);
   std::string tokens = staticTokens ? std::to_string(staticTokens) : "?";
   std::vector<std::string> sizes;
-  if (!packed)
+  if (!ragged)
     sizes.push_back("?");
   sizes.push_back(headMajor ? count : tokens);
   sizes.push_back(headMajor ? tokens : count);
@@ -64,20 +65,20 @@ static std::string getRotation(const AttentionCase &c, Angles angles) {
 std::string test::getModule(const AttentionCase &c) {
   std::string dtype = posenc_dtype_name(c.dtype);
   std::string sum = c.dtype == POSENC_F64 ? "f64" : "f32";
-  bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
-  bool packedKeys = c.form == Form::Packed;
+  bool ragged = c.form == Form::Ragged || c.form == Form::RaggedQueries;
+  bool raggedKeys = c.form == Form::Ragged;
   std::vector<std::string> outputSizes = getHeadSizes(
-      c, c.queryHeadMajor, packed, c.heads, c.valueDim, c.staticQueries);
+      c, c.queryHeadMajor, ragged, c.heads, c.valueDim, c.staticQueries);
   std::string output = shapedType(outputSizes, dtype);
   std::string logSums =
       shapedType({outputSizes.begin(), outputSizes.end() - 1}, sum);
-  std::string q = shapedType(getHeadSizes(c, c.queryHeadMajor, packed, c.heads,
+  std::string q = shapedType(getHeadSizes(c, c.queryHeadMajor, ragged, c.heads,
                                           c.dim, c.staticQueries),
                              dtype);
   std::string k = shapedType(
-      getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.dim), dtype);
+      getHeadSizes(c, c.keyHeadMajor, raggedKeys, c.keyHeads, c.dim), dtype);
   std::string v = shapedType(
-      getHeadSizes(c, c.keyHeadMajor, packedKeys, c.keyHeads, c.valueDim),
+      getHeadSizes(c, c.keyHeadMajor, raggedKeys, c.keyHeads, c.valueDim),
       dtype);
 
   std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v;
@@ -101,18 +102,18 @@ std::string test::getModule(const AttentionCase &c) {
     flags += " query_layout = head_major";
   if (c.keyHeadMajor)
     flags += " key_layout = head_major";
-  auto rotate = [&](const std::string &name, Angles angles, bool isPacked) {
+  auto rotate = [&](const std::string &name, Angles angles, bool isRagged) {
     if (angles == Angles::None)
       return;
     flags += " " + name + "_rotation = " + getRotation(c, angles);
-    std::vector<std::string> sizes(isPacked ? 1 : 2, "?");
+    std::vector<std::string> sizes(isRagged ? 1 : 2, "?");
     if (angles == Angles::Axes)
       sizes.insert(sizes.begin(), "2");
-    if (angles != Angles::Places)
+    if (angles != Angles::TokenIndices)
       group(name + "_positions", shapedType(sizes, "i64"));
   };
-  rotate("query", c.queryAngles, packed);
-  rotate("key", c.keyAngles, packedKeys);
+  rotate("query", c.queryAngles, ragged);
+  rotate("key", c.keyAngles, raggedKeys);
   if (c.norms) {
     auto addNorm = [&](const std::string &name, int64_t heads) {
       int64_t size = c.normsOfAllHeads ? heads * c.dim : c.dim;
@@ -121,14 +122,14 @@ std::string test::getModule(const AttentionCase &c) {
     addNorm("query_norm", c.heads);
     addNorm("key_norm", c.keyHeads);
   }
-  if (c.lengths || c.form == Form::PackedQueries || c.form == Form::Paged)
+  if (c.lengths || c.form == Form::RaggedQueries || c.form == Form::Paged)
     group("lengths", "tensor<?xi64>");
-  if (packed) {
+  if (ragged) {
     arguments += ", %starts: tensor<?xi32>";
-    groups += packedKeys ? " cu_seqlens(%starts, %key_starts : tensor<?xi32>, "
+    groups += raggedKeys ? " cu_seqlens(%starts, %key_starts : tensor<?xi32>, "
                            "tensor<?xi32>)"
                          : " cu_seqlens(%starts : tensor<?xi32>)";
-    if (packedKeys)
+    if (raggedKeys)
       arguments += ", %key_starts: tensor<?xi32>";
   }
   if (c.form == Form::Paged)
@@ -260,11 +261,11 @@ static runtime::Array makeI32(std::vector<int64_t> shape,
   return makePositions(POSENC_I32, std::move(shape), values);
 }
 
-static std::vector<int64_t> getHeadShape(bool headMajor, bool packed,
+static std::vector<int64_t> getHeadShape(bool headMajor, bool ragged,
                                          int64_t batch, int64_t tokens,
                                          int64_t heads, int64_t dim) {
   std::vector<int64_t> shape;
-  if (!packed)
+  if (!ragged)
     shape.push_back(batch);
   shape.push_back(headMajor ? heads : tokens);
   shape.push_back(headMajor ? tokens : heads);
@@ -284,7 +285,7 @@ reference::Rotation AttentionData::addRotation(Angles angles,
     rotation.axes.sections = {1, 3};
     shape.insert(shape.begin(), 2);
   }
-  if (angles == Angles::Places)
+  if (angles == Angles::TokenIndices)
     return rotation;
   int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1},
                                   std::multiplies<>());
@@ -293,15 +294,16 @@ reference::Rotation AttentionData::addRotation(Angles angles,
   return rotation;
 }
 
-/// As many parts as there are entries, which may leave out the last tokens.
-static std::vector<int64_t> split(int64_t total, int64_t entries,
+/// Draws cu_seqlens that divide `total` tokens into ragged sequences. The last
+/// tokens may belong to none of them.
+static std::vector<int64_t> split(int64_t total, int64_t numSequences,
                                   std::mt19937_64 &generator) {
   int64_t end = total - static_cast<int64_t>(generator() % (total / 4 + 1));
   std::vector<int64_t> starts{0};
-  for (int64_t i = 1; i < entries; ++i)
+  for (int64_t i = 1; i < numSequences; ++i)
     starts.push_back(static_cast<int64_t>(generator() % (end + 1)));
   std::sort(starts.begin(), starts.end());
-  if (entries > 0)
+  if (numSequences > 0)
     starts.push_back(end);
   return starts;
 }
@@ -311,26 +313,26 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
     : c(given) {
   std::mt19937_64 generator(seed);
   int64_t batch = sizes.batch, queries = sizes.queries, keys = sizes.keys;
-  bool packed = c.form == Form::Packed || c.form == Form::PackedQueries;
-  bool packedKeys = c.form == Form::Packed, paged = c.form == Form::Paged;
+  bool ragged = c.form == Form::Ragged || c.form == Form::RaggedQueries;
+  bool raggedKeys = c.form == Form::Ragged, paged = c.form == Form::Paged;
   // The arrays must not move while there are references to them.
   inputs.reserve(20);
 
   int64_t blocks = (keys + kPageSlots - 1) / kPageSlots;
   int64_t pages = blocks * batch + 2;
-  int64_t rows = paged ? kPageSlots : packedKeys ? keys * batch : keys;
-  int64_t entries = paged ? pages : batch;
-  int64_t allQueries = packed ? queries * batch : queries;
+  int64_t rows = paged ? kPageSlots : raggedKeys ? keys * batch : keys;
+  int64_t keyBatch = paged ? pages : batch;
+  int64_t allQueries = ragged ? queries * batch : queries;
   add(makeRandom(
       c.dtype,
-      getHeadShape(c.queryHeadMajor, packed, batch, allQueries, c.heads, c.dim),
+      getHeadShape(c.queryHeadMajor, ragged, batch, allQueries, c.heads, c.dim),
       seed));
   add(makeRandom(c.dtype,
-                 getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                 getHeadShape(c.keyHeadMajor, raggedKeys, keyBatch, rows,
                               c.keyHeads, c.dim),
                  seed + 1));
   add(makeRandom(c.dtype,
-                 getHeadShape(c.keyHeadMajor, packedKeys, entries, rows,
+                 getHeadShape(c.keyHeadMajor, raggedKeys, keyBatch, rows,
                               c.keyHeads, c.valueDim),
                  seed + 2));
 
@@ -344,16 +346,16 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
   spec.left = c.left;
   spec.right = c.right;
 
-  auto getGrid = [&](bool isPacked, int64_t tokens) {
-    return isPacked ? std::vector<int64_t>{tokens}
+  auto getGrid = [&](bool isRagged, int64_t tokens) {
+    return isRagged ? std::vector<int64_t>{tokens}
                     : std::vector<int64_t>{batch, tokens};
   };
   if (c.queryAngles != Angles::None)
     spec.queryRotation =
-        addRotation(c.queryAngles, getGrid(packed, allQueries));
+        addRotation(c.queryAngles, getGrid(ragged, allQueries));
   if (c.keyAngles != Angles::None)
     spec.keyRotation = addRotation(
-        c.keyAngles, getGrid(packedKeys, paged ? blocks * kPageSlots : rows));
+        c.keyAngles, getGrid(raggedKeys, paged ? blocks * kPageSlots : rows));
   if (c.norms)
     for (auto *norm : {&spec.queryNorm, &spec.keyNorm}) {
       int64_t heads = norm == &spec.queryNorm ? c.heads : c.keyHeads;
@@ -367,8 +369,9 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
         weight += c.normsPlusOne;
       (*norm)->epsilon = kEps;
     }
-  if (c.lengths || c.form == Form::PackedQueries || paged) {
-    // All of them, none, and what lies between.
+  if (c.lengths || c.form == Form::RaggedQueries || paged) {
+    // All keys are valid in the first sequence, none in the second, and any
+    // number in the others.
     for (int64_t b = 0; b < batch; ++b)
       spec.keyLengths.push_back(
           b == 0   ? keys
@@ -376,11 +379,11 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
                    : static_cast<int64_t>(generator() % (keys + 1)));
     add(makePositions(POSENC_I64, {batch}, spec.keyLengths));
   }
-  if (packed) {
+  if (ragged) {
     spec.queryStarts = split(allQueries, batch, generator);
     add(makeI32({batch + 1}, spec.queryStarts));
   }
-  if (packedKeys) {
+  if (raggedKeys) {
     spec.keyStarts = split(rows, batch, generator);
     add(makeI32({batch + 1}, spec.keyStarts));
   }
@@ -445,7 +448,7 @@ AttentionData::AttentionData(const AttentionCase &given, AttentionSizes sizes,
     };
   std::vector<int64_t> document;
   if (c.document) {
-    int64_t count = packedKeys ? rows : keys;
+    int64_t count = raggedKeys ? rows : keys;
     for (int64_t i = 0; i < count; ++i)
       document.push_back(generator() % 4 != 0);
     add(makeI32({count}, document));
@@ -464,7 +467,7 @@ AttentionData::compute(const reference::AttentionSpec &s) const {
                               toReference(inputs[2]), s);
 }
 
-/// NaN in all lanes, or NaN or an infinity in one.
+/// Puts NaN into all elements of a row, or NaN or an infinity into one.
 void AttentionData::spoilRow(runtime::Array &rows, size_t row,
                              std::mt19937_64 &generator) {
   reference::DType type = getReferenceType(c.dtype);
@@ -497,7 +500,7 @@ std::vector<bool> AttentionData::findSeenRows() const {
       j %= tokens;
     }
     std::lock_guard<std::mutex> lock(mutex);
-    // A norm over all heads of a token sees the other heads' rows, too.
+    // A norm over all heads of a token also reads the rows of other heads.
     for (int64_t other = 0; other < c.keyHeads; ++other)
       if (other == head || c.normsOfAllHeads)
         isSeen[c.keyHeadMajor ? (b * c.keyHeads + other) * tokens + j
@@ -520,20 +523,21 @@ size_t AttentionData::spoilUnseen(uint64_t seed) {
 
 void AttentionData::spoilSome(uint64_t seed) {
   std::mt19937_64 generator(seed);
-  // The longest sequences are packed ones. A distance there can leave nothing
-  // of a weight in f32, and what the value is for then is not said.
+  // The longest sequences are ragged ones. ALiBi's bias of distant keys there
+  // can make a weight zero in f32, and the result of a zero weight and an
+  // infinite value is unspecified.
   bool mayVanish =
-      c.alibi && (c.form == Form::Packed || c.form == Form::PackedQueries);
+      c.alibi && (c.form == Form::Ragged || c.form == Form::RaggedQueries);
   for (size_t input = 1; input <= (mayVanish ? 1 : 2); ++input) {
     size_t rows = inputs[input].numElements() / inputs[input].shape().back();
     for (size_t row = 0; row < rows; ++row)
-      // Not both of a key: what the value is for if the score is minus
-      // infinity is not said.
+      // Never both the key and the value of a token: the result is unspecified
+      // if the score is minus infinity and the value is not finite.
       if (generator() % 12 == 0 && row % 2 == input % 2)
         spoilRow(inputs[input], row, generator);
   }
   expected = compute(spec);
-  isSpoilt = true;
+  hasNonFinite = true;
 }
 
 std::vector<posenc_value> AttentionData::getInputs() const {
@@ -545,35 +549,39 @@ std::vector<posenc_value> AttentionData::getInputs() const {
 
 std::string
 AttentionData::check(const std::vector<runtime::Array> &results) const {
-  if (results.size() != (c.logSums ? 2u : 1u))
-    return "a call without results";
+  if (size_t expectedResults = c.logSums ? 2 : 1;
+      results.size() != expectedResults)
+    return "expected " + std::to_string(expectedResults) + " results, found " +
+           std::to_string(results.size());
   reference::DType type = getReferenceType(c.dtype);
   reference::AttentionComparison comparison = reference::compareAttention(
       type, results[0].data(), expected, results[0].shape());
-  // The few numbers that NaNs leave over may all be small.
-  double limitRelative = isSpoilt ? std::numeric_limits<double>::infinity()
-                                  : reference::defaultLimitRelative(type);
+  // Most results may be NaN, and the error of the few others relative to their
+  // norm has no useful limit.
+  double limitRelative = hasNonFinite ? std::numeric_limits<double>::infinity()
+                                      : reference::defaultLimitRelative(type);
   if (!comparison.within(limitRelative))
     return comparison.mismatch
                ? comparison.reason
-               : "relative " + std::to_string(comparison.relative) +
-                     ", element " + std::to_string(comparison.maxRatio);
+               : "relative error " + std::to_string(comparison.relative) +
+                     ", element error / bound " +
+                     std::to_string(comparison.maxRatio);
   if (!c.logSums)
     return "";
-  // Of the errors of a score, what rounded rows have.
+  // The error of a score whose query and key rows are rounded to the type.
   double limit = type == reference::DType::F64   ? 1e-13
                  : type == reference::DType::F32 ? 4e-6
                  : type == reference::DType::F16 ? 4e-3
                                                  : 4e-2;
   reference::Array sums = toReference(results[1]);
   if (sums.shape != expected.logSumExp.shape)
-    return "another shape of the sums";
+    return "the log-sum-exp has the wrong shape";
   for (size_t i = 0; i < sums.values.size(); ++i) {
     long double got = sums.values[i], want = expected.logSumExp.values[i];
     bool areSame = got == want || (std::isnan(got) && std::isnan(want));
     if (!areSame &&
         !(std::fabs(got - want) <= limit * std::fmax(1.0L, std::fabs(want))))
-      return "logarithm of the sum #" + std::to_string(i) + " is " +
+      return "log-sum-exp #" + std::to_string(i) + " is " +
              std::to_string(got) + ", expected " + std::to_string(want);
   }
   return "";

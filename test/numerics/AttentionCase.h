@@ -1,4 +1,4 @@
-//===- AttentionCase.h - attentions to compile and compare ------*- C++ -*-===//
+//===- AttentionCase.h - attention cases and their data ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,28 +17,33 @@
 
 namespace posenc::test {
 
-/// How batch entries are stored.
-enum class Form { Padded, Packed, PackedQueries, Paged };
-/// Where the angles of a rotation come from.
-enum class Angles { None, Places, Positions, Axes };
+/// How the sequences of a batch are stored. RaggedQueries has ragged queries
+/// and padded keys.
+enum class Form { Padded, Ragged, RaggedQueries, Paged };
+/// The positions of a rotation: token indices, an operand, or an operand with
+/// two axes.
+enum class Angles { None, TokenIndices, Positions, Axes };
+/// Additive masks per head or shared by all heads and sequences; boolean masks
+/// of queries and keys, or of keys alone.
 enum class Mask { None, Added, AddedToAll, Boolean, BooleanByKey };
 
-/// One attention, apart from its sizes.
+/// An attention op, without its dynamic sizes.
 struct AttentionCase {
   posenc_dtype dtype = POSENC_F32;
   bool queryHeadMajor = false, keyHeadMajor = false;
   int64_t heads = 4, keyHeads = 2, dim = 16, valueDim = 16;
   bool dynamicHeads = false;
-  int64_t staticQueries = 0; // Where known; not where they are packed.
+  int64_t staticQueries = 0; // 0: dynamic. Not for ragged queries.
   Form form = Form::Padded;
-  bool lengths = false; // Padded only; others have what they need.
+  bool lengths = false; // For padded sequences; implied by other forms.
   bool causal = false;
   std::optional<int64_t> left, right;
   std::optional<double> scale;
   bool softCap = false, alibi = false, t5 = false;
   bool where = false, document = false;
   bool sinks = false, logSums = false, norms = false;
-  /// With norms: of all heads of a token together; 1 is added to the weights.
+  /// Variants of `norms`: one norm over all heads of a token, and 1 added to
+  /// the weights.
   bool normsOfAllHeads = false, normsPlusOne = false;
   Angles queryAngles = Angles::None, keyAngles = Angles::None;
   bool interleaved = false;
@@ -46,30 +51,32 @@ struct AttentionCase {
   Route route = Route::Direct;
 };
 
-/// The function `f` of a case.
+/// Returns MLIR of a function `f` with the attention op of a case.
 std::string getModule(const AttentionCase &c);
 
+/// The dynamic sizes. With ragged sequences, `queries` and `keys` are averages.
 struct AttentionSizes {
   int64_t batch, queries, keys;
 };
 
-/// What a case is called with, and what it means.
+/// The inputs of a case, and the oracle's results for them.
 class AttentionData {
 public:
-  /// Not for f64: scores of such a standard deviation.
+  /// Draws the inputs from `seed` and computes the expected results.
   AttentionData(const AttentionCase &c, AttentionSizes sizes, uint64_t seed);
   AttentionData(const AttentionData &) = delete;
 
   std::vector<posenc_value> getInputs() const;
   /// Puts NaNs and infinities into all keys and values that no query sees,
-  /// which must not change the results; returns how many there are.
+  /// which must not change the results. Returns the number of such keys.
   size_t spoilUnseen(uint64_t seed);
-  /// Puts them into some keys and values, and expects them in the results of
-  /// the queries that see these.
+  /// Puts NaNs and infinities into some keys and values, and expects NaNs in
+  /// the results of the queries that see them.
   void spoilSome(uint64_t seed);
   const reference::AttentionResult &getExpected() const { return expected; }
 
-  /// Why the results are wrong; empty if they are within the limits.
+  /// Returns why the results are wrong, or an empty string if they are within
+  /// the limits.
   std::string check(const std::vector<runtime::Array> &results) const;
 
 private:
@@ -78,7 +85,8 @@ private:
                              const std::vector<int64_t> &values);
   reference::Rotation addRotation(Angles angles, std::vector<int64_t> shape);
   void spoilRow(runtime::Array &rows, size_t row, std::mt19937_64 &generator);
-  /// Which rows of keys, by batch entry or page, some query sees.
+  /// Returns for each row of the keys, in memory order, whether a query sees
+  /// it.
   std::vector<bool> findSeenRows() const;
   reference::AttentionResult compute(const reference::AttentionSpec &s) const;
 
@@ -86,7 +94,7 @@ private:
   std::vector<runtime::Array> inputs;
   reference::AttentionSpec spec;
   reference::AttentionResult expected;
-  bool isSpoilt = false;
+  bool hasNonFinite = false;
 };
 
 } // namespace posenc::test

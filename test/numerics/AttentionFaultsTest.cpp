@@ -1,4 +1,4 @@
-//===- AttentionFaultsTest.cpp - wrong attentions are caught ----*- C++ -*-===//
+//===- AttentionFaultsTest.cpp - seeded faults in attention ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each fault is put into the source, or into what the lowerings make of it,
-// compiled and called like any other, and must be beyond the limits that the
-// right module keeps.
+// Each fault is seeded into the source of an attention or into its lowered
+// code. The result is compiled and called, and its error must exceed the limits
+// that the unchanged code keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace posenc::test;
 
 namespace {
 
-/// An attention that has something of everything.
+/// An attention with most of the op's features.
 AttentionCase getCase() {
   AttentionCase c;
   c.heads = 6;
@@ -30,7 +30,7 @@ AttentionCase getCase() {
   c.lengths = true;
   c.left = 30;
   c.scale = 0.25;
-  c.queryAngles = c.keyAngles = Angles::Places;
+  c.queryAngles = c.keyAngles = Angles::TokenIndices;
   return c;
 }
 
@@ -44,7 +44,7 @@ const Fault kFaults[] = {
     {"NotCausal", " causal", ""},
     {"AlmostCausal", " causal", " window_right = 1"},
     {"Heads", "heads = 6", "heads = 8"},
-    {"SwappedPlaces", "alibi(%h, %i, %j)", "alibi(%j, %i, %h)"},
+    {"SwappedIndices", "alibi(%h, %i, %j)", "alibi(%j, %i, %h)"},
     {"Cap", "%cap = arith.constant 2.5", "%cap = arith.constant 2.4"},
     {"Pairing", "pairing = half", "pairing = interleaved"},
     {"Base", "base = 10000", "base = 10001"},
@@ -54,8 +54,9 @@ const Fault kFaults[] = {
     {"NoSinks", "sinks(%sinks : tensor<6xf32>)", ""},
 };
 
-/// Cases that become vectors, with what the first has not: pages, packed
-/// tokens, one query.
+// Cases that are vectorized, with features that getCase() lacks: pages, ragged
+// sequences, decode.
+
 AttentionCase getVectorCase() {
   AttentionCase c;
   c.heads = 6;
@@ -63,7 +64,7 @@ AttentionCase getVectorCase() {
   c.left = 150;
   c.scale = 0.25;
   c.queryAngles = Angles::Positions;
-  c.keyAngles = Angles::Places;
+  c.keyAngles = Angles::TokenIndices;
   return c;
 }
 
@@ -75,15 +76,15 @@ AttentionCase getPagedCase() {
   return c;
 }
 
-AttentionCase getPackedCase() {
+AttentionCase getRaggedCase() {
   AttentionCase c;
-  c.form = Form::Packed;
+  c.form = Form::Ragged;
   c.causal = c.logSums = true;
   return c;
 }
 
-AttentionCase getPackedFewCase() {
-  AttentionCase c = getPackedCase();
+AttentionCase getRaggedDecodeCase() {
+  AttentionCase c = getRaggedCase();
   c.heads = 10;
   return c;
 }
@@ -95,9 +96,9 @@ AttentionCase getOneQueryCase() {
   return c;
 }
 
-/// Four blocks of queries of a key head, the last not full, where all but the
-/// last tile and the first are seen by all.
-AttentionCase getFewQueriesCase() {
+/// Four blocks of query rows per key head, the last one not full. Only the
+/// first and the last key tile need a mask.
+AttentionCase getMultiTokenCase() {
   AttentionCase c;
   c.staticQueries = 3;
   c.heads = 10;
@@ -107,13 +108,14 @@ AttentionCase getFewQueriesCase() {
   return c;
 }
 
-AttentionCase getUnknownCase() {
-  AttentionCase c = getFewQueriesCase();
+AttentionCase getDynamicCase() {
+  AttentionCase c = getMultiTokenCase();
   c.staticQueries = 0;
   return c;
 }
 
-AttentionCase getFewPairsCase() {
+/// Multi-token decode with regions and a mask.
+AttentionCase getScoreModCase() {
   AttentionCase c;
   c.staticQueries = 3;
   c.heads = 10;
@@ -122,8 +124,8 @@ AttentionCase getFewPairsCase() {
   return c;
 }
 
-/// One key head: threads share the parts of the keys.
-AttentionCase getPartsCase() {
+/// One key head, whose keys are divided into KV splits.
+AttentionCase getSplitKVCase() {
   AttentionCase c;
   c.staticQueries = 1;
   c.keyHeadMajor = c.sinks = true;
@@ -133,7 +135,7 @@ AttentionCase getPartsCase() {
   return c;
 }
 
-/// Faults in what posenc-to-linalg makes.
+/// Faults in the output of posenc-to-linalg.
 const Fault kLinalgFaults[] = {
     {"Control", "", ""},
     {"HeadGroup", "(d0 floordiv 3)", "(d0 floordiv 6)"},
@@ -154,15 +156,15 @@ const Fault kLinalgFaults[] = {
      "arith.addf %$1, %$1 : f32\nlinalg.yield"},
 };
 
-/// Faults in vectors of 32 bytes.
+/// Faults in the prefill kernel with 32-byte vectors.
 const Fault kVectorFaults[] = {
     {"Control", "", ""},
     {"Scale", "dense<0.360673755>", "dense<0.3608>"},
     {"NoMax", "arith.subf %*, %*#0 :", "arith.maximumf %$0, %$0 :"},
     {"MaxIsMin", "arith.cmpf ogt", "arith.cmpf olt"},
     {"MaxBegins", "dense<-3.40282347E+38>", "dense<3.40282347E+38>"},
-    {"NoRescalingOfValues", "math.fma %*, %*, %*#", "arith.addf %$0, %$2#"},
-    {"NoRescalingOfSums",
+    {"NoRescalingOfAcc", "math.fma %*, %*, %*#", "arith.addf %$0, %$2#"},
+    {"NoRescalingOfSum",
      "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca",
      "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %alloca"},
     {"SumIsMax", "arith.addf %arg*, %* : vector<8xf32> scf.yield",
@@ -207,7 +209,7 @@ const Fault kVectorFaults[] = {
     {"KeyPosition", "%* = arith.index_cast %* : index to i64",
      "%more$0 = arith.addi %$1, %c1 : index\n"
      "%$0 = arith.index_cast %more$0 : index to i64"},
-    {"Place", "arith.subi %*, %dim :", "arith.subi %$0, %c1 :"},
+    {"QueryIndex", "arith.subi %*, %dim :", "arith.subi %$0, %c1 :"},
     {"NormMean", "6.250000e-02 : f32", "6.300000e-02 : f32"},
     {"NormRoot", "math.sqrt", "math.absf"},
     {"NormEpsilon", "9.99999974E-6", "1.0E-3"},
@@ -225,20 +227,20 @@ const Fault kPagedFaults[] = {
     {"MaskOfOthers", "arith.cmpf une", "arith.cmpf ueq"},
 };
 
-const Fault kPackedFaults[] = {
+const Fault kRaggedFaults[] = {
     {"Control", "", ""},
     {"Bisection", "arith.cmpi sle, %*, %* : index",
      "arith.cmpi slt, %$0, %$1 : index"},
-    {"EndOfEntry", "arith.cmpi eq, %*#0, %*", "arith.cmpi ne, %$0#0, %$1"},
-    {"NextEntry", "arith.addi %*#0, %c1", "arith.addi %$0#0, %c0"},
-    {"TileOfEntry",
+    {"EndOfSequence", "arith.cmpi eq, %*#0, %*", "arith.cmpi ne, %$0#0, %$1"},
+    {"NextSequence", "arith.addi %*#0, %c1", "arith.addi %$0#0, %c0"},
+    {"TileOfSequence",
      "arith.subi %*, %* : index %* = arith.maxsi %*, %c0 : index %* = "
      "arith.muli",
      "arith.maxsi %$0, %c0 : index\n%$2 = arith.maxsi %$3, %c0 : index\n%$4 = "
      "arith.muli"},
     {"TilesOfAll", "arith.divui %dim, %c*", "arith.minsi %dim, %c1"},
     {"KeysOfTheFirst", "memref.load %arg4[%*#0]", "memref.load %arg4[%c0]"},
-    {"Place",
+    {"QueryIndex",
      "arith.subi %*, %* : index %* = arith.addi %*, %* : index %* = arith.cmpi "
      "sgt",
      "arith.subi %$1, %$0 : index\n%$2 = arith.addi %$3, %$4 : index\n%$5 = "
@@ -251,15 +253,15 @@ const Fault kOneQueryFaults[] = {
     {"NoMax", "arith.subf %*, %* : vector<8xf32> %* = arith.cmpf ogt",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n%$2 = arith.cmpf ogt"},
     {"MaxIsMin", "arith.cmpf ogt", "arith.cmpf olt"},
-    {"NoRescalingOfValues",
+    {"NoRescalingOfAcc",
      "arith.mulf %*, %* : vector<8xf32> vector.store %*, %alloca*[%c0, %arg*]",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n"
      "vector.store %$2, %$3[%c0, %$4]"},
-    {"NoRescalingOfTotals",
+    {"NoRescalingOfSum",
      "arith.mulf %*, %* : vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n"
      "vector.store %$2, %$3[%c1, %c0]"},
-    {"TotalOfOldWeights",
+    {"SumOfOldWeights",
      "scf.yield %*#0, %*#1 : vector<8xf32>, vector<8xf32> } else { scf.yield "
      "%*#1, %*#2",
      "scf.yield %$2#1, %$2#2 : vector<8xf32>, vector<8xf32>\n} else {\n"
@@ -283,7 +285,7 @@ const Fault kOneQueryFaults[] = {
      "%$0 = arith.index_cast %more$0 : index to i64"},
 };
 
-const Fault kFewQueriesFaults[] = {
+const Fault kMultiTokenFaults[] = {
     {"Control", "", ""},
     {"TokenOfLanes", "arith.divui %*, %* : vector<8xi32>",
      "arith.minui %$0, %$1 : vector<8xi32>"},
@@ -304,10 +306,10 @@ const Fault kFewQueriesFaults[] = {
      "arith.minui %$0, %c2 : index"},
     {"RowsOfKeyHead", "arith.muli %arg*, %c16 : index",
      "arith.muli %$0, %c8 : index"},
-    {"WeightsOfOneBlock",
+    {"WeightsOfFirstBlock",
      "arith.remui %*, %c4 : index %* = arith.muli %*, %c128 : index",
      "arith.minui %$0, %c0 : index\n%$1 = arith.muli %$2, %c128 : index"},
-    {"MaximumOfOneBlock",
+    {"MaxOfFirstBlock",
      "arith.muli %*, %c2 : index %* = vector.load %*[%*, %c0] : "
      "memref<16x8xf32>",
      "arith.muli %$0, %c0 : index\n%$1 = vector.load %$2[%$3, %c0] : "
@@ -325,8 +327,8 @@ const Fault kFewQueriesFaults[] = {
      "scf.for %$0 = %c0 to %c32 step %c2 {\n%$1 = arith.remui"},
 };
 
-/// Regions and a mask.
-const Fault kFewPairsFaults[] = {
+/// Faults in decode with regions and a mask.
+const Fault kScoreModFaults[] = {
     {"Control", "", ""},
     {"AlibiSign", "arith.negf %* : vector<8xf32>",
      "math.absf %$0 : vector<8xf32>"},
@@ -337,12 +339,12 @@ const Fault kFewPairsFaults[] = {
      "arith.subf %$0, %$1 : vector<8xf32>\n%$2 = arith.cmpf une"},
     {"WhereNot", "arith.cmpi ne, %*, %* : vector<8xindex>",
      "arith.cmpi eq, %$0, %$1 : vector<8xindex>"},
-    {"NothingLeftOut", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
+    {"NothingSkipped", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
      "arith.cmpf olt, %$0, %$1 : vector<8xf32>\n%$2 = math"},
 };
 
-/// What only code for any number of tokens has.
-const Fault kUnknownFaults[] = {
+/// Faults in code that only a dynamic number of queries has.
+const Fault kDynamicFaults[] = {
     {"Control", "", ""},
     {"LastBlockDropped", "arith.ceildivui %*, %c4 : index",
      "arith.divui %$0, %c4 : index"},
@@ -350,8 +352,8 @@ const Fault kUnknownFaults[] = {
      "arith.muli %$0, %c4 : index\n%$1 = arith.ceildivui"},
 };
 
-/// Entries of few packed queries.
-const Fault kPackedFewFaults[] = {
+/// Faults in the decode kernel for ragged sequences.
+const Fault kRaggedDecodeFaults[] = {
     {"Control", "", ""},
     {"QueryOfTheFirst",
      "arith.remui %arg*, %c5 : index %* = arith.addi %*, %* : index %* = "
@@ -362,47 +364,47 @@ const Fault kPackedFewFaults[] = {
      "arith.divui %$0, %c4 : index"},
 };
 
-/// What is wrong with parts of the keys also where a task does them all.
-const Fault kPartsFaults[] = {
+/// Faults in KV splits that show whether one task or several compute them.
+const Fault kSplitKVFaults[] = {
     {"Control", "", ""},
     {"MaxBegins", "dense<-3.40282347E+38>", "dense<3.40282347E+38>"},
-    {"NoRescalingOfMergedTotals",
+    {"NoRescalingOfMergedSum",
      "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
      "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %$4[%c1, %c0]"},
-    {"NoRescalingOfMergedSums",
+    {"NoRescalingOfMergedAcc",
      "math.fma %*, %*, %* : vector<8xf32> vector.store %*, %alloca*[%c*, "
      "%arg*]",
      "arith.addf %$0, %$2 : vector<8xf32>\nvector.store %$3, %$4[%$5, %$6]"},
-    {"NoRescalingOfTotals",
+    {"NoRescalingOfSum",
      "arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, %*, %* : "
      "vector<8xf32> vector.store %*, %alloca*[%c1, %c0]",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n"
      "%$2 = math.fma %$3, %$4, %$5 : vector<8xf32>\n"
      "vector.store %$6, %$7[%c1, %c0]"},
-    {"NoRescalingOfSums",
+    {"NoRescalingOfAcc",
      "arith.mulf %*, %* : vector<8xf32> %* = math.fma %*, %*, %* : "
      "vector<8xf32> vector.store %*, %alloca*[%c*, %arg*]",
      "arith.maximumf %$0, %$0 : vector<8xf32>\n"
      "%$2 = math.fma %$3, %$4, %$5 : vector<8xf32>\n"
      "vector.store %$6, %$7[%$8, %$9]"},
-    {"SinkInEveryPart", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
+    {"SinkInEverySplit", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
      "arith.cmpi sge, %$0, %c0 : index\n%$1 = memref.load"},
-    {"SinkInNoPart", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
+    {"SinkInNoSplit", "arith.cmpi eq, %arg*, %c0 : index %* = memref.load",
      "arith.cmpi slt, %$0, %c0 : index\n%$1 = memref.load"},
-    {"BeginOfPart", "arith.minsi %*, %* : index %* = arith.addi %arg*, %c1",
+    {"BeginOfSplit", "arith.minsi %*, %* : index %* = arith.addi %arg*, %c1",
      "arith.minsi %$0, %c0 : index\n%$2 = arith.addi %$3, %c1"},
-    {"EndOfPart", "arith.minsi %*, %* : index %* = arith.subi",
+    {"EndOfSplit", "arith.minsi %*, %* : index %* = arith.subi",
      "arith.maxsi %$0, %$1 : index\n%$2 = arith.subi"},
 };
 
-/// And where threads leave them for a merger.
-const Fault kSharedPartsFaults[] = {
+/// Faults in the partial results that several tasks leave for the merge.
+const Fault kSplitKVMergeFaults[] = {
     {"FirstDropped",
      "scf.for %* = %c0 to %* step %c1 { %* = arith.muli %*, %c8 : index",
      "scf.for %$0 = %c1 to %$1 step %c1 {\n%$2 = arith.muli %$3, %c8 : index"},
-    {"OnePlace", "arith.addi %*, %* : index %* = arith.muli %*, %c280",
+    {"SameOffset", "arith.addi %*, %* : index %* = arith.muli %*, %c280",
      "arith.addi %$0, %c0 : index\n%$2 = arith.muli %$3, %c280"},
-    {"PlaceOfSums",
+    {"OffsetOfAcc",
      "arith.addi %*, %c24 : index %* = arith.addi %*, %* : index %* = "
      "arith.addi %*, %* : index vector.store",
      "arith.addi %$0, %c8 : index\n%$1 = arith.addi %$2, %$3 : index\n%$4 = "
@@ -416,16 +418,16 @@ const Fault kSharedPartsFaults[] = {
      "%$6 = arith.maximumf %$9, %$9 : vector<8xf32>"},
 };
 
-/// What products of pairs of bf16 have of their own.
-AttentionCase getDotsCase() {
+/// A prefill kernel with bf16 dot products.
+AttentionCase getBF16DotsCase() {
   AttentionCase c;
   c.dtype = POSENC_BF16;
   c.causal = c.lengths = c.sinks = true;
-  c.keyAngles = Angles::Places;
+  c.keyAngles = Angles::TokenIndices;
   return c;
 }
 
-const Fault kDotsFaults[] = {
+const Fault kBF16DotsFaults[] = {
     {"Control", "", ""},
     {"SwappedQueries",
      "arith.shli %*, %* : vector<16xi32> %* = arith.ori %*, %* :",
@@ -437,60 +439,65 @@ const Fault kDotsFaults[] = {
      "arith.shli %*, %* : vector<16xi32> %* = vector.broadcast",
      "arith.shrui %$0, %$1 : vector<16xi32>\n%$2 = vector.broadcast"},
     {"OtherFactor", "avx512.dot %*, %*, %*", "avx512.dot %$0, %$1, %$1"},
-    {"HalfOfTheTotals",
+    {"HalfOfTheSum",
      "arith.addf %arg*, %* : vector<16xf32> %* = arith.addf %*, %* :",
      "arith.addf %$0, %$1 : vector<16xf32>\n%$2 = arith.maximumf %$3, "
      "%$4 :"},
 };
 
-const Fault kSpoiltDotsFaults[] = {
+/// Faults that only NaNs and infinities in the inputs show, with bf16 dot
+/// products.
+const Fault kNonFiniteBF16DotsFaults[] = {
     {"Control", "", ""},
-    {"NotLookedAt", "arith.cmpf uno", "arith.cmpf one"},
-    {"NothingLeftOut", "arith.cmpf oeq", "arith.cmpf one"},
+    {"NotChecked", "arith.cmpf uno", "arith.cmpf one"},
+    {"NothingSkipped", "arith.cmpf oeq", "arith.cmpf one"},
 };
 
-/// With NaNs and infinities in some keys and values.
-const Fault kSpoiltFaults[] = {
+/// Faults that only NaNs and infinities in keys and values show, in the prefill
+/// kernel without bf16 dot products.
+const Fault kNonFiniteFaults[] = {
     {"Control", "", ""},
-    {"NotLookedAt", "arith.cmpf uno", "arith.cmpf one"},
-    {"NothingLeftOut",
+    {"NotChecked", "arith.cmpf uno", "arith.cmpf one"},
+    {"NothingSkipped",
      "arith.cmpf oeq, %*, %* : vector<8xf32> %* = arith.select %*, %arg*",
      "arith.cmpf one, %$0, %$1 : vector<8xf32>\n%$2 = arith.select %$3, %$4"},
 };
 
-/// Infinities and NaNs that some of few queries see.
-const Fault kSpoiltFewQueriesFaults[] = {
+/// Faults of the decode kernel that show where only some of the queries see a
+/// NaN or an infinity.
+const Fault kNonFiniteDecodeFaults[] = {
     {"Control", "", ""},
-    {"NothingLeftOut", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
+    {"NothingSkipped", "arith.cmpf oeq, %*, %cst* : vector<8xf32> %* = math",
      "arith.cmpf olt, %$0, %$1 : vector<8xf32>\n%$2 = math"},
 };
 
-bool isRight(const Fault &fault) { return fault.from[0] == '\0'; }
+bool isControl(const Fault &fault) { return fault.from[0] == '\0'; }
 
-void check(const std::string &module, const AttentionData &data, bool isRight) {
+void check(const std::string &module, const AttentionData &data,
+           bool isControl) {
   std::string error = data.check(Kernel(module).call("f", data.getInputs()));
-  EXPECT_EQ(error.empty(), isRight) << error << "\n" << module;
+  EXPECT_EQ(error.empty(), isControl) << error << "\n" << module;
 }
 
-/// Code of a case that faults are put into, and what it is called with.
+/// The code of a case, into which faults are seeded, and its data.
 struct Subject {
   std::string code;
   AttentionData data;
 
   Subject(
-      const AttentionCase &c, AttentionSizes sizes, bool isSpoilt = false,
+      const AttentionCase &c, AttentionSizes sizes, bool hasNonFinite = false,
       std::optional<mlir::posenc::Stage> stage = mlir::posenc::Stage::Vector,
-      bool hasDots = false)
+      bool usesBF16Dots = false)
       : code(getModule(c)), data(c, sizes, /*seed=*/5) {
-    // A fixed width, so that the text is the same on every machine.
+    // A fixed vector width gives the same text on every machine.
     if (stage)
-      code =
-          lowerToText(code, *stage, /*vectorBytes=*/hasDots ? 64 : 32, hasDots);
-    if (isSpoilt)
+      code = lowerToText(code, *stage, /*vectorBytes=*/usesBF16Dots ? 64 : 32,
+                         usesBF16Dots);
+    if (hasNonFinite)
       data.spoilSome(5);
   }
   void check(const Fault &fault) const {
-    ::check(replace(code, fault), data, isRight(fault));
+    ::check(replace(code, fault), data, isControl(fault));
   }
 };
 
@@ -498,27 +505,28 @@ class AttentionFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionLinalgFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionVectorFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionPagedFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionPackedFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionPackedFewFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionRaggedFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionRaggedDecodeFaultTest : public testing::TestWithParam<Fault> {};
 class AttentionOneQueryFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionFewQueriesFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionFewPairsFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionUnknownFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionSpoiltFewQueriesFaultTest
+class AttentionMultiTokenFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionScoreModFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionDynamicFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionNonFiniteDecodeFaultTest : public testing::TestWithParam<Fault> {
+};
+class AttentionSplitKVFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionSplitKVMergeFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionBF16DotsFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionNonFiniteBF16DotsFaultTest
     : public testing::TestWithParam<Fault> {};
-class AttentionPartsFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionSharedPartsFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionDotsFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionSpoiltDotsFaultTest : public testing::TestWithParam<Fault> {};
-class AttentionSpoiltFaultTest : public testing::TestWithParam<Fault> {};
+class AttentionNonFiniteFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(AttentionFaultTest, IsCaught) {
-  static const Subject subject(getCase(), {3, 37, 75}, /*isSpoilt=*/false,
+  static const Subject subject(getCase(), {3, 37, 75}, /*hasNonFinite=*/false,
                                std::nullopt);
   subject.check(GetParam());
 }
 TEST_P(AttentionLinalgFaultTest, IsCaught) {
-  static const Subject subject(getCase(), {3, 37, 75}, /*isSpoilt=*/false,
+  static const Subject subject(getCase(), {3, 37, 75}, /*hasNonFinite=*/false,
                                mlir::posenc::Stage::Linalg);
   subject.check(GetParam());
 }
@@ -530,59 +538,61 @@ TEST_P(AttentionPagedFaultTest, IsCaught) {
   static const Subject subject(getPagedCase(), {3, 40, 43});
   subject.check(GetParam());
 }
-TEST_P(AttentionPackedFaultTest, IsCaught) {
-  static const Subject subject(getPackedCase(), {5, 150, 40});
+TEST_P(AttentionRaggedFaultTest, IsCaught) {
+  static const Subject subject(getRaggedCase(), {5, 150, 40});
   subject.check(GetParam());
 }
-TEST_P(AttentionPackedFewFaultTest, IsCaught) {
-  static const Subject subject(getPackedFewCase(), {24, 3, 40});
+TEST_P(AttentionRaggedDecodeFaultTest, IsCaught) {
+  static const Subject subject(getRaggedDecodeCase(), {24, 3, 40});
   subject.check(GetParam());
 }
 TEST_P(AttentionOneQueryFaultTest, IsCaught) {
   static const Subject subject(getOneQueryCase(), {3, 1, 331});
   subject.check(GetParam());
 }
-TEST_P(AttentionFewQueriesFaultTest, IsCaught) {
-  static const Subject subject(getFewQueriesCase(), {3, 3, 331});
+TEST_P(AttentionMultiTokenFaultTest, IsCaught) {
+  static const Subject subject(getMultiTokenCase(), {3, 3, 331});
   subject.check(GetParam());
 }
-TEST_P(AttentionFewPairsFaultTest, IsCaught) {
-  static Subject subject(getFewPairsCase(), {3, 3, 331});
-  static const size_t spoilt = subject.data.spoilUnseen(5);
-  EXPECT_GT(spoilt, 0u);
+TEST_P(AttentionScoreModFaultTest, IsCaught) {
+  static Subject subject(getScoreModCase(), {3, 3, 331});
+  static const size_t numSpoilt = subject.data.spoilUnseen(5);
+  EXPECT_GT(numSpoilt, 0u);
   subject.check(GetParam());
 }
-TEST_P(AttentionUnknownFaultTest, IsCaught) {
-  static const Subject subject(getUnknownCase(), {3, 3, 331});
+TEST_P(AttentionDynamicFaultTest, IsCaught) {
+  static const Subject subject(getDynamicCase(), {3, 3, 331});
   subject.check(GetParam());
 }
-TEST_P(AttentionSpoiltFewQueriesFaultTest, IsCaught) {
-  static const Subject subject(getFewQueriesCase(), {40, 3, 40},
-                               /*isSpoilt=*/true);
+TEST_P(AttentionNonFiniteDecodeFaultTest, IsCaught) {
+  static const Subject subject(getMultiTokenCase(), {40, 3, 40},
+                               /*hasNonFinite=*/true);
   subject.check(GetParam());
 }
-TEST_P(AttentionPartsFaultTest, IsCaught) {
-  // Without memory for the parts of all entries.
-  static const Subject subject(getPartsCase(), {20, 1, 600});
+TEST_P(AttentionSplitKVFaultTest, IsCaught) {
+  // The batch is too large for the buffer of partial results.
+  static const Subject subject(getSplitKVCase(), {20, 1, 600});
   subject.check(GetParam());
 }
-TEST_P(AttentionSharedPartsFaultTest, IsCaught) {
-  static const Subject subject(getPartsCase(), {2, 1, 1300});
+TEST_P(AttentionSplitKVMergeFaultTest, IsCaught) {
+  static const Subject subject(getSplitKVCase(), {2, 1, 1300});
   subject.check(GetParam());
 }
-TEST_P(AttentionDotsFaultTest, IsCaught) {
-  static const Subject subject(getDotsCase(), {3, 40, 331}, /*isSpoilt=*/false,
-                               mlir::posenc::Stage::Vector, /*hasDots=*/true);
+TEST_P(AttentionBF16DotsFaultTest, IsCaught) {
+  static const Subject subject(
+      getBF16DotsCase(), {3, 40, 331}, /*hasNonFinite=*/false,
+      mlir::posenc::Stage::Vector, /*usesBF16Dots=*/true);
   subject.check(GetParam());
 }
-TEST_P(AttentionSpoiltDotsFaultTest, IsCaught) {
-  static const Subject subject(getDotsCase(), {3, 40, 331}, /*isSpoilt=*/true,
-                               mlir::posenc::Stage::Vector, /*hasDots=*/true);
+TEST_P(AttentionNonFiniteBF16DotsFaultTest, IsCaught) {
+  static const Subject subject(
+      getBF16DotsCase(), {3, 40, 331}, /*hasNonFinite=*/true,
+      mlir::posenc::Stage::Vector, /*usesBF16Dots=*/true);
   subject.check(GetParam());
 }
-TEST_P(AttentionSpoiltFaultTest, IsCaught) {
+TEST_P(AttentionNonFiniteFaultTest, IsCaught) {
   static const Subject subject(getVectorCase(), {3, 40, 331},
-                               /*isSpoilt=*/true);
+                               /*hasNonFinite=*/true);
   subject.check(GetParam());
 }
 
@@ -594,32 +604,33 @@ INSTANTIATE_TEST_SUITE_P(Vectors, AttentionVectorFaultTest,
                          testing::ValuesIn(kVectorFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(Pages, AttentionPagedFaultTest,
                          testing::ValuesIn(kPagedFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFaultTest,
-                         testing::ValuesIn(kPackedFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Packed, AttentionPackedFewFaultTest,
-                         testing::ValuesIn(kPackedFewFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Ragged, AttentionRaggedFaultTest,
+                         testing::ValuesIn(kRaggedFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Ragged, AttentionRaggedDecodeFaultTest,
+                         testing::ValuesIn(kRaggedDecodeFaults), getFaultName);
 INSTANTIATE_TEST_SUITE_P(OneQuery, AttentionOneQueryFaultTest,
                          testing::ValuesIn(kOneQueryFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(FewQueries, AttentionFewQueriesFaultTest,
-                         testing::ValuesIn(kFewQueriesFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(FewPairs, AttentionFewPairsFaultTest,
-                         testing::ValuesIn(kFewPairsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Unknown, AttentionUnknownFaultTest,
-                         testing::ValuesIn(kUnknownFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFewQueriesFaultTest,
-                         testing::ValuesIn(kSpoiltFewQueriesFaults),
+INSTANTIATE_TEST_SUITE_P(MultiToken, AttentionMultiTokenFaultTest,
+                         testing::ValuesIn(kMultiTokenFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(ScoreMod, AttentionScoreModFaultTest,
+                         testing::ValuesIn(kScoreModFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Dynamic, AttentionDynamicFaultTest,
+                         testing::ValuesIn(kDynamicFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(MultiToken, AttentionNonFiniteDecodeFaultTest,
+                         testing::ValuesIn(kNonFiniteDecodeFaults),
                          getFaultName);
-INSTANTIATE_TEST_SUITE_P(Parts, AttentionPartsFaultTest,
-                         testing::ValuesIn(kPartsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Parts, AttentionSharedPartsFaultTest,
-                         testing::ValuesIn(kPartsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Shared, AttentionSharedPartsFaultTest,
-                         testing::ValuesIn(kSharedPartsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Dots, AttentionDotsFaultTest,
-                         testing::ValuesIn(kDotsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(SpoiltDots, AttentionSpoiltDotsFaultTest,
-                         testing::ValuesIn(kSpoiltDotsFaults), getFaultName);
-INSTANTIATE_TEST_SUITE_P(Spoilt, AttentionSpoiltFaultTest,
-                         testing::ValuesIn(kSpoiltFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(OneTask, AttentionSplitKVFaultTest,
+                         testing::ValuesIn(kSplitKVFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Splits, AttentionSplitKVMergeFaultTest,
+                         testing::ValuesIn(kSplitKVFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(Merge, AttentionSplitKVMergeFaultTest,
+                         testing::ValuesIn(kSplitKVMergeFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(BF16Dots, AttentionBF16DotsFaultTest,
+                         testing::ValuesIn(kBF16DotsFaults), getFaultName);
+INSTANTIATE_TEST_SUITE_P(BF16Dots, AttentionNonFiniteBF16DotsFaultTest,
+                         testing::ValuesIn(kNonFiniteBF16DotsFaults),
+                         getFaultName);
+INSTANTIATE_TEST_SUITE_P(Prefill, AttentionNonFiniteFaultTest,
+                         testing::ValuesIn(kNonFiniteFaults), getFaultName);
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- AttentionPropertiesTest.cpp - properties of attention --------------===//
+//===- AttentionPropertiesTest.cpp - exact properties of attention --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Results that are known without an oracle, to the last bit: of integers, of
-// one thing said in two ways, and of scores that are far apart.
+// Results that are known to the last bit without an oracle: those of integers,
+// those of two equivalent ops, and those of scores that are far apart.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,27 +24,28 @@ namespace {
 
 constexpr int64_t kDim = 64, kHeads = 4, kKeyHeads = 2;
 
-/// An attention in MLIR; what is not static is `?`.
+/// MLIR of an attention op. Head counts and the head dimension are static,
+/// other sizes dynamic, except for the number of queries with `oneQuery`.
 struct Text {
   posenc_dtype dtype = POSENC_F32;
   int64_t keyHeads = kKeyHeads;
-  bool oneQuery = false, packed = false;
+  bool oneQuery = false, ragged = false;
   std::string flags, groups, regions;
-  /// Further arguments, each after a comma, and operations that may change %a
-  /// and %b, which are the queries and the keys.
+  /// Further arguments, each preceded by a comma; operations before the
+  /// attention, and its operands `query` and `key`, which they may define.
   std::string arguments, operations, query = "%q", key = "%k";
 };
 
 std::string getType(const Text &t, bool isQuery) {
   std::string tokens = isQuery && t.oneQuery ? "1" : "?";
-  return std::string("tensor<") + (t.packed ? "" : "?x") + tokens + "x" +
+  return std::string("tensor<") + (t.ragged ? "" : "?x") + tokens + "x" +
          std::to_string(isQuery ? kHeads : t.keyHeads) + "x" +
          std::to_string(kDim) + "x" + posenc_dtype_name(t.dtype) + ">";
 }
 
 std::string getModule(const Text &t) {
   std::string q = getType(t, true), k = getType(t, false);
-  std::string sizes = t.oneQuery || t.packed ? "%n" : "%n, %m";
+  std::string sizes = t.oneQuery || t.ragged ? "%n" : "%n, %m";
   return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + t.arguments +
          ") -> " + q + " {\n  %c0 = arith.constant 0 : index\n  %c1 = " +
          "arith.constant 1 : index\n  %n = tensor.dim %q, %c0 : " + q +
@@ -66,7 +67,7 @@ std::vector<int64_t> getShape(int64_t batch, int64_t tokens, int64_t heads) {
   return {batch, tokens, heads, kDim};
 }
 
-/// An array of numbers by their indices.
+/// Makes an array of rank 4 whose elements are `value` of their indices.
 runtime::Array
 make(posenc_dtype dtype, std::vector<int64_t> shape,
      const std::function<double(int64_t, int64_t, int64_t, int64_t)> &value) {
@@ -93,7 +94,7 @@ void expectSameBits(const runtime::Array &a, const runtime::Array &b,
   EXPECT_EQ(different, 0u) << what << ": of " << a.numElements();
 }
 
-/// Within the rounding errors of f32.
+/// Compares with a tolerance for rounding errors of f32.
 void expectNear(const runtime::Array &a, const runtime::Array &b) {
   ASSERT_EQ(a.shape(), b.shape());
   for (size_t i = 0; i < a.numElements(); ++i)
@@ -104,28 +105,27 @@ void expectNear(const runtime::Array &a, const runtime::Array &b) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// A type, a lowering, and whether there is one query.
-struct Way {
+struct Variant {
   posenc_dtype dtype;
   Route route;
   bool oneQuery;
 };
 
-std::string getWayName(const testing::TestParamInfo<Way> &info) {
+std::string getVariantName(const testing::TestParamInfo<Variant> &info) {
   return std::string(posenc_dtype_name(info.param.dtype)) +
          getName(info.param.route) + (info.param.oneQuery ? "OneQuery" : "");
 }
 
-std::vector<Way> getWays() {
-  std::vector<Way> ways;
+std::vector<Variant> getVariants() {
+  std::vector<Variant> variants;
   for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16})
     for (Route route : {Route::Direct, Route::Linalg})
       for (bool oneQuery : {false, true})
-        ways.push_back({dtype, route, oneQuery});
-  return ways;
+        variants.push_back({dtype, route, oneQuery});
+  return variants;
 }
 
-class AttentionIntegersTest : public testing::TestWithParam<Way> {
+class AttentionIntegersTest : public testing::TestWithParam<Variant> {
 protected:
   Text getText(const char *flags) const {
     Text text;
@@ -141,8 +141,9 @@ int64_t getInteger(int64_t b, int64_t t, int64_t h, int64_t d) {
   return (b * 7 + t * 31 + h * 17 + d * 13) % 201 - 100;
 }
 
-/// One key's score is beyond all others: the result is its value.
-TEST_P(AttentionIntegersTest, TheNearestKeysValue) {
+/// One score exceeds all others by so much that the result is the value of its
+/// key.
+TEST_P(AttentionIntegersTest, DominantKeyGivesItsValue) {
   constexpr int64_t keys = 61;
   posenc_dtype dtype = GetParam().dtype;
   auto getTarget = [&](int64_t b, int64_t t, int64_t h) {
@@ -166,8 +167,8 @@ TEST_P(AttentionIntegersTest, TheNearestKeysValue) {
                  expected, "values");
 }
 
-/// All scores are the same: the result is the mean, rounded once.
-TEST_P(AttentionIntegersTest, TheMeanOfAllValues) {
+/// All scores are equal, so the result is the mean of the values, rounded once.
+TEST_P(AttentionIntegersTest, EqualScoresGiveTheMean) {
   constexpr int64_t keys = 128;
   posenc_dtype dtype = GetParam().dtype;
   auto getValue = [](int64_t b, int64_t t, int64_t h, int64_t d) {
@@ -191,10 +192,10 @@ TEST_P(AttentionIntegersTest, TheMeanOfAllValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionIntegersTest,
-                         testing::ValuesIn(getWays()), getWayName);
+                         testing::ValuesIn(getVariants()), getVariantName);
 
 //===----------------------------------------------------------------------===//
-// One thing in two ways
+// Equivalent ops
 //===----------------------------------------------------------------------===//
 
 struct Tensors {
@@ -213,13 +214,14 @@ struct Tensors {
   }
 };
 
-/// Some tokens of a tensor, as one batch entry or as packed tokens.
+/// Copies tokens of one sequence of a batch, as a batch of one sequence or as a
+/// ragged tensor.
 runtime::Array take(const runtime::Array &from, int64_t batch, int64_t first,
-                    int64_t count, bool isPacked = false) {
+                    int64_t count, bool isRagged = false) {
   std::vector<int64_t> shape = from.shape();
   size_t row = shape[2] * shape[3];
   std::vector<int64_t> sizes{count, shape[2], shape[3]};
-  if (!isPacked)
+  if (!isRagged)
     sizes.insert(sizes.begin(), 1);
   runtime::Array result = makeRandom(POSENC_F32, sizes, 1);
   std::memcpy(result.data(),
@@ -228,8 +230,8 @@ runtime::Array take(const runtime::Array &from, int64_t batch, int64_t first,
   return result;
 }
 
-/// Whether there is one query, by a name.
-class AttentionWaysTest : public testing::TestWithParam<bool> {
+/// The parameter says whether there is one query.
+class AttentionEquivalenceTest : public testing::TestWithParam<bool> {
 protected:
   int64_t queries = GetParam() ? 1 : 150;
   Text getText(std::string flags = "", std::string groups = "",
@@ -244,7 +246,7 @@ protected:
   }
 };
 
-TEST_P(AttentionWaysTest, RotationsInsideAndBefore) {
+TEST_P(AttentionEquivalenceTest, FusedAndSeparateRotations) {
   const std::string frequencies =
       "#posenc.frequencies<dim = 48, base = 10000.0>";
   const std::string type = "tensor<?x?xi64>";
@@ -275,7 +277,7 @@ TEST_P(AttentionWaysTest, RotationsInsideAndBefore) {
                  call(before, Route::Direct, t.with({&p, &s})), "rotated");
 }
 
-TEST_P(AttentionWaysTest, CausalByFlagWindowRegionAndMask) {
+TEST_P(AttentionEquivalenceTest, CausalByFlagWindowRegionAndMask) {
   Tensors t(queries);
   std::vector<int64_t> bits;
   for (int64_t i = 0; i < queries; ++i)
@@ -297,25 +299,26 @@ TEST_P(AttentionWaysTest, CausalByFlagWindowRegionAndMask) {
   runtime::Array expected = call(getText("causal"), Route::Direct, t.with({}));
   expectSameBits(call(getText("window_right = 0"), Route::Direct, t.with({})),
                  expected, "window");
-  // One query has a way of its own, which adds in another order.
+  // The decode kernel adds in another order with regions and masks.
   if (GetParam())
     return;
   expectSameBits(call(getText("", "", where), Route::Direct, t.with({})),
                  expected, "region");
   expectSameBits(call(byMask, Route::Direct, t.with({&ones})), expected,
-                 "booleans");
-  // To sums other factors may lead.
+                 "boolean mask");
+  // With an additive mask, scores may be scaled at another point, which rounds
+  // differently.
   runtime::Array sums = call(getText("", " mask(%a : tensor<1x1x?x?xf32>)", "",
                                      ", %a: tensor<1x1x?x?xf32>"),
                              Route::Direct, t.with({&added}));
   expectNear(sums, expected);
 }
 
-TEST_P(AttentionWaysTest, KeysInPagesAndInARow) {
+TEST_P(AttentionEquivalenceTest, PagedAndContiguousKeys) {
   constexpr int64_t slots = 16, blocks = 14, keys = slots * blocks;
   Tensors t(queries, keys);
   runtime::Array lengths = makePositions(POSENC_I64, {2}, {211, 97});
-  // Key `j` of entry `b` is on page `27 - (b * 14 + j / 16)`.
+  // Key `j` of sequence `b` is in page `27 - (b * 14 + j / 16)`.
   std::vector<int64_t> table;
   for (int64_t i = 0; i < 2 * blocks; ++i)
     table.push_back(2 * blocks - 1 - i);
@@ -331,15 +334,15 @@ TEST_P(AttentionWaysTest, KeysInPagesAndInARow) {
   };
   runtime::Array k = scatter(t.k), v = scatter(t.v);
   const std::string group = " lengths(%l : tensor<?xi64>)";
-  Text inRow = getText("causal", group, "", ", %l: tensor<?xi64>");
-  Text inPages = getText("causal", group + " block_table(%t : tensor<?x?xi32>)",
-                         "", ", %l: tensor<?xi64>, %t: tensor<?x?xi32>");
-  runtime::Array expected = call(inRow, Route::Direct, t.with({&lengths}));
+  Text contiguous = getText("causal", group, "", ", %l: tensor<?xi64>");
+  Text paged = getText("causal", group + " block_table(%t : tensor<?x?xi32>)",
+                       "", ", %l: tensor<?xi64>, %t: tensor<?x?xi32>");
+  runtime::Array expected = call(contiguous, Route::Direct, t.with({&lengths}));
   expectSameBits(
-      call(inPages, Route::Direct,
+      call(paged, Route::Direct,
            {t.q.value(), k.value(), v.value(), lengths.value(), pages.value()}),
       expected, "pages");
-  // Without the keys that are not valid.
+  // Each sequence alone, without the keys beyond its length.
   for (int64_t b = 0; b < 2; ++b) {
     int64_t length = lengths.dataAs<int64_t>()[b];
     runtime::Array q = take(t.q, b, 0, queries);
@@ -351,7 +354,7 @@ TEST_P(AttentionWaysTest, KeysInPagesAndInARow) {
   }
 }
 
-TEST_P(AttentionWaysTest, SharedKeyHeadsAndCopies) {
+TEST_P(AttentionEquivalenceTest, SharedAndRepeatedKeyHeads) {
   Tensors t(queries);
   auto repeat = [](const runtime::Array &from) {
     runtime::Array to = makeRandom(POSENC_F32, getShape(2, 211, kHeads), 9);
@@ -367,19 +370,19 @@ TEST_P(AttentionWaysTest, SharedKeyHeadsAndCopies) {
   runtime::Array shared = call(getText("causal"), Route::Direct, t.with({}));
   runtime::Array own =
       call(copies, Route::Direct, {t.q.value(), k.value(), v.value()});
-  // One query of several heads adds in the order that their number gives.
+  // The order of additions in the decode kernel depends on the GQA group size.
   if (GetParam())
     expectNear(own, shared);
   else
     expectSameBits(own, shared, "heads");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttentionWaysTest, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(All, AttentionEquivalenceTest, testing::Bool(),
                          [](const testing::TestParamInfo<bool> &info) {
                            return info.param ? "OneQuery" : "Queries";
                          });
 
-TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
+TEST(AttentionPropertiesTest, RaggedSequencesMatchSingleOnes) {
   constexpr int64_t total = 300;
   const std::vector<int64_t> starts{0, 7, 7, 263, 264, 290};
   Tensors t(total, total, 1);
@@ -387,14 +390,14 @@ TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
   runtime::Array k = take(t.k, 0, 0, total, true);
   runtime::Array v = take(t.v, 0, 0, total, true);
   runtime::Array list = makePositions(POSENC_I32, {6}, starts);
-  Text packed;
-  packed.packed = true;
-  packed.flags = "causal";
-  packed.arguments = ", %s: tensor<?xi32>";
-  packed.groups = " cu_seqlens(%s, %s : tensor<?xi32>, tensor<?xi32>)";
+  Text ragged;
+  ragged.ragged = true;
+  ragged.flags = "causal";
+  ragged.arguments = ", %s: tensor<?xi32>";
+  ragged.groups = " cu_seqlens(%s, %s : tensor<?xi32>, tensor<?xi32>)";
   for (Route route : {Route::Direct, Route::Linalg}) {
     runtime::Array result =
-        call(packed, route, {q.value(), k.value(), v.value(), list.value()});
+        call(ragged, route, {q.value(), k.value(), v.value(), list.value()});
     ASSERT_EQ(result.shape(), q.shape());
     size_t row = kHeads * kDim;
     for (size_t b = 0; b + 1 < starts.size(); ++b) {
@@ -409,17 +412,19 @@ TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
       runtime::Array own =
           call(alone, route,
                {ownQueries.value(), ownKeys.value(), ownValues.value()});
-      SCOPED_TRACE(std::string(getName(route)) + " entry " + std::to_string(b));
+      SCOPED_TRACE(std::string(getName(route)) + " sequence " +
+                   std::to_string(b));
       runtime::Array mine = makeRandom(POSENC_F32, own.shape(), 1);
       std::memcpy(mine.data(), result.dataAs<float>() + starts[b] * row,
                   mine.sizeInBytes());
-      // Few queries alone have a way of their own, which adds in another order.
+      // With few queries a sequence alone may use another kernel, which adds in
+      // another order.
       if (route == Route::Direct && count <= 32)
         expectNear(mine, own);
       else
-        expectSameBits(mine, own, "packed");
+        expectSameBits(mine, own, "ragged");
     }
-    // Behind the last entry.
+    // Tokens after the last sequence have zero results.
     for (size_t i = starts.back() * row; i < result.numElements(); ++i)
       ASSERT_EQ(result.dataAs<float>()[i], 0.0f) << i;
   }
@@ -429,8 +434,8 @@ TEST(AttentionPropertiesTest, PackedEntriesAreThoseAlone) {
 // Scores that are far apart
 //===----------------------------------------------------------------------===//
 
-/// Scores up to 1e4 and down to -1e4: exponentials neither overflow nor are all
-/// zero, in whatever order the keys come.
+/// Scores from -1e4 to 1e4: exponentials neither overflow nor are all zero, in
+/// rising and in falling order of scores.
 TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
   constexpr int64_t keys = 211;
   for (Route route : {Route::Direct, Route::Linalg})
@@ -441,7 +446,6 @@ TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
                                 [](int64_t, int64_t, int64_t h, int64_t) {
                                   return h % 2 ? -1 : 1;
                                 });
-        // The score of key `t` is from -1e4 to 1e4, or the other way round.
         auto getScore = [&](int64_t t) {
           double part = double(isRising ? t : keys - 1 - t) / (keys - 1);
           return std::round(20000 * part - 10000);
@@ -475,8 +479,8 @@ TEST(AttentionPropertiesTest, LargeScoresDoNotOverflow) {
 // NaNs
 //===----------------------------------------------------------------------===//
 
-/// Whatever their sign and payload.
-TEST(AttentionPropertiesTest, NaNsStay) {
+/// NaNs of any sign and payload reach the results.
+TEST(AttentionPropertiesTest, NaNsPropagate) {
   for (Route route : {Route::Direct, Route::Linalg})
     for (bool oneQuery : {false, true})
       for (uint32_t bits : {0x7fc00000u, 0x7f800001u, 0x7fffffffu, 0xffffffffu,
@@ -488,7 +492,7 @@ TEST(AttentionPropertiesTest, NaNsStay) {
             makeRandom(POSENC_F32, getShape(1, 53, kKeyHeads), 1);
         runtime::Array v =
             makeRandom(POSENC_F32, getShape(1, 53, kKeyHeads), 2);
-        // In a score of every query.
+        // The NaN is in a key that every query sees.
         for (int64_t head = 0; head < kKeyHeads; ++head)
           std::memcpy(k.dataAs<float>() + (7 * kKeyHeads + head) * kDim + 3,
                       &bits, sizeof(bits));
@@ -506,15 +510,15 @@ TEST(AttentionPropertiesTest, NaNsStay) {
 }
 
 //===----------------------------------------------------------------------===//
-// Quotients in regions
+// Divisions in regions
 //===----------------------------------------------------------------------===//
 
-/// A quotient that is rounded is the true one for queries as for keys: 41 times
-/// the nearest number to 1/41 is less than 1.
-TEST(AttentionPropertiesTest, QuotientsAreNotProducts) {
+/// A division by a constant in a region is not replaced by a product with its
+/// rounded reciprocal: 41 times the f32 nearest to 1/41 is less than 1.
+TEST(AttentionPropertiesTest, DivisionsAreNotReciprocalProducts) {
   constexpr int64_t tokens = 97;
-  auto getRegions = [](bool byQuotient) {
-    std::string block = byQuotient ? R"(
+  auto getRegions = [](bool byFloats) {
+    std::string block = byFloats ? R"(
       %f = arith.sitofp %x : i32 to f32
       %c = arith.constant 41.0 : f32
       %p = arith.divf %f, %c : f32
@@ -523,7 +527,7 @@ TEST(AttentionPropertiesTest, QuotientsAreNotProducts) {
       %d = arith.divf %e, %c : f32
       %h1 = math.floor %d : f32
       %is = arith.cmpf oeq, %g, %h1 : f32)"
-                                   : R"(
+                                 : R"(
       %c = arith.constant 41 : i32
       %g = arith.divsi %x, %c : i32
       %h1 = arith.divsi %y, %c : i32
@@ -535,11 +539,11 @@ TEST(AttentionPropertiesTest, QuotientsAreNotProducts) {
   runtime::Array q = makeRandom(POSENC_F32, getShape(1, tokens, kHeads), 1);
   runtime::Array k = makeRandom(POSENC_F32, getShape(1, tokens, kKeyHeads), 2);
   runtime::Array v = makeRandom(POSENC_F32, getShape(1, tokens, kKeyHeads), 3);
-  Text quotient, integers;
-  quotient.regions = getRegions(true);
+  Text floats, integers;
+  floats.regions = getRegions(true);
   integers.regions = getRegions(false);
   expectSameBits(
-      call(quotient, Route::Direct, {q.value(), k.value(), v.value()}),
+      call(floats, Route::Direct, {q.value(), k.value(), v.value()}),
       call(integers, Route::Direct, {q.value(), k.value(), v.value()}),
       "where");
 }

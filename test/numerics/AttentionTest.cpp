@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - compiled attention against the oracle *- C++ -*-===//
+//===- AttentionTest.cpp - compiled attention against the oracle ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ struct NamedCase {
 
 void PrintTo(const NamedCase &named, std::ostream *os) { *os << named.name; }
 
-/// Sizes around those of tiles, more queries than keys, and nothing at all.
+/// Sizes around those of tiles, more queries than keys, and empty ones.
 const AttentionSizes kSizes[] = {
     {2, 5, 7}, {1, 1, 1}, {3, 17, 33}, {1, 1, 70},  {2, 9, 4},   {2, 3, 0},
     {0, 3, 5}, {2, 0, 5}, {2, 7, 1},   {1, 37, 64}, {2, 19, 205}};
@@ -33,29 +33,29 @@ void check(const AttentionCase &c) {
   Kernel kernel(module, c.route);
   uint64_t seed = 1;
   std::vector<AttentionSizes> all(std::begin(kSizes), std::end(kSizes));
-  // Entries that begin and end anywhere in tiles of queries.
-  if (c.form == Form::Packed || c.form == Form::PackedQueries)
+  // Ragged sequences that begin and end anywhere in a query tile.
+  if (c.form == Form::Ragged || c.form == Form::RaggedQueries)
     all.insert(all.end(), {{7, 150, 20}, {40, 7, 3}});
   for (AttentionSizes sizes : all) {
     if (c.staticQueries)
       sizes.queries = c.staticQueries;
     AttentionData data(c, sizes, seed += 100);
-    auto call = [&](const char *what) {
+    auto expectRight = [&](const char *inputs) {
       std::string error = data.check(kernel.call("f", data.getInputs()));
-      EXPECT_EQ(error, "") << what << sizes.batch << " x " << sizes.queries
+      EXPECT_EQ(error, "") << inputs << sizes.batch << " x " << sizes.queries
                            << " x " << sizes.keys << "\n"
                            << module;
     };
-    call("");
-    // What takes no part may be anything, and reaches nobody.
+    expectRight("");
+    // Masked keys and values may be anything, and change no result.
     if (data.spoilUnseen(seed) > 0)
-      call("NaN beyond the masks, ");
+      expectRight("masked inputs are not finite, ");
     data.spoilSome(seed);
-    call("NaN here and there, ");
+    expectRight("some inputs are not finite, ");
   }
 }
 
-/// Each feature on its own, on every route that it has.
+/// Each feature on its own: on both lowerings, and in the decode kernel.
 std::vector<NamedCase> getFeatures() {
   std::vector<NamedCase> cases;
   auto add = [&](std::string name, auto set) {
@@ -65,14 +65,14 @@ std::vector<NamedCase> getFeatures() {
       c.route = route;
       cases.push_back({name + getName(route), c});
     }
-    if (c.form == Form::Packed || c.form == Form::PackedQueries)
+    if (c.form == Form::Ragged || c.form == Form::RaggedQueries)
       return;
     c.route = Route::Direct;
     c.staticQueries = 1;
     cases.push_back({name + "OneQuery", c});
-    const int64_t few[] = {2, 3, 5, 8};
-    c.staticQueries = few[cases.size() / 4 % 4];
-    cases.push_back({name + "FewQueries", c});
+    const int64_t counts[] = {2, 3, 5, 8};
+    c.staticQueries = counts[cases.size() / 4 % 4];
+    cases.push_back({name + "MultiToken", c});
   };
   using Case = AttentionCase;
   add("Plain", [](Case &) {});
@@ -101,94 +101,97 @@ std::vector<NamedCase> getFeatures() {
   add("NormsPlusOne", [](Case &c) { c.norms = c.normsPlusOne = true; });
   add("NormsOfAllHeads", [](Case &c) {
     c.norms = c.normsOfAllHeads = true;
-    c.queryAngles = c.keyAngles = Angles::Places;
+    c.queryAngles = c.keyAngles = Angles::TokenIndices;
   });
-  add("NormsOfAllPages", [](Case &c) {
+  add("NormsOfAllHeadsPaged", [](Case &c) {
     c.form = Form::Paged, c.norms = c.normsOfAllHeads = true;
     c.keyHeadMajor = true;
   });
-  add("NormsOfAllPacked", [](Case &c) {
-    c.form = Form::Packed, c.norms = c.normsOfAllHeads = c.causal = true;
+  add("NormsOfAllHeadsRagged", [](Case &c) {
+    c.form = Form::Ragged, c.norms = c.normsOfAllHeads = c.causal = true;
     c.queryHeadMajor = true;
   });
   add("Lengths", [](Case &c) { c.lengths = c.causal = c.logSums = true; });
-  add("Packed", [](Case &c) { c.form = Form::Packed, c.causal = true; });
-  add("PackedQueries", [](Case &c) { c.form = Form::PackedQueries; });
-  add("PackedSinks", [](Case &c) {
-    c.form = Form::Packed, c.sinks = c.logSums = true;
+  add("Ragged", [](Case &c) { c.form = Form::Ragged, c.causal = true; });
+  add("RaggedQueries", [](Case &c) { c.form = Form::RaggedQueries; });
+  add("RaggedSinks", [](Case &c) {
+    c.form = Form::Ragged, c.sinks = c.logSums = true;
     c.queryHeadMajor = true;
   });
-  add("PackedPositions", [](Case &c) {
-    c.form = Form::Packed, c.keyHeadMajor = c.norms = true;
+  add("RaggedPositions", [](Case &c) {
+    c.form = Form::Ragged, c.keyHeadMajor = c.norms = true;
     c.queryAngles = Angles::Positions, c.keyAngles = Angles::Axes;
   });
-  add("PackedPlaces", [](Case &c) {
-    c.form = Form::Packed, c.causal = c.logSums = true, c.left = 9;
-    c.queryAngles = c.keyAngles = Angles::Places;
+  add("RaggedTokenIndices", [](Case &c) {
+    c.form = Form::Ragged, c.causal = c.logSums = true, c.left = 9;
+    c.queryAngles = c.keyAngles = Angles::TokenIndices;
   });
   add("Paged", [](Case &c) { c.form = Form::Paged, c.causal = true; });
-  add("Places", [](Case &c) { c.queryAngles = c.keyAngles = Angles::Places; });
+  add("TokenIndices",
+      [](Case &c) { c.queryAngles = c.keyAngles = Angles::TokenIndices; });
   add("Positions",
       [](Case &c) { c.queryAngles = c.keyAngles = Angles::Positions; });
   add("Axes", [](Case &c) { c.queryAngles = c.keyAngles = Angles::Axes; });
-  add("Interleaved",
-      [](Case &c) { c.queryAngles = Angles::Places, c.interleaved = true; });
+  add("Interleaved", [](Case &c) {
+    c.queryAngles = Angles::TokenIndices, c.interleaved = true;
+  });
   add("Added", [](Case &c) { c.mask = Mask::Added; });
   add("AddedToAll", [](Case &c) { c.mask = Mask::AddedToAll; });
   add("Boolean", [](Case &c) { c.mask = Mask::Boolean; });
   add("BooleanByKey", [](Case &c) { c.mask = Mask::BooleanByKey; });
-  // What has tails, or a number of lanes in it, for other vectors, too.
-  AttentionCase odd, packed;
+  // Cases with remainders of vector loops, for other vector widths.
+  AttentionCase odd, ragged;
   odd.dim = 21, odd.valueDim = 11, odd.causal = odd.norms = true;
-  odd.queryAngles = odd.keyAngles = Angles::Places;
-  packed.form = Form::Packed, packed.causal = packed.logSums = true;
-  packed.dim = 9, packed.left = 50;
+  odd.queryAngles = odd.keyAngles = Angles::TokenIndices;
+  ragged.form = Form::Ragged, ragged.causal = ragged.logSums = true;
+  ragged.dim = 9, ragged.left = 50;
   for (Route route : {Route::Vectors128, Route::Vectors512}) {
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
-      odd.route = packed.route = route;
-      odd.dtype = packed.dtype = dtype;
+      odd.route = ragged.route = route;
+      odd.dtype = ragged.dtype = dtype;
       std::string name = std::string(posenc_dtype_name(dtype)) + getName(route);
       cases.push_back({"Tails" + name, odd});
-      cases.push_back({"PackedTails" + name, packed});
+      cases.push_back({"RaggedTails" + name, ragged});
     }
   }
-  // Products of pairs, by the arithmetic that stands in for the instruction.
-  auto addDots = [&](std::string name, auto set) {
+  // bf16 dot products. Where the CPU lacks VDPBF16PS, the instruction is
+  // replaced by arithmetic with the same results.
+  auto addBF16Dots = [&](std::string name, auto set) {
     AttentionCase c;
     c.dtype = POSENC_BF16;
-    c.route = Route::Dots;
+    c.route = Route::BF16Dots;
     set(c);
-    cases.push_back({name + "Dots", c});
+    cases.push_back({name + "BF16Dots", c});
   };
-  addDots("Plain", [](Case &) {});
-  addDots("HeadMajor", [](Case &c) {
+  addBF16Dots("Plain", [](Case &) {});
+  addBF16Dots("HeadMajor", [](Case &c) {
     c.queryHeadMajor = c.keyHeadMajor = c.lengths = c.causal = true;
   });
-  addDots("Tails", [](Case &c) { c.dim = 22, c.valueDim = 7, c.left = 9; });
-  addDots("Odd", [](Case &c) { c.dim = 13; });
-  addDots("Rotated", [](Case &c) {
+  addBF16Dots("Tails", [](Case &c) { c.dim = 22, c.valueDim = 7, c.left = 9; });
+  addBF16Dots("Odd", [](Case &c) { c.dim = 13; });
+  addBF16Dots("Rotated", [](Case &c) {
     c.norms = c.causal = c.interleaved = c.sinks = true;
     c.queryAngles = c.keyAngles = Angles::Positions;
   });
-  addDots("Packed", [](Case &c) {
-    c.form = Form::Packed, c.causal = true, c.left = 50;
-    c.keyAngles = Angles::Places;
+  addBF16Dots("Ragged", [](Case &c) {
+    c.form = Form::Ragged, c.causal = true, c.left = 50;
+    c.keyAngles = Angles::TokenIndices;
   });
-  addDots("Paged", [](Case &c) {
+  addBF16Dots("Paged", [](Case &c) {
     c.form = Form::Paged, c.causal = true, c.mask = Mask::Added;
   });
-  addDots("Scores", [](Case &c) {
+  addBF16Dots("Scores", [](Case &c) {
     c.softCap = c.alibi = c.t5 = c.where = c.document = true;
   });
-  // Scores as large as the limits are for, of rows that are all rounded.
-  addDots("Large", [](Case &c) {
+  // Scores as large as the error limits allow for, of rows rounded to bf16.
+  addBF16Dots("Large", [](Case &c) {
     c.dim = c.valueDim = 128, c.scale = 4 / std::sqrt(128);
-    c.queryAngles = c.keyAngles = Angles::Places;
+    c.queryAngles = c.keyAngles = Angles::TokenIndices;
   });
   return cases;
 }
 
-/// Features together, drawn by chance.
+/// Random combinations of features.
 std::vector<NamedCase> getMixtures() {
   std::vector<NamedCase> cases;
   for (uint64_t seed = 0; seed < 80; ++seed) {
@@ -229,11 +232,11 @@ std::vector<NamedCase> getMixtures() {
     c.queryAngles = static_cast<Angles>(oneOf(4));
     c.keyAngles = static_cast<Angles>(oneOf(4));
     c.interleaved = oneOf(2);
-    bool isPacked = c.form == Form::Packed || c.form == Form::PackedQueries;
-    if (!isPacked)
+    bool isRagged = c.form == Form::Ragged || c.form == Form::RaggedQueries;
+    if (!isRagged)
       c.mask = static_cast<Mask>(oneOf(5));
-    // What has neither regions nor masks goes a way of its own for few queries.
-    if (!isPacked && seed >= 40) {
+    // The decode kernel, without regions and masks.
+    if (!isRagged && seed >= 40) {
       c.staticQueries = seed < 56 ? 1 : 2 + oneOf(7);
       c.dim = 16;
       c.valueDim = 8 * (1 + oneOf(3));
@@ -250,8 +253,8 @@ class AttentionTest : public testing::TestWithParam<NamedCase> {};
 
 TEST_P(AttentionTest, MatchesOracle) { check(GetParam().c); }
 
-/// The checks above see NaNs that reach a query, and there are some to see.
-TEST(AttentionTest, NaNsAreThere) {
+/// The checks above detect NaNs that reach a query, and their inputs have some.
+TEST(AttentionTest, NonFiniteInputsAreDetected) {
   AttentionCase c;
   c.document = c.causal = c.logSums = true;
   std::string module = getModule(c);
@@ -263,11 +266,11 @@ TEST(AttentionTest, NaNsAreThere) {
   EXPECT_EQ(data.check(results), "");
   spoiled.spoilSome(1);
   EXPECT_NE(spoiled.check(results), "");
-  size_t numbers = 0, others = 0;
+  size_t finite = 0, nonFinite = 0;
   for (long double value : spoiled.getExpected().output.values)
-    ++(std::isfinite(value) ? numbers : others);
-  EXPECT_GT(numbers, 0u);
-  EXPECT_GT(others, 0u);
+    ++(std::isfinite(value) ? finite : nonFinite);
+  EXPECT_GT(finite, 0u);
+  EXPECT_GT(nonFinite, 0u);
 }
 
 std::string getName(const testing::TestParamInfo<NamedCase> &info) {

@@ -1,4 +1,4 @@
-//===- AttentionVectorCase.cpp - attention that becomes vectors -*- C++ -*-===//
+//===- AttentionVectorCase.cpp - cases of vectorized attention ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,9 +36,9 @@ static std::string tensorType(const Case &c, const std::string &t,
 std::string vectors::makeModule(const Case &c, posenc_dtype dtype,
                                 const std::vector<Operand> &operands) {
   const Sizes &s = c.sizes;
-  // Few queries, where that is known, take a way of their own.
-  bool areFew = c.isNumberKnown && s.queries > 0 && s.queries <= 8;
-  std::string tokens = areFew ? std::to_string(s.queries) : "?";
+  // A static number of queries selects the decode kernel at compile time.
+  bool isStatic = c.hasStaticQueries && s.queries > 0 && s.queries <= 8;
+  std::string tokens = isStatic ? std::to_string(s.queries) : "?";
   std::string q = tensorType(c, tokens, s.heads, s.dim, dtype);
   std::string k = tensorType(c, "?", s.keyHeads, s.dim, dtype);
   std::string v = tensorType(c, "?", s.keyHeads, s.valueDim, dtype);
@@ -51,14 +51,14 @@ std::string vectors::makeModule(const Case &c, posenc_dtype dtype,
   std::string results = c.hasLogSum ? "(" + both + ")" : o;
   std::string list = c.hasLogSum ? both : o;
   std::string layout = c.isHeadMajor ? "head_major" : "token_major";
-  std::string sizes = areFew ? "(%batch)" : "(%batch, %tokens)";
+  std::string sizes = isStatic ? "(%batch)" : "(%batch, %tokens)";
 
   std::string text = "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v;
   for (size_t i = 0; i < operands.size(); ++i)
     text += ", %x" + std::to_string(i) + ": " + operands[i].type;
   text += ") -> " + results + " {\n  %c0 = arith.constant 0 : index\n";
   text += "  %batch = tensor.dim %q, %c0 : " + q + "\n";
-  if (!areFew)
+  if (!isStatic)
     text += std::string("  %dim = arith.constant ") +
             (c.isHeadMajor ? "2" : "1") +
             " : index\n  %tokens = tensor.dim %q, %dim : " + q + "\n";
@@ -97,7 +97,7 @@ Inputs vectors::makeInputs(const Case &c, posenc_dtype dtype) {
       c.operands ? c.operands(dtype) : std::vector<Operand>()};
 }
 
-/// Keys and values that no batch entry has become NaN.
+/// Puts NaNs into the keys and values beyond the length of each sequence.
 static void spoilUnused(const Case &c, posenc_dtype dtype, Inputs &inputs) {
   reference::AttentionSpec spec;
   if (c.describe)
@@ -119,9 +119,9 @@ static void spoilUnused(const Case &c, posenc_dtype dtype, Inputs &inputs) {
       reference::encode(type, std::numeric_limits<double>::quiet_NaN());
   auto spoil = [&](runtime::Array &array, int64_t dim) {
     for (int64_t i = 0, e = array.numElements(); i < e; ++i) {
-      int64_t row = i / dim, ofBatch = s.keys * s.keyHeads;
+      int64_t row = i / dim, rowsPerBatch = s.keys * s.keyHeads;
       int64_t key = c.isHeadMajor ? row % s.keys : row / s.keyHeads % s.keys;
-      if (!isUsed[row / ofBatch * s.keys + key])
+      if (!isUsed[row / rowsPerBatch * s.keys + key])
         reference::storeBits(type, array.data(), i, nan);
     }
   };
@@ -129,14 +129,14 @@ static void spoilUnused(const Case &c, posenc_dtype dtype, Inputs &inputs) {
   spoil(inputs.v, s.valueDim);
 }
 
-/// NaNs and infinities in some keys and values, seen or not.
+/// Puts NaNs and infinities into some keys and values, masked or not.
 static void spoilSome(posenc_dtype dtype, Inputs &inputs) {
   reference::DType type = getReferenceType(dtype);
   const double kinds[] = {std::numeric_limits<double>::quiet_NaN(),
                           std::numeric_limits<double>::infinity(),
                           -std::numeric_limits<double>::infinity()};
-  // Not both of a key: what the value is for if the score is minus infinity is
-  // not said.
+  // Never both the key and the value of a token: the result is unspecified if
+  // the score is minus infinity and the value is not finite.
   int64_t first = 7;
   for (runtime::Array *array : {&inputs.k, &inputs.v}) {
     int64_t dim = array->shape().back();
@@ -168,7 +168,8 @@ vectors::compare(posenc_dtype dtype, const runtime::Array &result,
                                      ref, result.shape());
 }
 
-/// Logarithms of sums are compared as sums: relatively, by their difference.
+/// Compares the log-sum-exp with a small absolute and relative tolerance: their
+/// difference is the relative error of the sum.
 static void expectLogSums(const runtime::Array &result,
                           const reference::Array &expected) {
   ASSERT_EQ(result.shape(), expected.shape);
@@ -184,34 +185,37 @@ static void expectLogSums(const runtime::Array &result,
   }
 }
 
-void vectors::expectRight(const Case &c, posenc_dtype dtype, Route route) {
+void vectors::expectMatchesOracle(const Case &c, posenc_dtype dtype,
+                                  Route route) {
   Inputs inputs = makeInputs(c, dtype);
   spoilUnused(c, dtype, inputs);
   std::string module = makeModule(c, dtype, inputs.operands);
   SCOPED_TRACE(module);
   Kernel kernel(module, route);
-  for (bool isSpoilt : {false, true}) {
-    if (isSpoilt)
+  for (bool hasNonFinite : {false, true}) {
+    if (hasNonFinite)
       spoilSome(dtype, inputs);
     std::vector<runtime::Array> results = kernel.call("f", inputs.values());
     ASSERT_EQ(results.size(), c.hasLogSum ? 2u : 1u);
     reference::AttentionResult ref = compute(c, inputs);
     reference::AttentionComparison comparison =
         compare(dtype, results.front(), ref);
-    // The few numbers that NaNs leave over may all be small.
+    // Most results may be NaN, and the error of the few others relative to
+    // their norm has no useful limit.
     double limit =
-        isSpoilt ? std::numeric_limits<double>::infinity()
-                 : reference::defaultLimitRelative(getReferenceType(dtype));
+        hasNonFinite ? std::numeric_limits<double>::infinity()
+                     : reference::defaultLimitRelative(getReferenceType(dtype));
     EXPECT_TRUE(comparison.within(limit))
-        << "relative " << comparison.relative << ", " << comparison.maxRatio
-        << " of the bound; " << comparison.reason << (isSpoilt ? ", NaNs" : "");
+        << "relative error " << comparison.relative << ", "
+        << comparison.maxRatio << " of the bound; " << comparison.reason
+        << (hasNonFinite ? ", some inputs are not finite" : "");
     if (c.hasLogSum)
       expectLogSums(results.back(), ref.logSumExp);
   }
 }
 
 //===----------------------------------------------------------------------===//
-// What cases have in common
+// Building blocks of cases
 //===----------------------------------------------------------------------===//
 
 Case Case::causal() const {
@@ -324,8 +328,8 @@ void vectors::setRotated(reference::AttentionSpec &spec) {
   spec.queryRotation = spec.keyRotation = makeRotation(64, 10000, false, 0);
 }
 
-Sizes vectors::fewQueries(int64_t queries, int64_t keys, int64_t heads,
-                          int64_t keyHeads, int64_t dim, int64_t valueDim) {
+Sizes vectors::decodeSizes(int64_t queries, int64_t keys, int64_t heads,
+                           int64_t keyHeads, int64_t dim, int64_t valueDim) {
   Sizes sizes = headed(heads, keyHeads, dim, valueDim);
   sizes.queries = queries;
   sizes.keys = keys;

@@ -1,4 +1,4 @@
-//===- AttentionVectorCase.h - attention that becomes vectors ---*- C++ -*-===//
+//===- AttentionVectorCase.h - cases of vectorized attention ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,30 +20,31 @@ namespace posenc::test::vectors {
 struct Sizes {
   int64_t batch = 2, queries = 37, keys = 101, heads = 4, keyHeads = 2;
   int64_t dim = 64, valueDim = 64;
-  /// Of the caches, with `keys` slots each; 0: not paged.
+  /// Number of pages of `keys` slots each; 0: not paged.
   int64_t pages = 0;
 };
 
-/// A further operand of the function.
+/// An operand of the function besides queries, keys and values.
 struct Operand {
-  std::string type; // in MLIR
+  std::string type; // as in MLIR
   runtime::Array array;
 };
 
 struct Case {
   const char *name;
   Sizes sizes;
-  /// Text before `ins`, between it and `outs`, and after it.
+  /// Text of the op before `ins`, between `ins` and `outs`, and after `outs`.
   std::string attributes = {}, groups = {}, regions = {};
+  /// Sets what that text means in the oracle's description.
   std::function<void(reference::AttentionSpec &)> describe = {};
-  /// `%x0` and so on; made anew for each test.
+  /// Makes the operands `%x0`, `%x1` and so on, anew for each test.
   std::function<std::vector<Operand>(posenc_dtype)> operands = {};
   bool isHeadMajor = false;
   bool hasLogSum = false;
-  /// Whether the function knows how many queries there are, if they are few.
-  bool isNumberKnown = true;
+  /// Whether a number of queries from 1 to 8 is static.
+  bool hasStaticQueries = true;
 
-  /// With what has been set so far.
+  // Each returns a changed copy.
   Case causal() const;
   Case headMajor() const {
     Case result = *this;
@@ -55,14 +56,14 @@ struct Case {
     result.hasLogSum = true;
     return result;
   }
-  Case ofUnknownNumber() const {
+  Case withDynamicQueries() const {
     Case result = *this;
-    result.isNumberKnown = false;
+    result.hasStaticQueries = false;
     return result;
   }
 };
 
-/// The function `f` of a case, with further operands.
+/// Returns MLIR of a function `f` with the attention op of a case.
 std::string makeModule(const Case &c, posenc_dtype dtype,
                        const std::vector<Operand> &operands);
 
@@ -79,26 +80,27 @@ struct Inputs {
 };
 Inputs makeInputs(const Case &c, posenc_dtype dtype);
 
-/// What the oracle says.
+/// Computes the oracle's results.
 reference::AttentionResult compute(const Case &c, const Inputs &inputs);
 reference::AttentionComparison compare(posenc_dtype dtype,
                                        const runtime::Array &result,
                                        const reference::AttentionResult &ref);
 
-/// Compiles and calls the case, also with NaNs and infinities here and there.
-void expectRight(const Case &c, posenc_dtype dtype, Route route);
+/// Compiles and calls the case and compares the results with the oracle's, also
+/// with NaNs and infinities in some keys and values.
+void expectMatchesOracle(const Case &c, posenc_dtype dtype, Route route);
 
 std::string getCaseName(const testing::TestParamInfo<Case> &info);
 
 //===----------------------------------------------------------------------===//
-// What cases have in common
+// Building blocks of cases
 //===----------------------------------------------------------------------===//
 
 Sizes sized(int64_t queries, int64_t keys);
 Sizes headed(int64_t heads, int64_t keyHeads, int64_t dim, int64_t valueDim);
-Sizes fewQueries(int64_t queries, int64_t keys, int64_t heads, int64_t keyHeads,
-                 int64_t dim, int64_t valueDim);
-/// Of pages of 16 tokens.
+Sizes decodeSizes(int64_t queries, int64_t keys, int64_t heads,
+                  int64_t keyHeads, int64_t dim, int64_t valueDim);
+/// Sizes of a cache with 10 pages of 16 tokens.
 Sizes paged(int64_t queries);
 
 std::function<void(reference::AttentionSpec &)>
@@ -107,27 +109,27 @@ window(std::optional<int64_t> left, std::optional<int64_t> right,
 reference::Rotation makeRotation(int64_t dim, double base, bool interleaved,
                                  int64_t offset);
 
-/// Causal, both rotated alike, 64 lanes.
+/// Causal attention with a rotation of 64 elements of queries and keys.
 extern const char kRotated[];
 void setRotated(reference::AttentionSpec &spec);
 
-/// Lengths of two batch entries.
+/// Key lengths 101 and 23 of two sequences.
 std::vector<Operand> makeLengths(posenc_dtype);
 void setLengths(reference::AttentionSpec &spec);
 
-/// Pages of 16 for two batch entries, of 101 and 23 keys.
+/// Pages of 16 tokens for two sequences of 101 and 23 keys.
 extern const char kPages[];
 std::vector<Operand> makePages(posenc_dtype dtype);
 void setPages(reference::AttentionSpec &spec);
 
-/// Of four heads; one is minus infinity.
+/// Sinks of four heads; one is minus infinity.
 std::vector<Operand> makeSinks(posenc_dtype);
 void setSinks(reference::AttentionSpec &spec);
-/// Of queries and keys, 64 lanes.
+/// Weights of RMS norms of queries and keys with 64 elements.
 std::vector<Operand> makeNorms(posenc_dtype);
 void setNorms(reference::AttentionSpec &spec);
 
-/// Scores are at most 5.
+/// A score region that caps scores at 5.
 extern const char kSoftCap[];
 void setSoftCap(reference::AttentionSpec &spec);
 

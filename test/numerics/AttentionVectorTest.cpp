@@ -1,4 +1,4 @@
-//===- AttentionVectorTest.cpp - attention of many queries ------*- C++ -*-===//
+//===- AttentionVectorTest.cpp - vectorized attention ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention that becomes vectors, against the oracle: sizes around those of
-// tiles, groups and rows of scores, and everything that can change a score.
+// Vectorized attention against the oracle: sizes around those of query tiles,
+// key tiles and rows of scores, and every feature that can change a score.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace posenc::test::vectors;
 
 namespace {
 
-/// By the distance, and the head.
+/// Subtracts a bias proportional to |j - i| and to the head.
 const char kBias[] = R"(
     score(%s, %b, %h, %i, %j) {
       %d = arith.subi %j, %i : index
@@ -58,7 +58,8 @@ std::vector<Operand> makeDocuments(posenc_dtype) {
   return operands;
 }
 
-/// Of 1, or of all heads and queries; some elements are minus infinity.
+/// Makes a mask of all heads and queries, or one shared by them. Some elements
+/// are minus infinity.
 std::vector<Operand> makeMask(bool isWhole) {
   std::vector<Operand> operands;
   std::vector<int64_t> shape{2, 4, 37, 101};
@@ -234,17 +235,19 @@ const Case kCases[] = {
         .withLogSum(),
 };
 
-/// Those that are also compiled for other types and vectors.
+/// Cases that are also compiled for other element types and vector widths.
 const Case kForms[] = {
     Case{"Plain", {}}.withLogSum(),
     Case{"Rotation", headed(4, 1, 64, 40), kRotated, "", "", setRotated}
         .headMajor(),
-    Case{"OneQuery", fewQueries(1, 203, 8, 2, 64, 80)}.headMajor().withLogSum(),
-    Case{"FewQueries", fewQueries(3, 203, 6, 2, 64, 80),
+    Case{"OneQuery", decodeSizes(1, 203, 8, 2, 64, 80)}
+        .headMajor()
+        .withLogSum(),
+    Case{"MultiToken", decodeSizes(3, 203, 6, 2, 64, 80),
          "causal window_left = 30", "", "", window(30, std::nullopt, true)}
         .headMajor()
         .withLogSum(),
-    Case{"EightQueries", fewQueries(8, 133, 8, 2, 128, 64)}
+    Case{"EightQueries", decodeSizes(8, 133, 8, 2, 128, 64)}
         .causal()
         .withLogSum(),
     Case{"Bias",
@@ -264,17 +267,17 @@ const Case kForms[] = {
 class AttentionVectorTest : public testing::TestWithParam<Case> {};
 class AttentionFormTest : public testing::TestWithParam<Case> {};
 
-TEST_P(AttentionVectorTest, IsRight) {
-  expectRight(GetParam(), POSENC_F32, Route::Direct);
+TEST_P(AttentionVectorTest, MatchesOracle) {
+  expectMatchesOracle(GetParam(), POSENC_F32, Route::Direct);
 }
 INSTANTIATE_TEST_SUITE_P(All, AttentionVectorTest, testing::ValuesIn(kCases),
                          getCaseName);
 
-TEST_P(AttentionFormTest, IsRight) {
+TEST_P(AttentionFormTest, MatchesOracle) {
   for (posenc_dtype dtype : {POSENC_F16, POSENC_BF16})
-    expectRight(GetParam(), dtype, Route::Direct);
+    expectMatchesOracle(GetParam(), dtype, Route::Direct);
   for (Route route : {Route::Vectors128, Route::Vectors512, Route::Vector})
-    expectRight(GetParam(), POSENC_F32, route);
+    expectMatchesOracle(GetParam(), POSENC_F32, route);
 }
 INSTANTIATE_TEST_SUITE_P(Some, AttentionFormTest, testing::ValuesIn(kForms),
                          getCaseName);
@@ -283,7 +286,8 @@ INSTANTIATE_TEST_SUITE_P(Some, AttentionFormTest, testing::ValuesIn(kForms),
 // Faults
 //===----------------------------------------------------------------------===//
 
-/// Put into the code where it is printed as vectors of 32 bytes.
+/// Faults seeded into the code printed at the vector stage, with 32-byte
+/// vectors.
 const Fault kFaults[] = {
     {"Control", "", ""},
     {"Scale", "dense<0.180336878>", "dense<0.18035>"},

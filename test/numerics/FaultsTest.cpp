@@ -1,4 +1,4 @@
-//===- FaultsTest.cpp - wrong kernels are caught ----------------*- C++ -*-===//
+//===- FaultsTest.cpp - seeded faults in rope kernels ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The checks of this folder are worth what they catch: each fault is put into a
-// kernel's source, compiled like any other, and must be beyond the limit that
-// the right kernel keeps.
+// Tests the checks of this folder: each fault is seeded into a kernel's source
+// or generated code, and the error of the result must exceed the limit that the
+// unchanged kernel keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ const Fault kFaults[] = {
     {"WindowWide", "dim = 32", "dim = 34"},
 };
 
-/// Faults in the generated code, put in where it is printed as vectors.
+/// Faults seeded into the code printed at the vector stage.
 const Fault kCodeFaults[] = {
     {"Control", "", ""},
     {"Sign", "dense<-9223372036854775808>", "dense<0>"},
@@ -49,7 +49,7 @@ const Fault kCodeFaults[] = {
     {"CosCoefficient", "dense<-1.2337005493742192>", "dense<-1.2335>"},
     {"SinCoefficient", "dense<-0.6459640961467954>", "dense<-0.645967>"},
     {"Run", "arith.constant -16 : i64", "arith.constant -64 : i64"},
-    {"PlaceInRun", "arith.constant 15 : i64", "arith.constant 7 : i64"},
+    {"StepInRun", "arith.constant 15 : i64", "arith.constant 7 : i64"},
     {"Eighth", "dense<536870912>", "dense<0>"},
     {"PartnerLane", "arith.constant 20 : index", "arith.constant 21 : index"},
     {"PassThroughLane", "arith.constant 36 : index",
@@ -61,13 +61,14 @@ const Fault kCodeFaults[] = {
 class FaultTest : public testing::TestWithParam<Fault> {};
 class CodeFaultTest : public testing::TestWithParam<Fault> {};
 
-/// The comparison of what a module computes with what the right one means.
+/// Calls a kernel with `positions` and compares its result with the oracle's
+/// for kRight and `expectedPositions`.
 reference::Comparison check(const Kernel &kernel,
-                            const std::vector<int64_t> &given,
-                            const std::vector<int64_t> &meant) {
-  int64_t count = meant.size();
+                            const std::vector<int64_t> &positions,
+                            const std::vector<int64_t> &expectedPositions) {
+  int64_t count = expectedPositions.size();
   runtime::Array x = makeRandom(POSENC_F32, {count, 4, 40}, 21);
-  runtime::Array p = makePositions(POSENC_I64, {count}, given);
+  runtime::Array p = makePositions(POSENC_I64, {count}, positions);
   std::vector<runtime::Array> results =
       kernel.call("f", {x.value(), p.value()});
   if (results.empty())
@@ -82,7 +83,7 @@ reference::Comparison check(const Kernel &kernel,
   options.positionDims = {0};
   return reference::compare(
       reference::DType::F32, results.front().data(),
-      reference::rope(toReference(x), spec, {}, meant, options));
+      reference::rope(toReference(x), spec, {}, expectedPositions, options));
 }
 
 long double getLimit() {
@@ -103,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Source, FaultTest, testing::ValuesIn(kFaults),
 
 TEST_P(CodeFaultTest, IsCaught) {
   std::vector<int64_t> positions = hardPositions(40);
-  // A fixed width, so that the text is the same on every machine.
+  // A fixed vector width gives the same text on every machine.
   std::string code =
       lowerToText(kRight, mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
   reference::Comparison comparison =

@@ -1,4 +1,4 @@
-//===- Harness.cpp - compiling and running kernels in tests -----*- C++ -*-===//
+//===- Harness.cpp - compiles and runs kernels in tests -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,8 +40,8 @@ const char *test::getName(Route route) {
     return "Vectors128";
   case Route::Vectors512:
     return "Vectors512";
-  case Route::Dots:
-    return "Dots";
+  case Route::BF16Dots:
+    return "BF16Dots";
   }
   return "";
 }
@@ -75,7 +75,7 @@ std::string test::lowerToText(const std::string &text, Stage stage,
   return lowered;
 }
 
-/// The module's text where the route begins.
+/// Returns the module's text at the intermediate stage of the route.
 static std::string prepare(const std::string &text, Route route) {
   switch (route) {
   case Route::Direct:
@@ -90,7 +90,7 @@ static std::string prepare(const std::string &text, Route route) {
     return lowerToText(text, Stage::Vector, 16);
   case Route::Vectors512:
     return lowerToText(text, Stage::Vector, 64);
-  case Route::Dots:
+  case Route::BF16Dots:
     return lowerToText(text, Stage::Vector, 64, /*hasBF16Dots=*/true);
   }
   return text;
@@ -134,7 +134,7 @@ Kernel::call(const std::string &function,
     isReady =
         found.outputShape(inputs, i, shape, error) &&
         runtime::Array::allocate(found.output(i).dtype(), shape, array, error);
-    // What a kernel leaves out shows.
+    // Elements that a kernel does not write are NaNs, which the checks see.
     if (isReady)
       std::memset(array.data(), 0xff, array.sizeInBytes());
     results.push_back(std::move(array));
@@ -157,8 +157,8 @@ posenc::test::getFaultName(const testing::TestParamInfo<Fault> &info) {
   return info.param.name;
 }
 
-/// Matches `from` at the beginning of `text`; the length of what matched, or
-/// nothing.
+/// Matches `from` at the beginning of `text`. Returns the length of the match,
+/// or nullopt. `names` gets the value names that `*` matched.
 static std::optional<size_t> match(std::string_view text, std::string_view from,
                                    std::vector<std::string> &names) {
   auto isName = [](char c) {
@@ -196,7 +196,7 @@ std::string posenc::test::replace(std::string text, const Fault &fault) {
     return text;
   std::string result;
   std::vector<std::string> names;
-  bool isThere = false;
+  bool hasMatch = false;
   for (size_t at = 0; at < text.size();) {
     std::optional<size_t> length =
         text[at] == from[0]
@@ -206,7 +206,7 @@ std::string posenc::test::replace(std::string text, const Fault &fault) {
       result += text[at++];
       continue;
     }
-    isThere = true;
+    hasMatch = true;
     at += *length;
     for (size_t i = 0; i < to.size(); ++i) {
       if (to[i] == '$')
@@ -215,7 +215,7 @@ std::string posenc::test::replace(std::string text, const Fault &fault) {
         result += to[i];
     }
   }
-  EXPECT_TRUE(isThere) << "'" << from << "' is not in\n" << text;
+  EXPECT_TRUE(hasMatch) << "expected a match of '" << from << "' in\n" << text;
   return result;
 }
 

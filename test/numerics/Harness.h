@@ -1,4 +1,4 @@
-//===- Harness.h - compiling and running kernels in tests -------*- C++ -*-===//
+//===- Harness.h - compiles and runs kernels in tests -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,32 +21,36 @@
 
 namespace posenc::test {
 
-/// Where the module has been printed and parsed again before it is compiled.
+/// The lowering of a module to machine code. On all routes but Direct, the
+/// module is printed at an intermediate stage and parsed again.
 enum class Route {
-  Direct,     // posenc to the machine
-  Linalg,     // through posenc-to-linalg, which is another lowering
+  Direct,     // without an intermediate stage
+  Linalg,     // through posenc-to-linalg, an independent lowering
   Vector,     // printed at the vector stage
   LLVM,       // printed at the LLVM stage
-  Vectors128, // with vectors of 16 bytes
-  Vectors512, // with vectors of 64 bytes
-  Dots,       // the same, and by products of pairs of bf16
+  Vectors128, // as Vector, with 16-byte vectors
+  Vectors512, // as Vector, with 64-byte vectors
+  BF16Dots,   // as Vectors512, with bf16 dot products (VDPBF16PS)
 };
 const char *getName(Route route);
 
-/// A module lowered to a stage for this machine and printed; `vectorBytes` of
-/// 0 means the machine's, and `hasBF16Dots` what TargetSpec says. Empty after a
+/// Lowers a module to a stage for this machine and prints it. A `vectorBytes`
+/// of 0 means the machine's vector width; `hasBF16Dots` is the field of
+/// TargetSpec. Returns an empty string after a failure, which is a test
 /// failure.
 std::string lowerToText(const std::string &module, mlir::posenc::Stage stage,
                         unsigned vectorBytes, bool hasBF16Dots = false);
 
-/// A module compiled in memory. Failures are test failures.
+/// A module compiled in memory, with its own context. Failures are test
+/// failures.
 class Kernel {
 public:
-  /// For this machine, or else for GPUs.
+  /// Compiles `module` for this machine and, if `gpus` names any, for GPUs.
   explicit Kernel(const std::string &module, Route route = Route::Direct,
                   const mlir::posenc::GpuTargets &gpus = {});
 
-  /// Calls `function`; empty after a failure.
+  /// Calls `function` and returns its results in new arrays; empty after a
+  /// failure.
   std::vector<runtime::Array>
   call(const std::string &function,
        const std::vector<posenc_value> &inputs) const;
@@ -60,10 +64,11 @@ private:
   runtime::Library library;
 };
 
-/// A change of a kernel's source, or of the code made from it, that a check
-/// must see; none if `from` is empty. In `from`, `%*` stands for any value,
-/// `%dim*` for one whose name begins so, and a space for any white space; in
-/// `to`, `$0` is the name that the first of them had, and so on.
+/// A seeded fault: a change of a kernel's source or of the code generated for
+/// it, which the checks must detect. An empty `from` is the control without a
+/// change. In `from`, `%*` matches any SSA value, `%dim*` one whose name begins
+/// with `dim`, and a space matches any white space. In `to`, `$0` is the name
+/// that the first `*` matched, `$1` the second, and so on.
 struct Fault {
   const char *name;
   const char *from, *to;
@@ -71,28 +76,30 @@ struct Fault {
 void PrintTo(const Fault &fault, std::ostream *os);
 std::string getFaultName(const testing::TestParamInfo<Fault> &info);
 
-/// Puts it in everywhere, as of the ways for small and large tensors only one
-/// runs. That it is nowhere is a test failure.
+/// Applies the fault at every match, because a call runs only one of several
+/// versions of a loop. It is a test failure if nothing matches.
 std::string replace(std::string text, const Fault &fault);
 
-/// f32, f16, ... in the spelling of the oracle.
+/// Returns the reference implementation's type for `dtype`; f32 for any other.
 reference::DType getReferenceType(posenc_dtype dtype);
 
-/// Standard normal, rounded to the type; the same for the same seed.
+/// Draws standard normal numbers and rounds them to the type. The same seed
+/// gives the same numbers.
 runtime::Array makeRandom(posenc_dtype dtype, std::vector<int64_t> shape,
                           uint64_t seed);
 
-/// Positions as an array of i64, i32 or index.
+/// Makes an array of i64, i32 or index from positions.
 runtime::Array makePositions(posenc_dtype dtype, std::vector<int64_t> shape,
                              const std::vector<int64_t> &values);
 
-/// `count` positions: small ones, negative ones, the ends of 32 bits, and
-/// those between. Never beyond +-2^31.
+/// Returns `count` positions within +-2^31: small ones, negative ones, some at
+/// the ends of that range, and others of all magnitudes between.
 std::vector<int64_t> hardPositions(int64_t count);
 
 reference::Array toReference(const runtime::Array &array);
 
-/// The error of a result, a test failure if it is beyond `limit`.
+/// Compares a result with the expected one and returns the error. It is a test
+/// failure if the error exceeds `reference::defaultLimitUlp`.
 reference::Comparison expectClose(const runtime::Array &result,
                                   const reference::Array &expected,
                                   reference::ResultKind kind,

@@ -1,4 +1,4 @@
-//===- KvAppendTest.cpp - compiled appends against the oracle ---*- C++ -*-===//
+//===- KvAppendTest.cpp - compiled kv_append against the oracle -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,8 +26,8 @@ constexpr int64_t kDim = 14, kValueDim = 6;
 struct AppendCase {
   posenc_dtype dtype = POSENC_F32;
   bool headMajor = false, cacheHeadMajor = false;
-  bool slots = false;  // Else lengths.
-  bool packed = false; // Only with slots.
+  bool slots = false;  // Slots as an operand; otherwise lengths.
+  bool ragged = false; // Only with slots.
   bool norm = false, rotation = false, positions = false, axes = false;
   Route route = Route::Direct;
 };
@@ -38,24 +38,24 @@ std::string getName(const testing::TestParamInfo<AppendCase> &info) {
   name[0] = static_cast<char>(std::toupper(name[0]));
   name += c.headMajor ? "HeadMajor" : "TokenMajor";
   name += c.cacheHeadMajor ? "ToHeadMajor" : "ToTokenMajor";
-  name += c.packed ? "Packed" : c.slots ? "Slots" : "Lengths";
+  name += c.ragged ? "Ragged" : c.slots ? "Slots" : "Lengths";
   if (c.norm)
     name += "Norm";
   if (c.rotation)
-    name += c.axes ? "Axes" : c.positions ? "Positions" : "Places";
+    name += c.axes ? "Axes" : c.positions ? "Positions" : "TokenIndices";
   return name + getName(c.route);
 }
 
 std::string getModule(const AppendCase &c) {
   std::string dtype = posenc_dtype_name(c.dtype);
-  auto heads = [&](bool headMajor, bool packed, int64_t dim) {
+  auto heads = [&](bool headMajor, bool ragged, int64_t dim) {
     std::string count = std::to_string(kHeads);
-    return std::string("tensor<") + (packed ? "" : "?x") +
+    return std::string("tensor<") + (ragged ? "" : "?x") +
            (headMajor ? count + "x?x" : "?x" + count + "x") +
            std::to_string(dim) + "x" + dtype + ">";
   };
-  std::string k = heads(c.headMajor, c.packed, kDim);
-  std::string v = heads(c.headMajor, c.packed, kValueDim);
+  std::string k = heads(c.headMajor, c.ragged, kDim);
+  std::string v = heads(c.headMajor, c.ragged, kValueDim);
   std::string keys = heads(c.cacheHeadMajor, false, kDim);
   std::string values = heads(c.cacheHeadMajor, false, kValueDim);
   std::string arguments =
@@ -76,7 +76,7 @@ std::string getModule(const AppendCase &c) {
                          "#posenc.frequencies<dim = 8, base = 10000>, offset "
                          "= 3") +
              (c.axes ? ", axes = #posenc.axes<contiguous, [1, 3]>>" : ">");
-  std::string grid = c.packed ? "?x" : "?x?x";
+  std::string grid = c.ragged ? "?x" : "?x?x";
   if (c.positions)
     group("positions",
           "tensor<" + std::string(c.axes ? "2x" : "") + grid + "i64>");
@@ -93,7 +93,7 @@ std::string getModule(const AppendCase &c) {
          ")\n  return %r#0, %r#1 : " + types + "\n}\n";
 }
 
-/// What a case is called with, and what it means.
+/// The inputs of a case, and the caches that the oracle computes.
 struct AppendData {
   explicit AppendData(const AppendCase &c);
 
@@ -113,24 +113,25 @@ struct AppendData {
 };
 
 AppendData::AppendData(const AppendCase &c) {
-  auto shape = [&](bool headMajor, bool packed, int64_t entries, int64_t tokens,
+  auto shape = [&](bool headMajor, bool ragged, int64_t batch, int64_t tokens,
                    int64_t dim) {
-    std::vector<int64_t> sizes{entries, headMajor ? kHeads : tokens,
+    std::vector<int64_t> sizes{batch, headMajor ? kHeads : tokens,
                                headMajor ? tokens : kHeads, dim};
-    if (packed)
+    if (ragged)
       sizes.erase(sizes.begin());
     return sizes;
   };
-  int64_t tokens = c.packed ? kBatch * kTokens : kTokens;
-  int64_t entries = c.slots ? kPages : kBatch;
-  k = makeRandom(c.dtype, shape(c.headMajor, c.packed, kBatch, tokens, kDim),
+  int64_t tokens = c.ragged ? kBatch * kTokens : kTokens;
+  int64_t cacheBatch = c.slots ? kPages : kBatch;
+  k = makeRandom(c.dtype, shape(c.headMajor, c.ragged, kBatch, tokens, kDim),
                  1);
   v = makeRandom(c.dtype,
-                 shape(c.headMajor, c.packed, kBatch, tokens, kValueDim), 2);
-  keys = makeRandom(c.dtype,
-                    shape(c.cacheHeadMajor, false, entries, kSlots, kDim), 3);
+                 shape(c.headMajor, c.ragged, kBatch, tokens, kValueDim), 2);
+  keys = makeRandom(
+      c.dtype, shape(c.cacheHeadMajor, false, cacheBatch, kSlots, kDim), 3);
   values = makeRandom(
-      c.dtype, shape(c.cacheHeadMajor, false, entries, kSlots, kValueDim), 4);
+      c.dtype, shape(c.cacheHeadMajor, false, cacheBatch, kSlots, kValueDim),
+      4);
 
   reference::AppendSpec spec;
   using reference::TokenLayout;
@@ -141,15 +142,16 @@ AppendData::AppendData(const AppendCase &c) {
   spec.cacheLayout = getLayout(c.cacheHeadMajor);
   int64_t count = kBatch * kTokens;
   std::vector<int64_t> grid{kBatch, kTokens};
-  if (c.packed)
+  if (c.ragged)
     grid = {count};
-  // All new rows are beyond the first slots, some of them, or none.
+  // The new rows end at the last slot, begin before the first one, or fill the
+  // first slots.
   const int64_t lengths[] = {kSlots, kTokens - 2, kTokens};
-  std::vector<int64_t> places;
+  std::vector<int64_t> tokenIndices;
   for (int64_t b = 0; b < kBatch; ++b)
     for (int64_t t = 0; t < kTokens; ++t)
-      places.push_back(lengths[b] - kTokens + t);
-  std::vector<int64_t> angles = places;
+      tokenIndices.push_back(lengths[b] - kTokens + t);
+  std::vector<int64_t> angles = tokenIndices;
   if (c.positions) {
     angles = hardPositions(c.axes ? 2 * count : count);
     std::vector<int64_t> sizes = grid;
@@ -174,8 +176,8 @@ AppendData::AppendData(const AppendCase &c) {
     slots = makePositions(POSENC_I32, grid, spec.slots);
   } else {
     for (int64_t i = 0; i < count; ++i)
-      spec.slots.push_back(places[i] < 0 ? -1
-                                         : i / kTokens * kSlots + places[i]);
+      spec.slots.push_back(
+          tokenIndices[i] < 0 ? -1 : i / kTokens * kSlots + tokenIndices[i]);
     slots = makePositions(POSENC_I64, {kBatch}, {lengths, lengths + kBatch});
   }
   if (c.rotation) {
@@ -196,7 +198,7 @@ AppendData::AppendData(const AppendCase &c) {
 void AppendData::check(const AppendCase &c, const runtime::Array &resultKeys,
                        const runtime::Array &resultValues) const {
   reference::DType type = getReferenceType(c.dtype);
-  // The norm is rounded in the type of sums four more times.
+  // The norm adds four roundings in the type of sums.
   long double limit =
       reference::defaultLimitUlp(reference::ResultKind::Rotated, type, false);
   if (c.norm)
@@ -218,7 +220,7 @@ void AppendData::check(const AppendCase &c, const runtime::Array &resultKeys,
 
 class KvAppendTest : public testing::TestWithParam<AppendCase> {};
 
-/// Into caches of its own, and then into those that it was given.
+/// Appends out of place into new caches, and then in place.
 TEST_P(KvAppendTest, MatchesOracle) {
   const AppendCase &c = GetParam();
   AppendData data(c);
@@ -232,16 +234,17 @@ TEST_P(KvAppendTest, MatchesOracle) {
   ASSERT_TRUE(function) << error;
   bool isDone = function.call(data.getInputs(),
                               {data.keys.value(), data.values.value()}, error);
-  // Of a loop of linalg nobody knows that its result may be the cache.
+  // A linalg loop does not say that its result may alias the cache, so the call
+  // is refused.
   EXPECT_EQ(isDone, c.route != Route::Linalg) << error;
   if (isDone)
     data.check(c, data.keys, data.values);
 }
 
-/// Only one of the caches is updated in place: the other is still copied.
-TEST(KvAppendPlaceTest, OneOfTwo) {
+/// Only one of the caches is updated in place; the other one is copied.
+TEST(KvAppendInPlaceTest, OneOfTwo) {
   AppendCase c;
-  c.slots = c.packed = true;
+  c.slots = c.ragged = true;
   Kernel kernel(getModule(c));
   std::string error;
   runtime::Function function = kernel.getLibrary().find("f", error);
@@ -263,7 +266,8 @@ TEST(KvAppendPlaceTest, OneOfTwo) {
 // Threads
 //===----------------------------------------------------------------------===//
 
-/// Runs all parts in reverse order, and counts them.
+/// A parallel_for callback that runs all tasks in reverse order and counts
+/// them.
 void runBackwards(void *count, void (*body)(void *, int64_t), void *argument,
                   int64_t n) {
   *static_cast<int64_t *>(count) = n;
@@ -271,8 +275,8 @@ void runBackwards(void *count, void (*body)(void *, int64_t), void *argument,
     body(argument, i);
 }
 
-/// How many parts an append of some tokens is done in; the caches are right.
-int64_t countParts(int64_t tokens, bool inPlace) {
+/// Appends `tokens` tokens, checks the caches, and returns the number of tasks.
+int64_t countTasks(int64_t tokens, bool inPlace) {
   const char *text = R"(
 func.func @f(%k: tensor<?x?x4x64xf32>, %kc: tensor<?x4x?x64xf32>,
              %vc: tensor<?x4x?x64xf32>, %n: tensor<?xi64>)
@@ -305,9 +309,9 @@ func.func @f(%k: tensor<?x?x4x64xf32>, %kc: tensor<?x4x?x64xf32>,
 
   Kernel kernel(text);
   std::string error;
-  int64_t parts = 1;
+  int64_t tasks = 1;
   EXPECT_EQ(posenc_library_set_parallel_for(kernel.getLibrary().get(),
-                                            runBackwards, &parts),
+                                            runBackwards, &tasks),
             POSENC_OK);
   runtime::Function function = kernel.getLibrary().find("f", error);
   runtime::Array keysOut = makeRandom(POSENC_F32, keys.shape(), 4);
@@ -321,27 +325,27 @@ func.func @f(%k: tensor<?x?x4x64xf32>, %kc: tensor<?x4x?x64xf32>,
       << error;
   expectClose(toKeys, expected.keys, reference::ResultKind::Rotated);
   expectClose(toValues, expected.values, reference::ResultKind::Rotated);
-  return parts;
+  return tasks;
 }
 
-/// What is new counts, and not the cache.
-TEST(KvAppendPartsTest, ManyTokensAreSplit) {
-  EXPECT_GT(countParts(650, /*inPlace=*/true), 3);
-  EXPECT_GT(countParts(650, /*inPlace=*/false), 3);
-  EXPECT_EQ(countParts(1, /*inPlace=*/true), 1);
+/// The number of tasks follows from the new tokens, not from the cache size.
+TEST(KvAppendTasksTest, ManyTokensAreSplit) {
+  EXPECT_GT(countTasks(650, /*inPlace=*/true), 3);
+  EXPECT_GT(countTasks(650, /*inPlace=*/false), 3);
+  EXPECT_EQ(countTasks(1, /*inPlace=*/true), 1);
 }
 
 std::vector<AppendCase> getCases() {
   std::vector<AppendCase> cases;
   const posenc_dtype dtypes[] = {POSENC_F32, POSENC_F16, POSENC_BF16,
                                  POSENC_F64};
-  // Layouts, where the slots are from and what is done to the keys.
+  // Layouts, forms of the slots, and operations on the keys.
   for (int number = 0; number < 36; ++number) {
     AppendCase c;
     c.headMajor = number % 2;
     c.cacheHeadMajor = number / 2 % 2;
     c.slots = number / 4 % 3 != 0;
-    c.packed = number / 4 % 3 == 2;
+    c.ragged = number / 4 % 3 == 2;
     c.norm = number % 3 == 1;
     c.rotation = number / 12 > 0;
     c.positions = c.rotation && (c.slots || number % 2);

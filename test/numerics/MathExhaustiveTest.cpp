@@ -1,4 +1,4 @@
-//===- MathExhaustiveTest.cpp - functions of every f32 ----------*- C++ -*-===//
+//===- MathExhaustiveTest.cpp - math functions of every f32 ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `make test-exhaustive` runs this, which takes hours. The reference is f64 of
-// this machine's libm, which is 2^-28 of a unit in the last place of f32 away
-// from the real value. POSENC_EXHAUSTIVE_STEP=N takes each Nth number only.
+// `make test-exhaustive` runs these tests, which takes hours. The reference is
+// the f64 result of this machine's libm, whose error is 2^-28 of a unit in the
+// last place of f32. POSENC_EXHAUSTIVE_STEP=N tests every Nth number only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ float toFloat(uint32_t bits) {
   return value;
 }
 
-/// The distance from `exact` in units in the last place; huge where one is no
-/// number, or has the wrong sign of a zero.
+/// Returns the error in units in the last place, or 1e30 if only one of the two
+/// is a NaN or an infinity, or if a zero has the wrong sign.
 double measure(float result, double exact) {
   constexpr double kMismatch = 1e30;
   if (std::isnan(exact) || std::isnan(result))
@@ -58,7 +58,7 @@ TEST_P(MathExhaustive, EveryF32IsWithin4Ulp) {
   const MathFunction &function = GetParam();
   const char *text = std::getenv("POSENC_EXHAUSTIVE_STEP");
   uint64_t step = text ? std::max(1ul, std::strtoul(text, nullptr, 10)) : 1;
-  constexpr uint64_t kChunk = 1 << 20;
+  constexpr uint64_t kBatch = 1 << 20;
   double worst = 0;
   float worstAt = 0;
   bool isSymmetric = function.symmetry != MathFunction::None;
@@ -102,7 +102,7 @@ TEST_P(MathExhaustive, EveryF32IsWithin4Ulp) {
   };
   for (uint64_t bits = 0; bits < end; bits += step) {
     arguments.push_back(toFloat(static_cast<uint32_t>(bits)));
-    if (arguments.size() == kChunk || bits + step >= end) {
+    if (arguments.size() == kBatch || bits + step >= end) {
       run();
       if (HasFatalFailure())
         return;

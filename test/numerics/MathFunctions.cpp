@@ -1,4 +1,4 @@
-//===- MathFunctions.cpp - the functions of math, exactly -------*- C++ -*-===//
+//===- MathFunctions.cpp - exact math functions ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ void test::PrintTo(const MathFunction &function, std::ostream *os) {
 
 static void mpfr_rsqrt(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t rounding) {
   mpfr_rec_sqrt(result, x, rounding);
-  // As in IEEE 754, other than in MPFR.
+  // Zeros as in IEEE 754, which MPFR treats differently.
   if (mpfr_zero_p(x))
     mpfr_set_inf(result, mpfr_signbit(x) ? -1 : 1);
 }
@@ -79,7 +79,7 @@ const std::vector<MathFunction> &test::getMathFunctions() {
 }
 
 namespace {
-/// An MPFR number of so many bits.
+/// Owns an MPFR number of `bits` bits.
 struct Number {
   explicit Number(mpfr_prec_t bits) { mpfr_init2(value, bits); }
   Number(const Number &) = delete;
@@ -114,8 +114,8 @@ std::string test::makeMathModule(posenc_dtype dtype) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
-/// Of all numbers of the type, these come nearest to multiples of pi/2, found
-/// by continued fractions of 2^e * 2/pi for each exponent.
+/// The numbers of each type nearest to multiples of pi/2, found by continued
+/// fractions of 2^e * 2/pi for each exponent e.
 static const double kNearHalfPi32[] = {
     0x1.f37c8ap+95, 0x1.47d0fep+34, 0x1.f37c8ap+96, 0x1.47d0fep+35,
     0x1.f9cbe2p+7,  0x1.f37c8ap+97, 0x1.32ede2p+85, 0x1.628d4cp+40,
@@ -126,7 +126,8 @@ static const double kNearHalfPi64[] = {
     0x1.6ac5b262ca1ffp+851, 0x1.e009c53148be1p+991, 0x1.6c6cbc45dc8dep+7,
     0x1.4c96c11134d36p+577, 0x1.cfe482285f8edp+860, 0x1.db41f3cb71d7bp+680};
 
-/// Where functions change their formula, overflow, or have a zero or a pole.
+/// Points where functions change their formula, overflow, or have a zero or a
+/// pole.
 static const double kSpecialPoints[] = {
     1.0,      0.5,      2.0,    M_SQRT1_2, M_SQRT2, 0.625,  4.0,    6.0,
     10.1,     27.3,     40.0,   0x1p28,    0x1p-60, 0x1p46, 0x1p68, 0x1p90,
@@ -145,8 +146,8 @@ std::vector<double> test::makeHardArguments(bool isF32) {
                                 std::numeric_limits<double>::quiet_NaN()};
   std::mt19937_64 random(11);
   int digits = isF32 ? 24 : 53;
-  int least = isF32 ? -149 : -1074, most = isF32 ? 127 : 1023;
-  for (int exponent = least; exponent <= most; ++exponent) {
+  int minExponent = isF32 ? -149 : -1074, maxExponent = isF32 ? 127 : 1023;
+  for (int exponent = minExponent; exponent <= maxExponent; ++exponent) {
     double power = std::ldexp(1.0, exponent);
     result.insert(result.end(), {power, up(power), 1.5 * power});
     double unit = std::ldexp(1.0, 1 - digits);

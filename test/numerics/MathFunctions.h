@@ -1,4 +1,4 @@
-//===- MathFunctions.h - the functions of math, exactly ---------*- C++ -*-===//
+//===- MathFunctions.h - exact math functions -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,30 +19,33 @@ namespace posenc::test {
 struct MathFunction {
   const char *name;
   int arity;
-  /// What f(-x) is: -f(x), f(x), or something else.
+  /// f(-x) is -f(x), f(x), or neither.
   enum Symmetry { Odd, Even, None } symmetry;
-  /// In f64, within a unit or two in the last place.
+  /// The f64 result of libm, within 1 or 2 units in the last place.
   double (*ofLibm)(double x, double y);
-  /// `result` is an mpfr_ptr, and `x` and `y` are mpfr_srcptr.
+  /// The correctly rounded result. `result` is an mpfr_ptr, `x` and `y` are
+  /// mpfr_srcptr.
   void (*ofMpfr)(void *result, const void *x, const void *y);
 };
 void PrintTo(const MathFunction &function, std::ostream *os);
 
-/// All that kernels have, other than what is one instruction.
+/// Returns the functions of the math dialect that kernels support, except for
+/// those that are a single instruction.
 const std::vector<MathFunction> &getMathFunctions();
 
-/// The function of exactly these numbers, rounded once to 64 bits.
+/// Evaluates the function and rounds the exact result once to 64 bits.
 long double evaluate(const MathFunction &function, double x, double y = 0);
 
-/// `func.func @<name>` for each function, from vectors of the type.
+/// Returns MLIR with a `func.func @<name>` for each function, of tensors
+/// `tensor<?xdtype>`.
 std::string makeMathModule(posenc_dtype dtype);
 
-/// Numbers of f32 or f64: every exponent with some mantissas and both signs,
-/// those nearest to multiples of pi/2, and those around each point where a
-/// function is computed in another way, overflows or has a zero.
+/// Returns numbers of f32 or f64: every exponent with some mantissas and both
+/// signs, the numbers nearest to multiples of pi/2, and those around each point
+/// where a function changes its formula, overflows or has a zero.
 std::vector<double> makeHardArguments(bool isF32);
 
-/// As an array of the type, to which the numbers are rounded.
+/// Makes an array of `dtype` and rounds the numbers to it.
 runtime::Array toArray(posenc_dtype dtype, const std::vector<double> &numbers);
 
 } // namespace posenc::test

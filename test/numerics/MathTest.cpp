@@ -1,4 +1,4 @@
-//===- MathTest.cpp - functions without a libm ------------------*- C++ -*-===//
+//===- MathTest.cpp - math functions without libm -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ using namespace posenc::test;
 
 namespace {
 
-/// All functions of a type, compiled once.
+/// Returns the functions of a type, which are compiled once.
 const Kernel &getKernel(posenc_dtype dtype) {
   static std::map<posenc_dtype, Kernel> kernels;
   auto it = kernels.find(dtype);
@@ -47,7 +47,8 @@ const MathFunction &findFunction(const std::string &name) {
   return getMathFunctions().front();
 }
 
-/// A function of f32 or f64 at many numbers, against MPFR.
+/// Arguments of a function of f32 or f64, whose results are compared with
+/// MPFR's. `y` is empty for functions of one argument.
 struct MathCase {
   posenc_dtype dtype;
   std::vector<double> x, y;
@@ -66,18 +67,18 @@ MathCase makeUnaryCase(posenc_dtype dtype) {
   return {dtype, makeHardArguments(dtype == POSENC_F32), {}};
 }
 
-/// Pairs of special numbers, of numbers near 1 with large exponents, and of
-/// others at random.
+/// Returns pairs of special numbers, pairs of a number near 1 and a large
+/// exponent, and random pairs.
 MathCase makeBinaryCase(posenc_dtype dtype) {
   bool isF32 = dtype == POSENC_F32;
   double infinity = std::numeric_limits<double>::infinity();
-  double least = isF32 ? 0x1p-149 : 0x1p-1074;
-  double most = isF32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+  double minNumber = isF32 ? 0x1p-149 : 0x1p-1074;
+  double maxNumber = isF32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
   std::vector<double> special = {
-      0,      least,  most,   infinity, std::nan(""), 1,      2,
-      3,      0.5,    1.5,    -0.75,    1.0 / 3,      0x1p31, 0x1p53,
-      0x1p54, 0x1p-7, 1e-30,  1e30,     127,          1023,   0x1p24 + 2,
-      5,      7,      0.9999, 1.0001,   10,           1e5,    M_PI};
+      0,      minNumber, maxNumber, infinity, std::nan(""), 1,      2,
+      3,      0.5,       1.5,       -0.75,    1.0 / 3,      0x1p31, 0x1p53,
+      0x1p54, 0x1p-7,    1e-30,     1e30,     127,          1023,   0x1p24 + 2,
+      5,      7,         0.9999,    1.0001,   10,           1e5,    M_PI};
   MathCase result{dtype, {}, {}};
   auto add = [&](double x, double y) {
     result.x.push_back(isF32 ? double(float(x)) : x);
@@ -127,7 +128,7 @@ std::string getCaseName(const testing::TestParamInfo<Parameter> &info) {
          posenc_dtype_name(std::get<1>(info.param));
 }
 
-TEST_P(Math, IsWithin4UlpOfTheReal) {
+TEST_P(Math, IsWithin4Ulp) {
   auto [function, dtype] = GetParam();
   MathCase numbers =
       function.arity == 2 ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
@@ -136,7 +137,7 @@ TEST_P(Math, IsWithin4UlpOfTheReal) {
   reference::Comparison comparison = numbers.compare(function, result);
   EXPECT_TRUE(comparison.within(4)) << describe(numbers, comparison);
   RecordProperty("ulp", std::to_string(comparison.maxUlp));
-  // A zero has a sign, which a distance does not see.
+  // The error in ulp does not see the sign of a zero.
   reference::DType type = getReferenceType(dtype);
   for (size_t i = 0; i < numbers.x.size(); ++i) {
     long double value = reference::decode(
@@ -150,8 +151,8 @@ TEST_P(Math, IsWithin4UlpOfTheReal) {
   }
 }
 
-// Loops of vectors and what is left of them, of any length.
-TEST_P(Math, HasTheSameBitsInAnyLoop) {
+// Vector loops and their scalar or masked remainders, for arrays of any length.
+TEST_P(Math, HasTheSameBitsAtAnyLength) {
   auto [function, dtype] = GetParam();
   MathCase numbers =
       function.arity == 2 ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
@@ -202,7 +203,7 @@ void PrintTo(const MathFault &fault, std::ostream *os) {
 
 class MathFaults : public testing::TestWithParam<MathFault> {};
 
-TEST_P(MathFaults, AreSeen) {
+TEST_P(MathFaults, AreCaught) {
   const MathFault &parameter = GetParam();
   posenc_dtype dtype = parameter.dtype;
   const MathFunction &function = findFunction(parameter.function);
@@ -227,7 +228,8 @@ INSTANTIATE_TEST_SUITE_P(
     Math, MathFaults,
     testing::Values(
         MathFault{"sin", POSENC_F32, {"Control", "", ""}},
-        // The last of 53 bits of 1/pi, and some of those for large arguments.
+        // The last of 53 bits of 1/pi, and some of the bits of 1/pi for large
+        // arguments.
         MathFault{"sin",
                   POSENC_F32,
                   {"OneByPi", "0.31830988618379069", "0.31830988618379063"}},
@@ -255,13 +257,13 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 //===----------------------------------------------------------------------===//
-// 16 bits
+// 16-bit types
 //===----------------------------------------------------------------------===//
 
 class MathNarrow : public testing::TestWithParam<Parameter> {};
 
 // Results of f16 and bf16 are those of f32, rounded to nearest, ties to even.
-// AVX512-BF16 makes zeros of subnormal numbers of bf16.
+// AVX512-BF16 flushes subnormal bf16 results to zero, which is accepted.
 TEST_P(MathNarrow, IsF32Rounded) {
   auto [function, dtype] = GetParam();
   reference::DType type = getReferenceType(dtype);
@@ -298,7 +300,8 @@ INSTANTIATE_TEST_SUITE_P(Functions, MathNarrow,
 
 class MathPowers : public testing::TestWithParam<posenc_dtype> {};
 
-/// The exponents that a module has as constants: multiplied, and by logarithms.
+/// Constant exponents: small ones are computed by products, others by
+/// logarithms.
 constexpr int64_t kExponents[] = {-70, -64, -7, -3, -2, -1, 0,  1,
                                   2,   3,   4,  5,  8,  33, 64, 101};
 

@@ -1,4 +1,4 @@
-//===- PositionRunsTest.cpp - positions in any order ------------*- C++ -*-===//
+//===- PositionRunsTest.cpp - positions in any order ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The positions of a run have their cos and sin from its middle, and two at a
-// time where the run is whole. Nothing of that may show: a position has the
-// same row next to its neighbours and elsewhere.
+// Kernels compute the cos and sin of a run of positions by angle addition from
+// the run's base position, two positions at a time in a complete run. The
+// result for a position must not depend on its neighbours: it has the same bits
+// in any order of positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +48,7 @@ std::string getModule(const RunsCase &c) {
                      posenc_dtype_name(c.dtype) + ">";
   std::string positions =
       std::string("tensor<?x") + posenc_dtype_name(c.positions) + ">";
-  // The factor makes entries greater than 1.
+  // The attention factor of YaRN makes table elements greater than 1.
   std::string frequencies =
       "#posenc.frequencies<dim = " + std::to_string(c.dim) +
       (isSincos ? ", scaling = #posenc.yarn<factor = 8, original_max_position "
@@ -74,8 +75,8 @@ std::string getModule(const RunsCase &c) {
          ")\n  return %r : " + type + "\n}\n";
 }
 
-/// Runs of all kinds: longer than one anchor lasts, across 0 and 2^32, up to
-/// the greatest position, a run that breaks off, and single ones.
+/// Returns sequences of consecutive positions: longer than a run, across 0 and
+/// 2^32, across the largest position, and shorter than a run.
 std::vector<int64_t> getPositions(posenc_dtype dtype) {
   std::vector<int64_t> positions;
   auto addRun = [&](int64_t first, int64_t count) {
@@ -90,13 +91,13 @@ std::vector<int64_t> getPositions(posenc_dtype dtype) {
   addRun(-2147483000, 48);
   if (dtype == POSENC_I64) {
     addRun((int64_t{1} << 32) - 20, 64);
-    addRun(INT64_MAX - 39, 60); // and on from the least one
+    addRun(INT64_MAX - 39, 60); // wraps around to INT64_MIN
     addRun(-(int64_t{1} << 45), 33);
   }
   return positions;
 }
 
-/// Whether the rows of both are the same bits, the second in the order `order`.
+/// Whether row `i` of `b` has the bits of row `order[i]` of `a`, for all `i`.
 bool areSameRows(const runtime::Array &a, const runtime::Array &b,
                  const std::vector<size_t> &order) {
   size_t bytes = a.sizeInBytes() / order.size();
@@ -108,7 +109,7 @@ bool areSameRows(const runtime::Array &a, const runtime::Array &b,
   return true;
 }
 
-/// Calls a kernel with positions as they are, and in another order.
+/// Calls a kernel with positions in their order and in a shuffled one.
 struct BothOrders {
   BothOrders(const Kernel &kernel, posenc_dtype dtype)
       : positions(getPositions(dtype)), order(positions.size()) {
@@ -120,22 +121,23 @@ struct BothOrders {
     int64_t count = positions.size();
     runtime::Array p = makePositions(dtype, {count}, positions);
     runtime::Array q = makePositions(dtype, {count}, shuffled);
-    inOrder = kernel.call("f", {p.value()});
-    inDisorder = kernel.call("f", {q.value()});
+    orderedResults = kernel.call("f", {p.value()});
+    shuffledResults = kernel.call("f", {q.value()});
   }
 
   bool areSame() const {
-    if (inOrder.empty() || inOrder.size() != inDisorder.size())
+    if (orderedResults.empty() ||
+        orderedResults.size() != shuffledResults.size())
       return false;
-    for (size_t i = 0; i < inOrder.size(); ++i)
-      if (!areSameRows(inOrder[i], inDisorder[i], order))
+    for (size_t i = 0; i < orderedResults.size(); ++i)
+      if (!areSameRows(orderedResults[i], shuffledResults[i], order))
         return false;
     return true;
   }
 
   std::vector<int64_t> positions;
   std::vector<size_t> order;
-  std::vector<runtime::Array> inOrder, inDisorder;
+  std::vector<runtime::Array> orderedResults, shuffledResults;
 };
 
 class PositionRunsTest : public testing::TestWithParam<RunsCase> {};
@@ -163,8 +165,8 @@ std::vector<RunsCase> makeCases() {
 INSTANTIATE_TEST_SUITE_P(Tables, PositionRunsTest,
                          testing::ValuesIn(makeCases()), getName);
 
-/// The largest error of a table of `dim`, at positions `first` and on and at
-/// some that are nearly multiples of pi, in units in the last place.
+/// Returns the largest error in units in the last place of a table of `dim`, at
+/// 2000 positions from `first` on and at some positions near multiples of pi.
 long double getMaxUlp(const Kernel &kernel, int64_t dim, int64_t first) {
   std::vector<int64_t> positions(2000);
   std::iota(positions.begin(), positions.end(), first);
@@ -188,8 +190,8 @@ long double getMaxUlp(const Kernel &kernel, int64_t dim, int64_t first) {
       .maxUlp;
 }
 
-/// Next to zeros, too.
-TEST(PositionRunsTest, AreNearlyTheNearestNumbers) {
+/// Elements near zeros included.
+TEST(PositionRunsTest, AreWithin0p6Ulp) {
   for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16})
     for (int64_t first : {0, 1000000, 2147480000})
       EXPECT_LE(
@@ -198,8 +200,8 @@ TEST(PositionRunsTest, AreNearlyTheNearestNumbers) {
           << posenc_dtype_name(dtype) << " from " << first;
 }
 
-/// What tables of a type rely on, taken away: each must show, in the bits or
-/// the error.
+/// Whether a kernel with a seeded fault still has the same bits in any order
+/// and the required accuracy.
 bool survives(posenc_dtype dtype, const Fault &fault) {
   std::string code = lowerToText(getModule({"interleaved", dtype, 96}),
                                  mlir::posenc::Stage::Vector,
@@ -228,18 +230,19 @@ TEST_P(PositionRunsFaultTest, IsCaught) {
 
 std::vector<RunsFault> makeFaults() {
   std::vector<RunsFault> faults;
-  // What is next to zero, in sums and in what is written; a stretch, a run, the
-  // place of each, and on which side of the middle it is.
+  // The limits below which elements are recomputed, in f32 and in bf16; the
+  // lengths of stretches and runs, the steps in them, and on which side of the
+  // middle a position is.
   for (Fault fault :
        {Fault{"Limit", "dense<964689920>", "dense<0>"},
         Fault{"Marks", "arith.constant 29441 : i16", "arith.constant 0 : i16"},
-        Fault{"LeastMark", "vector.reduction <minui>",
+        Fault{"MinMark", "vector.reduction <minui>",
               "vector.reduction <maxui>"},
         Fault{"Stretch", "arith.constant -256 : i64",
               "arith.constant -512 : i64"},
         Fault{"Run", "arith.constant -64 : i64", "arith.constant -128 : i64"},
-        Fault{"PlaceOfRun", "arith.constant 6 : i64", "arith.constant 7 : i64"},
-        Fault{"Place", "arith.constant 63 : i64", "arith.constant 31 : i64"},
+        Fault{"StepOfBase", "arith.constant 6 : i64", "arith.constant 7 : i64"},
+        Fault{"Step", "arith.constant 63 : i64", "arith.constant 31 : i64"},
         Fault{"Side", "arith.constant -2147483648 : i32",
               "arith.constant 0 : i32"}})
     faults.push_back({POSENC_BF16, fault});
@@ -247,14 +250,14 @@ std::vector<RunsFault> makeFaults() {
        {Fault{"Stretch", "arith.constant -128 : i64",
               "arith.constant -256 : i64"},
         Fault{"Run", "arith.constant -32 : i64", "arith.constant -64 : i64"},
-        Fault{"PlaceOfRun", "arith.constant 5 : i64",
+        Fault{"StepOfBase", "arith.constant 5 : i64",
               "arith.constant 6 : i64"}})
     faults.push_back({POSENC_F32, fault});
-  // Which anchor is in memory; the rotation.
+  // The comparison with the base position in memory; the sign of a rotation.
   for (posenc_dtype dtype : {POSENC_BF16, POSENC_F32})
     for (Fault fault : {Fault{"Control", "", ""},
-                        Fault{"Kept", "arith.cmpi ne", "arith.cmpi sgt"},
-                        Fault{"Minus", "arith.negf", "math.absf"}})
+                        Fault{"CachedBase", "arith.cmpi ne", "arith.cmpi sgt"},
+                        Fault{"Sign", "arith.negf", "math.absf"}})
       faults.push_back({dtype, fault});
   return faults;
 }

@@ -1,4 +1,4 @@
-//===- PropertiesTest.cpp - what holds of any correct kernel ----*- C++ -*-===//
+//===- PropertiesTest.cpp - properties of correct kernels -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -127,7 +127,7 @@ TEST_P(PairingTest, NaNStaysInItsPair) {
   }
 }
 
-TEST(PropertiesTest, PairingsAreOneMapUnderPermutation) {
+TEST(PropertiesTest, PairingsAreEqualUpToPermutation) {
   constexpr int64_t dim = 80, tokens = 13;
   for (const char *dtype : {"f32", "f64"}) {
     posenc_dtype type = dtype[1] == '3' ? POSENC_F32 : POSENC_F64;
@@ -191,39 +191,39 @@ TEST(PropertiesTest, SinusoidShiftsByRotation) {
                 1e-15);
 }
 
-TEST(PropertiesTest, InPlaceIsOutOfPlace) {
+TEST(PropertiesTest, InPlaceMatchesOutOfPlace) {
   for (bool interleaved : {false, true})
     for (const char *dtype : {"f32", "bf16"}) {
       posenc_dtype type = dtype[0] == 'f' ? POSENC_F32 : POSENC_BF16;
       Kernel kernel(getRope(interleaved, dtype, 90));
       runtime::Array x = makeRandom(type, {17, 3, 90}, 8);
       runtime::Array p = makePositions(POSENC_I64, {17}, hardPositions(17));
-      std::vector<runtime::Array> apart =
+      std::vector<runtime::Array> expected =
           kernel.call("f", {x.value(), p.value()});
-      ASSERT_EQ(apart.size(), 1u);
+      ASSERT_EQ(expected.size(), 1u);
       std::string error;
       runtime::Function f = kernel.getLibrary().find("f", error);
       ASSERT_TRUE(f.call({x.value(), p.value()},
                          std::vector<posenc_value>{x.value()}, error))
           << error;
-      EXPECT_EQ(std::memcmp(x.data(), apart[0].data(), x.sizeInBytes()), 0);
+      EXPECT_EQ(std::memcmp(x.data(), expected[0].data(), x.sizeInBytes()), 0);
     }
 }
 
 TEST(PropertiesTest, BitsDoNotDependOnThreads) {
   Kernel kernel(getRope(false, "f32", 128));
-  // Large enough to be split.
+  // Large enough for several tasks.
   runtime::Array x = makeRandom(POSENC_F32, {301, 8, 128}, 9);
   std::vector<int64_t> positions = hardPositions(301);
   runtime::Array alone = rotate(kernel, x, positions);
-  static int64_t threads, chunks;
+  static int64_t threads, tasks;
   for (int64_t n : {1, 2, 3, 5}) {
     threads = n;
-    chunks = 0;
+    tasks = 0;
     posenc_library_set_parallel_for(
         kernel.getLibrary().get(),
         [](void *, void (*body)(void *, int64_t), void *arg, int64_t count) {
-          chunks = count;
+          tasks = count;
           std::vector<std::thread> pool;
           for (int64_t first = 0; first < threads; ++first)
             pool.emplace_back([=] {
@@ -235,13 +235,14 @@ TEST(PropertiesTest, BitsDoNotDependOnThreads) {
         },
         nullptr);
     runtime::Array y = rotate(kernel, x, positions);
-    EXPECT_GT(chunks, 1);
+    EXPECT_GT(tasks, 1);
     EXPECT_EQ(std::memcmp(y.data(), alone.data(), y.sizeInBytes()), 0) << n;
   }
 }
 
-TEST(PropertiesTest, OverlapIsRefusedAndNothingWritten) {
-  // Two results of one input: the second would read what the first wrote.
+TEST(PropertiesTest, OverlapIsRefusedBeforeAnyWrite) {
+  // With two results of one input, the second op would read what the first op
+  // wrote in place.
   std::string type = "tensor<?x4x8xf32>";
   Kernel kernel(
       "func.func @f(%x: " + type + ", %p: tensor<?xi64>) -> (" + type + ", " +

@@ -1,4 +1,4 @@
-//===- RopeTest.cpp - compiled ropes against the oracle ---------*- C++ -*-===//
+//===- RopeTest.cpp - compiled ropes against the oracle -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ namespace {
 
 struct Layout {
   const char *name;
-  std::vector<int64_t> shape; // without the head dim
+  std::vector<int64_t> shape; // without the head dimension
   std::vector<int64_t> dims;
 };
 
@@ -70,7 +70,7 @@ const Scaling kYarn{
 
 const Layout kBatchSequence{"BatchSequence", {2, 5, 3}, {0, 1}};
 const Layout kBatchHead{"BatchHead", {2, 3, 5}, {0, 2}};
-const Layout kPacked{"Packed", {7, 3}, {0}};
+const Layout kRagged{"Ragged", {7, 3}, {0}};
 const Layout kFive{"FiveDims", {2, 2, 3, 3}, {2, 0}};
 const Layout kShared{"SharedPositions", {2, 5, 3}, {1}};
 const Layout kEmpty{"Empty", {2, 0, 3}, {0, 1}};
@@ -121,7 +121,7 @@ std::string getName(const testing::TestParamInfo<RopeCase> &info) {
          test::getName(c.route);
 }
 
-/// Three axes that share the pairs unequally.
+/// Divides the pairs unequally among three axes.
 std::vector<int64_t> getSections(int64_t pairs) {
   return {pairs / 4, pairs / 4 + 1, pairs - 2 * (pairs / 4) - 1};
 }
@@ -214,12 +214,12 @@ TEST_P(RopeTest, MatchesOracle) {
 
 const posenc_dtype kTypes[] = {POSENC_F32, POSENC_BF16, POSENC_F16, POSENC_F64};
 
-/// Pairings x types x layouts x windows.
+/// Returns all combinations of pairings, types, layouts and windows.
 std::vector<RopeCase> makeForms() {
   std::vector<RopeCase> cases;
   for (bool interleaved : {false, true})
     for (posenc_dtype dtype : kTypes)
-      for (const Layout &layout : {kBatchSequence, kBatchHead, kPacked, kFive})
+      for (const Layout &layout : {kBatchSequence, kBatchHead, kRagged, kFive})
         for (const Window &window : {kWhole, kPrefix, kOffset, kMiddle}) {
           RopeCase c;
           c.interleaved = interleaved;
@@ -233,7 +233,8 @@ std::vector<RopeCase> makeForms() {
 INSTANTIATE_TEST_SUITE_P(Forms, RopeTest, testing::ValuesIn(makeForms()),
                          getName);
 
-/// Scalings, directions, axes, kinds of positions, and layouts that are rare.
+/// Returns cases of scalings, directions, axes, types of positions, and rare
+/// layouts.
 std::vector<RopeCase> makeVariants() {
   std::vector<RopeCase> cases;
   for (bool interleaved : {false, true}) {
@@ -279,7 +280,7 @@ std::vector<RopeCase> makeVariants() {
 INSTANTIATE_TEST_SUITE_P(Variants, RopeTest, testing::ValuesIn(makeVariants()),
                          getName);
 
-/// Every stage of the lowering, executed.
+/// Returns cases that are printed and parsed at each stage of the lowering.
 std::vector<RopeCase> makeRoutes() {
   std::vector<RopeCase> cases;
   for (Route route : {Route::Linalg, Route::Vector, Route::LLVM,

@@ -1,4 +1,4 @@
-//===- TablesTest.cpp - compiled tables against the oracle ------*- C++ -*-===//
+//===- TablesTest.cpp - compiled tables against the oracle ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,7 +34,7 @@ std::string getName(const testing::TestParamInfo<TableCase> &info) {
   return name;
 }
 
-/// f(positions) of one operation.
+/// Returns MLIR of a function `f` of positions with one op.
 std::string getModule(const TableCase &c, const std::string &scaling = "") {
   bool isSincos = std::string(c.op) == "sincos";
   std::string type = "tensor<?x" +
@@ -106,9 +106,9 @@ std::vector<TableCase> makeCases() {
 INSTANTIATE_TEST_SUITE_P(Tables, TableTest, testing::ValuesIn(makeCases()),
                          getName);
 
-/// The positions below 2^31 that come nearest to a multiple of a quarter turn,
-/// where a phase that is a little short is wrong by thousands of units: the
-/// convergents of the continued fraction of f/(pi/2).
+/// Returns the positions below 2^31 nearest to multiples of a quarter turn: the
+/// convergents of the continued fraction of f/(pi/2). There, a phase with
+/// slightly too few bits gives errors of thousands of units in the last place.
 std::vector<int64_t> nearQuarterTurns(long double frequency) {
   std::vector<int64_t> positions;
   long double x = frequency / 1.5707963267948966192313216916397514L;
@@ -129,7 +129,7 @@ std::vector<int64_t> nearQuarterTurns(long double frequency) {
   return positions;
 }
 
-/// The table whose entries next to zeros are checked.
+/// A table whose elements near zeros are checked.
 struct NearZeros {
   NearZeros() {
     spec.dim = 128;
@@ -166,8 +166,8 @@ TEST(TableTest, HoldsNextToQuarterTurns) {
   }
 }
 
-/// The injected faults: without the low part of the frequencies, or with a
-/// lower half of the rest that is a little off, the same positions must fail.
+/// Seeded faults: without the low part of the frequencies, or with a slightly
+/// wrong scale of the low half of the remainder, the same positions must fail.
 TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
   NearZeros near;
   std::string right = lowerToText(getModule(near.getCase(POSENC_F32)),
@@ -203,7 +203,7 @@ TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
 }
 
 TEST(TableTest, HoldsBeyond32Bits) {
-  // The bound grows by |p|*2^-94 radians there.
+  // Beyond 2^31, the absolute error bound grows by |p|*2^-94 radians.
   TableCase c{"sincos", POSENC_F32, 16, 10000};
   std::vector<int64_t> positions = {
       int64_t{1} << 40, -(int64_t{1} << 47), (int64_t{1} << 53) + 1,

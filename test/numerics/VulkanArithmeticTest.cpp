@@ -1,4 +1,4 @@
-//===- VulkanArithmeticTest.cpp - roundings that devices may choose -------===//
+//===- VulkanArithmeticTest.cpp - rounding of Vulkan arithmetic -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,7 +33,9 @@ protected:
       GTEST_SKIP() << reason;
   }
 
-  /// Runs @k, a kernel on memrefs with workgroups of 64, on `count` elements.
+  /// Runs kernel @k, which has memref arguments and workgroups of 64, on
+  /// `count` elements, a multiple of 64. `memory` has the bytes of each memref,
+  /// and gets what the kernel writes.
   void run(const std::string &text, std::vector<std::vector<char> *> memory,
            uint32_t count, bool fusedFma = false) {
     mlir::DialectRegistry registry;
@@ -134,7 +136,7 @@ template <typename T> void VulkanArithmetic::checkFma(const char *type) {
     a[i] = draw(20);
     b[i] = draw(20);
     c[i] = draw(60);
-    // Nearly all of the product goes, or a tie is nearly met.
+    // Sums with cancellation, and sums near a tie.
     if (i % 4 == 1)
       c[i] = -a[i] * b[i];
     if (i % 4 == 2)
@@ -161,15 +163,15 @@ template <typename T> void VulkanArithmetic::checkFma(const char *type) {
                     om(count * sizeof(T));
   run(text, {&am, &bm, &cm, &om}, count);
   std::vector<T> o = fromBytes<T>(om);
-  size_t wrong = 0, twice = 0;
+  size_t wrong = 0, roundedTwice = 0;
   for (uint32_t i = 0; i < count; ++i) {
     wrong += o[i] != std::fma(a[i], b[i], c[i]);
     volatile T product = a[i] * b[i];
-    twice += product + c[i] != std::fma(a[i], b[i], c[i]);
+    roundedTwice += product + c[i] != std::fma(a[i], b[i], c[i]);
   }
   EXPECT_EQ(wrong, 0u);
-  // The check would see two roundings.
-  EXPECT_GT(twice, count / 8);
+  // The check would detect a product that is rounded before the addition.
+  EXPECT_GT(roundedTwice, count / 8);
 }
 
 TEST_F(VulkanArithmetic, FusesF32) { checkFma<float>("f32"); }
@@ -203,13 +205,13 @@ TEST_F(VulkanArithmetic, WidensF16) {
   }
 }
 
-/// Around every number of 16 bits: itself, the middle to the next, and those
-/// beside.
+/// Returns the bits, as f32, of every bf16 number, of the midpoint to the next
+/// one, and of the neighbours of the midpoint.
 static std::vector<uint32_t> makeEdges() {
   std::vector<uint32_t> edges;
   for (uint32_t i = 0; i < 65536; ++i) {
-    uint32_t middle = (i << 16) + 0x8000;
-    for (uint32_t bits : {i << 16, middle, middle - 1, middle + 1})
+    uint32_t midpoint = (i << 16) + 0x8000;
+    for (uint32_t bits : {i << 16, midpoint, midpoint - 1, midpoint + 1})
       edges.push_back(bits);
   }
   return edges;
@@ -236,16 +238,17 @@ TEST_F(VulkanArithmetic, NarrowsToBF16) {
 }
 
 TEST_F(VulkanArithmetic, NarrowsToF16) {
-  // Every f16, the middle to the next, and those beside, as f32.
+  // Every f16 number, the midpoint to the next one, and the neighbours of the
+  // midpoint, as f32.
   std::vector<float> values;
   for (uint32_t i = 0; i < 0x7c00; ++i) {
     auto widen = [](uint32_t h) {
       return h & 0x7c00 ? std::ldexp(0x400 + (h & 0x3ff), int(h >> 10) - 25)
                         : std::ldexp(h & 0x3ff, -24);
     };
-    float low = widen(i), middle = (widen(i) + widen(i + 1)) / 2;
-    for (float value : {low, middle, std::nextafter(middle, 0.0f),
-                        std::nextafter(middle, INFINITY)})
+    float low = widen(i), midpoint = (widen(i) + widen(i + 1)) / 2;
+    for (float value : {low, midpoint, std::nextafter(midpoint, 0.0f),
+                        std::nextafter(midpoint, INFINITY)})
       values.insert(values.end(), {value, -value});
   }
   for (float value :

@@ -1,4 +1,4 @@
-//===- VulkanSupport.h - whether there is a device --------------*- C++ -*-===//
+//===- VulkanSupport.h - checks for a Vulkan device -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,8 @@
 
 namespace posenc::test {
 
-/// Why kernels cannot run on the first device; empty if they can.
+/// Returns why kernels cannot run on the first device, or an empty string if
+/// they can.
 inline std::string whyNoVulkan() {
   uint32_t count = 0;
   posenc_vulkan_facts facts;
@@ -26,7 +27,7 @@ inline std::string whyNoVulkan() {
   if (posenc_vulkan_query_device(0, &facts))
     return posenc_last_error();
   if (!facts.int64 || !facts.float64)
-    return std::string(facts.name) + " has no i64 or f64";
+    return std::string(facts.name) + " supports no i64 or no f64";
   return "";
 }
 

@@ -1,4 +1,4 @@
-//===- VulkanTest.cpp - kernels on Vulkan against those of the CPU ===========//
+//===- VulkanTest.cpp - Vulkan kernels against the CPU --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a position gets has the same bits on every target.
+// The result for a position has the same bits on every target.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ std::string spell(std::string text,
   return text;
 }
 
-/// Queries and keys of two head counts, in one operation.
+/// Queries and keys with different head counts in one op.
 VulkanCase makeRope(posenc_dtype dtype, bool interleaved, int64_t tokens = 37) {
   const char *text = R"(
 func.func @f(%q: tensor<?x4x64xT>, %k: tensor<?x2x64xT>, %p: tensor<?xi64>) -> (tensor<?x4x64xT>, tensor<?x2x64xT>) {
@@ -63,7 +63,8 @@ func.func @f(%q: tensor<?x4x64xT>, %k: tensor<?x2x64xT>, %p: tensor<?xi64>) -> (
   return c;
 }
 
-/// A window in the middle of the row, at a batch's and a sequence's positions.
+/// A rotary window in the middle of a row, with positions per sequence and
+/// token.
 VulkanCase makeWindow(posenc_dtype dtype) {
   const char *text = R"(
 func.func @f(%x: tensor<?x?x?x80xT>, %p: tensor<?x?xi64>) -> tensor<?x?x?x80xT> {
@@ -139,7 +140,7 @@ std::vector<VulkanCase> makeCases() {
   return cases;
 }
 
-/// What a program is run with, and what the CPU makes of it.
+/// The inputs and outputs of a program, and the results of the CPU.
 struct Data {
   explicit Data(const VulkanCase &c) {
     for (auto &shape : c.inputs)
@@ -160,7 +161,7 @@ struct Data {
           runtime::Array::allocate(c.dtype, shape, outputs.back(), error));
     }
   }
-  /// Inputs, then outputs.
+  /// Returns the inputs, followed by the outputs.
   std::vector<runtime::Array *> arrays() {
     std::vector<runtime::Array *> all;
     for (std::vector<runtime::Array> *list : {&inputs, &outputs})
@@ -188,11 +189,11 @@ void expectSame(const std::vector<runtime::Array> &results,
   }
 }
 
-/// How a tensor lies in its buffer.
+/// The placement of a tensor in its buffer.
 struct Layout {
-  /// Bytes in front of it, and elements behind each row.
+  /// Bytes before the tensor, and elements after each row.
   int64_t shift = 0, gap = 0;
-  /// Of a destination in place: the argument whose memory it has.
+  /// For an output in place, the argument with whose buffer it is shared.
   std::optional<size_t> alias;
 };
 
@@ -200,7 +201,8 @@ template <auto destroy> struct Destroyer {
   template <typename T> void operator()(T *object) const { destroy(object); }
 };
 
-/// A module compiled for the first device. Failures are test failures.
+/// A module compiled for and loaded on the first device. Failures are test
+/// failures.
 class Program {
 public:
   explicit Program(const std::string &text)
@@ -216,18 +218,19 @@ public:
     program.reset(made);
   }
 
-  /// Launches at most so many blocks at once.
-  void observe(uint32_t mostBlocks = 0) {
+  /// Records the names of launched kernels, and limits a launch to `maxBlocks`
+  /// workgroups; 0: no limit.
+  void observe(uint32_t maxBlocks = 0) {
     posenc_vulkan_configure_program(
         program.get(),
         [](void *names, const char *name, int64_t) {
           static_cast<std::vector<std::string> *>(names)->push_back(name);
         },
-        &launched, mostBlocks);
+        &launched, maxBlocks);
   }
 
-  /// Calls @f on tensors with these layouts, none for plain ones, and reads
-  /// back what they have become.
+  /// Calls @f on tensors with these layouts (contiguous where there are none),
+  /// and reads the tensors back.
   void call(Data &data, std::vector<Layout> layouts = {}) {
     std::vector<runtime::Array *> arrays = data.arrays();
     layouts.resize(arrays.size());
@@ -283,9 +286,9 @@ public:
     return Buffer(made);
   }
 
-  /// The kernels that the last call has launched, if it was observed.
+  /// The kernels that the last call launched, after `observe`.
   std::vector<std::string> launched;
-  /// What the memory of each argument has become, its gaps included.
+  /// The bytes of each argument's buffer after the last call, with its gaps.
   std::vector<std::vector<char>> memories;
 
 private:
@@ -331,7 +334,7 @@ TEST_P(Vulkan, HasTheBitsOfTheCPU) {
   EXPECT_EQ(program.launched.front().find("narrow"), std::string::npos);
   expectSame(data.outputs, data.expected);
 
-  // Nothing is aligned to more than an element, and rows have gaps.
+  // Tensors are aligned to an element only, and their rows have gaps.
   for (runtime::Array &output : data.outputs)
     std::memset(output.data(), 0, output.sizeInBytes());
   std::vector<Layout> layouts;
@@ -347,10 +350,11 @@ TEST_P(Vulkan, HasTheBitsOfTheCPU) {
     size_t step = row + layouts[number].gap * element;
     const std::vector<char> &memory = program.memories[number];
     for (size_t at = 0; at < memory.size(); ++at) {
-      bool isOfRow = at >= size_t(layouts[number].shift) &&
+      bool isInRow = at >= size_t(layouts[number].shift) &&
                      (at - layouts[number].shift) % step < row;
-      ASSERT_TRUE(isOfRow || memory[at] == 0)
-          << "argument " << number << ": byte " << at << " is written";
+      ASSERT_TRUE(isInRow || memory[at] == 0)
+          << "argument " << number << ": byte " << at
+          << " outside of the rows is written";
     }
   }
   expectSame(data.outputs, data.expected);
@@ -366,10 +370,10 @@ namespace {
 class VulkanOnce : public Vulkan {};
 } // namespace
 
-TEST_P(VulkanOnce, HasTheBitsOfTheCPUInParts) {
+TEST_P(VulkanOnce, HasTheBitsOfTheCPUInSeveralLaunches) {
   Data data(GetParam());
   Program program(GetParam().module);
-  program.observe(/*mostBlocks=*/3);
+  program.observe(/*maxBlocks=*/3);
   program.call(data);
   expectSame(data.outputs, data.expected);
 }
@@ -386,8 +390,8 @@ TEST_P(VulkanOnce, HasTheBitsOfTheCPUInPlace) {
   expectSame(data.outputs, data.expected);
 }
 
-// The check sees a frequency that is wrong by a millionth.
-TEST_P(VulkanOnce, ShowsAFault) {
+// The checks detect a frequency base that is wrong by a millionth.
+TEST_P(VulkanOnce, FaultIsCaught) {
   Data data(GetParam());
   Program program(
       spell(GetParam().module, {{"base = 500000", "base = 500000.5"},
@@ -409,8 +413,8 @@ INSTANTIATE_TEST_SUITE_P(, VulkanOnce,
                                   posenc_dtype_name(info.param.dtype);
                          });
 
-// What no driver looks at: that tensors are in their buffers.
-TEST_F(Vulkan, RefusesWhatIsNotThere) {
+// Launches check what no driver checks: that tensors are within their buffers.
+TEST_F(Vulkan, RefusesTensorsBeyondTheirBuffers) {
   Program program(makeTable(POSENC_F32, "interleaved").module);
   Program::Buffer positions = program.upload(std::vector<char>(3 * 8)),
                   table = program.upload(std::vector<char>(3 * 256));
@@ -454,7 +458,7 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
   expectRefused(
       change(1, [&](Argument &it) { it.strides = vastStrides.data(); }),
       POSENC_INVALID_ARGUMENT, beyond);
-  // More bytes than 128 bits count.
+  // The number of bytes overflows 128 bits.
   expectRefused(change(1,
                        [&](Argument &it) {
                          it.shape = vast.data();
@@ -482,7 +486,7 @@ TEST_F(Vulkan, RefusesWhatIsNotThere) {
                 POSENC_INVALID_ARGUMENT, "goes beyond its buffer of 24 bytes");
   expectRefused({good[0]}, POSENC_INVALID_ARGUMENT, "1 arguments, expected 2");
 
-  // Nothing to do, on nothing.
+  // Empty tensors need no buffers.
   std::vector<int64_t> zero{0};
   EXPECT_EQ(program.launch({{{0}, nullptr, 0, 1, zero.data(), nullptr},
                             {{0}, nullptr, 0, 2, none.data(), nullptr}}),

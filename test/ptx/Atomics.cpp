@@ -1,4 +1,4 @@
-//===- Atomics.cpp - atomic operations --------------------------*- C++ -*-===//
+//===- Atomics.cpp - atomic instructions ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,7 @@ template <typename T> T atomDec(T a, T b) {
 }
 template <typename T> T atomCas(T a, T b, T c) { return a == b ? c : a; }
 
-// [result,] address, b[, c]. Lanes go one after another.
+// Operands: [result,] address, b[, c]. The lanes run in order of their index.
 template <typename T, typename F>
 void runAtomic(Warp &warp, const Instruction &instruction, LaneMask mask,
                F function) {

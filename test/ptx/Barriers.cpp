@@ -1,4 +1,4 @@
-//===- Barriers.cpp - barriers of blocks and warps --------------*- C++ -*-===//
+//===- Barriers.cpp - barriers of CTAs and warps --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,10 @@ namespace posenc::ptx {
 
 namespace {
 
-// Barrier, [count], [predicate], [result]: Block.cpp knows them by number.
+// Decodes bar and barrier. The operands of the instruction are the result (a
+// placeholder constant without one), the barrier number, the thread count (0
+// without one) and, for reductions, the predicate; Block::arrive relies on this
+// order.
 bool decodeBarrier(Decoder &d, bool isAligned) {
   BarrierInfo &barrier = d.out.barrier;
   d.has(".cta");
@@ -23,19 +26,19 @@ bool decodeBarrier(Decoder &d, bool isAligned) {
   barrier.isAligned = isAligned;
   StringRef kind = d.takeOneOf({".sync", ".arrive", ".red"});
   if (kind.empty())
-    return d.fail("a barrier of an unknown kind");
+    return d.fail("unknown kind of barrier; expected .sync, .arrive or .red");
   const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
   d.out.flow = Flow::Barrier;
   if (kind == ".red") {
     StringRef how = d.takeOneOf({".popc", ".and", ".or"});
     Type type;
     if (how.empty() || !d.takeType(type))
-      return d.fail("bar.red needs .popc, .and or .or");
+      return d.fail("expected .popc, .and or .or, and a type, on bar.red");
     barrier.kind = how == ".popc"  ? BarrierInfo::Popc
                    : how == ".and" ? BarrierInfo::And
                                    : BarrierInfo::Or;
     if (operands.size() != 3 && operands.size() != 4)
-      return d.fail("bar.red has three or four operands");
+      return d.fail("expected three or four operands of bar.red");
     barrier.hasCount = operands.size() == 4;
     bool isPopc = barrier.kind == BarrierInfo::Popc;
     if (isPopc ? !d.dest(operands[0], 4) : !d.predDest(operands[0]))
@@ -48,11 +51,11 @@ bool decodeBarrier(Decoder &d, bool isAligned) {
   }
   barrier.kind = kind == ".sync" ? BarrierInfo::Sync : BarrierInfo::Arrive;
   if (operands.empty() || operands.size() > 2)
-    return d.fail("a barrier has one or two operands");
+    return d.fail("expected one or two operands of a barrier");
   barrier.hasCount = operands.size() == 2;
   if (barrier.kind == BarrierInfo::Arrive && !barrier.hasCount)
-    return d.fail("bar.arrive needs a count");
-  // In the place of a result.
+    return d.fail("expected a thread count on bar.arrive");
+  // The placeholder for the result.
   if (!d.constant(0, 4) || !d.source(0, 4))
     return false;
   return (barrier.hasCount ? d.source(1, 4) : d.constant(0, 4)) &&
@@ -68,7 +71,7 @@ bool decodeBar(Decoder &d) {
   if (!d.has(".warp"))
     return decodeBarrier(d, /*isAligned=*/true);
   if (!d.has(".sync"))
-    return d.fail("bar.warp is known with .sync only");
+    return d.fail("only .sync is supported on bar.warp");
   d.out.flow = Flow::Converged;
   d.out.lanesOperand = 0;
   return d.expectOperands(1) && d.source(0, 4) && d.finish(runWarpSync);

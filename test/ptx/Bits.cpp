@@ -1,4 +1,4 @@
-//===- Bits.cpp - logic, shifts and fields of bits --------------*- C++ -*-===//
+//===- Bits.cpp - logic, shift and bit field instructions -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ template <typename T> T xorBits(T a, T b) { return a ^ b; }
 template <typename T> T notBits(T a) { return T(~a); }
 template <typename T> T cnot(T a) { return a == 0; }
 
-// Amounts beyond the width are clamped to it.
+// Shift amounts above the width are clamped to the width.
 template <typename T> T shl(T a, uint32_t n) {
   return n >= 8 * sizeof(T) ? T(0) : T(a << n);
 }
@@ -60,7 +60,8 @@ template <typename T> T brev(T a) {
     result |= T((a >> i) & 1) << (8 * sizeof(T) - 1 - i);
   return result;
 }
-// The highest bit that is no copy of the sign; all ones if there is none.
+// Returns the index of the highest bit that differs from the sign, or all ones
+// if there is none.
 template <typename T> uint32_t bfind(T a) {
   std::make_unsigned_t<T> bits = a < 0 ? ~a : a;
   return bits ? 63 - __builtin_clzll(bits) : ~0u;
@@ -110,7 +111,7 @@ uint32_t prmt(uint32_t a, uint32_t b, uint32_t c) {
     result |= getPrmtByte(a, b, c >> (4 * i)) << (8 * i);
   return result;
 }
-// The modes that take two bits of c.
+// The prmt modes in which the lower two bits of c select a row of `table`.
 uint32_t selectPrmt(uint32_t a, uint32_t b, const uint8_t (&table)[4][4],
                     uint32_t c) {
   uint32_t result = 0;
@@ -141,7 +142,7 @@ uint32_t lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table) {
   return result;
 }
 
-// The bits from `first` on, `count` of them.
+// Returns a mask of `count` bits from bit `first` on.
 uint32_t bmskClamp(uint32_t first, uint32_t count) {
   uint64_t mask = count >= 32 ? 0xffffffffu : (uint64_t(1) << count) - 1;
   return first >= 32 ? 0 : uint32_t(mask << first);
@@ -181,7 +182,7 @@ bool decodeLogic(Decoder &d, unsigned sources, Choose choose) {
     return d.finish(runPred<F>);
   }
   if (!isBits(type))
-    return d.fail("logic is of bits");
+    return d.fail("expected a .b type or .pred on a logic instruction");
   return d.uniformOperands(getBytes(type)) && d.finish(choose(getBytes(type)));
 }
 
@@ -195,7 +196,7 @@ template <bool isLeft> bool decodeShift(Decoder &d) {
   if (!d.dest(0, bytes) || !d.source(1, bytes) || !d.source(2, 4))
     return false;
   if (isLeft && !isBits(type))
-    return d.fail("shl is of bits");
+    return d.fail("expected a .b type on shl");
   if (isLeft)
     return d.finish(BY_BITS(shl)(bytes));
   if (!isSigned(type))
@@ -210,7 +211,7 @@ bool decodeFunnel(Decoder &d) {
   Type type;
   bool isLeft = d.has(".l"), isWrapped = d.has(".wrap");
   if ((!isLeft && !d.has(".r")) || (!isWrapped && !d.has(".clamp")))
-    return d.fail("shf needs .l or .r and .wrap or .clamp");
+    return d.fail("expected .l or .r, and .wrap or .clamp, on shf");
   return d.takeType(type) && d.expectOperands(4) && d.uniformOperands(4) &&
          d.finish(
              isLeft ? (isWrapped ? lanes<shfLeftWrap> : lanes<shfLeftClamp>)
@@ -280,7 +281,7 @@ bool decodeBmsk(Decoder &d) {
   Type type;
   bool isWrapped = d.has(".wrap");
   if (!isWrapped && !d.has(".clamp"))
-    return d.fail("bmsk needs .wrap or .clamp");
+    return d.fail("expected .wrap or .clamp on bmsk");
   return d.takeType(type) && d.expectOperands(3) && d.uniformOperands(4) &&
          d.finish(isWrapped ? lanes<bmskWrap> : lanes<bmskClamp>);
 }

@@ -1,4 +1,4 @@
-//===- Block.cpp - a block and its barriers ---------------------*- C++ -*-===//
+//===- Block.cpp - a CTA and its barriers ---------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,7 @@ void Block::run(uint32_t number) {
            number / grid[0] / grid[1]};
   tick = 1;
   seen.assign(numWarps * numWarps, 0);
-  // Bytes that show where they are used.
+  // A pattern that shows up in results computed from uninitialized memory.
   std::fill(shared.begin(), shared.end(), 0xcd);
   std::fill(sharedCells.begin(), sharedCells.end(), ShadowCell());
   for (BarrierState &barrier : barriers)
@@ -63,7 +63,7 @@ void Block::run(uint32_t number) {
 }
 
 void Block::reportDeadlock() {
-  std::string message = "no thread can go on: ";
+  std::string message = "deadlock: ";
   const Warp *first = nullptr;
   unsigned lane = 0, count = 0;
   const Instruction *instruction = nullptr;
@@ -103,15 +103,16 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
   };
   uint32_t id, count;
   if (!getUniform(1, id) || !getUniform(2, count))
-    return warp.fault(FaultKind::Barrier, lane, instruction,
-                      "its lanes do not agree on the barrier");
+    return warp.fault(
+        FaultKind::Barrier, lane, instruction,
+        "the lanes disagree on the barrier number or thread count");
   if (id >= barriers.size())
     return warp.fault(FaultKind::Barrier, lane, instruction,
-                      "barrier " + Twine(id) + " of 16");
+                      "barrier " + Twine(id) + " does not exist; there are 16");
   if (info.hasCount && (count == 0 || count % warpSize))
     return warp.fault(FaultKind::Barrier, lane, instruction,
-                      "a barrier for " + Twine(count) +
-                          " threads: a multiple of 32 is needed");
+                      "the thread count " + Twine(count) +
+                          " is not a multiple of 32");
   BarrierState &barrier = barriers[id];
   if (!barrier.first) {
     barrier.first = &instruction;
@@ -122,9 +123,9 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
   } else if (barrier.hasCount != info.hasCount || barrier.expected != count) {
     return warp.fault(
         FaultKind::Barrier, lane, instruction,
-        "barrier " + Twine(id) + " is for " +
+        "barrier " + Twine(id) + " expects " +
             (info.hasCount ? Twine(count) : Twine("all")) +
-            " threads here, for " +
+            " threads here, but " +
             (barrier.hasCount ? Twine(barrier.expected) : Twine("all")) +
             " at line " + Twine(barrier.first->line));
   }
@@ -140,7 +141,7 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
     else
       barrier.value += __builtin_popcount(yes);
   }
-  // What this warp has done and knows is over.
+  // All accesses of this warp, and those it has seen, precede the barrier.
   for (uint32_t i = 0; i < numWarps; ++i)
     barrier.seen[i] =
         std::max(barrier.seen[i], seen[warp.index * numWarps + i]);
@@ -153,7 +154,8 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
   }
   if (barrier.hasCount && barrier.arrived > barrier.expected)
     return warp.fault(FaultKind::Barrier, lane, instruction,
-                      Twine(barrier.arrived) + " threads at a barrier for " +
+                      Twine(barrier.arrived) +
+                          " threads arrived at a barrier for " +
                           Twine(barrier.expected));
   checkBarriers();
 }
@@ -173,7 +175,7 @@ void Block::complete(uint8_t id) {
   BarrierState barrier = std::move(barriers[id]);
   barriers[id] = BarrierState();
   ++execution.statistics.barriers;
-  // Those that waited have done nothing since they came.
+  // The waiting warps made no access after their arrival.
   for (LaneMask rest = barrier.warps; rest; rest &= rest - 1)
     barrier.seen[__builtin_ctz(rest)] = tick;
   ++tick;

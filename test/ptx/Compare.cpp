@@ -1,4 +1,4 @@
-//===- Compare.cpp - comparisons and choices --------------------*- C++ -*-===//
+//===- Compare.cpp - comparison and select instructions -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ template <typename T, Test test> bool compare(T a, T b) {
   case Test::Eq:
     return a == b;
   case Test::Ne:
-    // Of numbers: an unordered "not equal" is told by the caller.
+    // False for NaN; the caller adds the unordered lanes of .neu.
     return a < b || a > b;
   case Test::Lt:
     return a < b;
@@ -41,7 +41,7 @@ template <typename T, Test test> bool compare(T a, T b) {
   return false;
 }
 
-// f16 and bf16 as the doubles that they are.
+// Compares f16 and bf16 as doubles, which represent both exactly.
 template <typename T, Test test> bool compareHalf(T a, T b) {
   return compare<double, test>(toDouble(a), toDouble(b));
 }
@@ -107,9 +107,10 @@ CompareFunction chooseTest(Test test, Type type, bool isFlushed) {
 
 enum class Combine : uint8_t { None, And, Or, Xor };
 
-// What the handler needs beside the operands.
+// The decoded modifiers, kept in Instruction::extra.
 struct CompareInfo {
-  CompareFunction compare, unordered; // unordered: also true of NaN, or null
+  CompareFunction compare;
+  CompareFunction unordered; // tests for NaN; null for an ordered comparison
   Combine combine;
 };
 
@@ -139,7 +140,8 @@ const CompareInfo &getInfo(const Instruction &instruction) {
   return *reinterpret_cast<const CompareInfo *>(instruction.extra);
 }
 
-// p, q, a, b[, c]: q is the opposite, combined too.
+// Operands: p, q, a, b[, c]. q gets the negated comparison, combined with c
+// like p.
 void runSetp(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const CompareInfo &info = getInfo(instruction);
   const auto &operands = instruction.operands;
@@ -149,7 +151,7 @@ void runSetp(Warp &warp, const Instruction &instruction, LaneMask mask) {
   warp.setPred(operands[1], mask, combine(info.combine, ~result, other));
 }
 
-// d, a, b[, c]: all ones or 1.0.
+// Operands: d, a, b[, c]. The result is all ones or 1.0 where it holds.
 template <bool isFloat>
 void runSet(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const CompareInfo &info = getInfo(instruction);
@@ -169,7 +171,8 @@ bool takeInfo(Decoder &d, CompareInfo &info, Type &type, bool isSet) {
                                 ".ls", ".hi", ".hs", ".equ", ".neu", ".ltu",
                                 ".leu", ".gtu", ".geu", ".num", ".nan"});
   if (name.empty())
-    return d.fail("'" + d.getSyntax().opcode + "' has no comparison");
+    return d.fail("expected a comparison operator on '" + d.getSyntax().opcode +
+                  "'");
   StringRef how = d.takeOneOf({".and", ".or", ".xor"});
   info.combine = how.empty()     ? Combine::None
                  : how == ".and" ? Combine::And
@@ -180,7 +183,7 @@ bool takeInfo(Decoder &d, CompareInfo &info, Type &type, bool isSet) {
     if (!d.takeType(result))
       return false;
     if (result != Type::U32 && result != Type::S32 && result != Type::F32)
-      return d.fail("set gives 32 bits");
+      return d.fail("expected .u32, .s32 or .f32 as the result type of set");
     d.out.offset = result == Type::F32;
   }
   if (!d.takeType(type))
@@ -197,17 +200,17 @@ bool takeInfo(Decoder &d, CompareInfo &info, Type &type, bool isSet) {
                   .Case(".num", Test::Num)
                   .Default(Test::Nan);
   if ((isUnordered || test >= Test::Num) && !isFloat(type))
-    return d.fail("'" + name + "' is for floats");
-  bool isHalfName = StringRef(".lo.ls.hi.hs").contains(name);
-  if (isHalfName && !isUnsigned(type))
-    return d.fail("'" + name + "' is for numbers without a sign");
+    return d.fail("'" + name + "' requires a floating-point type");
+  bool isUnsignedName = StringRef(".lo.ls.hi.hs").contains(name);
+  if (isUnsignedName && !isUnsigned(type))
+    return d.fail("'" + name + "' requires an unsigned type");
   if (isBits(type) && test != Test::Eq && test != Test::Ne)
-    return d.fail("bits are equal or not");
+    return d.fail("only .eq and .ne are supported on .b types");
   info.compare = chooseTest(test, type, isFlushed);
   info.unordered =
       isUnordered ? chooseTest(Test::Nan, type, isFlushed) : nullptr;
   if (!info.compare)
-    return d.fail("comparison of a type that is not known");
+    return d.fail("unsupported type in a comparison");
   return true;
 }
 
@@ -288,7 +291,7 @@ bool decodeSlct(Decoder &d) {
     return false;
   bool isInt = by == Type::S32;
   if (!isInt && by != Type::F32)
-    return d.fail("slct chooses by s32 or f32");
+    return d.fail("expected .s32 or .f32 as the selector type of slct");
   return d.finish(bytes == 2   ? (isInt ? lanes<slct<uint16_t, int32_t>>
                                         : lanes<slct<uint16_t, float>>)
                   : bytes == 4 ? (isInt ? lanes<slct<uint32_t, int32_t>>

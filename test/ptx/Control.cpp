@@ -1,4 +1,4 @@
-//===- Control.cpp - branches, calls and returns ----------------*- C++ -*-===//
+//===- Control.cpp - branches, calls, returns and fences ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@ namespace posenc::ptx {
 
 namespace {
 
-// How the machine goes on is Warp.cpp's affair; these only say which way.
+// Control flow has no handler: Warp::flow() implements each kind.
 bool finishFlow(Decoder &d, Flow flow) {
   d.out.flow = flow;
   return d.finish(nullptr);
@@ -28,13 +28,13 @@ bool decodeBranch(Decoder &d) {
 
 bool decodeBranchTable(Decoder &d) {
   if (!d.has(".idx"))
-    return d.fail("brx is known with .idx only");
+    return d.fail("only .idx is supported on brx");
   d.has(".uni");
   return d.expectOperands(2) && d.source(0, 4) && d.labels(1) &&
          finishFlow(d, Flow::BranchTable);
 }
 
-// call (results), name, (parameters)
+// Syntax: call (results), name, (parameters)
 bool decodeCall(Decoder &d) {
   d.has(".uni");
   const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
@@ -45,10 +45,10 @@ bool decodeCall(Decoder &d) {
     else if (operand.kind == OperandSyntax::Name && !name)
       name = &operand;
     else
-      return d.fail("a call by address is not known");
+      return d.fail("indirect calls are not supported");
   }
   if (!name)
-    return d.fail("call of nothing");
+    return d.fail("expected the name of a function after call");
   return d.callee(*name) && d.callCopies(results, /*isResult=*/true) &&
          d.callCopies(params, /*isResult=*/false) && finishFlow(d, Flow::Call);
 }
@@ -60,7 +60,8 @@ template <Flow flow> bool decodePlain(Decoder &d) {
 
 void runNothing(Warp &, const Instruction &, LaneMask) {}
 
-// Order is kept anyway, and time is not simulated.
+// Fences have no effect: the interpreter executes memory accesses in program
+// order.
 bool decodeFence(Decoder &d) {
   for (StringRef name :
        {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".cluster", ".gpu",
@@ -75,10 +76,10 @@ bool decodeSleep(Decoder &d) {
          d.finish(runNothing);
 }
 
-// Kernels of the same stream that overlap: here they never do.
+// griddepcontrol has no effect: kernels never overlap here.
 bool decodeDependents(Decoder &d) {
   if (d.takeOneOf({".wait", ".launch_dependents"}).empty())
-    return d.fail("griddepcontrol of what?");
+    return d.fail("expected .wait or .launch_dependents on griddepcontrol");
   return d.expectOperands(0) && d.finish(runNothing);
 }
 

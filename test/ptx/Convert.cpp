@@ -1,4 +1,4 @@
-//===- Convert.cpp - conversions between types ------------------*- C++ -*-===//
+//===- Convert.cpp - type conversion instructions -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,13 +16,13 @@ namespace posenc::ptx {
 
 namespace {
 
-// How a conversion is done; it is chosen once, not a lane.
+// A decoded conversion, kept in Instruction::extra.
 struct ConvertInfo {
   Type to, from;
   Rounding rounding = Rounding::Nearest;
-  bool isInteger = false; // a float rounded to an integer
+  bool isInteger = false; // the source is rounded to an integral value
   bool isFlushed = false, isSaturated = false, isRelu = false;
-  unsigned fromBytes, toBytes; // of the registers
+  unsigned fromBytes, toBytes; // sizes of the registers
 };
 
 uint64_t readUnsigned(const Warp &warp, const Operand &operand, unsigned lane) {
@@ -44,7 +44,7 @@ int64_t extend(uint64_t value, unsigned bytes) {
   return int64_t(value << shift) >> shift;
 }
 
-// A number that is read: an integer, or a float.
+// The source value: `value` of a float, else sign and `magnitude`.
 struct Number {
   bool isFloat = false;
   bool isNegative = false;
@@ -99,16 +99,16 @@ double roundToIntegral(double value, Rounding rounding) {
 uint64_t writeInteger(const ConvertInfo &info, const Number &number) {
   unsigned width = 8 * getBytes(info.to);
   bool isToSigned = isSigned(info.to);
-  uint64_t most =
+  uint64_t max =
       isToSigned ? ~uint64_t(0) >> (65 - width) : ~uint64_t(0) >> (64 - width);
-  uint64_t least = isToSigned ? most + 1 : 0; // its magnitude
+  uint64_t minMagnitude = isToSigned ? max + 1 : 0;
   if (!number.isFloat) {
     if (!info.isSaturated)
       return number.isNegative ? -number.magnitude : number.magnitude;
-    return number.isNegative ? -std::min(number.magnitude, least)
-                             : std::min(number.magnitude, most);
+    return number.isNegative ? -std::min(number.magnitude, minMagnitude)
+                             : std::min(number.magnitude, max);
   }
-  // Floats are clamped to the range.
+  // Floats are clamped to the range of the result.
   double value = number.value;
   if (value != value) {
     bool isWide = info.from == Type::F64 || width == 64;
@@ -116,8 +116,8 @@ uint64_t writeInteger(const ConvertInfo &info, const Number &number) {
   }
   value = roundToIntegral(value, info.rounding);
   if (value < 0)
-    return -(-value >= double(least) ? least : uint64_t(-value));
-  return value >= std::ldexp(1.0, width - isToSigned) ? most : uint64_t(value);
+    return -(-value >= double(minMagnitude) ? minMagnitude : uint64_t(-value));
+  return value >= std::ldexp(1.0, width - isToSigned) ? max : uint64_t(value);
 }
 
 template <typename F>
@@ -169,7 +169,7 @@ void writeBits(Warp &warp, const Operand &operand, unsigned lane,
   }
 }
 
-// Any conversion; frequent ones have handlers of their own.
+// Runs any conversion. chooseQuick() has faster handlers for frequent ones.
 void runConvert(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &info = *static_cast<const ConvertInfo *>(instruction.extra);
   const Operand &to = instruction.operands[0], &from = instruction.operands[1];
@@ -181,7 +181,7 @@ void runConvert(Warp &warp, const Instruction &instruction, LaneMask mask) {
       writeBits(warp, to, lane, writeFloat(info, number));
       return;
     }
-    // A register that is wider is extended as the type says.
+    // A wider destination register is sign- or zero-extended.
     uint64_t value = truncate(writeInteger(info, number), bytes);
     writeBits(warp, to, lane,
               isSigned(info.to) ? uint64_t(extend(value, bytes)) : value);
@@ -205,7 +205,7 @@ uint16_t floatToBFloat(uint32_t bits) {
 uint16_t floatToHalf(uint32_t bits) {
   return roundDouble<F16Format>(bitCast<float>(bits), Rounding::Nearest);
 }
-// The first operand is the upper half.
+// The first operand becomes the upper half.
 uint32_t pairToBFloats(uint32_t a, uint32_t b) {
   return uint32_t(floatToBFloat(a)) << 16 | floatToBFloat(b);
 }
@@ -228,7 +228,7 @@ void runPair(Warp &warp, const Instruction &instruction, LaneMask mask) {
   });
 }
 
-// The conversions that kernels do all the time.
+// Returns a specialized handler for a frequent conversion, or null.
 Handler chooseQuick(const ConvertInfo &info) {
   if (info.isFlushed || info.isSaturated || info.isRelu || info.isInteger ||
       info.fromBytes != getBytes(info.from) ||
@@ -258,7 +258,8 @@ Handler chooseQuick(const ConvertInfo &info) {
 
 bool decodePair(Decoder &d, ConvertInfo &info, bool hasRounding) {
   if (info.from != Type::F32 || !hasRounding)
-    return d.fail("a pair is rounded from two f32");
+    return d.fail(
+        "expected .f32 and a rounding modifier to convert to a packed type");
   if (!d.expectOperands(3) || !d.uniformOperands(4))
     return false;
   bool isPlain =
@@ -289,21 +290,22 @@ bool decodeConvert(Decoder &d) {
   for (Type type : {info.to, info.from})
     if (type == Type::F16x2 || type == Type::BF16x2 || isBits(type) ||
         type == Type::Pred)
-      return d.fail("cvt of a type that is not known");
+      return d.fail("unsupported type in cvt");
   bool isFromFloat = isFloat(info.from), isToFloat = isFloat(info.to);
-  // Where something is lost, the text says how.
+  // A rounding modifier is required exactly where a conversion is inexact.
   bool isNarrowing =
       isToFloat &&
       (!isFromFloat || getBytes(info.to) < getBytes(info.from) ||
        (info.to != info.from && getBytes(info.to) == getBytes(info.from)));
   if (isNarrowing && !rounding && !info.isInteger)
-    return d.fail("this conversion needs a rounding");
+    return d.fail("expected a rounding modifier on this conversion");
   if (isFromFloat && !isToFloat && !info.isInteger)
-    return d.fail("this conversion needs a rounding to integers");
+    return d.fail("expected .rni, .rzi, .rmi or .rpi on this conversion");
   if (info.isInteger && !isFromFloat)
-    return d.fail("integers are not rounded");
+    return d.fail(
+        "unexpected rounding to an integer: the source is an integer");
   if (rounding && (!isToFloat || !isNarrowing))
-    return d.fail("a rounding where nothing is rounded");
+    return d.fail("unexpected rounding modifier: the conversion is exact");
   if (!d.expectOperands(2) ||
       !d.wideDest(d.getSyntax().operands[0], std::max(getBytes(info.to), 1u)) ||
       !d.wideSource(d.getSyntax().operands[1], getBytes(info.from)))
@@ -311,7 +313,7 @@ bool decodeConvert(Decoder &d) {
   info.toBytes = d.getOperand(0).bytes;
   info.fromBytes = d.getOperand(1).bytes;
   if (info.toBytes > 8 || info.fromBytes > 8)
-    return d.fail("cvt of 128 bits");
+    return d.fail("128-bit registers are not supported in cvt");
   d.keepExtra(info);
   Handler quick = chooseQuick(info);
   return d.finish(quick ? quick : runConvert);

@@ -1,4 +1,4 @@
-//===- Decoder.cpp - operands of one instruction ----------------*- C++ -*-===//
+//===- Decoder.cpp - modifiers and operands of an instruction -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -67,7 +67,7 @@ std::optional<Type> Decoder::takeOptionalType() {
 bool Decoder::takeType(Type &type) {
   std::optional<Type> found = takeOptionalType();
   if (!found)
-    return fail("'" + syntax.opcode + "' has no type that is known");
+    return fail("expected a supported type on '" + syntax.opcode + "'");
   type = *found;
   return true;
 }
@@ -92,8 +92,8 @@ bool Decoder::expectOperands(unsigned count) {
 bool Decoder::addDest(const OperandSyntax &operand, unsigned bytes,
                       bool isWide) {
   if (operand.kind != OperandSyntax::Name)
-    return fail("the result of '" + syntax.opcode + "' is no register");
-  // A place to throw values away.
+    return fail("expected a register as the result of '" + syntax.opcode + "'");
+  // The discarded result.
   if (operand.name == "_") {
     operands.push_back(function.getSink(bytes));
     return true;
@@ -106,7 +106,8 @@ bool Decoder::addDest(const OperandSyntax &operand, unsigned bytes,
     return fail("'" + operand.name + "' is a predicate");
   if (isWide ? found->bytes < bytes : found->bytes != bytes)
     return fail("'" + operand.name + "' has " + Twine(unsigned(found->bytes)) +
-                " bytes; '" + syntax.opcode + "' gives " + Twine(bytes));
+                " bytes, but the result of '" + syntax.opcode + "' has " +
+                Twine(bytes));
   operands.push_back(*found);
   writes.push_back(found->reg);
   return true;
@@ -118,40 +119,42 @@ bool Decoder::addSource(const OperandSyntax &operand, unsigned bytes,
   case OperandSyntax::Integer: {
     int64_t value = operand.value;
     if (bytes < 8 && !isIntN(8 * bytes, value) && !isUIntN(8 * bytes, value))
-      return fail("the number " + Twine(value) + " does not fit");
+      return fail("the constant " + Twine(value) + " does not fit in " +
+                  Twine(bytes) + " bytes");
     return constant(operand.value, bytes);
   }
   case OperandSyntax::Float:
     if (operand.bytes != bytes)
-      return fail("a float of " + Twine(operand.bytes) + " bytes; '" +
-                  syntax.opcode + "' takes " + Twine(bytes));
+      return fail("the floating-point constant has " + Twine(operand.bytes) +
+                  " bytes, but '" + syntax.opcode + "' takes " + Twine(bytes));
     return constant(operand.value, bytes);
   case OperandSyntax::Name:
     break;
   default:
-    return fail("an operand of '" + syntax.opcode +
-                "' is no register or number");
+    return fail("expected a register or a constant as an operand of '" +
+                syntax.opcode + "'");
   }
   if (operand.isNegated)
-    return fail("'!' is for predicates");
+    return fail("'!' is allowed before predicates only");
   std::optional<Operand> found =
       function.lookUpRegister(syntax.scope, operand.name);
   if (!found) {
-    FunctionDecoder::Place place = function.lookUp(syntax.scope, operand.name);
-    if (place.kind == FunctionDecoder::Place::None)
+    FunctionDecoder::Symbol symbol =
+        function.lookUp(syntax.scope, operand.name);
+    if (symbol.kind == FunctionDecoder::Symbol::None)
       return fail("unknown name '" + operand.name + "'");
     if (bytes < 4)
-      return fail("an address has more bytes");
-    operands.push_back(function.addPlace(place, operand.offset, bytes));
+      return fail("an address does not fit in " + Twine(bytes) + " bytes");
+    operands.push_back(function.addAddress(symbol, operand.offset, bytes));
     return true;
   }
   if (found->isPredicate)
     return fail("'" + operand.name + "' is a predicate");
   if (operand.offset)
-    return fail("an offset of a register");
+    return fail("a register operand cannot have an offset");
   if (isWide ? found->bytes < bytes : found->bytes != bytes)
     return fail("'" + operand.name + "' has " + Twine(unsigned(found->bytes)) +
-                " bytes; '" + syntax.opcode + "' takes " + Twine(bytes));
+                " bytes, but '" + syntax.opcode + "' takes " + Twine(bytes));
   operands.push_back(*found);
   if (found->reg != noRegister)
     reads.push_back(found->reg);
@@ -181,7 +184,8 @@ bool Decoder::predDest(const OperandSyntax &operand) {
           ? function.lookUpRegister(syntax.scope, operand.name)
           : std::nullopt;
   if (!found || !found->isPredicate)
-    return fail("the result of '" + syntax.opcode + "' is a predicate");
+    return fail("expected a predicate as the result of '" + syntax.opcode +
+                "'");
   operands.push_back(*found);
   writes.push_back(found->reg);
   return true;
@@ -197,7 +201,8 @@ bool Decoder::predSource(const OperandSyntax &operand) {
           ? function.lookUpRegister(syntax.scope, operand.name)
           : std::nullopt;
   if (!found || !found->isPredicate)
-    return fail("'" + syntax.opcode + "' takes a predicate");
+    return fail("expected a predicate as an operand of '" + syntax.opcode +
+                "'");
   found->isNegated = operand.isNegated;
   operands.push_back(*found);
   reads.push_back(found->reg);
@@ -212,7 +217,8 @@ bool Decoder::constant(uint64_t value, unsigned bytes) {
 bool Decoder::address(unsigned index) {
   const OperandSyntax &operand = syntax.operands[index];
   if (operand.kind != OperandSyntax::Address)
-    return fail("'" + syntax.opcode + "' takes an address in brackets");
+    return fail("expected an address in brackets as an operand of '" +
+                syntax.opcode + "'");
   out.offset = operand.offset;
   if (operand.name.empty())
     return constant(0, 8);
@@ -259,7 +265,7 @@ bool Decoder::labels(unsigned index) {
     out.targets = function.program.keep(ArrayRef<uint32_t>(targets));
     return true;
   }
-  return fail("unknown list of branches '" + name + "'");
+  return fail("unknown list of branch targets '" + name + "'");
 }
 
 bool Decoder::callee(const OperandSyntax &name) {
@@ -282,15 +288,16 @@ bool Decoder::callCopies(const OperandSyntax *list, bool isResult) {
     names = list->elements;
   if (names.size() != params.size())
     return fail("'" + target.name + "' has " + Twine(params.size()) +
-                (isResult ? " results" : " parameters"));
+                (isResult ? " results" : " parameters") +
+                ", but the call has " + Twine(names.size()));
   SmallVector<Instruction::Copy> copies;
   for (auto [name, param] : zip(names, params)) {
-    FunctionDecoder::Place place = function.lookUp(syntax.scope, name.name);
-    if (place.kind != FunctionDecoder::Place::Fixed ||
-        place.address < laneParams || place.size != param.size)
-      return fail("'" + name.name + "' is no parameter of " +
-                  Twine(param.size) + " bytes");
-    uint32_t own = place.address - laneParams;
+    FunctionDecoder::Symbol symbol = function.lookUp(syntax.scope, name.name);
+    if (symbol.kind != FunctionDecoder::Symbol::Fixed ||
+        symbol.address < laneParams || symbol.size != param.size)
+      return fail("expected a .param variable of " + Twine(param.size) +
+                  " bytes, found '" + name.name + "'");
+    uint32_t own = symbol.address - laneParams;
     copies.push_back(isResult
                          ? Instruction::Copy{param.offset, own, param.size}
                          : Instruction::Copy{own, param.offset, param.size});
@@ -302,17 +309,18 @@ bool Decoder::callCopies(const OperandSyntax *list, bool isResult) {
 
 bool Decoder::finish(Handler handler) {
   if (!modifiers.empty())
-    return fail("'" + modifiers.front() + "' is not known of '" +
+    return fail("unsupported modifier '" + modifiers.front() + "' on '" +
                 syntax.opcode + "'");
   if (!handler && out.flow == Flow::Next)
-    return fail("'" + syntax.opcode + "' is not known of this type");
+    return fail("unsupported type on '" + syntax.opcode + "'");
   out.run = handler;
   Program &program = function.program;
   if (!syntax.guard.empty()) {
     std::optional<Operand> guard =
         function.lookUpRegister(syntax.scope, syntax.guard);
     if (!guard || !guard->isPredicate)
-      return fail("the guard '" + syntax.guard + "' is no predicate");
+      return fail("expected a predicate as the guard, found '" + syntax.guard +
+                  "'");
     out.guard = *guard;
     out.guard.isNegated = syntax.isGuardNegated;
     out.hasGuard = true;

@@ -1,4 +1,4 @@
-//===- Decoder.h - from syntax to instructions ------------------*- C++ -*-===//
+//===- Decoder.h - decodes parsed instructions for execution ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,19 +17,22 @@
 
 namespace posenc::ptx {
 
-/// Options that a text is decoded with.
+/// Options of Module::parse().
 struct ParseOptions {
-  /// Allow additions and multiplications without a rounding, which ptxas may
-  /// fuse. Here they are not fused.
+  /// Allows additions and multiplications without a rounding modifier. ptxas
+  /// may fuse them; the interpreter does not.
   bool allowContraction = false;
-  /// Allow functions that hardware approximates; here they are this host's.
+  /// Allows functions that hardware approximates. The interpreter uses those of
+  /// the host's C library.
   bool allowApproximate = false;
 };
 
 class FunctionDecoder;
 
-/// One instruction being decoded. Functions answer false after an error, which
-/// is kept. Every modifier must be taken.
+/// Decodes one instruction into `out`. Functions that return bool return false
+/// after an error, the first of which is kept for FunctionDecoder::takeError().
+/// Functions whose name contains `take`, and has(), remove a modifier from the
+/// instruction; finish() fails if any is left.
 class Decoder {
 public:
   Decoder(FunctionDecoder &function, const InstructionSyntax &syntax);
@@ -39,57 +42,67 @@ public:
   Instruction out;
 
   // Modifiers.
-  /// Takes the modifier if it is there.
+  /// Removes the modifier and returns whether it was present.
   bool has(llvm::StringRef modifier);
-  /// Takes the first of these that is there; empty if none is.
+  /// Removes and returns the first modifier that is in `modifiers`; "" if none
+  /// is.
   llvm::StringRef takeOneOf(llvm::ArrayRef<llvm::StringRef> modifiers);
-  /// Takes the first that starts so; empty if none does.
+  /// Removes and returns the first modifier with this prefix; "" if none has
+  /// it.
   llvm::StringRef takePrefixed(llvm::StringRef prefix);
-  /// Takes the first modifier that is a type.
+  /// Removes the first modifier that is a type. takeType() fails if there is
+  /// none.
   bool takeType(Type &type);
   std::optional<Type> takeOptionalType();
   std::optional<Space> takeSpace();
 
-  // Operands. Each is added to those of the instruction.
+  // Operands. Each function checks an operand and appends it to those of the
+  // instruction.
   unsigned getNumOperands() const { return syntax.operands.size(); }
   bool expectOperands(unsigned count);
-  /// A register of so many bytes that is written; `_` is none of any program's.
+  /// A destination register of `bytes` bytes, or `_`, which discards the
+  /// result.
   bool dest(const OperandSyntax &operand, unsigned bytes);
   bool dest(unsigned index, unsigned bytes) {
     return dest(syntax.operands[index], bytes);
   }
-  /// A register, number or address that is read. A number takes `bytes`.
+  /// A register, constant or address that is read, of `bytes` bytes.
   bool source(const OperandSyntax &operand, unsigned bytes);
   bool source(unsigned index, unsigned bytes) {
     return source(syntax.operands[index], bytes);
   }
-  /// A register that may be wider than `bytes`.
+  /// The same for registers that may be wider than `bytes`.
   bool wideDest(const OperandSyntax &operand, unsigned bytes);
   bool wideSource(const OperandSyntax &operand, unsigned bytes);
   bool predDest(const OperandSyntax &operand);
   bool predSource(const OperandSyntax &operand);
-  /// The base of an address, of 8 or 4 bytes; its offset goes to `out.offset`.
+  /// The base of an address in brackets, of 8 or 4 bytes. Sets `out.offset` to
+  /// its offset.
   bool address(unsigned index);
-  /// A number that the text does not have.
+  /// An implicit constant operand.
   bool constant(uint64_t value, unsigned bytes);
+  /// Resolves a label to the index of an instruction of the program.
   bool label(unsigned index, uint32_t &target);
-  /// The targets of the list of branches that an operand names.
+  /// Sets `out.targets` to those of the .branchtargets list that an operand
+  /// names.
   bool labels(unsigned index);
   bool callee(const OperandSyntax &name);
-  /// What a call copies: from the caller's to the callee's, or back.
+  /// Sets `out.arguments` or `out.results` to the copies between the .param
+  /// variables of the caller and the callee. Requires callee().
   bool callCopies(const OperandSyntax *list, bool isResult);
-  /// A destination, then sources, all of `bytes`.
+  /// A destination, then sources, all of `bytes` bytes.
   bool uniformOperands(unsigned bytes);
 
-  /// Keeps what the handler will read from `out.extra`.
+  /// Copies `value` into the program and sets `out.extra` to the copy.
   template <typename T> void keepExtra(const T &value) {
     out.extra = new (allocate(sizeof(T), alignof(T))) T(value);
   }
 
-  /// An operand that has been added.
+  /// Returns an operand that has been appended.
   const Operand &getOperand(unsigned index) const { return operands[index]; }
   bool fail(const llvm::Twine &message);
-  /// The end: all modifiers must have been taken.
+  /// Completes `out`. Fails if a modifier is left, or if `handler` is null and
+  /// the instruction is not control flow.
   bool finish(Handler handler);
 
 private:
@@ -107,7 +120,7 @@ private:
 using DecodeFunction = bool (*)(Decoder &);
 using OpcodeTable = llvm::StringMap<DecodeFunction>;
 
-// One function a family of instructions.
+// Each adds a family of instructions to the table.
 void addIntegerInstructions(OpcodeTable &table);
 void addMultiplyInstructions(OpcodeTable &table);
 void addBitInstructions(OpcodeTable &table);
@@ -122,45 +135,47 @@ void addControlInstructions(OpcodeTable &table);
 void addBarrierInstructions(OpcodeTable &table);
 void addWarpInstructions(OpcodeTable &table);
 
-/// All of them. What has a meaning of its own for floats, such as `add`, is
-/// there as "add" for integers and as "add.f" for floats.
+/// Returns the table of all opcodes. An opcode that differs between integers
+/// and floats is in the table as "add" and as "add.f".
 const OpcodeTable &getOpcodes();
 
-/// Decodes the functions of a module, those that are no kernels first.
+/// Decodes the functions of a module. Kernels must be decoded after the other
+/// functions: their registers follow those of the functions they call.
 class FunctionDecoder {
 public:
   FunctionDecoder(Program &program, const ParseOptions &options)
       : program(program), options(options) {}
 
-  /// Variables of the module itself.
+  /// Adds the variables of module scope to the program.
   bool addModuleVariables(const ModuleSyntax &module);
+  /// Adds a function and its parameters, so that calls can be decoded.
   bool declare(const FunctionSyntax &syntax);
   bool decode(const FunctionSyntax &syntax);
-  /// Addresses in initialisers.
+  /// Fills in the initial bytes of the variables of module scope.
   bool linkInitializers(const ModuleSyntax &module);
   llvm::Error takeError() const;
 
 private:
   friend class Decoder;
 
-  /// What a name stands for, apart from a register.
-  struct Place {
+  /// The meaning of a name other than a register.
+  struct Symbol {
     enum Kind { None, Variable, Fixed } kind = None;
     uint32_t variable = 0;
-    uint64_t address = 0; // of a Fixed: an offset into its space
+    uint64_t address = 0; // of a Fixed: the offset in its state space
     uint64_t size = 0;
   };
 
   bool addVariable(const VariableSyntax &syntax, uint32_t &index);
   bool addScopeVariables(Scope &scope);
   bool addLaneVariable(const Scope *scope, const VariableSyntax &syntax);
-  Place lookUp(const Scope *scope, llvm::StringRef name) const;
+  Symbol lookUp(const Scope *scope, llvm::StringRef name) const;
   bool lookUpLabel(const Scope *scope, llvm::StringRef name, uint32_t &label);
   std::optional<Operand> lookUpRegister(const Scope *scope,
                                         llvm::StringRef name);
   Operand addConstant(uint64_t value, unsigned bytes);
-  Operand addPlace(const Place &place, int64_t addend, unsigned bytes);
-  /// Registers that nobody reads.
+  Operand addAddress(const Symbol &symbol, int64_t addend, unsigned bytes);
+  /// Returns the register for discarded results of `bytes` bytes.
   Operand getSink(unsigned bytes);
   uint32_t internName(const InstructionSyntax &syntax);
   bool fail(unsigned line, const llvm::Twine &message);
@@ -170,7 +185,7 @@ private:
   const ParseOptions &options;
   Function *current = nullptr;
   uint32_t registers = 0, registerBytes = specialBytes, laneBytes = 0;
-  std::map<std::pair<const Scope *, std::string>, Place> places;
+  std::map<std::pair<const Scope *, std::string>, Symbol> symbols;
   std::map<std::pair<const Scope *, std::string>, Operand> registerOf;
   std::map<std::tuple<uint64_t, unsigned>, Operand> constantOf;
   llvm::StringMap<uint32_t> nameOf;

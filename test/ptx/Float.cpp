@@ -1,4 +1,4 @@
-//===- Float.cpp - sums and products of f32 and f64 -------------*- C++ -*-===//
+//===- Float.cpp - add, sub, mul and fma of f32 and f64 -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ bool checkContraction(Decoder &decoder, bool hasRounding) {
   if (hasRounding || decoder.getOptions().allowContraction)
     return true;
   return decoder.fail("'" + decoder.getSyntax().opcode +
-                      "' may be contracted: it has no rounding");
+                      "' may be contracted: it has no rounding modifier");
 }
 
 namespace {
@@ -87,7 +87,8 @@ template <Rounding rounding, bool isFlushed, bool isSaturated> struct FmaF32 {
   }
 };
 
-// NaN of f64: the first operand's, quiet; -NaN where there was none.
+// A NaN result of f64 is the first NaN operand, made quiet, or -NaN if no
+// operand is NaN.
 double unifyNaN(double value, double a, double b, double c = 0) {
   if (value == value)
     return value;
@@ -97,7 +98,7 @@ double unifyNaN(double value, double a, double b, double c = 0) {
   return bitCast<double>(F64Format::nan);
 }
 
-// `volatile` keeps the operation between the two changes of rounding.
+// `volatile` keeps the operation between the two changes of the rounding mode.
 template <Rounding rounding> struct AddF64 {
   static double apply(double a, double b) {
     if (rounding == Rounding::Nearest)
@@ -134,7 +135,7 @@ template <Rounding rounding> struct FmaF64 {
   }
 };
 
-// Two f32 in 64 bits.
+// Applies an f32 operation to both halves of an f32x2.
 template <typename Op> struct Both {
   template <typename... S> static uint64_t apply(S... operands) {
     float lo = Op::apply(bitCast<float>(uint32_t(operands))...);
@@ -158,7 +159,7 @@ template <template <Rounding, bool, bool> class F32> struct BothF32<F32, 3> {
   };
 };
 
-// What f32 and f64 share: rounding, .ftz and .sat for f32.
+// Decodes an operation on f32, f32x2 or f64: rounding, .ftz and .sat.
 template <template <Rounding, bool, bool> class F32,
           template <Rounding> class F64, unsigned sources>
 bool decodeWide(Decoder &d, Type type) {
@@ -207,7 +208,7 @@ bool decodeFma(Decoder &d) {
   for (StringRef name : {".rn", ".rz", ".rm", ".rp"})
     hasRounding |= is_contained(d.getSyntax().modifiers, name);
   if (!hasRounding)
-    return d.fail("'" + d.getSyntax().opcode + "' has no rounding");
+    return d.fail("'" + d.getSyntax().opcode + "' has no rounding modifier");
   if (!isWide(type))
     return decodeHalfFma(d, type);
   return decodeWide<FmaF32, FmaF64, 3>(d, type);

@@ -1,4 +1,4 @@
-//===- FloatDecode.h - modifiers of float arithmetic ------------*- C++ -*-===//
+//===- FloatDecode.h - decoding of float arithmetic -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,13 +14,15 @@
 
 namespace posenc::ptx {
 
-/// Takes .rn, .rz, .rm or .rp.
+/// Removes .rn, .rz, .rm or .rp from the modifiers; nullopt if there is none.
 std::optional<Rounding> takeRounding(Decoder &decoder);
 
-/// Refuses an instruction without a rounding: ptxas may fuse it.
+/// Fails on an instruction without a rounding modifier, which ptxas may fuse,
+/// unless ParseOptions::allowContraction is set.
 bool checkContraction(Decoder &decoder, bool hasRounding);
 
-/// Refuses an instruction whose result is the hardware's affair.
+/// Fails on an instruction that hardware approximates, unless
+/// ParseOptions::allowApproximate is set.
 bool checkApproximate(Decoder &decoder);
 
 template <template <Rounding, bool, bool> class Op, Rounding rounding>
@@ -32,7 +34,7 @@ Handler chooseF32(bool isFlushed, bool isSaturated) {
                      : lanes<&Op<rounding, false, false>::apply>;
 }
 
-/// The handler of an operation on f32 with all its modifiers.
+/// Returns the handler of an f32 operation with these modifiers.
 template <template <Rounding, bool, bool> class Op>
 Handler chooseF32(Rounding rounding, bool isFlushed, bool isSaturated) {
   switch (rounding) {
@@ -60,12 +62,13 @@ template <template <Rounding> class Op> Handler chooseF64(Rounding rounding) {
   }
 }
 
-/// One NaN for all, as hardware gives it.
+/// Replaces any NaN by the canonical NaN of f32, as NVIDIA GPUs do.
 inline float unifyNaN(float value) {
   return value == value ? value : bitCast<float>(0x7fffffffu);
 }
 
-/// Arithmetic of f16, bf16 and their pairs, whose type is taken already.
+/// Decode operations on f16, bf16, f16x2 and bf16x2. The type modifier has been
+/// removed.
 bool decodeHalfSum(Decoder &decoder, Type type, bool isSub);
 bool decodeHalfProduct(Decoder &decoder, Type type);
 bool decodeHalfFma(Decoder &decoder, Type type);

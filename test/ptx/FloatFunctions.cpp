@@ -1,4 +1,4 @@
-//===- FloatFunctions.cpp - quotients, roots, signs and extremes ----------===//
+//===- FloatFunctions.cpp - division, roots, sign, min and max of floats --===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ bool checkApproximate(Decoder &decoder) {
   if (decoder.getOptions().allowApproximate)
     return true;
   return decoder.fail("the result of '" + decoder.getSyntax().opcode +
-                      "' is the hardware's own approximation");
+                      "' is a hardware approximation");
 }
 
 namespace {
@@ -97,7 +97,8 @@ T minMax(T a, T b) {
   return isLess != isMax ? a : b;
 }
 
-// What ptxas makes of these is not one bit pattern, here the host's.
+// The bits of these functions depend on the GPU; the interpreter uses the
+// host's C library.
 float ex2(float a) { return unifyNaN(std::exp2(a)); }
 float lg2(float a) { return unifyNaN(std::log2(a)); }
 float sine(float a) { return unifyNaN(std::sin(a)); }
@@ -117,7 +118,7 @@ bool decodeExact(Decoder &d, unsigned sources) {
     return false;
   std::optional<Rounding> rounding = takeRounding(d);
   if (!isApproximate && !rounding)
-    return d.fail("'" + d.getSyntax().opcode + "' has no rounding");
+    return d.fail("'" + d.getSyntax().opcode + "' has no rounding modifier");
   if (!d.expectOperands(sources + 1) || !d.uniformOperands(getBytes(type)))
     return false;
   Rounding mode = rounding.value_or(Rounding::Nearest);
@@ -125,7 +126,7 @@ bool decodeExact(Decoder &d, unsigned sources) {
   if (type == Type::F32)
     return d.finish(chooseF32<F32>(mode, isFlushed, false));
   if (isFlushed && !isApproximate)
-    return d.fail("'.ftz' is for f32");
+    return d.fail("'.ftz' requires .f32");
   return d.finish(type == Type::F64 ? chooseF64<F64>(mode) : nullptr);
 }
 
@@ -217,7 +218,7 @@ bool decodeTest(Decoder &d) {
   StringRef test = d.takeOneOf({".finite", ".infinite", ".number",
                                 ".notanumber", ".normal", ".subnormal"});
   if (test.empty())
-    return d.fail("testp has no test that is known");
+    return d.fail("expected a supported test on testp");
   return d.takeType(type) && d.expectOperands(2) &&
          d.predDest(d.getSyntax().operands[0]) && d.source(1, getBytes(type)) &&
          d.finish(type == Type::F32   ? chooseTest<float>(test)

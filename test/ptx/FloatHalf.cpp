@@ -1,4 +1,4 @@
-//===- FloatHalf.cpp - arithmetic of f16 and bf16 ---------------*- C++ -*-===//
+//===- FloatHalf.cpp - arithmetic of f16 and bf16 -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ template <> struct FormatOf<BFloat> {
   using type = BF16Format;
 };
 
-// What a modifier asks for, as bits.
+// Modifiers, as bits.
 enum : unsigned { Ftz = 1, Sat = 2, Relu = 4, NaN = 8 };
 
 template <typename T> double flushHalf(T value, unsigned flags) {
@@ -44,7 +44,8 @@ template <typename T> T narrow(double value, unsigned flags) {
   return result;
 }
 
-// Products are exact; sums keep a last bit for the rest.
+// Computes in double: products are exact, and sums are rounded to odd, so that
+// the final rounding is correct.
 template <unsigned flags> struct Add {
   template <typename T> static T apply(T a, T b) {
     return narrow<T>(addToOdd(flushHalf(a, flags), flushHalf(b, flags)), flags);
@@ -163,7 +164,7 @@ bool decodeHalf(Decoder &d, Type type, unsigned known) {
   return d.finish(handler);
 }
 
-// Of these types there is one rounding.
+// These types support only .rn.
 bool takeHalfRounding(Decoder &d) { return checkContraction(d, d.has(".rn")); }
 
 } // namespace

@@ -1,4 +1,4 @@
-//===- FunctionDecoder.cpp - names and places of functions ------*- C++ -*-===//
+//===- FunctionDecoder.cpp - symbols, registers and functions of a module -===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,9 +32,9 @@ Error FunctionDecoder::takeError() const {
 bool FunctionDecoder::addVariable(const VariableSyntax &syntax,
                                   uint32_t &index) {
   if (syntax.space == Space::Shared && syntax.isInitialized)
-    return fail(syntax.line, "shared memory has no initialisers");
+    return fail(syntax.line, "shared memory cannot have an initializer");
   if (syntax.size == 0 && !syntax.isExtern)
-    return fail(syntax.line, "'" + syntax.name + "' has no size");
+    return fail(syntax.line, "variable '" + syntax.name + "' has no size");
   Variable variable;
   variable.name = syntax.name.str();
   variable.space = syntax.space;
@@ -52,25 +52,28 @@ bool FunctionDecoder::addVariable(const VariableSyntax &syntax,
 bool FunctionDecoder::addModuleVariables(const ModuleSyntax &module) {
   for (const VariableSyntax &syntax : module.variables) {
     if (syntax.space == Space::Local || syntax.space == Space::Param)
-      return fail(syntax.line, "a module has no variables of this space");
+      return fail(syntax.line,
+                  "unexpected .local or .param variable in module scope");
     if (syntax.isExtern && syntax.space != Space::Shared)
-      return fail(syntax.line, "'" + syntax.name + "' is of another module");
-    Place place;
-    place.kind = Place::Variable;
-    place.size = syntax.size;
-    if (!addVariable(syntax, place.variable))
+      return fail(syntax.line, "'" + syntax.name +
+                                   "' is defined in another module, which is "
+                                   "not supported");
+    Symbol symbol;
+    symbol.kind = Symbol::Variable;
+    symbol.size = syntax.size;
+    if (!addVariable(syntax, symbol.variable))
       return false;
-    if (!places.try_emplace({nullptr, syntax.name.str()}, place).second)
+    if (!symbols.try_emplace({nullptr, syntax.name.str()}, symbol).second)
       return fail(syntax.line, "'" + syntax.name + "' is declared twice");
   }
   return true;
 }
 
-// Trailing zeros may be left out.
+// An initializer may omit trailing zeros.
 bool FunctionDecoder::linkInitializers(const ModuleSyntax &module) {
   for (const VariableSyntax &syntax : module.variables) {
     Variable &variable =
-        program.variables[places[{nullptr, syntax.name.str()}].variable];
+        program.variables[symbols[{nullptr, syntax.name.str()}].variable];
     unsigned bytes = getBytes(syntax.type);
     uint64_t offset = 0;
     for (const Initializer &element : syntax.initializers) {
@@ -78,10 +81,10 @@ bool FunctionDecoder::linkInitializers(const ModuleSyntax &module) {
         for (unsigned i = 0; i < bytes; ++i)
           variable.bytes[offset + i] = element.value >> (8 * i);
       } else {
-        Place place = lookUp(nullptr, element.symbol);
-        if (place.kind != Place::Variable)
+        Symbol symbol = lookUp(nullptr, element.symbol);
+        if (symbol.kind != Symbol::Variable)
           return fail(syntax.line, "unknown name '" + element.symbol + "'");
-        variable.addresses.push_back({offset, place.variable, element.value,
+        variable.addresses.push_back({offset, symbol.variable, element.value,
                                       element.mask, bytes, element.isGeneric});
       }
       offset += bytes;
@@ -92,13 +95,13 @@ bool FunctionDecoder::linkInitializers(const ModuleSyntax &module) {
 
 bool FunctionDecoder::addLaneVariable(const Scope *scope,
                                       const VariableSyntax &syntax) {
-  Place place;
-  place.kind = Place::Fixed;
+  Symbol symbol;
+  symbol.kind = Symbol::Fixed;
   laneBytes = alignTo(laneBytes, std::max(syntax.align, 1u));
-  place.address = laneBytes + (syntax.space == Space::Param ? laneParams : 0);
-  place.size = syntax.size;
+  symbol.address = laneBytes + (syntax.space == Space::Param ? laneParams : 0);
+  symbol.size = syntax.size;
   laneBytes += syntax.size;
-  if (!places.try_emplace({scope, syntax.name.str()}, place).second)
+  if (!symbols.try_emplace({scope, syntax.name.str()}, symbol).second)
     return fail(syntax.line, "'" + syntax.name + "' is declared twice");
   return true;
 }
@@ -111,22 +114,23 @@ bool FunctionDecoder::addScopeVariables(Scope &scope) {
       continue;
     }
     if (syntax.isInitialized)
-      return fail(syntax.line, "a function's variable has no initialiser");
-    Place place;
-    place.kind = Place::Variable;
-    place.size = syntax.size;
-    if (!addVariable(syntax, place.variable))
+      return fail(syntax.line,
+                  "initializers are supported in module scope only");
+    Symbol symbol;
+    symbol.kind = Symbol::Variable;
+    symbol.size = syntax.size;
+    if (!addVariable(syntax, symbol.variable))
       return false;
-    places[{&scope, syntax.name.str()}] = place;
+    symbols[{&scope, syntax.name.str()}] = symbol;
   }
   return true;
 }
 
-FunctionDecoder::Place FunctionDecoder::lookUp(const Scope *scope,
-                                               StringRef name) const {
+FunctionDecoder::Symbol FunctionDecoder::lookUp(const Scope *scope,
+                                                StringRef name) const {
   while (true) {
-    auto it = places.find({scope, name.str()});
-    if (it != places.end())
+    auto it = symbols.find({scope, name.str()});
+    if (it != symbols.end())
       return it->second;
     if (!scope)
       return {};
@@ -146,7 +150,7 @@ bool FunctionDecoder::lookUpLabel(const Scope *scope, StringRef name,
   return false;
 }
 
-// %r12 is one of `.reg .b32 %r<20>`.
+// Finds the declaration of a register: %r12 is one of `.reg .b32 %r<20>`.
 static const RegisterSyntax *findDeclaration(const Scope &scope,
                                              StringRef name) {
   auto it = scope.registers.find(name);
@@ -215,16 +219,16 @@ Operand FunctionDecoder::addConstant(uint64_t value, unsigned bytes) {
   return operand;
 }
 
-Operand FunctionDecoder::addPlace(const Place &place, int64_t addend,
-                                  unsigned bytes) {
-  if (place.kind == Place::Fixed)
-    return addConstant(place.address + addend, bytes);
-  const Variable &variable = program.variables[place.variable];
+Operand FunctionDecoder::addAddress(const Symbol &symbol, int64_t addend,
+                                    unsigned bytes) {
+  if (symbol.kind == Symbol::Fixed)
+    return addConstant(symbol.address + addend, bytes);
+  const Variable &variable = program.variables[symbol.variable];
   if (variable.space == Space::Shared) {
     std::vector<uint32_t> &used =
         current->isEntry ? current->sharedVariables : program.moduleShared;
-    if (!is_contained(used, place.variable))
-      used.push_back(place.variable);
+    if (!is_contained(used, symbol.variable))
+      used.push_back(symbol.variable);
   }
   Operand operand;
   operand.bank = 1;
@@ -232,7 +236,7 @@ Operand FunctionDecoder::addPlace(const Place &place, int64_t addend,
   operand.offset = program.constants.size();
   program.constants.resize(operand.offset + warpSize * bytes);
   program.relocations.push_back(
-      {operand.offset, place.variable, addend, uint8_t(bytes)});
+      {operand.offset, symbol.variable, addend, uint8_t(bytes)});
   return operand;
 }
 
@@ -270,15 +274,15 @@ bool FunctionDecoder::declare(const FunctionSyntax &syntax) {
     if (syntax.isEntry) {
       offset = alignTo(function.paramBytes, std::max(param.align, 1u));
       function.paramBytes = offset + param.size;
-      Place place;
-      place.kind = Place::Fixed;
-      place.address = offset;
-      place.size = param.size;
-      places[{body, param.name.str()}] = place;
+      Symbol symbol;
+      symbol.kind = Symbol::Fixed;
+      symbol.address = offset;
+      symbol.size = param.size;
+      symbols[{body, param.name.str()}] = symbol;
     } else {
       if (!addLaneVariable(body, param))
         return false;
-      offset = places[{body, param.name.str()}].address - laneParams;
+      offset = symbols[{body, param.name.str()}].address - laneParams;
     }
     params.push_back(
         {param.name.str(), offset, uint32_t(param.size), param.align});
@@ -293,7 +297,7 @@ bool FunctionDecoder::declare(const FunctionSyntax &syntax) {
   return true;
 }
 
-// What falls off the end of a body returns.
+// Control that reaches the end of a body returns.
 void FunctionDecoder::addReturn(unsigned line) {
   Instruction instruction;
   instruction.flow = Flow::Return;
@@ -307,8 +311,8 @@ void FunctionDecoder::addReturn(unsigned line) {
 bool FunctionDecoder::decode(const FunctionSyntax &syntax) {
   Function &function = program.functions[program.functionOf[syntax.name]];
   current = &function;
-  // Kernels never run together: their registers are the same. Those of other
-  // functions are apart, for a kernel may call any.
+  // Kernels share their registers, since each warp runs one kernel. Registers
+  // of other functions are separate, since a kernel may call any of them.
   uint32_t firstRegister = registers, firstByte = registerBytes,
            firstLaneByte = laneBytes;
   for (const std::unique_ptr<Scope> &scope : syntax.scopes)
@@ -332,7 +336,7 @@ bool FunctionDecoder::decode(const FunctionSyntax &syntax) {
     Decoder decoder(*this, instruction);
     if (!it->second(decoder))
       return fail(instruction.line,
-                  "'" + instruction.opcode + "' is not understood");
+                  "cannot decode '" + instruction.opcode + "'");
     program.code.push_back(decoder.out);
   }
   addReturn(syntax.body.empty() ? syntax.line : syntax.body.back().line);

@@ -1,4 +1,4 @@
-//===- Integer.cpp - integer arithmetic -------------------------*- C++ -*-===//
+//===- Integer.cpp - integer arithmetic -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ template <typename T> T max(T a, T b) { return a < b ? b : a; }
 template <typename T> T neg(T a) { return T(-Unsigned<T>(a)); }
 template <typename T> T abs(T a) { return a < 0 ? neg(a) : a; }
 
-// What PTX leaves open is what the hardware does: all ones.
+// PTX hasCarryOut division by zero undefined; GPUs return all ones.
 template <typename T> T div(T a, T b) {
   if (b == 0)
     return T(-1);
@@ -91,8 +91,9 @@ bool decodeUniform(Decoder &d, unsigned sources, Choose choose) {
          d.uniformOperands(getBytes(type)) && d.finish(choose(type));
 }
 
-// Additions that take or leave a carry. A subtraction's carry is its borrow.
-template <typename T, bool isSub, bool takes, bool leaves>
+// Adds or subtracts with carry-in, carry-out or both. The carry of a
+// subtraction is its borrow.
+template <typename T, bool isSub, bool hasCarryIn, bool hasCarryOut>
 void runCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
   auto sum = [&](unsigned lane, T in, bool &out) {
     T a = warp.get<T>(instruction.operands[1], lane);
@@ -107,31 +108,33 @@ void runCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
     }
     return second;
   };
-  sumLanes<T, takes, leaves>(warp, instruction, mask, sum);
+  sumLanes<T, hasCarryIn, hasCarryOut>(warp, instruction, mask, sum);
 }
 
-template <bool isSub> bool decodeCarry(Decoder &d, bool takes) {
+template <bool isSub> bool decodeCarry(Decoder &d, bool hasCarryIn) {
   Type type;
-  bool leaves = d.has(".cc");
+  bool hasCarryOut = d.has(".cc");
   if (!d.takeType(type) || !d.expectOperands(3) ||
       !d.uniformOperands(getBytes(type)))
     return false;
   Handler handler = nullptr;
   if (getBytes(type) == 4)
-    handler = takes ? (leaves ? runCarry<uint32_t, isSub, true, true>
-                              : runCarry<uint32_t, isSub, true, false>)
-                    : runCarry<uint32_t, isSub, false, true>;
+    handler = hasCarryIn
+                  ? (hasCarryOut ? runCarry<uint32_t, isSub, true, true>
+                                 : runCarry<uint32_t, isSub, true, false>)
+                  : runCarry<uint32_t, isSub, false, true>;
   else if (getBytes(type) == 8)
-    handler = takes ? (leaves ? runCarry<uint64_t, isSub, true, true>
-                              : runCarry<uint64_t, isSub, true, false>)
-                    : runCarry<uint64_t, isSub, false, true>;
+    handler = hasCarryIn
+                  ? (hasCarryOut ? runCarry<uint64_t, isSub, true, true>
+                                 : runCarry<uint64_t, isSub, true, false>)
+                  : runCarry<uint64_t, isSub, false, true>;
   return d.finish(handler);
 }
 
-// add.u16x2 and its kin are two numbers in a register, and not known.
+// Packed additions such as add.u16x2 are not supported.
 bool decodeAdd(Decoder &d) {
   if (is_contained(d.getSyntax().modifiers, StringRef(".cc")))
-    return decodeCarry<false>(d, /*takes=*/false);
+    return decodeCarry<false>(d, /*hasCarryIn=*/false);
   if (!d.has(".sat"))
     return decodeUniform(d, 2, BY_TYPE(add));
   return decodeUniform(d, 2, [](Type type) -> Handler {
@@ -140,7 +143,7 @@ bool decodeAdd(Decoder &d) {
 }
 bool decodeSub(Decoder &d) {
   if (is_contained(d.getSyntax().modifiers, StringRef(".cc")))
-    return decodeCarry<true>(d, /*takes=*/false);
+    return decodeCarry<true>(d, /*hasCarryIn=*/false);
   if (!d.has(".sat"))
     return decodeUniform(d, 2, BY_TYPE(sub));
   return decodeUniform(d, 2, [](Type type) -> Handler {

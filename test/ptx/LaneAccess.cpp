@@ -1,4 +1,4 @@
-//===- LaneAccess.cpp - checked addresses of a warp -------------*- C++ -*-===//
+//===- LaneAccess.cpp - checked memory accesses of a warp -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -48,17 +48,19 @@ bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
   case Space::Shared:
     if (!isInside(warp.block.shared.size()))
       return fault(FaultKind::OutOfBounds, lane,
-                   "shared memory has " + Twine(warp.block.shared.size()));
+                   "shared memory has " + Twine(warp.block.shared.size()) +
+                       " bytes");
     pointers[lane] = warp.block.shared.data() + address;
     return true;
   case Space::Param:
     if (address < laneParams) {
       if (!isInside(execution.params.size()))
         return fault(FaultKind::OutOfBounds, lane,
-                     "the parameters have " + Twine(execution.params.size()));
+                     "the parameters have " + Twine(execution.params.size()) +
+                         " bytes");
       if (isStore)
         return fault(FaultKind::ReadOnly, lane,
-                     "a kernel's parameters are read only");
+                     "kernel parameters are read-only");
       pointers[lane] = execution.params.data() + address;
       return true;
     }
@@ -69,7 +71,7 @@ bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
     target.isLane = true;
     if (!isInside(warp.laneBytes))
       return fault(FaultKind::OutOfBounds, lane,
-                   "local memory has " + Twine(warp.laneBytes));
+                   "local memory has " + Twine(warp.laneBytes) + " bytes");
     pointers[lane] = warp.laneMemory.data() + lane * warp.laneBytes + address;
     return true;
   default:
@@ -82,10 +84,10 @@ bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
   if ((instruction.access.space == Space::Const) != region->isConst &&
       instruction.access.space != Space::Generic)
     return fault(FaultKind::OutOfBounds, lane,
-                 "'" + region->name + "' is in another space");
+                 "'" + region->name + "' is in another state space");
   if (isStore && region->access == Access::ReadOnly)
     return fault(FaultKind::ReadOnly, lane,
-                 "'" + region->name + "' is read only");
+                 "'" + region->name + "' is read-only");
   target.region = region;
   target.offset = address - region->address;
   pointers[lane] = region->data + target.offset;
@@ -103,7 +105,7 @@ bool LaneAccess::resolve(const Operand &base, LaneMask mask, bool isStore) {
   });
   if (misaligned)
     return fault(FaultKind::Misaligned, __builtin_ctz(misaligned),
-                 "not a multiple of the size");
+                 "the address is not a multiple of the access size");
   LaneMask global = 0, shared = 0;
   for (LaneMask rest = mask; rest; rest &= rest - 1) {
     unsigned lane = __builtin_ctz(rest);
@@ -121,14 +123,15 @@ bool LaneAccess::resolve(const Operand &base, LaneMask mask, bool isStore) {
   return true;
 }
 
-// Sectors and lines that the lanes of an instruction touch.
+// Counts the sectors (32 bytes) and lines (128 bytes) that an access of global
+// memory touches.
 void LaneAccess::countGlobal(LaneMask mask, bool isStore) {
   uint64_t sectors[warpSize * 2];
   unsigned count = 0;
   bool isSorted = true;
   for (; mask; mask &= mask - 1) {
     uint64_t address = addresses[__builtin_ctz(mask)];
-    // At most 32 bytes, which begin at a multiple of their number.
+    // An aligned access of at most 32 bytes lies in one sector.
     uint64_t sector = address / 32;
     if (count && sectors[count - 1] == sector)
       continue;
@@ -148,28 +151,30 @@ void LaneAccess::countGlobal(LaneMask mask, bool isStore) {
   (isStore ? statistics.storeLines : statistics.loadLines) += lines;
 }
 
-// Passes over the banks of shared memory: as many as words in one bank. Lanes
-// of 8 and 16 bytes go by halves and quarters of the warp.
+// Counts the passes that an access of shared memory needs: in each phase, the
+// largest number of words in one bank. Accesses of 8 and 16 bytes have a phase
+// for each half or quarter of the warp.
 void LaneAccess::countShared(LaneMask mask) {
   Statistics &statistics = warp.block.execution.statistics;
   ++statistics.sharedAccesses;
-  unsigned parts = std::max(bytes / 4, 1u), lanesOfPart = warpSize / parts;
-  for (unsigned part = 0; part < parts; ++part) {
+  unsigned numPhases = std::max(bytes / 4, 1u);
+  unsigned lanesPerPhase = warpSize / numPhases;
+  for (unsigned phase = 0; phase < numPhases; ++phase) {
     uint64_t words[warpSize];
     unsigned count = 0;
-    for (unsigned i = 0; i < lanesOfPart; ++i) {
-      unsigned lane = part * lanesOfPart + i;
+    for (unsigned i = 0; i < lanesPerPhase; ++i) {
+      unsigned lane = phase * lanesPerPhase + i;
       if (!((mask >> lane) & 1))
         continue;
-      for (unsigned word = 0; word < parts; ++word)
+      for (unsigned word = 0; word < numPhases; ++word)
         words[count++] = targets[lane].offset / 4 + word;
     }
     std::sort(words, words + count);
     count = std::unique(words, words + count) - words;
-    unsigned banks[32] = {}, most = 0;
+    unsigned banks[32] = {}, maxWords = 0;
     for (unsigned i = 0; i < count; ++i)
-      most = std::max(most, ++banks[words[i] % 32]);
-    statistics.sharedPasses += most;
+      maxWords = std::max(maxWords, ++banks[words[i] % 32]);
+    statistics.sharedPasses += maxWords;
   }
 }
 
@@ -187,8 +192,9 @@ std::string describeRace(const Warp &warp, const ShadowCell &cell,
     other = "thread " + utostr((cell.writer - 1) % threads) + " of block " +
             utostr((cell.writer - 1) / threads) + " wrote here";
   if (isStore && cell.reader)
-    other += (other.empty() ? "" : ", or ") + std::string("another read here");
-  return "a race: " + other + ", with no barrier since";
+    other += (other.empty() ? "" : ", or ") +
+             std::string("another thread read here");
+  return "data race: " + other + ", without a barrier in between";
 }
 
 bool LaneAccess::checkWritten(unsigned lane) {
@@ -267,7 +273,7 @@ bool LaneAccess::store(unsigned lane, const uint8_t *from) {
       if (access.write(cell, from[i] != to[i]) && checkRaces)
         return fault(FaultKind::Race, lane,
                      describeRace(warp, before, /*isStore=*/true));
-      // Without checks: it has been written.
+      // A suppressed race leaves the cell unchanged; mark it as written.
       cell.writer = std::max(cell.writer, 1u);
     }
     if (target.region && !target.region->valid.empty())

@@ -1,4 +1,4 @@
-//===- LaneAccess.h - checked addresses of a warp ---------------*- C++ -*-===//
+//===- LaneAccess.h - checked memory accesses of a warp ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,8 @@
 
 namespace posenc::ptx {
 
-/// What is known of a byte of shared memory (no region) or of a region.
+/// Returns the shadow cell of a byte of `region`, or of the shared memory of
+/// the warp's block if `region` is null.
 inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
   if (!region)
     return warp.block.sharedCells[offset];
@@ -22,26 +23,27 @@ inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
       offset, warp.block.execution.launch)[offset % Region::pageBytes];
 }
 
-/// Says who wrote or read there.
+/// Describes the earlier access that conflicts with a load or store.
 std::string describeRace(const Warp &warp, const ShadowCell &cell,
                          bool isStore);
 
-/// The bytes that the lanes of a warp access in one instruction.
+/// The memory accesses of the lanes of a warp in one instruction. Functions
+/// that return bool return false after they have reported a fault.
 class LaneAccess {
 public:
   LaneAccess(Warp &warp, const Instruction &instruction)
       : warp(warp), instruction(instruction),
         bytes(instruction.access.bytes * instruction.access.count) {}
 
-  /// Finds the bytes of every lane, whose addresses are `base` and the
-  /// instruction's offset. False after a fault.
+  /// Resolves the address of each lane of `mask`, which is `base` plus the
+  /// instruction's offset, and checks alignment, bounds and permissions.
   bool resolve(const Operand &base, LaneMask mask, bool isStore);
-  /// Checks that what a lane reads has been written, and by whom.
+  /// Checks that the bytes a lane reads have been written, without a race.
   bool load(unsigned lane);
-  /// The same for what goes to registers: who wrote it is checked when one is
-  /// used.
+  /// The same for a load to registers. Races are reported when a register is
+  /// used, since a value that is not used cannot be wrong.
   bool loadTo(llvm::ArrayRef<Operand> registers, unsigned lane);
-  /// Writes a lane's bytes, checked.
+  /// Checks for races and writes the bytes of a lane.
   bool store(unsigned lane, const uint8_t *from);
 
   uint8_t *at(unsigned lane) const { return pointers[lane]; }
@@ -52,7 +54,7 @@ private:
     Space space;
     Region *region;
     uint64_t offset;
-    bool isLane; // a lane's own memory
+    bool isLane; // local memory, or .param memory of a function
   };
   bool resolveLane(unsigned lane, uint64_t address, bool isStore);
   bool fault(FaultKind kind, unsigned lane, const llvm::Twine &message);

@@ -1,4 +1,4 @@
-//===- Lanes.h - scalar functions on the lanes of a warp --------*- C++ -*-===//
+//===- Lanes.h - runs scalar functions on the lanes of a warp ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 
 namespace posenc::ptx {
 
-/// Calls `function` with each lane of `mask`.
+/// Calls `function` with the index of each lane in `mask`.
 template <typename F> void forLanes(LaneMask mask, F function) {
   if (mask == ~LaneMask(0)) {
     for (unsigned lane = 0; lane < warpSize; ++lane)
@@ -26,8 +26,8 @@ template <typename F> void forLanes(LaneMask mask, F function) {
 
 template <auto F> struct Lanes;
 
-/// A handler that gives every lane what the scalar function `F` makes of its
-/// operands. The parameters' sizes are those of the registers.
+/// A handler that applies the scalar function `F` to the operands of each lane.
+/// The parameters of `F` must have the sizes of the registers.
 template <typename D, typename... S, D (*F)(S...)> struct Lanes<F> {
   static void run(Warp &warp, const Instruction &instruction, LaneMask mask) {
     runIndexed(warp, instruction, mask, std::index_sequence_for<S...>());
@@ -53,7 +53,7 @@ private:
 
 template <auto F> constexpr Handler lanes = &Lanes<F>::run;
 
-/// The same for a function that answers yes or no; a predicate is written.
+/// Returns the mask of the lanes of `mask` for which `F(a, b)` is true.
 template <typename T, bool (*F)(T, T)>
 LaneMask compareLanes(const Warp &warp, const Operand &a, const Operand &b,
                       LaneMask mask) {
@@ -64,25 +64,26 @@ LaneMask compareLanes(const Warp &warp, const Operand &a, const Operand &b,
   return result;
 }
 
-/// Gives every lane `sum(lane, in, out)`: `in` is the carry, or 0 unless the
-/// instruction takes one, and `out` the carry that it may leave.
-template <typename T, bool takes, bool leaves, typename Sum>
+/// Sets the result of each lane to `sum(lane, in, out)`. `in` is the carry
+/// flag, or 0 without hasCarryIn; `out` becomes the carry flag with
+/// hasCarryOut.
+template <typename T, bool hasCarryIn, bool hasCarryOut, typename Sum>
 void sumLanes(Warp &warp, const Instruction &instruction, LaneMask mask,
               Sum sum) {
-  if (takes && (mask & ~warp.carryDefined)) {
+  if (hasCarryIn && (mask & ~warp.carryDefined)) {
     warp.fault(FaultKind::Uninitialized,
                __builtin_ctz(mask & ~warp.carryDefined), instruction,
-               "the carry has not been written");
+               "the carry flag has not been written");
     return;
   }
   LaneMask carries = 0;
   forLanes(mask, [&](unsigned lane) {
     bool out;
-    T value = sum(lane, takes ? T((warp.carry >> lane) & 1) : T(0), out);
+    T value = sum(lane, hasCarryIn ? T((warp.carry >> lane) & 1) : T(0), out);
     warp.set<T>(instruction.operands[0], lane, value);
     carries |= LaneMask(out) << lane;
   });
-  if (leaves) {
+  if (hasCarryOut) {
     warp.carry = (warp.carry & ~mask) | carries;
     warp.carryDefined |= mask;
   }

@@ -1,4 +1,4 @@
-//===- Launch.cpp - launches of kernels -------------------------*- C++ -*-===//
+//===- Launch.cpp - checks and runs the launch of a kernel ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -83,26 +83,26 @@ Error Execution::check(ArrayRef<Argument> arguments) {
   const std::array<uint32_t, 3> &grid = shape.grid, &block = shape.block;
   for (unsigned i = 0; i < 3; ++i)
     if (!grid[i] || !block[i])
-      return makeFault(name + ": nothing to launch");
+      return makeFault(name + ": the grid or the block is empty");
   if (grid[0] > 0x7fffffff || grid[1] > 65535 || grid[2] > 65535)
     return makeFault(name + ": a grid of " + describe(grid) +
-                     " is beyond the hardware");
+                     " exceeds the limits of CUDA");
   if (block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
       getVolume(block) > 1024)
     return makeFault(name + ": a block of " + describe(block) +
-                     " is beyond the hardware");
+                     " exceeds the limits of CUDA");
   if (getVolume(grid) * getVolume(block) >= uint64_t(1) << 32)
-    return makeFault(name + ": more threads than can be told apart here");
+    return makeFault(name + ": 2^32 threads or more are not supported");
   if (kernel.requiredThreads[0] && block != kernel.requiredThreads)
     return makeFault(name + " requires blocks of " +
                      describe(kernel.requiredThreads) + ", not " +
                      describe(block));
-  // The limit is on their product, as the driver has it.
+  // The CUDA driver also compares only the products.
   if (kernel.maxThreads[0] && getVolume(block) > getVolume(kernel.maxThreads))
     return makeFault(name + " takes blocks of at most " +
                      describe(kernel.maxThreads) + ", not " + describe(block));
   if (kernel.requiredCluster[0] && getVolume(kernel.requiredCluster) > 1)
-    return makeFault(name + " requires clusters, which are not run here");
+    return makeFault(name + " requires clusters, which are not supported");
   if (arguments.size() != kernel.params.size())
     return makeFault(name + " has " + Twine(kernel.params.size()) +
                      " parameters, not " + Twine(arguments.size()));
@@ -128,7 +128,7 @@ uint32_t placeShared(const Program &program, const Function &kernel,
       const Variable &variable = program.variables[index];
       if ((variable.isExtern && !variable.size) != isDynamic)
         continue;
-      // All dynamic ones begin at the same place.
+      // All dynamic variables have the same address.
       uint64_t address =
           alignTo(isDynamic ? begin : end, std::max(variable.align, 1u));
       addresses[index] = address;
@@ -157,7 +157,7 @@ Expected<std::vector<uint64_t>> placeGlobals(const Program &program,
   for (auto [variable, address] : zip(program.variables, addresses)) {
     if (variable.space == Space::Shared)
       continue;
-    // Without an initialiser memory begins as zero.
+    // Memory without an initializer is zero.
     std::vector<uint8_t> bytes = variable.bytes;
     for (const Variable::Address &element : variable.addresses) {
       const Variable &target = program.variables[element.variable];
@@ -190,7 +190,7 @@ Error Execution::placeVariables() {
   uint64_t bytes = uint64_t(statistics.staticShared) + shape.dynamicShared;
   if (bytes > options.sharedLimit)
     return makeFault("'" + kernel.name + "' needs " + Twine(bytes) +
-                     " bytes of shared memory; there are " +
+                     " bytes of shared memory; the limit is " +
                      Twine(options.sharedLimit));
   sharedBytes = bytes;
   for (const Relocation &relocation : program.relocations) {

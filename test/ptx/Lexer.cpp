@@ -1,4 +1,4 @@
-//===- Lexer.cpp - tokens of PTX --------------------------------*- C++ -*-===//
+//===- Lexer.cpp - splits PTX into tokens ---------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,7 +52,7 @@ Error Lexer::skipBlanks() {
     } else if (rest.starts_with("/*")) {
       size_t end = rest.find("*/", 2);
       if (end == StringRef::npos)
-        return makeSyntaxError(line, "comment without an end");
+        return makeSyntaxError(line, "unterminated comment");
       line += rest.take_front(end).count('\n');
       rest = rest.drop_front(end + 2);
     } else if (isSpace(rest.front())) {
@@ -85,7 +85,7 @@ Error Lexer::addNumber() {
     isBad = digits.getAsInteger(0, value);
   }
   if (isBad || rest.drop_front(length).starts_with("."))
-    return makeSyntaxError(line, "not a number that can be read: '" +
+    return makeSyntaxError(line, "not a number: '" +
                                      rest.take_front(length + 1) + "'");
   add(bytes ? Token::Float : Token::Integer, length);
   tokens.back().value = value;
@@ -115,7 +115,7 @@ Expected<std::vector<Token>> Lexer::run() {
       }
       add(Token::Modifier, length);
     } else if (isDigit(c)) {
-      // The version's "8.0" is the only number with a point.
+      // The argument of .version, "8.0", is the only number with a point.
       if (!tokens.empty() && tokens.back().text == ".version") {
         add(Token::String, rest.find_if([](char d) { return isSpace(d); }));
         continue;
@@ -125,7 +125,7 @@ Expected<std::vector<Token>> Lexer::run() {
     } else if (c == '"') {
       size_t end = rest.find('"', 1);
       if (end == StringRef::npos)
-        return makeSyntaxError(line, "string without an end");
+        return makeSyntaxError(line, "unterminated string");
       add(Token::String, end + 1);
     } else if (StringRef("{}[]()<>,;:@!|+-=&~").contains(c)) {
       add(Token::Mark, 1);

@@ -1,4 +1,4 @@
-//===- Lexer.h - tokens of PTX ----------------------------------*- C++ -*-===//
+//===- Lexer.h - splits PTX into tokens -------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,32 +17,31 @@
 
 namespace posenc::ptx {
 
-/// A piece of PTX.
+/// A token, whose `text` points into the source.
 struct Token {
   enum Kind {
     End,
     Name,     // add, %r1, $L__BB0_1
     Modifier, // .b32, .L2::128B
     Integer,
-    Float, // 0f3F800000, 0d…: its bits
+    Float, // 0f3F800000, 0d...: the bits of a number
     String,
-    Mark, // one character
+    Mark, // a punctuation character
   };
   Kind kind = End;
   llvm::StringRef text;
   unsigned line = 0;
-  uint64_t value = 0;
-  /// Of a float.
-  unsigned bytes = 0;
+  uint64_t value = 0; // of an Integer, or the bits of a Float
+  unsigned bytes = 0; // size of a Float: 4 or 8
 
   bool is(char mark) const { return kind == Mark && text[0] == mark; }
 };
 
-/// The tokens of `text`, the last of which is an End. They point into `text`,
-/// which ends at its first NUL.
+/// Splits `text`, up to its first NUL, into tokens. The last token is an End.
+/// Tokens point into `text`.
 llvm::Expected<std::vector<Token>> lex(llvm::StringRef text);
 
-/// An error in the text itself: "line 3: …".
+/// Creates an error "line N: message".
 llvm::Error makeSyntaxError(unsigned line, const llvm::Twine &message);
 
 } // namespace posenc::ptx

@@ -1,4 +1,4 @@
-//===- Machine.h - a launch, its blocks and its warps -----------*- C++ -*-===//
+//===- Machine.h - execution of a launch, its blocks and warps --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,18 +17,22 @@ namespace posenc::ptx {
 
 class Block;
 
-/// All that the blocks of a launch share.
+/// One launch of a kernel; the state that its blocks share.
 class Execution {
 public:
   Execution(const Program &program, const Function &kernel,
             const LaunchShape &shape, Memory &memory, const RunOptions &options,
             Statistics &statistics);
 
+  /// Runs all blocks, or up to the first fault, which is returned.
   llvm::Error run(llvm::ArrayRef<Argument> arguments);
 
+  /// Records a fault, unless there is one already. `warp` and `instruction` may
+  /// be null.
   void fault(FaultKind kind, const Warp *warp, unsigned lane,
              const Instruction *instruction, const llvm::Twine &message);
   bool hasFault() const { return bool(error); }
+  /// The number of threads per block.
   uint64_t getThreads() const { return threads; }
 
   const Program &program;
@@ -37,11 +41,11 @@ public:
   Memory &memory;
   const RunOptions &options;
   Statistics &statistics;
-  uint32_t launch;
-  std::vector<uint8_t> constants; // with addresses
-  std::vector<uint8_t> params;
-  std::vector<uint64_t> counts, threadCounts; // by instruction
-  uint64_t instructions = 0;
+  uint32_t launch;                // number of the launch in `memory`
+  std::vector<uint8_t> constants; // Program::constants, relocated
+  std::vector<uint8_t> params;    // bytes of the arguments
+  std::vector<uint64_t> counts, threadCounts; // per instruction of the program
+  uint64_t instructions = 0;                  // executed by all warps
   uint32_t sharedBytes = 0;
   std::mt19937 random;
 
@@ -51,32 +55,35 @@ private:
   void collect();
 
   uint32_t threads = 0;
-  std::vector<uint64_t> addresses; // by variable
+  std::vector<uint64_t> addresses; // per variable of the program
   std::unique_ptr<Fault> error;
 };
 
-/// Puts the variables of shared memory behind one another; `addresses` of
-/// others are left alone. Returns the bytes without dynamic memory.
+/// Lays out the shared variables of a kernel and sets their elements of
+/// `addresses`. Returns the bytes of static shared memory.
 uint32_t placeShared(const Program &program, const Function &kernel,
                      std::vector<uint64_t> &addresses);
-/// Gives a program's variables memory, once, and returns their addresses.
+/// Allocates and initializes the global and constant variables of a program in
+/// `memory`, unless that was done before, and returns the addresses of all
+/// variables, 0 for shared ones.
 llvm::Expected<std::vector<uint64_t>> placeGlobals(const Program &program,
                                                    Memory &memory);
 
-/// Lanes of a warp that are at the same place.
-struct Group {
+/// The lanes of a diverged warp that have the same program counter.
+struct Subwarp {
   enum State : uint8_t { Ready, Blocked, AtBarrier };
   uint32_t pc = 0;
   LaneMask mask = 0;
   State state = Ready;
   uint8_t barrier = 0;
-  llvm::SmallVector<uint32_t, 4> frames; // of the calls that it is in
+  llvm::SmallVector<uint32_t, 4> frames; // call instructions to return to
 };
 
-/// What the lanes of a register hold of memory, and nothing has used yet.
+/// A loaded register that has not been used. A race of the load is reported
+/// when the register is used.
 struct PendingRead {
   LaneMask mask = 0;
-  LaneMask raced = 0; // when it was loaded
+  LaneMask raced = 0; // lanes whose load raced with an earlier write
   uint8_t bytes = 0;
   const Instruction *instruction = nullptr;
   struct Lane {
@@ -86,16 +93,16 @@ struct PendingRead {
   } lanes[warpSize];
 };
 
-/// 32 threads: their registers, and where they are.
+/// A warp: the registers and the program counters of 32 threads.
 class Warp {
 public:
   Warp(Block &block, uint32_t index);
 
   void start();
-  /// Runs until its groups wait or have ended, or for so many instructions.
+  /// Runs until all lanes wait or have ended, at most `limit` instructions.
   void run(uint64_t limit);
   bool isRunnable() const;
-  bool hasEnded() const { return groups.empty(); }
+  bool hasEnded() const { return subwarps.empty(); }
 
   uint8_t *at(const Operand &operand) const {
     return banks[operand.bank] + operand.offset;
@@ -121,27 +128,32 @@ public:
   void fault(FaultKind kind, unsigned lane, const Instruction &instruction,
              const llvm::Twine &message);
 
-  /// Lets a barrier's lanes go on; `value` is what bar.red gives them.
+  /// Resumes the lanes at a barrier. `value` is the result of bar.red.
   void release(uint8_t barrier, uint32_t value);
-  /// The running group stays where it is until the barrier releases it.
+  /// Blocks the running subwarp until the barrier releases it.
   void blockAtBarrier(uint8_t barrier);
-  /// The running group goes on at once.
+  /// Advances the running subwarp to the next instruction.
   void pass() { branch(0, 0); }
+  /// The lanes that have not ended.
   LaneMask getLive() const { return live; }
-  /// What it waits for, in words, and where; empty or null if nothing.
+  /// Describe what the warp waits for, and at which instruction; empty or null
+  /// if it does not wait.
   std::string describeWait() const;
   const Instruction *getWaiting(unsigned &lane) const;
 
-  /// A read that counts once the register's value is used.
+  /// Records a load whose races are reported when the register is used.
   void addPendingRead(uint32_t reg, unsigned lane,
                       const Instruction &instruction, Region *region,
                       uint64_t offset, bool hasRaced);
-  /// What was read until here counts.
+  /// Reports the races of all pending reads, which a barrier would hide.
+  /// Returns false after a fault.
   bool commitReads();
 
   Block &block;
   const uint32_t index;
   LaneMask carry = 0, carryDefined = 0;
+  /// Local memory and .param variables, `laneBytes` per lane, and for each byte
+  /// whether it has been written.
   std::vector<uint8_t> laneMemory, laneValid;
   uint32_t laneBytes;
 
@@ -151,7 +163,8 @@ private:
   bool checkReads(const Instruction &instruction, LaneMask mask);
   bool useReads(const Instruction &instruction, LaneMask mask);
   bool commitRead(uint32_t reg, LaneMask mask);
-  void regroup();
+  /// Merges subwarps at the same instruction and selects the one to run.
+  void reconverge();
   void branch(LaneMask taken, uint32_t target);
   void branchTable(const Instruction &instruction, LaneMask mask);
   void call(const Instruction &instruction, LaneMask mask);
@@ -162,36 +175,40 @@ private:
   void setSpecials();
 
   Execution &execution;
-  uint8_t *banks[2];
+  uint8_t *banks[2]; // by Operand::bank
   std::vector<uint8_t> registers;
-  std::vector<LaneMask> written;
-  std::vector<std::unique_ptr<PendingRead>> pending; // by register
+  std::vector<LaneMask> written; // per register: the lanes that are defined
+  std::vector<std::unique_ptr<PendingRead>> pending; // per register
   llvm::SmallVector<uint32_t, 16> pendingRegisters;
-  llvm::SmallVector<Group, 4> groups; // the last one runs
+  llvm::SmallVector<Subwarp, 4> subwarps; // the last one runs
   LaneMask live = 0;
 };
 
-/// A block's threads, shared memory and barriers.
+/// A block: its warps, shared memory and barriers.
 class Block {
 public:
   explicit Block(Execution &execution);
 
+  /// Runs the block with the linear index `linear`.
   void run(uint32_t linear);
 
-  /// Lanes arrive; the barrier may release them at once.
+  /// Lets lanes arrive at a barrier, which may complete it.
   void arrive(Warp &warp, const Instruction &instruction, LaneMask mask);
-  /// Threads have ended: a barrier may have waited for them only.
+  /// Completes barriers that waited only for threads that have ended.
   void checkBarriers();
+  /// Orders all accesses of the lanes of a warp before its later ones.
   void syncWarp(uint32_t warp);
 
-  // Order of accesses. See Shadow.h.
+  // For the order of accesses; see Shadow.h.
+  /// The index of a thread in the grid.
   uint32_t getThread(const Warp &warp, unsigned lane) const {
     return linear * execution.getThreads() + warp.index * warpSize + lane;
   }
   uint32_t getTick() const { return tick; }
   uint32_t getLinear() const { return linear; }
   uint32_t getFirstThread() const { return linear * execution.getThreads(); }
-  /// The last tick of `other` that `warp` knows to be over.
+  /// The last tick of warp `other` whose accesses precede the next ones of
+  /// `warp`.
   uint32_t getSeen(uint32_t warp, uint32_t other) const {
     return seen[warp * numWarps + other];
   }
@@ -205,12 +222,12 @@ public:
 private:
   struct BarrierState {
     uint32_t arrived = 0;  // threads
-    uint32_t expected = 0; // 0: all that have not ended
-    LaneMask warps = 0;    // that wait
-    bool hasCount = false;
-    const Instruction *first = nullptr;
-    uint32_t value = 0;
-    std::vector<uint32_t> seen;
+    uint32_t expected = 0; // threads, with hasCount
+    LaneMask warps = 0;    // mask of the waiting warps
+    bool hasCount = false; // otherwise all live threads are expected
+    const Instruction *first = nullptr; // of the first arrival; null: unused
+    uint32_t value = 0;                 // result of a reduction
+    std::vector<uint32_t> seen;         // per warp, its last tick that is seen
   };
   void complete(uint8_t id);
   uint32_t countLive() const;
@@ -219,7 +236,7 @@ private:
   uint32_t linear = 0;
   uint32_t tick = 1;
   std::vector<std::unique_ptr<Warp>> warps;
-  std::vector<uint32_t> seen;
+  std::vector<uint32_t> seen; // numWarps x numWarps; see getSeen()
   std::array<BarrierState, 16> barriers;
 };
 

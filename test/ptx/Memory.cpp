@@ -1,4 +1,4 @@
-//===- Memory.cpp - the memory of a device ----------------------*- C++ -*-===//
+//===- Memory.cpp - memory of a device ------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace llvm;
 
 namespace posenc::ptx {
 
-// No host has an address there, so that one taken for the other shows.
+// Above all addresses of hosts, so that accesses with a host address fault.
 static constexpr uint64_t firstAddress = uint64_t(1) << 50;
 static constexpr uint64_t gap = 1 << 16;
 
@@ -66,7 +66,7 @@ uint64_t Memory::add(MutableArrayRef<uint8_t> bytes, Access access,
 
 void Memory::allocateAt(uint64_t address, uint64_t size, StringRef name) {
   Region &region = addRegion(address, size, name);
-  // Bytes that show where they are used.
+  // A pattern that shows up in results computed from uninitialized memory.
   region.own.assign(size, 0xcd);
   region.valid.assign(size, 0);
   region.data = region.own.data();
@@ -149,12 +149,12 @@ std::string Memory::describe(uint64_t address) const {
       nearest = before;
   }
   if (!nearest)
-    return "there are no buffers";
+    return "no buffer has been allocated";
   int64_t offset = address - nearest->address;
   if (offset < -int64_t(gap) || offset > int64_t(nearest->size + gap))
-    return "no buffer is near";
+    return "no buffer is near this address";
   return "byte " + itostr(offset) + " of '" + nearest->name + "', which has " +
-         utostr(nearest->size);
+         utostr(nearest->size) + " bytes";
 }
 
 } // namespace posenc::ptx

@@ -1,4 +1,4 @@
-//===- Memory.h - the memory of a device ------------------------*- C++ -*-===//
+//===- Memory.h - memory of a device ----------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,30 +22,32 @@
 
 namespace posenc::ptx {
 
-/// What a kernel may do with a buffer. `WriteOnly` may be read once it has
-/// been written.
+/// The permitted accesses of kernels to a buffer. `WriteOnly` bytes may be read
+/// after they have been written.
 enum class Access : uint8_t { ReadOnly, ReadWrite, WriteOnly };
 
-/// Who accessed a byte last, for the detection of races; see Shadow.h.
+/// The last accesses of a byte, for the detection of races; see Shadow.h.
+/// Threads are numbered from 1; 0 is none.
 struct ShadowCell {
   uint32_t writer = 0, writeTick = 0;
   uint32_t reader = 0, readTick = 0, readBlock = 0;
 };
 
-/// A buffer, or a variable of a module.
+/// An allocation: a buffer, or a variable of a module.
 class Region {
 public:
   uint64_t address = 0, size = 0;
   uint8_t *data = nullptr;
   Access access = Access::ReadWrite;
-  bool isConst = false; // a variable in the space of constants
+  bool isConst = false; // a variable in constant memory
   std::string name;
-  /// A byte each: whether it has been written; empty if all have.
+  /// For each byte, whether it has been written; empty if all bytes have.
   std::vector<uint8_t> valid;
-  /// The bytes, unless they are the caller's.
+  /// The memory of the region, unless the caller owns it.
   std::vector<uint8_t> own;
 
-  /// The cells of the page that holds `offset`, as they are in this launch.
+  /// Returns the shadow cells of the page that contains `offset`. They are
+  /// reset when a new launch accesses them first.
   ShadowCell *getCells(uint64_t offset, uint32_t launch);
   static constexpr uint64_t pageBytes = 4096;
 
@@ -57,16 +59,17 @@ private:
   std::vector<Page> pages;
 };
 
-/// A device's memory: regions at addresses that no host has, with nothing
-/// between them. It also holds the variables of the modules it has run.
+/// The memory of a device: regions at addresses that no host uses, separated by
+/// gaps that fault. It also contains the variables of the modules it has run.
 class Memory {
 public:
   Memory();
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
-  /// Makes `bytes`, which stay the caller's, known to kernels. Addresses are
-  /// multiples of 256, plus `misalignment`.
+  /// Adds a region of `bytes`, which the caller owns, and returns its address:
+  /// a multiple of 256, plus `misalignment`. `WriteOnly` bytes count as not
+  /// written.
   uint64_t add(llvm::MutableArrayRef<uint8_t> bytes, Access access,
                llvm::StringRef name = "", uint64_t misalignment = 0);
   template <typename T>
@@ -76,33 +79,34 @@ public:
         {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(T)},
         access, name, misalignment);
   }
-  /// Bytes that nobody has written yet.
+  /// Allocates a region of `size` uninitialized bytes and returns its address.
   uint64_t allocate(uint64_t size, llvm::StringRef name = "");
-  /// An address for so many bytes, which are not there yet, and the bytes
-  /// there.
+  /// Reserves an address range, which faults until allocateAt() adds the
+  /// region.
   uint64_t reserve(uint64_t size);
   void allocateAt(uint64_t address, uint64_t size, llvm::StringRef name = "");
-  /// False if no region begins there.
+  /// Removes the region that begins at `address`. Returns false if there is
+  /// none.
   bool free(uint64_t address);
 
-  /// The region that holds all of the bytes, or null.
+  /// Returns the region that contains all of the bytes, or null.
   Region *find(uint64_t address, uint64_t size);
-  /// The host's side of copies; false if the bytes are in no region.
+  /// Copies of the host. Return false if no region contains all of the bytes.
   bool read(uint64_t address, void *to, uint64_t size);
   bool write(uint64_t address, const void *from, uint64_t size);
   bool fill(uint64_t address, uint8_t value, uint64_t size);
 
-  /// What the nearest region to `address` is, in words.
+  /// Describes an address relative to the nearest region, for error texts.
   std::string describe(uint64_t address) const;
 
-  /// Addresses of the variables of the module `id`; empty if it has not been
-  /// run with this memory.
+  /// The addresses of the variables of the program `id`; empty before they are
+  /// allocated.
   std::vector<uint64_t> &getVariables(uint64_t id) { return variables[id]; }
-  /// Number of the next launch.
+  /// Returns the number of a new launch.
   uint32_t nextLaunch() { return ++launches; }
 
 private:
-  /// Where the host may write the bytes, which count as written; else null.
+  /// Marks the bytes as written and returns a pointer to them, or null.
   uint8_t *overwrite(uint64_t address, uint64_t size);
   Region &addRegion(uint64_t address, uint64_t size, llvm::StringRef name);
 

@@ -1,4 +1,4 @@
-//===- MemoryAccess.cpp - loads and stores ----------------------*- C++ -*-===//
+//===- MemoryAccess.cpp - load, store and prefetch instructions -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ namespace posenc::ptx {
 
 namespace {
 
-// A register may be wider than what is loaded.
+// Writes a loaded element, sign- or zero-extended to the register.
 void writeElement(Warp &warp, const Operand &to, unsigned lane,
                   const uint8_t *from, unsigned bytes, bool isSigned) {
   uint8_t *at = warp.at(to) + lane * to.bytes;
@@ -35,7 +35,7 @@ void scatter(Warp &warp, const Operand &to, LaneMask mask,
   });
 }
 
-// Destinations, then the base.
+// Operands: the destinations, then the base of the address.
 void runLoad(Warp &warp, const Instruction &instruction, LaneMask mask) {
   LaneAccess access(warp, instruction);
   if (!access.resolve(instruction.operands.back(), mask, /*isStore=*/false))
@@ -65,7 +65,7 @@ void runLoad(Warp &warp, const Instruction &instruction, LaneMask mask) {
             : uint64_t(__builtin_popcount(mask)) * access.getBytes();
 }
 
-// The base, then the values.
+// Operands: the base of the address, then the values.
 void runStore(Warp &warp, const Instruction &instruction, LaneMask mask) {
   LaneAccess access(warp, instruction);
   if (!access.resolve(instruction.operands.front(), mask, /*isStore=*/true))
@@ -92,7 +92,7 @@ bool decodeAccess(Decoder &d, bool isStore) {
   takeAccessModifiers(d);
   bool isConst = d.has(".nc");
   if (isConst && isStore)
-    return d.fail("'.nc' is for loads");
+    return d.fail("'.nc' is allowed on loads only");
   access.space = d.takeSpace().value_or(Space::Generic);
   Type type;
   if (!takeVector(d) || !d.takeType(type))
@@ -100,7 +100,7 @@ bool decodeAccess(Decoder &d, bool isStore) {
   access.bytes = getBytes(type);
   access.isSigned = isSigned(type);
   if (type == Type::Pred || access.bytes * access.count > 32)
-    return d.fail("an access of this size is not known");
+    return d.fail("unsupported size of an access");
   bool hasPolicy = d.has(".L2::cache_hint");
   if (!d.expectOperands(hasPolicy ? 3 : 2))
     return false;
@@ -109,7 +109,7 @@ bool decodeAccess(Decoder &d, bool isStore) {
   if (value.kind == OperandSyntax::Vector)
     elements = value.elements;
   if (elements.size() != access.count)
-    return d.fail("not as many registers as the vector has");
+    return d.fail("the number of registers differs from the vector size");
   if (isStore && !d.address(0))
     return false;
   for (const OperandSyntax &element : elements)
@@ -123,7 +123,7 @@ bool decodeAccess(Decoder &d, bool isStore) {
 
 void runNothing(Warp &, const Instruction &, LaneMask) {}
 
-// Hints: the address must be one, no more.
+// Prefetches and other hints have no effect. Only their address is checked.
 bool decodeHint(Decoder &d) {
   d.takeSpace();
   for (StringRef prefix : {".L1", ".L2", ".L1::", ".L2::", ".tensormap"})
@@ -140,7 +140,7 @@ void runPolicy(Warp &warp, const Instruction &instruction, LaneMask mask) {
   });
 }
 
-// What a policy holds is the hardware's affair.
+// createpolicy returns 0: cache policies have no effect.
 bool decodePolicy(Decoder &d) {
   d.has(".fractional");
   while (!d.takePrefixed(".L2::").empty()) {

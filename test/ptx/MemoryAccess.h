@@ -13,9 +13,10 @@
 
 namespace posenc::ptx {
 
-/// Order, scope and hints for caches.
+/// Removes the modifiers for memory order, scope and caching, and sets
+/// AccessInfo::isStrong.
 void takeAccessModifiers(Decoder &decoder);
-/// .v2, .v4 or .v8.
+/// Removes .v2, .v4 or .v8 and sets AccessInfo::count.
 bool takeVector(Decoder &decoder);
 
 } // namespace posenc::ptx

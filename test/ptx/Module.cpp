@@ -1,4 +1,4 @@
-//===- Module.cpp - texts of PTX made ready to run --------------*- C++ -*-===//
+//===- Module.cpp - parses PTX modules and launches their kernels ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,7 @@ Expected<Module> Module::parse(StringRef text, const ParseOptions &options) {
   bool isGood = decoder.addModuleVariables(*syntax);
   for (const FunctionSyntax &function : syntax->functions)
     isGood = isGood && decoder.declare(function);
-  // Kernels last: their registers come after those of what they call.
+  // Kernels last: their registers follow those of the functions they call.
   for (bool isEntry : {false, true})
     for (const FunctionSyntax &function : syntax->functions)
       if (function.isDefined && function.isEntry == isEntry)

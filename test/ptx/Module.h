@@ -1,4 +1,4 @@
-//===- Module.h - running PTX without a device ------------------*- C++ -*-===//
+//===- Module.h - an interpreter of PTX -------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,13 +17,14 @@
 
 namespace posenc::ptx {
 
+/// The grid and block sizes, and the bytes of dynamic shared memory per block.
 struct LaunchShape {
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::array<uint32_t, 3> block = {1, 1, 1};
   uint32_t dynamicShared = 0;
 };
 
-/// A kernel's argument: its bytes.
+/// The bytes of a kernel argument.
 struct Argument {
   llvm::SmallVector<uint8_t, 16> bytes;
 
@@ -38,44 +39,45 @@ struct Argument {
 };
 
 struct RunOptions {
-  /// 0: warps take turns in order; else, in an order and for turns that follow
-  /// from this number.
+  /// 0: the warps of a block run one after the other, each until it waits.
+  /// Otherwise the seed of a random schedule.
   uint32_t seed = 0;
-  /// Instructions of warps in the whole launch.
+  /// The largest number of warp instructions of a launch.
   uint64_t instructionLimit = uint64_t(1) << 32;
-  /// Bytes of shared memory of a block, static and dynamic.
+  /// The largest shared memory of a block in bytes, static and dynamic.
   uint32_t sharedLimit = 48 * 1024;
   bool checkRaces = true;
 };
 
-/// What a launch did.
+/// Counters of one launch, or the sums of several.
 struct Statistics {
   struct Count {
     uint64_t warps = 0, threads = 0;
   };
-  /// By mnemonic with its modifiers: "ld.global.v4.b32".
+  /// Executed instructions by mnemonic with modifiers: "ld.global.v4.b32".
   std::map<std::string, Count> instructions;
   uint64_t warpInstructions = 0, threadInstructions = 0;
-  /// Of global memory, constants included.
+  /// Bytes of global memory, including constants.
   uint64_t loadedBytes = 0, storedBytes = 0;
-  /// Instructions of warps that access global memory, and the 32-byte sectors
-  /// and 128-byte lines that they touch, each counted by itself.
+  /// Warp instructions that access global memory, and the 32-byte sectors and
+  /// 128-byte lines that each of them touches.
   uint64_t loads = 0, stores = 0;
   uint64_t loadSectors = 0, storeSectors = 0, loadLines = 0, storeLines = 0;
   /// Bytes of global memory that were stored more than once.
   uint64_t rewrittenBytes = 0;
-  /// Of shared memory: instructions, and passes that their banks need.
+  /// Warp instructions that access shared memory, and their passes including
+  /// bank conflicts.
   uint64_t sharedAccesses = 0, sharedPasses = 0;
   uint64_t localAccesses = 0;
   uint64_t barriers = 0, divergentBranches = 0;
-  uint32_t staticShared = 0;
+  uint32_t staticShared = 0; // bytes per block
 
-  /// Instructions of threads whose mnemonic begins so.
+  /// Returns the thread instructions whose mnemonic starts with `prefix`.
   uint64_t countThreads(llvm::StringRef prefix) const;
 };
 
 enum class FaultKind : uint8_t {
-  Launch, // wrong shape or arguments
+  Launch, // invalid shape or arguments
   OutOfBounds,
   Misaligned,
   Uninitialized,
@@ -84,16 +86,16 @@ enum class FaultKind : uint8_t {
   Barrier,
   Limit,
   Trap,
-  Undefined, // of PTX
+  Undefined, // undefined behavior of PTX
 };
 
-/// Why a launch failed.
+/// The error of a launch, with its position.
 class Fault : public llvm::ErrorInfo<Fault> {
 public:
   static char ID;
   FaultKind kind = FaultKind::Launch;
   std::string message;
-  unsigned line = 0; // of the PTX; 0: none
+  unsigned line = 0; // line of the PTX; 0 if unknown
   std::array<uint32_t, 3> block{}, thread{};
 
   Fault(FaultKind kind, std::string message)
@@ -102,7 +104,7 @@ public:
   std::error_code convertToErrorCode() const override;
 };
 
-/// A text of PTX, ready to run.
+/// A parsed PTX module.
 class Module {
 public:
   static llvm::Expected<Module> parse(llvm::StringRef text,
@@ -111,11 +113,11 @@ public:
   const std::string &getTarget() const { return program->target; }
   const std::string &getVersion() const { return program->version; }
   std::vector<std::string> getKernels() const;
-  /// Null if there is none of this name.
+  /// Returns the kernel called `name`, or null.
   const Function *getKernel(llvm::StringRef name) const;
-  /// Bytes of shared memory that the kernel has by itself.
+  /// Returns the bytes of static shared memory per block.
   uint32_t getStaticShared(const Function &kernel) const;
-  /// Where a variable of global or constant memory is; 0 if there is none.
+  /// Returns the address of a global or constant variable; 0 if there is none.
   uint64_t getVariable(llvm::StringRef name, Memory &memory,
                        uint64_t *size = nullptr) const;
 

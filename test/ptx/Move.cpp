@@ -1,4 +1,4 @@
-//===- Move.cpp - moves, packs and conversions of addresses -----*- C++ -*-===//
+//===- Move.cpp - moves, packing and address space conversions ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,7 +40,7 @@ void runPredMove(Warp &warp, const Instruction &instruction, LaneMask mask) {
                warp.getPred(instruction.operands[1]));
 }
 
-// From parts to a whole: the first part is the lowest.
+// Packs elements into a register; the first element is the lowest.
 void runPack(Warp &warp, const Instruction &instruction, LaneMask mask) {
   uint8_t *to = warp.at(instruction.operands[0]);
   unsigned whole = instruction.operands[0].bytes;
@@ -55,11 +55,11 @@ void runPack(Warp &warp, const Instruction &instruction, LaneMask mask) {
   }
 }
 
-// The whole is the last operand.
+// Unpacks a register, the last operand, into elements.
 void runUnpack(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const Operand &wholeOperand = instruction.operands.back();
   unsigned whole = wholeOperand.bytes;
-  // A part may be the register that is taken apart.
+  // A destination may be the source register.
   uint8_t from[warpSize * 16];
   std::memcpy(from, warp.at(wholeOperand), warpSize * whole);
   unsigned offset = 0;
@@ -78,7 +78,8 @@ bool decodePack(Decoder &d, unsigned bytes, const OperandSyntax &whole,
   unsigned count = parts.elements.size();
   if ((count != 2 && count != 4 && count != 8) || bytes % count ||
       bytes / count < 2)
-    return d.fail("mov takes a register apart into 2 or 4");
+    return d.fail(
+        "mov packs or unpacks 2, 4 or 8 elements of at least 2 bytes");
   if (!isUnpack && !d.dest(whole, bytes))
     return false;
   for (const OperandSyntax &part : parts.elements)
@@ -123,12 +124,12 @@ uint64_t getWindow(Space space) {
                                  : 0;
 }
 
-// Global and constant memory are in the generic space where they are.
+// Addresses of global and constant memory are the same in generic space.
 bool decodeCvta(Decoder &d) {
   bool isTo = d.has(".to");
   std::optional<Space> space = d.takeSpace();
   if (!space)
-    return d.fail("cvta has no space");
+    return d.fail("expected a state space on cvta");
   Type type;
   return d.takeType(type) && d.expectOperands(2) && d.dest(0, 8) &&
          d.source(1, 8) && d.constant(getWindow(*space), 8) &&
@@ -160,7 +161,7 @@ void runIsspacep(Warp &warp, const Instruction &instruction, LaneMask mask) {
 bool decodeIsspacep(Decoder &d) {
   std::optional<Space> space = d.takeSpace();
   if (!space)
-    return d.fail("isspacep has no space");
+    return d.fail("expected a state space on isspacep");
   d.out.offset = int64_t(*space);
   return d.expectOperands(2) && d.predDest(d.getSyntax().operands[0]) &&
          d.source(1, 8) && d.finish(runIsspacep);

@@ -1,4 +1,4 @@
-//===- Multiply.cpp - integer products --------------------------*- C++ -*-===//
+//===- Multiply.cpp - integer multiplication ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,26 +14,15 @@ namespace posenc::ptx {
 
 namespace {
 
-template <typename T> struct Twice;
-template <> struct Twice<uint16_t> {
-  using type = uint32_t;
-};
-template <> struct Twice<int16_t> {
-  using type = int32_t;
-};
-template <> struct Twice<uint32_t> {
-  using type = uint64_t;
-};
-template <> struct Twice<int32_t> {
-  using type = int64_t;
-};
-template <> struct Twice<uint64_t> {
-  using type = unsigned __int128;
-};
-template <> struct Twice<int64_t> {
-  using type = __int128;
-};
-template <typename T> using Wide = typename Twice<T>::type;
+/// The integer type of twice the width.
+template <typename T> struct DoubleWidth;
+template <> struct DoubleWidth<uint16_t> { using type = uint32_t; };
+template <> struct DoubleWidth<int16_t> { using type = int32_t; };
+template <> struct DoubleWidth<uint32_t> { using type = uint64_t; };
+template <> struct DoubleWidth<int32_t> { using type = int64_t; };
+template <> struct DoubleWidth<uint64_t> { using type = unsigned __int128; };
+template <> struct DoubleWidth<int64_t> { using type = __int128; };
+template <typename T> using Wide = typename DoubleWidth<T>::type;
 
 template <typename T> T mulLo(T a, T b) { return T(uint64_t(a) * uint64_t(b)); }
 template <typename T> T mulHi(T a, T b) {
@@ -52,7 +41,7 @@ template <typename T> Wide<T> madWide(T a, T b, Wide<T> c) {
   return Wide<T>(uint64_t(mulWide(a, b)) + uint64_t(c));
 }
 
-// The lower 48 bits of a product of 24 bits, by half.
+// The lower 32 bits of the product of two 24-bit integers.
 uint32_t mul24LoU(uint32_t a, uint32_t b) {
   return (a & 0xffffff) * (b & 0xffffff);
 }
@@ -80,7 +69,7 @@ template <bool isMad> bool decodeProduct(Decoder &d) {
   Type type;
   StringRef part = d.takeOneOf({".lo", ".hi", ".wide"});
   if (part.empty())
-    return d.fail("a product needs .lo, .hi or .wide");
+    return d.fail("expected .lo, .hi or .wide on a multiplication");
   if (!d.takeType(type) || !d.expectOperands(isMad ? 4 : 3))
     return false;
   unsigned bytes = getBytes(type);
@@ -95,8 +84,8 @@ template <bool isMad> bool decodeProduct(Decoder &d) {
   return d.finish(isMad ? BY_NARROW_TYPE(madWide) : BY_NARROW_TYPE(mulWide));
 }
 
-// mad.cc and madc: the sum's carry.
-template <typename T, bool isHi, bool takes, bool leaves>
+// mad.cc and madc. The carry is that of the addition.
+template <typename T, bool isHi, bool hasCarryIn, bool hasCarryOut>
 void runMadCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
   auto sum = [&](unsigned lane, T in, bool &out) {
     T a = warp.get<T>(instruction.operands[1], lane);
@@ -107,46 +96,47 @@ void runMadCarry(Warp &warp, const Instruction &instruction, LaneMask mask) {
     out |= __builtin_add_overflow(first, in, &second);
     return second;
   };
-  sumLanes<T, takes, leaves>(warp, instruction, mask, sum);
+  sumLanes<T, hasCarryIn, hasCarryOut>(warp, instruction, mask, sum);
 }
 
-template <typename T, bool isHi> Handler chooseMad(bool takes, bool leaves) {
-  if (!takes)
+template <typename T, bool isHi>
+Handler chooseMad(bool hasCarryIn, bool hasCarryOut) {
+  if (!hasCarryIn)
     return runMadCarry<T, isHi, false, true>;
-  return leaves ? runMadCarry<T, isHi, true, true>
-                : runMadCarry<T, isHi, true, false>;
+  return hasCarryOut ? runMadCarry<T, isHi, true, true>
+                     : runMadCarry<T, isHi, true, false>;
 }
 
-bool decodeMadCarry(Decoder &d, bool takes) {
+bool decodeMadCarry(Decoder &d, bool hasCarryIn) {
   Type type;
-  bool leaves = d.has(".cc");
+  bool hasCarryOut = d.has(".cc");
   StringRef part = d.takeOneOf({".lo", ".hi"});
   if (part.empty())
-    return d.fail("a product needs .lo or .hi");
+    return d.fail("expected .lo or .hi on a multiplication");
   if (!d.takeType(type) || !d.expectOperands(4) ||
       !d.uniformOperands(getBytes(type)))
     return false;
   bool isHi = part == ".hi";
   Handler handler = nullptr;
   if (type == Type::U32 || (type == Type::S32 && !isHi))
-    handler = isHi ? chooseMad<uint32_t, true>(takes, leaves)
-                   : chooseMad<uint32_t, false>(takes, leaves);
+    handler = isHi ? chooseMad<uint32_t, true>(hasCarryIn, hasCarryOut)
+                   : chooseMad<uint32_t, false>(hasCarryIn, hasCarryOut);
   else if (type == Type::U64 || (type == Type::S64 && !isHi))
-    handler = isHi ? chooseMad<uint64_t, true>(takes, leaves)
-                   : chooseMad<uint64_t, false>(takes, leaves);
+    handler = isHi ? chooseMad<uint64_t, true>(hasCarryIn, hasCarryOut)
+                   : chooseMad<uint64_t, false>(hasCarryIn, hasCarryOut);
   return d.finish(handler);
 }
 
 bool decodeMad(Decoder &d) {
   if (is_contained(d.getSyntax().modifiers, StringRef(".cc")))
-    return decodeMadCarry(d, /*takes=*/false);
+    return decodeMadCarry(d, /*hasCarryIn=*/false);
   return decodeProduct<true>(d);
 }
 
 bool decodeMul24(Decoder &d) {
   Type type;
   if (!d.has(".lo"))
-    return d.fail("mul24 is known with .lo only");
+    return d.fail("only .lo is supported on mul24");
   return d.takeType(type) && d.expectOperands(3) && d.uniformOperands(4) &&
          d.finish(type == Type::U32   ? lanes<mul24LoU>
                   : type == Type::S32 ? lanes<mul24LoS>

@@ -1,4 +1,4 @@
-//===- ParseBody.cpp - bodies of functions ----------------------*- C++ -*-===//
+//===- ParseBody.cpp - parses the bodies of functions ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -76,7 +76,7 @@ bool Parser::parseLabel(FunctionSyntax &function, Scope &scope) {
     return expect(';');
   }
   if (!scope.labels.try_emplace(name, function.body.size()).second)
-    return fail("label '" + name + "' stands twice");
+    return fail("label '" + name + "' is defined twice");
   return true;
 }
 
@@ -123,7 +123,7 @@ bool Parser::parseAddress(OperandSyntax &operand) {
       return expect(']');
     if (!peek().is('+') && !peek().is('-'))
       return fail("expected an offset, found '" + peek().text + "'");
-    // "+-4" is printed for a negative offset.
+    // LLVM prints negative offsets as "+-4".
     if (peek().is('+') && peek(1).is('-'))
       take();
   }
@@ -136,7 +136,7 @@ bool Parser::parseAddress(OperandSyntax &operand) {
 
 bool Parser::parseOperand(OperandSyntax &operand) {
   if (consume('[')) {
-    // Tensor coordinates and the like are not addresses.
+    // Only plain addresses are supported, no tensor coordinates.
     return parseAddress(operand);
   }
   if (consume('{')) {
@@ -156,12 +156,12 @@ bool Parser::parseOperand(OperandSyntax &operand) {
   operand.isNegated = consume('!');
   if (peek().kind != Token::Name) {
     if (operand.isNegated)
-      return fail("expected a predicate");
+      return fail("expected a predicate after '!'");
     operand.kind = OperandSyntax::Integer;
     return parseInteger(operand.value);
   }
   operand.name = take().text;
-  // %tid.x is one name.
+  // The lexer splits %tid.x into two tokens.
   if (operand.name.starts_with("%") && peek().kind == Token::Modifier) {
     StringRef part = take().text;
     operand.name =

@@ -1,4 +1,4 @@
-//===- ParseVariables.cpp - variables and registers -------------*- C++ -*-===//
+//===- ParseVariables.cpp - parses variables and registers ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,8 +26,8 @@ bool Parser::parseInteger(uint64_t &value) {
   return true;
 }
 
-// Linkage is parsed. `.space .align N .type name[dims] = {…}`; of a parameter,
-// `.param .u64 .ptr .global .align 1 name`.
+// Parses `.space .align N .type name[dims] = {...}`, after the linkage, or a
+// parameter such as `.param .u64 .ptr .global .align 1 name`.
 bool Parser::parseVariable(VariableSyntax &variable, bool isParam) {
   if (peek().kind != Token::Modifier)
     return fail("expected a declaration, found '" + peek().text + "'");
@@ -46,12 +46,12 @@ bool Parser::parseVariable(VariableSyntax &variable, bool isParam) {
       if (!parseInteger(value))
         return false;
       if (!isPowerOf2_64(value) || value > 4096)
-        return fail("an alignment is a power of 2");
+        return fail("expected an alignment that is a power of 2 up to 4096");
       align = value;
     } else if (word == ".v2" || word == ".v4") {
       lanes = word == ".v2" ? 2 : 4;
     } else if (isParam && word == ".ptr") {
-      // What it points to, and its alignment.
+      // The state space and alignment of the pointee are ignored.
       if (peek().kind == Token::Modifier && parseSpace(peek().text))
         take();
       if (consume(".align") && !parseInteger(value))
@@ -65,7 +65,7 @@ bool Parser::parseVariable(VariableSyntax &variable, bool isParam) {
   }
   variable.line = peek().line;
   if (!hasType)
-    return fail("a variable has a type");
+    return fail("expected the type of a variable");
   if (!expectName(variable.name))
     return false;
   unsigned bytes = getBytes(variable.type) * lanes;
@@ -81,7 +81,7 @@ bool Parser::parseVariable(VariableSyntax &variable, bool isParam) {
     if (!parseInteger(length) || !expect(']'))
       return false;
     if (length > (uint64_t(1) << 32) || count > (uint64_t(1) << 32))
-      return fail("an array too large");
+      return fail("the array is too large");
     count *= length;
   }
   if (!isParam && consume('=') && !parseInitializers(variable))
@@ -90,7 +90,7 @@ bool Parser::parseVariable(VariableSyntax &variable, bool isParam) {
     count = variable.initializers.size();
   variable.size = bytes * count;
   if (variable.initializers.size() * getBytes(variable.type) > variable.size)
-    return fail("more initialisers than elements");
+    return fail("more initializers than elements");
   return true;
 }
 
@@ -115,7 +115,8 @@ bool Parser::parseInitializers(VariableSyntax &variable) {
   return true;
 }
 
-// 7, -7, 0f…, name, name+4, generic(name)+4, 0xFF00(…).
+// Parses an element: 7, -7, 0f3F800000, name, name+4, generic(name)+4 or
+// 0xFF00(name).
 bool Parser::parseInitializer(Initializer &initializer) {
   if (peek().kind == Token::Float) {
     initializer.value = take().value;
@@ -144,16 +145,16 @@ bool Parser::parseInitializer(Initializer &initializer) {
   return true;
 }
 
-// .reg .b32 %r<10>, %a;
+// Parses `.reg .b32 %r<10>, %a;` after .reg.
 bool Parser::parseRegisters(Scope &scope) {
   RegisterSyntax syntax;
   if (peek().kind != Token::Modifier)
-    return fail("expected a type of registers");
+    return fail("expected a register type");
   std::optional<Type> type = parseType(peek().text);
   if (!type)
-    return fail("unknown type of registers '" + peek().text + "'");
+    return fail("unknown register type '" + peek().text + "'");
   take();
-  // Registers of one byte do not exist; they are held in two.
+  // Registers of one byte are stored in two.
   syntax.type = getBytes(*type) == 1 ? Type::B16 : *type;
   do {
     StringRef name;

@@ -1,4 +1,4 @@
-//===- Parser.cpp - modules and functions -----------------------*- C++ -*-===//
+//===- Parser.cpp - parses modules and functions --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -48,7 +48,7 @@ bool Parser::skipBraces() {
   for (unsigned depth = 1; depth;) {
     const Token &token = take();
     if (token.kind == Token::End)
-      return fail("braces without an end");
+      return fail("unterminated braces");
     depth += token.is('{');
     depth -= token.is('}');
   }
@@ -75,7 +75,7 @@ bool Parser::parseModuleItem() {
     return parseTarget();
   if (consume(".address_size")) {
     if (take().value != 64)
-      return fail("addresses of 64 bits only");
+      return fail("expected .address_size 64");
     return true;
   }
   if (consume(".file")) {
@@ -115,12 +115,12 @@ bool Parser::parseParams(std::vector<VariableSyntax> &params) {
     if (!parseVariable(params.emplace_back(), /*isParam=*/true))
       return false;
     if (params.back().space != Space::Param)
-      return fail("a parameter in registers");
+      return fail("parameters in registers are not supported");
   }
   return true;
 }
 
-// What follows the parameters.
+// Parses the performance-tuning directives between the parameters and the body.
 bool Parser::parseTuning(FunctionSyntax &function) {
   while (peek().kind == Token::Modifier) {
     StringRef name = take().text;
@@ -170,12 +170,13 @@ bool Parser::parseFunction(bool isEntry) {
 
 Expected<ModuleSyntax> Parser::run() {
   if (peek().text != ".version")
-    return makeSyntaxError(peek().line, "no PTX: it begins with .version");
+    return makeSyntaxError(peek().line,
+                           "expected PTX, which begins with .version");
   while (peek().kind != Token::End)
     if (!parseModuleItem())
       return makeSyntaxError(errorLine, error);
   if (module.target.empty())
-    return makeSyntaxError(1, "no .target");
+    return makeSyntaxError(1, "expected a .target directive");
   return std::move(module);
 }
 

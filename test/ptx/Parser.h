@@ -1,4 +1,4 @@
-//===- Parser.h - from tokens to syntax -------------------------*- C++ -*-===//
+//===- Parser.h - parses PTX ------------------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,8 @@
 
 namespace posenc::ptx {
 
-/// A parser of one module by descent. Functions answer false after the first
-/// error, which is kept.
+/// A recursive descent parser of one module. Functions that return bool return
+/// false after an error, the first of which run() returns.
 class Parser {
 public:
   explicit Parser(std::vector<Token> tokens) : tokens(std::move(tokens)) {}
@@ -25,20 +25,20 @@ public:
   llvm::Expected<ModuleSyntax> run();
 
 private:
-  // Module.cpp's level.
+  // Module scope, in Parser.cpp.
   bool parseModuleItem();
   bool parseTarget();
   bool parseFunction(bool isEntry);
   bool parseTuning(FunctionSyntax &function);
   bool parseParams(std::vector<VariableSyntax> &params);
 
-  // Variables, after their linkage.
+  // Variables and registers, in ParseVariables.cpp.
   bool parseVariable(VariableSyntax &variable, bool isParam);
   bool parseInitializers(VariableSyntax &variable);
   bool parseInitializer(Initializer &initializer);
   bool parseRegisters(Scope &scope);
 
-  // Bodies.
+  // Function bodies, in ParseBody.cpp.
   bool parseBody(FunctionSyntax &function);
   bool parseStatement(FunctionSyntax &function, Scope *&scope);
   bool parseBodyDirective(FunctionSyntax &function, Scope &scope);
@@ -74,7 +74,7 @@ private:
   bool expect(char mark);
   bool expectName(llvm::StringRef &name);
   bool fail(const llvm::Twine &message);
-  /// Directives that end with their line.
+  /// Skips the rest of a directive that ends at the end of the line.
   void skipLine();
   bool skipBraces();
 

@@ -1,4 +1,4 @@
-//===- PendingReads.cpp - reads that count once they are used ---*- C++ -*-===//
+//===- PendingReads.cpp - reports races of loads when values are used -----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Program.h - PTX made ready to run ------------------------*- C++ -*-===//
+//===- Program.h - PTX decoded for execution --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,26 +23,26 @@ namespace posenc::ptx {
 
 class Warp;
 
-/// A lane a bit.
+/// A set of lanes, one bit per lane.
 using LaneMask = uint32_t;
 constexpr unsigned warpSize = 32;
 
 constexpr uint32_t noRegister = ~0u;
 
-/// Where an operand's values of a warp lie: 32 values of `bytes` each, at an
-/// offset into the warp's registers or into the constants. A predicate is one
-/// mask of lanes.
+/// The location of the values of an operand: `bytes` bytes for each of 32
+/// lanes, at an offset into the registers of the warp or into the constants. A
+/// predicate is one LaneMask.
 struct Operand {
   uint32_t offset = 0;
   uint8_t bank = 0; // 0: registers, 1: constants
   uint8_t bytes = 0;
   bool isPredicate = false;
-  bool isNegated = false; // of a predicate
-  /// Which register, for the check that it has been written.
+  bool isNegated = false; // a predicate with !
+  /// The number of the register, for the check that it has been written.
   uint32_t reg = noRegister;
 };
 
-/// How an instruction goes on.
+/// The control flow of an instruction.
 enum class Flow : uint8_t {
   Next,
   Branch,
@@ -51,24 +51,24 @@ enum class Flow : uint8_t {
   Return,
   Exit,
   Trap,
-  Barrier,   // of the block
-  Converged, // waits for the lanes of its mask, then runs
+  Barrier,   // a barrier of the block
+  Converged, // waits for the lanes of its member mask, then runs
 };
 
 struct Instruction;
 using Handler = void (*)(Warp &, const Instruction &, LaneMask);
 
-/// What the handler of a load, store or atomic has to know.
+/// The modifiers of a load, store or atomic.
 struct AccessInfo {
   Space space = Space::Generic;
-  uint8_t bytes = 0; // of an element
-  uint8_t count = 1;
+  uint8_t bytes = 0; // size of an element
+  uint8_t count = 1; // number of elements
   bool isSigned = false;
-  /// Atomic, volatile or ordered: no race with another of these.
+  /// Atomic, volatile or ordered. Two strong accesses do not race.
   bool isStrong = false;
 };
 
-/// What a barrier does.
+/// The kind of a barrier instruction.
 struct BarrierInfo {
   enum Kind : uint8_t { Sync, Arrive, And, Or, Popc };
   Kind kind = Sync;
@@ -79,30 +79,31 @@ struct BarrierInfo {
 struct Instruction {
   Handler run = nullptr;
   llvm::ArrayRef<Operand> operands;
-  llvm::ArrayRef<uint32_t> reads, writes; // registers
+  llvm::ArrayRef<uint32_t> reads, writes; // numbers of registers
   Operand guard;
   bool hasGuard = false;
-  /// An undefined source makes the result undefined and is no fault.
+  /// A move: an undefined source makes the result undefined but is no fault.
   bool isCopy = false;
   Flow flow = Flow::Next;
   AccessInfo access;
   BarrierInfo barrier;
-  uint8_t lanesOperand = 0; // of Flow::Converged: the mask
-  uint32_t target = 0;      // of a branch, or the function of a call
-  llvm::ArrayRef<uint32_t> targets;
-  /// Of a call: from, to and size of what is copied before and after.
+  uint8_t lanesOperand = 0; // index of the member mask of Flow::Converged
+  uint32_t target = 0;      // instruction of a branch, or function of a call
+  llvm::ArrayRef<uint32_t> targets; // instructions of a branch table
+  /// Copies of .param bytes in lane memory, before and after a call.
   struct Copy {
     uint32_t from, to, size;
   };
   llvm::ArrayRef<Copy> arguments, results;
-  int64_t offset = 0;          // added to an address; or any number
-  bool hasResult = false;      // of an atomic: it has a result
-  const void *extra = nullptr; // what only the handler knows
-  uint32_t line = 0;
-  uint32_t name = 0;
+  int64_t offset = 0;          // added to an address; or data of the handler
+  bool hasResult = false;      // whether an atomic returns the old value
+  const void *extra = nullptr; // data of the handler
+  uint32_t line = 0;           // of the PTX
+  uint32_t name = 0;           // index into Program::names
 };
 
-/// A parameter of a kernel.
+/// A parameter or result of a function; `offset` into the kernel parameters, or
+/// into the lane memory for other functions.
 struct Param {
   std::string name;
   uint32_t offset, size, align;
@@ -112,20 +113,22 @@ struct Function {
   std::string name;
   bool isEntry = false;
   bool isDefined = false;
-  uint32_t begin = 0, end = 0;
+  uint32_t begin = 0, end = 0; // of its instructions
   std::vector<Param> params, results;
-  /// Up to here, those of the functions it may call included.
+  /// Sizes including all functions that it may call: registers, and the bytes
+  /// of registers (per warp) and of local memory (per lane).
   uint32_t registers = 0, registerBytes = 0, laneBytes = 0;
   uint32_t paramBytes = 0;
-  /// Its own variables in shared memory.
+  /// Shared variables that it uses, as indices into Program::variables.
   std::vector<uint32_t> sharedVariables;
   std::array<uint32_t, 3> maxThreads{}, requiredThreads{}, requiredCluster{};
 };
 
 /// A variable in global, constant or shared memory.
 struct Variable {
+  /// The address of another variable in the initial bytes.
   struct Address {
-    uint64_t offset; // in the bytes
+    uint64_t offset; // into `bytes`
     uint32_t variable;
     uint64_t addend, mask;
     unsigned bytes;
@@ -141,7 +144,8 @@ struct Variable {
   std::vector<Address> addresses;
 };
 
-/// A variable's address among the constants, known when a kernel is launched.
+/// The address of a variable in Program::constants, which is filled in when a
+/// kernel is launched.
 struct Relocation {
   uint32_t offset;
   uint32_t variable;
@@ -149,19 +153,20 @@ struct Relocation {
   uint8_t bytes;
 };
 
-/// The special registers, in the order of their names in SpecialRegisters.cpp.
+/// A special register, by its index in the table of SpecialRegisters.cpp.
 struct SpecialRegister {
   uint32_t index;
   bool isWide = false;
 };
 constexpr unsigned specialRegisterLimit = 64;
-/// They are the first of every warp's registers.
+/// Special registers precede the other registers of a warp.
 constexpr uint32_t specialBytes = specialRegisterLimit * warpSize * 8;
 constexpr uint32_t getSpecialOffset(uint32_t index) {
   return index * warpSize * 8;
 }
 std::optional<SpecialRegister> findSpecialRegister(llvm::StringRef name);
 
+/// A module that is ready to run; shared by all its launches.
 struct Program {
   uint64_t id = 0;
   std::string version, target;
@@ -169,13 +174,14 @@ struct Program {
   std::vector<Function> functions;
   llvm::StringMap<uint32_t> functionOf;
   std::vector<Variable> variables;
-  std::vector<uint32_t> moduleShared; // variables for every kernel
-  std::vector<uint8_t> constants;
+  std::vector<uint32_t> moduleShared; // shared variables of called functions
+  std::vector<uint8_t> constants;     // values of constant operands
   std::vector<Relocation> relocations;
-  std::vector<std::string> names; // of instructions, with their modifiers
-  uint64_t usedSpecials = 0;
+  std::vector<std::string> names; // mnemonics with their modifiers
+  uint64_t usedSpecials = 0;      // mask of the special registers that are read
   llvm::BumpPtrAllocator allocator;
 
+  /// Copies `values` into memory of the program.
   template <typename T> llvm::ArrayRef<T> keep(llvm::ArrayRef<T> values) {
     return values.copy(allocator);
   }

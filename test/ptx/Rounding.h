@@ -1,4 +1,4 @@
-//===- Rounding.h - numbers rounded as PTX says -----------------*- C++ -*-===//
+//===- Rounding.h - rounding of numbers to PTX types ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ namespace posenc::ptx {
 
 enum class Rounding : uint8_t { Nearest, Zero, Down, Up, NearestAway };
 
-/// The bits of a number of two bytes.
+/// The bits of an f16 or bf16 number.
 struct Half {
   uint16_t bits;
 };
@@ -33,14 +33,16 @@ template <typename To, typename From> To bitCast(From from) {
   return to;
 }
 
-/// A binary format: the bits of its fraction and of its exponent.
+/// A binary floating-point format with these numbers of fraction and exponent
+/// bits.
 template <unsigned fraction, unsigned exponent> struct Format {
   static constexpr unsigned fractionBits = fraction;
   static constexpr int bias = (1 << (exponent - 1)) - 1;
   static constexpr uint64_t infinity = ((uint64_t(1) << exponent) - 1)
                                        << fraction;
   static constexpr uint64_t sign = uint64_t(1) << (fraction + exponent);
-  /// All ones but the sign, as hardware gives it; f64 has another.
+  /// The canonical NaN of NVIDIA GPUs: all ones except the sign. Hosts and GPUs
+  /// agree on another one for f64.
   static constexpr uint64_t nan =
       fraction == 52 ? 0xfff8000000000000 : sign - 1;
 };
@@ -49,8 +51,8 @@ using BF16Format = Format<7, 8>;
 using F32Format = Format<23, 8>;
 using F64Format = Format<52, 11>;
 
-/// The number significand * 2^(exponent - 63), whose top bit is set and whose
-/// lowest stands for all that is below, in a format.
+/// Rounds significand * 2^(exponent - 63) to the format F and returns its bits.
+/// The top bit of the significand is set; its lowest bit is sticky.
 template <typename F>
 uint64_t roundSignificand(bool isNegative, int exponent, uint64_t significand,
                           Rounding rounding) {
@@ -96,13 +98,13 @@ uint64_t roundSignificand(bool isNegative, int exponent, uint64_t significand,
   uint64_t overflow = isToInfinity ? F::infinity : F::infinity - 1;
   if (exponent > F::bias)
     return sign | overflow;
-  // A carry out of the fraction goes on into the exponent.
+  // A carry out of the fraction increments the exponent.
   uint64_t bits = (uint64_t(exponent + F::bias) << F::fractionBits) + kept -
                   (uint64_t(1) << F::fractionBits);
   return sign | (bits >= F::infinity ? overflow : bits);
 }
 
-/// A double in a format of less precision.
+/// Rounds a double to the format F, which is not wider, and returns its bits.
 template <typename F> uint64_t roundDouble(double value, Rounding rounding) {
   uint64_t bits = bitCast<uint64_t>(value);
   bool isNegative = bits >> 63;
@@ -121,7 +123,7 @@ template <typename F> uint64_t roundDouble(double value, Rounding rounding) {
                              (uint64_t(1) << 63) | (fraction << 11), rounding);
 }
 
-/// An integer in a format.
+/// Rounds an integer to the format F and returns its bits.
 template <typename F>
 uint64_t roundInteger(bool isNegative, uint64_t magnitude, Rounding rounding) {
   if (!magnitude)
@@ -146,8 +148,8 @@ inline double toDouble(BFloat value) {
 inline double toDouble(float value) { return value; }
 inline double toDouble(double value) { return value; }
 
-/// a + b, whose last bit stands for all that is below: rounding the result to
-/// less precision gives what rounding the exact sum would.
+/// Returns a + b rounded to odd: rounding the result to a lower precision
+/// equals rounding the exact sum.
 inline double addToOdd(double a, double b) {
   double sum = a + b;
   double rest = sum - a;
@@ -160,7 +162,8 @@ inline double addToOdd(double a, double b) {
   return bitCast<double>(bits);
 }
 
-/// Zero that a sum is exactly is -0 when rounding down.
+/// Returns `sum`, or -0 for an exact zero sum of operands with different signs
+/// that is rounded down.
 inline double fixZeroSum(double sum, double a, double b, Rounding rounding) {
   if (sum == 0 && rounding == Rounding::Down &&
       std::signbit(a) != std::signbit(b))
@@ -168,16 +171,17 @@ inline double fixZeroSum(double sum, double a, double b, Rounding rounding) {
   return sum;
 }
 
-/// A number from 0 to 1; 0 for NaN.
+/// Clamps a number to [0, 1]; NaN becomes 0.
 template <typename T> T saturate(T value) {
   return value > T(0) ? (value < T(1) ? value : T(1)) : T(0);
 }
 
+/// Replaces a subnormal number by a zero of the same sign.
 inline float flush(float value) {
   return std::fabs(value) < 0x1p-126f ? std::copysign(0.0f, value) : value;
 }
 
-/// The host's rounding while this lives.
+/// Sets the rounding mode of the host for the lifetime of the object.
 class HostRounding {
 public:
   explicit HostRounding(Rounding rounding) : old(fegetround()) {

@@ -1,4 +1,4 @@
-//===- Shadow.h - which accesses come before which --------------*- C++ -*-===//
+//===- Shadow.h - detection of races by the order of accesses ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,16 +13,19 @@
 
 namespace posenc::ptx {
 
-// Time within a block is counted in ticks: every arrival at a barrier ends one.
-// A warp knows up to which tick it has seen all that another did; an access
-// that is later than that, of another thread, has no order with its own.
-// Blocks have no order with one another. Every byte keeps its last writer and
-// its readers since: one, the warps of one block, or those of several.
+// Each block has a logical clock, which every arrival at a barrier advances.
+// For each pair of warps, the block knows the last tick of one warp whose
+// accesses happen before the next ones of the other (as in a vector clock). Two
+// accesses of different threads race if neither happens before the other and
+// one of them is a write; accesses of different blocks are never ordered. The
+// shadow cell of a byte contains its last writer and the readers since then:
+// one thread, a mask of warps of one block, or a flag for several blocks.
 //
-// A read counts once its value is used: kernels load from places that are not
-// theirs where that is cheaper than a branch, and throw away what they got.
+// A read is checked when its value is used: kernels may load from addresses
+// that belong to other threads, where that is cheaper than a branch, and
+// discard the values.
 
-/// An access of one lane.
+/// A memory access of one lane.
 struct ShadowAccess {
   ShadowAccess(const Warp &warp, unsigned lane, bool isStrong)
       : ShadowAccess(warp, lane, isStrong, warp.block.getTick()) {}
@@ -30,13 +33,15 @@ struct ShadowAccess {
       : block(warp.block), warp(warp.index),
         thread(block.getThread(warp, lane)), tick(tick), isStrong(isStrong) {}
 
-  /// Whether reading has no order with the last write.
+  /// Returns whether a read of the byte races with the last write.
   bool isRacing(const ShadowCell &cell) const {
     return cell.writer && !(isStrong && (cell.writeTick & strong)) &&
            !isOrdered(cell.writer - 1, cell.writeTick);
   }
+  /// Records a read.
   void read(ShadowCell &cell) const;
-  /// Whether there is a race.
+  /// Records a write and returns false, or returns true for a race. A write
+  /// that does not change the byte does not race with other writes.
   bool write(ShadowCell &cell, bool isChange) const;
 
 private:
@@ -79,7 +84,7 @@ inline void ShadowAccess::read(ShadowCell &cell) const {
   uint32_t flag = isStrong ? strong : 0;
   bool isSingle = !(cell.readTick & (severalWarps | severalBlocks));
   if (!cell.reader || (isSingle && isOrdered(cell.reader - 1, cell.readTick))) {
-    // One's own plain read is not forgotten for an atomic one.
+    // An atomic read after a plain one of the same thread stays plain.
     if (cell.reader == thread + 1)
       flag &= cell.readTick;
     cell.reader = thread + 1;

@@ -1,4 +1,4 @@
-//===- SpecialRegisters.cpp - what threads know of themselves ---*- C++ -*-===//
+//===- SpecialRegisters.cpp - values of the special registers -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -42,7 +42,7 @@ template <unsigned i> uint64_t nctaid(const Warp &warp, unsigned) {
 uint64_t zero(const Warp &, unsigned) { return 0; }
 uint64_t one(const Warp &, unsigned) { return 1; }
 
-// Every cluster is one block.
+// Each block is a cluster of its own.
 const Special specials[] = {
     {"%tid.x", false, tid<0>},
     {"%tid.y", false, tid<1>},

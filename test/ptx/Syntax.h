@@ -1,4 +1,4 @@
-//===- Syntax.h - PTX as written --------------------------------*- C++ -*-===//
+//===- Syntax.h - the syntax tree of PTX ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,21 +20,21 @@
 #include <string>
 #include <vector>
 
-// What the parser makes of the text: names are not looked up yet. Its strings
-// point into the text.
+// The output of the parser, before names are resolved. Strings point into the
+// source.
 
 namespace posenc::ptx {
 
-/// One element of an initialiser.
+/// One element of an initializer.
 struct Initializer {
-  uint64_t value = 0; // bits, or added to the symbol's address
+  uint64_t value = 0; // bits, or the offset to the address of `symbol`
   llvm::StringRef symbol;
   bool isGeneric = false;
-  /// Of an address: 0xFF00(symbol) is its second byte.
+  /// The bits of an address to use: 0xFF00(symbol) is its second byte.
   uint64_t mask = ~uint64_t(0);
 };
 
-/// A variable of any space but that of registers.
+/// A variable in memory: any state space except registers.
 struct VariableSyntax {
   llvm::StringRef name;
   unsigned line = 0;
@@ -47,30 +47,30 @@ struct VariableSyntax {
   std::vector<Initializer> initializers;
 };
 
-/// Registers %r<count>, or the one register of that name.
+/// The declaration of registers %r<count>, or of a single register.
 struct RegisterSyntax {
   Type type = Type::B32;
   bool isRange = false;
   uint64_t count = 0;
 };
 
-/// A block in braces; names hold within it.
+/// A block in braces, the scope of the names declared in it.
 struct Scope {
   Scope *parent = nullptr;
   llvm::StringMap<RegisterSyntax> registers;
   std::vector<VariableSyntax> variables;
-  llvm::StringMap<unsigned> labels; // of the instruction that follows
+  llvm::StringMap<unsigned> labels; // index of the labelled instruction
   llvm::StringMap<std::vector<llvm::StringRef>> branchTargets;
 };
 
 struct OperandSyntax {
   enum Kind { Name, Integer, Float, Address, Vector, Pair, List };
   Kind kind = Name;
-  llvm::StringRef name;   // with its ".x"; of an address: its base or empty
+  llvm::StringRef name;   // including ".x"; the base of an address, or ""
   bool isNegated = false; // !%p
-  uint64_t value = 0;     // of an integer, or the bits of a float
-  unsigned bytes = 0;     // of a float
-  int64_t offset = 0;     // of an address or of a name
+  uint64_t value = 0;     // an integer, or the bits of a float
+  unsigned bytes = 0;     // size of a float
+  int64_t offset = 0;     // added to an address or a name
   std::vector<OperandSyntax> elements; // {a, b}, p|q, (a, b)
 };
 
@@ -90,7 +90,7 @@ struct FunctionSyntax {
   bool isEntry = false;
   bool isDefined = false;
   std::vector<VariableSyntax> results, params;
-  /// 0 where the text says nothing.
+  /// .maxntid, .reqntid and .reqnctapercluster; 0 without the directive.
   std::array<uint32_t, 3> maxThreads{}, requiredThreads{}, requiredCluster{};
   std::vector<std::unique_ptr<Scope>> scopes; // the first is the body
   std::vector<InstructionSyntax> body;

@@ -1,4 +1,4 @@
-//===- Types.cpp - types and spaces of PTX ----------------------*- C++ -*-===//
+//===- Types.cpp - types and state spaces of PTX --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Types.h - types and spaces of PTX ------------------------*- C++ -*-===//
+//===- Types.h - types and state spaces of PTX ------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@
 
 namespace posenc::ptx {
 
-/// A type as instructions name it.
+/// The type of an instruction.
 enum class Type : uint8_t {
   Pred,
   B8,
@@ -41,33 +41,34 @@ enum class Type : uint8_t {
   F64,
 };
 
-/// The type that a modifier such as ".b32" names.
+/// Returns the type of a modifier such as ".b32", or nullopt.
 std::optional<Type> parseType(llvm::StringRef modifier);
 
-/// Bytes of one value; 4 for a predicate, whose register is a mask of lanes.
+/// Returns the bytes of one value; 4 for a predicate, which is a LaneMask.
 unsigned getBytes(Type type);
 bool isSigned(Type type);
 bool isUnsigned(Type type);
 bool isBits(Type type);
 bool isFloat(Type type);
-/// s8 … u64.
+/// s8 to s64 and u8 to u64.
 inline bool isInteger(Type type) { return isSigned(type) || isUnsigned(type); }
 
-/// Where an address points. A `Param` of a kernel is one for all threads, that
-/// of a function one a thread.
+/// A state space. The parameters of a kernel are shared by all threads; those
+/// of other functions exist per thread.
 enum class Space : uint8_t { Generic, Global, Const, Shared, Local, Param };
 
-/// The space that a modifier such as ".shared::cta" names.
+/// Returns the state space of a modifier such as ".shared::cta", or nullopt.
 std::optional<Space> parseSpace(llvm::StringRef modifier);
 const char *getName(Space space);
 
-/// Where the other spaces begin in the generic one.
+/// The generic addresses at which the windows of the other spaces begin.
 constexpr uint64_t sharedWindow = uint64_t(1) << 52;
 constexpr uint64_t localWindow = uint64_t(2) << 52;
 constexpr uint64_t paramWindow = uint64_t(3) << 52;
 constexpr uint64_t windowSize = uint64_t(1) << 32;
 
-/// Where the parameters of functions begin in the space of parameters.
+/// The offset of the parameters of functions in the .param space; those of the
+/// kernel are below.
 constexpr uint64_t laneParams = uint64_t(1) << 30;
 
 } // namespace posenc::ptx

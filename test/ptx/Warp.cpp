@@ -1,4 +1,4 @@
-//===- Warp.cpp - 32 threads in step ----------------------------*- C++ -*-===//
+//===- Warp.cpp - SIMT execution of a warp --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -34,15 +34,15 @@ void Warp::start() {
   carryDefined = 0;
   uint32_t threads = execution.getThreads() - index * warpSize;
   live = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
-  groups.clear();
-  groups.emplace_back();
-  groups.back().pc = execution.kernel.begin;
-  groups.back().mask = live;
+  subwarps.clear();
+  subwarps.emplace_back();
+  subwarps.back().pc = execution.kernel.begin;
+  subwarps.back().mask = live;
   setSpecials();
 }
 
 bool Warp::isRunnable() const {
-  return !groups.empty() && groups.back().state == Group::Ready;
+  return !subwarps.empty() && subwarps.back().state == Subwarp::Ready;
 }
 
 void Warp::fault(FaultKind kind, unsigned lane, const Instruction &instruction,
@@ -53,18 +53,18 @@ void Warp::fault(FaultKind kind, unsigned lane, const Instruction &instruction,
 void Warp::run(uint64_t limit) {
   const Instruction *code = execution.program.code.data();
   for (; limit && isRunnable(); --limit) {
-    uint32_t pc = groups.back().pc;
+    uint32_t pc = subwarps.back().pc;
     const Instruction &instruction = code[pc];
-    LaneMask mask = groups.back().mask;
+    LaneMask mask = subwarps.back().mask;
     if (++execution.instructions > execution.options.instructionLimit)
       return fault(FaultKind::Limit, __builtin_ctz(mask), instruction,
                    "more than " + Twine(execution.options.instructionLimit) +
-                       " instructions: is there an end?");
+                       " instructions; the kernel may not terminate");
     if (instruction.hasGuard) {
       LaneMask undefined = mask & ~written[instruction.guard.reg];
       if (undefined)
         return fault(FaultKind::Uninitialized, __builtin_ctz(undefined),
-                     instruction, "its guard has not been written");
+                     instruction, "the guard has not been written");
       mask &= getPred(instruction.guard);
     }
     ++execution.counts[pc];
@@ -72,9 +72,9 @@ void Warp::run(uint64_t limit) {
     if (instruction.flow == Flow::Next) {
       if (mask)
         step(instruction, mask);
-      ++groups.back().pc;
-      if (groups.size() > 1)
-        regroup();
+      ++subwarps.back().pc;
+      if (subwarps.size() > 1)
+        reconverge();
     } else {
       flow(instruction, mask);
     }
@@ -90,12 +90,12 @@ bool Warp::checkReads(const Instruction &instruction, LaneMask mask) {
   if (!undefined)
     return useReads(instruction, mask);
   fault(FaultKind::Uninitialized, __builtin_ctz(undefined), instruction,
-        "a register that has not been written");
+        "reads a register that has not been written");
   return false;
 }
 
 void Warp::step(const Instruction &instruction, LaneMask mask) {
-  // A copy of what is undefined is undefined, too.
+  // A move of an undefined value makes the result undefined.
   LaneMask defined = mask;
   if (instruction.isCopy) {
     for (uint32_t reg : instruction.reads)
@@ -105,7 +105,7 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
   } else if (!checkReads(instruction, mask)) {
     return;
   }
-  // What is overwritten was of no use.
+  // Overwriting a loaded register discards its pending read.
   if (!pendingRegisters.empty())
     for (uint32_t reg : instruction.writes)
       if (pending[reg])
@@ -115,76 +115,78 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
     written[reg] = (written[reg] & ~mask) | defined;
 }
 
-// Of the groups that can run, the deepest in calls and then the one at the
-// lowest place goes first: so those that are behind catch up.
-void Warp::regroup() {
-  auto comesFirst = [](const Group &a, const Group &b) {
-    bool isAReady = a.state == Group::Ready, isBReady = b.state == Group::Ready;
+// The last subwarp runs next: a ready one, with the deepest call stack, then
+// with the lowest pc, so that lanes that are behind catch up and can merge.
+void Warp::reconverge() {
+  auto comesFirst = [](const Subwarp &a, const Subwarp &b) {
+    bool isAReady = a.state == Subwarp::Ready,
+         isBReady = b.state == Subwarp::Ready;
     if (isAReady != isBReady)
       return isBReady;
     if (a.frames.size() != b.frames.size())
       return a.frames.size() < b.frames.size();
     return a.pc > b.pc;
   };
-  for (size_t i = 0; i < groups.size(); ++i) {
-    for (size_t j = i + 1; j < groups.size();) {
-      Group &a = groups[i], &b = groups[j];
+  for (size_t i = 0; i < subwarps.size(); ++i) {
+    for (size_t j = i + 1; j < subwarps.size();) {
+      Subwarp &a = subwarps[i], &b = subwarps[j];
       bool isSame = a.pc == b.pc && a.frames == b.frames &&
-                    a.state != Group::AtBarrier && b.state != Group::AtBarrier;
+                    a.state != Subwarp::AtBarrier &&
+                    b.state != Subwarp::AtBarrier;
       if (!isSame) {
         ++j;
         continue;
       }
       a.mask |= b.mask;
-      a.state = Group::Ready;
-      groups.erase(groups.begin() + j);
+      a.state = Subwarp::Ready;
+      subwarps.erase(subwarps.begin() + j);
     }
   }
-  llvm::sort(groups, comesFirst);
+  llvm::sort(subwarps, comesFirst);
 }
 
 void Warp::branch(LaneMask taken, uint32_t target) {
-  Group &group = groups.back();
-  if (taken == group.mask) {
-    group.pc = target;
+  Subwarp &subwarp = subwarps.back();
+  if (taken == subwarp.mask) {
+    subwarp.pc = target;
   } else if (!taken) {
-    ++group.pc;
+    ++subwarp.pc;
   } else {
     ++execution.statistics.divergentBranches;
-    Group other = group;
+    Subwarp other = subwarp;
     other.mask = taken;
     other.pc = target;
-    group.mask &= ~taken;
-    ++group.pc;
-    groups.push_back(std::move(other));
+    subwarp.mask &= ~taken;
+    ++subwarp.pc;
+    subwarps.push_back(std::move(other));
   }
-  if (groups.size() > 1)
-    regroup();
+  if (subwarps.size() > 1)
+    reconverge();
 }
 
 void Warp::branchTable(const Instruction &instruction, LaneMask mask) {
   if (!mask || !checkReads(instruction, mask))
     return branch(0, 0);
-  Group group = groups.pop_back_val();
-  if (LaneMask rest = group.mask & ~mask) {
-    groups.push_back(group);
-    groups.back().mask = rest;
-    ++groups.back().pc;
+  Subwarp subwarp = subwarps.pop_back_val();
+  if (LaneMask rest = subwarp.mask & ~mask) {
+    subwarps.push_back(subwarp);
+    subwarps.back().mask = rest;
+    ++subwarps.back().pc;
   }
   for (; mask; mask &= mask - 1) {
     unsigned lane = __builtin_ctz(mask);
     uint32_t index = get<uint32_t>(instruction.operands[0], lane);
     if (index >= instruction.targets.size()) {
       fault(FaultKind::Undefined, lane, instruction,
-            "branch " + Twine(index) + " of " +
-                Twine(instruction.targets.size()));
+            "branch " + Twine(index) + " of a table with " +
+                Twine(instruction.targets.size()) + " targets");
       index = 0;
     }
-    groups.push_back(group);
-    groups.back().mask = LaneMask(1) << lane;
-    groups.back().pc = instruction.targets[index];
+    subwarps.push_back(subwarp);
+    subwarps.back().mask = LaneMask(1) << lane;
+    subwarps.back().pc = instruction.targets[index];
   }
-  regroup();
+  reconverge();
 }
 
 void Warp::copyLanes(ArrayRef<Instruction::Copy> copies, LaneMask mask) {
@@ -199,66 +201,67 @@ void Warp::copyLanes(ArrayRef<Instruction::Copy> copies, LaneMask mask) {
 }
 
 void Warp::call(const Instruction &instruction, LaneMask mask) {
-  uint32_t pc = groups.back().pc;
+  uint32_t pc = subwarps.back().pc;
   const Function &callee = execution.program.functions[instruction.target];
-  for (uint32_t frame : groups.back().frames)
+  for (uint32_t frame : subwarps.back().frames)
     if (execution.program.code[frame].target == instruction.target)
       return fault(FaultKind::Undefined, __builtin_ctz(mask), instruction,
-                   "'" + callee.name + "' calls itself");
+                   "'" + callee.name +
+                       "' calls itself; recursion is not supported");
   copyLanes(instruction.arguments, mask);
   branch(mask, callee.begin);
-  // The group that was sent there is one of those whose place it is.
-  for (Group &group : groups)
-    if (group.mask == mask && group.pc == callee.begin)
-      group.frames.push_back(pc);
-  if (groups.size() > 1)
-    regroup();
+  // Finds the subwarp that branched to the callee.
+  for (Subwarp &subwarp : subwarps)
+    if (subwarp.mask == mask && subwarp.pc == callee.begin)
+      subwarp.frames.push_back(pc);
+  if (subwarps.size() > 1)
+    reconverge();
 }
 
 void Warp::leave(LaneMask mask, bool isExit) {
-  Group &group = groups.back();
+  Subwarp &subwarp = subwarps.back();
   if (!mask)
     return branch(0, 0);
-  if (!isExit && !group.frames.empty()) {
-    Group back = group;
+  if (!isExit && !subwarp.frames.empty()) {
+    Subwarp back = subwarp;
     back.mask = mask;
     uint32_t pc = back.frames.pop_back_val();
     copyLanes(execution.program.code[pc].results, mask);
     back.pc = pc + 1;
-    group.mask &= ~mask;
-    ++group.pc;
-    if (!group.mask)
-      groups.pop_back();
-    groups.push_back(std::move(back));
-    return regroup();
+    subwarp.mask &= ~mask;
+    ++subwarp.pc;
+    if (!subwarp.mask)
+      subwarps.pop_back();
+    subwarps.push_back(std::move(back));
+    return reconverge();
   }
   live &= ~mask;
-  group.mask &= ~mask;
-  ++group.pc;
-  if (!group.mask)
-    groups.pop_back();
-  // Those that wait may have waited for these only.
-  for (Group &other : groups)
-    if (other.state == Group::Blocked)
-      other.state = Group::Ready;
-  regroup();
+  subwarp.mask &= ~mask;
+  ++subwarp.pc;
+  if (!subwarp.mask)
+    subwarps.pop_back();
+  // Blocked subwarps may have waited only for lanes that have ended.
+  for (Subwarp &other : subwarps)
+    if (other.state == Subwarp::Blocked)
+      other.state = Subwarp::Ready;
+  reconverge();
   block.checkBarriers();
 }
 
-// Whether all of `wanted` that live are here; otherwise the group waits for
-// the others to come to the same place.
+// Returns whether all live lanes of `wanted` are at this instruction. Otherwise
+// blocks the running subwarp until the others arrive.
 bool Warp::waitForLanes(const Instruction &instruction, LaneMask wanted,
                         LaneMask mask) {
   wanted &= live;
   if ((mask & wanted) == wanted)
     return true;
-  if (groups.back().mask & ~mask & wanted) {
+  if (subwarps.back().mask & ~mask & wanted) {
     fault(FaultKind::Barrier, __builtin_ctz(mask), instruction,
-          "its guard leaves out lanes that it waits for");
+          "the guard excludes lanes that must take part");
     return false;
   }
-  groups.back().state = Group::Blocked;
-  regroup();
+  subwarps.back().state = Subwarp::Blocked;
+  reconverge();
   return false;
 }
 
@@ -278,7 +281,8 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
     return leave(mask, /*isExit=*/true);
   case Flow::Trap:
     if (mask)
-      fault(FaultKind::Trap, __builtin_ctz(mask), instruction, "a trap");
+      fault(FaultKind::Trap, __builtin_ctz(mask), instruction,
+            "trap instruction");
     return branch(0, 0);
   case Flow::Barrier: {
     if (!mask)
@@ -288,12 +292,12 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
     if (instruction.barrier.isAligned) {
       if (!waitForLanes(instruction, live, mask))
         return;
-    } else if (mask != groups.back().mask) {
-      Group rest = groups.back();
+    } else if (mask != subwarps.back().mask) {
+      Subwarp rest = subwarps.back();
       rest.mask &= ~mask;
       ++rest.pc;
-      groups.back().mask = mask;
-      groups.insert(groups.begin(), std::move(rest));
+      subwarps.back().mask = mask;
+      subwarps.insert(subwarps.begin(), std::move(rest));
     }
     if (!commitReads())
       return;
@@ -312,7 +316,7 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
       unsigned lane = __builtin_ctz(rest);
       if (get<uint32_t>(operand, lane) != wanted || !((wanted >> lane) & 1))
         return fault(FaultKind::Undefined, lane, instruction,
-                     "its lanes do not agree on who takes part");
+                     "the lanes disagree on the member mask");
     }
     if (!waitForLanes(instruction, wanted, mask))
       return;
@@ -323,37 +327,37 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
 }
 
 void Warp::blockAtBarrier(uint8_t barrier) {
-  groups.back().state = Group::AtBarrier;
-  groups.back().barrier = barrier;
-  regroup();
+  subwarps.back().state = Subwarp::AtBarrier;
+  subwarps.back().barrier = barrier;
+  reconverge();
 }
 
 void Warp::release(uint8_t barrier, uint32_t value) {
-  for (Group &group : groups) {
-    if (group.state != Group::AtBarrier || group.barrier != barrier)
+  for (Subwarp &subwarp : subwarps) {
+    if (subwarp.state != Subwarp::AtBarrier || subwarp.barrier != barrier)
       continue;
-    const Instruction &instruction = execution.program.code[group.pc];
+    const Instruction &instruction = execution.program.code[subwarp.pc];
     const Operand &result = instruction.operands[0];
     if (instruction.barrier.kind == BarrierInfo::Popc)
-      forLanes(group.mask,
+      forLanes(subwarp.mask,
                [&](unsigned lane) { set<uint32_t>(result, lane, value); });
     else if (instruction.barrier.kind != BarrierInfo::Sync)
-      setPred(result, group.mask, value ? group.mask : 0);
-    group.state = Group::Ready;
-    ++group.pc;
+      setPred(result, subwarp.mask, value ? subwarp.mask : 0);
+    subwarp.state = Subwarp::Ready;
+    ++subwarp.pc;
   }
-  regroup();
+  reconverge();
 }
 
 std::string Warp::describeWait() const {
-  for (const Group &group : groups) {
-    const Instruction &instruction = execution.program.code[group.pc];
+  for (const Subwarp &subwarp : subwarps) {
+    const Instruction &instruction = execution.program.code[subwarp.pc];
     const std::string &name = execution.program.names[instruction.name];
-    if (group.state == Group::Blocked)
-      return "lanes 0x" + utohexstr(group.mask) + " of warp " + utostr(index) +
-             " wait at line " + utostr(instruction.line) + " (" + name +
-             ") for others of 0x" + utohexstr(live);
-    if (group.state == Group::AtBarrier)
+    if (subwarp.state == Subwarp::Blocked)
+      return "lanes 0x" + utohexstr(subwarp.mask) + " of warp " +
+             utostr(index) + " wait at line " + utostr(instruction.line) +
+             " (" + name + ") for other lanes of 0x" + utohexstr(live);
+    if (subwarp.state == Subwarp::AtBarrier)
       return "warp " + utostr(index) + " waits at line " +
              utostr(instruction.line) + " (" + name + ")";
   }
@@ -361,11 +365,11 @@ std::string Warp::describeWait() const {
 }
 
 const Instruction *Warp::getWaiting(unsigned &lane) const {
-  for (const Group &group : groups) {
-    if (group.state == Group::Ready)
+  for (const Subwarp &subwarp : subwarps) {
+    if (subwarp.state == Subwarp::Ready)
       continue;
-    lane = __builtin_ctz(group.mask);
-    return &execution.program.code[group.pc];
+    lane = __builtin_ctz(subwarp.mask);
+    return &execution.program.code[subwarp.pc];
   }
   return nullptr;
 }

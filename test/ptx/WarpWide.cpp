@@ -1,4 +1,4 @@
-//===- WarpWide.cpp - values passed between the lanes of a warp -*- C++ -*-===//
+//===- WarpWide.cpp - shuffles, votes and reductions of a warp ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,8 @@ namespace {
 
 enum class Shuffle { Up, Down, Bfly, Idx };
 
-// d, p, a, b, c, lanes. c is the clamp and, above, the mask of segments.
+// Operands: d, p, a, b, c, member mask. c contains the clamp value and, from
+// bit 8 on, the segment mask.
 template <Shuffle mode>
 void runShuffle(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &operands = instruction.operands;
@@ -27,18 +28,18 @@ void runShuffle(Warp &warp, const Instruction &instruction, LaneMask mask) {
     uint32_t b = warp.get<uint32_t>(operands[3], lane) & 31;
     uint32_t c = warp.get<uint32_t>(operands[4], lane);
     uint32_t segment = (c >> 8) & 31, clamp = c & 31;
-    uint32_t most = (lane & segment) | (clamp & ~segment);
-    uint32_t least = lane & segment;
+    uint32_t maxLane = (lane & segment) | (clamp & ~segment);
+    uint32_t minLane = lane & segment;
     int32_t from;
     bool isInside;
     if (mode == Shuffle::Up) {
       from = int32_t(lane) - int32_t(b);
-      isInside = from >= int32_t(most);
+      isInside = from >= int32_t(maxLane);
     } else {
       from = mode == Shuffle::Down   ? int32_t(lane + b)
              : mode == Shuffle::Bfly ? int32_t(lane ^ b)
-                                     : int32_t(least | (b & ~segment));
-      isInside = from <= int32_t(most);
+                                     : int32_t(minLane | (b & ~segment));
+      isInside = from <= int32_t(maxLane);
     }
     if (!isInside)
       from = lane;
@@ -49,7 +50,7 @@ void runShuffle(Warp &warp, const Instruction &instruction, LaneMask mask) {
   });
   if (bad)
     return warp.fault(FaultKind::Undefined, __builtin_ctz(bad), instruction,
-                      "a value of a lane that does not take part");
+                      "reads the value of a lane that does not take part");
   forLanes(mask, [&](unsigned lane) {
     warp.set<uint32_t>(operands[0], lane, results[lane]);
   });
@@ -64,11 +65,11 @@ bool finishConverged(Decoder &d, unsigned lanesOperand, Handler handler) {
 
 bool decodeShuffle(Decoder &d) {
   if (!d.has(".sync"))
-    return d.fail("shfl is known with .sync only");
+    return d.fail("only .sync is supported on shfl");
   StringRef mode = d.takeOneOf({".up", ".down", ".bfly", ".idx"});
   Type type;
   if (mode.empty() || !d.takeType(type) || !d.expectOperands(5))
-    return d.fail("shfl of an unknown kind");
+    return d.fail("unsupported form of shfl");
   OperandSyntax to = d.getSyntax().operands[0], inside;
   inside.name = "_";
   if (to.kind == OperandSyntax::Pair) {
@@ -89,7 +90,7 @@ bool decodeShuffle(Decoder &d) {
 
 enum class Vote { All, Any, Uni, Ballot };
 
-// d, p, lanes
+// Operands: d, p, member mask.
 template <Vote vote>
 void runVote(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &operands = instruction.operands;
@@ -108,11 +109,11 @@ void runVote(Warp &warp, const Instruction &instruction, LaneMask mask) {
 
 bool decodeVote(Decoder &d) {
   if (!d.has(".sync"))
-    return d.fail("vote is known with .sync only");
+    return d.fail("only .sync is supported on vote");
   StringRef kind = d.takeOneOf({".all", ".any", ".uni", ".ballot"});
   Type type;
   if (kind.empty() || !d.takeType(type) || !d.expectOperands(3))
-    return d.fail("vote of an unknown kind");
+    return d.fail("unsupported form of vote");
   const std::vector<OperandSyntax> &operands = d.getSyntax().operands;
   bool isBallot = kind == ".ballot";
   if (isBallot ? !d.dest(0, 4) : !d.predDest(operands[0]))
@@ -126,7 +127,7 @@ bool decodeVote(Decoder &d) {
                                           : runVote<Vote::Uni>);
 }
 
-// d, p, a, lanes
+// Operands: d, p, a, member mask.
 template <typename T, bool isAll>
 void runMatch(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &operands = instruction.operands;
@@ -150,7 +151,7 @@ void runMatch(Warp &warp, const Instruction &instruction, LaneMask mask) {
 bool decodeMatch(Decoder &d) {
   bool isAll = d.has(".all");
   if ((!isAll && !d.has(".any")) || !d.has(".sync"))
-    return d.fail("match needs .any or .all and .sync");
+    return d.fail("expected .any or .all, and .sync, on match");
   Type type;
   if (!d.takeType(type) || !d.expectOperands(3))
     return false;
@@ -183,7 +184,7 @@ uint32_t reduceAnd(uint32_t a, uint32_t b) { return a & b; }
 uint32_t reduceOr(uint32_t a, uint32_t b) { return a | b; }
 uint32_t reduceXor(uint32_t a, uint32_t b) { return a ^ b; }
 
-// d, a, lanes
+// Operands: d, a, member mask.
 template <typename T, T (*F)(T, T)>
 void runReduce(Warp &warp, const Instruction &instruction, LaneMask mask) {
   const auto &operands = instruction.operands;
@@ -200,7 +201,7 @@ bool decodeReduce(Decoder &d) {
   if (!d.has(".sync") || name.empty() || !d.takeType(type) ||
       !d.expectOperands(3) || !d.dest(0, 4) || !d.source(1, 4) ||
       !d.source(2, 4))
-    return d.fail("redux of an unknown kind");
+    return d.fail("unsupported form of redux");
   bool isS = type == Type::S32, isU = type == Type::U32,
        isB = type == Type::B32;
   Handler handler = nullptr;
@@ -219,11 +220,11 @@ bool decodeReduce(Decoder &d) {
               : name == ".or" ? runReduce<uint32_t, reduceOr>
                               : runReduce<uint32_t, reduceXor>;
   if (!handler)
-    return d.fail("redux of a type that is not known");
+    return d.fail("unsupported type on redux");
   return finishConverged(d, 2, handler);
 }
 
-// d, p, lanes: one of them, the lowest.
+// Operands: d, p, member mask. Elects the lowest lane.
 void runElect(Warp &warp, const Instruction &instruction, LaneMask mask) {
   unsigned leader = __builtin_ctz(mask);
   forLanes(mask, [&](unsigned lane) {
@@ -235,7 +236,7 @@ void runElect(Warp &warp, const Instruction &instruction, LaneMask mask) {
 bool decodeElect(Decoder &d) {
   if (!d.has(".sync") || !d.expectOperands(2) ||
       d.getSyntax().operands[0].kind != OperandSyntax::Pair)
-    return d.fail("elect.sync d|p, lanes is expected");
+    return d.fail("expected 'elect.sync d|p, membermask'");
   const OperandSyntax &pair = d.getSyntax().operands[0];
   return d.dest(pair.elements[0], 4) && d.predDest(pair.elements[1]) &&
          d.source(1, 4) && finishConverged(d, 2, runElect);

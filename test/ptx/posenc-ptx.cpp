@@ -1,4 +1,4 @@
-//===- posenc-ptx.cpp - what a text of PTX holds ----------------*- C++ -*-===//
+//===- posenc-ptx.cpp - parses PTX and lists its kernels ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,15 +19,17 @@ static cl::opt<std::string> input(cl::Positional, cl::init("-"),
                                   cl::desc("<PTX>"));
 static cl::opt<bool> allowContraction(
     "allow-contraction",
-    cl::desc("Take sums and products without a rounding, which may be fused"));
+    cl::desc(
+        "Accept additions and multiplications without a rounding modifier, "
+        "which ptxas may fuse"));
 static cl::opt<bool>
     allowApproximate("allow-approximate",
-                     cl::desc("Take functions that hardware approximates"));
+                     cl::desc("Accept functions that hardware approximates"));
 
 int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv,
-      "Reads PTX as the interpreter of the tests does and lists its kernels\n");
+      "Parses PTX with the interpreter of the tests and lists its kernels\n");
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer =
       MemoryBuffer::getFileOrSTDIN(input);
   if (!buffer) {

@@ -1,4 +1,4 @@
-//===- posenc-bench.cpp - measures kernels ----------------------*- C++ -*-===//
+//===- posenc-bench.cpp - measures kernels --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- posenc-compile.cpp - the kernel compiler -----------------*- C++ -*-===//
+//===- posenc-compile.cpp - compiles kernels ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

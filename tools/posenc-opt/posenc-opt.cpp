@@ -1,4 +1,4 @@
-//===- posenc-opt.cpp - mlir-opt with everything registered -----*- C++ -*-===//
+//===- posenc-opt.cpp - mlir-opt with posenc passes -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,8 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 
-/// Leaves the options of LLVM's targets and optimizations, which libLLVM.so
-/// registers as it is loaded, to --help-hidden: --help is about MLIR.
+/// Hides the options of LLVM's targets and optimizations, which libLLVM.so
+/// registers when it is loaded, from --help. --help-hidden shows them.
 static void hideLibraryOptions() {
   for (auto &option : llvm::cl::getRegisteredOptions())
     if (!option.first.starts_with("help") && option.first != "version")
@@ -23,7 +23,8 @@ static void hideLibraryOptions() {
 }
 
 int main(int argc, char **argv) {
-  // First, as it installs handlers that print the stack and crash.
+  // Comes before runGuarded(), which replaces the signal handlers that this
+  // installs.
   llvm::InitLLVM initialization(argc, argv);
   hideLibraryOptions();
   mlir::registerAllPasses();

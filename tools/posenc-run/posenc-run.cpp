@@ -1,4 +1,4 @@
-//===- posenc-run.cpp - runs kernels and checks them ------------*- C++ -*-===//
+//===- posenc-run.cpp - runs and checks kernels ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- posenc-tune.cpp - measures the choices of a machine ------*- C++ -*-===//
+//===- posenc-tune.cpp - measures tuning parameters -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

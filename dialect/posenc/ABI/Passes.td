@@ -17,20 +17,21 @@ def PosencEmitCInterfacePass
   let description = [{
     Input: a module in the LLVM dialect whose kernels have `posenc.abi`. Output:
     for each kernel the function `<kernel>.packed.<variant>`, which takes the
-    arguments of a call as an array of words. Unless `entries` is false, also the
-    entry points that call the first variant that the CPU can run:
-    `<prefix>_<kernel>` takes plain pointers and sizes, `<prefix>_<kernel>_dl`
-    takes DLPack tensors, and `__tvm_ffi_<prefix>_<kernel>` takes values of TVM
-    FFI; and, once in a library, `<prefix>_metadata` and
-    `<prefix>_set_parallel_for`. All other functions become internal.
+    arguments of a call as an array of words (the packed calling convention).
+    Unless `entries` is false, the pass also emits the entry points, which call
+    the first variant that the CPU supports: `<prefix>_<kernel>` takes plain
+    pointers and sizes, `<prefix>_<kernel>_dl` takes DLPack tensors, and
+    `__tvm_ffi_<prefix>_<kernel>` takes values of TVM FFI. It emits
+    `<prefix>_metadata` and `<prefix>_set_parallel_for` once per library. All
+    other functions become internal.
 
-    A library for several targets consists of one module for each, with the same
-    kernels: the pass gives each its own `variant`, all of them the same
-    `cpu-features`, and one of them the entry points; then the modules are linked.
-    With `gpu`, kernels with `posenc.launches` get `<kernel>.packed.gpu`; with
-    `cuda` also `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and
-    a stream; and for Vulkan `<prefix>_<kernel>_vulkan`, which takes tensors and
-    the function that launches. Left alone: the code of the kernels.
+    A library for several targets is linked from one module per target with the
+    same kernels. The pass runs on each with its own `variant` and the same
+    `cpu-features`; one of them gets the entry points. With `gpu`, kernels with
+    `posenc.launches` get `<kernel>.packed.gpu`; with `cuda` also
+    `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and a stream;
+    with `vulkan-bytes` also `<prefix>_<kernel>_vulkan`, which takes tensors and
+    the function that launches kernels. Left alone: the code of the kernels.
 
     ```
     llvm.func @rope(%x: !llvm.ptr, ...) attributes {posenc.abi = ...} { ... }
@@ -51,22 +52,22 @@ def PosencEmitCInterfacePass
            "Names of the targets, for the metadata">,
     ListOption<"cpuFeatures", "cpu-features", "uint64_t",
                "For each variant, best first, the bit set of the CPU features "
-               "that it needs, and 2^32 times the family of CPUs that it is "
-               "tuned for (default: one that needs none)">,
+               "that it needs, plus 2^32 times the CPU family that it is tuned "
+               "for (default: one variant that needs none)">,
     Option<"variant", "variant", "unsigned", /*default=*/"0",
-           "Which of the variants the kernels of this module are">,
+           "Index of the variant of this module's kernels">,
     Option<"gpu", "gpu", "bool", /*default=*/"false",
-           "The kernels launch code on a GPU: they are a variant of their own, "
-           "whose entry points take tensors on the GPU">,
+           "The kernels launch GPU code: they are a variant of their own, whose "
+           "entry points take tensors on the GPU">,
     ListOption<"gpuFunctions", "gpu-functions", "std::string",
-               "The functions that another module of the library has for GPUs, "
+               "Functions for which another module of the library has GPU code, "
                "for the metadata">,
     Option<"cuda", "cuda", "bool", /*default=*/"false",
            "The library has kernels for CUDA">,
     Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",
-           "The size of the library's kernels for Vulkan; 0 if there are none">,
+           "Bytes of the library's Vulkan kernels; 0 if there are none">,
     Option<"entries", "entries", "bool", /*default=*/"true",
-           "Emit the entry points, and the symbols that a library has once">,
+           "Emit the entry points and the symbols that exist once per library">,
     ListOption<"sharedBytes", "shared-bytes", "int64_t",
                "For each kernel, the maximum over all variants of the bytes that "
                "the tasks of a call share (default: those of this module)">,

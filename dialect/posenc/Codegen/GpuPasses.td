@@ -22,13 +22,13 @@ class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 
 def PosencSelectGpuKernelsPass
     : Pass<"posenc-select-gpu-kernels", "::mlir::ModuleOp"> {
-  let summary = "Remove the functions that have no GPU code";
+  let summary = "Remove functions that have no GPU kernels";
   let description = [{
     Input: a module of kernels on memrefs. Output: the same module without the
-    functions that have no GPU code: those with other operations than sincos,
-    rotate, rope and sinusoidal, copies, and elementwise loops of linalg. Each
-    public function that is removed causes a warning. Left alone: functions that
-    the GPU can run.
+    functions that have operations without GPU kernels. There are GPU kernels for
+    sincos, rotate, rope, sinusoidal, copies and elementwise linalg operations.
+    The pass warns about each kernel that it removes. Left alone: functions whose
+    operations all have GPU kernels.
 
     ```
     func.func @rope(...) { posenc.rope ... }
@@ -41,25 +41,25 @@ def PosencSelectGpuKernelsPass
   }];
   let options = [
     Option<"functions", "functions", "bool", /*default=*/"false",
-           "Keep quotients and functions of math, which have the bits of the CPU "
-           "on NVIDIA GPUs, but not on all Vulkan devices">];
+           "Keep divisions and math functions, which give the same bits as on "
+           "the CPU on NVIDIA GPUs, but not on all Vulkan devices">];
 }
 
 def ConvertPosencRopeToGpuPass
     : Posenc_ToGpuPass<"convert-posenc-rope-to-gpu"> {
   let summary = "Convert rotate and rope on memrefs to GPU kernels";
   let description = [{
-    Input: `posenc.rotate` and `posenc.rope` on memrefs. Output: each is a launch
-    of a `gpu.func` in `gpu.module @kernels`. A block has a position, or several
-    where rows are few, and all rows of all tensors of its positions. Its threads
-    load 16 bytes each, then compute the cos and sin that the rows share, with
-    the same bits as on the CPU. Both lanes of a pair are in one thread, so that a
-    destination may be its input. Where addresses or strides are no multiples of
-    16 bytes, a second kernel accesses single elements. Left alone: all other
-    operations.
+    Input: `posenc.rotate` and `posenc.rope` on memrefs. Output: each becomes a
+    launch of a `gpu.func` in `gpu.module @kernels`. A block processes all rows of
+    all tensors at one position, or at several positions if there are few rows.
+    Its threads load 16 bytes each, then compute the cos and sin that the rows
+    share, with the same bits as on the CPU. Both lanes of a pair are in one
+    thread, so a destination may be its input. If addresses or strides are not
+    multiples of 16 bytes, a second kernel with single-element accesses is
+    launched instead. Left alone: all other operations.
 
-    The code of a thread consists of linalg on views of its lanes, as
-    `posenc-decompose-rotations` emits it; `posenc-vectorize-tiles` and
+    The code of a thread consists of linalg operations on views of its lanes, as
+    in `posenc-decompose-rotations`; `posenc-vectorize-tiles` and
     `posenc-promote-allocs-to-registers` lower it further.
 
     ```
@@ -75,11 +75,11 @@ def ConvertPosencRopeToGpuPass
 
 def PosencPromoteAllocsToRegistersPass
     : Pass<"posenc-promote-allocs-to-registers", "::mlir::ModuleOp"> {
-  let summary = "Keep scratch memory of a thread in registers";
+  let summary = "Replace scratch memory of a thread by vectors";
   let description = [{
-    Input: a `memref.alloca` that one `vector.store` writes and that only later
-    `vector.load`s of the same type read. Output: the vector. Left alone: all
-    other memory.
+    Input: a `memref.alloca` that is written by one `vector.store` and read only
+    by later `vector.load`s of the same type. Output: uses of the stored vector,
+    without the memory. Left alone: all other memory.
 
     ```mlir
     func.func @f(%v: vector<4xf32>) -> vector<4xf32> {
@@ -103,8 +103,8 @@ def PosencSplitAccessesPass : Pass<"posenc-split-accesses", "::mlir::gpu::GPUMod
   let summary = "Split vector accesses that are not known to be aligned";
   let description = [{
     Input: `vector.load` and `vector.store` without `alignment` in a `gpu.module`.
-    Output: one access for each element, since a GPU faults on vectors that are
-    not aligned. Left alone: accesses with an alignment.
+    Output: one access per element, since a GPU faults on unaligned vector
+    accesses. Left alone: accesses with an alignment.
 
     ```
     %v = vector.load %m[%i] : memref<?xf32>, vector<2xf32>
@@ -124,10 +124,11 @@ def ConvertPosencSinusoidalToGpuPass
     : Posenc_ToGpuPass<"convert-posenc-sinusoidal-to-gpu"> {
   let summary = "Convert sincos and sinusoidal on memrefs to GPU kernels";
   let description = [{
-    Input: `posenc.sincos` and `posenc.sinusoidal` on memrefs. Output: each is a
-    launch of a `gpu.func`. A thread writes 16 bytes of each of 16 rows that
-    follow each other, and advances from one position to the next by angle
-    addition, with the same bits as on the CPU. Left alone: all other operations.
+    Input: `posenc.sincos` and `posenc.sinusoidal` on memrefs. Output: each
+    becomes a launch of a `gpu.func`. A thread writes 16 bytes of each row of a
+    run of consecutive positions (32, or 64 for bf16; 16 for f64). It computes the
+    run by angle addition from a base position, with the same bits as on the CPU;
+    f64 uses the exact phase of each position. Left alone: all other operations.
 
     ```
     posenc.sincos #f positions(%p : memref<?xi64, ...>) outs(%cos, %sin : ...)
@@ -145,9 +146,8 @@ def ConvertPosencElementsToGpuPass
   let summary = "Convert copies and elementwise linalg to GPU kernels";
   let description = [{
     Input: `memref.copy`, `linalg.fill` and elementwise linalg operations on
-    memrefs, which stand between the operations of this dialect. Output: each is
-    a launch of a `gpu.func` in which a thread computes one element of each
-    output. Left alone: reductions and contractions.
+    memrefs. Output: each becomes a launch of a `gpu.func` in which a thread
+    computes one element of each output. Left alone: reductions and contractions.
 
     ```
     linalg.square ins(%x : memref<?x64xf32, ...>) outs(%y : memref<?x64xf32, ...>)
@@ -161,11 +161,11 @@ def ConvertPosencElementsToGpuPass
 }
 
 def PosencMathToIntrinsicsPass : Pass<"posenc-math-to-intrinsics"> {
-  let summary = "Convert operations of math that are instructions to LLVM intrinsics";
+  let summary = "Convert math operations with PTX instructions to LLVM intrinsics";
   let description = [{
     Input: `absf`, `ceil`, `copysign`, `floor`, `round`, `roundeven` and `sqrt` of
-    f32 and f64, for which `convert-gpu-to-nvvm` would call libdevice. Output:
-    calls of LLVM's intrinsics. Left alone: all other operations.
+    the math dialect on f32 and f64, for which `convert-gpu-to-nvvm` would call
+    libdevice. Output: `llvm.call_intrinsic`. Left alone: all other operations.
 
     ```mlir
     func.func @f(%x: f32) -> f32 {
@@ -214,17 +214,18 @@ def PosencUnrollVectorsPass
     : Pass<"posenc-unroll-vectors", "::mlir::ModuleOp"> {
   let summary = "Unroll vectors and legalize types for SPIR-V";
   let description = [{
-    Input: a module with a `gpu.module` of kernels. Output: the kernels alone, on
-    scalars only, so that upstream's conversions to SPIR-V apply. Memory is
-    buffers of 32-bit words; bf16 and f16 are integer arithmetic; constants are a
-    buffer of the module; scalar arguments are words of the push constants. The
-    attribute `posenc.kernel_type` is the type of a kernel before the pass and
-    `posenc.kernel_constants` has the constants; SpirvKernels.h
-    documents how to launch it. Left alone: nothing; a kernel that cannot be
-    converted is an error.
+    Input: a module with a `gpu.module` of kernels. Output: the `gpu.module` only,
+    with kernels on scalars, so that upstream's conversions to SPIR-V apply.
+    Memory consists of buffers of integers, or of vectors of 32-bit words;
+    operations on bf16 and f16 become integer arithmetic; constants are in one
+    buffer; scalar arguments are words of the push constants. The attribute
+    `posenc.kernel_type` has the type of a kernel before the pass, and
+    `posenc.kernel_constants` has the constants. SpirvKernels.h documents the
+    kernel's interface. Left alone: nothing; a kernel that cannot be converted is
+    an error.
 
-    SPIR-V does not say whether its Fma rounds once. Unless `fused-fma` promises
-    that the device does so, a fused multiply-add is emulated with products and
+    SPIR-V does not specify whether its Fma rounds once. Unless `fused-fma` says
+    that it does on the device, a fused multiply-add is emulated by products and
     sums that give the same result.
 
     ```
@@ -246,13 +247,13 @@ def PosencUnrollVectorsPass
 }
 
 def PosencFinishSpirvPass : Pass<"posenc-finish-spirv"> {
-  let summary = "Forbid contractions, and give push constants no binding";
+  let summary = "Add NoContraction decorations and remove push constant bindings";
   let description = [{
-    Input: `spirv.module`s of upstream's conversions. Output: sums and products
-    have the decoration NoContraction, so that each rounds on its own, in the
-    order given, as on other targets; variables in push constants lose the
-    binding that `spirv-lower-abi-attrs` gives to every argument. Left alone: all
-    other operations.
+    Input: `spirv.module`s from upstream's conversions. Output: sums and products
+    have the decoration NoContraction, so each is rounded separately, in the
+    given order, as on other targets. Push constant variables lose the binding
+    that `spirv-lower-abi-attrs` gives to every argument. Left alone: all other
+    operations.
 
     ```
     %r = spirv.FMul %x, %y : f32

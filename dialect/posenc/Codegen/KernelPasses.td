@@ -13,15 +13,15 @@ include "mlir/Pass/PassBase.td"
 
 def PosencCreateKernelsPass
     : Pass<"posenc-create-kernels", "::mlir::ModuleOp"> {
-  let summary = "Give public functions destinations and a C signature";
+  let summary = "Convert public functions to kernels with a C signature";
   let description = [{
     Input: public functions on tensors. Output: kernels. Results become memref
     arguments that the operations write directly, and the attribute
-    `posenc.abi` holds the C signature. Two dynamic dimensions are one size of
-    that signature if the operations of the function require them to be equal; a
-    result's size that follows from the arguments is not passed. Left alone:
-    private functions. This pass runs before bufferization, which could turn a
-    dynamically shaped result into an allocation.
+    `posenc.abi` holds the C signature. Dynamic dimensions share one size of the
+    signature if the operations of the function require them to be equal; sizes
+    of results that can be computed from the arguments are not passed. Left
+    alone: private functions. This pass runs before bufferization, which could
+    allocate memory for a dynamically shaped result.
 
     ```
     func.func @add(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> tensor<?x64xf32> {
@@ -51,15 +51,15 @@ def PosencCreateKernelsPass
 
 def PosencBufferizeKernelsPass
     : Pass<"posenc-bufferize-kernels", "::mlir::ModuleOp"> {
-  let summary = "Bufferize a module whose kernels take strided memrefs";
+  let summary = "Bufferize a module with strided memrefs as kernel arguments";
   let description = [{
     Input: a module of functions on tensors, usually kernels of
     `posenc-create-kernels`. Output: functions on memrefs, by upstream's
-    `one-shot-bufferize` with function boundaries. The pass chooses the layouts:
-    the last dimension of an argument is contiguous and every other one has a
-    dynamic stride, so that one kernel serves all views that a caller has.
-    Arguments of a kernel have offset 0; those of private functions have a
-    dynamic one. Left alone: operations that are on memrefs already.
+    `one-shot-bufferize` with function boundaries. The last dimension of an
+    argument is contiguous and every other one has a dynamic stride, so one
+    kernel supports all such views of a caller's tensors. Arguments of kernels
+    have offset 0, those of private functions a dynamic offset. Left alone:
+    operations that are on memrefs already.
 
     ```
     func.func @f(%x: tensor<?x64xf32>, %out: memref<?x64xf32, strided<[?, 1]>>)
@@ -76,14 +76,14 @@ def PosencBufferizeKernelsPass
 
 def PosencPackArgumentsPass
     : Pass<"posenc-pack-arguments", "::mlir::ModuleOp"> {
-  let summary = "Take matrices that are posenc.packed as panels";
+  let summary = "Pass posenc.packed arguments as panels";
   let description = [{
     Input: a function with an argument that has the attribute `posenc.packed`
-    and is the second matrix of matrix products. Output: the argument is
-    panels of 32 columns (panels x rows x 32), a `linalg.unpack` makes the
-    matrix from them, and a new function `<function>_pack_<argument>` makes the
-    panels. `posenc-tile-contractions` reads the panels in place of the matrix.
-    Left alone: all other arguments.
+    and is the right-hand matrix of matrix products. Output: the argument has the
+    type of panels of 32 columns (panels x rows x 32), a `linalg.unpack` restores
+    the matrix, and a new function `<function>_pack_<argument>` packs the matrix
+    into panels. `posenc-tile-contractions` reads the panels directly, without
+    the unpack. Left alone: all other arguments.
 
     ```
     func.func @f(%x: tensor<8x64xf32>, %w: tensor<64x96xf32> {posenc.packed}) -> ... {
@@ -108,14 +108,14 @@ def PosencPackArgumentsPass
 
 def PosencCopyToLoopsPass
     : InterfacePass<"posenc-copy-to-loops", "::mlir::FunctionOpInterface"> {
-  let summary = "Turn memref.copy into loops";
+  let summary = "Expand memref.copy into loops";
   let description = [{
-    Input: `memref.copy`, which would become a call of MLIR's runner library for
-    strided memory; a kernel library does not link that. Output: loops that copy
-    rows by vectors, and the remainder of a row by elements. A copy between two
-    function arguments is skipped at run time if both begin at the same address,
-    as they do where an output overwrites its input. Left alone: all other
-    operations.
+    Input: `memref.copy`. For strided memory, upstream lowers it to a call of
+    MLIR's runner library, which a kernel library does not link. Output: loops
+    that copy rows vector by vector, and the remainder of a row element by
+    element. A copy between two function arguments is skipped at run time if both
+    have the same address, as for an output that overwrites its input. Left
+    alone: all other operations.
 
     ```
     memref.copy %x, %y : memref<8x64xf32, strided<[?, 1]>> to memref<8x64xf32, strided<[?, 1]>>
@@ -146,11 +146,11 @@ def PosencCopyToLoopsPass
 
 def PosencExpandReshapesPass
     : InterfacePass<"posenc-expand-reshapes", "::mlir::FunctionOpInterface"> {
-  let summary = "Turn memref.expand_shape into memref.reinterpret_cast";
+  let summary = "Convert memref.expand_shape to memref.reinterpret_cast";
   let description = [{
-    Input: `memref.expand_shape` that splits a dimension into several of dynamic
-    size, which upstream's `expand-strided-metadata` does not expand. Output:
-    `memref.reinterpret_cast`. Left alone: all other reshapes.
+    Input: `memref.expand_shape` that splits a dimension into several dimensions
+    of dynamic size, which upstream's `expand-strided-metadata` does not support.
+    Output: `memref.reinterpret_cast`. Left alone: all other reshapes.
 
     ```mlir
     func.func @f(%x: memref<?xf32>, %a: index, %b: index) -> memref<?x?xf32> {
@@ -173,13 +173,12 @@ def PosencExpandReshapesPass
 
 def PosencDeallocateBuffersPass
     : Pass<"posenc-deallocate-buffers", "::mlir::ModuleOp"> {
-  let summary = "Insert bufferization.dealloc into functions that free nothing";
+  let summary = "Insert bufferization.dealloc into functions without deallocations";
   let description = [{
     Input: functions on memrefs. Output, by upstream's
-    `ownership-based-buffer-deallocation`: each `memref.alloc` is freed where its
-    last user ends. Left alone: functions that free memory already, to which
-    upstream's pass cannot be applied a second time, and functions whose loops
-    have become branches.
+    `ownership-based-buffer-deallocation`: each `memref.alloc` is freed after its
+    last use. Left alone: functions that already free memory, since upstream's
+    pass cannot run twice, and functions that allocate and return no memory.
 
     ```
     func.func @f() {
@@ -206,14 +205,15 @@ def PosencDeallocateBuffersPass
 
 def PosencPromoteAllocsToStackPass
     : InterfacePass<"posenc-promote-allocs-to-stack", "::mlir::FunctionOpInterface"> {
-  let summary = "Put small allocations of a tile on the stack";
+  let summary = "Move small allocations to the stack";
   let description = [{
-    Input: `memref.alloc` in a loop whose address stays within its block.
-    Output: a `memref.alloca` at the start of the function, shared by all
-    iterations; a `memref.dealloc` of the buffer is erased. A dynamic size
-    counts as its upper bound. Left alone:
-    allocations of more than 64 KiB, those of unknown bound, and those that
-    would bring the function above 512 KiB of stack.
+    Input: `memref.alloc` whose buffer is used neither by calls nor by
+    terminators. Output: a `memref.alloca` at the start of the function, which
+    all iterations of a loop share; a `memref.dealloc` of the buffer is erased. A
+    buffer of dynamic size gets its upper bound. Left alone: buffers without a
+    known bound, buffers of more than 64 KiB (128 KiB if allocated in a loop), and
+    buffers that would increase the stack of the function beyond 512 KiB, or
+    beyond a quarter of `posenc.stack_limit`.
 
     ```
     scf.forall (%i) in (8) {
@@ -240,9 +240,10 @@ def PosencPlanWorkspacePass
     Input: kernels that allocate intermediate buffers in their own block.
     Output: the buffers are views of one new argument, the workspace. The
     kernel stores its size in bytes to another new argument, or -1 if computing
-    the size overflows. A few small buffers go on the stack instead. Left alone:
-    kernels in which the size of a buffer depends on more than the sizes of the
-    arguments, such as on a scalar argument.
+    the size overflows. If all buffers together have a static size of at most 32
+    KiB, they are on the stack instead. Left alone: kernels in which the size of
+    a buffer depends on more than the sizes of the arguments, for example on a
+    scalar argument.
 
     ```
     func.func @f(%x: memref<?x64xf32, ...>, %y: memref<?x64xf32, ...>) attributes {posenc.abi = ...} {
@@ -253,10 +254,10 @@ def PosencPlanWorkspacePass
     ```
     becomes
     ```
-    func.func @f(%x: ..., %y: ..., %size: memref<i64>, %workspace: memref<?xi8>)
-        attributes {posenc.abi = ..., posenc.workspace = ...} {
-      memref.store %bytes, %size[] : memref<i64>
+    func.func @f(%x: ..., %y: ..., %workspace: memref<?xi8>, %size: memref<1xi64>)
+        attributes {posenc.abi = ..., posenc.measured, posenc.workspace} {
       %a = memref.view %workspace[%offset][%n] : memref<?xi8> to memref<?x64xf32>
+      memref.store %bytes, %size[%c0] : memref<1xi64>
       ...
     }
     ```
@@ -267,19 +268,20 @@ def PosencPlanWorkspacePass
 
 def PosencForallToTasksPass
     : InterfacePass<"posenc-forall-to-tasks", "::mlir::FunctionOpInterface"> {
-  let summary = "Split the work of a kernel into tasks of equal size";
+  let summary = "Divide the work of a kernel into tasks of equal size";
   let description = [{
     Input: kernels with `scf.forall` loops in their own block. Output: a kernel
-    whose work is one `scf.forall` takes two more arguments, the index of a task
-    and the number of tasks, and loops over the iterations of that task.
-    Iterations are independent, so that results do not depend on the number.
+    with a single `scf.forall` takes two more arguments, the index of a task and
+    the number of tasks, and loops over the iterations of that task. Iterations
+    are independent, so results do not depend on the number of tasks.
 
-    Other kernels have phases, one for each `scf.forall` and one for the
+    Other kernels have phases: one for each `scf.forall`, and one for the
     operations between two of them. A phase is selected by one more argument, a
-    memref. Buffers that several phases use become arguments, too; operations
-    that every task can repeat, such as those that compute sizes, are in no
-    phase. Where a phase uses a value of an earlier one that is not in memory,
-    both are one phase.
+    memref with its index. Buffers that several phases use become an argument,
+    too. Operations that every task can execute, such as the computation of
+    sizes, belong to no phase. If a phase uses an SSA value of an earlier phase,
+    or if there are more than 60 phases, the whole kernel is a single phase with
+    one task.
 
     Left alone: functions that are not kernels, and loops within other loops.
 
@@ -303,22 +305,22 @@ def PosencForallToTasksPass
 
 def PosencMoveAllocasToWorkspacePass
     : InterfacePass<"posenc-move-allocas-to-workspace", "::mlir::FunctionOpInterface"> {
-  let summary = "Move the memory of a kernel from the stack to its workspace";
+  let summary = "Move stack buffers of a kernel to its workspace";
   let description = [{
-    Input: a kernel with the attribute `posenc.workspace` that was split by
-    `posenc-forall-to-tasks`. Output: each `memref.alloca` at its start of static
-    shape and at least 256 bytes is a view of a new argument, which each task
-    has for itself and which is aligned to 64 bytes; the attribute
-    `posenc.scratch` holds its size. Left alone: smaller and dynamic ones, and
-    functions without a workspace.
+    Input: a kernel with the attribute `posenc.workspace` that was divided by
+    `posenc-forall-to-tasks`. Output: each `memref.alloca` of static shape and at
+    least 256 bytes at the start of the function becomes a view of a new
+    argument, which is private to each task and aligned to 64 bytes. The
+    attribute `posenc.scratch` has the sizes of these arguments. Left alone:
+    smaller buffers, buffers of dynamic size, and functions without a workspace.
 
     ```
-    func.func @f(...) attributes {posenc.workspace = ...} {
+    func.func @f(...) attributes {posenc.workspace} {
       %a = memref.alloca() : memref<256xf32>
     ```
     becomes
     ```
-    func.func @f(..., %scratch: memref<1024xi8>) attributes {posenc.workspace = ..., posenc.scratch = ...} {
+    func.func @f(..., %scratch: memref<1024xi8>) attributes {posenc.workspace, posenc.scratch = ...} {
       %a = memref.view %scratch[%c0][] : memref<1024xi8> to memref<256xf32>
     ```
   }];
@@ -328,22 +330,22 @@ def PosencMoveAllocasToWorkspacePass
 
 def PosencOutlineLoopsPass
     : Pass<"posenc-outline-loops", "::mlir::ModuleOp"> {
-  let summary = "Outline the loops of functions that have many";
+  let summary = "Outline the loops of functions with many loops";
   let description = [{
-    Input: functions with more than eight loops in one block. LLVM takes time
-    that grows with the square of their number, and the stack frame holds what
-    all of them need. Output: each loop is the body of a private function that is
-    not inlined, together with the allocas that only it uses. Left alone: blocks
-    with fewer loops.
+    Input: functions with more than eight loops in one block. LLVM's compile time
+    grows with the square of their number, and the stack frame has the spills of
+    all loops. Output: each loop is the body of a private function that is not
+    inlined, together with the allocas that only this loop uses. Left alone:
+    blocks with fewer loops.
 
     ```
     scf.for %i = %c0 to %n step %c1 { ... }   // and eight more
     ```
     becomes
     ```
-    call @f_loop(%x, %n) : (memref<?xf32>, index) -> ()
+    call @__part_of_f_0(%x, %n) : (memref<?xf32>, index) -> ()
     ...
-    func.func private @f_loop(%x: memref<?xf32>, %n: index) attributes {no_inline} {
+    func.func private @__part_of_f_0(%x: memref<?xf32>, %n: index) attributes {passthrough = ["noinline"]} {
       scf.for %i = %c0 to %n step %c1 { ... }
       return
     }

@@ -12,7 +12,7 @@
 include "mlir/Pass/PassBase.td"
 include "posenc/Codegen/TuningOptions.td"
 
-/// Dialects of the loops and tiles that passes on linalg create.
+/// Dialects of the loops and tiles that the tiling passes create.
 defvar kTilingDialects = [
   "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
   "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
@@ -21,11 +21,11 @@ defvar kTilingDialects = [
 
 def PosencTilePositionsPass
     : InterfacePass<"posenc-tile-positions", "::mlir::FunctionOpInterface"> {
-  let summary = "Tile operations on tensors to one position or a few each";
+  let summary = "Tile operations on tensors to one or a few positions";
   let description = [{
     Input: sincos, sinusoidal, rotate, rope and kv_append on tensors. Output: an
-    `scf.forall` over the grid of positions of each. An iteration has one
-    position, or a block of positions for a rope whose rows are small, and
+    `scf.forall` over the position loops of each operation. An iteration has one
+    position, or a block of positions for a rope with few or short rows, and
     computes the elementwise producers of its operands itself. Left alone:
     operations with scalar positions, and all other operations.
 
@@ -50,13 +50,13 @@ def PosencTilePositionsPass
 
 def PosencDecomposeMovesPass
     : InterfacePass<"posenc-decompose-moves", "::mlir::FunctionOpInterface"> {
-  let summary = "Split pack, unpack, pad and concat on tensors into copies";
+  let summary = "Decompose pack, unpack, pad and concat on tensors into copies";
   let description = [{
     Input: `linalg.pack`, `linalg.unpack`, `tensor.pad` and `tensor.concat` on
-    tensors. Output, by upstream's patterns: a pack is a pad, a reshape and a
-    transpose; an unpack is the reverse; a pad is a fill and an insertion; a
-    concat is insertions. Operations without users are erased. Left alone: all
-    other operations.
+    tensors. Output, by upstream's patterns: a pack becomes a pad, a reshape and a
+    transpose; an unpack becomes the reverse; a pad becomes a fill and an
+    insertion; a concat becomes insertions. Operations without users are erased.
+    Errors: dynamic tile sizes. Left alone: all other operations.
 
     ```
     %r = tensor.concat dim(0) %x, %y : (tensor<7x3xf32>, tensor<5x3xf32>) -> tensor<12x3xf32>
@@ -76,12 +76,12 @@ def PosencDecomposeMovesPass
 
 def PosencWidenSumsPass
     : InterfacePass<"posenc-widen-sums", "::mlir::FunctionOpInterface"> {
-  let summary = "Sum f16 and bf16 in f32";
+  let summary = "Accumulate f16 and bf16 sums in f32";
   let description = [{
     Input: linalg reductions that add to a result of f16 or bf16. Output: the
-    same reductions with a result of f32, followed by an operation that rounds
-    it once. A product that is added is formed in f32, too. Left alone: matrix
-    products, whose tiles accumulate in f32 anyway.
+    same reductions with an f32 result, followed by an operation that rounds the
+    result once. A product that is added is also computed in f32. Left alone:
+    matrix products, whose tiles accumulate in f32 anyway.
 
     ```
     %r = linalg.reduce { arith.addf } ins(%x : tensor<8x64xbf16>)
@@ -103,12 +103,12 @@ def PosencWidenSumsPass
 
 def PosencFuseElementwisePass
     : InterfacePass<"posenc-fuse-elementwise", "::mlir::FunctionOpInterface"> {
-  let summary = "Fuse chains of elementwise operations of linalg";
+  let summary = "Fuse elementwise linalg operations";
   let description = [{
-    Input: elementwise linalg operations with one user that has as many loops.
-    Output: one `linalg.generic` for producer and user; named operations are
-    generalized first. Left alone: matrix products, and producers with several
-    users.
+    Input: elementwise linalg operations with a single user that has the same
+    number of loops. Output: one `linalg.generic` for producer and user; named
+    operations are generalized first. Left alone: matrix products, and producers
+    with several users.
 
     ```
     %s = linalg.square ins(%x : tensor<8x64xf32>) outs(%o : tensor<8x64xf32>)
@@ -130,14 +130,14 @@ def PosencFuseElementwisePass
 
 def PosencReuseOperandsPass
     : InterfacePass<"posenc-reuse-operands", "::mlir::FunctionOpInterface"> {
-  let summary = "Let elementwise operations overwrite an operand they read last";
+  let summary = "Make elementwise operations overwrite their last-used operand";
   let description = [{
     Input: an elementwise `linalg.generic` that is the last reader of an input
     with the type of its result. Output: that input is its destination, and the
-    operation that computes the input writes to the destination that the generic
-    had, so that bufferization allocates no buffer for the input. Left alone: an
-    input of at most 16 KiB with other readers. It stays in the cache, and a
-    destination that is written once can be stored past the caches.
+    producer of the input writes to the original destination of the generic, so
+    bufferization allocates no buffer for the input. Left alone: an input of at
+    most 16 KiB with other readers; it stays in the L1 cache, and the output,
+    which is written once, can use streaming stores.
 
     ```
     %s = linalg.softmax ... outs(%e : tensor<8x1024xf32>)
@@ -159,13 +159,13 @@ def PosencReuseOperandsPass
 
 def PosencFuseRowsPass
     : InterfacePass<"posenc-fuse-rows", "::mlir::FunctionOpInterface"> {
-  let summary = "Fuse operations that exchange rows into one loop over rows";
+  let summary = "Fuse operations row by row into one loop";
   let description = [{
-    Input: elementwise operations, row reductions and tables of positions that
-    use each other's results row by row. Output: one `scf.forall` over rows; the
-    intermediate results in it have one row. A producer with users behind the
-    loop stays a result of the loop. Left alone: operations that nothing can be
-    fused into.
+    Input: elementwise operations, row reductions, ropes and tables of positions
+    that read each other's results row by row. Output: one `scf.forall` over rows
+    whose intermediate results have one row. A producer with users after the loop
+    remains a result of the loop. Left alone: operations without a producer that
+    can be fused.
 
     ```
     %s = linalg.reduce { arith.addf } ins(%x : tensor<8x64xf32>) ... dimensions = [1]
@@ -188,7 +188,7 @@ defvar Posenc_ContractionOptions = [
   Option<"vectorBytes", "vector-bytes", "unsigned", /*default=*/"32",
          "Bytes of the widest vector of the target">,
   Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
-         "Compute products of bf16 by the bf16 dot product (VDPBF16PS)">
+         "Use the bf16 dot product (VDPBF16PS) for products of bf16 matrices">
 ];
 
 def PosencTileInnerProductsPass
@@ -196,17 +196,17 @@ def PosencTileInnerProductsPass
                     "::mlir::FunctionOpInterface"> {
   let summary = "Tile matrix products on cached operands to register tiles";
   let description = [{
-    Input: contractions of linalg that stand in a loop and have two matrices of
-    static size that fit into the caches, such as the two products of
-    attention. Output: loops over register tiles of rows and columns. A matrix
-    whose element type differs from that of the accumulator, and a second matrix
-    whose columns are not contiguous, are copied once, in front of the innermost
-    loop that changes them. An elementwise operation that is the only user of
-    the product is computed tile by tile, too. Left alone: contractions outside
-    of loops, which `posenc-tile-contractions` tiles.
+    Input: linalg contractions in a loop whose two matrices have a bounded size
+    and fit in cache, such as the two products of attention. Output: loops over
+    register tiles of rows and columns. A matrix whose element type differs from
+    the accumulator's, or a right-hand matrix whose columns are not contiguous, is
+    copied once, before all loops in which it is invariant. An elementwise
+    operation that is the only user of the product is fused into the register
+    tiles. Left alone: contractions outside of loops, which
+    `posenc-tile-contractions` tiles.
 
-    With `bf16-dots`, for vectors of 64 bytes, matrices of bf16 are copied as
-    words of two elements, as `posenc-tile-contractions` does.
+    With `bf16-dots`, for vectors of 64 bytes, bf16 matrices are copied as 32-bit
+    words of two elements, as in `posenc-tile-contractions`.
 
     ```
     scf.for ... {
@@ -236,19 +236,23 @@ def PosencTileContractionsPass
                     "::mlir::FunctionOpInterface"> {
   let summary = "Tile matrix products to packed panels and register tiles";
   let description = [{
-    Input: contractions of linalg with one row, one column and one reduction
-    dimension. Output, as in BLIS: an `scf.forall` over cache blocks of rows and
-    panels of columns. In each, a part of the panel is packed into scratch
-    memory, and each register tile of rows is a loop over the reduction
-    dimension around a `linalg.generic` that updates the accumulator. Every
-    element is summed in the order of the reduction, whatever the tiles are; f16
-    and bf16 are extended to the type of the accumulator first. Left alone:
-    contractions with batch dimensions or several of one kind.
+    Input: linalg contractions of floats with row, column and reduction
+    dimensions. Output, as in BLIS: an `scf.forall` over cache blocks of rows and
+    columns. In each, a block of the right-hand matrix is packed into panels, and
+    each register tile of rows is a loop over the reduction dimension around a
+    `linalg.generic` that updates the accumulator (the micro-kernel). Every
+    element is summed in the order of the reduction for all tile sizes; f16 and
+    bf16 are accumulated in f32. Batch dimensions, and further row and column
+    dimensions, become loops of the `scf.forall`; further reduction dimensions
+    become loops inside it. Left alone: contractions without a row or column
+    dimension, such as matrix-vector products, integer contractions, and
+    contractions that are tiles already.
 
-    With `bf16-dots`, for vectors of 64 bytes, matrices of bf16 are packed as
+    With `bf16-dots`, for vectors of 64 bytes, bf16 matrices are packed as 32-bit
     words of two elements, and a step of the loop is a `vector.contract` that
-    `posenc-lower-dots` turns into bf16 dot products. The two elements of a word
-    are 32 apart in the order of the sum: element j of each 64 and element j + 32.
+    `posenc-lower-dots` lowers to bf16 dot products. The elements of a word are 32
+    apart in the reduction dimension: element j of each block of 64, and element
+    j + 32.
 
     ```
     %c = linalg.matmul ins(%a, %b : tensor<64x64xf32>, tensor<64x96xf32>) ...
@@ -273,12 +277,15 @@ def PosencTileContractionsPass
 def PosencTileElementwisePass
     : InterfacePass<"posenc-tile-elementwise",
                     "::mlir::FunctionOpInterface"> {
-  let summary = "Tile elementwise operations of linalg to vectors";
+  let summary = "Tile elementwise operations and column reductions to vectors";
   let description = [{
-    Input: linalg operations whose loops are all parallel. Output: loops over
-    rows and, in these, over one vector of elements at a time; the remainder of
-    a row is an operation of its own. Loops of operations in the function's own
-    block are `scf.forall`. Left alone: reductions and contractions.
+    Input: linalg operations whose loops are all parallel, and column reductions,
+    which combine rows element by element. Output: loops over rows and, inside,
+    over tiles of one vector of elements; the remainder of a row is a separate
+    operation. A column reduction becomes loops over blocks of columns, over rows
+    and over the vectors of a block. The outermost loops of operations directly in
+    the function's block are `scf.forall`. Left alone: row reductions and
+    contractions.
 
     ```
     %r = linalg.square ins(%x : tensor<8x60xf32>) outs(%o : tensor<8x60xf32>)
@@ -307,14 +314,15 @@ def PosencTileElementwisePass
 
 def PosencTileReductionsPass
     : InterfacePass<"posenc-tile-reductions", "::mlir::FunctionOpInterface"> {
-  let summary = "Tile row reductions to partial results in vectors";
+  let summary = "Tile row reductions to vectors of partial results";
   let description = [{
-    Input: linalg reductions along the rows of an input. Output: for each row, a
-    loop that updates a vector of partial results, and a reduction of that
-    vector. Rows of at least 256 f32 or 128 f64, and rows of dynamic size, have
-    64 or 32 partial results; shorter rows have 16. The number does not depend on
-    the target, since it decides how sums round. Left alone: reductions of other
-    dimensions than the last, and contractions.
+    Input: linalg reductions along the last dimension of an input, with results
+    of f32 or f64. Output: for each row, a loop that updates a vector of partial
+    results, and a reduction of that vector. Rows of at least 256 f32 or 128 f64,
+    and rows of dynamic size, have 64 (f32) or 32 (f64) partial results; shorter
+    rows have 16. The number does not depend on the target, since it determines
+    the rounding. Left alone: reductions along other dimensions, rows of fewer
+    than 32 elements, and contractions.
 
     ```
     %r = linalg.reduce { arith.addf } ins(%x : tensor<8x512xf32>) ... dimensions = [1]
@@ -335,13 +343,13 @@ def PosencTileReductionsPass
 def PosencVectorizeLinalgPass
     : InterfacePass<"posenc-vectorize-linalg",
                     "::mlir::FunctionOpInterface"> {
-  let summary = "Turn linalg tiles of static size into vectors";
+  let summary = "Vectorize linalg tiles of static size";
   let description = [{
-    Input: linalg operations on tensors of small static size within loops.
-    Output: vectors, by upstream's vectorizer; accumulators become vectors that
-    loops carry; contractions of vectors become outer products. Left alone:
-    operations of dynamic size, operations outside of loops, and contractions of
-    bf16 words, which `posenc-lower-dots` lowers.
+    Input: linalg operations on tensors with at most 2048 elements of static size
+    inside loops. Output: vector operations, by upstream's vectorizer;
+    accumulators become vectors that loops carry; contractions of vectors become
+    outer products. Left alone: operations of dynamic size, operations outside of
+    loops, and contractions of bf16 pairs, which `posenc-lower-dots` lowers.
 
     ```
     %r = linalg.square ins(%t : tensor<1x8xf32>) outs(%u : tensor<1x8xf32>)
@@ -363,13 +371,13 @@ def PosencVectorizeLinalgPass
 
 def PosencLowerDotsPass
     : InterfacePass<"posenc-lower-dots", "::mlir::FunctionOpInterface"> {
-  let summary = "Lower contractions of words of bf16 to bf16 dot products";
+  let summary = "Lower contractions of bf16 pairs to bf16 dot products";
   let description = [{
-    Input: `vector.contract` of words of two bf16 (rows x 2 and columns x 2)
-    added to f32 (rows x columns), for a multiple of 16 columns. Output: one
-    `x86vector.avx512.dot` for each row and 16 columns. The instruction rounds
-    as two fused multiply-adds would, but reads subnormal numbers as zero. Left
-    alone: all other operations.
+    Input: `vector.contract` of pairs of bf16 (rows x 2 and columns x 2) with an
+    f32 accumulator (rows x columns), where columns is a multiple of 16. Output:
+    one `x86vector.avx512.dot` for each row and 16 columns. The instruction
+    rounds like two fused multiply-adds, but treats subnormal numbers as zero.
+    Left alone: all other operations.
 
     ```
     %r = vector.contract ... %a, %b, %c : vector<1x2xbf16>, vector<16x2xbf16> into vector<1x16xf32>

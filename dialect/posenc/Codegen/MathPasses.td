@@ -12,17 +12,23 @@
 include "mlir/Pass/PassBase.td"
 
 def PosencExpandArithPass : Pass<"posenc-expand-arith"> {
-  let summary = "Expand operations of arith that the backend would make calls of";
+  let summary = "Expand arith operations that would become library calls";
   let description = [{
-    Input: operations of arith on scalars and vectors for which the backend
-    would call libm or the compiler's runtime library; a kernel library links
-    neither. Output: `truncf` of f64 to f16 and bf16, and conversions of integers
-    to them, are conversions to f32 that round to odd, followed by one that
-    rounds to nearest, so that the result is rounded once. `remf` is a loop of
-    exact steps. `maxnumf` and `minnumf` of f16 and bf16 are comparisons in f32.
-    Errors: divisions of integers of more than 64 bits, their conversions from
-    and to floats, and arithmetic of floats other than f16, bf16, f32 and f64.
-    Left alone: all other operations.
+    Input: arith operations on scalars and vectors for which the backend would
+    call libm or the compiler's runtime library; a kernel library links neither.
+    Output:
+
+    - `truncf` from f64 to f16 and bf16, and conversions of integers of 25 to 64
+      bits to these types, become a conversion to f32 that rounds to odd, and a
+      `truncf` that rounds to nearest, which together round once;
+    - `remf` becomes a loop of exact steps;
+    - `maxnumf` and `minnumf` of f16 and bf16 become comparisons in f32;
+    - integer divisions by tensor elements never trap: x / 0 is -1 with the
+      remainder x, and the minimum divided by -1 is the minimum.
+
+    Errors: divisions of integers of more than 64 bits, conversions between such
+    integers and floats, and arithmetic on floats other than f16, bf16, f32 and
+    f64. Left alone: all other operations.
 
     ```
     %r = arith.truncf %x : f64 to f16
@@ -40,7 +46,7 @@ def PosencExpandArithPass : Pass<"posenc-expand-arith"> {
 }
 
 def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
-  let summary = "Expand conversions and dot products of bf16 into arithmetic";
+  let summary = "Expand bf16 conversions and dot products into arithmetic";
   let description = [{
     Input: `arith.extf` and `arith.truncf` between bf16 and f32, and
     `x86vector.avx512.dot`, for targets without AVX512-BF16. Output: integer
@@ -65,15 +71,15 @@ def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
 }
 
 def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {
-  let summary = "Turn conversions from and to f8 into other arithmetic";
+  let summary = "Expand f8 conversions into integer arithmetic and f16";
   let description = [{
     Input: `arith.extf` and `arith.truncf` from and to `f8E4M3FN` and `f8E5M2`, for
-    which CPUs have no instructions. Output: an extension goes through f16, which
-    represents all of their values; a truncation from f32 rounds once, to
-    nearest, ties to even, as `arith.truncf` defines it: values that are too large
-    become NaN in `f8E4M3FN` and infinite in `f8E5M2`. Other floats are converted
-    from or to f32 first. Left alone: operations that only move f8, which is i8 in
-    the LLVM dialect.
+    which CPUs have no instructions. Output: an extension goes by way of f16,
+    which represents all f8 values. A truncation from f32 rounds once, to nearest,
+    ties to even, as `arith.truncf` defines it; values that are too large become
+    NaN in `f8E4M3FN` and infinite in `f8E5M2`. Other floats are converted from or
+    to f32. Left alone: operations that only move f8, which is i8 in the LLVM
+    dialect.
 
     ```mlir
     func.func @widen(%x: vector<8xf8E5M2>) -> vector<8xf32> {
@@ -102,9 +108,9 @@ def PosencLegalizeBF16Pass : Pass<"posenc-legalize-bf16"> {
   let summary = "Replace bf16 by i16 in the LLVM dialect";
   let description = [{
     Input: functions of the LLVM dialect that load, store and move bf16. Without
-    AVX512-BF16 the backend has no vectors of bf16, and emits calls where
-    optimizations use them. Output: the same functions on i16. Left alone: a
-    module that computes with bf16.
+    AVX512-BF16, the backend has no bf16 vectors and emits library calls for
+    conversions that its optimizations insert. Output: the same functions on i16.
+    Left alone: a module that computes with bf16.
 
     ```
     %0 = llvm.load %p : !llvm.ptr -> vector<8xbf16>
@@ -123,9 +129,9 @@ def PosencLegalizeI1Pass : Pass<"posenc-legalize-i1"> {
   let summary = "Load and store i1 as bytes";
   let description = [{
     Input: loads and stores of i1, and of vectors of i1, in the LLVM dialect.
-    Output: loads and stores of bytes. A caller's boolean is a byte in which any
-    value but 0 is true; LLVM takes bytes other than 0 and 1 for poison, and would
-    pack vectors of i1 into bits. Left alone: all other operations.
+    Output: loads and stores of bytes. A caller's boolean is a byte, and any value
+    but 0 is true. LLVM treats bytes other than 0 and 1 as poison, and packs
+    vectors of i1 into bits. Left alone: all other operations.
 
     ```
     %b = llvm.load %p : !llvm.ptr -> i1
@@ -141,31 +147,31 @@ def PosencLegalizeI1Pass : Pass<"posenc-legalize-i1"> {
 }
 
 def PosencExpandMathPass : Pass<"posenc-expand-math"> {
-  let summary = "Expand functions of math into arithmetic";
+  let summary = "Expand math functions into arithmetic";
   let description = [{
-    Input: functions of the math dialect on scalars and vectors, since a kernel
-    library links no libm and GPU kernels no libdevice. Output: arithmetic, within
-    4 units in the last place for all finite arguments and with the special
-    values of IEEE 754;
-    `sin`, `cos` and `tan` reduce arguments of any size exactly. The largest
-    errors measured are in docs/numerics.md. Results have the same bits on all
-    targets that have a fused multiply-add, and with `avx512` or without. Functions
-    of f16 and bf16 are those of f32, rounded once.
+    Input: operations of the math dialect on scalars and vectors: a kernel library
+    does not link libm, and GPU kernels do not link libdevice. Output: arithmetic
+    with an error of at most 4 units in the last place for all finite arguments,
+    and with the special values of IEEE 754. `sin`, `cos` and `tan` reduce
+    arguments of any size exactly. docs/numerics.md lists the largest measured
+    errors. Results have the same bits on all targets with a fused multiply-add,
+    with or without `avx512`. Functions of f16 and bf16 are computed in f32 and
+    rounded once.
 
     - Expanded: `acos` `acosh` `asin` `asinh` `atan` `atan2` `atanh` `cbrt`
       `clampf` `cos` `cosh` `erf` `erfc` `exp` `exp2` `expm1` `fpowi` `isfinite`
       `isinf` `isnan` `isnormal` `log` `log10` `log1p` `log2` `powf` `rsqrt` `sin`
       `sincos` `sinh` `tan` `tanh`, and `ipowi` with a constant exponent from 0 to
-      64. Powers with a constant integer exponent up to 64 in size, or with
-      exponent 0.5 or -0.5, are products, quotients and square roots.
+      64. Powers with a constant integer exponent of magnitude up to 64, or with
+      exponent 0.5 or -0.5, become products, quotients and square roots.
     - Left to the target, which has instructions: `absf` `absi` `ceil`
       `copysign` `ctlz` `ctpop` `cttz` `floor` `fma` `round` `roundeven` `sqrt`
       `trunc`.
     - Errors: other exponents of `ipowi`, and other types.
 
-    Fast-math flags of functions are dropped: a flag does not make a function
-    less accurate. Of those of `arith`, `reassoc` and `contract` are kept.
-    Left alone: operations on tensors.
+    Fast-math flags of math functions are dropped, so they never make a function
+    less accurate. Of the flags of `arith` operations, `reassoc` and `contract`
+    are kept. Left alone: operations on tensors.
 
     ```mlir
     func.func @f(%x: f32) -> f32 {
@@ -185,7 +191,7 @@ def PosencExpandMathPass : Pass<"posenc-expand-math"> {
   }];
   let options = [
     Option<"avx512", "avx512", "bool", /*default=*/"false",
-           "Multiply vectors of 64 bytes by powers of two by AVX-512">
+           "Use AVX-512 to multiply vectors of 64 bytes by powers of two">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect",

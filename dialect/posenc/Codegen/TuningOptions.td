@@ -11,8 +11,8 @@
 
 include "mlir/Pass/PassBase.td"
 
-/// An option of a pass for a field of Tuning. Its help is in Tuning.def, from
-/// which the options of pipelines and the keys of tuning files are made.
+/// A pass option for a field of Tuning. The field is documented in Tuning.def,
+/// which also defines the options of pipelines and the keys of tuning files.
 class Posenc_TuningOption<string name, string flag>
     : Option<name, flag, "uint64_t", "::mlir::posenc::Tuning()." # name,
              "The field " # name # " of Tuning">;

@@ -28,13 +28,13 @@ class Posenc_ToVectorPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 
 def PosencStreamStoresPass
     : InterfacePass<"posenc-stream-stores", "::mlir::FunctionOpInterface"> {
-  let summary = "Store large results past the caches";
+  let summary = "Use non-temporal stores for large results";
   let description = [{
     Input: loops of a kernel that write vectors to an output that they do not
-    read. Output: a second version of the loop, whose stores are nontemporal. It
-    runs for outputs of at least `stream-from` bytes whose rows are aligned to
-    vectors and which overlap no input. Left alone: loops that read what they
-    write.
+    read. Output: a second version of the loop with non-temporal stores. It is
+    executed for outputs of at least `stream-from` bytes whose rows are aligned to
+    vectors and which overlap no input. Left alone: loops that read the output
+    that they write.
 
     ```
     scf.for %i = ... {
@@ -63,13 +63,13 @@ def PosencStreamStoresPass
 
 def PosencPrefetchRowsPass
     : InterfacePass<"posenc-prefetch-rows", "::mlir::FunctionOpInterface"> {
-  let summary = "Prefetch rows while the rows before them are computed";
+  let summary = "Prefetch rows while earlier rows are computed";
   let description = [{
     Input: loops over rows of an argument that read vectors of each row in
     several loops over columns. Output: the last of these loops over columns also
-    prefetches a later row: the one that begins `prefetch-distance` bytes ahead,
-    or the next one where rows are longer. Left alone: rows that are read once,
-    which the processor prefetches itself.
+    prefetches a later row: the row `prefetch-distance` bytes ahead, or the next
+    row if rows are longer than that. Left alone: rows that are read once, which
+    the processor prefetches itself.
 
     ```
     scf.for %row = ... {
@@ -95,14 +95,14 @@ def PosencPrefetchRowsPass
 
 def PosencPrefetchPanelsPass
     : InterfacePass<"posenc-prefetch-panels", "::mlir::FunctionOpInterface"> {
-  let summary = "Prefetch the next part of a panel while a part is used";
+  let summary = "Prefetch the next block of a panel";
   let description = [{
     Input: the two innermost loops of a product with a packed matrix. The inner
     loop, over the reduction dimension, reads one row of the panel in each
     iteration and carries the accumulator; the outer loop, over register tiles,
     reads the same rows in all its iterations. Output: each iteration of the
-    outer loop also prefetches some of the rows that follow, in all as many as
-    the inner loop reads. Left alone: rows that are read once.
+    outer loop also prefetches some of the following rows; together they prefetch
+    as many rows as the inner loop reads. Left alone: rows that are read once.
 
     ```
     scf.for %tile = ... {
@@ -124,20 +124,21 @@ def PosencPrefetchPanelsPass
 
 def PosencDecomposeRotationsPass
     : Posenc_ToVectorPass<"posenc-decompose-rotations"> {
-  let summary = "Turn rope and rotate on memrefs into loops of linalg tiles";
+  let summary = "Decompose rope and rotate on memrefs into loops of linalg tiles";
   let description = [{
     Input: `posenc.rope` and `posenc.rotate` on memrefs, usually tiles of a few
     positions. Output, for each position: code that stores the cos and sin of
     all pairs on the stack, and loops over all rows around a `linalg.generic` on
     views of one cache line of pairs. Its `ins` are both lanes of the pairs, cos
-    and sin, its `outs` both lanes. Only the views depend on the pairing: `half`
-    reads the lanes of a pair from two halves of the row, `interleaved` reads
-    every second lane. For bf16, the even and the odd pairs of a `half` row are
-    two parts of one operation, since `posenc-vectorize-tiles` deinterleaves the
-    row like that. The destination may be the input.
+    and sin; its `outs` are both lanes. Only the views depend on the pairing:
+    `half` reads the lanes of a pair from the two halves of the row,
+    `interleaved` reads every second lane. For bf16, one operation has the even
+    and the odd pairs of a `half` row as separate operands, because
+    `posenc-vectorize-tiles` deinterleaves bf16 rows. The destination may be the
+    input.
 
     The tuning options, and at run time the sizes and addresses of the tensors,
-    decide about prefetches, streaming stores (the attribute `streamed`) and the
+    determine prefetches, streaming stores (the attribute `streamed`) and the
     order of rows. Left alone: all other operations.
 
     ```
@@ -162,17 +163,17 @@ def PosencDecomposeRotationsPass
 
 def PosencVectorizeTilesPass
     : Posenc_ToVectorPass<"posenc-vectorize-tiles"> {
-  let summary = "Turn small elementwise linalg on rows of memrefs into vectors";
+  let summary = "Vectorize small elementwise linalg operations on memrefs";
   let description = [{
     Input: elementwise linalg operations whose operands are one-dimensional
     `memref.subview`s, and whose results have at most 64 bytes each. Output:
     `vector.load`, arithmetic on hardware vectors, and `vector.store`; all
-    elements are read before any is written. An access has the alignment that
-    a `memref.assume_alignment` of the view promises. Two views that alternate
-    between the elements of a row are loaded and stored as one vector; with
-    `zip` the vector is deinterleaved only where different values are computed
-    for the two. Stores of an operation with the attribute `streamed` are
-    nontemporal. Left alone: all other operations.
+    elements are read before any is written. An access has the alignment of a
+    `memref.assume_alignment` of the view. Two views of the even and the odd
+    elements of a range are loaded and stored as one vector; with `zip`, this
+    vector is deinterleaved only if different operations are applied to the two
+    views. Stores of an operation with the attribute `streamed` are non-temporal.
+    Left alone: all other operations.
 
     ```
     %s = memref.subview %x[%i] [8] [1] : memref<64xf32> to memref<8xf32, strided<[1], offset: ?>>
@@ -187,7 +188,7 @@ def PosencVectorizeTilesPass
   }];
   let options = !listconcat(Posenc_ToVectorOptions, [
     Option<"zip", "zip", "bool", /*default=*/"true",
-           "Leave out shuffles that AVX has few units for">
+           "Avoid shuffles, for which AVX has few execution units">
   ]);
 }
 
@@ -196,12 +197,13 @@ def ConvertPosencTablesToVectorPass
   let summary = "Convert sincos and sinusoidal on memrefs to vectors";
   let description = [{
     Input: `posenc.sincos` and `posenc.sinusoidal` on memrefs. Output: a loop over
-    positions. The exact phase of a base position, and from it the sin and cos
-    of all pairs, are computed once for 16 consecutive positions; those between
-    follow by angle addition. Near a zero of sin or cos, where angle addition
-    has a large relative error, an element is recomputed from its exact phase.
-    Results have the same bits for all vector widths. Left alone: all other
-    operations.
+    positions. The exact phase, and from it the sin and cos of all pairs, are
+    computed once for four runs of 32 consecutive positions (64 for bf16); the
+    elements are computed by angle addition. Near a zero of sin or cos, where
+    angle addition has a large relative error, an element is recomputed from its
+    exact phase. Tables of f64, and tables with more than 4096 pairs, use the exact
+    phase of each position. Results have the same bits for all vector widths. Left
+    alone: all other operations.
 
     ```
     posenc.sincos #f positions(%p : memref<?xi64>) outs(%cos, %sin : memref<?x32xf32>, ...)
@@ -222,33 +224,35 @@ def ConvertPosencAttentionToVectorPass
     : Posenc_ToVectorPass<"convert-posenc-attention-to-vector"> {
   let summary = "Convert attention on memrefs to vectors, as in FlashAttention";
   let description = [{
-    Input: `posenc.attention` on memrefs. Output: one of two kernels, each with
-    an online softmax: a running maximum, a running sum and an accumulator.
+    Input: `posenc.attention` on memrefs. Output: two kernels, prefill and decode,
+    of which one may be left out. Both use an online softmax with a running max, a
+    running sum and an accumulator.
 
-    Prefill is an `scf.forall` over the batch, query heads and tiles of queries.
-    A task packs tiles of keys and values as rows of f32 on the stack, normed and
-    rotated where the operation says so, and never reads beyond a tensor; the
-    lanes of vectors run along queries. Tiles of keys that no query of a register
-    tile attends to are skipped, and masks are evaluated only in tiles that
-    some, but not all queries attend to.
+    The prefill kernel is an `scf.forall` over the batch, query heads and tiles of
+    queries. A task copies tiles of keys and values as rows of f32 to the stack,
+    normed and rotated if the operation requires it, and never reads beyond a
+    tensor. Vector lanes run along queries. Tiles of keys that are masked for all
+    queries of a register tile are skipped, and masks are evaluated only in tiles
+    that are visible to some, but not all queries.
 
-    Decode serves up to 32 queries per sequence, or 16 of bf16, if the number is
-    static or can be compared at run time, except where queries and keys are
-    known to be the same tokens. Keys and values are read in place
-    from the KV cache, once for all queries and all query heads of a key head.
-    Each sequence of a ragged batch is decided on its own. Where there are few
-    heads, the keys are split (Flash-Decoding) by their number alone, and the
-    splits are merged in their order, so that results do not depend on the
-    number of threads. Ragged batches are not split.
+    The decode kernel handles up to 32 queries per sequence, or 16 for bf16. It is
+    omitted if each query token is also a key, as in prefill. The kernel is
+    selected at run time if the number of queries is dynamic, for a ragged batch
+    separately for each sequence. The decode kernel reads keys and values in place
+    from the KV cache, once for all queries and all query heads of a key head. If
+    there are few heads, it divides the keys into KV splits (Flash-Decoding). The
+    number of splits depends on the number of keys only, and splits are merged in
+    order, so results do not depend on the number of threads. Ragged batches are
+    not split.
 
-    With `bf16-dots`, for vectors of 64 bytes, products of bf16 are bf16 dot
+    With `bf16-dots`, for vectors of 64 bytes, bf16 attention uses bf16 dot
     products (`x86vector.avx512.dot`): queries, rotated or normed keys and weights
-    are rounded to bf16, and sums are f32. Attention that returns log-sum-exp,
-    or has an odd head dimension, computes in f32 instead.
+    are rounded to bf16, and accumulators are f32. Attention that returns
+    log-sum-exp, or has an odd head dimension, computes in f32 instead.
 
     Left alone, with a remark that gives the reason: f64, heads wider than 256,
     a dynamic number of heads, and regions with functions that have no
-    expansion. Those go through linalg (`posenc-decompose-attention`).
+    expansion. These are lowered by way of linalg (`posenc-decompose-attention`).
 
     ```
     posenc.attention causal ins(%q, %k, %v : memref<2x?x8x64xf32, ...>, ...) outs(%o : ...)
@@ -259,14 +263,14 @@ def ConvertPosencAttentionToVectorPass
       scf.for %key_tile = ... {
         ... pack keys and values ...
         scf.for %queries = ... {
-          ... scores, running maximum and sum, accumulator: vector<16xf32> ...
+          ... scores, running max and sum, accumulator: vector<16xf32> ...
         }
       }
-      ... divide by the sums, store rows of %o ...
+      ... divide by the running sums, store rows of %o ...
     }
     ```
   }];
-  // The LLVM dialect has the loop annotations.
+  // The LLVM dialect is used for loop annotations.
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
@@ -274,7 +278,7 @@ def ConvertPosencAttentionToVectorPass
     "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
   let options = !listconcat(Posenc_ToVectorOptions, [
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
-           "Compute attention of bf16 by the bf16 dot product (VDPBF16PS)">
+           "Use the bf16 dot product (VDPBF16PS) for bf16 attention">
   ]);
 }
 

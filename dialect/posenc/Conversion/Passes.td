@@ -22,11 +22,11 @@ def ConvertPosencRopeToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-rope-to-linalg"> {
   let summary = "Convert sincos and rotate on tensors to linalg";
   let description = [{
-    Input: `posenc.sincos` and `posenc.rotate` on tensors. Output: a sincos is a
-    `linalg.generic` with two results, which computes the exact phase in integer
-    arithmetic; a rotate is a `linalg.generic` over pairs whose two results are
-    the two lanes of a pair, and their insertion into the tensor. Left alone:
-    ropes, which `posenc-decompose-rope` splits first.
+    Input: `posenc.sincos` and `posenc.rotate` on tensors. Output: a sincos becomes
+    a `linalg.generic` with two results, which computes the exact phase in integer
+    arithmetic. A rotate becomes a `linalg.generic` over pairs, whose two results
+    are the lanes of the pairs, and insertions into the tensor. Left alone: ropes,
+    which `posenc-decompose-rope` decomposes first.
 
     ```
     %t:2 = posenc.sincos #f positions(%p : tensor<?xi64>) outs(...)
@@ -68,14 +68,15 @@ def ConvertPosencAttentionToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-attention-to-linalg"> {
   let summary = "Convert tiles of attention on tensors to linalg";
   let description = [{
-    Input: `posenc.online_attention` on tensors, and relative-position biases
-    outside of the regions of attention. Output: `linalg.generic`s on scores of
-    shape (keys, rows), where the rows are heads and queries: the product of keys
-    and queries in the type of the accumulator; scale, score region and mask
-    region in one; positional masks, if they mask a key of the tile; the running
-    maximum; weights by `math.exp`; and the product of weights and values, which
-    is a matrix product if all values are finite. A bias becomes arithmetic. Left
-    alone: attention, which `posenc-decompose-attention` splits first.
+    Input: `posenc.online_attention` on tensors, and `posenc.alibi` and
+    `posenc.t5_bucket` outside of the regions of attention. Output:
+    `linalg.generic`s on scores of shape (keys, rows), where a row is a head and
+    query: the product of keys and queries in the accumulator type; one operation
+    for scale, score region, mask operand and mask region; position masks, if they
+    mask a key of the tile; the running max; weights by `math.exp`; and the product
+    of weights and values, which is a matrix product if all values are finite.
+    Biases become arith operations. Left alone: `posenc.attention`, which
+    `posenc-decompose-attention` decomposes first.
 
     ```
     %r:3 = posenc.online_attention ins(%q, %k, %v : ...) outs(%acc, %max, %sum : ...)
@@ -91,7 +92,7 @@ def ConvertPosencAttentionToLinalgPass
   }];
   let options = [
     Option<"bf16Weights", "bf16-weights", "bool", /*default=*/"false",
-           "Round the weights to bf16 if the values are bf16">
+           "Round the weights to bf16 if queries and values are bf16">
   ];
 }
 

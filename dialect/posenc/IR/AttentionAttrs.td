@@ -20,10 +20,11 @@ def Posenc_HeadLayoutAttr :
     EnumAttr<PosencDialect, Posenc_HeadLayout, "head_layout">;
 
 def Posenc_RotationAttr : Posenc_Attr<"Rotation", "rotation"> {
-  let summary = "a rotary encoding, as a part of another operation";
+  let summary = "a rotary encoding as an attribute of another operation";
   let description = [{
-    What `posenc.rope` does to each head: `pairing`, `frequencies` and `axes`
-    are those of the operation, and `offset` is where the rotary window begins.
+    The rotation that `posenc.rope` applies to each head. `pairing`,
+    `frequencies`, `offset` (the first lane of the rotary window) and `axes` are
+    as in that operation.
 
     ```mlir
     #posenc.rotation<pairing = half, frequencies = #posenc.frequencies<dim = 64, base = 5.000000e+05>, offset = 64>

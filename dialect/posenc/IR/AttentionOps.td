@@ -1,4 +1,4 @@
-//===- AttentionOps.td - attention and its tile ------------*- tablegen -*-===//
+//===- AttentionOps.td - attention and online_attention ----*- tablegen -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,13 +16,13 @@ include "posenc/IR/OpBase.td"
 def Posenc_Indices : Posenc_Shaped<[I64, I32]>;
 def Posenc_Mask : Posenc_Shaped<[I1, F64, F32, F16, BF16]>;
 def Posenc_Sums : Posenc_Shaped<[F64, F32]>;
-/// Element types of caches. Those of i8 and f8 are quantized and have scales.
+/// Element types of KV caches. i8 and f8 caches are quantized and have scales.
 def Posenc_CacheElements
     : Posenc_Shaped<[F64, F32, F16, BF16, I8, F8E4M3FN, F8E5M2]>;
 def Posenc_CacheScales : Posenc_Shaped<[F32]>;
 
-/// A destination-style operation that is no loop over positions. Nested
-/// operations may read memrefs.
+/// A destination-style operation without position loops. Operations nested in
+/// its regions may read memrefs.
 class Posenc_DestinationOp<string mnemonic, list<Trait> traits = []>
     : Op<PosencDialect, mnemonic, [
         AttrSizedOperandSegments, DestinationStyleOpInterface,
@@ -67,9 +67,10 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       "getTiledImplementationFromOperandTiles"]>]> {
   let summary = "attention, with its rotations, biases and masks";
   let description = [{
-    For each sequence `b`, query head `h` and query, the softmax over the
-    keys `j` of `scale * rope(q) . rope(k_j)`, changed by the score region and
-    the masks, weights the values: `o = sum_j p_j v_j`.
+    Computes, for each sequence `b`, query head `h` and query, the weighted sum
+    of values `o = sum_j p_j v_j`. The weights `p` are the softmax over the keys
+    `j` of the scores `scale * rope(q) . rope(k_j)`, which the score region and
+    the masks may change.
 
     ```mlir
     func.func @attention(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %v: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>, %o: tensor<?x?x32x128xf32>) -> tensor<?x?x32x128xf32> {
@@ -85,73 +86,76 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
 
     **Shapes.** Queries and output are `(batch, queries, heads, dim)` with
     `query_layout = token_major`, the default, and `(batch, heads, queries,
-    dim)` with `head_major`; keys and values likewise with `key_layout`. Query
-    head `h` uses key head `h / (query heads / key heads)`. The values' width
-    may differ from the keys'; the output has that of the values. An optional
-    second destination takes `ln(sum_j exp(s_j))` (sinks included) in the
-    output's shape without its last dimension. Any batch and any number of
-    tokens may be 0.
+    dim)` with `head_major`. Keys and values have the same shapes, selected by
+    `key_layout`. Query head `h` uses key head `h / (query heads / key heads)`
+    (GQA). Values may have another last dimension than keys; the output has the
+    last dimension of the values. An optional second destination receives the
+    log-sum-exp `ln(sum_j exp(s_j))`, including sinks, with the output's shape
+    without its last dimension. The batch and the number of tokens may be 0.
 
-    **Places.** Keys are counted from 0; queries are aligned to the end of the
-    keys: query `t` of `Lq` stands at the place `i = t + Lk - Lq` among the
-    `Lk` keys of its sequence, which is negative where queries outnumber
-    keys. `causal`, windows and both regions speak of places. A tile of other
-    queries has `trailing_queries`: as many as follow it, which are part of
-    `Lq` for its places.
+    **Query positions.** Keys are numbered from 0. Queries are aligned to the end
+    of the keys: query `t` of `Lq` has the position `i = t + Lk - Lq` among the
+    `Lk` keys of its sequence. It is negative if there are more queries than
+    keys. `causal`, windows and both regions use these positions. If the
+    operation is a tile of more queries, `trailing_queries` is the number of
+    queries that follow it; they count in `Lq`.
 
-    **Order.** In the type of the sums, f32, or f64 for f64 queries:
-    1. `query_norm` and `key_norm`, the weights `w` of an RMS norm:
+    **Order of evaluation.** Everything is computed in the accumulator type: f32,
+    or f64 for f64 queries.
+    1. Norms: `query_norm` and `key_norm` are the weights `w` of an RMS norm,
        `x -> x * (w + norm_offset) / sqrt(mean(x^2) + norm_eps)`. With `dim`
-       weights the mean is that of each head, and all heads have the same
-       weights (Qwen 3); with `heads * dim` weights, head after head, it is that
-       of all heads of a token together (OLMo 2). `norm_offset` is 0 if absent,
-       and 1 where checkpoints hold `w - 1` (Gemma 3);
-    2. `query_rotation` and `key_rotation`, at `query_positions` and
-       `key_positions`; without these at the places;
-    3. the score `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent;
-    4. the region `score`, from the score, sequence, query head, place of
-       the query and key to the new score;
-    5. the operand `mask`: a float is added to the score; minus infinity and
-       `false` take the key out;
-    6. a key takes part if all of these hold: `j <= i` with `causal`;
+       weights, the mean is taken over each head, and all heads have the same
+       weights (Qwen 3). With `heads * dim` weights, ordered by head, the mean is
+       taken over all heads of a token together (OLMo 2). `norm_offset` is 0 if
+       absent, and 1 for checkpoints that store `w - 1` (Gemma 3).
+    2. Rotations: `query_rotation` and `key_rotation` at `query_positions` and
+       `key_positions`; without these operands, at the position `i` of the query
+       and the index `j` of the key.
+    3. Score: `s = scale * q . k_j`; `scale` is `1/sqrt(dim)` if absent.
+    4. The region `score` (score_mod in FlexAttention) maps the score, sequence,
+       query head, query position and key index to the new score.
+    5. The operand `mask`: a float is added to the score; minus infinity and
+       `false` mask the key.
+    6. Visibility: a key is visible if all of these hold: `j <= i` with `causal`;
        `i - window_left <= j`; `j <= i + window_right`; the region `where`
-       yields true. Of others neither key nor value counts, even if they are
-       infinite or no numbers;
-    7. softmax; `sinks` have one more logit for each query head, not scaled,
-       which adds to the denominator alone. A query that no key takes part for,
-       or none with a score above minus infinity, gives 0; its second result is
-       its sink, or minus infinity.
+       (mask_mod in FlexAttention) yields true. Neither the key nor the value of
+       other keys affects the result, even if they are infinite or NaN.
+    7. Softmax: `sinks` has one more logit per query head, not scaled, which is
+       added to the denominator only. A query without visible keys, or whose
+       scores are all minus infinity, gives 0; its log-sum-exp is its sink, or
+       minus infinity without sinks.
 
-    Results are rounded to their type in the end. Targets that multiply in the
+    Results are rounded to their type at the end. Targets that multiply in the
     tensors' type may round normed and rotated rows and the weights `p` to it.
 
     **Operand groups.**
-    - `lengths`: the valid keys of each sequence (`Lk`); the others are
+    - `lengths`: the number of valid keys of each sequence (`Lk`); other keys are
       never read.
-    - `cu_seqlens`: ragged batches. Queries and output lose their batch
-      dimension: all tokens of all sequences stand one after the other, and sequence
-      `b` has the tokens from `cu_seqlens[b]` up to `cu_seqlens[b+1]`; the first
-      number is 0 and none is less than the one before. With a second list keys
-      and values are packed likewise; with one, they are caches, of the given
-      `lengths`. Tokens behind the last sequence belong to none: such queries have
-      no keys, so that they give 0, and such keys are never read.
-    - `block_table`: paged keys and values. Their batch dimension counts pages
-      and their token dimension the slots of a page; key `j` of sequence `b` is in
-      slot `j mod size` of page `block_table[b, j / size]`.
-    - `mask`: `(batch, query heads, queries, keys)`, where a static 1 stands
-      for all. It is indexed by the number of the query, not by its place.
-    - `trailing_queries`: how many queries follow those of the operation, not
-      negative; 0 if absent.
-    - `key_scales`, `value_scales`: what quantized keys and values are
-      multiplied by, `(batch, key heads, keys)` whatever the layout is: one of
-      each row, and a static 1 stands for all of its dimension. Paged keys have
-      `(pages, key heads, slots)`, packed keys `(key heads, keys)`.
+    - `cu_seqlens`: ragged batches. Queries and output have no batch dimension:
+      the tokens of all sequences follow each other, and sequence `b` has the
+      tokens from `cu_seqlens[b]` to `cu_seqlens[b+1]` (exclusive). The first
+      number is 0, and the numbers do not decrease. With a second list, keys and
+      values are ragged, too; with one list, they are caches with `lengths`.
+      Tokens after the last sequence belong to none: such queries have no keys
+      and give 0, and such keys are never read.
+    - `block_table`: a paged cache. The batch dimension of keys and values counts
+      pages, and the token dimension the slots of a page; key `j` of sequence `b`
+      is in slot `j mod size` of page `block_table[b, j / size]`.
+    - `mask`: `(batch, query heads, queries, keys)`; dimensions with a static
+      size of 1 are broadcast. It is indexed by the index of the query, not by
+      its position.
+    - `trailing_queries`: the number of queries that follow those of the
+      operation, not negative; 0 if absent.
+    - `key_scales`, `value_scales`: the factors of quantized keys and values,
+      `(batch, key heads, keys)` for either layout. There is one scale per row;
+      dimensions with a static size of 1 are broadcast. Paged keys have
+      `(pages, key heads, slots)`, ragged keys `(key heads, keys)`.
 
     **Mixed element types.** Keys and values, typically caches, may have another
-    element type than queries and output: a float that is not wider than the
-    sums, or one of the quantized types `i8`, `f8E4M3FN` and `f8E5M2`, which
-    have scales. The key is `stored * scale` in the type of the sums, before it
-    is normed and rotated, and the value likewise.
+    element type than queries and output: a float type that is not wider than the
+    accumulator, or one of the quantized types `i8`, `f8E4M3FN` and `f8E5M2`,
+    which have scales. A key or value is `stored * scale` in the accumulator
+    type; norm and rotation of keys come after the scaling.
 
     ```mlir
     func.func @quantized(%q: tensor<?x1x32x128xbf16>, %k: tensor<?x8x?x128xi8>, %ks: tensor<?x8x?xf32>, %v: tensor<?x8x?x128xi8>, %vs: tensor<?x8x?xf32>, %n: tensor<?xi64>, %o: tensor<?x1x32x128xbf16>) -> tensor<?x1x32x128xbf16> {
@@ -164,15 +168,15 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     }
     ```
 
-    **Tiling.** The loops are sequences, query heads and queries, all of
-    them parallel; with `cu_seqlens` query heads alone. A tile of heads has
-    whole groups of query heads that share a key head, or is part of one, at a
-    constant number of heads. A tile has all keys.
+    **Tiling.** The loops are sequences, query heads and queries, all of them
+    parallel; with `cu_seqlens`, query heads only. A tile of heads consists of
+    whole GQA groups or is a part of one group, with a constant number of heads.
+    A tile has all keys.
 
-    **Regions** are evaluated for pairs of a query and a key that both exist,
-    whether other masks leave them or not, in any order and any number of times.
-    They may read tensors and memrefs from outside, at indices that exist for
-    all pairs.
+    **Regions** are evaluated for pairs of an existing query and an existing key,
+    even if other masks exclude the pair, in any order and any number of times.
+    They may read tensors and memrefs from outside, at indices that must be in
+    bounds for all pairs.
 
     ```mlir
     func.func @soft_cap(%q: tensor<1x8x?x64xf32>, %k: tensor<1x8x?x64xf32>, %v: tensor<1x8x?x64xf32>, %document: tensor<?xi32>, %o: tensor<1x8x?x64xf32>) -> tensor<1x8x?x64xf32> {
@@ -198,8 +202,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
 
     Constraints:
     - (attn_c1) there are one or two destinations.
-    - (attn_c2) queries, norms and output have one element type; sinks and the
-      second destination have that of the sums.
+    - (attn_c2) queries, norms and output have the same element type; sinks and
+      the second destination have the accumulator type.
     - (attn_c3) queries and output have rank 4, or 3 with `cu_seqlens`; keys
       and values have rank 4, or 3 with two lists; all have a static last
       dimension between 1 and 65536. The second destination has one dimension
@@ -207,35 +211,36 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c4) static sizes agree.
     - (attn_c5) the query heads are a positive multiple of the key heads.
     - (attn_c6) a rotary window lies within the last dimension.
-    - (attn_c7) positions come with a rotation; they are `(batch, tokens)`, or
-      `(tokens)` where tokens are packed, after a first dimension of axes if
-      the rotation has `axes`, which needs positions.
-    - (attn_c8) `cu_seqlens` has at most two lists, of rank 1, with a sequence
-      more than there are sequences.
-    - (attn_c9) `lengths` has rank 1; it is there if keys are paged or if there
-      is one list in `cu_seqlens`, and not if there are two.
-    - (attn_c10) `block_table` has rank 2; keys are not packed.
+    - (attn_c7) positions require a rotation; they are `(batch, tokens)`, or
+      `(tokens)` for ragged tokens, preceded by a dimension of axes if the
+      rotation has `axes`. A rotation with `axes` requires positions.
+    - (attn_c8) `cu_seqlens` has at most two lists, of rank 1, with one more
+      element than there are sequences.
+    - (attn_c9) `lengths` has rank 1; it is required if keys are paged or if
+      there is one list in `cu_seqlens`, and not allowed if there are two.
+    - (attn_c10) `block_table` has rank 2; keys are not ragged.
     - (attn_c11) `mask` has rank 4, and there is no `cu_seqlens`.
     - (attn_c12) `sinks` has rank 1.
-    - (attn_c13) `query_norm` and `key_norm` have rank 1; `norm_eps` is there
-      if one of them is, and is finite and not negative; `norm_offset` is only
-      there if one of them is, and is finite.
+    - (attn_c13) `query_norm` and `key_norm` have rank 1; `norm_eps` is present
+      if one of them is, and is finite and not negative; `norm_offset` is present
+      only if one of them is, and is finite.
     - (attn_c14) `scale` is finite; `window_left` and `window_right` are not
       negative.
-    - (attn_c15) the region `score` has one block with the arguments `(sums'
-      type, index, index, index, index)`, which yields the sums' type.
+    - (attn_c15) the region `score` has one block with the arguments
+      `(accumulator type, index, index, index, index)`, which yields the
+      accumulator type.
     - (attn_c16) the region `where` has one block with the arguments `(index,
       index, index, index)`, which yields `i1`.
-    - (attn_c17) operations in the regions have no effect but to read by
-      `tensor.extract` or `memref.load`, have no regions, and otherwise work on
-      integers of at most 128 bits, floats and indices.
+    - (attn_c17) operations in the regions have no side effects, except reads by
+      `tensor.extract` or `memref.load`; they have no regions, and otherwise work
+      on integers of at most 128 bits, floats and indices.
     - (attn_c18) operands are all tensors or all memrefs, and there is a result
       for each tensor destination, of its type.
-    - (attn_c19) keys and values have one element type, and it is not wider than
-      that of the sums.
-    - (attn_c20) there are `key_scales` and `value_scales` if keys are quantized,
-      and none otherwise; they have rank 3, or 2 where keys are packed.
-    - (attn_c21) `trailing_queries` comes without `cu_seqlens`.
+    - (attn_c19) keys and values have the same element type, which is not wider
+      than the accumulator type.
+    - (attn_c20) `key_scales` and `value_scales` are present if and only if keys
+      are quantized; they have rank 3, or 2 for ragged keys.
+    - (attn_c21) `trailing_queries` is not allowed with `cu_seqlens`.
   }];
   let arguments = (ins
     Posenc_Floats:$query,
@@ -297,26 +302,26 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
-  // The rest is set afterwards.
+  // Other operands and attributes are set after creation.
   let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key,
                                  "::mlir::Value":$value,
                                  "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = baseDeclaration # [{
-    /// The type that sums have: f64 for f64 queries, else f32.
+    /// Returns the accumulator type: f64 for f64 queries, else f32.
     ::mlir::FloatType getSumType();
-    /// The factor of the scores, `1/sqrt(dim)` if none is given.
+    /// Returns the factor of the scores, `1/sqrt(dim)` if `scale` is absent.
     double getScoreScale();
-    /// What is added to the weights of the norms, 0 if nothing is given.
+    /// Returns the constant that is added to the weights of the norms, 0 if
+    /// `norm_offset` is absent.
     double getNormWeightOffset();
-    /// Whether the norm of the queries, or keys, is one of all heads of a token
-    /// together: it has a weight for each of their channels.
+    /// Whether the norm of queries, or of keys, covers all heads of a token
+    /// together; it then has one weight per head and channel.
     bool normsAllQueryHeads();
     bool normsAllKeyHeads();
-    /// Whether queries, and keys, of all sequences stand one after the
-    /// other.
+    /// Whether queries, or keys, are ragged: they have no batch dimension.
     bool hasRaggedQueries() { return !getCuSeqlens().empty(); }
     bool hasRaggedKeys() { return getCuSeqlens().size() == 2; }
-    /// The destination of the logarithms of sums, or null.
+    /// Returns the destination of the log-sum-exp, or null.
     ::mlir::Value getLogSumInit() {
       return getInits().size() == 2 ? getInits()[1] : ::mlir::Value();
     }
@@ -325,7 +330,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       return ::mlir::getElementTypeOrSelf(getKey().getType()) !=
              ::mlir::getElementTypeOrSelf(getQuery().getType());
     }
-    /// The dimensions of heads and of tokens.
+    /// Return the dimensions of heads and of tokens.
     unsigned getQueryHeadDim();
     unsigned getQueryTokenDim();
     unsigned getKeyHeadDim();
@@ -343,39 +348,39 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     DeclareOpInterfaceMethods<PartialReductionOpInterface, [
       "generateInitialTensorForPartialReduction", "tileToPartialReduction",
       "mergeReductions", "getPartialResultTilePosition"]>]> {
-  let summary = "a tile of attention, with running maxima and sums";
+  let summary = "a step of online softmax for a tile of queries and keys";
   let description = [{
-    Adds some keys to the attention of some queries: one sequence and the
-    query heads of one key head. Queries are `(heads, queries, dim)`, keys and
-    values `(keys, dim)`, which may be of other floats. The destinations are
-    read and written: sums of values `(heads, queries, values' dim)`, maxima and
-    sums `(heads, queries)`, in f32, or f64 for f64 queries. With `s_j` the
-    scores of a query, of those keys of the tile that take part,
+    Adds a tile of keys to the attention of a tile of queries: query heads of one
+    key head of one sequence. Queries are `(heads, queries, dim)`, keys and
+    values `(keys, dim)`, which may have other float types. The destinations are
+    read and written: accumulator `(heads, queries, values' dim)`, running max
+    and running sum `(heads, queries)`, in f32, or f64 for f64 queries. With
+    `s_j` the scores of a query for the visible keys of the tile,
 
     ```
     max' = max(max, max_j s_j)      p_j = exp(s_j - max')      r = exp(max - max')
     acc' = r * acc + sum_j p_j v_j                    sum' = r * sum + sum_j p_j
     ```
 
-    Where `max'` is minus infinity, all `p_j` are 0 and `r` is 1. One starts
-    from `acc = 0`, `max` minus infinity and `sum = 0`, or with a sink from
-    `max` the sink and `sum = 1`. In the end the attention is `acc / sum`, 0
-    where `sum` is 0, and the logarithm of the sum is `max + ln(sum)`. Two
-    partial results, of different keys, add up by the same rule.
+    If `max'` is minus infinity, all `p_j` are 0 and `r` is 1. The initial state
+    is `acc = 0`, `max` minus infinity and `sum = 0`; with a sink, `max` is the
+    sink and `sum = 1`. After all keys, the attention is `acc / sum`, or 0 if
+    `sum` is 0, and the log-sum-exp is `max + ln(sum)`. Two partial results of
+    different keys are merged by the same rule.
 
-    `at` has the sequence, the first query head, the place of the first query
-    and the first key: what the regions get and what `causal` and the windows
-    compare. The next query has the next place. Keys from `keys` on, where that
-    is given, take no part and are not given to regions, so that a tile may
-    exceed the keys there are.
-    Scores, regions, `mask` and masks are those of `posenc.attention`, but for
-    `scale`, which is 1 if absent, and the mask's shape, which is `(heads,
-    queries, keys)`. Norms and rotations are done before.
+    `at` gives the sequence, the first query head, the position of the first
+    query and the index of the first key. The regions, `causal` and the windows
+    use them; consecutive queries have consecutive positions. Keys with an index
+    of `keys` or more, if it is given, are masked and not passed to regions, so a
+    tile may extend beyond the last key.
+    Scores, regions, `mask` and masks are as in `posenc.attention`, except that
+    `scale` is 1 if absent, and the mask's shape is `(heads, queries, keys)`.
+    Norms and rotations are applied before this operation.
 
-    Heads and queries are tiled in parallel, keys as a reduction. Parts of the
-    keys may have partial results of their own (Flash-Decoding): these have the
-    number of the part as their first dimension, and are merged by the rule
-    above. The interface of aggregated operations makes linalg of a tile.
+    Heads and queries are tiled as parallel loops, keys as a reduction. KV splits
+    (Flash-Decoding) may have partial results of their own, whose first dimension
+    is the split; they are merged by the rule above. AggregatedOpInterface
+    decomposes the operation to linalg.
 
     ```mlir
     func.func @tile(%q: tensor<4x64x128xbf16>, %k: tensor<?x128xbf16>, %v: tensor<?x128xbf16>, %b: index, %h: index, %i: index, %j: index, %n: index, %acc: tensor<4x64x128xf32>, %max: tensor<4x64xf32>, %sum: tensor<4x64xf32>) -> (tensor<4x64x128xf32>, tensor<4x64xf32>, tensor<4x64xf32>) {
@@ -388,20 +393,20 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
 
     Constraints:
     - (online_attn_c1) there are three destinations.
-    - (online_attn_c2) the destinations have the element type of the sums, and
-      keys and values none that is wider.
+    - (online_attn_c2) the destinations have the accumulator type; keys and
+      values have no wider one.
     - (online_attn_c3) queries and the first destination have rank 3, keys,
       values and the other destinations rank 2; the first four have a static
       last dimension between 1 and 65536.
     - (online_attn_c4) static sizes agree.
-    - (online_attn_c5) `mask` has rank 3; a static 1 stands for all.
+    - (online_attn_c5) `mask` has rank 3; static sizes of 1 are broadcast.
     - (online_attn_c6) `scale` is finite; windows are not negative.
     - (online_attn_c7) the region `score` is as that of `posenc.attention`.
     - (online_attn_c8) the region `where` is as that of `posenc.attention`.
     - (online_attn_c9) operations in the regions are as those of
       `posenc.attention`.
-    - (online_attn_c10) operands are all tensors or all memrefs, indices aside,
-      and there is a result for each tensor destination, of its type.
+    - (online_attn_c10) operands other than indices are all tensors or all
+      memrefs, and there is a result for each tensor destination, of its type.
   }];
   let arguments = (ins
     Index:$batch_index,
@@ -436,18 +441,18 @@ def Posenc_OnlineAttentionOp : Posenc_DestinationOp<"online_attention", [
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];
   let extraClassDeclaration = baseDeclaration # [{
-    /// Overrides the interface's.
+    /// Overrides the method of PositionalOpInterface.
     bool readsDestinations() { return true; }
-    /// The type of the destinations: f64 for f64 queries, else f32.
+    /// Returns the accumulator type: f64 for f64 queries, else f32.
     ::mlir::FloatType getSumType();
-    /// The factor of the scores, 1 if none is given.
+    /// Returns the factor of the scores, 1 if `scale` is absent.
     double getScoreScale();
   }];
 }
 
 def Posenc_YieldOp : Op<PosencDialect, "yield", [
     Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
-  let summary = "the value of a region of attention";
+  let summary = "yields the value of a region of attention";
   let arguments = (ins AnyTypeOf<[F64, F32, I1]>:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }

@@ -18,7 +18,7 @@ def Posenc_AxesAttr : Posenc_Attr<"Axes", "axes"> {
     `i` uses the position of its axis.
 
     - `contiguous`: the first `sections[0]` pairs use axis 0, the next
-      `sections[1]` axis 1, and so on; the exponent of pair `i` stays `i`
+      `sections[1]` pairs use axis 1, and so on; the exponent of pair `i` is `i`
       (multimodal rope of Qwen2-VL).
     - `interleaved`: pair `i` uses axis `a = i mod n` if `a > 0` and
       `i < n*sections[a]`, with `n` the number of axes; all other pairs use
@@ -42,7 +42,7 @@ def Posenc_AxesAttr : Posenc_Attr<"Axes", "axes"> {
   let extraClassDeclaration = [{
     int64_t getNumAxes() const { return getSections().size(); }
     int64_t getNumPairs() const;
-    /// The axis whose position pair `pair` uses.
+    /// Returns the axis whose position the pair uses.
     int64_t getAxisOfPair(int64_t pair) const;
   }];
 }

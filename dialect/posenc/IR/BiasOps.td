@@ -1,4 +1,4 @@
-//===- BiasOps.td - biases by distance ---------------------*- tablegen -*-===//
+//===- BiasOps.td - relative-position biases ---------------*- tablegen -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "posenc/IR/PosencDialect.td"
 
-/// A pure operation on scalars, as the regions of attention hold.
+/// A pure scalar operation, which may be used in the regions of attention.
 class Posenc_BiasOp<string mnemonic, list<Trait> traits = []>
     : Op<PosencDialect, mnemonic, [Pure] # traits> {
   let hasVerifier = 1;
@@ -21,12 +21,13 @@ class Posenc_BiasOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Posenc_AlibiOp : Posenc_BiasOp<"alibi"> {
-  let summary = "ALiBi: a bias that falls with the distance";
+  let summary = "ALiBi: a bias linear in the relative position";
   let description = [{
-    `-slope * |query - key|`. With `n = 2^floor(log2(heads))` the slope of head
-    `h` is `2^(-8(h+1)/n)` if `h < n`, else `2^(-4(2(h-n)+1)/n)`. The slope and
-    the distance are rounded to the result's type, and then their product.
-    Heads outside of `[0, heads)` have no slope: their result is undefined.
+    The result is `-slope * |query - key|`. With `n = 2^floor(log2(heads))`, the
+    slope of head `h` is `2^(-8(h+1)/n)` if `h < n`, else
+    `2^(-4(2(h-n)+1)/n)`. The slope and `|query - key|` are rounded to the
+    result's type, and then their product is. For heads outside of `[0, heads)`,
+    the result is undefined.
     Source: Press et al., Train Short, Test Long (2021).
 
     ```mlir
@@ -52,7 +53,7 @@ def Posenc_AlibiOp : Posenc_BiasOp<"alibi"> {
     `(` $head `,` $query `,` $key `)` `heads` `=` $heads attr-dict `:` type($result)
   }];
   let extraClassDeclaration = [{
-    /// The slope of a head, `0 <= head < heads`, correctly rounded.
+    /// Returns the slope of a head, `0 <= head < heads`, correctly rounded.
     double getSlope(int64_t head);
   }];
 }
@@ -61,19 +62,21 @@ def Posenc_T5BucketOp : Posenc_BiasOp<"t5_bucket",
                                       [SameOperandsAndResultType]> {
   let summary = "T5: the bucket of a relative position";
   let description = [{
-    The row of a learned table for `relative`, the key's position less the
-    query's. Plain: `n = buckets`, `r = max(-relative, 0)` and `b = 0`;
-    `bidirectional`: `n = buckets/2`, `r = |relative|`, and `b` is `n` if
-    `relative > 0`, else 0. With `e = floor(n/2)` the result is `b + r` if
-    `r < e`, else
+    The result is the index of a learned bias for `relative`, the key's position
+    minus the query's. Without `bidirectional`, `n = buckets`,
+    `r = max(-relative, 0)` and `b = 0`. With `bidirectional`, `n = buckets/2`,
+    `r = |relative|`, and `b` is `n` if `relative > 0`, else 0. With
+    `e = floor(n/2)`, the result is `b + r` if `r < e`, else
     `b + min(n-1, e + floor(ln(r/e) / ln(max_distance/e) * (n-e)))`.
 
-    No logarithm is taken at run time: the result is `b` plus the number of
+    No logarithm is computed at run time: the result is `b` plus the number of
     thresholds `t_1 <= ... <= t_(n-1)` that are not greater than `r`. The
-    compiler computes them exactly: `t_m = m` for `m <= e`; else `t_m` is the
-    least integer with `t^(n-e) >= max_distance^(m-e) * e^(n-m)`. For the
-    defaults they are, bidirectional, 1 to 8, 12, 16, 23, 32, 46, 64, 91, and
-    plain 1 to 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113.
+    compiler computes the thresholds exactly: `t_m = m` for `m <= e`; for other
+    `m`, `t_m` is the smallest integer `t` with
+    `t^(n-e) >= max_distance^(m-e) * e^(n-m)`. For the default `buckets` and
+    `max_distance` they are 1 to 8, 12, 16, 23, 32, 46, 64, 91 with
+    `bidirectional`, and 1 to 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77,
+    87, 99, 113 without.
     Source: Raffel et al., Exploring the Limits of Transfer Learning (2020).
 
     ```mlir
@@ -108,11 +111,11 @@ def Posenc_T5BucketOp : Posenc_BiasOp<"t5_bucket",
     (`max_distance` `=` $max_distance^)? attr-dict `:` type($relative)
   }];
   let extraClassDeclaration = [{
-    /// The buckets of one direction, `n`.
+    /// Returns the number of buckets of one direction, `n`.
     int64_t getNumBuckets() {
       return static_cast<int64_t>(getBuckets()) / (getBidirectional() ? 2 : 1);
     }
-    /// The thresholds `t_1, ..., t_(n-1)`.
+    /// Returns the thresholds `t_1, ..., t_(n-1)`.
     ::llvm::SmallVector<int64_t> getThresholds();
   }];
 }

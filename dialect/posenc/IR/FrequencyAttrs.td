@@ -32,7 +32,7 @@ class Posenc_OptionalReal<string desc>
     : OptionalParameter<"::mlir::FloatAttr", desc>;
 
 def Posenc_LinearScalingAttr : Posenc_Scaling<"LinearScaling", "linear"> {
-  let summary = "position interpolation: every frequency divided by a factor";
+  let summary = "position interpolation: divides every frequency by a factor";
   let description = [{
     `f_i = b^(-2i/d) / factor`, `att = 1`.
 
@@ -48,7 +48,7 @@ def Posenc_LinearScalingAttr : Posenc_Scaling<"LinearScaling", "linear"> {
 }
 
 def Posenc_Llama3ScalingAttr : Posenc_Scaling<"Llama3Scaling", "llama3"> {
-  let summary = "Llama 3.1's scaling by wavelength";
+  let summary = "scaling by wavelength of Llama 3.1";
   let description = [{
     With the wavelength `lam = 2*pi/f_i` of the unscaled frequency and
     `L = original_max_position`: `f_i / factor` if
@@ -110,19 +110,19 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
   let parameters = (ins
     Posenc_Real<"context extension">:$factor,
     Posenc_Real<"context length of pretraining">:$original_max_position,
-    Posenc_Real<"rotations above which nothing is scaled, default 32">:$beta_fast,
-    Posenc_Real<"rotations below which all is scaled, default 1">:$beta_slow,
-    AttrParameter<"bool", "whether the bounds are rounded to pairs">:$truncate,
+    Posenc_Real<"rotations above which frequencies are unchanged, default 32">:$beta_fast,
+    Posenc_Real<"rotations below which frequencies are divided, default 1">:$beta_slow,
+    AttrParameter<"bool", "whether the bounds are rounded to pair indices">:$truncate,
     Posenc_OptionalReal<"factor of cos and sin">:$attention_factor,
-    Posenc_OptionalReal<"numerator's weight">:$mscale,
-    Posenc_OptionalReal<"denominator's weight">:$mscale_all_dim);
+    Posenc_OptionalReal<"`m` in the numerator of `att`">:$mscale,
+    Posenc_OptionalReal<"`m` in the denominator of `att`">:$mscale_all_dim);
 }
 
 def Posenc_ExplicitScalingAttr : Posenc_Scaling<"ExplicitScaling", "explicit",
                                              ["computeAttentionFactor"]> {
-  let summary = "the frequencies themselves";
+  let summary = "explicit frequencies";
   let description = [{
-    `f_i = values[i]`, whatever the base; `att = attention_factor`, 1 if
+    `f_i = values[i]`; the base is ignored. `att = attention_factor`, 1 if
     absent.
 
     ```mlir
@@ -156,22 +156,22 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     - (frequencies_c4) `base` is at least 2^-64.
   }];
   let parameters = (ins
-    AttrParameter<"int64_t", "rotary dimension, two a pair">:$dim,
+    AttrParameter<"int64_t", "rotary dimension, twice the number of pairs">:$dim,
     Posenc_Real<"rope theta">:$base,
     OptionalParameter<"::mlir::Attribute", "the scaling rule">:$scaling);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The scaling rule, or null.
+    /// Returns the scaling rule, or null.
     FrequencyScalingInterface getScalingRule() const;
     int64_t getNumPairs() const { return getDim() / 2; }
-    /// The frequencies, radians per position, one a pair.
+    /// Returns the frequencies in radians per position, one per pair.
     ::llvm::SmallVector<::posenc::BigFloat> computeFrequencies() const;
-    /// The frequencies of an axis that has `pairs` pairs to itself and whose
-    /// exponents restart at 0.
+    /// Returns the frequencies of an axis with `pairs` pairs whose exponents
+    /// restart at 0.
     ::llvm::SmallVector<::posenc::BigFloat>
     computeAxisFrequencies(int64_t pairs) const;
-    /// The factor that multiplies cos and sin.
+    /// Returns the attention factor, which multiplies cos and sin.
     ::posenc::BigFloat computeAttentionFactor() const;
     /// Whether the attention factor is exactly 1.
     bool hasUnitAttentionFactor() const;

@@ -1,4 +1,4 @@
-//===- OpBase.td - what the operations share ---------------*- tablegen -*-===//
+//===- OpBase.td - base classes of operations --------------*- tablegen -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,8 +25,9 @@ def Posenc_Floats : Posenc_Shaped<[F64, F32, F16, BF16]>;
 def Posenc_Positions : AnyTypeOf<[
   Posenc_Shaped<[I64, I32, Index]>, I64, I32, Index]>;
 
-/// A destination-style operation of the dialect. The shape, tiling and effect
-/// interfaces are implemented once, from `PositionalOpInterface`.
+/// A destination-style operation with position loops. The shape, tiling and
+/// effect interfaces are implemented once for all such operations, in terms of
+/// `PositionalOpInterface`.
 class Posenc_Op<string mnemonic, list<Trait> traits = []>
     : Op<PosencDialect, mnemonic, [
         DestinationStyleOpInterface,

@@ -16,10 +16,10 @@ def PosencDialect : Dialect {
   let cppNamespace = "::mlir::posenc";
   let summary = "Positional encodings";
   let description = [{
-    The dialect represents positional encodings by their meaning: which
-    frequencies, which lanes pair up, which dimensions carry a position. The
-    operations are in destination style and work on tensors and, after
-    bufferization, on memrefs.
+    The dialect represents positional encodings declaratively: by their
+    frequencies, the lanes that form pairs, and the dimensions that carry a
+    position. The operations are in destination-passing style and work on tensors
+    and, after bufferization, on memrefs.
 
     Symbols used in the formulas: `b` the base (rope theta), `d` the rotary
     dimension, `i` a pair in `[0, d/2)`, `p` a position, `f_i` the frequency
@@ -28,32 +28,32 @@ def PosencDialect : Dialect {
 
     Precision: `cos(p*f_i)` and `sin(p*f_i)` are as if evaluated in real
     arithmetic, at every integer position; no library function is called.
-    Products of f16 and bf16 tensors are formed in f32 and rounded once; only
-    attention on bf16 rounds what it has rotated and its weights to bf16 where
-    the processor has products of such pairs (AVX512-BF16), and sums in f32.
+    Products of f16 and bf16 tensors are computed in f32 and rounded once. The
+    only exception is attention on bf16 on processors with the bf16 dot product
+    (VDPBF16PS of AVX512-BF16): it rounds rotated rows and softmax weights to
+    bf16, and accumulates in f32.
 
-    Attributes of functions: `posenc.abi`, a `#posenc.abi`, is the C signature
-    of a kernel; `posenc.chunked` says that its last two arguments are a chunk's
-    index and the number of chunks that its work is split into, which follows
-    from the size of its outputs, or with `posenc.chunked = "inputs"` from that
-    of the inputs that no output may be; `posenc.shared` is how many bytes of
-    memory its chunks share, the argument before those two; `posenc.workspace`
-    that its C entry points take a workspace, and `posenc.scratch` how many bytes each
-    buffer has that a call or a chunk finds there, arguments behind the shared
-    memory. On a module, `posenc.stack_limit` is how many bytes of stack a function
-    may need.
-    `posenc.launches`
-    says that its last argument is the call for which it launches kernels of a GPU. Of a kernel in
-    SPIR-V `posenc.kernel_type` is the type of the `gpu.func` it was, and
-    `posenc.kernel_constants` on a module what its kernels read. The string
-    `posenc.doc` on a function is what headers say of it. The string
-    `posenc.name` on an argument or a result is its name in headers and
-    metadata; the strings `posenc.sizes` on an argument are the names of its
-    dynamic sizes, in order. The unit `posenc.packed` on an argument that is the
-    second matrix of products asks callers to pack it, once, by the function
-    `<function>_pack_<argument>` that the library then has.
+    Discardable attributes:
+
+    | attribute | on | meaning |
+    |---|---|---|
+    | `posenc.abi` | function | the C signature of a kernel, a `#posenc.abi` |
+    | `posenc.chunked` | function | the last two arguments are the index of a task and the number of tasks; the number follows from the bytes of the outputs, with the value `"inputs"` from those of the inputs that no output may overwrite, with `"all"` from both |
+    | `posenc.phases` | function | for each phase of a kernel, whether its tasks may run in parallel |
+    | `posenc.measured` | function | the kernel computes the size of its workspace itself |
+    | `posenc.shared` | function | bytes of the memory that all tasks of a call share |
+    | `posenc.workspace` | function | the C entry points take a workspace |
+    | `posenc.scratch` | function | bytes of each buffer that a call or a task has in the workspace |
+    | `posenc.launches` | function | the last argument is the handle of the call for which GPU kernels are launched |
+    | `posenc.doc` | function | documentation for the C header |
+    | `posenc.name` | argument, result | name in headers and metadata |
+    | `posenc.sizes` | argument | names of the dynamic sizes, in order |
+    | `posenc.packed` | argument | callers pack this right-hand matrix of matrix products once, by the function `<function>_pack_<argument>` |
+    | `posenc.stack_limit` | module | bytes of stack that a function may need |
+    | `posenc.kernel_type` | SPIR-V kernel | the type of the original `gpu.func` |
+    | `posenc.kernel_constants` | SPIR-V module | the constants that kernels read |
   }];
-  // What folds and canonicalizations create.
+  // Dialects that folds and canonicalizations create operations of.
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
@@ -63,62 +63,60 @@ def PosencDialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// Discardable attribute of a function: the `#posenc.abi` of its C entry point.
+    /// On a function: its C signature, a `#posenc.abi`.
     static constexpr ::llvm::StringLiteral kAbiAttrName = "posenc.abi";
-    /// Discardable attribute of a function whose last two arguments are a chunk's
-    /// index and the number of chunks its work is split into: a unit if that
-    /// follows from its outputs, "inputs", or "all" for both.
+    /// On a function whose last two arguments are the index of a task and the
+    /// number of tasks. The value names the tensors whose bytes determine the
+    /// number of tasks: a unit for the outputs, "inputs", or "all" for both.
     static constexpr ::llvm::StringLiteral kChunkedAttrName = "posenc.chunked";
-    /// Discardable attribute of a function that is chunked and does one thing
-    /// after the other, a list of booleans: for each phase whether its chunks may
-    /// run at the same time; else there is one chunk. Its argument before the
-    /// chunk's index is a memref of one i64, the number of the phase, or -1: then
-    /// the function only stores there the bytes of `posenc.measured`, or 0.
+    /// On a function with `posenc.chunked` whose work has several phases: a list
+    /// of booleans, for each phase whether its tasks may run in parallel;
+    /// otherwise the phase has one task. The argument before the index of the
+    /// task is a memref of one i64, the index of the phase. If it is -1, the
+    /// function only stores the bytes of its workspace there (see
+    /// `posenc.measured`), or 0.
     static constexpr ::llvm::StringLiteral kPhasesAttrName = "posenc.phases";
-    /// Discardable unit attribute of a function that has phases: its first
-    /// argument after those of tensors is memory that all chunks of all phases
-    /// share, as large as sizes of the call ask for.
+    /// A unit on a function with phases: its first argument after those of
+    /// tensors is the workspace that all tasks of all phases share. Its size
+    /// depends on the sizes of the call.
     static constexpr ::llvm::StringLiteral kMeasuredAttrName =
         "posenc.measured";
-    /// Discardable unit attribute of a function whose last argument is the call
-    /// for which it launches kernels of a GPU.
+    /// A unit on a function whose last argument is the handle of the call for
+    /// which it launches GPU kernels.
     static constexpr ::llvm::StringLiteral kLaunchesAttrName =
         "posenc.launches";
-    /// Discardable attribute of a kernel in SPIR-V: the type of the `gpu.func`
-    /// that it was.
+    /// On a SPIR-V kernel: the type of the original `gpu.func`.
     static constexpr ::llvm::StringLiteral kKernelTypeAttrName =
         "posenc.kernel_type";
-    /// Discardable attribute of a module of kernels in SPIR-V: their constants,
-    /// as words.
+    /// On a module of SPIR-V kernels: their constants, as words.
     static constexpr ::llvm::StringLiteral kKernelConstantsAttrName =
         "posenc.kernel_constants";
-    /// Discardable i64 attribute of a function that has phases: the bytes of a
-    /// memref that all chunks of a call share, its argument after those of tensors
-    /// and of `posenc.measured`.
+    /// An i64 on a function with phases: the bytes of a memref that all tasks of
+    /// a call share, its argument after those of tensors and of
+    /// `posenc.measured`.
     static constexpr ::llvm::StringLiteral kSharedAttrName = "posenc.shared";
-    /// Discardable unit attribute of a function: its C entry points take a workspace.
+    /// A unit on a function: its C entry points take a workspace.
     static constexpr ::llvm::StringLiteral kWorkspaceAttrName =
         "posenc.workspace";
-    /// Discardable attribute of a function, a list of i64: the bytes of memrefs in
-    /// which a call, or a chunk of one, keeps what it would keep on the stack; its
-    /// arguments after those of tensors and of `posenc.shared`.
+    /// A list of i64 on a function: the bytes of memrefs that replace stack
+    /// memory of a call or of a task, arguments after those of tensors and of
+    /// `posenc.shared`.
     static constexpr ::llvm::StringLiteral kScratchAttrName = "posenc.scratch";
-    /// Discardable i64 attribute of a module: the bytes of stack that any of its
-    /// functions may need, as `--stack-limit` says it.
+    /// An i64 on a module: the bytes of stack that any of its functions may need
+    /// (`--stack-limit`).
     static constexpr ::llvm::StringLiteral kStackLimitAttrName =
         "posenc.stack_limit";
-    /// Discardable string attribute of a function argument or result: its name
-    /// in headers and metadata.
+    /// A string on a function argument or result: its name in headers and
+    /// metadata.
     static constexpr ::llvm::StringLiteral kNameAttrName = "posenc.name";
-    /// Discardable attribute of a function argument: an array of strings, the
-    /// names of its dynamic sizes in headers and metadata, in order. A size that
-    /// several arguments share has the name that the first of them gives.
+    /// An array of strings on a function argument: the names of its dynamic
+    /// sizes in headers and metadata, in order. A size that several arguments
+    /// share has the name that the first of them gives.
     static constexpr ::llvm::StringLiteral kSizesAttrName = "posenc.sizes";
-    /// Discardable attribute of a function argument, a matrix: a unit if callers
-    /// are to pack it, and its layout, a string, once the argument is so.
+    /// On a function argument that is a matrix: a unit if callers are to pack it;
+    /// after posenc-pack-arguments, the name of its layout.
     static constexpr ::llvm::StringLiteral kPackedAttrName = "posenc.packed";
-    /// Discardable string attribute of a function: what the C header says of
-    /// it, in lines.
+    /// A string on a function: its documentation for the C header, in lines.
     static constexpr ::llvm::StringLiteral kDocAttrName = "posenc.doc";
 
   private:

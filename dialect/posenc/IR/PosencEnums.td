@@ -24,7 +24,7 @@ def Posenc_Pairing : Posenc_Enum<"Pairing", "which lanes of the window pair up",
 def Posenc_PairingAttr : EnumAttr<PosencDialect, Posenc_Pairing, "pairing">;
 
 def Posenc_TableOrder : Posenc_Enum<"TableOrder",
-    "how a sinusoidal row orders its sines and cosines", [
+    "the order of sines and cosines in a sinusoidal row", [
   I32EnumCase<"Interleaved", 0, "interleaved">,
   I32EnumCase<"SinCos", 1, "sin_cos">,
   I32EnumCase<"CosSin", 2, "cos_sin">

@@ -20,17 +20,17 @@ def Posenc_FrequencyScalingInterface : AttrInterface<"FrequencyScalingInterface"
   }];
   let methods = [
     InterfaceMethod<[{
-      Checks the rule for a rotary dimension and a base; emits an error that
-      ends in the number of the violated constraint.
+      Checks the rule for a rotary dimension and a base. Emits an error that
+      ends with the name of the violated constraint.
     }], "::llvm::LogicalResult", "verifyFor",
       (ins "::llvm::function_ref<::mlir::InFlightDiagnostic()>":$emitError,
            "int64_t":$dim, "double":$base)>,
     InterfaceMethod<[{
-      The scaled frequencies in radians per position, one a pair. `dim` is the
-      dimension in the exponent of the unscaled frequencies.
+      Returns the scaled frequencies in radians per position, one per pair. `dim`
+      is the dimension in the exponent of the unscaled frequencies.
     }], "::llvm::SmallVector<::posenc::BigFloat>", "computeFrequencies",
       (ins "int64_t":$dim, "const ::posenc::BigFloat &":$base)>,
-    InterfaceMethod<"The factor that multiplies cos and sin.",
+    InterfaceMethod<"Returns the factor that multiplies cos and sin.",
       "::posenc::BigFloat", "computeAttentionFactor", (ins),
       /*methodBody=*/"", /*defaultImplementation=*/[{
         return ::posenc::BigFloat(1.0);
@@ -41,27 +41,28 @@ def Posenc_FrequencyScalingInterface : AttrInterface<"FrequencyScalingInterface"
 def Posenc_PositionalOpInterface : OpInterface<"PositionalOpInterface"> {
   let cppNamespace = "::mlir::posenc";
   let description = [{
-    An operation that does the same at every position of a grid. Its loops are
-    the dimensions of that grid, none if it has no such grid; every dimension of every operand is either
-    one of the loops, or a size that some operands have in common, or its own.
-    Tiling, shape checks and the sizes of a C entry point follow from this alone.
+    An operation that performs the same computation at every position of a grid.
+    Its loops are the dimensions of the grid; it may have none. Every dimension
+    of every operand is indexed by a loop, or is a size that several operands
+    share, or is a size of its own. Tiling, shape checks and the sizes of a C
+    entry point are derived from this information.
   }];
   let methods = [
-    InterfaceMethod<"The number of position loops.", "int64_t", "getNumLoops">,
+    InterfaceMethod<"Returns the number of position loops.", "int64_t", "getNumLoops">,
     InterfaceMethod<[{
-      One number for every dimension of the operand (empty for a scalar):
-      `0 <= n < getNumLoops()` is the loop it is indexed by, a greater one is a
-      size shared by all dimensions with that number, -1 is neither.
+      Returns one number for every dimension of the operand (none for a scalar):
+      `0 <= n < getNumLoops()` is the loop that indexes the dimension; a greater
+      number is a size shared by all dimensions with that number; -1 is neither.
     }], "::llvm::SmallVector<int64_t>", "getDimSymbols",
       (ins "unsigned":$operandNumber)>,
     InterfaceMethod<[{
-      The operand number of the positions if they are a scalar to which the
-      index in the only loop is added, else nothing.
+      Returns the operand number of the positions if they are a scalar, to which
+      the index of the only loop is added; otherwise nullopt.
     }], "std::optional<unsigned>", "getScalarPositionOperand", (ins),
       /*methodBody=*/"", /*defaultImplementation=*/"return std::nullopt;">,
     InterfaceMethod<[{
-      Whether what the destinations hold is part of the results; else they are
-      written whole.
+      Whether results depend on the contents of the destinations; otherwise these
+      are overwritten completely.
     }], "bool", "readsDestinations", (ins),
       /*methodBody=*/"", /*defaultImplementation=*/"return false;">,
   ];

@@ -14,10 +14,11 @@ include "posenc/IR/OpBase.td"
 def Posenc_SincosOp : Posenc_Op<"sincos"> {
   let summary = "cos and sin tables of positions";
   let description = [{
-    `cos[p..., i] = att*cos(position[p...] * f_i)` and the same with sin, for
-    `i < d/2`. The first destination takes the cosines, the second the sines.
-    With `axes`, positions have a leading dimension of axes and pair `i` uses
-    that of its axis. A scalar position is added to the row index.
+    Computes `cos[p..., i] = att*cos(position[p...] * f_i)` and
+    `sin[p..., i] = att*sin(position[p...] * f_i)`, for `i < d/2`. The first
+    destination receives the cosines, the second the sines. With `axes`,
+    positions have a leading dimension of axes, and pair `i` uses the position of
+    its axis. A scalar position is added to the row index.
 
     ```mlir
     func.func @sincos(%p: tensor<?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
@@ -51,19 +52,19 @@ def Posenc_SincosOp : Posenc_Op<"sincos"> {
 }
 
 def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
-  let summary = "rotates the pairs of a tensor by explicit tables";
+  let summary = "rotates the pairs of tensors by tables of cos and sin";
   let description = [{
-    With `c = cos[p..., i]`, `t = sin[p..., i]`, and `(x, y)` the lanes of
-    pair `i` in the rotary window `[offset, offset + d)` of the last dimension,
-    `d` being twice the tables' last dimension:
-    `(x, y) -> (x*c - y*t, y*c + x*t)`.
+    Rotates each pair: `(x, y) -> (x*c - y*t, y*c + x*t)`, with
+    `c = cos[p..., i]`, `t = sin[p..., i]`, and `(x, y)` the lanes of pair `i` in
+    the rotary window `[offset, offset + d)` of the last dimension. `d` is twice
+    the tables' last dimension. The pairing selects the lanes of pair `i`:
 
     - `half`: lanes `i` and `i + d/2` of the window;
     - `interleaved`: lanes `2i` and `2i + 1`.
 
-    `inverse` negates `t`. Lanes outside of the window pass through unchanged.
-    `dims` names, for each leading dimension of the tables, the dimension of
-    the tensors that it indexes.
+    `inverse` negates `t`. Lanes outside of the window are copied unchanged.
+    `dims` gives, for each leading dimension of the tables, the corresponding
+    dimension of the tensors.
 
     ```mlir
     func.func @rotate(%x: tensor<?x8x64xf32>, %cos: tensor<?x32xf32>, %sin: tensor<?x32xf32>) -> tensor<?x8x64xf32> {
@@ -74,16 +75,15 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
     ```
 
     Constraints:
-    - (rotate_c1) inputs and destinations are as many, at least one and at
-      most 16, and have the same element type and, each with its own, the same
-      shape.
+    - (rotate_c1) there are as many inputs as destinations, between 1 and 16, all
+      of the same element type; each input has the shape of its destination.
     - (rotate_c2) tensors have a rank between 2 and 64 and a static last
       dimension.
     - (rotate_c3) the tables have the same shape and element type and a static
       last dimension between 1 and 32768.
     - (rotate_c4) `dims` has one element for each leading dimension of the
-      tables; elements differ and name a dimension of the tensors other than
-      the last.
+      tables; the elements are different dimensions of the tensors, except the
+      last.
     - (rotate_c5) the rotary window lies within the last dimension.
     - (rotate_c6) static sizes of the tables agree with those of the tensors
       that they index.
@@ -110,7 +110,7 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];
   let extraClassDeclaration = baseDeclaration # [{
-    /// The size of the rotary window.
+    /// Returns the size of the rotary window.
     int64_t getRotaryDim();
   }];
 }
@@ -118,16 +118,16 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
 def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
   let summary = "rotary positional encoding";
   let description = [{
-    `rope(x) = rotate(x, sincos(positions))`, for one tensor or for several
-    that share their positions (queries and keys), so that the cos and sin of
-    a position are computed once for all heads of all of them.
+    Computes `rope(x) = rotate(x, sincos(positions))`, for one tensor or for
+    several that share their positions (queries and keys), so that the cos and
+    sin of a position are computed once for all heads of all tensors.
 
     `inverse` undoes a forward rope: it negates the sines and, for an attention
     factor other than 1, divides by its square.
 
-    `dims` names, for each dimension of the positions (without the axes), the
-    dimension of the tensors that it indexes; a scalar position is added to the
-    index along the only one.
+    `dims` gives, for each dimension of the positions (without the axes), the
+    corresponding dimension of the tensors. A scalar position is added to the
+    index along the only dimension in `dims`.
 
     ```mlir
     func.func @rope(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>)
@@ -140,19 +140,18 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     ```
 
     Folds: `rope(x, 0) = x` for `att = 1`; `rope(rope(x, p), q) = rope(x, p+q)`
-    for `att = 1` and otherwise equal attributes, the sum taken in i64, where it
-    wraps if positions are beyond 2^62; a rope followed by its inverse at the
-    same positions is `x` for any `att`.
+    for `att = 1` and equal attributes, where the sum is computed in i64 and may
+    wrap for positions beyond 2^62; a rope followed by its inverse at the same
+    positions is `x` for any `att`.
 
     Constraints:
-    - (rope_c1) inputs and destinations are as many, at least one and at most
-      16, and have the same element type and, each with its own, the same
-      shape.
+    - (rope_c1) there are as many inputs as destinations, between 1 and 16, all
+      of the same element type; each input has the shape of its destination.
     - (rope_c2) tensors have a rank between 2 and 64 and a static last
       dimension.
     - (rope_c3) `dims` has one element for each dimension of the positions
-      without the axes (one for a scalar); elements differ and name a dimension
-      of the tensors other than the last.
+      without the axes (one for a scalar); the elements are different dimensions
+      of the tensors, except the last.
     - (rope_c4) the rotary window `[offset, offset + d)` lies within the last
       dimension.
     - (rope_c5) static sizes of the positions agree with those of the tensors

@@ -14,8 +14,8 @@ include "posenc/IR/OpBase.td"
 def Posenc_SinusoidalOp : Posenc_Op<"sinusoidal"> {
   let summary = "sinusoidal positional encoding";
   let description = [{
-    A row of `d` elements for each position, from `s_i = att*sin(p*f_i)` and
-    `c_i = att*cos(p*f_i)`:
+    Computes a row of `d` elements for each position, from
+    `s_i = att*sin(p*f_i)` and `c_i = att*cos(p*f_i)`, in one of these orders:
 
     - `interleaved`: `s_0, c_0, s_1, c_1, ...` (Attention Is All You Need);
     - `sin_cos`: all sines, then all cosines (tensor2tensor, fairseq);

@@ -12,13 +12,13 @@
 include "mlir/Pass/PassBase.td"
 
 def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
-  let summary = "Share the cos and sin of positions";
+  let summary = "Fuse ropes with equal positions";
   let description = [{
-    Input: `posenc.rotate` on tables of `posenc.sincos`, and ropes of one block
+    Input: `posenc.rotate` by tables of `posenc.sincos`, and ropes of one block
     with the same frequencies and positions. Output: one `posenc.rope` of several
-    tensors, so that the cos and sin of a position are computed once for all
-    heads. Left alone: tables with other users than rotations, and ropes that
-    depend on each other.
+    tensors, so the cos and sin of a position are computed once for all heads.
+    Left alone: tables of other types than a rope uses, and ropes that depend on
+    each other.
 
     ```
     %q1 = posenc.rope half #f ins(%q : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...
@@ -34,20 +34,19 @@ def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
 }
 
 def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
-  let summary = "Make dequantization a part of attention";
+  let summary = "Fold dequantization into attention";
   let description = [{
     Input: a `posenc.attention` whose keys and values are results of
-    `linalg.generic`s that convert elements of i8, f8, f16 or bf16 to the type of
-    the accumulator. Output: the attention reads the stored elements and converts
-    them where it loads them. Elements of i8 and f8 may be multiplied by a
-    constant or by scales of f32, which are indexed by sequence, head and token,
-    or by some of these in this order: they become `key_scales` and
-    `value_scales`.
+    `linalg.generic`s that convert i8, f8, f16 or bf16 elements to the accumulator
+    type. Output: the attention reads the stored elements and converts them when
+    it loads them. i8 and f8 elements may be multiplied by a constant or by f32
+    scales, which are indexed by sequence, head and token, or by some of these in
+    this order; the scales become `key_scales` and `value_scales`.
 
-    The last bits of results may change: attention multiplies scores by scales,
-    not keys, and adds products of keys of 8 or 16 bits in another order. Left
-    alone are conversions to other types, keys and values of which only one is
-    converted, and keys that are normed over all heads of a token.
+    The last bits of results may change: attention multiplies scores instead of
+    keys by the scales, and adds products of 8-bit or 16-bit keys in another
+    order. Left alone: conversions to other types, attention with only one of keys
+    and values converted, and keys that are normed over all heads of a token.
 
     ```mlir
     func.func @decode(%q: tensor<1x1x8x64xf32>, %k: tensor<1x2x?x64xi8>, %s: tensor<1x2x?xf32>, %e: tensor<1x2x?x64xf32>) -> tensor<1x1x8x64xf32> {
@@ -76,15 +75,16 @@ def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
 }
 
 def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
-  let summary = "Make ropes a part of attention and kv_append";
+  let summary = "Fold ropes into attention and kv_append";
   let description = [{
     Input: a rope whose only user is a `posenc.attention` of f32 or f64 that reads
     it as queries or keys, or a `posenc.kv_append` that reads it as keys. Output:
-    the rope is the `query_rotation`, `key_rotation` or `rotation` of that
-    operation. Results have the same bits. Left alone are inverse ropes, scalar positions, positions
-    of type `index`, rows that are normed afterwards, keys of attention that
-    `convert-posenc-attention-to-vector` does not serve, and attention of f16 and
-    bf16, which need not round what it has rotated.
+    the rope becomes the `query_rotation`, `key_rotation` or `rotation` of that
+    operation. Results have the same bits. Left alone: inverse ropes, scalar
+    positions, positions of type `index`, rows that are normed afterwards, keys of
+    attention that `convert-posenc-attention-to-vector` does not support, and
+    attention on f16 and bf16, because a rope rounds its results and attention
+    does not round rotated rows.
 
     ```mlir
     func.func @append(%k: tensor<?x?x8x64xf32>, %v: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>, %n: tensor<?xi64>, %kc: tensor<?x?x8x64xf32>, %vc: tensor<?x?x8x64xf32>) -> (tensor<?x?x8x64xf32>, tensor<?x?x8x64xf32>) {
@@ -110,12 +110,12 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
 }
 
 def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
-  let summary = "Split ropes on tensors into sincos and rotate";
+  let summary = "Decompose ropes on tensors into sincos and rotate";
   let description = [{
     Input: `posenc.rope` on tensors. Output: `posenc.sincos` and `posenc.rotate`,
     since `rope(x, p) = rotate(x, sincos(p))`, with one table for all tensors of
-    the rope. The tables of an inverse rope with an attention factor `att` other
-    than 1 have the factor `1/att`, which frequencies cannot express: a
+    the rope. For an inverse rope with an attention factor `att` other than 1, the
+    tables need the factor `1/att`, which frequencies cannot express, so a
     `linalg.generic` multiplies them by `1/att^2`. Left alone: ropes on memrefs.
 
     ```
@@ -137,11 +137,11 @@ def PosencExpandIndexCastsPass : Pass<"posenc-expand-index-casts"> {
   let summary = "Cast indices to narrow integers by way of i64";
   let description = [{
     Input: `arith.index_cast` and `arith.index_castui` of an index to an integer
-    of less than 64 bits. Output: a cast to i64 and an `arith.trunci`. Upstream's
-    canonicalizer folds `index_cast(index_cast(i) : i8) : index` to `i`, though
-    the first cast truncates; Posenc's pipelines run this pass before it. A module
-    that was canonicalized before has lost such casts already. Left alone: all
-    other casts.
+    of fewer than 64 bits. Output: a cast to i64 and an `arith.trunci`. Upstream's
+    canonicalizer folds `index_cast(index_cast(i) : i8) : index` to `i`, although
+    the first cast truncates, so Posenc's pipelines run this pass before it. In a
+    module that was canonicalized before, such casts are already lost. Left alone:
+    all other casts.
 
     ```
     %r = arith.index_cast %i : index to i32
@@ -156,13 +156,14 @@ def PosencExpandIndexCastsPass : Pass<"posenc-expand-index-casts"> {
 }
 
 def PosencDecomposeSoftmaxPass : Pass<"posenc-decompose-softmax"> {
-  let summary = "Split linalg.softmax on tensors into generics";
+  let summary = "Decompose linalg.softmax on tensors into linalg.generic";
   let description = [{
-    Input: `linalg.softmax` on tensors. Output, as upstream decomposes it: four
-    operations, for the maximum of a row, exponentials, their sum, and quotients.
-    The softmax of f16 and bf16 is computed in f32 and rounded once. A row of
-    minus infinity becomes NaN, as in PyTorch, JAX and ONNX; `posenc.attention`
-    instead gives 0 for a row without keys. Left alone: softmax on memrefs.
+    Input: `linalg.softmax` on tensors. Output, by upstream's decomposition: four
+    operations, which compute the maximum of a row, the exponentials, their sum
+    and the quotients. Softmax of f16 and bf16 is computed in f32 and rounded
+    once. A row of minus infinity gives NaN, as in PyTorch, JAX and ONNX;
+    `posenc.attention` instead gives 0 for a row without keys. Errors: softmax on
+    memrefs or on elements that are not floats. Left alone: all other operations.
 
     ```
     %r = linalg.softmax dimension(1) ins(%x : tensor<8x64xf32>) ...
@@ -193,20 +194,21 @@ class Posenc_DecomposeHeadsPass<string flag> : Pass<flag> {
 
 def PosencDecomposeAttentionPass
     : Posenc_DecomposeHeadsPass<"posenc-decompose-attention"> {
-  let summary = "Split attention on tensors into loops of tiles";
+  let summary = "Decompose attention on tensors into loops over tiles";
   let description = [{
     Input: `posenc.attention` on tensors. Output: an `scf.forall` over the batch,
-    query heads and queries; in it an `scf.for` over tiles of keys; and in that
-    one over register tiles of queries, a `posenc.online_attention` that updates
-    the running maximum, the running sum and the accumulator. Norms and rotations
-    are operations of their own: of queries in front of the loops, of keys in the
-    loop over keys. The division by the sum comes last. Tiles of keys that
-    `causal` and the windows mask are skipped. Paged keys are gathered. Left
-    alone: attention on memrefs.
+    query heads and queries, an `scf.for` over tiles of keys inside it, and an
+    `scf.for` over register tiles of queries inside that. Its body is a
+    `posenc.online_attention` that updates the running max, the running sum and
+    the accumulator. Norms and rotations become separate operations: those of
+    queries before the loop over keys, those of keys inside it. The division by
+    the running sum comes last. Tiles of keys that `causal` or the windows mask
+    completely are skipped. Paged keys are gathered. Left alone: attention on
+    memrefs.
 
-    A register tile has `rows` rows, which are query heads of one key head and
-    queries. A task has at most `groups` register tiles, and at most 128 KiB of
-    queries. Register tiles and tiles of keys are padded with zeros to a static
+    A register tile has `rows` rows; a row is a query of one of the query heads of
+    one key head. A task has at most `groups` register tiles, and at most 128 KiB
+    of queries. Register tiles and tiles of keys are padded with zeros to a static
     size.
 
     ```
@@ -224,25 +226,25 @@ def PosencDecomposeAttentionPass
     ```
   }];
   let options = [
-    Option<"rowsPerGroup", "rows", "int64_t", /*default=*/"16",
-           "Query heads times queries of a register tile">,
-    Option<"groupsPerTask", "groups", "int64_t", /*default=*/"1",
+    Option<"rowsPerQueryTile", "rows", "int64_t", /*default=*/"16",
+           "Rows of a register tile: query heads times queries">,
+    Option<"queryTilesPerTask", "groups", "int64_t", /*default=*/"1",
            "Register tiles of queries that share each tile of keys">,
     Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
            "Keys of a tile">,
     Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",
-           "Leave attention that convert-posenc-attention-to-vector converts">
+           "Leave alone attention that convert-posenc-attention-to-vector supports">
   ];
 }
 
 def PosencDecomposeKvAppendPass
     : Posenc_DecomposeHeadsPass<"posenc-decompose-kv-append"> {
-  let summary = "Split kv_append on tensors into a loop over new tokens";
+  let summary = "Decompose kv_append on tensors into a loop over new tokens";
   let description = [{
     Input: `posenc.kv_append` on tensors. Output: an `scf.forall` over the new
-    tokens that inserts the rows of one token into both caches. A token whose slot
-    is negative is inserted nowhere. The norm and the rotation of keys are
-    operations of their own. Left alone: kv_append on memrefs.
+    tokens that inserts the rows of one token into both caches. A token with a
+    negative slot is not inserted. The norm and the rotation of keys become
+    separate operations. Left alone: kv_append on memrefs.
 
     ```
     %r:2 = posenc.kv_append ins(%k, %v : ...) lengths(%n : ...) outs(%kc, %vc : ...)

@@ -39,13 +39,13 @@ inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
 inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =
     "posenc.launch_vulkan";
 
-/// The table of a library's images for CUDA, `struct CudaImage` of the kernel
-/// support library, and how many there are.
+/// The table of a library's CUDA images (`struct CudaImage` of the kernel
+/// support library) and their number.
 inline constexpr llvm::StringLiteral kCudaImagesSymbol = "posenc.cuda_images";
 inline constexpr llvm::StringLiteral kNumCudaImagesSymbol =
     "posenc.num_cuda_images";
 
-/// The symbols of the descriptions (`struct Kernel` of the kernel support
+/// Return the symbol of the description (`struct Kernel` of the kernel support
 /// library) of a function's variant, and of its variant that launches GPU
 /// kernels.
 std::string getKernelSymbol(StringRef function, unsigned variant);
@@ -60,12 +60,12 @@ inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
 /// workspace.
 inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
 
-/// Between the names of a function and of an argument, in that of the function
-/// that packs the argument.
+/// Separates the names of a function and of an argument in the name of the
+/// function that packs the argument.
 inline constexpr llvm::StringLiteral kPackInfix = "_pack_";
 
-/// The symbols of a function's entry points: for plain C, for DLPack tensors,
-/// on GPUs, and for TVM FFI.
+/// Return the symbols of a function's entry points: for plain C, for DLPack
+/// tensors, on GPUs, and for TVM FFI.
 std::string getEntrySymbol(StringRef prefix, StringRef function);
 std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
 std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
@@ -73,15 +73,16 @@ std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
 std::string getWorkspaceSymbol(StringRef prefix, StringRef function);
 
-/// The constant that has a library's metadata.
+/// The constant that holds the metadata of a library.
 inline constexpr llvm::StringLiteral kMetadataSymbol = "metadata.text";
 
-/// A library's own names, which functions cannot have.
+/// Names that a library reserves; functions cannot have them.
 inline constexpr llvm::StringLiteral kMetadataName = "metadata";
 inline constexpr llvm::StringLiteral kSetParallelForName = "set_parallel_for";
 inline constexpr llvm::StringLiteral kVulkanCodeName = "vulkan_code";
 
-/// A library's kernels for Vulkan, a constant as SpirvCode.h describes it.
+/// Returns the symbol of a library's Vulkan kernels, a constant in the format
+/// of SpirvCode.h.
 std::string getVulkanCodeSymbol(StringRef prefix);
 
 /// Whether a library with this prefix exports the symbol, if it has it.
@@ -92,12 +93,12 @@ std::optional<int64_t> getStaticBytes(RankedTensorType tensor);
 
 using KernelFunction = std::pair<FunctionOpInterface, AbiAttr>;
 
-/// The functions of a module that have a signature, in order.
+/// Returns the functions of a module that have a signature, in order.
 SmallVector<KernelFunction> getKernels(ModuleOp module);
 
-/// The memory of a kernel's call besides its arguments, in bytes: the part that
-/// its tasks share, and the part of the workspace for each task. Both are
-/// multiples of 64.
+/// The memory of a kernel call besides its arguments, in bytes: the memory that
+/// all tasks share, and the scratch memory of each task in the workspace. Both
+/// are multiples of 64.
 struct KernelMemory {
   int64_t sharedBytes = 0, scratchBytes = 0;
 };
@@ -105,36 +106,36 @@ struct KernelMemory {
 /// Returns the memory of a lowered function, which is one variant of a kernel.
 KernelMemory getKernelMemory(FunctionOpInterface function);
 
-/// The memory of a kernel's tensor argument: the last dimension is contiguous,
-/// the others have any stride.
+/// Returns the memref type of a kernel's tensor argument. The last dimension is
+/// contiguous; the others have dynamic strides.
 MemRefType getKernelMemRefType(RankedTensorType tensor);
 
-/// The name of size `number` of a signature, in headers and metadata, or the
-/// expression that it follows from: +, -, *, / and % rounded towards minus
-/// infinity, min(a, b), max(a, b), (a < b ? c : d) and (a == b ? c : d) of
-/// names and integers.
+/// Returns the name of size `number` of a signature, in headers and metadata. A
+/// derived size is an expression of names and integers: +, -, *, / and %
+/// rounded towards minus infinity, min(a, b), max(a, b), (a < b ? c : d) and (a
+/// == b ? c : d).
 std::string getSizeName(AbiAttr abi, int64_t number);
 
-/// An expression of a signature's symbols for messages, where sizes are
-/// dimensions of arguments.
+/// Returns the text of an expression of a signature's symbols for diagnostics,
+/// in which sizes are dimensions of arguments.
 std::string describeSize(AbiAttr abi, AffineExpr expr);
 
-/// How headers, metadata and DLPack describe an element type.
+/// The description of an element type in headers, metadata and DLPack.
 struct ElementTypeInfo {
   llvm::StringLiteral name;
   int64_t bytes;
   int64_t dlpackCode;
 };
 
-/// The description of a scalar's type or of a tensor's element type.
+/// Returns the description of a scalar type or of a tensor's element type.
 ElementTypeInfo getElementTypeInfo(Type type);
 
-/// A function of a library, and where the library has code for it.
+/// A function of a library, and the kinds of devices that it has code for.
 struct LibraryKernel {
   FunctionOpInterface function;
   AbiAttr abi;
   bool onCpu, onCuda, onVulkan;
-  /// The bytes of stack that its entry points for CPUs need, if that is known.
+  /// The bytes of stack that its CPU entry points need, if known.
   std::optional<int64_t> stackBytes = std::nullopt;
 
   /// Whether its entry points take a workspace.
@@ -143,13 +144,12 @@ struct LibraryKernel {
   }
 };
 
-/// The JSON that `<prefix>_metadata` returns. `targets` are separated by
-/// commas; `vulkanBytes` is the size of the kernels for Vulkan, if there are
-/// any.
+/// Creates the JSON text that `<prefix>_metadata` returns. `targets` is a
+/// comma-separated list; `vulkanBytes` is the size of the Vulkan kernels, or 0.
 std::string createMetadata(ArrayRef<LibraryKernel> kernels, StringRef prefix,
                            StringRef targets, uint64_t vulkanBytes);
 
-/// The C header of the library.
+/// Creates the C header of a library.
 std::string createHeader(ArrayRef<LibraryKernel> kernels, StringRef prefix);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- SizeAnalysis.h - what operations require of sizes --------*- C++ -*-===//
+//===- SizeAnalysis.h - requirements of operations on sizes -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,8 @@
 //
 // Every size in a function is a polynomial of symbols: the sizes of the inputs,
 // scalar inputs, and terms such as quotients of these. Operations require that
-// some sizes be equal to others, or at most as large. Two sizes of inputs that
-// must be equal become one; the other requirements are relations, which entry
+// one size is equal to another, or not larger. Two input sizes that must be
+// equal are unified. All other requirements become relations, which entry
 // points check before the kernel runs.
 //
 //===----------------------------------------------------------------------===//
@@ -49,20 +49,20 @@ class SizeAnalysis {
 public:
   explicit SizeAnalysis(FunctionOpInterface function);
 
-  /// Visits all operations. Fails, with an error at the operation, where a
-  /// requirement can never hold or follows from no argument.
+  /// Visits all operations. Emits an error at an operation whose requirement
+  /// can never hold, or does not depend on the arguments.
   LogicalResult run();
 
   SizeSymbols &getSymbols() { return symbols; }
-  /// The sizes of a tensor, after `run` those of the last visit.
+  /// Returns the sizes of a tensor; after `run`, those of the last visit.
   SmallVector<SizeExpr> getShape(Value tensor);
-  /// A size as signatures name it: with the first of all equal sizes.
+  /// Returns a size in the form of signatures: by the first of all equal sizes.
   SizeExpr getSize(Value tensor, int64_t dim);
-  /// The relations that do not hold by themselves.
+  /// The relations that are not always true.
   ArrayRef<SizeRelation> getRelations() const { return relations; }
   ArrayRef<IndexBound> getBounds() const { return bounds; }
-  /// Reads at indices that follow from elements of tensors, of tensors with
-  /// elements.
+  /// Reads of non-empty tensors at indices that depend on tensor elements, so
+  /// that they are not known to be in bounds.
   ArrayRef<tensor::ExtractOp> getUnprovenReads() const {
     return unprovenReads.getArrayRef();
   }
@@ -71,11 +71,12 @@ public:
   // Interface for the rules of operations
   //===--------------------------------------------------------------------===//
 
-  /// The value of an integer or index.
+  /// Returns the value of an integer or index.
   SizeExpr getInteger(OpFoldResult value);
   SmallVector<SizeExpr> getIntegers(ArrayRef<OpFoldResult> values);
   void setInteger(Value value, SizeExpr integer) { integers[value] = integer; }
-  /// Static sizes of the type are required of the shape.
+  /// Sets the shape of a tensor, and requires that it agrees with the static
+  /// sizes of its type.
   void setShape(Value tensor, ArrayRef<SizeExpr> shape, Operation *op);
   void requireEqual(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireEqual(Value a, Value b, Operation *op);
@@ -86,16 +87,17 @@ public:
   bool isCertain() { return isCertain(guards); }
   /// Returns the input whose elements a tensor has, or nullopt.
   std::optional<unsigned> getInput(Value tensor) const;
-  /// Lets a value have the elements of an input that another one has.
+  /// Records that `to` has the elements of the same input as `from`.
   void shareInput(Value from, Value to);
-  SizeExpr createLoop(SizeExpr least, SizeExpr greatest) {
-    return symbols.createLoop(std::move(least), std::move(greatest));
+  /// Creates a symbol of a loop variable with the range [min, max].
+  SizeExpr createLoop(SizeExpr min, SizeExpr max) {
+    return symbols.createLoop(std::move(min), std::move(max));
   }
 
   /// The condition `left < right`.
   using Guard = std::pair<SizeExpr, SizeExpr>;
-  /// Visits a region's operations, which run only where the guards hold. Within
-  /// it, `linalg.index` is one of the loops.
+  /// Visits the operations of a region, which run only if all guards are true.
+  /// In the region, `linalg.index` returns one of `loops`.
   LogicalResult visitRegion(Region &region, ArrayRef<Guard> guards,
                             ArrayRef<SizeExpr> loops = {});
   SizeExpr getLoop(uint64_t number) const { return currentLoops[number]; }
@@ -103,13 +105,14 @@ public:
                     SizeExpr right) {
     conditions[value] = {predicate, std::move(left), std::move(right)};
   }
-  /// Selects one of two expressions by a condition; nullopt if that is unknown.
+  /// Selects one of two expressions by a condition; nullopt if the condition is
+  /// unknown.
   std::optional<SizeExpr> select(Value condition, const SizeExpr &yes,
                                  const SizeExpr &no);
-  /// Returns what holds if a condition is true, or false; empty if that is
-  /// unknown.
+  /// Returns the guards that hold if a condition has the value `isTrue`; empty
+  /// if the condition is unknown.
   SmallVector<Guard> getGuards(Value condition, bool isTrue);
-  /// Requires a condition, if it is known.
+  /// Requires that a condition is true. Emits an error if it is unknown.
   LogicalResult requireCondition(Value condition, Operation *op);
 
 private:
@@ -162,9 +165,10 @@ private:
   llvm::SetVector<tensor::ExtractOp> unprovenReads;
 };
 
-/// Each of these sets the shapes of an operation's results, adds the
-/// requirements on its operands, and visits its regions; nullopt if it does not
-/// handle the operation.
+// Each function sets the shapes of an operation's results, adds the
+// requirements on its operands, and visits its regions. It returns nullopt if
+// it does not handle the operation.
+
 std::optional<LogicalResult> visitTensorOp(Operation *op,
                                            SizeAnalysis &analysis);
 std::optional<LogicalResult> visitLinalgOp(Operation *op,
@@ -172,8 +176,9 @@ std::optional<LogicalResult> visitLinalgOp(Operation *op,
 std::optional<LogicalResult> visitPosencOp(Operation *op,
                                            SizeAnalysis &analysis);
 std::optional<LogicalResult> visitLoopOp(Operation *op, SizeAnalysis &analysis);
-/// Each of these sets the integer that an operation computes; false if it does
-/// not handle the operation.
+// Each function sets the integer that an operation computes. It returns false
+// if it does not handle the operation.
+
 bool visitIntegerOp(Operation *op, SizeAnalysis &analysis);
 bool visitAffineOp(Operation *op, SizeAnalysis &analysis);
 

@@ -19,28 +19,28 @@
 
 namespace mlir::posenc {
 
-/// A polynomial of symbols with integer coefficients, in a canonical form: two
-/// that are equal for all values of the symbols compare equal.
+/// A polynomial of symbols with integer coefficients, in canonical form: two
+/// expressions that are equal for all values of the symbols compare equal.
 class SizeExpr {
 public:
-  /// The symbols of a product, sorted; a power repeats its symbol.
+  /// The symbols of a product, sorted. A power repeats its symbol.
   using Monomial = std::vector<unsigned>;
 
   SizeExpr(int64_t constant = 0);
   static SizeExpr symbol(unsigned symbol);
-  /// The result of an overflow of 64-bit coefficients.
+  /// Returns the result of an overflow of 64-bit coefficients.
   static SizeExpr overflow();
 
   const std::map<Monomial, int64_t> &getTerms() const { return terms; }
   bool hasOverflow() const { return overflows; }
   std::optional<int64_t> getConstant() const;
-  /// The symbol, if that is all.
+  /// Returns the symbol if the expression is a single symbol.
   std::optional<unsigned> getSymbol() const;
   SmallVector<unsigned> getSymbols() const;
-  /// Returns the greatest common divisor of all coefficients; 0 if there are
+  /// Returns the max common divisor of all coefficients; 0 if there are
   /// none.
   int64_t getDivisor() const;
-  /// Divides all coefficients by a divisor of them.
+  /// Divides all coefficients by a common divisor.
   SizeExpr divideBy(int64_t divisor) const;
 
   SizeExpr operator+(const SizeExpr &other) const;
@@ -66,7 +66,7 @@ struct SizeSymbol {
   enum class Kind {
     Size,    ///< dimension `dim` of input `input`
     Scalar,  ///< the scalar input `input`
-    Term,    ///< follows from the operands
+    Term,    ///< derived from the operands
     Loop,    ///< a loop's variable
     Unknown, ///< depends on the elements of tensors
   };
@@ -76,8 +76,8 @@ struct SizeSymbol {
   TermKind term = TermKind::Value;
   std::vector<SizeExpr> operands;
   bool isNonNegative = false;
-  /// Whether its value follows from no argument, or from one only within a
-  /// loop.
+  /// Whether entry points cannot compute the value, because it does not depend
+  /// on the arguments alone or varies in a loop.
   bool isUnknown = false;
   /// The number of symbols in its expansion.
   unsigned weight = 1;
@@ -85,25 +85,25 @@ struct SizeSymbol {
   std::optional<std::pair<SizeExpr, SizeExpr>> range;
 };
 
-/// The symbols of a function, of which some are known to be equal.
+/// The symbols of a function and their equalities.
 class SizeSymbols {
 public:
   SizeExpr createSize(unsigned input, int64_t dim);
   SizeExpr createScalar(unsigned input);
   SizeExpr createUnknown();
-  SizeExpr createLoop(SizeExpr least, SizeExpr greatest);
-  /// Simplified where that is possible.
+  SizeExpr createLoop(SizeExpr min, SizeExpr max);
+  /// Creates a term, or a simpler equal expression if there is one.
   SizeExpr createTerm(TermKind kind, std::vector<SizeExpr> operands);
 
   const SizeSymbol &get(unsigned symbol) const { return symbols[symbol]; }
   void setNonNegative(unsigned symbol) { symbols[symbol].isNonNegative = true; }
-  /// Whether the expression is never negative; it may be even if not.
+  /// Whether the expression is known to be non-negative.
   bool isNonNegative(const SizeExpr &expr) const;
 
   void unite(unsigned a, unsigned b);
-  /// The symbol that stands for all that are equal to it: the first.
+  /// Returns the representative of all equal symbols, which is the first one.
   unsigned getLeader(unsigned symbol) const;
-  /// Lets the symbol be a constant.
+  /// Records that the symbol equals a constant.
   void setConstant(unsigned symbol, int64_t value);
   /// Replaces symbols by their leaders, and by constants if `useConstants`.
   SizeExpr resolve(const SizeExpr &expr, bool useConstants);
@@ -123,7 +123,7 @@ public:
   /// is at most 0, so is one of `exprs`. It is found by the same steps; the
   /// weakest or simplest candidate is returned, nullopt if there is none.
   std::optional<SizeExpr> findCondition(ArrayRef<SizeExpr> exprs) const;
-  /// Whether the expression is one of sizes and scalars alone.
+  /// Whether the expression depends on sizes and scalars only.
   bool isKnown(const SizeExpr &expr) const;
   /// Whether the expression depends on elements, so that an entry point cannot
   /// bound it.

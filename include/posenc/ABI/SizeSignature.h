@@ -20,12 +20,14 @@ public:
   SizeSignature(SizeAnalysis &analysis, MLIRContext *context)
       : analysis(analysis), context(context) {}
 
-  /// The number of an input's dynamic size. Inputs come before results.
+  /// Returns the number of an input's dynamic size. All inputs must be added
+  /// before results.
   int64_t addInputSize(Value tensor, int64_t dim);
   /// Returns the number of a result's dynamic size; nullopt if it does not
   /// follow from the inputs.
   std::optional<int64_t> addResultSize(Value tensor, int64_t dim);
-  /// Numbers all that the analysis has found, when all sizes are there.
+  /// Numbers the terms, relations and bounds of the analysis. All sizes must
+  /// have been added.
   void finish(int64_t numInputs);
 
   ArrayRef<int64_t> getSizes() const { return sizes; }
@@ -50,7 +52,7 @@ private:
   SmallVector<RelationAttr> relations;
   DenseMap<unsigned, int64_t> sizeOfSymbol;
   DenseMap<unsigned, int64_t> termOfSymbol;
-  /// Numbers of result sizes that are terms.
+  /// The numbers of result sizes that are terms.
   std::map<SizeExpr, int64_t> sizeOfExpr;
 };
 

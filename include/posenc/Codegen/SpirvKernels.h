@@ -1,4 +1,4 @@
-//===- SpirvKernels.h - how a kernel in SPIR-V is called --------*- C++ -*-===//
+//===- SpirvKernels.h - interface of SPIR-V kernels -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,18 +9,20 @@
 // The arguments of a SPIR-V kernel, whose signature differs from that of the
 // `gpu.func` it was generated from:
 //
-//   bindings 0, 1, ... of descriptor set 0    a buffer for each memref
-//   the binding after                         the constants, if there are any
-//   push constants                            words: the number of the first
-//                                             block, then in the order of the
-//                                             arguments where a memref begins
-//                                             in its buffer, in elements; an
-//                                             index, i32 or f32 in one; an i64
-//                                             or f64 in two, the lower first
+//   bindings 0, 1, ... of descriptor set 0    one buffer per memref argument
+//   the next binding                          the constants, if there are any
+//   push constants                            32-bit words: the index of the
+//                                             first block, then per argument:
+//                                             memref: its offset in the buffer,
+//                                               in elements (1 word)
+//                                             index, i32, f32: 1 word
+//                                             i64, f64: 2 words, low word first
 //
-// A grid of more blocks than a device takes is launched in parts, along x.
-// More words than push constants have room for are in one more buffer, behind
-// all others. Indices have 32 bits: a launch must refuse larger ones.
+// A grid with more blocks than the device's limit is launched in slices along
+// x; the first word is the block at which a slice begins. If there are more
+// than kMaxPushWords words, they are passed in a buffer at the last binding
+// instead of as push constants. Indices have 32 bits, so the launch code must
+// reject sizes that need more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,16 +35,18 @@
 
 namespace mlir::posenc {
 
-/// The interface of a kernel.
+/// Numbers of buffers and words in the interface of one kernel.
 struct SpirvKernelAbi {
   SpirvKernelAbi(FunctionType type, bool hasConstants);
 
-  /// The words of an argument.
+  /// Returns the number of 32-bit words that an argument of this type takes.
   static int64_t countWords(Type type);
 
+  /// Whether the words are push constants; otherwise they are a buffer.
   bool isPushed() const { return numWords <= kMaxPushWords; }
   int64_t numMemRefs = 0, numWords = 0;
-  /// The number of buffers, including those of the constants and of the words.
+  /// Number of bindings: memrefs, plus one for the constants and one for the
+  /// words if these are in buffers.
   int64_t numBuffers = 0;
 };
 

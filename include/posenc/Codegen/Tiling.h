@@ -1,4 +1,4 @@
-//===- Tiling.h - which operations of linalg become vectors -----*- C++ -*-===//
+//===- Tiling.h - predicates of the linalg tiling passes --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,33 +13,34 @@
 
 namespace mlir::posenc {
 
-/// On a function whose work is all that it reads and writes: with less of one
-/// than of the other, as products of matrices have.
+/// Marks a function whose number of tasks follows from the bytes of all inputs
+/// and outputs, because it may read much more than it writes, or the reverse:
+/// matrix products and reductions.
 constexpr llvm::StringLiteral kByAllAttrName = "by_all";
 
-/// Whether vectors of elements of the type are loaded and stored as they are in
-/// memory: i1 is a byte there.
+/// Whether a vector with this element type has the same layout in registers and
+/// in memory. i1 does not: it takes one byte in memory.
 bool isVectorElement(Type type);
 
-/// Whether all that the operation reads and writes are scalars and tensors of
-/// such elements, and it computes these by arith and math alone: no element is
-/// read at an index that it computes.
+/// Whether all operands are scalars or tensors of `isVectorElement` types and
+/// the body consists of arith, math, linalg.index and affine.apply operations
+/// only. It then reads no element at an index that it computes.
 bool computesVectors(linalg::LinalgOp op);
 
-/// Whether posenc-tile-contractions tiles the operation: a product of matrices
-/// of floats that is summed in f32 or f64.
+/// Whether posenc-tile-contractions tiles the operation: a matrix product of
+/// floats that is summed in f32 or f64.
 bool isTiledContraction(linalg::LinalgOp op);
 
-/// Whether posenc-tile-elementwise does: all elements of its results are
-/// computed on their own, in an order that suits vectors.
+/// Whether posenc-tile-elementwise tiles the operation: it has no reduction
+/// loops, and one loop runs along the contiguous dimension of all results.
 bool isTiledElementwise(linalg::LinalgOp op);
 
-/// Whether posenc-tile-elementwise does, as a reduction of which each step adds
-/// rows of the inputs to the result.
+/// Whether posenc-tile-elementwise tiles the operation as a column reduction:
+/// each step combines rows of the inputs with the result element by element.
 bool isTiledColumnReduction(linalg::LinalgOp op);
 
-/// Whether posenc-tile-reductions does: a reduction to f32 or f64 along the
-/// rows of an input.
+/// Whether posenc-tile-reductions tiles the operation: a reduction to f32 or
+/// f64 along the contiguous dimension of its inputs.
 bool isTiledReduction(linalg::LinalgOp op);
 
 /// Returns the input that posenc-reuse-operands makes the destination of an
@@ -47,23 +48,25 @@ bool isTiledReduction(linalg::LinalgOp op);
 /// none.
 OpOperand *findReusableInput(linalg::LinalgOp op);
 
-/// Whether an operation writes its destination whole and does not read it.
+/// Whether an operation overwrites all of its destination without reading it.
 bool isUnreadInit(DestinationStyleOpInterface op, OpOperand &init);
 
-/// The input of a function whose memory a destination may have, or null: the
-/// destination is an output that the signature allows to be that input.
+/// Returns the function input that may share its memory with `destination`, or
+/// null. `destination` must be a function output; the signature
+/// (`posenc.abi`) says which input the caller may pass as that output.
 BlockArgument getInPlaceInput(Value destination);
 
-/// Whether an output may have the memory of the value, an input of a function.
+/// Whether the value is a function input that may share its memory with an
+/// output.
 bool isInPlaceInput(Value value);
 
 /// Whether the operation reads an input that an output may overwrite. Such an
-/// operation must not move after others.
+/// operation must not move past the operation that writes the output.
 bool readsInPlaceInput(Operation *op);
 
-/// Whether an elementwise operation may write its result over an input of its
-/// function. It must read each element before it writes the same one, and
-/// nothing may read the input afterwards.
+/// Whether an elementwise operation may overwrite the function input `input`
+/// with its result: it reads and writes with the same indexing map, and nothing
+/// reads the input afterwards.
 bool canWriteOver(linalg::LinalgOp op, Value input);
 
 } // namespace mlir::posenc

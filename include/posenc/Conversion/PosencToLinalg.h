@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operations on tensors become linalg.generic over pairs, tensor.empty and
-// slices: portable, of any rank, with dynamic sizes. Operations on memrefs are
-// left alone. Destinations are written whole and never read.
+// Operations on tensors of any rank, with dynamic sizes, become linalg.generic
+// over pairs, tensor.empty and slices. Operations on memrefs are left alone.
+// Destinations are overwritten completely and never read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,25 +22,26 @@ class RewritePatternSet;
 
 namespace mlir::posenc {
 
-/// Patterns for `posenc.sincos` and `posenc.rotate`. A `posenc.rope` is
-/// decomposed into them first.
+/// Adds patterns for `posenc.sincos` and `posenc.rotate`. `posenc.rope` must be
+/// decomposed into them first (posenc-decompose-rope).
 void populatePosencRopeToLinalgPatterns(RewritePatternSet &patterns);
 
-/// The pattern for `posenc.online_attention`. A `posenc.attention` is
-/// decomposed into it first. With `bf16Weights`, the weights of values of bf16
-/// are rounded to it.
+/// Adds the pattern for `posenc.online_attention`. `posenc.attention` must be
+/// decomposed into it first (posenc-decompose-attention). With `bf16Weights`,
+/// softmax weights are rounded to bf16 before their product with the values if
+/// queries and values are bf16.
 void populatePosencAttentionToLinalgPatterns(RewritePatternSet &patterns,
                                              bool bf16Weights = false);
 
-/// Gives `posenc.online_attention` the interface of aggregated operations, by
-/// which `transform.structured.decompose_interface` makes linalg of it.
+/// Registers linalg's AggregatedOpInterface for `posenc.online_attention`, so
+/// that `transform.structured.decompose_interface` converts it to linalg.
 void registerAttentionDecomposition(DialectRegistry &registry);
 
-/// Patterns for `posenc.alibi`, except in a region of attention, and
-/// `posenc.t5_bucket`.
+/// Adds patterns for `posenc.alibi`, except inside a region of attention, and
+/// for `posenc.t5_bucket`.
 void populatePosencBiasToArithPatterns(RewritePatternSet &patterns);
 
-/// The pattern for `posenc.sinusoidal`.
+/// Adds the pattern for `posenc.sinusoidal`.
 void populatePosencSinusoidalToLinalgPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::posenc

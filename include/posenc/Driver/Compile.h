@@ -1,4 +1,4 @@
-//===- Compile.h - posenc-compile -------------------------------*- C++ -*-===//
+//===- Compile.h - entry point of posenc-compile ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 
 namespace mlir::posenc {
 
-/// The program posenc-compile; returns its exit code.
+/// Runs posenc-compile and returns its exit code.
 int compileMain(int argc, char **argv);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Diagnostics.h - diagnostics of the tools -----------------*- C++ -*-===//
+//===- Diagnostics.h - printing of MLIR diagnostics -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,8 +14,9 @@
 
 namespace mlir::posenc {
 
-/// Prints the diagnostics of a context as `file:line:col: error: text` on
-/// standard error while it lives. A location without a file is left out.
+/// While alive, prints the diagnostics of a context to standard error as
+/// `file:line:col: error: text`. For a location without a file, the prefix
+/// `file:line:col: ` is omitted.
 class DiagnosticPrinter {
 public:
   explicit DiagnosticPrinter(MLIRContext &context);

@@ -1,4 +1,4 @@
-//===- Guard.h - no signal leaves a tool ------------------------*- C++ -*-===//
+//===- Guard.h - crash handling and stack size of the tools -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,9 @@
 
 namespace mlir::posenc {
 
-/// Runs `body` on a large stack and returns its result. A crash, from then on,
-/// ends the process with `error: internal error` and exit code 1.
+/// Runs `body` on a thread with a large stack and returns its result. From then
+/// on, a crash in any thread ends the process with `error: internal error` and
+/// exit code 1, and SIGPIPE is ignored.
 int runGuarded(llvm::function_ref<int()> body);
 
 } // namespace mlir::posenc

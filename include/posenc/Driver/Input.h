@@ -1,4 +1,4 @@
-//===- Input.h - modules from files -----------------------------*- C++ -*-===//
+//===- Input.h - loading of input modules -----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,41 +18,44 @@
 
 namespace mlir::posenc {
 
-/// Options that change the module that is read, most of them one made from a
-/// config.json.
+/// Options that affect the loaded module. Most of them apply only to a module
+/// built from a model's config.json.
 struct InputOptions {
-  /// f32, bf16, f16 or f64; the config's own type if absent.
+  /// f32, bf16, f16 or f64. Default: the config's type.
   std::optional<std::string> dtype;
-  /// half or interleaved; the model's own pairing if absent.
+  /// half or interleaved. Default: the model's pairing.
   std::optional<std::string> pairing;
-  /// rotated or raw: what a cache of keys holds; rotated if absent.
+  /// rotated or raw: whether the keys in the cache are rotated. Default:
+  /// rotated.
   std::optional<std::string> keyCache;
-  /// f16, bf16, i8, f8e4m3 or f8e5m2: the element type of caches; that of the
-  /// queries if absent.
+  /// f16, bf16, i8, f8e4m3 or f8e5m2: the element type of the KV cache.
+  /// Default: the type of the queries.
   std::optional<std::string> cacheType;
-  /// How many queries of a sequence are decoded at a time; 1 if absent.
+  /// Queries per sequence in a call of `@decode`. Default: 1.
   std::optional<std::string> decodeTokens;
-  /// Attention norms its queries and keys.
+  /// Whether attention normalizes its queries and keys.
   bool qkNorm = false;
-  /// The bytes of stack that a function may need; any number if absent.
+  /// Maximum stack use of a function in bytes. Default: unlimited.
   std::optional<std::string> stackLimit;
-  /// Print no warnings of a config.json.
+  /// Whether to suppress warnings.
   bool noWarnings = false;
-  /// Functions to keep; those that there are by default if empty.
+  /// Names of the functions to keep. Default: all.
   std::vector<std::string> kernels;
 };
 
 class OptionParser;
 
-/// Adds the flags of these options, but for the functions to keep.
+/// Adds the flags of `options` to the parser, except for `noWarnings` and
+/// `kernels`. `options` must outlive the parser.
 void addInputOptions(OptionParser &parser, InputOptions &options);
 
-/// The flags that say the same, as those that were given.
+/// Returns the command-line flags that `options` was parsed from, without those
+/// of `noWarnings` and `kernels`.
 std::vector<std::string> getInputFlags(const InputOptions &options);
 
-/// Reads `.mlir` (text, generic form or bytecode) or a model's `.json`, `-` is
-/// standard input (as MLIR). Prints `file:line:col: error:` and returns null
-/// on failure.
+/// Loads a model's config from a path that ends with `.json`, and MLIR (text or
+/// bytecode) from any other; `-` is MLIR on standard input. On failure, prints
+/// `file:line:col: error: text` and returns null.
 OwningOpRef<ModuleOp> loadModule(StringRef path, const InputOptions &options,
                                  MLIRContext &context);
 

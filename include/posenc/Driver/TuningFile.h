@@ -1,4 +1,4 @@
-//===- TuningFile.h - choices in a file -------------------------*- C++ -*-===//
+//===- TuningFile.h - reading and writing of tuning files -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +15,14 @@
 
 namespace mlir::posenc {
 
-/// Reads a file of posenc-tune and gives its choices to the targets that are
-/// the CPU it is for; it is an error if none is. An error is printed as
-/// `file:line:col: error:`.
+/// Reads a file written by posenc-tune and stores its parameters in the targets
+/// whose CPU the file is for. Fails if there is no such target. An error is
+/// printed as `file:line:col: error: text`.
 llvm::LogicalResult applyTuningFile(llvm::StringRef path,
                                     llvm::MutableArrayRef<TargetSpec> targets);
 
-/// The text of such a file, for the CPU of the target.
+/// Returns the text of a tuning file with the parameters of the target, for its
+/// CPU.
 std::string formatTuningFile(const TargetSpec &target);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Diagnostic.h - what a reader has to say of its input -----*- C++ -*-===//
+//===- Diagnostic.h - errors and warnings about a config --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,15 +24,15 @@ enum class Severity { Error, Warning };
 struct Diagnostic {
   Severity severity = Severity::Error;
   std::string file;
-  unsigned line = 1; // 1-based, as the column, which counts bytes
-  unsigned col = 1;
+  unsigned line = 1; // 1-based
+  unsigned col = 1;  // 1-based, in bytes
   std::string message;
 };
 
 /// Prints `file:line:col: error: message`, or `warning:`, and a newline.
 llvm::raw_ostream &operator<<(llvm::raw_ostream &os, const Diagnostic &diag);
 
-/// Prints them so, in their order.
+/// Prints each diagnostic in this form, in the order of the list.
 void printDiagnostics(llvm::raw_ostream &os, llvm::ArrayRef<Diagnostic> diags);
 
 } // namespace posenc::frontend

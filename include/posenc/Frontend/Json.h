@@ -1,4 +1,4 @@
-//===- Json.h - a JSON reader that keeps positions --------------*- C++ -*-===//
+//===- Json.h - JSON reader that keeps source positions ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Errors in a config must point at the value that caused them, also when the
+// Errors in a config must point at the value that caused them, even if the
 // value is well-formed JSON. llvm::json keeps no positions and drops duplicate
-// keys; llvm::yaml's parser keeps positions but accepts far more than JSON and
-// recurses without a bound. Hence a reader of our own.
+// keys. The parser of llvm::yaml keeps positions, but accepts far more than
+// JSON and recurses without a bound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@
 
 namespace posenc::frontend::json {
 
-/// 1-based; the column counts bytes, as the columns of LLVM's tools do.
+/// A 1-based position in the text. The column counts bytes, as in LLVM's tools.
 struct Position {
   unsigned line = 1;
   unsigned col = 1;
@@ -41,14 +41,15 @@ struct ParseError {
 
 struct ParseOptions {
   size_t maxBytes = size_t(16) << 20;
-  /// Bounds the memory: one value costs 24 bytes, and needs only two of text.
+  /// Bounds the memory: a value takes 24 bytes of memory, but can be as short
+  /// as two bytes of text.
   size_t maxValues = size_t(1) << 20;
   unsigned maxDepth = 64;
 };
 
 struct Member;
 
-/// A value inside a Document, which owns what it refers to.
+/// A value inside a Document, which owns the strings, elements and members.
 class Value {
 public:
   enum class Kind : uint8_t { Null, Bool, Number, String, Array, Object };
@@ -65,16 +66,18 @@ public:
 
   bool boolean() const { return flag; }
 
-  /// The double nearest to the literal. Infinite or NaN where the literal is
-  /// one of Python's NaN, Infinity and -Infinity, or beyond double's range.
+  /// Returns the double nearest to the literal. It is infinite if the literal
+  /// is out of range, and infinite or NaN for Python's literals NaN, Infinity
+  /// and -Infinity.
   double number() const {
     assert(isNumber());
     return numeric.real;
   }
-  /// True where the literal denotes an integer, however it is written (4096,
-  /// 4096.0, 4.096e3) and however large it is.
+  /// Whether the literal denotes an integer, in any spelling (4096, 4096.0,
+  /// 4.096e3) and of any size.
   bool isIntegral() const { return isNumber() && flag; }
-  /// The integer, where the literal denotes one that an int64_t holds.
+  /// Returns the integer that the literal denotes, or nullopt if it is not an
+  /// integer or does not fit in int64_t.
   std::optional<int64_t> integer() const {
     if (!isIntegral() || !fitsInt64)
       return std::nullopt;
@@ -88,10 +91,11 @@ public:
   llvm::ArrayRef<Value> elements() const;
   llvm::ArrayRef<Member> members() const;
 
-  /// The first member of that name, null if there is none or this is no object.
+  /// Returns the first member named `key`, or null if there is none or this
+  /// value is not an object.
   const Member *find(llvm::StringRef key) const;
 
-  /// Where the value begins, in bytes from the beginning of the text.
+  /// The byte offset of the value in the text.
   uint32_t offset() const { return textOffset; }
 
   static Value makeNull(uint32_t offset) { return {Kind::Null, offset}; }
@@ -115,7 +119,7 @@ private:
   };
 
   Kind valueKind = Kind::Null;
-  bool flag = false; // a Bool's value; for a Number: it is integral
+  bool flag = false; // the value of a Bool; whether a Number is integral
   bool fitsInt64 = false;
   uint32_t textOffset = 0;
   union {
@@ -131,26 +135,28 @@ struct Member {
   llvm::StringRef name() const { return key.string(); }
 };
 
-/// Equality as JSON values: numbers by value, objects regardless of the order
-/// of their keys.
+/// Compares JSON values: numbers by value, objects regardless of the order of
+/// their keys.
 bool deepEqual(const Value &a, const Value &b);
 
-/// Null, a boolean, a number, a string, an array, an object: for messages.
+/// Returns "null", "a boolean", "a number", "a string", "an array" or "an
+/// object", for diagnostics.
 llvm::StringRef describeKind(const Value &value);
 
-/// A parsed text. The text must outlive it.
+/// A parsed text. The text must outlive the document.
 class Document {
 public:
-  /// Returns null and fills in `error` if the text is not JSON or exceeds a
-  /// bound of the options. Python's three non-finite literals are read: they
-  /// stand in published configs, under keys nobody asks for.
+  /// Returns null and sets `error` if the text is not JSON or exceeds a bound
+  /// of the options. Accepts Python's NaN, Infinity and -Infinity, which occur
+  /// in published configs under keys that the frontend does not read.
   static std::unique_ptr<Document> parse(llvm::StringRef text,
                                          ParseError &error,
                                          const ParseOptions &options = {});
 
   const Value &root() const { return rootValue; }
 
-  /// Found by counting lines: positions are asked for only in diagnostics.
+  /// Counts the lines before the value. This takes linear time, but positions
+  /// are needed only in diagnostics.
   Position position(const Value &value) const {
     return positionOf(text, value.offset());
   }

@@ -1,4 +1,4 @@
-//===- ModelConfig.h - what a model's config.json asks for ------*- C++ -*-===//
+//===- ModelConfig.h - positional encoding of a config.json -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Plain structures: whoever asks a config for its rotary embedding needs no
-// MLIR for it.
+// Plain structures without MLIR types, so that a config can be read without
+// MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace posenc::frontend {
 
 enum class DType { F32, BF16, F16, F64 };
 
-/// How the frequencies b^(-2i/d) are changed. Each kind reads the fields that
-/// its formula names, the others keep their defaults.
+/// The scaling of the frequencies b^(-2i/d). Each kind uses the fields of its
+/// own formula; the others keep their defaults.
 struct Scaling {
   enum class Kind { Default, Linear, Llama3, Yarn, Explicit };
   Kind kind = Kind::Default;
@@ -40,18 +40,18 @@ struct Scaling {
   double betaSlow = 1;
   double originalMaxPosition = 0;
   bool truncate = true;
-  /// Absent where the config does not give them (or gives null; for the two
-  /// mscales also 0).
+  /// Absent if the config omits them or sets them to null; the two mscales are
+  /// also absent if they are 0.
   std::optional<double> attentionFactor, mscale, mscaleAllDim;
-  /// Explicit: the frequencies themselves.
+  /// The frequencies themselves, for Kind::Explicit.
   std::vector<double> list;
 
   bool operator==(const Scaling &other) const;
 };
 
-/// The angles of the layers of one type.
+/// The rotation of all layers of one type.
 struct LayerRotation {
-  /// The config's name for them.
+  /// The name of the layer type in the config, such as `sliding_attention`.
   std::string type;
   double theta = 10000;
   Scaling scaling;
@@ -63,12 +63,13 @@ struct LayerRotation {
   }
 };
 
-/// What the layers of one type have of their own.
+/// The attention properties that depend on the layer type.
 struct LayerAttention {
-  /// The config's name for them; empty if it has none. Those of a type that
-  /// do not rotate while others do have `nope` after it.
+  /// The name of the layer type in the config, or empty. If only some layers of
+  /// a type rotate, those that do not rotate get the suffix `nope`.
   std::string type;
-  /// The keys that a query sees at most, its own included.
+  /// The maximum number of keys visible to a query on each side, including its
+  /// own key; absent if all are visible.
   std::optional<int64_t> window;
   bool rotates = true;
 
@@ -77,36 +78,37 @@ struct LayerAttention {
   }
 };
 
-/// The RMS norm of a model's queries and keys, which comes before their
-/// rotation: x * (w + weightOffset) / sqrt(mean(x^2) + eps).
+/// The RMS norm that a model applies to queries and keys before the rotation:
+/// x * (w + weightOffset) / sqrt(mean(x^2) + eps).
 struct QkNorm {
   double eps = 0;
-  /// 1 where a checkpoint holds w - 1, as Gemma's do.
+  /// 1 if the checkpoint stores w - 1, as Gemma's does.
   double weightOffset = 0;
-  /// One mean of all heads of a token, with a weight for each of their
-  /// channels (OLMo 2); else one of each head, with weights that all heads
-  /// share.
+  /// If true, the mean is over all heads of a token, and each channel of each
+  /// head has its own weight (OLMo 2). Otherwise the mean is per head, and all
+  /// heads share the weights.
   bool allHeads = false;
 };
 
-/// What a model does with its queries, keys and values.
+/// The attention of a model.
 struct AttentionConfig {
   int64_t numKeyValueHeads = 0;
-  /// Sizes of the whole head, also where only a part of it rotates: there
-  /// the window begins at `rotaryOffset`.
+  /// Sizes of the whole head, even if only a part of it rotates. The rotated
+  /// channels begin at `rotaryOffset`.
   int64_t headDim = 0;
   int64_t valueDim = 0;
   int64_t rotaryOffset = 0;
-  /// Absent: 1/sqrt(headDim).
+  /// The factor of the scores; 1/sqrt(headDim) if absent.
   std::optional<double> scale;
   std::optional<double> softCap;
-  /// Present if ReadOptions asked for norms.
+  /// Present if ReadOptions::qkNorm is set.
   std::optional<QkNorm> norm;
   bool isCausal = true;
   bool hasSinks = false;
-  /// At least one, with different types. Where the model's code alone says
-  /// which layers slide, one without a type comes first, as the keys read, if
-  /// all rotate alike.
+  /// At least one layer type; all types are different. If the config has no
+  /// `layer_types` and all layers rotate alike, the first has an empty type and
+  /// the window of the config, and the types of the model's implementation
+  /// follow.
   std::vector<LayerAttention> layers;
 };
 
@@ -114,47 +116,47 @@ struct ModelConfig {
   std::string modelType;
   int64_t numHeads = 0;
   int64_t numKeyValueHeads = 0;
-  /// The size of what the functions work on: for multi-head latent attention
-  /// only the rotary channels.
+  /// Channels per head of the tensors that @rope rotates. For multi-head latent
+  /// attention these are the rotary channels alone.
   int64_t headDim = 0;
-  /// The rotated window [rotaryOffset, rotaryOffset + rotaryDim) of a head.
+  /// Channels [rotaryOffset, rotaryOffset + rotaryDim) of a head rotate.
   int64_t rotaryDim = 0;
   int64_t rotaryOffset = 0;
   bool interleaved = false;
-  /// The model norms queries and keys before it rotates them, or may do so:
-  /// its type is not known.
+  /// Whether the model normalizes queries and keys before the rotation. Also
+  /// true for an unknown model type.
   bool mayNorm = true;
   double ropeTheta = 10000;
   Scaling scaling;
-  /// Where layers of several types do not rotate alike, what each type has
-  /// instead of these two and of `rotaryDim`; else empty.
+  /// The rotation of each layer type, which replaces `ropeTheta`, `scaling` and
+  /// `rotaryDim`. Empty if all layers rotate alike.
   std::vector<LayerRotation> rotations;
   DType dtype = DType::F32;
-  /// The different names in `layer_types`, in order, if there are several: each
-  /// has functions of its name.
+  /// The distinct names in `layer_types`, in order of appearance, if there are
+  /// several. Functions are built for each name.
   std::vector<std::string> layerTypes;
-  /// Absent if ReadOptions did not ask for it, and for models whose attention
-  /// is of another kind.
+  /// Absent if ReadOptions::attention is not set or the attention of the model
+  /// is not supported.
   std::optional<AttentionConfig> attention;
 };
 
 enum class Pairing { Half, Interleaved };
 
 struct ReadOptions {
-  /// Overrules what the model's type says.
+  /// Overrides the pairing of the model type.
   std::optional<Pairing> pairing;
-  /// Read the keys of the attention, too. Else these are not even checked.
+  /// Whether to read and check the keys of the attention.
   bool attention = false;
-  /// With it: of a model whose type is not known, too. It is taken to be
-  /// causal; a warning says so.
+  /// With `attention`: whether to read the attention of unknown model types as
+  /// well. Such a model is assumed to be causal, with a warning.
   bool assumeAttention = false;
-  /// With `attention`: the model's own norms of queries and keys. An error for
-  /// a model without them, or with norms of a kind that is not supported.
+  /// With `attention`: whether to read the norms of queries and keys. Reports
+  /// an error for models without norms or with unsupported norms.
   bool qkNorm = false;
 };
 
-/// Reads the text of a config.json. Appends every error and warning found, in
-/// the order of the text; without a config there is at least one error.
+/// Reads the text of a config.json. Appends every error and warning to `diags`,
+/// in the order of the text. Returns nullopt after at least one error.
 std::optional<ModelConfig>
 readModelConfig(llvm::StringRef text, llvm::StringRef fileName,
                 llvm::SmallVectorImpl<Diagnostic> &diags,

@@ -1,4 +1,4 @@
-//===- ModuleBuilder.h - a model's kernels as a module ----------*- C++ -*-===//
+//===- ModuleBuilder.h - module with the kernels of a model -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,39 +16,42 @@
 
 namespace mlir::posenc {
 
-/// What a cache of keys holds: keys that are normed and rotated, or as they
-/// were before both.
+/// The state of the keys in a KV cache: after norm and rotation, or before
+/// both.
 enum class KeyCache { Rotated, Raw };
 
-/// Other element types of caches than the queries'. The last three are
-/// quantized, with scales beside them.
+/// Element types of KV caches that differ from the queries' type. The last
+/// three are quantized, with an operand of scales per cache.
 enum class CacheType { F16, BF16, I8, F8E4M3, F8E5M2 };
 
 struct ModuleBuilderOptions {
-  /// The element type of queries and keys; the config's own if absent.
+  /// The element type of queries and keys; that of the config if absent.
   std::optional<::posenc::frontend::DType> dtype;
-  /// Where diagnostics point: the config, as a module has no text of its own.
+  /// The location of all operations and diagnostics. It is usually the config,
+  /// since the module is not parsed from text.
   std::optional<Location> location;
   KeyCache keyCache = KeyCache::Rotated;
-  /// The element type of caches; that of queries if absent.
+  /// The element type of KV caches; that of the queries if absent.
   std::optional<CacheType> cacheType;
-  /// The queries of a sequence in a call of @decode.
+  /// Number of queries per sequence in a call of @decode.
   int64_t decodeTokens = 1;
 };
 
 /// Builds the functions of a model:
-///   @sincos(positions) -> (cos, sin), tables of f32 whatever the model's type
-///   @rope(q, k, positions) -> (q_out, k_out), over batch, sequence, head, dim
+///   @sincos(positions) -> (cos, sin): tables of f32 for every element type
+///   @rope(q, k, positions) -> (q_out, k_out): batch x tokens x heads x dim
 /// and, if the config has an attention,
-///   @attention(q, k, v, positions) -> o, of the same layout
-///   @decode(q, k_cache, v_cache, lengths) -> o, the last query of a sequence,
-///     or the last few, over caches of batch, head, key, dim; a quantized one
-///     has its scales, of batch, head, key, right behind it among the arguments
-/// with more operands where the model has them: sinks, and with norms q_norm
-/// and k_norm, which @decode needs for raw keys only. Where types of layers
-/// differ each has functions with its name as a suffix, and where some layers
-/// of a type do not rotate these have their own, with `_nope` behind it.
-/// Null after an error diagnostic.
+///   @attention(q, k, v, positions) -> o: batch x tokens x heads x dim
+///   @decode(q, k_cache, v_cache, lengths) -> o: attention of the last
+///     `decodeTokens` queries of each sequence to caches of batch x heads x
+///     capacity x dim. A quantized cache is followed by an argument with its
+///     scales, batch x heads x capacity.
+/// @decode is built for causal models only. Models with attention sinks add an
+/// operand `sinks`; norms add `q_norm` and `k_norm`, where @decode has `k_norm`
+/// for raw keys only. If layer types differ, each type has functions with its
+/// name as a suffix. Layers of a type that do not rotate, while others do, have
+/// functions with the further suffix `_nope`.
+/// Returns null after an error diagnostic.
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context,
                                   const ::posenc::frontend::ModelConfig &config,
                                   const ModuleBuilderOptions &options = {});

@@ -13,13 +13,13 @@
 
 namespace mlir::posenc {
 
-/// Builds a region's result, a new score or whether a key is visible, from the
-/// region's arguments.
+/// Builds the result of a score or where region (a new score, or an i1 that
+/// tells whether the key is visible) from the region's arguments.
 using BuildScalar =
     llvm::function_ref<Value(OpBuilder &, Location, ValueRange arguments)>;
 
-/// Gives an attention a score region. Where there is one, the new score is
-/// computed from that region's.
+/// Adds a score_mod function (the `score` region) to an attention op. It is
+/// applied after an existing one.
 void buildScore(OpBuilder &builder, AttentionOp op, BuildScalar build);
 void buildScore(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 
@@ -28,7 +28,7 @@ void buildScore(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 void buildWhere(OpBuilder &builder, AttentionOp op, BuildScalar build);
 void buildWhere(OpBuilder &builder, OnlineAttentionOp op, BuildScalar build);
 
-/// The score becomes `cap * tanh(score / cap)`, as in Gemma 2.
+/// Adds the soft cap `cap * tanh(score / cap)` of Gemma 2 to the score region.
 void buildSoftCap(OpBuilder &builder, AttentionOp op, double cap);
 
 /// Clones the operations of a non-empty `score` or `where` region for the given

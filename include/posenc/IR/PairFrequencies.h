@@ -19,8 +19,8 @@ struct PairFrequency {
   ::posenc::BigFloat frequency;
 };
 
-/// One frequency for each pair, in the order of the tables' last dimension.
-/// `axes` may be null.
+/// Returns the axis and frequency of each pair, in the order of the tables'
+/// last dimension. `axes` may be null.
 SmallVector<PairFrequency> computePairFrequencies(FrequenciesAttr frequencies,
                                                   AxesAttr axes);
 

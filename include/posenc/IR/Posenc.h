@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The dialect, its attributes, interfaces and operations. The language
-// reference stands in dialect/README.md.
+// reference is dialect/README.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@
 
 namespace mlir::posenc {
 
-/// Registers the bufferization of the operations.
+/// Registers BufferizableOpInterface for the operations of the dialect.
 void registerBufferizableOpInterfaceExternalModels(DialectRegistry &registry);
 
 } // namespace mlir::posenc

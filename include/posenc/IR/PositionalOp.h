@@ -1,4 +1,4 @@
-//===- PositionalOp.h - what follows from PositionalOpInterface -*- C++ -*-===//
+//===- PositionalOp.h - shared code of PositionalOpInterface ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tiling, shapes and effects of every operation of the dialect, written once in
-// terms of `PositionalOpInterface::getDimSymbols`.
+// Tiling, result shapes and memory effects of the dialect's operations, based
+// on `PositionalOpInterface::getDimSymbols`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,15 +20,15 @@
 
 namespace mlir::posenc::detail {
 
-/// `TilingInterface`: every loop is parallel, and a dimension of the first
-/// destination. Only operations on tensors are tiled.
+/// Implement `TilingInterface`: every loop is parallel and is a dimension of
+/// the first destination. Only operations on tensors are tiled.
 SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op);
 SmallVector<Range> getIterationDomain(Operation *op, OpBuilder &builder);
 FailureOr<TilingResult> getTiledImplementation(Operation *op,
                                                OpBuilder &builder,
                                                ArrayRef<OpFoldResult> offsets,
                                                ArrayRef<OpFoldResult> sizes);
-/// The tile of a result that a tile of the loops computes.
+/// Returns the tile of a result that a tile of the loops computes.
 LogicalResult getResultTilePosition(Operation *op, OpBuilder &builder,
                                     unsigned resultNumber,
                                     ArrayRef<OpFoldResult> offsets,
@@ -53,11 +53,12 @@ LogicalResult reifyResultShapes(Operation *op, OpBuilder &builder,
 /// of their elements are also read.
 void getEffects(Operation *op,
                 SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
-/// Sizes may disagree at run time: no operation is computed ahead.
+/// Returns NotSpeculatable: mismatched sizes at run time are undefined
+/// behavior.
 Speculation::Speculatability getSpeculatability(Operation *op);
 
-/// Clones an operation with other operands and result types. As `mlir::clone`,
-/// which crashes on a region without blocks.
+/// Clones an operation with other operands and result types. Unlike
+/// `mlir::clone`, works for regions without blocks.
 Operation *cloneWith(OpBuilder &builder, Operation *op, TypeRange resultTypes,
                      ValueRange operands);
 

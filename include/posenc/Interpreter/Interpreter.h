@@ -1,4 +1,4 @@
-//===- Interpreter.h - runs a function on the oracle ------------*- C++ -*-===//
+//===- Interpreter.h - reference evaluation of functions --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The meaning of a module, op by op, against which what it compiles to is
-// measured. Nothing of the compiler's own lowering takes part.
+// Evaluates a module op by op with the reference implementation
+// (posenc/Reference), the oracle, and bounds the error that a compiled kernel
+// may have. Uses none of the compiler's lowerings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,33 +24,33 @@
 
 namespace mlir::posenc {
 
-/// A tensor, or a scalar as a tensor of rank 0. Index is i64.
+/// A tensor, or a scalar as a tensor of rank 0. Values of type index are i64.
 struct ReferenceValue {
   ::posenc::reference::DType type = ::posenc::reference::DType::F32;
   ::posenc::reference::Array array;
-  /// False for a destination: it has a shape but no values yet.
+  /// False for a destination, which has a shape but no elements.
   bool initialized = true;
-  /// How far a kernel's result may be off: in units in the last place beyond
-  /// an absolute error. Both are 0 for a value that is handed on unchanged.
+  /// The allowed error of a kernel's element: `limitUlp` units in the last
+  /// place of its magnitude plus `absoluteSlack`. Both are 0 for values that
+  /// are passed on unchanged.
   double limitUlp = 0;
   double absoluteSlack = 0;
-  /// A structured operation's result, whose magnitudes are no more than a way
-  /// to tell the error of each element.
+  /// Whether this is the result of a structured operation. Its magnitudes only
+  /// encode the error of each element.
   bool isStructured = false;
-  /// An attention's result, whose magnitudes are its sums p|v| and which has
-  /// limits of its own; `largest` has for each element the largest |v| of its
-  /// head.
+  /// Whether this is the result of an attention. Its magnitudes are the sums
+  /// p|v|, and getAttentionLimit() gives its limits. `largest` has for each
+  /// element the largest |v| of its head.
   bool isAttention = false;
   std::vector<double> largest;
 };
 
-/// The oracle's name of an element type, if it knows it.
+/// Returns the element type of the oracle, or nullopt if it is not supported.
 std::optional<::posenc::reference::DType> getReferenceType(Type elementType);
 
-/// Evaluates a function of one block. Results keep the oracle's precision: they
-/// are not rounded to their type, but what another operation reads is. A lane
-/// that passes through unchanged has a negative magnitude. Errors are
-/// diagnostics.
+/// Evaluates a function with a single block. Operands of operations are rounded
+/// to their type; the results of the function are not. Elements that are passed
+/// on unchanged have a negative magnitude. Returns failure after a diagnostic.
 FailureOr<std::vector<ReferenceValue>>
 interpret(FunctionOpInterface function, std::vector<ReferenceValue> arguments);
 

@@ -1,4 +1,4 @@
-//===- AngleAddition.h - from a position to those after it ------*- C++ -*-===//
+//===- AngleAddition.h - cos and sin by angle addition ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -83,7 +83,7 @@ public:
   int64_t getSize(int64_t numParts) const {
     return getLead() + getStride(numParts);
   }
-  int64_t getAlignment() const { return isAtPlaceOfPage() ? kPageBytes : 64; }
+  int64_t getAlignment() const { return hasPageOffset() ? kPageBytes : 64; }
   Value getOffset(OpBuilder &builder, Location loc, Value first, int64_t part,
                   int64_t numParts) const;
   /// The type of a base position's cos and sin.
@@ -165,13 +165,13 @@ private:
   /// rarely have. A load waits for all earlier stores if a line at the same
   /// offset within a page was just written; long rows of constants are read as
   /// fast as a table is written.
-  bool isAtPlaceOfPage() const {
+  bool hasPageOffset() const {
     return use == TableUse::Table && length >= kLongRow;
   }
   /// Elements before the first constant.
   int64_t getLead() const {
-    return isAtPlaceOfPage() ? kLeadBytes * 8 / products.getIntOrFloatBitWidth()
-                             : 0;
+    return hasPageOffset() ? kLeadBytes * 8 / products.getIntOrFloatBitWidth()
+                           : 0;
   }
   int64_t getBlock() const;
   /// Elements from the constants of one step to those of the next.
@@ -209,7 +209,7 @@ private:
   /// The parts of a step's constants: cos and sin, and for rotations of more
   /// than 16 bits the rounding errors of both.
   int64_t numParts;
-  /// Sums below are not precise enough; 0 for a rotation.
+  /// Elements of a smaller magnitude are recomputed; 0 for a rotation.
   double limit;
   /// Name of a global: all bits of a magnitude for the pairs whose frequency is
   /// 0, if there are any.

@@ -1,4 +1,4 @@
-//===- BF16Halves.h - vectors of bf16 as halves of words --------*- C++ -*-===//
+//===- BF16Halves.h - bf16 vectors as halves of 32-bit words ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ struct BF16Halves {
 /// f32.
 BF16Halves splitBF16(OpBuilder &builder, Location loc, Value value);
 
-/// Joins the bf16 in the upper halves of words to one vector.
+/// Joins the upper halves of the 32-bit words in `bits` to one bf16 vector.
 Value joinRoundedBF16(OpBuilder &builder, Location loc, BF16Halves bits);
 
 /// The inverse of `splitBF16`, rounding to nearest even in integer arithmetic.

@@ -1,4 +1,4 @@
-//===- ConstantTables.h - numbers that kernels read -------------*- C++ -*-===//
+//===- ConstantTables.h - constant globals of kernels -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ template <typename Number>
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
                             ArrayRef<Number> values, int64_t alignment = 64);
 
-/// Does the same for the elements of a constant of any shape, in order.
+/// Creates a constant global of the elements of `values`, in row-major order.
 std::string createConstants(OpBuilder &builder, Operation *op, StringRef prefix,
                             DenseElementsAttr values, int64_t alignment = 64);
 

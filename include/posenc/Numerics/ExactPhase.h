@@ -32,7 +32,8 @@ public:
   /// A position, one i64 for each axis.
   struct Position {
     SmallVector<Value> axes;
-    /// Whether all are small enough for the short way to the phase.
+    /// An i1: whether all are small enough for the faster computation of the
+    /// phase.
     Value isShort;
   };
   /// Creates a position of one number for each axis: i32, i64 or index.
@@ -42,7 +43,7 @@ public:
   Position loadPosition(OpBuilder &builder, Location loc, Value positions,
                         ValueRange indices) const;
 
-  /// In f64.
+  /// Cos and sin, in f64.
   struct CosSin {
     Value cos, sin;
   };

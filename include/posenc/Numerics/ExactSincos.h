@@ -61,7 +61,7 @@ public:
   /// next to zero an absolute error of 2^-61.
   Result emit(OpBuilder &builder, Location loc, Value phase, Type type) const;
 
-  /// Them in that type. 16 bits are rounded from f32.
+  /// Rounds cos or sin elements to `type`. 16-bit types are rounded from f32.
   static Value emitRounding(OpBuilder &builder, Location loc, Value elements,
                             Type type);
 

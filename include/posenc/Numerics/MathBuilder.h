@@ -1,4 +1,4 @@
-//===- MathBuilder.h - functions of real numbers as arithmetic --*- C++ -*-===//
+//===- MathBuilder.h - math functions as arithmetic -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -43,9 +43,9 @@ struct TwoFloats {
 /// it. Accuracies are in units in the last place of the result.
 class MathBuilder : public ElementwiseBuilder {
 public:
-  /// With `forF32`, which needs operands of f64, results are accurate enough to
-  /// be rounded to f32, and operands are numbers of f32. `hasAVX512` is whether
-  /// the target has its instructions; results have the same bits without them.
+  /// With `forF32`, operands are f64 with values that f32 can represent, and
+  /// results are just accurate enough to be rounded to f32. `hasAVX512` allows
+  /// AVX-512 instructions; results have the same bits without them.
   MathBuilder(OpBuilder &builder, Location loc, Value like, bool hasAVX512,
               bool forF32 = false);
 
@@ -70,33 +70,33 @@ public:
   Value copySign(Value magnitude, Value sign) {
     return math::CopySignOp::create(builder, loc, magnitude, sign);
   }
-  /// Flips the sign of `a` where the highest bit of the integer `sign` is set.
+  /// Flips the sign of `a` if the highest bit of the integer `sign` is set.
   Value xorSign(Value a, Value sign);
-  /// Polynomial in `x`; coefficients of the highest power first.
+  /// Emits a polynomial in `x`; coefficients start with the highest power.
   Value series(Value x, ArrayRef<double> coefficients);
-  /// The bits of `value + magic`, whose low bits are `value` rounded to the
-  /// nearest integer, and that integer as a float.
+  /// Returns the bits of `value + magic`, whose low bits are `value` rounded to
+  /// the nearest integer, and that integer as a float.
   std::pair<Value, Value> roundToInteger(Value value);
-  /// From an integer of fewer than 52 bits, exactly.
+  /// Converts an integer of fewer than 52 bits exactly.
   Value toFloat(Value integer);
-  /// 2^n for an integer n of the range of normal numbers.
+  /// Returns 2^n for an integer n in the exponent range of normal numbers.
   Value powerOf2(Value n);
 
-  /// a + b exactly, if |a| >= |b| or a is 0.
+  /// Returns a + b exactly, if |a| >= |b| or a is 0.
   TwoFloats fastTwoSum(Value a, Value b);
-  /// a + b exactly (Knuth).
+  /// Returns a + b exactly (Knuth).
   TwoFloats twoSum(Value a, Value b);
-  /// a * b exactly.
+  /// Returns a * b exactly.
   TwoFloats twoProduct(Value a, Value b);
-  /// a * b, within 2^-100 of it.
+  /// Returns a * b with a relative error of 2^-100.
   TwoFloats product(TwoFloats a, TwoFloats b);
 
-  // Trigonometric.cpp, of f64 only. Arguments of any size are reduced exactly.
+  // Trigonometric.cpp; f64 only. Arguments of any size are reduced exactly.
   Value sin(Value x);
   Value cos(Value x);
   Value tan(Value x);
 
-  // Exponential.cpp; exp and tanh also of f32.
+  // Exponential.cpp; f64 only, except exp and tanh.
   enum class Base { E, Two };
   /// exp(x) * 2^exponent, or 2^x * 2^exponent.
   Value exp(Value x, Base base = Base::E, int exponent = 0);
@@ -107,7 +107,7 @@ public:
   /// 2^(hi + lo).
   Value exp2(TwoFloats x);
 
-  // Logarithm.cpp, of f64 only.
+  // Logarithm.cpp; f64 only.
   enum class LogBase { E, Two, Ten };
   Value log(Value x, LogBase base);
   Value log1p(Value x);
@@ -115,17 +115,17 @@ public:
   Value acosh(Value x);
   Value atanh(Value x);
 
-  // Inverse.cpp, of f64 only.
+  // Inverse.cpp; f64 only.
   Value atan(Value x);
   Value atan2(Value y, Value x);
   Value asin(Value x);
   Value acos(Value x);
 
-  // ErrorFunction.cpp, of f64 only.
+  // ErrorFunction.cpp; f64 only.
   Value erf(Value x);
   Value erfc(Value x);
 
-  // Power.cpp, of f64 only; powConstant with 0 <= n <= 4 also of f32.
+  // Power.cpp; f64 only, except powConstant with 0 <= n <= 4.
   Value cbrt(Value x);
   Value pow(Value x, Value y);
   /// x^n for an integer n of any width.
@@ -144,14 +144,15 @@ private:
     Value exponent; // n, an integer
     Value rounded;  // n as a float
   };
-  /// Arguments are first moved into `range`, in powers of two, if it is given.
+  /// Splits x into n * ln 2 + rest (or n + rest for base 2). If `range` is
+  /// given, x is first clamped to these exponents of two.
   SplitExp splitExp(Value x, Base base,
                     std::optional<std::pair<double, double>> range);
   /// exp(r) - 1 for |r| <= ln(2)/2.
   Value expSeries(Value rest);
   Value scaleInTwoSteps(Value value, Value exponent);
-  /// value * 2^exponent by an instruction; null if the target has none for the
-  /// type. The exponent is an integer as a float.
+  /// Returns value * 2^exponent by an instruction, or null if the target has
+  /// none for the type. The exponent is a float with an integer value.
   Value scaleByInstruction(Value value, Value exponent);
 
   // Logarithm.cpp
@@ -160,13 +161,13 @@ private:
     Value mantissa; // m, with x = 2^e * (1 + m), 1/sqrt(2) <= 1+m < sqrt(2)
   };
   SplitLog splitLog(Value x);
-  /// The logarithm of positive finite numbers; `more` is added to the natural
-  /// logarithm, and may be null.
+  /// Returns the logarithm of positive finite numbers. `more` is added to the
+  /// natural logarithm, and may be null.
   Value finiteLog(Value x, LogBase base, Value more);
   Value logSpecialCases(Value x, Value atZero, Value result);
 
   // Power.cpp
-  /// log2(x) of positive finite numbers, within 2^-64 of it.
+  /// Returns log2(x) of positive finite numbers with a relative error of 2^-64.
   TwoFloats preciseLog2(Value x);
   Value powSpecialCases(Value x, Value y, Value power, Value isOdd,
                         Value isFraction);

@@ -1,4 +1,4 @@
-//===- MathExpansion.h - which functions are expanded -----------*- C++ -*-===//
+//===- MathExpansion.h - support of math operations -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,8 @@
 
 namespace mlir::posenc {
 
-/// `math.ipowi` with a constant exponent up to this becomes multiplications,
-/// `math.fpowi` with a larger one logarithms.
+/// Powers with a constant integer exponent up to this magnitude are expanded
+/// into multiplications; larger exponents of floats into logarithms.
 constexpr int64_t kMaxConstantPower = 64;
 
 /// Whether posenc-expand-math converts an operation of the math dialect, on
@@ -29,7 +29,8 @@ bool hasMathExpansion(Operation *op);
 /// an integer or index) for which expansions exist.
 bool hasExpandableTypes(Operation *op);
 
-/// The value of an integer exponent that is a constant of at most 32 bits.
+/// Returns the value of an integer exponent if it is a constant of at most 32
+/// bits, else nullopt.
 std::optional<int64_t> getIntegerExponent(Value exponent);
 
 } // namespace mlir::posenc

@@ -18,22 +18,24 @@ struct CosSin {
   Value cos, sin;
 };
 
-/// `bits * unit - minus` exactly, for integers below 2^32 and a power of two.
-/// This needs no conversion from 64-bit integers, which AVX2 does not have.
+/// Emits `bits * unit - minus` exactly, for integers `bits` below 2^32 and a
+/// power of two `unit`. This needs no conversion from 64-bit integers, which
+/// AVX2 does not have.
 Value emitFixedPoint(ElementwiseBuilder &b, Value bits, double unit,
                      double minus);
 
-/// The angle `hi + lo` in quarter turns as `hi + lo` in radians.
+/// Converts the angle `hi + lo` from quarter turns to radians, again as an
+/// unevaluated sum `hi + lo`.
 std::pair<Value, Value> emitQuarterTurnsToRadians(ElementwiseBuilder &b,
                                                   Value hi, Value lo);
 
-/// Of the angle `hi + lo` between -pi/4 and pi/4, within a unit in the last
-/// place of f64.
+/// Emits cos and sin of the angle `hi + lo`, between -pi/4 and pi/4, within one
+/// unit in the last place of f64.
 CosSin emitPreciseCosSin(ElementwiseBuilder &b, Value hi, Value lo);
 
-/// Turns an angle by the multiple of a quarter turn in the upper two bits of
-/// `phase`: bit 62 swaps cos and sin, bit 63 negates the sine, and either alone
-/// the cosine. `inverse` negates the sine.
+/// Rotates an angle by the number of quarter turns in the upper two bits of
+/// `phase`: bit 62 swaps cos and sin, bit 63 negates the sine, and exactly one
+/// set bit negates the cosine. `inverse` negates the sine of the result.
 CosSin emitQuadrant(ElementwiseBuilder &b, Value phase, CosSin values,
                     bool inverse = false);
 

@@ -16,7 +16,7 @@
 
 namespace mlir::posenc {
 
-/// Options of `posenc-to-cpu`, passed on to the conversions to vectors.
+/// Options of `posenc-to-cpu`, which passes of the same option names receive.
 struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
   Option<unsigned> vectorBytes{
       *this, "vector-bytes",
@@ -24,69 +24,71 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::init(32)};
   Option<bool> nativeBF16{
       *this, "native-bf16",
-      llvm::cl::desc("Leave conversions from f32 to bf16 and products of pairs "
-                     "of bf16 to the backend"),
+      llvm::cl::desc("Leave conversions from f32 to bf16 and bf16 dot products "
+                     "to the backend (needs AVX512-BF16)"),
       llvm::cl::init(false)};
   Option<bool> bf16Dots{
       *this, "bf16-dots",
-      llvm::cl::desc("Compute attention of bf16 by products of pairs"),
+      llvm::cl::desc("Compute bf16 contractions and attention with bf16 dot "
+                     "products (VDPBF16PS)"),
       llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",
-      llvm::cl::desc("A file with a transform.named_sequence @__transform_main "
-                     "that tiles what the default tiling shall not"),
+      llvm::cl::desc("File with a transform.named_sequence @__transform_main "
+                     "that tiles operations before the default tiling"),
       llvm::cl::init("")};
-#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, LEAST, MOST, MULTIPLE,      \
-                      HELP, ...)                                               \
+#define POSENC_TUNING(MEMBER, NAME, FLAG, INITIAL, MIN, MAX, MULTIPLE, HELP,   \
+                      ...)                                                     \
   Option<uint64_t> MEMBER{*this, FLAG, llvm::cl::desc(HELP),                   \
                           llvm::cl::init(uint64_t(INITIAL))};
 #include "posenc/TargetInfo/Tuning.def"
 };
 
-/// From posenc on tensors to linalg on tensors.
+/// Lowers posenc on tensors to linalg on tensors.
 void buildPosencToLinalgPipeline(OpPassManager &manager);
 
-/// From posenc or linalg on tensors to tiles of linalg in loops, on tensors.
+/// Lowers posenc and linalg on tensors to loops over linalg tiles, on tensors.
 void buildPosencToTiledPipeline(OpPassManager &manager,
                                 const PosencToCPUOptions &options);
 
-/// From tiles on tensors to scf and vector on memrefs.
+/// Lowers tiles on tensors to scf and vector on memrefs.
 void buildTiledToVectorPipeline(OpPassManager &manager,
                                 const PosencToCPUOptions &options);
 
-/// From scf and vector on memrefs to the LLVM dialect.
+/// Lowers scf and vector on memrefs to the LLVM dialect.
 void buildVectorToLLVMPipeline(OpPassManager &manager,
                                const PosencToCPUOptions &options);
 
 /// Options of `posenc-to-nvvm`.
 struct PosencToNVVMOptions : PassPipelineOptions<PosencToNVVMOptions> {
   Option<std::string> chip{*this, "chip",
-                           llvm::cl::desc("The architecture, as sm_90a"),
+                           llvm::cl::desc("GPU architecture, e.g. sm_90a"),
                            llvm::cl::init("sm_80")};
   Option<std::string> features{
       *this, "features",
-      llvm::cl::desc("The PTX version, as +ptx80; default: the least that "
-                     "knows the architecture"),
+      llvm::cl::desc("PTX version, e.g. +ptx80 (default: the lowest that "
+                     "supports the architecture)"),
       llvm::cl::init("")};
 };
 
 /// Options of `posenc-to-spirv`.
 struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
   Option<bool> fusedFma{*this, "fused-fma",
-                        llvm::cl::desc("The device's Fma rounds once"),
+                        llvm::cl::desc("The device's Fma is fused: it rounds "
+                                       "once"),
                         llvm::cl::init(false)};
 };
 
-/// From posenc on tensors to launches of GPU kernels; functions without kernels
-/// are removed. With `hasFunctions`, kernels may contain divisions and math
-/// functions, which have no SPIR-V form with the required accuracy.
+/// Lowers posenc on tensors to launches of GPU kernels. Functions that cannot
+/// run on a GPU are removed. With `hasFunctions`, kernels may contain divisions
+/// and math functions, which have no SPIR-V form with the required accuracy.
 void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions);
 
-/// From kernels for a GPU to the NVVM dialect.
+/// Lowers GPU kernels to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,
                             const PosencToNVVMOptions &options);
 
-/// From kernels for a GPU to SPIR-V for Vulkan; see SpirvKernels.h.
+/// Lowers GPU kernels to SPIR-V for Vulkan; see SpirvKernels.h.
 void buildGpuToSPIRVPipeline(OpPassManager &manager,
                              const PosencToSPIRVOptions &options);
 

@@ -1,4 +1,4 @@
-//===- Angle.h - Cosine and sine of an exact angle --------------*- C++ -*-===//
+//===- Angle.h - cosine and sine of an exact angle --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,9 +18,9 @@ struct CosSin {
   long double sin;
 };
 
-/// scale * cos(p * f) and scale * sin(p * f) for any 64-bit position p and f in
-/// radians per position. The product p * f is exact, its reduction loses
-/// nothing, and each result is rounded once, after the scale.
+/// Returns scale * cos(p * f) and scale * sin(p * f) for any 64-bit position p
+/// and a frequency f in radians per position. The product p * f and its range
+/// reduction are exact; each result is rounded once, after the scale.
 CosSin cosSin(int64_t position, const Real &frequency, const Real &scale);
 
 } // namespace posenc::reference

@@ -1,4 +1,4 @@
-//===- Attention.h - Attention on plain tensors -----------------*- C++ -*-===//
+//===- Attention.h - attention and KV cache updates -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// softmax(scale * rope(Q) rope(K)^T + bias, mask) V in double precision, one
-// query row at a time. Inputs are taken as stored; nothing is rounded to their
-// type on the way, and the angles of the rotations are exact.
+// Computes softmax(scale * rope(Q) rope(K)^T + bias, mask) V in double
+// precision, one query row at a time. Intermediate results are not rounded to
+// the type of the inputs, and the angles of rotations are exact.
 
 #ifndef POSENC_REFERENCE_ATTENTION_H
 #define POSENC_REFERENCE_ATTENTION_H
@@ -28,61 +28,66 @@ enum class TokenLayout {
   TokenMajor, ///< sequence, token, head; ragged: token, head.
 };
 
-/// A rotation of every row of an operand.
+/// The rotation of every row of an operand.
 struct Rotation {
   FrequencySpec frequencies;
   AxesSpec axes;
   bool interleaved = false;
   int64_t windowOffset = 0;
   bool inverse = false;
-  /// Those of axis 0, then those of axis 1, and so on; on each axis one per
-  /// token, either for every sequence or for all of them alike. Ragged: one per
-  /// row. Empty stands for the index of a key and the place of a query.
+  /// The positions of axis 0, then those of axis 1, and so on. Each axis has
+  /// one position per token, either of every sequence or shared by all
+  /// sequences; a ragged operand has one per row. If empty, a key has its token
+  /// index and a query its position within the sequence (see AttentionSpec).
   std::vector<int64_t> positions;
 };
 
-/// x * weight / sqrt(mean(x^2) + epsilon) over the last dimension, or over all
-/// heads of a token together where there is a weight for each of their
-/// channels, head after head (attention() only).
+/// The RMS norm x * weight / sqrt(mean(x^2) + epsilon). The mean is over the
+/// last dimension if there are as many weights. With heads x channels weights,
+/// it is over all heads of a token (attention() only).
 struct RmsNorm {
   std::vector<double> weight;
   double epsilon = 0;
 };
 
-/// Token t of sequence b lies on page pages[b * blocks + t / pageSize], in its
-/// row t mod pageSize. Elements beyond a sequence's length are not read.
+/// The block table of a paged KV cache. Token t of sequence b is in row
+/// t mod pageSize of page pages[b * blocks + t / pageSize]. Elements beyond the
+/// length of a sequence are not read.
 struct BlockTable {
   std::vector<int64_t> pages;
-  int64_t blocks = 0; ///< Per sequence.
+  int64_t blocks = 0; ///< Blocks per sequence.
 };
 
-/// Added to, or left out of, the scores. The dimensions are sequence, query
-/// head, query, key; leading ones may be missing and any may be 1.
+/// A mask of the scores with the dimensions sequence, query head, query, key.
+/// Leading dimensions may be missing, and any may be 1 (broadcast).
 struct AttentionMask {
   Array array;
-  /// Nonzero: the key is seen. Else it is a summand, and minus infinity leaves
-  /// the key out, whatever it is.
+  /// If true, nonzero elements keep the key. Otherwise the mask is added to the
+  /// score, and minus infinity removes the key, even if its score is NaN.
   bool isBoolean = false;
 };
 
-/// The new score, from the score after scaling, sequence, query head, place of
-/// the query and key. Called from several threads.
+/// Returns the new score (score_mod, as in FlexAttention) from the scaled
+/// score, the sequence, the query head, the query position and the key. Called
+/// from several threads.
 using ScoreFunction =
     std::function<double(double, int64_t, int64_t, int64_t, int64_t)>;
-/// Whether the key is seen, from sequence, query head, place and key.
+/// Returns whether a key is kept (mask_mod, as in FlexAttention) from the
+/// sequence, the query head, the query position and the key. Called from
+/// several threads.
 using MaskFunction = std::function<bool(int64_t, int64_t, int64_t, int64_t)>;
 
-/// Everything about an attention except its operands. Per head: norm, rotation,
-/// scores * scale, score function, mask, softmax. The place of query i is i +
-/// keys - queries of its sequence, so that the last query is beside the last
-/// key.
+/// All parameters of an attention except its operands. The steps per head are
+/// norm, rotation, scores * scale, score function, mask, softmax. The position
+/// of query i is i + keys - queries - trailingQueries, counted per sequence, so
+/// by default the last query is at the position of the last key.
 struct AttentionSpec {
-  TokenLayout queryLayout = TokenLayout::TokenMajor; ///< Of the output too.
-  TokenLayout keyLayout = TokenLayout::TokenMajor;   ///< Of the values too.
-  std::optional<double> scale; ///< Else 1/sqrt(head dimension).
+  TokenLayout queryLayout = TokenLayout::TokenMajor; ///< Also of the output.
+  TokenLayout keyLayout = TokenLayout::TokenMajor;   ///< Also of the values.
+  std::optional<double> scale; ///< 1/sqrt(head dimension) if absent.
 
-  /// Causal hides the keys after the query's place; the window those more than
-  /// left before or right after it.
+  /// Causal attention hides the keys after the query position. The window hides
+  /// keys more than `left` positions before it or more than `right` after it.
   bool causal = false;
   std::optional<int64_t> left;
   std::optional<int64_t> right;
@@ -92,72 +97,80 @@ struct AttentionSpec {
   std::optional<Rotation> queryRotation;
   std::optional<Rotation> keyRotation;
 
-  /// The valid keys of every sequence; empty: all. Paged keys want it.
+  /// The number of valid keys of every sequence. If empty, all keys are valid.
+  /// Required for paged keys.
   std::vector<int64_t> keyLengths;
-  /// How many queries follow those there are, which then stand before the end.
+  /// Number of query positions after the given queries, at the end of each
+  /// sequence.
   int64_t trailingQueries = 0;
-  /// Ragged operands have rank 3; sequence b is [starts[b], starts[b+1]).
+  /// Start rows of ragged sequences (cu_seqlens). Ragged operands have rank 3;
+  /// sequence b has the rows [starts[b], starts[b+1]).
   std::vector<int64_t> queryStarts;
   std::vector<int64_t> keyStarts;
-  /// Keys and values are pages; the layout's sequence stands for the page.
+  /// If present, keys and values are pages: the sequence dimension of their
+  /// layout is the page.
   std::optional<BlockTable> blockTable;
 
   std::optional<AttentionMask> mask;
   ScoreFunction score;
   MaskFunction sees;
-  /// One logit per query head that takes part in the denominator only.
+  /// One logit per query head that is added to the softmax denominator only.
   std::vector<double> sinks;
 };
 
 struct AttentionResult {
-  /// Laid out as the queries. A row that sees no key is 0. The magnitude is
-  /// sum p|v|, or -1 in rows that see no key, which are 0 exactly.
+  /// The output in the layout of the queries. Rows without visible keys are
+  /// exactly 0 and have the magnitude -1; that of all others is sum p|v|.
   Array output;
-  /// The output's shape without its last dimension; -infinity where nothing is
-  /// in the denominator.
+  /// The logarithm of the softmax denominator, in the shape of the output
+  /// without its last dimension; -infinity if the denominator is 0.
   Array logSumExp;
-  /// For every row of logSumExp the largest finite |v| of its sequence's head.
+  /// The largest finite |v| of the sequence and head, for every row of
+  /// logSumExp.
   std::vector<double> largestValue;
 };
 
 AttentionResult attention(const Array &queries, const Array &keys,
                           const Array &values, const AttentionSpec &spec);
-/// Empty if attention() may be called, else the reason why not.
+/// Returns an empty string if attention() may be called, otherwise the reason
+/// why not.
 std::string checkAttention(const Array &queries, const Array &keys,
                            const Array &values, const AttentionSpec &spec);
 
-/// How new rows enter a cache.
+/// The parameters of append().
 struct AppendSpec {
   TokenLayout rowLayout = TokenLayout::TokenMajor;
   TokenLayout cacheLayout = TokenLayout::TokenMajor;
   std::optional<RmsNorm> keyNorm;
-  /// Its positions, one per new row of a head, may not be left empty.
+  /// Its positions, one per new row of a head, must not be empty.
   std::optional<Rotation> keyRotation;
-  /// One per new row of a head, sequence by sequence: n * capacity + c for row
-  /// c of sequence or page n. Negative: the row is dropped.
+  /// One slot per new row of a head, sequence by sequence: n * capacity + c for
+  /// row c of sequence or page n. Rows with negative slots are dropped.
   std::vector<int64_t> slots;
-  /// The type of quantized caches.
+  /// The element type of quantized caches; absent if caches are not quantized.
   std::optional<DType> quantized;
-  /// Whether new keys and values are known only roughly, as others computed
-  /// them. Keys that are normed or rotated are anyway.
-  bool hasRoughKeys = false, hasRoughValues = false;
+  /// Whether new keys and values are inexact because they were computed. Normed
+  /// or rotated keys are always inexact.
+  bool hasInexactKeys = false, hasInexactValues = false;
 };
 
 struct Caches {
   Array keys;
   Array values;
-  /// Those of quantized caches: (sequence or page, head, token).
+  /// Scales of quantized caches: (sequence or page) x head x token.
   Array keyScales = {};
   Array valueScales = {};
 };
 
-/// \p caches with the new rows in their slots, keys normed, then rotated. New
-/// rows have rank 4, or rank 3 without sequences. The magnitude of a rotated
-/// lane is as rotate()'s, of a normed one its size, and -1 of all others. In
-/// quantized caches rows that are known roughly are not rounded and have their
-/// sizes as magnitudes.
+/// Returns \p caches with the new rows in their slots. Keys are normed, then
+/// rotated. New rows have rank 4, or rank 3 without sequences. The magnitude of
+/// a rotated element is that of rotate(), that of a normed element its absolute
+/// value, and that of all others -1. In quantized caches, inexact rows are not
+/// rounded, and their magnitudes are their absolute values.
 Caches append(const Caches &caches, const Array &newKeys,
               const Array &newValues, const AppendSpec &spec);
+/// Returns an empty string if append() may be called, otherwise the reason why
+/// not.
 std::string checkAppend(const Caches &caches, const Array &newKeys,
                         const Array &newValues, const AppendSpec &spec);
 

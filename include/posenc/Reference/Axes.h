@@ -1,4 +1,4 @@
-//===- Axes.h - Which axis turns which pair ---------------------*- C++ -*-===//
+//===- Axes.h - assignment of pairs to position axes ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// With several position axes (time, height, width) every pair follows one of
-// them.
+// With several position axes (time, height, width), every pair of channels is
+// rotated by the position on one axis.
 
 #ifndef POSENC_REFERENCE_AXES_H
 #define POSENC_REFERENCE_AXES_H
@@ -18,31 +18,32 @@ namespace posenc::reference {
 
 enum class AxesKind {
   Single,
-  /// Runs of pairs: the first s_0 on axis 0, the next s_1 on axis 1, and so on;
-  /// f_i counts through. Qwen2-VL's mRoPE.
+  /// The first s_0 pairs are on axis 0, the next s_1 on axis 1, and so on; f_i
+  /// depends on the index i over all axes. This is M-RoPE of Qwen2-VL.
   Sections,
-  /// With A axes, pair i with i mod A = a > 0 and i < A * s_a is on axis a, all
-  /// others on axis 0; f_i counts through. Qwen3-VL, where A is 3.
+  /// With A axes, pair i is on axis a = i mod A if a > 0 and i < A * s_a, else
+  /// on axis 0; f_i depends on the index i over all axes. Qwen3-VL has A = 3.
   InterleavedSections,
-  /// Runs of pairs whose frequencies start again at 0 with d = 2 * s_a in each.
-  /// An explicit list does not start again. Vision and video transformers.
+  /// As Sections, but the frequencies restart on each axis with d = 2 * s_a. An
+  /// explicit list does not restart. Used in vision and video transformers.
   Axial,
 };
 
 struct AxesSpec {
   AxesKind kind = AxesKind::Single;
-  std::vector<int64_t> sections; ///< Pairs per axis, sum d/2; unused if Single.
+  std::vector<int64_t> sections; ///< Pairs per axis, d/2 in total; not Single.
 
   int64_t numAxes() const {
     return kind == AxesKind::Single ? 1 : int64_t(sections.size());
   }
 };
 
-/// Empty if both are meaningful together, else the reason why not.
+/// Returns an empty string if both are valid together, otherwise the reason why
+/// not.
 std::string check(const FrequencySpec &spec, const AxesSpec &axes);
 
-/// The axis and the frequency of every pair. The constructor wants
-/// check(spec, axes) to be empty and ends the program otherwise.
+/// The axis and the frequency of every pair. The constructor aborts unless
+/// check(spec, axes) returns an empty string.
 class PairTable {
 public:
   PairTable(const FrequencySpec &spec, const AxesSpec &axes);

@@ -1,4 +1,4 @@
-//===- Compare.h - Errors in units in the last place ------------*- C++ -*-===//
+//===- Compare.h - errors in units in the last place ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-// How an error is measured: U = |result - ref| / ulp(m), with m the reference's
-// magnitude. A rotation cancels, so a lane is measured against its pair and not
-// against itself. Never a correlation, never only an absolute tolerance.
+// Errors are measured as U = |result - ref| / ulp(m), where m is the magnitude
+// of the reference's element. A rotation can cancel, so the magnitude of a
+// rotated element is that of its pair. Neither correlations nor purely absolute
+// tolerances are used.
 
 #ifndef POSENC_REFERENCE_COMPARE_H
 #define POSENC_REFERENCE_COMPARE_H
@@ -21,38 +22,41 @@
 namespace posenc::reference {
 
 struct CompareOptions {
-  /// Taken off every absolute error: 2^-61 for an f32 table, 2^-60 for f64.
+  /// Subtracted from every absolute error: 2^-61 for f32 tables, 2^-60 for f64.
   long double absoluteSlack = 0;
-  /// The result's shape where it is known; it must be the reference's.
+  /// The shape of the result, if known. It must equal the reference's.
   std::optional<std::vector<int64_t>> shape;
 };
 
 struct Comparison {
-  long double maxUlp = 0; ///< Over all lanes that are not mismatched.
-  long double maxAbs = 0; ///< Likewise, before the slack.
-  /// Where maxUlp is reached, or the first mismatch; empty without elements.
+  long double maxUlp = 0; ///< The largest error without mismatches, in ulp.
+  long double maxAbs = 0; ///< The largest absolute error, before the slack.
+  /// The index of the first mismatch, or of the element with maxUlp. Empty if
+  /// there are no elements.
   std::vector<int64_t> index;
-  /// No number of ulps describes it: a NaN or an infinity on one side only, a
-  /// changed lane that should pass through, another shape.
+  /// Whether there is an error that ulps cannot express: a NaN or an infinity
+  /// on one side only, a change of an element that must be passed on unchanged,
+  /// or another shape.
   bool mismatch = false;
-  std::string reason; ///< Of the mismatch.
+  std::string reason; ///< The reason of the mismatch.
 
   bool within(long double limitUlp) const {
     return !mismatch && maxUlp <= limitUlp;
   }
 };
 
-/// Measures \p result, an array of \p type with the reference's shape.
+/// Compares \p result, an array of \p type, with the reference.
 ///
-/// NaN equals NaN. Where the reference rounds to infinity so must the result;
-/// an infinity next to the largest number counts as the number that would
-/// follow it. A bf16 result of zero stands for any subnormal one.
+/// NaN equals NaN. The result must be infinite where the rounded reference is.
+/// An infinite result near the largest finite number counts as the number that
+/// would follow it. A bf16 result of zero matches any subnormal reference.
 Comparison compare(DType type, const void *result, const Array &ref,
                    const CompareOptions &options = {});
 
 enum class ResultKind { Table, Rotated };
 
-/// The largest error in ulp that the exact contract allows.
+/// Returns the largest allowed error in ulp. \p withAttention tells whether a
+/// table is multiplied by an attention factor.
 long double defaultLimitUlp(ResultKind kind, DType type, bool withAttention);
 
 } // namespace posenc::reference

@@ -1,4 +1,4 @@
-//===- Frequencies.h - Angles per position and pair -------------*- C++ -*-===//
+//===- Frequencies.h - frequencies of channel pairs -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 // The frequency f_i (radians per position) of every pair i in [0, d/2), and the
-// attention factor that multiplies cosine and sine, for each published way of
-// stretching a context. Evaluated as real numbers, not in the floating-point
-// steps of any one implementation.
+// attention factor that multiplies cosine and sine, for each published scaling
+// for long contexts. They are evaluated as real numbers and do not reproduce
+// the rounding steps of any implementation.
 
 #ifndef POSENC_REFERENCE_FREQUENCIES_H
 #define POSENC_REFERENCE_FREQUENCIES_H
@@ -26,13 +26,13 @@ namespace posenc::reference {
 enum class ScalingKind {
   Default,  ///< f_i = b^(-2i/d). Su et al., RoFormer, 2021.
   Linear,   ///< f_i / s. Chen et al., Position Interpolation, 2023.
-  Llama3,   ///< Long waves / s, short ones kept. Llama 3.1's model code.
-  Yarn,     ///< A ramp between the two. Peng et al., YaRN, 2023.
-  Explicit, ///< The list of f_i itself.
+  Llama3,   ///< f_i / s for long wavelengths only. Llama 3.1's model code.
+  Yarn,     ///< A ramp from f_i to f_i / s. Peng et al., YaRN, 2023.
+  Explicit, ///< A list of f_i.
 };
 
-/// What a model's configuration says. Fields that a kind does not read are
-/// ignored.
+/// The rotary parameters of a model. Each kind ignores the fields that it does
+/// not use.
 struct FrequencySpec {
   int64_t dim = 0; ///< Rotary dimension d, even.
   double base = 10000.0;
@@ -44,22 +44,23 @@ struct FrequencySpec {
   double betaSlow = 1.0;
   double originalMaxPosition = 0.0; ///< L
   bool truncate = true;             ///< Yarn: round the ramp's ends outwards.
-  /// Given, it is the attention factor of every kind; else yarn derives one and
-  /// the others have 1.
+  /// The attention factor of any kind. If absent, yarn derives it and the other
+  /// kinds have 1.
   std::optional<double> attentionFactor;
-  /// Yarn only, and only together; 0 counts as not given.
+  /// Yarn only. Used only if both are given and not 0.
   std::optional<double> mscale;
   std::optional<double> mscaleAllDim;
   std::vector<double> list; ///< Explicit: d/2 frequencies, of any sign.
 };
 
-/// Empty if the spec is meaningful, else the reason why not: odd dim, a number
-/// that is not finite, base <= 0 (yarn: <= 1), factor <= 0, high < low,
-/// betaFast < betaSlow, a missing length, a list of the wrong length.
+/// Returns an empty string if the spec is valid, otherwise the reason why not:
+/// an odd dim, a number that is not finite, base <= 0 (yarn: <= 1), factor <=
+/// 0, high < low, betaFast < betaSlow, a missing length, or a list of the wrong
+/// length.
 std::string check(const FrequencySpec &spec);
 
-/// The numbers of one spec. The constructor wants check(spec) to be empty and
-/// ends the program otherwise.
+/// The frequencies and the attention factor of a spec. The constructor aborts
+/// unless check(spec) returns an empty string.
 class Frequencies {
 public:
   explicit Frequencies(const FrequencySpec &spec);

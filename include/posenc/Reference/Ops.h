@@ -1,4 +1,4 @@
-//===- Ops.h - The encodings on plain tensors -------------------*- C++ -*-===//
+//===- Ops.h - tables and rotations on plain tensors ------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A check function returns what is wrong with the arguments, and an empty
-// string if nothing is. Every function wants its own to return that, and ends
-// the program otherwise. Tables have the shape positionsShape x d/2; a position
-// list holds the positions of axis 0, then those of axis 1, and so on, each
-// flattened row-major, so it is numAxes() times as long as positionsShape.
+// Each function has a check function, which returns an empty string if the
+// arguments are valid and otherwise the reason why not. A function aborts if
+// its arguments are not valid. Tables have the shape positionsShape x d/2. A
+// list of positions has the positions of axis 0, then those of axis 1, and so
+// on, each row-major, so it has numAxes() times the elements of positionsShape.
 
 #ifndef POSENC_REFERENCE_OPS_H
 #define POSENC_REFERENCE_OPS_H
@@ -28,7 +28,8 @@ struct CosSinTable {
   Array sin;
 };
 
-/// att * cos(p * f_i) and att * sin(p * f_i), correctly rounded to long double.
+/// Returns att * cos(p * f_i) and att * sin(p * f_i), correctly rounded to long
+/// double, where att is the attention factor.
 CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
                    const std::vector<int64_t> &positions,
                    const std::vector<int64_t> &positionsShape);
@@ -37,29 +38,30 @@ std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
                         const std::vector<int64_t> &positionsShape);
 
 struct RotateOptions {
-  /// Pairs (2i, 2i+1), as GPT-J; else (i, i + d/2), as GPT-NeoX.
+  /// Pairs are (2i, 2i+1) if true (GPT-J), else (i, i + d/2) (GPT-NeoX).
   bool interleaved = false;
-  /// The rotated channels are [windowOffset, windowOffset + d) of the last
-  /// dimension; the others pass through.
+  /// Channels [windowOffset, windowOffset + d) of the last dimension are
+  /// rotated; the others are copied.
   int64_t windowOffset = 0;
-  /// Dimension k of the table is dimension positionDims[k] of x. The last
-  /// dimension of x is never one of them.
+  /// Dimension k of the table is dimension positionDims[k] of x. They must not
+  /// include the last dimension of x.
   std::vector<int64_t> positionDims;
-  /// Turns the other way: t -> -t.
+  /// Rotates by the negative angle: sines are negated.
   bool inverse = false;
 };
 
-/// (x, y) -> (x c - y t, y c + x t) on every pair, with c and t as they stand
-/// in the table. magnitude is max(|result|, hypot(x, y) * hypot(c, t)), which
-/// is att * hypot(x, y) for a table of ours, and -1 on lanes that pass through.
+/// Maps every pair (x, y) to (x c - y t, y c + x t), where c and t are elements
+/// of the tables. The magnitude is max(|result|, hypot(x, y) * hypot(c, t)),
+/// which is att * hypot(x, y) for tables of sincos(), and -1 for copied
+/// elements.
 Array rotate(const Array &x, const Array &cos, const Array &sin,
              const RotateOptions &options);
 std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
                         const RotateOptions &options);
 
-/// rotate() with the table of \p positions, whose shape is the dimensions
-/// positionDims of x. Inverse also divides by att^2, so that it undoes the
-/// forward rotation; it then wants att != 0.
+/// Applies rotate() with the table of \p positions, whose shape is that of the
+/// dimensions positionDims of x. An inverse rotation also divides by att^2, so
+/// that it undoes the forward rotation; att must not be 0.
 Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
            const std::vector<int64_t> &positions, const RotateOptions &options);
 std::string checkRope(const Array &x, const FrequencySpec &spec,
@@ -68,13 +70,13 @@ std::string checkRope(const Array &x, const FrequencySpec &spec,
                       const RotateOptions &options);
 
 enum class SinusoidalOrder {
-  Interleaved, ///< sin, cos, sin, cos, ... Vaswani et al., 2017.
-  SinCos,      ///< All sines, then all cosines. tensor2tensor.
-  CosSin,      ///< All cosines, then all sines. DiT's time steps.
+  Interleaved, ///< sin, cos, sin, cos, ... (Vaswani et al., 2017).
+  SinCos,      ///< All sines, then all cosines (tensor2tensor).
+  CosSin,      ///< All cosines, then all sines (time steps of DiT).
 };
 
-/// Rows of d elements, one per position; its shape is N x d. The attention
-/// factor applies here too.
+/// Returns a table of the shape N x d, one row per position, multiplied by the
+/// attention factor.
 Array sinusoidal(const FrequencySpec &spec,
                  const std::vector<int64_t> &positions, SinusoidalOrder order);
 

@@ -1,4 +1,4 @@
-//===- Quantize.h - Rows of caches with scales ------------------*- C++ -*-===//
+//===- Quantize.h - quantized rows of KV caches -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,33 +13,35 @@
 
 namespace posenc::reference {
 
-/// The largest number of a quantized row: 127 of i8, 448 or 57344 of f8.
+/// Returns the largest number of a quantized type: 127 for i8, 448 for f8E4M3,
+/// 57344 for f8E5M2.
 long double quantizedLimit(DType type);
 
-/// Empty if \p scales fit \p rows: (sequence or page, head, token), or (head,
-/// token) of ragged rows, where a size of 1 stands for all.
+/// Returns an empty string if the shape of \p scales matches \p rows, otherwise
+/// the reason why not. The shape is (sequence or page) x head x token, or head
+/// x token for ragged rows; sizes of 1 are broadcast.
 std::string checkScales(const Array &rows, TokenLayout layout,
                         const Array &scales);
 
-/// Each row times its scale, which is exact: a long double has more bits than
-/// both numbers together.
+/// Multiplies each row by its scale. The products are exact: a long double has
+/// more significant bits than both numbers together.
 Array scaleRows(const Array &rows, TokenLayout layout, const Array &scales);
 
-/// A row as a quantized cache holds it: element i is values[i] * scale.
+/// A quantized row. Element i is values[i] * scale.
 struct QuantizedRow {
   long double scale = 0;
   std::vector<long double> values;
-  /// Whether the values are those of the definition before they are rounded:
-  /// not in a row of zeros, or with infinities or NaN, whose values are 0.
-  bool hasRatios = false;
+  /// Whether the values are quotients by the scale. False for rows that are all
+  /// zero, or have an infinity or a NaN; their values are 0.
+  bool hasQuotients = false;
 };
 
-/// Quantizes a row of numbers of f32. The scale and the quotients are rounded
-/// to f32, and the quotients then to \p type, as the definition says. If the
-/// row is known only \p roughly, nothing is rounded, so that who compares sees
-/// how near to a tie a quotient is.
+/// Quantizes a row of f32 numbers. The scale and the quotients are rounded to
+/// f32, and the quotients then to \p type, as posenc.kv_append is defined. If
+/// the row is inexact (\p isInexact), nothing is rounded, so that a comparison
+/// can tell how close a quotient is to a tie.
 QuantizedRow quantizeRow(DType type, const long double *row, int64_t width,
-                         bool roughly);
+                         bool isInexact);
 
 } // namespace posenc::reference
 

@@ -1,4 +1,4 @@
-//===- Real.h - A real number of high precision -----------------*- C++ -*-===//
+//===- Real.h - real number of high precision -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,11 +14,11 @@
 
 namespace posenc::reference {
 
-/// Owns one MPFR number of 320 bits.
+/// Owns an MPFR number of 320 bits.
 ///
-/// Why 320: an angle is p * f with |p| <= 2^63, so 63 bits of f are spent on
-/// whole turns; next to a zero of the sine about 64 more cancel; the rest keeps
-/// far more than the 64 bits of a long double right.
+/// An angle is p * f with |p| <= 2^63, so 63 bits of f are lost to whole turns.
+/// Near a zero of the sine, about 64 more cancel. The remaining bits are far
+/// more than the 64 significant bits of a long double.
 class Real {
 public:
   static constexpr mpfr_prec_t Precision = 320;
@@ -36,7 +36,7 @@ public:
   mpfr_ptr get() { return value; }
   mpfr_srcptr get() const { return value; }
 
-  /// Rounded once, to nearest.
+  /// Returns the number rounded to nearest.
   long double toLongDouble() const;
 
 private:

@@ -1,4 +1,4 @@
-//===- Registration.h - what tools register ---------------------*- C++ -*-===//
+//===- Registration.h - registration of dialects and passes -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,13 +13,14 @@
 
 namespace mlir::posenc {
 
-/// Registers the posenc dialect, its interfaces and nothing else.
+/// Registers the posenc dialect and its external interface models.
 void registerPosencDialect(DialectRegistry &registry);
 
-/// Registers the passes and pipelines of this project. Once a process.
+/// Registers the passes and pipelines of this project. Must be called only once
+/// per process.
 void registerPosencPasses();
 
-/// Registers all dialects and extensions that the pipelines may meet, with
+/// Registers all upstream dialects and extensions and the posenc dialect, with
 /// their translations to LLVM IR.
 void registerAllDialects(DialectRegistry &registry);
 

@@ -1,4 +1,4 @@
-//===- CodeCache.h - code that was compiled before --------------*- C++ -*-===//
+//===- CodeCache.h - cache of compiled code ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

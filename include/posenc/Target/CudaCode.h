@@ -1,4 +1,4 @@
-//===- CudaCode.h - kernels for NVIDIA GPUs ---------------------*- C++ -*-===//
+//===- CudaCode.h - code for NVIDIA GPUs ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- GpuCode.h - what a library has for GPUs ------------------*- C++ -*-===//
+//===- GpuCode.h - GPU code of a library ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- JitLibrary.h - a kernel library compiled in memory -------*- C++ -*-===//
+//===- JitLibrary.h - in-memory compilation ---------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- KernelCode.h - the code of a kernel library --------------*- C++ -*-===//
+//===- KernelCode.h - code of a kernel library ------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

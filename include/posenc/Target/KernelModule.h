@@ -1,4 +1,4 @@
-//===- KernelModule.h - from MLIR to a kernel library -----------*- C++ -*-===//
+//===- KernelModule.h - LLVM module of a kernel library ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- LLVMErrors.h - errors of LLVM as diagnostics of MLIR -----*- C++ -*-===//
+//===- LLVMErrors.h - LLVM errors as MLIR diagnostics -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SpirvCode.h - kernels for Vulkan devices -----------------*- C++ -*-===//
+//===- SpirvCode.h - code for Vulkan devices --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

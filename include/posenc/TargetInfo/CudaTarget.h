@@ -1,4 +1,4 @@
-//===- CudaTarget.h - an architecture of NVIDIA GPUs ------------*- C++ -*-===//
+//===- CudaTarget.h - architecture of an NVIDIA GPU -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

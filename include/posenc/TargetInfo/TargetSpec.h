@@ -1,4 +1,4 @@
-//===- TargetSpec.h - what a CPU target offers ------------------*- C++ -*-===//
+//===- TargetSpec.h - features of a CPU target ------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ struct TargetSpec {
   CpuFamily family = CpuFamily::Other;
   /// Whether conversion from f32 to bf16 is an instruction.
   bool hasBF16Conversion = false;
-  /// Whether an instruction adds products of pairs of bf16 to f32.
+  /// Whether the target has bf16 dot products (VDPBF16PS).
   bool hasBF16Dots = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};

@@ -1,4 +1,4 @@
-//===- Tuning.h - choices that depend on the machine ------------*- C++ -*-===//
+//===- Tuning.h - tuning parameters of a CPU --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,8 +18,8 @@
 
 namespace mlir::posenc {
 
-/// The largest size that a limit on tensors may have.
-constexpr uint64_t kMostTensorBytes = uint64_t(1) << 47;
+/// The maximum of parameters that are sizes of tensors, in bytes.
+constexpr uint64_t kMaxTensorBytes = uint64_t(1) << 47;
 
 /// Parameters that change the speed of code on a machine and never its results.
 /// Tuning.def documents the fields.
@@ -45,7 +45,7 @@ void copyTuning(const From &from, To &to) {
 struct TuningChoice {
   llvm::StringRef name;
   uint64_t Tuning::*value;
-  uint64_t least, most, multiple;
+  uint64_t min, max, multiple;
   llvm::ArrayRef<uint64_t> candidates;
 };
 

@@ -1,4 +1,4 @@
-//===- Loops.h - where operations stand in loops ----------------*- C++ -*-===//
+//===- Loops.h - insertion points outside of loops --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

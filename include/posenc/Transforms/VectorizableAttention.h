@@ -1,4 +1,4 @@
-//===- VectorizableAttention.h - what the CPU kernels handle ----*- C++ -*-===//
+//===- VectorizableAttention.h - attention ops for CPU kernels --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,9 +16,9 @@
 
 namespace mlir::posenc {
 
-/// Returns why convert-posenc-attention-to-vector cannot convert an attention
-/// op, on tensors or memrefs, so that it is decomposed to linalg; nullopt if it
-/// can.
+/// Returns the reason why convert-posenc-attention-to-vector does not support
+/// an attention op on tensors or memrefs, or nullopt if it does. Unsupported
+/// ops are decomposed to linalg instead.
 std::optional<std::string> getVectorUnsupportedReason(AttentionOp op);
 
 } // namespace mlir::posenc

@@ -33,7 +33,7 @@ bool mlir::posenc::usesBF16Dots(AttentionOp op, const VectorTarget &target) {
 }
 
 //===----------------------------------------------------------------------===//
-// Pairs
+// Pairs of bf16
 //===----------------------------------------------------------------------===//
 
 static Value bitCast(OpBuilder &builder, Location loc, Value vector,

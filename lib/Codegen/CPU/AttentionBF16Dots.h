@@ -11,12 +11,12 @@
 // bf16 uses it without a change of its loops; they multiply 32-bit words that
 // hold a pair of bf16 each, the even element in the lower half:
 //
-//   queries   of neighbouring channels, rounded after they are rotated, normed
-//             and scaled;
-//   keys      the same, by rows; those of a cache that holds them rotated are
-//             not rounded again;
-//   values    of a channel and two neighbouring keys;
-//   weights   of two neighbouring keys, rounded.
+//   queries   two neighbouring channels, rounded after the queries are rotated,
+//             normed and scaled;
+//   keys      two neighbouring channels, by rows; keys that the cache holds
+//             rotated are not rounded again;
+//   values    one channel of two neighbouring keys;
+//   weights   those of two neighbouring keys, rounded.
 //
 // Buffers of words have the element type f32. The running sum adds the rounded
 // weights, so that results stay weighted means of values.
@@ -44,7 +44,7 @@ Value packWeights(ImplicitLocOpBuilder &builder,
 
 /// Returns `sum` plus the products of the pairs of two vectors of words.
 Value addBF16Dots(ImplicitLocOpBuilder &builder, Value a, Value b, Value sum);
-/// Does the same, but leaves out pairs whose weight, in `weights`, is 0.
+/// Like `addBF16Dots`, but leaves out pairs whose weight, in `weights`, is 0.
 Value addSeenBF16Dots(ImplicitLocOpBuilder &builder, Value values,
                       Value weights, Value sum);
 /// Adds NaN to `sum` where an element of a word is infinite or NaN.

@@ -37,7 +37,8 @@ static int64_t getNumTokens(AttentionOp op) {
 }
 
 int64_t mlir::posenc::getSharedBytes(AttentionOp op) {
-  // With an unknown number of tokens the prefill kernel needs the rest.
+  // With a dynamic number of tokens, the prefill kernel needs the rest of the
+  // stack.
   return ShapedType::isDynamic(getNumTokens(op)) ? kSmallSharedBytes
                                                  : kSharedBytes;
 }
@@ -63,7 +64,7 @@ static bool areHeadsTogether(AttentionOp op) {
          !op.getKeyNorm();
 }
 
-/// Whether each sequence is known to have as many keys as tokens.
+/// Whether each sequence provably has as many keys as query tokens.
 static bool hasKeysOfTokens(AttentionOp op) {
   Value positions = op.getQueryPositions();
   if (op.hasRaggedQueries())
@@ -98,8 +99,8 @@ mlir::posenc::getDecodeRanges(AttentionOp op, const VectorTarget &target) {
   }
   if (hasKeysOfTokens(op))
     return {};
-  // One token gets a kernel of its own, as its vectors hold other queries,
-  // unless it would use the same lanes.
+  // A single token gets a kernel of its own, because its vectors hold queries
+  // of other heads, unless both kernels would use the same lanes.
   if (static_cast<int64_t>(llvm::PowerOf2Ceil(groupSize)) == kSumLanes / 2 &&
       !areHeadsTogether(op))
     return {{1, max}};
@@ -159,16 +160,16 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
   int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
-  // Bytes of a query, of a key, and of the rotation table of a register tile;
-  // and the costs of loading a key again for other queries, and of loading and
-  // storing accumulators again for other keys.
+  // Chooses the numbers of queries and keys of a task that fit in `bytes` at
+  // the lowest cost. The cost consists of loading a key again for other queries
+  // and of loading and storing accumulators again for other keys.
   constexpr int64_t maxQueries = 384;
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
-  int64_t ofQuery =
+  int64_t queryBytes =
       4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
-  int64_t ofKey = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
-                       getQueryTile());
+  int64_t keyBytes = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
+                          getQueryTile());
   // With interleaved pairs the table has a cosine and a sine for each lane.
   auto isInterleaved = [](std::optional<RotationAttr> rotation) {
     return rotation && rotation->getPairing() == Pairing::Interleaved;
@@ -178,7 +179,7 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   int64_t rest = 4 * (getQueryTile() + 1) * dim * (hasTwice ? 2 : 1);
   // `rows` cannot use the buffer of keys if that holds words, or fewer or
   // shorter rows.
-  int64_t ofRows = 4 * getQueryTile() * getRowSize(std::max(dim, valueDim));
+  int64_t rowsBytes = 4 * getQueryTile() * getRowSize(std::max(dim, valueDim));
   auto haveRowsRoom = [&](int64_t number) {
     return pair == 1 && valueDim <= dim && getQueryTile() <= number;
   };
@@ -186,10 +187,10 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   if (keys == 0) {
     // The number of keys is a multiple of the score rows of both vector widths
     // (6 and 8), unless it is small.
-    constexpr int64_t ofBoth = 24;
+    constexpr int64_t commonRows = 24;
     numbers.clear();
     for (int64_t count = scoreRows; count <= maxKeys; count += scoreRows)
-      if (pair == 2 || count < ofBoth || count % ofBoth == 0)
+      if (pair == 2 || count < commonRows || count % commonRows == 0)
         numbers.push_back(count);
   }
   double min = std::numeric_limits<double>::infinity();
@@ -198,19 +199,20 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   keys = numbers.front();
   // A task of several heads copies its keys once, and computes each query
   // position's rotation once.
-  for (int64_t ofTask : {4, 2, 1}) {
-    int64_t step = ofTask * getQueryTile();
-    for (int64_t some = step; groupSize % ofTask == 0 && some <= maxQueries;
-         some += step)
+  for (int64_t taskHeads : {4, 2, 1}) {
+    int64_t step = taskHeads * getQueryTile();
+    for (int64_t taskQueries = step;
+         groupSize % taskHeads == 0 && taskQueries <= maxQueries;
+         taskQueries += step)
       for (int64_t number : numbers) {
-        double cost = 16.0 / some + 1.0 / number;
-        int64_t size = some * ofQuery + number * ofKey + rest +
-                       (haveRowsRoom(number) ? 0 : ofRows);
+        double cost = 16.0 / taskQueries + 1.0 / number;
+        int64_t size = taskQueries * queryBytes + number * keyBytes + rest +
+                       (haveRowsRoom(number) ? 0 : rowsBytes);
         if (size > bytes || cost >= min)
           continue;
         min = cost;
-        heads = ofTask;
-        queries = some;
+        heads = taskHeads;
+        queries = taskQueries;
         keys = number;
       }
   }
@@ -226,8 +228,8 @@ void AttentionTiles::setDecode(AttentionOp op, DecodeRange range,
                                int64_t groupSize, int64_t dim) {
   int64_t tokens = range.max;
   minTokens = range.min;
-  // All heads of a key head belong to one task where most lanes of a vector
-  // then hold queries, as each task reads the keys again.
+  // All query heads of a key head belong to one task if most lanes of a vector
+  // then hold queries, because each task reads the keys again.
   heads = groupSize;
   bool areSplit =
       tokens == 1 && groupSize > kSumLanes && !op.hasRaggedQueries();
@@ -240,11 +242,11 @@ void AttentionTiles::setDecode(AttentionOp op, DecodeRange range,
   // fast for whole rows only.
   if (areHeadsTogether(op) && heads == groupSize &&
       (tokens > 1 || groupSize <= kSumLanes)) {
-    int64_t ofHead =
+    int64_t headFloats =
         static_cast<int64_t>(llvm::PowerOf2Ceil(groupSize)) * tokens * dim;
     int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
     auto fit = [&](int64_t count) {
-      return all % count == 0 && count * ofHead <= kMaxDecodeFloats;
+      return all % count == 0 && count * headFloats <= kMaxDecodeFloats;
     };
     for (keyHeads = all; keyHeads > 1 && !fit(keyHeads);)
       --keyHeads;
@@ -297,16 +299,17 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t groupSize,
                                int64_t bytes) {
   setSplits(op);
   int64_t tokens = getTokens();
-  auto setHeads = [&](int64_t count, int64_t ofKeys) {
+  auto setHeads = [&](int64_t count, int64_t newKeyHeads) {
     heads = count;
-    keyHeads = ofKeys;
+    keyHeads = newKeyHeads;
     queries = heads * tokens;
     int64_t step = getWeightSums();
     keys = std::max(keys / step, int64_t(1)) * step;
   };
   auto isTooMuch = [&] { return getDecodeBytes(op) > bytes; };
-  // Gives up the cheapest first: whole rows of key heads, then KV splits, which
-  // serve idle threads, then one read of the keys for all heads.
+  // Shrinks the tile in the order of increasing cost: first gives up whole rows
+  // of key heads, then KV splits, which serve idle threads, then the single
+  // read of the keys for all heads.
   int64_t all = getNumHeads(op.getKey(), op.getKeyHeadDim());
   for (int64_t count = keyHeads - 1; count > 0 && isTooMuch(); --count)
     if (all % count == 0) {
@@ -318,7 +321,7 @@ void AttentionTiles::fitDecode(AttentionOp op, int64_t groupSize,
   for (int64_t count = heads - 1; count > 0 && isTooMuch(); --count) {
     if (groupSize % count != 0)
       continue;
-    setHeads(count, /*ofKeys=*/1);
+    setHeads(count, /*newKeyHeads=*/1);
     setSplits(op);
     if (isTooMuch())
       maxSplits = 1;
@@ -365,10 +368,10 @@ int64_t AttentionScratch::getMaxBytes(AttentionOp op,
                                       const VectorTarget &target,
                                       bool isDecode) const {
   // Threads may have stacks of 512 KiB, and the L2 cache may be as small.
-  constexpr int64_t ofFunction = 392 << 10;
+  constexpr int64_t functionBytes = 392 << 10;
   Operation *function = op->getParentOfType<FunctionOpInterface>();
   int64_t shapes = numShapes.lookup(function);
-  int64_t bytes = (ofFunction - sharedBytes.lookup(function)) / shapes;
+  int64_t bytes = (functionBytes - sharedBytes.lookup(function)) / shapes;
   // The decode kernel's buffers fit in those of the prefill kernel, unless
   // these are small.
   if (shapes == 1 || isAlwaysDecode(op, target) ||
@@ -610,8 +613,8 @@ SmallVector<Value> mlir::posenc::transpose(ImplicitLocOpBuilder &builder,
     llvm::append_values(low, i, count + i);
     llvm::append_values(high, count / 2 + i, count + count / 2 + i);
   }
-  // Each round exchanges one bit of a vector's number with one bit of the
-  // lane's number.
+  // Each round exchanges one bit of the vector index with one bit of the lane
+  // index.
   for (int64_t round = 1; round < count; round *= 2) {
     SmallVector<Value> next;
     for (int64_t i = 0; i < count / 2; ++i)

@@ -69,7 +69,8 @@ struct AttentionTiles {
   int64_t keys = 0, queries;
   /// Query heads and key heads of a task.
   int64_t heads, keyHeads = 1;
-  /// The fewest tokens of a task of the decode kernel; 0 in the prefill kernel.
+  /// The minimum number of tokens of a task of the decode kernel; 0 in the
+  /// prefill kernel.
   int64_t minTokens = 0;
   /// The largest number of KV splits of a head (Flash-Decoding). They give
   /// threads work where there are few heads and sequences.
@@ -87,10 +88,12 @@ struct AttentionTiles {
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
 
   bool isDecode() const { return minTokens > 0; }
-  /// The following describe the decode kernel. A "query" is a pair of a query
-  /// head and a token. A vector of scores has `getQueryLanes()` queries for
-  /// each of some keys; the queries of a key head form blocks of as many.
-  /// Returns true if the number of tokens is a constant.
+  // The following functions describe the decode kernel. A "query" is a pair of
+  // a query head and a token. A vector of scores has `getQueryLanes()` queries
+  // for each of several keys; the queries of a key head form blocks of
+  // `getQueryLanes()` queries.
+
+  /// Whether the number of tokens is a constant.
   bool hasKnownTokens() const { return minTokens == getTokens(); }
   int64_t getHeadsPerKeyHead() const { return heads / keyHeads; }
   /// The largest number of queries of a key head.
@@ -425,11 +428,11 @@ public:
   AttentionRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 bool isKey, int64_t numSlots);
 
-  /// Writes cos and sin of a token's position to `slot`. `batch` is null for
-  /// ragged tensors.
+  /// Writes cos and sin of a token's position to table `slot`. `batch` is null
+  /// for ragged tensors.
   void preparePosition(ImplicitLocOpBuilder &builder, Value batch, Value token,
                        Value position, Value slot) const;
-  /// Does the same for a token of the task's sequence.
+  /// Like `preparePosition`, for a query token of the task's sequence.
   void prepareQuery(ImplicitLocOpBuilder &builder, const AttentionTask &task,
                     Value token, Value position, Value slot) const;
   /// Writes the row of `tensor` at the indices `at` to row `row` of `to`, with
@@ -475,7 +478,7 @@ void prefetchKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                   const AttentionTask &task, Value queryTile, Value first,
                   Value end);
 
-/// Fills `code.keys` alone.
+/// Fills `code.keys` only.
 void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                  const AttentionRows &rows, const AttentionTask &task,
                  Value first, Value count);
@@ -517,8 +520,8 @@ Value loadScale(ImplicitLocOpBuilder &builder, AttentionOp op, Value scales,
 /// index. `batch` is null if the tensor has no batch dimension.
 SmallVector<Value> getRowIndices(Value batch, Value head, Value token,
                                  unsigned headDim);
-/// Does the same for queries and outputs; `start` is null unless they are
-/// ragged.
+/// Like `getRowIndices`, for queries and outputs; `start` is the first row of
+/// the sequence if they are ragged, else null.
 SmallVector<Value> getQueryIndices(ImplicitLocOpBuilder &builder,
                                    AttentionOp op, Value batch, Value start,
                                    Value head, Value token);

@@ -59,7 +59,7 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     ? createIndex(b, code.tiles.getTokens())
                     : task.numTokens),
       perHead(mulIndex(b, numTokens, code.tiles.getHeadsPerKeyHead())),
-      endKey(endKey), arePacked(op.getKeyRotation() || op.getKeyNorm()),
+      endKey(endKey), areKeysCopied(op.getKeyRotation() || op.getKeyNorm()),
       areIntegers(canUseIntegers(op)) {
   // Integer sums are exact in any order, so they need no fixed number of
   // partial sums.
@@ -69,12 +69,12 @@ Decode::Decode(ImplicitLocOpBuilder &builder, const AttentionCode &code,
   hasLines = bytes % kLineBytes == 0 && code.valueDim == code.dim;
   if (code.tiles.hasKnownTokens() || code.tiles.getBlocksPerHead() == 1)
     return;
-  // 2^32 / numBlocks, rounded up: the quotient is exact for dividends below
-  // 2^32 / numBlocks.
+  // The reciprocal is 2^32 / numBlocks, rounded up. Quotients computed with it
+  // are exact for dividends below 2^32 / numBlocks.
   numBlocks =
       b.createOrFold<arith::CeilDivUIOp>(perHead, createIndex(b, queries));
-  ofBlocks = arith::CeilDivUIOp::create(b, createIndex(b, int64_t{1} << 32),
-                                        numBlocks);
+  blocksReciprocal = arith::CeilDivUIOp::create(
+      b, createIndex(b, int64_t{1} << 32), numBlocks);
 }
 
 bool Decode::areSplit(Value memref, int64_t dim) const {
@@ -94,15 +94,15 @@ SmallVector<Value> Decode::getRow(Value firstKey, Value row, Value keyHead,
   // The block table has pages for existing keys only.
   if (isNext && op.getBlockTable())
     key = minIndex(b, key, addIndex(b, endKey, -1));
-  AttentionTask mine = task;
+  AttentionTask headTask = task;
   if (code.tiles.keyHeads > 1)
-    mine.keyHead = addIndex(b, task.keyHead, keyHead);
-  return getKeyIndices(b, op, mine, key);
+    headTask.keyHead = addIndex(b, task.keyHead, keyHead);
+  return getKeyIndices(b, op, headTask, key);
 }
 
 SmallVector<Value> Decode::getNextRow(Value firstKey, Value &number,
-                                      int64_t ofRow) {
-  Value size = createIndex(b, ofRow),
+                                      int64_t unitsPerRow) {
+  Value size = createIndex(b, unitsPerRow),
         heads = createIndex(b, code.tiles.keyHeads);
   Value row = b.createOrFold<arith::DivUIOp>(number, size);
   number = b.createOrFold<arith::RemUIOp>(number, size);
@@ -175,12 +175,12 @@ Value Decode::moveToPage(Value memref, Value firstKey, Value keyHead,
 
 void Decode::prefetchBeside(Value memref, Value firstKey, Value row,
                             Value count, Value block, bool isNext) {
-  Value number = b.createOrFold<arith::MulIOp>(getTurn(block), count);
-  number = getPart(addIndex(b, number, row), /*size=*/1);
+  Value number = b.createOrFold<arith::MulIOp>(getBlockIndex(block), count);
+  number = getPrefetchOffset(addIndex(b, number, row), /*size=*/1);
   SmallVector<Value> at =
       code.tiles.keyHeads == 1
           ? getRow(firstKey, number, getKeyHead(block), isNext)
-          : getNextRow(firstKey, number, /*ofRow=*/1);
+          : getNextRow(firstKey, number, /*unitsPerRow=*/1);
   int64_t elements = kLineBytes / getElementBytes(memref);
   for (int64_t lane = 0; lane < code.dim; lane += elements)
     prefetch(memref, at, createIndex(b, lane));
@@ -274,7 +274,7 @@ void Decode::forEachBlockOf(Value keyHead,
   });
 }
 
-Value Decode::getTurn(Value block) {
+Value Decode::getBlockIndex(Value block) {
   if (!numBlocks || code.tiles.keyHeads == 1)
     return block;
   Value none =
@@ -283,7 +283,7 @@ Value Decode::getTurn(Value block) {
                   b.createOrFold<arith::MulIOp>(getKeyHead(block), none));
 }
 
-Value Decode::getPart(Value number, int64_t size) {
+Value Decode::getPrefetchOffset(Value number, int64_t size) {
   int64_t blocks = code.tiles.getBlocksPerHead();
   if (blocks == 1)
     return number;
@@ -293,8 +293,9 @@ Value Decode::getPart(Value number, int64_t size) {
         b.createOrFold<arith::DivUIOp>(number, createIndex(b, size * blocks)),
         size);
   number = b.createOrFold<arith::DivUIOp>(number, createIndex(b, size));
-  number = arith::ShRUIOp::create(b, arith::MulIOp::create(b, number, ofBlocks),
-                                  createIndex(b, 32));
+  number = arith::ShRUIOp::create(
+      b, arith::MulIOp::create(b, number, blocksReciprocal),
+      createIndex(b, 32));
   return mulIndex(b, number, size);
 }
 
@@ -332,9 +333,9 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
     SmallVector<Value> rows;
     SmallVector<SmallVector<Value>> positions;
     for (int64_t i = 0; i < keys; ++i) {
-      // Rows after the last key repeat the last key.
-      Value mine = addIndex(b, row, i);
-      rows.push_back(isWhole ? mine : minIndex(b, mine, last));
+      // Reads the last key again for rows after the last key.
+      Value keyRow = addIndex(b, row, i);
+      rows.push_back(isWhole ? keyRow : minIndex(b, keyRow, last));
       positions.push_back(
           getRow(firstKey, rows[i], getKeyHead(block), /*isNext=*/false));
     }
@@ -347,7 +348,7 @@ void Decode::emitProducts(Value firstKey, Value count, bool isWhole,
         Value d = addIndex(b, first, j);
         SmallVector<SmallVector<Value>> loaded;
         for (int64_t i = 0; i < keys; ++i) {
-          loaded.push_back(arePacked
+          loaded.push_back(areKeysCopied
                                ? SmallVector<Value>{loadVector(
                                      b, type, code.keys, {rows[i], d})}
                                : load(op.getKey(), positions[i], d, vectors));
@@ -410,39 +411,39 @@ Value Decode::getEndOfRows(Value count, bool isWhole) {
 
 Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
                          Value block) {
-  SmallVector<Value> ofKeys;
+  SmallVector<Value> keyScales;
   Value last = addIndex(b, count, -1);
   for (int64_t i = 0; i < keys; ++i) {
-    Value mine = minIndex(b, addIndex(b, row, i), last);
-    ofKeys.push_back(
-        loadScale(b, op, scales,
-                  getRow(firstKey, mine, getKeyHead(block), /*isNext=*/false)));
+    Value keyRow = minIndex(b, addIndex(b, row, i), last);
+    keyScales.push_back(loadScale(
+        b, op, scales,
+        getRow(firstKey, keyRow, getKeyHead(block), /*isNext=*/false)));
   }
   if (keys == 1)
-    return broadcast(b, type, ofKeys.front());
-  SmallVector<Value> ofLanes;
+    return broadcast(b, type, keyScales.front());
+  SmallVector<Value> laneScales;
   for (int64_t lane = 0; lane < lanes; ++lane)
-    ofLanes.push_back(ofKeys[lane / queries]);
-  return vector::FromElementsOp::create(b, type, ofLanes);
+    laneScales.push_back(keyScales[lane / queries]);
+  return vector::FromElementsOp::create(b, type, laneScales);
 }
 
 void Decode::emitScores(Value firstKey, Value count, bool isWhole,
                         Value block) {
   Value factors = areIntegers ? loadIntegerFactors(block) : Value();
-  VectorType ofSums = areIntegers ? type.clone(b.getI32Type()) : type;
+  VectorType sumType = areIntegers ? type.clone(b.getI32Type()) : type;
   Value end = getEndOfRows(count, isWhole);
   createLoop(b, createIndex(b, 0), end, keys, [&](Value row) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < parts * lanes / 2; ++i)
       sums.push_back(vector::BitCastOp::create(
-          b, ofSums,
+          b, sumType,
           loadVector(b, type, code.decodeProducts, getProduct(row, i))));
     Value score = sumParts(sums);
     if (areIntegers)
       score = arith::SIToFPOp::create(b, type, score);
     // Normed or rotated rows were multiplied by their scales when they were
     // copied.
-    if (op.getKeyScales() && !arePacked)
+    if (op.getKeyScales() && !areKeysCopied)
       score = arith::MulFOp::create(
           b, score, loadScales(op.getKeyScales(), firstKey, row, count, block));
     if (factors)
@@ -460,8 +461,9 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
 
 Value Decode::getWeight(Value row, Value block) {
   int64_t blocks = code.tiles.getBlocksPerHead();
-  Value mine = b.createOrFold<arith::RemUIOp>(block, createIndex(b, blocks));
-  return addIndex(b, mulIndex(b, mine, code.tiles.keys * queries),
+  Value blockOfHead =
+      b.createOrFold<arith::RemUIOp>(block, createIndex(b, blocks));
+  return addIndex(b, mulIndex(b, blockOfHead, code.tiles.keys * queries),
                   mulIndex(b, row, queries));
 }
 
@@ -471,19 +473,19 @@ std::pair<Value, Value> Decode::emitWeight(Value firstKey, Value row,
   Value score =
       loadVector(b, type, code.decodeScores, mulIndex(b, row, queries));
   Value weight = emitExp2(b, arith::SubFOp::create(b, score, maximum));
-  Value ofValue = weight;
+  Value scaledWeight = weight;
   if (op.getValueScales()) {
     Value scales = loadScales(op.getValueScales(), firstKey, row, count, block);
-    ofValue = arith::MulFOp::create(b, weight, scales);
+    scaledWeight = arith::MulFOp::create(b, weight, scales);
     // The scale of a masked key may be NaN: its weight is set to 0 afterwards.
     if (code.hasOwnPairs() || hasMasks()) {
       Value zero = createSplat(b, type, 0);
       Value isOut =
           arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, weight, zero);
-      ofValue = arith::SelectOp::create(b, isOut, zero, ofValue);
+      scaledWeight = arith::SelectOp::create(b, isOut, zero, scaledWeight);
     }
   }
-  storeVector(b, ofValue, code.decodeWeights, getWeight(row, block));
+  storeVector(b, scaledWeight, code.decodeWeights, getWeight(row, block));
   return {score, weight};
 }
 
@@ -543,7 +545,7 @@ SmallVector<Value> Decode::changeMaximum(Value before, Value rowMax,
   for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i)
     scale(code.decodeState, {addIndex(b, first, i), zero}, factor);
   for (int64_t q = 0; q < queries; ++q) {
-    Value by = ofQuery(factor, q);
+    Value by = broadcastQuery(factor, q);
     createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
       scale(code.decodeAcc, {getRowOfQuery(block, q), d}, by);
     });
@@ -656,8 +658,8 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
       };
       auto emitRows = [&](Value firstRow, ValueRange before) {
         Value pass =
-            addIndex(b, mulIndex(b, getTurn(block), numColumns), column);
-        Value number = getPart(
+            addIndex(b, mulIndex(b, getBlockIndex(block), numColumns), column);
+        Value number = getPrefetchOffset(
             addIndex(b, mulIndex(b, pass, code.tiles.keys), firstRow), size);
         SmallVector<Value> ahead = getNextRow(firstKey, number, numColumns);
         Value lane = mulIndex(b, number, columns);
@@ -666,17 +668,17 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
             b, firstRow, end, step, before, [&](Value row, ValueRange s) {
               SmallVector<Value> next(s);
               for (int64_t i = 0; i < step; ++i) {
-                Value mine = addIndex(b, row, i);
+                Value keyRow = addIndex(b, row, i);
                 if (isAsking && i % rowsPerLine == 0) {
                   Value at = addIndex(
                       b, lane,
-                      mulIndex(b, subIndex(b, mine, firstRow), columns));
+                      mulIndex(b, subIndex(b, keyRow, firstRow), columns));
                   for (int64_t j = 0; j < columns; j += elements)
                     for (Value memref : nextTiles)
                       prefetch(memref, ahead, addIndex(b, at, j));
                 }
                 if (i % rowsAtOnce == 0)
-                  next = emitRow(mine, next);
+                  next = emitRow(keyRow, next);
               }
               return next;
             }));

@@ -52,9 +52,10 @@ private:
   SmallVector<Value> getRow(Value firstKey, Value row, Value keyHead,
                             bool isNext);
   /// Returns the indices of a row of the next tile. `number` counts units from
-  /// the tile's start, with `ofRow` units in a row; it becomes the unit within
-  /// the row.
-  SmallVector<Value> getNextRow(Value firstKey, Value &number, int64_t ofRow);
+  /// the tile's start, with `unitsPerRow` units in a row; it becomes the unit
+  /// within the row.
+  SmallVector<Value> getNextRow(Value firstKey, Value &number,
+                                int64_t unitsPerRow);
   /// Loads `count` vectors of a row, from `lane` on, as f32.
   SmallVector<Value> load(Value memref, ValueRange row, Value lane,
                           int64_t count);
@@ -74,8 +75,10 @@ private:
   /// Returns dot products, one in each lane, of the vectors that sumLanes left:
   /// `lanes / 2` vectors for each of the `parts` sets of partial sums.
   Value sumParts(ArrayRef<Value> vectors);
+  /// Combines the lanes of all keys, separately for each query.
   Value acrossKeys(Value vector, function_ref<Value(Value, Value)> combine);
-  Value ofQuery(Value vector, int64_t query) {
+  /// Broadcasts the lane of a query to all lanes.
+  Value broadcastQuery(Value vector, int64_t query) {
     return broadcast(b, type, vector::ExtractOp::create(b, vector, query));
   }
   /// Whether keys of i8 are multiplied as integers (AttentionDecodeInt8.cpp).
@@ -137,12 +140,12 @@ private:
                   Value count, Value block);
   /// Returns the token of each lane, counted from the task's first.
   Value getTokenOfLanes(Value block);
-  /// Loads the scales of a vector of scores' keys or values, each in the lanes
-  /// of its queries. Rows beyond the last repeat the last.
+  /// Loads the scales of the keys or values of a vector of scores, each in the
+  /// lanes of its queries. Rows after the last one get the scale of the last.
   Value loadScales(Value scales, Value firstKey, Value row, Value count,
                    Value block);
-  /// Computes the weights of a vector of scores. Returns them twice: as they
-  /// are, and multiplied by the scales of the values.
+  /// Computes the weights of a vector of scores. Returns the weights, and the
+  /// weights multiplied by the scales of the values.
   std::pair<Value, Value> emitWeight(Value firstKey, Value row, Value count,
                                      Value maximum, Value block);
   /// Computes the weights of a tile and adds them to the running sum.
@@ -184,21 +187,21 @@ private:
         block, createIndex(b, code.tiles.getBlocksPerHead()));
   }
   /// Returns the index of a block among all blocks that hold queries.
-  Value getTurn(Value block);
+  Value getBlockIndex(Value block);
   /// Returns the index of the weights of a key of the tile.
   Value getWeight(Value row, Value block);
   /// Returns the offset to prefetch during step `number` of all steps that the
   /// blocks of a key head spend on a tile: `size` elements at a time, the whole
   /// tile once.
-  Value getPart(Value number, int64_t size);
+  Value getPrefetchOffset(Value number, int64_t size);
   /// Whether vectors of bf16 are split into even and odd elements, not halves.
   bool areSplit(Value memref, int64_t dim) const;
   bool areKeysSplit() {
-    return !arePacked && areSplit(op.getKey(), code.dim) &&
+    return !areKeysCopied && areSplit(op.getKey(), code.dim) &&
            code.dim % (2 * parts * lanes) == 0;
   }
   /// Returns the index of an accumulator of the KV split stored at `offset`.
-  Value getSum(Value offset, Value row, Value d);
+  Value getAccOffset(Value offset, Value row, Value d);
 
   ImplicitLocOpBuilder &b;
   const AttentionCode &code;
@@ -213,12 +216,13 @@ private:
   int64_t parts = 1;
   /// Tokens, and queries of a key head.
   Value numTokens, perHead;
-  /// Blocks of a key head, and 2^32 divided by their number; null if it is a
-  /// constant.
-  Value numBlocks, ofBlocks;
+  /// The number of blocks of a key head, and 2^32 divided by it; null if it is
+  /// a constant.
+  Value numBlocks, blocksReciprocal;
   Value endKey;
-  /// Whether rows of keys are rotated or normed, and so copied to `code.keys`.
-  bool arePacked;
+  /// Whether rows of keys are rotated or normed, and thus copied to
+  /// `code.keys`.
+  bool areKeysCopied;
   /// Whether products with the keys are computed in integers.
   bool areIntegers;
   /// Whether rows consist of whole cache lines, as many of keys as of values.

@@ -59,7 +59,7 @@ void Decode::emitQueries(const AttentionRows &rows) {
         storeVector(b, part, code.rows, {row, addIndex(b, d, i * lanes)});
     });
   };
-  // Lanes beyond the last query.
+  // Fills the lanes after the last query.
   auto emitNone = [&](Value keyHead, Value number) {
     Value row = addIndex(b, mulIndex(b, keyHead, rowsPerHead), number);
     createLoop(b, zero, dim, lanes, [&](Value d) {
@@ -153,7 +153,7 @@ void Decode::finishBlock(Value block) {
   Value zero = createIndex(b, 0);
   Value output = op.getInits().front();
   VectorType narrow = type.clone(getElementTypeOrSelf(output.getType()));
-  // The order in which emitValues has loaded the columns.
+  // Visits the columns in the order of the accumulators, as emitValues does.
   int64_t vectors = lanes / std::min(queries, lanes / 2);
   while (code.valueDim / lanes % vectors != 0)
     --vectors;
@@ -177,12 +177,12 @@ void Decode::finishBlock(Value block) {
   createLoop(b, zero, count, 1, [&](Value query) {
     Value number = addIndex(b, first, query);
     SmallVector<Value> at = getIndices(getKeyHead(block), number);
-    auto ofQuery = [&](Value vector) -> Value {
+    auto extractQuery = [&](Value vector) -> Value {
       return vector::ExtractOp::create(b, vector, OpFoldResult(query));
     };
     if (Value logSum = op.getLogSumInit())
-      memref::StoreOp::create(b, ofQuery(result.logSum), logSum, at);
-    Value factor = broadcast(b, type, ofQuery(result.factor));
+      memref::StoreOp::create(b, extractQuery(result.logSum), logSum, at);
+    Value factor = broadcast(b, type, extractQuery(result.factor));
     Value row = getRowOfQuery(block, query);
     int64_t step = split ? 2 * lanes : lanes;
     createLoop(b, zero, createIndex(b, code.valueDim), step, [&](Value d) {

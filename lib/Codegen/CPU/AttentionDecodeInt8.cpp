@@ -138,7 +138,7 @@ void Decode::emitIntegerQuery(Value row, double scale) {
   }
   Quantization quantization(b, largest);
   auto inOrder = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
-  // In place: words are written where floats have already been read.
+  // Works in place: words overwrite floats that have already been read.
   createLoop(b, zero, dim, 2 * lanes, [&](Value d) {
     Value words =
         getWords(b, quantization.quantize(load(d)),
@@ -152,14 +152,14 @@ void Decode::emitIntegerQuery(Value row, double scale) {
 }
 
 Value Decode::loadIntegerFactors(Value block) {
-  SmallVector<Value> factors, ofLanes;
+  SmallVector<Value> factors, laneFactors;
   for (int64_t q = 0; q < queries; ++q)
     factors.push_back(memref::LoadOp::create(
         b, code.rows,
         ValueRange{getRowOfQuery(block, q), createIndex(b, code.dim / 2)}));
   for (int64_t lane = 0; lane < lanes; ++lane)
-    ofLanes.push_back(factors[lane % queries]);
-  return vector::FromElementsOp::create(b, type, ofLanes);
+    laneFactors.push_back(factors[lane % queries]);
+  return vector::FromElementsOp::create(b, type, laneFactors);
 }
 
 /// Returns `sum` plus the products of two neighbouring i16 in each lane.
@@ -241,7 +241,7 @@ void Decode::quantizeWeights(Value block) {
     for (int64_t q = 0; q < queries; ++q)
       for (int64_t key : {2 * pair, 2 * pair + 1})
         besides.push_back(key * queries + q);
-  // In place: words are written where weights have already been read.
+  // Works in place: words overwrite weights that have already been read.
   createLoop(b, zero, size, 2 * lanes, [&](Value i) {
     Value words =
         getWords(b, quantization.quantize(load(i)),
@@ -315,7 +315,7 @@ void Decode::addIntegerSums(Value d, int64_t firstQuery, Value block,
                       addIndex(b, getIntegerFactors(block), firstQuery + q)));
     for (int64_t v = 0; v < vectors; v += 2)
       for (int64_t part : {0, 1}) {
-        // For each column the lane that holds it, in both halves.
+        // The shuffle mask: for each column, the lane that holds it.
         SmallVector<int64_t> mask(lanes);
         for (int64_t half : {0, 1})
           for (int64_t i = 0; i < lanes; ++i)

@@ -93,9 +93,8 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
 
 Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
                         Value count, Value block) {
-  // Lanes beyond the last query repeat the last token, and rows beyond the last
-  // key repeat the last key, so that masks and tables are read within their
-  // bounds.
+  // Lanes after the last query use the last token, and rows after the last key
+  // the last key, so masks and tables are read in bounds.
   SmallVector<Value> heads, tokens, positions, allKeys;
   Value lastToken = addIndex(b, numTokens, -1), last = addIndex(b, count, -1);
   for (int64_t lane = 0; lane < lanes; ++lane) {

@@ -23,7 +23,7 @@ using namespace mlir::posenc;
 // Positions
 //===----------------------------------------------------------------------===//
 
-/// A window that is larger than any sequence is no limit.
+/// Returns the window, or nullopt if it is larger than any sequence.
 static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
   constexpr uint64_t max = uint64_t{1} << 40;
   if (!window || *window >= max)
@@ -66,7 +66,7 @@ Value mlir::posenc::createRowLimit(ImplicitLocOpBuilder &builder,
                    arith::IndexCastOp::create(builder, i32, held));
 }
 
-/// Returns `first` plus the lane's number in each lane.
+/// Returns a vector with `first` plus the lane index in each lane.
 static Value createLaneNumbers(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code, Value first) {
   Value all = createRowLimit(builder, code, first);
@@ -120,7 +120,7 @@ static Value isSeen(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 }
 
 //===----------------------------------------------------------------------===//
-// The operand and the regions
+// Mask operand and regions
 //===----------------------------------------------------------------------===//
 
 static Value both(ImplicitLocOpBuilder &builder, Value a, Value b) {
@@ -134,16 +134,17 @@ Value mlir::posenc::loadMask(ImplicitLocOpBuilder &builder,
   Value mask = op.getMask();
   auto type = cast<MemRefType>(mask.getType());
   SmallVector<SmallVector<Value>> held(indices);
-  for (auto [ofLanes, size] : llvm::zip_equal(held, type.getShape()))
+  for (auto [laneIndices, size] : llvm::zip_equal(held, type.getShape()))
     if (size == 1)
-      ofLanes = {createIndex(builder, 0)};
-  bool areSame = llvm::all_of(
-      held, [](ArrayRef<Value> ofLanes) { return ofLanes.size() == 1; });
+      laneIndices = {createIndex(builder, 0)};
+  bool areSame = llvm::all_of(held, [](ArrayRef<Value> laneIndices) {
+    return laneIndices.size() == 1;
+  });
   SmallVector<Value> elements;
   for (int64_t lane = 0, e = areSame ? 1 : code.tiles.lanes; lane < e; ++lane) {
     SmallVector<Value> at;
-    for (ArrayRef<Value> ofLanes : held)
-      at.push_back(ofLanes[ofLanes.size() == 1 ? 0 : lane]);
+    for (ArrayRef<Value> laneIndices : held)
+      at.push_back(laneIndices[laneIndices.size() == 1 ? 0 : lane]);
     elements.push_back(memref::LoadOp::create(builder, mask, at));
   }
   auto vectorType = VectorType::get({code.tiles.lanes}, type.getElementType());
@@ -180,13 +181,13 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
   } else if (mask) {
     mask = toF32(builder, mask);
     score = arith::AddFOp::create(builder, score, mask);
-    // A term that does not depend on the key.
+    // A bias of minus infinity masks the key, even if its score is NaN.
     keep = both(builder, keep,
                 arith::CmpFOp::create(builder, arith::CmpFPredicate::UNE, mask,
                                       minusInfinity));
   }
   if (code.hasOwnScores()) {
-    // The lowest f32 must not become minus infinity.
+    // Scores stay finite: the lowest f32 must not become minus infinity.
     ElementwiseBuilder b(builder, builder.getLoc(), score);
     Value isNumber = arith::CmpFOp::create(builder, arith::CmpFPredicate::UGT,
                                            score, minusInfinity);
@@ -211,8 +212,8 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
   int64_t lanes = code.tiles.lanes, vectors = code.tiles.vectors;
   Value last = addIndex(builder, block.endRow, -1);
   for (int64_t j = 0; j < vectors; ++j) {
-    // Lanes beyond the last query repeat it, and rows beyond the last key
-    // repeat that.
+    // Lanes after the last query use the last query, and rows after the last
+    // key the last key, so all loads are in bounds.
     SmallVector<Value> tokens, positions;
     for (int64_t i = 0; i < lanes; ++i) {
       int64_t lane = j * lanes + i;
@@ -231,18 +232,18 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
       seen = emitSeenRows(builder, code, block, j);
     for (int64_t i = 0, e = scores.size() / vectors; i < e; ++i) {
       Value &score = scores[i * vectors + j];
-      Value mine = addIndex(builder, row, i);
+      Value keyRow = addIndex(builder, row, i);
       Value key =
-          addIndex(builder, block.firstKey, minIndex(builder, mine, last));
+          addIndex(builder, block.firstKey, minIndex(builder, keyRow, last));
       Value keep, mask;
       if (isPartial)
-        keep = isSeen(builder, code, seen, mine);
+        keep = isSeen(builder, code, seen, keyRow);
       if (op.getMask())
         mask = loadMask(builder, code,
                         {{block.batch}, {block.queryHead}, tokens, {key}});
-      score = emitScore(builder, code,
-                        {block.batch, block.queryHead, position, key}, score,
-                        mask, keep, loadRelativeValues(builder, code, mine, j));
+      score = emitScore(
+          builder, code, {block.batch, block.queryHead, position, key}, score,
+          mask, keep, loadRelativeValues(builder, code, keyRow, j));
     }
   }
 }

@@ -24,8 +24,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Emits `-(slope * |query - key|)` for each query. Positions of i32 are less
-/// than 2^31 apart; other indices are subtracted as they are.
+/// Emits `-(slope * |query - key|)` for each query. The difference of two
+/// token positions fits in i32; other indices are subtracted in i64.
 static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
                        const IRMapping &mapping) {
   SmallVector<double> slopes;
@@ -46,18 +46,18 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   auto vectorType = VectorType::get({lanes}, type);
   Value head = mapping.lookupOrDefault(op.getHead()), slope;
   if (isa<VectorType>(head.getType())) {
-    SmallVector<Value> ofLanes;
+    SmallVector<Value> laneSlopes;
     for (int64_t lane = 0; lane < lanes; ++lane)
-      ofLanes.push_back(
+      laneSlopes.push_back(
           getSlope(vector::ExtractOp::create(builder, head, lane)));
-    slope = vector::FromElementsOp::create(builder, vectorType, ofLanes);
+    slope = vector::FromElementsOp::create(builder, vectorType, laneSlopes);
   } else {
     slope = broadcast(builder, vectorType, getSlope(head));
   }
   auto positions = op->getBlock()->getArguments();
-  bool arePlaces = llvm::is_contained(positions, op.getQuery()) &&
-                   llvm::is_contained(positions, op.getKey());
-  Type integer = arePlaces ? builder.getI32Type() : builder.getI64Type();
+  bool arePositions = llvm::is_contained(positions, op.getQuery()) &&
+                      llvm::is_contained(positions, op.getKey());
+  Type integer = arePositions ? builder.getI32Type() : builder.getI64Type();
   auto toInteger = [&](Value index) -> Value {
     auto vector = dyn_cast<VectorType>(index.getType());
     Type narrow = vector ? Type(vector.clone(integer)) : integer;
@@ -75,7 +75,7 @@ static Value emitAlibi(ImplicitLocOpBuilder &builder, int64_t lanes, AlibiOp op,
   return b.neg(b.mul(slope, relative));
 }
 
-/// Loads an element for each lane.
+/// Emits one scalar load per lane.
 static Value emitLoads(ImplicitLocOpBuilder &builder, int64_t lanes,
                        memref::LoadOp op, const IRMapping &mapping) {
   Value memref = mapping.lookupOrDefault(op.getMemRef());
@@ -207,10 +207,10 @@ struct Dependence {
 };
 } // namespace
 
-/// Whether an operation is the difference of a query and a key position, and
-/// which of them is subtracted.
+/// Whether an operation is the difference of a query and a key position. Sets
+/// `isKeyMinusQuery` to whether the query is subtracted from the key.
 static bool isRelativePosition(Operation *op, Region &region,
-                               bool *isOfKey = nullptr) {
+                               bool *isKeyMinusQuery = nullptr) {
   auto difference = dyn_cast<arith::SubIOp>(op);
   if (!difference)
     return false;
@@ -220,7 +220,7 @@ static bool isRelativePosition(Operation *op, Region &region,
     return type.isIndex() ? 32 : std::min(type.getIntOrFloatBitWidth(), 32u);
   };
   unsigned bits = getBits(difference.getType());
-  auto getPlace = [&](Value value) {
+  auto stripCasts = [&](Value value) {
     auto cast = value.getDefiningOp<arith::IndexCastOp>();
     while (cast && getBits(cast.getType()) >= bits) {
       value = cast.getIn();
@@ -228,11 +228,11 @@ static bool isRelativePosition(Operation *op, Region &region,
     }
     return value;
   };
-  Value left = getPlace(difference.getLhs());
-  Value right = getPlace(difference.getRhs());
+  Value left = stripCasts(difference.getLhs());
+  Value right = stripCasts(difference.getRhs());
   Value query = region.getArgument(3), key = region.getArgument(4);
-  if (isOfKey)
-    *isOfKey = left == key;
+  if (isKeyMinusQuery)
+    *isKeyMinusQuery = left == key;
   return (left == key && right == query) || (left == query && right == key);
 }
 
@@ -291,7 +291,7 @@ void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
   int64_t lanes = code.tiles.lanes;
   int64_t size = cast<MemRefType>(code.relativeValues.getType()).getDimSize(1);
   auto type = VectorType::get({lanes}, builder.getIndexType());
-  // Clamped to the existing keys: tables need not have elements for others.
+  // Clamps to the existing keys: tables may have no elements for others.
   auto getKey = [&](Value row) {
     return addIndex(builder, block.firstKey, row);
   };
@@ -305,11 +305,11 @@ void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
       builder, createIndex(builder, 0), createIndex(builder, size), lanes,
       [&](Value position) {
         SmallVector<Value> elements;
-        Value mine = subIndex(builder, first, position);
+        Value firstLane = subIndex(builder, first, position);
         for (int64_t lane = 0; lane < lanes; ++lane)
-          elements.push_back(
-              maxIndex(builder, min,
-                       minIndex(builder, max, addIndex(builder, mine, -lane))));
+          elements.push_back(maxIndex(
+              builder, min,
+              minIndex(builder, max, addIndex(builder, firstLane, -lane))));
         Value relative =
             vector::FromElementsOp::create(builder, type, elements);
         IRMapping mapping;
@@ -319,21 +319,21 @@ void mlir::posenc::emitRelativeValues(ImplicitLocOpBuilder &builder,
           return isRelativePosition(inner, region);
         };
         for (Operation *inner : getNeeded(region, values, isEnd)) {
-          bool isOfKey;
-          if (!isRelativePosition(inner, region, &isOfKey)) {
+          bool isKeyMinusQuery;
+          if (!isRelativePosition(inner, region, &isKeyMinusQuery)) {
             emitOperation(builder, lanes, *inner, mapping);
             continue;
           }
           Type element = inner->getResult(0).getType();
-          Value mine = relative;
-          if (!isOfKey)
-            mine = arith::SubIOp::create(
+          Value difference = relative;
+          if (!isKeyMinusQuery)
+            difference = arith::SubIOp::create(
                 builder, toVector(builder, lanes, createIndex(builder, 0)),
-                mine);
+                difference);
           if (!element.isIndex())
-            mine =
-                arith::IndexCastOp::create(builder, type.clone(element), mine);
-          mapping.map(inner->getResult(0), mine);
+            difference = arith::IndexCastOp::create(
+                builder, type.clone(element), difference);
+          mapping.map(inner->getResult(0), difference);
         }
         for (auto [number, value] : llvm::enumerate(values))
           storeVector(

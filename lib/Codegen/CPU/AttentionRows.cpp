@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - loads, norms and rotates rows ------------------===//
+//===- AttentionRows.cpp - norm and rotation of attention rows ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -89,8 +89,8 @@ Value mlir::posenc::loadF32(OpBuilder &builder, Location loc, Value memref,
   return type == f32 ? value : arith::ExtFOp::create(builder, loc, f32, value);
 }
 
-/// Copies a row to f32, multiplied by `scale` unless that is null. It is
-/// unrolled, as LLVM would turn a loop into a call of memcpy.
+/// Copies a row to f32, multiplied by `scale` unless that is null. The copy is
+/// unrolled: LLVM would turn a loop into a call of memcpy.
 static void copyRow(OpBuilder &builder, Location loc, Value from,
                     ValueRange row, Value to, Value toRow, int64_t dim,
                     int64_t lanes, Value scale) {
@@ -280,7 +280,7 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
   const AttentionTiles &tiles = code.tiles;
   Value zero = createIndex(builder, 0);
   Value queryTile = createIndex(builder, tiles.getQueryTile());
-  // exp(x) = 2^(x * log2(e)).
+  // Scales by log2(e), since exp(x) = 2^(x * log2(e)).
   double scale = op.getScoreScale();
   if (!code.hasOwnScores())
     scale *= llvm::numbers::log2e;
@@ -327,25 +327,24 @@ AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
   Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
   Value logSum =
       b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
-  // emitLog reads the bits of NaN as those of a number; the difference restores
-  // NaN.
+  // emitLog treats NaN as a number; adding total - total restores NaN.
   logSum = b.add(logSum, b.sub(total, total));
-  Value ofNothing = b.f32(-std::numeric_limits<double>::infinity());
+  Value emptyLogSum = b.f32(-std::numeric_limits<double>::infinity());
   Value hasNoKeys = isNothing;
   if (sinks) {
     // Multiplying the sink by log2(e) and by ln(2) does not restore it. If no
     // key has changed the state, the log-sum-exp is the sink itself.
-    auto [first, ofSink] = emitSinkState(builder, sinks);
+    auto [first, sinkSum] = emitSinkState(builder, sinks);
     auto isEqual = [&](Value x, Value y) -> Value {
       return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, x, y);
     };
     Value isUnchanged =
         b.andi(isEqual(maximum, first), isEqual(total, b.f32(1)));
     hasNoKeys = b.ori(isNothing, isUnchanged);
-    ofNothing = sinks;
+    emptyLogSum = sinks;
   }
   return {b.select(isNothing, b.f32(0), reciprocal),
-          b.select(hasNoKeys, ofNothing, logSum)};
+          b.select(hasNoKeys, emptyLogSum, logSum)};
 }
 
 void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,

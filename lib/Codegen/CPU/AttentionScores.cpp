@@ -90,7 +90,7 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
       storeVector(builder, score, code.scores,
                   {rows[number / tiles.vectors],
                    createIndex(builder, vector * tiles.lanes)});
-      // A NaN score need not reach the maximum: it makes its weight NaN.
+      // createMax may drop a NaN score: its weight becomes NaN in any case.
       largest[vector] = createMax(builder, score, largest[vector]);
     }
     return largest;
@@ -170,7 +170,8 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
   }
 }
 
-/// `onlySeen`: values whose weight is 0 are left out, as they may be NaN.
+/// Adds the weighted values of all columns. If `onlySeen`, values whose weight
+/// is 0 are left out, as they may be NaN.
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen) {

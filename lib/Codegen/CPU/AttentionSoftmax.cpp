@@ -43,21 +43,21 @@ Value mlir::posenc::emitExp2(ImplicitLocOpBuilder &builder, Value x) {
 Value mlir::posenc::emitLog(ImplicitLocOpBuilder &builder, Value x) {
   ElementwiseBuilder b(builder, builder.getLoc(), x);
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
-  // x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  // Splits x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
   Value bits = b.cast<arith::BitcastOp>(i32, x);
   Value above = arith::SubIOp::create(builder, bits, b.i32(0x3f3504f3));
   Value e = b.cast<arith::SIToFPOp>(f32, b.shrs(above, b.i32(23)));
   Value m = b.cast<arith::BitcastOp>(
       f32, b.addi(b.andi(above, b.i32(0x007fffff)), b.i32(0x3f3504f3)));
-  // ln m = 2 artanh s.
+  // ln m = 2 artanh s, with s = (m - 1) / (m + 1).
   Value s = b.binary<arith::DivFOp>(b.sub(m, b.f32(1)), b.add(m, b.f32(1)));
   Value square = b.mul(s, s);
   Value series = b.f32(2.0 / 9);
   for (double divisor : {7, 5, 3})
     series = b.fma(series, square, b.f32(2 / divisor));
   Value small = b.mul(b.mul(series, square), s);
-  Value ofM = b.add(b.add(s, s), small);
-  return b.fma(e, b.f32(0.693145752), b.fma(e, b.f32(1.42860677e-6), ofM));
+  Value logM = b.add(b.add(s, s), small);
+  return b.fma(e, b.f32(0.693145752), b.fma(e, b.f32(1.42860677e-6), logM));
 }
 
 SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
@@ -67,8 +67,8 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
   VectorType type = code.getVectorType();
   Value none = createSplat(builder, type, 0);
   SmallVector<Value> factors;
-  // One vector at a time: the constants and the values of two do not fit in the
-  // registers.
+  // Processes one vector at a time: constants and the values of two vectors do
+  // not fit in the registers.
   for (auto [i, maximum] : llvm::enumerate(newRowMax)) {
     Value lane = createIndex(builder, i * code.tiles.lanes);
     SmallVector<Value> at{block.queryTile, lane};
@@ -86,7 +86,7 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
             weights.push_back(emitExp2(
                 builder, arith::SubFOp::create(builder, score, maximum)));
           }
-          // In place: words are written where scores have already been read.
+          // Works in place: words overwrite scores that have already been read.
           Value stored = code.hasBF16Dots ? packWeights(builder, weights)
                                           : weights.front();
           Value position = builder.createOrFold<arith::DivUIOp>(
@@ -150,7 +150,7 @@ void mlir::posenc::emitStart(ImplicitLocOpBuilder &builder,
             storeVector(builder, maximum, code.rowMax, {queryTile, lane});
             storeVector(builder, total, code.rowSum, {queryTile, lane});
           });
-          // Columns beyond the last have accumulators, too.
+          // Includes the padding columns.
           int64_t columns = code.getNumColumns();
           createLoop(
               builder, begin, createIndex(builder, columns), 1, [&](Value d) {

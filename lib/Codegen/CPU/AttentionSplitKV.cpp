@@ -25,7 +25,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-Value Decode::getSum(Value offset, Value row, Value d) {
+Value Decode::getAccOffset(Value offset, Value row, Value d) {
   int64_t states =
       code.tiles.getStateVectors() * code.tiles.getBlocks() * lanes;
   Value at = addIndex(b, mulIndex(b, row, code.valueDim), states);
@@ -57,30 +57,33 @@ void Decode::merge(Value offset) {
                     : loadVector(b, type, code.decodeState, {at, zero});
     };
     Value before = loadVector(b, type, code.mergedState, {row, zero});
-    Value mine = loadState(row);
-    Value maximum = createMax(b, mine, before);
+    Value splitMax = loadState(row);
+    Value maximum = createMax(b, splitMax, before);
     Value factor = emitExp2(b, arith::SubFOp::create(b, before, maximum));
-    Value myFactor = emitExp2(b, arith::SubFOp::create(b, mine, maximum));
-    auto combine = [&](Value sum, Value by, Value mySum, Value myBy) {
+    Value splitFactor =
+        emitExp2(b, arith::SubFOp::create(b, splitMax, maximum));
+    auto combine = [&](Value sum, Value by, Value splitSum, Value splitBy) {
       return math::FmaOp::create(b, sum, by,
-                                 arith::MulFOp::create(b, mySum, myBy));
+                                 arith::MulFOp::create(b, splitSum, splitBy));
     };
     storeVector(b, maximum, code.mergedState, {row, zero});
     for (int64_t i = 1; i < code.tiles.getStateVectors(); ++i) {
       Value next = addIndex(b, row, i);
       Value total = loadVector(b, type, code.mergedState, {next, zero});
-      storeVector(b, combine(total, factor, loadState(next), myFactor),
+      storeVector(b, combine(total, factor, loadState(next), splitFactor),
                   code.mergedState, {next, zero});
     }
     for (int64_t q = 0; q < getQueriesPerBlock(); ++q) {
-      Value by = ofQuery(factor, q), myBy = ofQuery(myFactor, q);
+      Value by = broadcastQuery(factor, q),
+            splitBy = broadcastQuery(splitFactor, q);
       Value at = getRowOfQuery(block, q);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
-        Value mySum =
-            offset ? loadVector(b, type, code.partials, getSum(offset, at, d))
-                   : loadVector(b, type, code.decodeAcc, {at, d});
+        Value splitSum = offset ? loadVector(b, type, code.partials,
+                                             getAccOffset(offset, at, d))
+                                : loadVector(b, type, code.decodeAcc, {at, d});
         Value sum = loadVector(b, type, code.mergedAcc, {at, d});
-        storeVector(b, combine(sum, by, mySum, myBy), code.mergedAcc, {at, d});
+        storeVector(b, combine(sum, by, splitSum, splitBy), code.mergedAcc,
+                    {at, d});
       });
     }
   });
@@ -98,7 +101,7 @@ void Decode::store(Value offset) {
       Value row = getRowOfQuery(block, query);
       createLoop(b, zero, createIndex(b, code.valueDim), lanes, [&](Value d) {
         storeVector(b, loadVector(b, type, code.decodeAcc, {row, d}),
-                    code.partials, getSum(offset, row, d));
+                    code.partials, getAccOffset(offset, row, d));
       });
     });
   });
@@ -107,8 +110,7 @@ void Decode::store(Value offset) {
 /// Emits the number of KV splits for a number of keys.
 static Value emitNumSplits(ImplicitLocOpBuilder &builder,
                            const AttentionCode &code, Value numKeys) {
-  // A split has at least as many keys as take longer to read than its merge
-  // does.
+  // With at least this many keys, reading a split takes longer than merging it.
   constexpr int64_t minKeys = 256;
   Value number = builder.createOrFold<arith::DivUIOp>(
       numKeys, createIndex(builder, minKeys));
@@ -139,12 +141,12 @@ static Value getPartialsOffset(ImplicitLocOpBuilder &builder,
 Value mlir::posenc::emitNumSplitTasks(ImplicitLocOpBuilder &builder,
                                       const AttentionCode &code) {
   AttentionOp op = code.op;
-  int64_t ofSequence = code.getHeadTasks() * code.tiles.maxSplits *
-                       code.tiles.getStateSize(code.valueDim);
+  int64_t floatsPerSequence = code.getHeadTasks() * code.tiles.maxSplits *
+                              code.tiles.getStateSize(code.valueDim);
   Value batch = getDimSize(builder, builder.getLoc(), op.getQuery(), 0);
   Value fits = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::sle, batch,
-      createIndex(builder, getSharedBytes(op) / 4 / ofSequence));
+      createIndex(builder, getSharedBytes(op) / 4 / floatsPerSequence));
   return arith::SelectOp::create(builder, fits,
                                  createIndex(builder, code.tiles.maxSplits),
                                  createIndex(builder, 1));

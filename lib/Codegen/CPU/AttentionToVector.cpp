@@ -147,8 +147,8 @@ static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
 }
 
 namespace {
-/// The sequences of ragged queries. Tokens behind the last sequence count as
-/// one more sequence, which has no keys.
+/// The sequences of ragged queries. Tokens after the last sequence count as one
+/// more sequence, which has no keys.
 class RaggedTokens {
 public:
   RaggedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
@@ -157,11 +157,13 @@ public:
             addIndex(b, getDimSize(b, b.getLoc(), starts, /*dim=*/0), -1)) {}
 
   Value getNumSequences() const { return numSequences; }
-  /// Clamped to the tensor, whatever cu_seqlens holds.
+  /// Returns the first row of a sequence, clamped to the tensor for any
+  /// contents of cu_seqlens.
   Value getStart(Value sequence) {
     return clampIndex(b, loadIndex(b, starts, sequence), size);
   }
-  /// `endOfLast` is the end of the sequence behind the last one.
+  /// Returns the number of tokens of a sequence. `endOfLast` is the end of the
+  /// additional sequence after the last one.
   Value getLength(Value sequence, Value endOfLast) {
     Value start = getStart(sequence);
     Value next = minIndex(b, addIndex(b, sequence, 1), numSequences);
@@ -188,7 +190,8 @@ private:
 };
 } // namespace
 
-/// Emits a bisection for the last sequence that begins at the tile or before.
+/// Emits a binary search for the last sequence that begins at or before the
+/// tile.
 Value RaggedTokens::findSequence(Value tile, Value step) {
   Type index = b.getIndexType();
   auto inBody = [&](OpBuilder &nested, function_ref<void()> body) {
@@ -326,8 +329,8 @@ static void emitMerges(ImplicitLocOpBuilder &builder,
       size = arith::SelectOp::create(builder, variant.isTaken, size, zero);
     sizes.push_back(size);
   }
-  // A loop of its own, even if it has one iteration: it must run after all
-  // tasks.
+  // Emits a separate loop, even for one iteration, since the merge must run
+  // after all tasks.
   auto after =
       scf::ExecuteRegionOp::create(builder, TypeRange(), builder.getUnitAttr());
   builder.setInsertionPointToStart(&after.getRegion().emplaceBlock());
@@ -363,9 +366,11 @@ static void emitDecodeTask(ImplicitLocOpBuilder &builder,
 }
 
 /// Emits a task of the prefill kernel.
-static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                    const AttentionRows &queryRows,
-                    const AttentionRows &keyRows, const AttentionTask &task) {
+static void emitPrefillTask(ImplicitLocOpBuilder &builder,
+                            const AttentionCode &code,
+                            const AttentionRows &queryRows,
+                            const AttentionRows &keyRows,
+                            const AttentionTask &task) {
   AttentionOp op = code.op;
   const AttentionTiles &tiles = code.tiles;
   std::pair<Value, Value> range = emitKeyRange(builder, op, task);
@@ -395,12 +400,14 @@ static void emitAny(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 /// Emits a task for ragged queries, which runs a decode kernel or the prefill
 /// kernel by the length of its sequence.
-static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
-                       ArrayRef<DecodeVariant> codes,
-                       const AttentionRows &queryRows,
-                       const AttentionRows &keyRows, ValueRange indices) {
-  AttentionTask task = emitTask(builder, any, indices,
-                                createIndex(builder, any.tiles.getTokens()));
+static void emitRaggedTask(ImplicitLocOpBuilder &builder,
+                           const AttentionCode &prefill,
+                           ArrayRef<DecodeVariant> codes,
+                           const AttentionRows &queryRows,
+                           const AttentionRows &keyRows, ValueRange indices) {
+  AttentionTask task =
+      emitTask(builder, prefill, indices,
+               createIndex(builder, prefill.tiles.getTokens()));
   auto compare = [&](arith::CmpIPredicate predicate, Value a, int64_t b) {
     return Value(
         arith::CmpIOp::create(builder, predicate, a, createIndex(builder, b)));
@@ -411,7 +418,7 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
     builder.setInsertionPointToStart(branch.thenBlock());
     return branch;
   };
-  // A sequence may have one tile more than it needs.
+  // A sequence may have one tile more than it needs; that tile is skipped.
   startIf(compare(arith::CmpIPredicate::sgt, task.numTokens, 0));
   Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
   for (const DecodeVariant &variant : codes) {
@@ -422,7 +429,7 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
     // A decode kernel does the work of several prefill tasks in one of them,
     // which differs from sequence to sequence. It takes all tokens of a
     // sequence, even if prefill tasks take fewer.
-    int64_t tasks = tiles.heads / any.tiles.heads;
+    int64_t tasks = tiles.heads / prefill.tiles.heads;
     Value number = createIndex(builder, tasks);
     auto isMine = [&](Value index) {
       return builder.createOrFold<arith::RemUIOp>(index, number);
@@ -436,13 +443,13 @@ static void emitPacked(ImplicitLocOpBuilder &builder, const AttentionCode &any,
     all.queryHead = mulIndex(
         builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
         tiles.heads);
-    all.keyHead = emitKeyHead(builder, any.op, all.queryHead);
-    auto [begin, end] = emitKeyRange(builder, any.op, all);
+    all.keyHead = emitKeyHead(builder, prefill.op, all.queryHead);
+    auto [begin, end] = emitKeyRange(builder, prefill.op, all);
     emitDecode(builder, variant.code, queryRows, keyRows, all, begin, end,
                /*splitTask=*/nullptr, variant.numSplitTasks);
     builder.setInsertionPointToStart(branch.elseBlock());
   }
-  emitAny(builder, any, queryRows, keyRows, task);
+  emitPrefillTask(builder, prefill, queryRows, keyRows, task);
 }
 
 static void convertAttention(AttentionOp op, const VectorTarget &target,
@@ -453,14 +460,14 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   };
   Value tokens = getSize(op.getQuery(), op.getQueryTokenDim());
   // Decode kernels use parts of the prefill kernel's buffers.
-  std::optional<AttentionCode> any;
+  std::optional<AttentionCode> prefill;
   if (!isAlwaysDecode(op, target))
-    any.emplace(builder, op, target, scratch, std::nullopt);
+    prefill.emplace(builder, op, target, scratch, std::nullopt);
   SmallVector<DecodeVariant, 2> codes;
   for (DecodeRange variant : getDecodeRanges(op, target))
     codes.push_back(
         {AttentionCode(builder, op, target, scratch, variant), {}, {}});
-  const AttentionCode &first = any ? *any : codes.front().code;
+  const AttentionCode &first = prefill ? *prefill : codes.front().code;
   int64_t maxRows = first.tiles.getQueryTile();
   for (const DecodeVariant &variant : codes)
     maxRows = std::max(maxRows, variant.code.tiles.getTokens());
@@ -468,9 +475,9 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   AttentionRows keyRows(builder, first, /*isKey=*/true, /*numSlots=*/1);
 
   SmallVector<OpFoldResult> sizes{getSize(op.getQuery(), 0)};
-  if (any) {
-    Value step = createIndex(builder, any->tiles.getTokens());
-    sizes.push_back(builder.getIndexAttr(any->getHeadTasks()));
+  if (prefill) {
+    Value step = createIndex(builder, prefill->tiles.getTokens());
+    sizes.push_back(builder.getIndexAttr(prefill->getHeadTasks()));
     sizes.push_back(builder.createOrFold<arith::CeilDivUIOp>(tokens, step));
     if (op.hasRaggedQueries()) {
       sizes[0] = builder.getIndexAttr(1);
@@ -480,7 +487,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   }
   if (op.hasRaggedQueries()) {
     llvm::erase_if(codes, [&](const DecodeVariant &variant) {
-      return variant.code.tiles.heads % any->tiles.heads != 0;
+      return variant.code.tiles.heads % prefill->tiles.heads != 0;
     });
   }
   for (DecodeVariant &variant : codes) {
@@ -491,7 +498,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     if (code.tiles.maxSplits > 1)
       variant.numSplitTasks = emitNumSplitTasks(builder, code);
     OpFoldResult heads = builder.getIndexAttr(code.getHeadTasks());
-    if (!any) {
+    if (!prefill) {
       llvm::append_values(sizes, heads, OpFoldResult(variant.numSplitTasks));
       continue;
     }
@@ -499,12 +506,13 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
         builder, arith::CmpIPredicate::ule,
         subIndex(builder, tokens, createIndex(builder, code.tiles.minTokens)),
         createIndex(builder, code.tiles.getTokens() - code.tiles.minTokens));
-    auto choose = [&](OpFoldResult mine, OpFoldResult other) -> OpFoldResult {
+    auto choose = [&](OpFoldResult decodeValue,
+                      OpFoldResult prefillValue) -> OpFoldResult {
       Location loc = builder.getLoc();
       return arith::SelectOp::create(
                  builder, variant.isTaken,
-                 getValueOrCreateConstantIndexOp(builder, loc, mine),
-                 getValueOrCreateConstantIndexOp(builder, loc, other))
+                 getValueOrCreateConstantIndexOp(builder, loc, decodeValue),
+                 getValueOrCreateConstantIndexOp(builder, loc, prefillValue))
           .getResult();
     };
     sizes[1] = choose(heads, sizes[1]);
@@ -518,7 +526,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
   if (op.hasRaggedQueries())
-    return emitPacked(builder, *any, codes, queryRows, keyRows, indices);
+    return emitRaggedTask(builder, *prefill, codes, queryRows, keyRows,
+                          indices);
   for (const DecodeVariant &variant : codes) {
     if (!variant.isTaken) {
       emitDecodeTask(builder, variant, queryRows, keyRows, indices);
@@ -530,10 +539,10 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
     emitDecodeTask(builder, variant, queryRows, keyRows, indices);
     builder.setInsertionPointToStart(branch.elseBlock());
   }
-  if (any)
-    emitAny(builder, *any, queryRows, keyRows,
-            emitTask(builder, *any, indices,
-                     createIndex(builder, any->tiles.getTokens())));
+  if (prefill)
+    emitPrefillTask(builder, *prefill, queryRows, keyRows,
+                    emitTask(builder, *prefill, indices,
+                             createIndex(builder, prefill->tiles.getTokens())));
   llvm::erase_if(codes, [](const DecodeVariant &variant) {
     return variant.code.tiles.maxSplits == 1;
   });
@@ -557,12 +566,11 @@ struct ConvertPosencAttentionToVector final
     target.hasBF16Dots = bf16Dots;
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
-      if (std::optional<std::string> obstacle =
-              getVectorUnsupportedReason(op)) {
+      if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {
         remark::missed(
             op.getLoc(),
             remark::RemarkOpts::name("AttentionToVector").category("posenc"))
-            << remark::reason("{0}", *obstacle);
+            << remark::reason("{0}", *reason);
         continue;
       }
       convertible.push_back(op);

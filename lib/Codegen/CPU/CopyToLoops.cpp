@@ -25,8 +25,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Two arguments of a kernel that may be the same memory are either that or do
-/// not overlap.
+/// Skips the copy at run time if source and target have the same address. Two
+/// arguments of a kernel are either the same memory or do not overlap.
 static void skipIfSame(RewriterBase &rewriter, linalg::CopyOp copy) {
   auto isArgument = [](Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
@@ -39,13 +39,13 @@ static void skipIfSame(RewriterBase &rewriter, linalg::CopyOp copy) {
   rewriter.setInsertionPoint(copy);
   Location loc = copy.getLoc();
   auto branch = scf::IfOp::create(
-      rewriter, loc, areDifferentPlaces(rewriter, loc, source, target),
+      rewriter, loc, haveDifferentAddresses(rewriter, loc, source, target),
       /*withElseRegion=*/false);
   rewriter.moveOpBefore(copy, branch.thenBlock()->getTerminator());
 }
 
-/// Whether elements along the last dimension follow each other, and are loaded
-/// into vectors as they are in memory.
+/// Whether the last dimension is contiguous, and its elements have the same
+/// layout in vectors as in memory.
 static bool hasVectors(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   Type element = type.getElementType();
@@ -55,7 +55,8 @@ static bool hasVectors(Value memref) {
            llvm::isPowerOf2_32(element.getIntOrFloatBitWidth())));
 }
 
-/// Copies rows by vectors, and the rest of each row by elements.
+/// Copies rows vector by vector, and the remainder of each row element by
+/// element.
 static void copyByVectors(RewriterBase &rewriter, linalg::CopyOp copy,
                           int64_t vectorBytes) {
   Value source = copy.getInputs().front(), target = copy.getOutputs().front();

@@ -1,4 +1,4 @@
-//===- DecomposeRotations.cpp - rotary operations as linalg -----*- C++ -*-===//
+//===- DecomposeRotations.cpp - rope and rotate to tiles of linalg --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The cos and sin of a position are computed once, or read once from a table,
-// and stored on the stack in the order in which rows are rotated. Then they
-// serve the rows of all tensors, each a loop of linalg.generic on tiles.
+// and stored on the stack in the order of a row's lanes. They are used for the
+// rows of all tensors; a row is a loop of linalg.generic on tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,15 +35,16 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// The positions whose tables are on the stack at a time, a slot each.
+/// The positions whose tables are on the stack at the same time, one slot per
+/// position.
 struct PositionBlock {
-  /// Loop indices of the first.
+  /// Loop indices of the first position.
   SmallVector<Value> loops;
-  /// The number of positions of the block along the last loop, and its upper
-  /// bound; null if it is one.
+  /// The number of positions of the block along the last loop, null if it is
+  /// one, and its upper bound.
   Value count;
   int64_t positions;
-  /// Whether neighbours in memory are the rows of neighbouring positions.
+  /// Whether neighbouring rows in memory belong to neighbouring positions.
   bool rowsAreApart;
 
   SmallVector<Value> getLoops(OpBuilder &builder, Location loc,
@@ -83,8 +84,8 @@ static void forEachInStreams(
   Value length = arith::CeilDivUIOp::create(builder, loc, count, streams);
   forEachIndex(
       builder, loc, length, [&](OpBuilder &b, Location l, ValueRange first) {
-        // The count of numbers first + length, first + 2*length, ... below the
-        // limit.
+        // Counts the numbers first + length, first + 2*length, ... that are
+        // below `count`.
         Value rest = arith::SubIOp::create(b, l, count, first.front());
         SmallVector<Value> all(sizes);
         all.push_back(arith::CeilDivUIOp::create(b, l, rest, length));
@@ -116,8 +117,8 @@ static void rotateRows(OpBuilder &builder, Location loc,
       sizes.push_back(getDimSize(builder, loc, init, dim));
     }
     auto type = cast<MemRefType>(init.getType());
-    // Elements of 16 bits take nearly as long to round as to be written past
-    // the cache.
+    // Rounding to 16-bit elements takes nearly as long as writing them with
+    // streaming stores.
     RowPolicy policy = RowPolicy::get(
         tuning, access,
         /*isNarrow=*/type.getElementType().getIntOrFloatBitWidth() == 16);
@@ -126,7 +127,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
         !(block.rowsAreApart && sizes.empty()) &&
         rotation.isOfWholeRows(type) &&
         isTakenInStreams(type, dims, block.positions, tuning.streamBlockBytes);
-    RowRotation mine =
+    RowRotation prefetching =
         rotation.withPrefetch(inStreams ? policy.streamAhead : policy.distance);
     auto rotate = [&, input = input, init = init](OpBuilder &b, Location l,
                                                   Value slot,
@@ -137,7 +138,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
         at[dim] = index;
       for (auto [dim, index] : llvm::zip_equal(rowDims, rowIndices))
         at[dim] = index;
-      mine.at(slot).rotateRow(b, l, input, init, at, access);
+      prefetching.at(slot).rotateRow(b, l, input, init, at, access);
     };
     if (inStreams && !block.rowsAreApart) {
       forEachInStreams(builder, loc, block.count, policy.streams, sizes,
@@ -170,7 +171,7 @@ static void rotateRows(OpBuilder &builder, Location loc,
   }
 }
 
-/// Fills the table of the position at `loops`, on the stack.
+/// Fills the table on the stack for the position at the indices `loops`.
 using FillTable = function_ref<void(OpBuilder &, Location, ValueRange loops,
                                     const RowRotation &)>;
 
@@ -192,7 +193,7 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
       forEachIndex(b, l, block.count, fillSlot);
     else
       fillSlot(b, l, Value(arith::ConstantIndexOp::create(b, l, 0)));
-    // Lanes that are not rotated are gaps between rows.
+    // Rows with lanes that are not rotated have gaps between the rotated parts.
     bool areWhole = llvm::all_of(inits, [&](Value init) {
       return rotation.isOfWholeRows(cast<MemRefType>(init.getType()));
     });
@@ -221,7 +222,7 @@ static void rotateAll(OpBuilder &builder, PositionalOpInterface op,
         loops.back() = arith::MulIOp::create(b, l, loops.back(), step);
         Value rest = arith::SubIOp::create(b, l, last, loops.back());
         Value count = arith::MinUIOp::create(b, l, rest, step);
-        // No block is empty, which LLVM cannot see.
+        // A block is never empty, but LLVM cannot prove it.
         count = arith::MaxUIOp::create(b, l, count,
                                        arith::ConstantIndexOp::create(b, l, 1));
         emitBlock(b, l, {loops, count, positionsPerBlock, areRowsApart(op)});
@@ -246,8 +247,8 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
       [&](OpBuilder &b, Location l, ValueRange loops, const RowRotation &one) {
         PositionTable::Position position =
             table.loadPosition(b, l, op.getPositions(), loops);
-        // Two vectors at a time share the loads of constants, which do not fit
-        // in registers.
+        // Processes two vectors at a time, which share the loads of constants:
+        // the constants do not fit in registers.
         table.forEachElement(
             b, l, position, table.getAll(b, l), 2 * one.getLanes(),
             [&](OpBuilder &b2, Location l2, Value first,
@@ -257,7 +258,8 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
       });
 }
 
-/// A vector of a row of cosines or sines, in the type of the products.
+/// Loads a vector of cosines or sines from a table's row, in the type
+/// `compute`.
 static Value loadElements(OpBuilder &builder, Location loc, Type compute,
                           Value table, ValueRange loops, Value pair,
                           int64_t lanes) {
@@ -271,7 +273,7 @@ static Value loadElements(OpBuilder &builder, Location loc, Type compute,
     return arith::ExtFOp::create(builder, loc, type, value);
   if (!compute.isF32())
     return value;
-  // The rounding to bf16 expects NaNs whose lower 16 bits are 0.
+  // joinBF16 requires that the lower 16 bits of a NaN are 0.
   ElementwiseBuilder b(builder, loc, value);
   Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO,
                                       value, value);

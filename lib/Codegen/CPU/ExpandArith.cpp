@@ -1,4 +1,4 @@
-//===- ExpandArith.cpp - arith operations that would be calls ---*- C++ -*-===//
+//===- ExpandArith.cpp - arith operations without runtime calls -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,8 +32,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The element type of a scalar or vector; null for a tensor, whose operations
-/// are loops over scalars by the time that this pass has to know them.
+/// Returns the element type of a scalar or vector, or null for a tensor.
+/// Operations on tensors are ignored: they become loops over scalars before
+/// this pass must handle them.
 static Type getElement(Value value) {
   return isa<TensorType>(value.getType()) ? Type()
                                           : getElementTypeOrSelf(value);
@@ -41,10 +42,10 @@ static Type getElement(Value value) {
 
 static bool isHalf(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 
-/// f64 to f32, rounded to odd: the neighbour whose last bit is 1, unless the
-/// number is exact. Rounding that to a type of at most 22 significant bits
-/// yields what one rounding yields (Boldo and Melquiond, "When double rounding
-/// is odd", 2005).
+/// Converts f64 to f32 with rounding to odd: an inexact number becomes the
+/// neighbour whose last bit is 1. Rounding the result to a type of at most 22
+/// significant bits is equivalent to a single rounding of the original number
+/// (Boldo and Melquiond, "When double rounding is odd", 2005).
 static Value truncateToOdd(ElementwiseBuilder &b, Value wide) {
   Type i32 = b.builder.getI32Type(), f64 = b.builder.getF64Type();
   auto compare = [&](arith::CmpFPredicate predicate, Value x, Value y) {
@@ -59,7 +60,7 @@ static Value truncateToOdd(ElementwiseBuilder &b, Value wide) {
                            math::AbsFOp::create(b.builder, b.loc, back),
                            math::AbsFOp::create(b.builder, b.loc, wide));
   Value other = b.addi(bits, b.select(isBeyond, b.i32(-1), b.i32(1)));
-  // False for a NaN.
+  // The comparison is false for a NaN, which is kept.
   Value isInexact = compare(arith::CmpFPredicate::ONE, back, wide);
   Value isEven =
       arith::CmpIOp::create(b.builder, b.loc, arith::CmpIPredicate::eq,
@@ -70,7 +71,7 @@ static Value truncateToOdd(ElementwiseBuilder &b, Value wide) {
 
 namespace {
 
-/// f64 to f16 or bf16, rounded once.
+/// Converts f64 to f16 or bf16 with a single rounding.
 struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -86,8 +87,8 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
   }
 };
 
-/// Integers of 32 and 64 bits to f16 or bf16, by way of an f64 that rounds as
-/// they do: an f32 would round first.
+/// Converts integers of 25 to 64 bits to f16 or bf16 by way of f64. By way of
+/// f32 they would be rounded twice.
 template <typename OpTy> struct ExpandFromInteger : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -99,7 +100,8 @@ template <typename OpTy> struct ExpandFromInteger : OpRewritePattern<OpTy> {
       return rewriter.notifyMatchFailure(op, "not to f16 or bf16");
     unsigned width = from.getIntOrFloatBitWidth();
     if (width <= 24 || width > 64)
-      return rewriter.notifyMatchFailure(op, "exact in f32, or too wide");
+      return rewriter.notifyMatchFailure(
+          op, "integer is exact in f32 or wider than 64 bits");
     ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
     Value integer = op.getIn();
     if (width > 53) {
@@ -107,14 +109,15 @@ template <typename OpTy> struct ExpandFromInteger : OpRewritePattern<OpTy> {
           std::conditional_t<isSigned, arith::ExtSIOp, arith::ExtUIOp>;
       if (width < 64)
         integer = b.cast<Extension>(rewriter.getI64Type(), integer);
-      // A number of 54 bits and more keeps its upper 53, and tells by the last
-      // of them whether there is anything below.
+      // An integer of more than 53 bits keeps its upper bits; its lowest kept
+      // bit is set if any dropped bit was set (rounding to odd).
       Value low = b.andi(integer, b.i64(0x7ff));
       Value isExact = arith::CmpIOp::create(
           rewriter, op.getLoc(), arith::CmpIPredicate::eq, low, b.i64(0));
       Value sticky = b.ori(b.andi(integer, b.i64(~int64_t(0x7ff))),
                            b.select(isExact, b.i64(0), b.i64(0x400)));
-      // Whether it is in [-2^52, 2^52), or in [0, 2^53).
+      // Tests whether the integer is in [-2^52, 2^52) if signed, else in
+      // [0, 2^53).
       Value shifted =
           isSigned ? b.addi(integer, b.i64(int64_t(1) << 52)) : integer;
       Value isSmall = arith::CmpIOp::create(rewriter, op.getLoc(),
@@ -129,8 +132,8 @@ template <typename OpTy> struct ExpandFromInteger : OpRewritePattern<OpTy> {
   }
 };
 
-/// The larger or smaller number of f16 or bf16, or the one that is a number.
-/// LLVM undoes a computation in f32: it is a comparison and a choice.
+/// Expands maxnumf and minnumf of f16 or bf16 to a comparison in f32 and a
+/// select of the operands. LLVM would undo a computation in f32.
 template <typename OpTy> struct ExpandExtremum : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -157,9 +160,10 @@ template <typename OpTy> struct ExpandExtremum : OpRewritePattern<OpTy> {
   }
 };
 
-/// C's fmod, which is exact. Starting with r = |x|, multiples of |y| * 2^(51 j)
-/// are subtracted from r, for j from the top down to 0. Each quotient is below
-/// 2^52, so it is off by one at most, and each difference is exact.
+/// Expands arith.remf, which is C's fmod, without rounding errors. Starting
+/// with r = |x|, multiples of |y| * 2^(51 j) are subtracted from r, for j from
+/// numSteps - 1 down to 0. Each quotient is below 2^52, so it is off by at most
+/// one, and each difference is exact.
 struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -167,7 +171,8 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
                                 PatternRewriter &rewriter) const override {
     Type element = getElement(op.getLhs());
     if (!element || !(isHalf(element) || element.isF32() || element.isF64()))
-      return rewriter.notifyMatchFailure(op, "not of a float of kernels");
+      return rewriter.notifyMatchFailure(
+          op, "expected f16, bf16, f32 or f64 operands");
     Location loc = op.getLoc();
     ElementwiseBuilder b(rewriter, loc, op.getLhs());
     Type f64 = rewriter.getF64Type();
@@ -181,7 +186,8 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
     Value divisor = math::AbsFOp::create(rewriter, loc, y);
     Value start = math::AbsFOp::create(rewriter, loc, x);
 
-    // 2^278 > 2^128 / 2^-149, and 2^2099 > 2^1024 / 2^-1074.
+    // The steps cover all quotients: 2^278 > 2^128 / 2^-149 for f32, and
+    // 2^2099 > 2^1024 / 2^-1074 for f64.
     int64_t numSteps = element.isF64() ? 42 : 6;
     auto index = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(rewriter, loc, value);
@@ -197,7 +203,7 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
           Value less = b.fma(b.neg(quotient), scaled, r);
           Value isBelow0 = compare(arith::CmpFPredicate::OLT, less, b.f64(0.0));
           less = b.select(isBelow0, b.add(less, scaled), less);
-          // Also where `scaled` is infinite.
+          // This also skips steps in which `scaled` is infinite.
           Value isDone = compare(arith::CmpFPredicate::OLT, r, scaled);
           scf::YieldOp::create(rewriter, loc, Value(b.select(isDone, r, less)));
         });
@@ -208,7 +214,7 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
                compare(arith::CmpFPredicate::OGT, divisor, b.f64(0.0)));
     rest = b.select(isDefined, rest,
                     b.f64(std::numeric_limits<double>::quiet_NaN()));
-    // The remainder is a number of the type.
+    // The conversion is exact: the remainder is representable in the type.
     if (!element.isF64())
       rest = b.cast<arith::TruncFOp>(rewriter.getF32Type(), rest);
     if (isHalf(element))
@@ -218,8 +224,8 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
   }
 
 private:
-  /// `divisor * 2^(51 j)` with `j = numSteps - 1 - i`; infinite where that is
-  /// beyond f64. In three factors, each of which is a number.
+  /// Returns `divisor * 2^(51 j)` with `j = numSteps - 1 - i`, or infinity on
+  /// overflow. It multiplies by three factors, each of which is finite.
   static Value scale(ElementwiseBuilder &b, Value divisor, Value i,
                      int64_t numSteps) {
     OpBuilder &builder = b.builder;
@@ -241,8 +247,9 @@ private:
   }
 };
 
-/// Division by elements of tensors never traps: x / 0 is -1 with the remainder
-/// x, and the minimum divided by -1 is itself. XLA defines the same results.
+/// Guards integer divisions by tensor elements, so they never trap: x / 0 is -1
+/// with the remainder x, and the minimum divided by -1 is the minimum. XLA
+/// defines the same results.
 template <typename OpTy> struct GuardDivision : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
@@ -254,7 +261,7 @@ template <typename OpTy> struct GuardDivision : OpRewritePattern<OpTy> {
                                 std::is_same_v<OpTy, arith::DivUIOp>;
     Value dividend = op.getLhs(), divisor = op.getRhs();
     Type element = getElement(divisor);
-    // Entry points check divisors that are sizes.
+    // Divisors of type index are sizes, which entry points check.
     if (!element || element.isIndex() || matchPattern(divisor, m_Constant()))
       return rewriter.notifyMatchFailure(op, "not by elements of tensors");
     Location loc = op.getLoc();
@@ -292,8 +299,8 @@ template <typename OpTy> struct GuardDivision : OpRewritePattern<OpTy> {
   }
 };
 
-/// Converts the integer that was extended to more bits than there are
-/// conversions of.
+/// Converts an integer before its extension to more than 64 bits, for which
+/// there are no conversions.
 template <typename OpTy, typename ExtensionTy>
 struct SkipExtension : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -303,7 +310,8 @@ struct SkipExtension : OpRewritePattern<OpTy> {
     auto extension = op.getIn().template getDefiningOp<ExtensionTy>();
     if (!extension || !getElement(op.getIn()) ||
         getElement(op.getIn()).getIntOrFloatBitWidth() <= 64)
-      return rewriter.notifyMatchFailure(op, "not of a wide extension");
+      return rewriter.notifyMatchFailure(
+          op, "operand is not an extension to more than 64 bits");
     rewriter.replaceOpWithNewOp<OpTy>(op, op.getType(), extension.getIn());
     return success();
   }
@@ -312,14 +320,15 @@ struct SkipExtension : OpRewritePattern<OpTy> {
 } // namespace
 
 namespace {
-/// Why an operation is not supported in a kernel: the type, and the reason.
-struct Obstacle {
+/// The reason why an operation is not supported in a kernel, and the type that
+/// causes it.
+struct Unsupported {
   Type type;
   StringRef reason;
 };
 } // namespace
 
-static std::optional<Obstacle> findObstacle(Operation *op) {
+static std::optional<Unsupported> findUnsupported(Operation *op) {
   // These ops move bits of any type.
   if (isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp>(op))
     return std::nullopt;
@@ -333,22 +342,24 @@ static std::optional<Obstacle> findObstacle(Operation *op) {
   llvm::append_range(values, op->getResults());
   for (Value value : values) {
     Type type = getElement(value);
-    // Tensors become loops of scalars first.
+    // Operations on tensors become loops over scalars first.
     if (!type)
       return std::nullopt;
     if (isa<FloatType>(type) && !isHalf(type) && !type.isF32() && !type.isF64())
-      return Obstacle{value.getType(),
-                      "kernels compute in f16, bf16, f32 and f64"};
+      return Unsupported{value.getType(),
+                         "kernels compute in f16, bf16, f32 and f64"};
     if (!type.isInteger() || type.getIntOrFloatBitWidth() <= 64)
       continue;
     if (isConversion)
-      return Obstacle{value.getType(),
-                      "it needs a library of functions, which kernels do not "
-                      "have; convert integers of at most 64 bits"};
+      return Unsupported{
+          value.getType(),
+          "it needs a library of functions, which kernels do not "
+          "have; convert integers of at most 64 bits"};
     if (isDivision)
-      return Obstacle{value.getType(),
-                      "it needs a library of functions, which kernels do not "
-                      "have; divide integers of at most 64 bits"};
+      return Unsupported{
+          value.getType(),
+          "it needs a library of functions, which kernels do not "
+          "have; divide integers of at most 64 bits"};
   }
   return std::nullopt;
 }
@@ -359,7 +370,7 @@ struct ExpandArith final
   using Base::Base;
 
   void runOnOperation() override {
-    // These become the divisions that are guarded below.
+    // Expands ceildiv and floordiv to the divisions that are guarded below.
     RewritePatternSet divisions(&getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(divisions);
     walkAndApplyPatterns(getOperation(), std::move(divisions));
@@ -376,11 +387,11 @@ struct ExpandArith final
     getOperation()->walk([&](Operation *op) {
       if (!isa_and_nonnull<arith::ArithDialect>(op->getDialect()))
         return;
-      std::optional<Obstacle> obstacle = findObstacle(op);
-      if (!obstacle)
+      std::optional<Unsupported> unsupported = findUnsupported(op);
+      if (!unsupported)
         return;
       op->emitError() << "cannot compile '" << op->getName() << "' with "
-                      << obstacle->type << ": " << obstacle->reason;
+                      << unsupported->type << ": " << unsupported->reason;
       signalPassFailure();
     });
   }

@@ -1,4 +1,4 @@
-//===- ExpandBF16.cpp - bf16 conversions as integer arithmetic --*- C++ -*-===//
+//===- ExpandBF16.cpp - bf16 conversions as integer arithmetic ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -59,7 +59,7 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
   }
 };
 
-/// The bits of a bf16 are the upper half of those of the f32.
+/// Shifts the bits of a bf16 to the upper half of an f32.
 struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -78,7 +78,8 @@ struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// Subnormal numbers are 0, before and after each product is added.
+/// Expands the bf16 dot product. As the instruction does, it treats subnormal
+/// inputs and results as 0.
 struct ExpandDot : OpRewritePattern<x86vector::DotBF16Op> {
   using OpRewritePattern::OpRewritePattern;
 

@@ -1,4 +1,4 @@
-//===- ExpandF8.cpp - f8 conversions as other arithmetic --------*- C++ -*-===//
+//===- ExpandF8.cpp - f8 conversions by way of f16 and integers -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -39,7 +39,7 @@ namespace {
 struct Format {
   unsigned fractionBits;
   int bias;
-  uint32_t beyond; ///< The bits of infinity, or of NaN where there is none.
+  uint32_t beyond; ///< Bits of an overflow: infinity, or NaN without infinity.
   uint32_t nan;
 };
 } // namespace
@@ -111,7 +111,7 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
     if (!format)
       return rewriter.notifyMatchFailure(op, "not to f8");
     Location loc = op.getLoc();
-    // Wider numbers would be rounded twice.
+    // f64 would be rounded twice, to f32 and to f8.
     if (getElementTypeOrSelf(op.getIn().getType()).isF64())
       return rewriter.notifyMatchFailure(op, "from f64");
     ElementwiseBuilder b(rewriter, loc, op.getIn());
@@ -125,8 +125,9 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
                                    limit);
     };
 
-    // Normal numbers: half a unit is added, or a little less where the number
-    // below is even. A carry goes to the exponent, whose bias is changed.
+    // Normal numbers: adds half a unit in the last place, or slightly less if
+    // the truncated number is even. A carry increments the exponent, whose bias
+    // is changed.
     unsigned shift = 23 - format->fractionBits;
     Value odd = b.andi(b.shru(size, b.i32(shift)), b.i32(1));
     Value half = b.addi(b.i32((uint32_t(1) << (shift - 1)) - 1), odd);
@@ -134,8 +135,9 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
     normal = b.subi(
         normal, b.i32(uint32_t(127 - format->bias) << format->fractionBits));
     normal = b.binary<arith::MinUIOp>(normal, b.i32(format->beyond));
-    // Subnormal ones: the sum with a number whose unit is theirs rounds them to
-    // that unit, and counts units in its lowest bits.
+    // Subnormal numbers: adds a number whose unit in the last place is the
+    // smallest subnormal. This rounds to that unit, and the lowest bits of the
+    // sum count the units.
     uint32_t exponent = 127 + 1 - format->bias;
     uint32_t unit = (exponent + shift) << 23;
     Value sum = b.add(b.cast<arith::BitcastOp>(f32, size),

@@ -1,4 +1,4 @@
-//===- ExpandReshapes.cpp - memref.expand_shape as strides ------*- C++ -*-===//
+//===- ExpandReshapes.cpp - memref.expand_shape to reinterpret_cast -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// Whether a dimension is split into several that are dynamic.
+/// Whether a dimension is split into several dynamic dimensions.
 static bool hasSeveralDynamicSizes(memref::ExpandShapeOp op) {
   MemRefType type = op.getResultType();
   return llvm::any_of(op.getReassociationIndices(),
@@ -43,7 +43,7 @@ static OpFoldResult multiply(OpBuilder &builder, Location loc, OpFoldResult a,
       .getResult();
 }
 
-/// Replaces the operation by one that gives all sizes and strides.
+/// Replaces the operation by one with explicit sizes and strides.
 static void expand(RewriterBase &rewriter, memref::ExpandShapeOp op) {
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);

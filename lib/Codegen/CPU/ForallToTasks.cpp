@@ -1,4 +1,4 @@
-//===- ForallToTasks.cpp - parts of a kernel ------------------------------===//
+//===- ForallToTasks.cpp - division of a kernel into tasks ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,14 +37,17 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// More phases than a mask of 64 bits has room for are one.
+/// Kernels with more phases become a single phase: the phases of a kernel are
+/// bits of a 64-bit mask.
 static constexpr size_t kMaxPhases = 60;
 
 namespace {
-/// Operations of a function's body that wait for those of the phase before.
+/// Operations of a function's body that must wait for those of the previous
+/// phase.
 struct Phase {
   SmallVector<Operation *> operations;
-  /// Their only one, if its iterations are split.
+  /// The only operation, if it is a loop whose iterations are divided among
+  /// tasks; else null.
   scf::ForallOp forall;
 };
 
@@ -70,7 +73,7 @@ public:
   Work find();
 
 private:
-  bool isOfEveryChunk(Operation &op);
+  bool canRunInEveryTask(Operation &op);
   static bool isParallel(Operation &op);
   /// Returns the phase of an operation, or nullopt if every task executes it.
   std::optional<size_t> getPhase(Operation *op) const {
@@ -90,9 +93,9 @@ private:
 };
 } // namespace
 
-/// Whether every task may execute the operation: it accesses no memory but the
-/// task's own stack.
-bool PhaseFinder::isOfEveryChunk(Operation &op) {
+/// Whether every task may execute the operation, because it accesses no memory
+/// other than the task's own stack.
+bool PhaseFinder::canRunInEveryTask(Operation &op) {
   auto store = dyn_cast<memref::StoreOp>(op);
   bool isPrivate =
       store ? bool(store.getMemRef().getDefiningOp<memref::AllocaOp>())
@@ -124,7 +127,8 @@ void PhaseFinder::collectPhases(Value buffer, llvm::SmallSet<size_t, 4> &phases,
   }
 }
 
-/// Whether a phase uses a result of another one, which is in no memory.
+/// Whether a phase uses an SSA result of another phase, which is not passed in
+/// memory.
 bool PhaseFinder::hasCrossingValue() {
   for (auto [number, phase] : llvm::enumerate(work.phases))
     for (Operation *op : phase.operations)
@@ -153,7 +157,7 @@ bool PhaseFinder::findShared() {
   return true;
 }
 
-/// Makes one phase of all.
+/// Joins all phases to one.
 void PhaseFinder::join() {
   Phase all;
   for (const Phase &phase : work.phases)
@@ -166,7 +170,7 @@ void PhaseFinder::join() {
 
 Work PhaseFinder::find() {
   for (Operation &op : body.without_terminator()) {
-    if (&op == measure || isOfEveryChunk(op))
+    if (&op == measure || canRunInEveryTask(op))
       continue;
     bool splits = isParallel(op);
     if (work.phases.empty() || splits || work.phases.back().forall)
@@ -184,10 +188,10 @@ Work PhaseFinder::find() {
 }
 
 /// Replaces a loop by one over the task's share of its iterations.
-static void splitLoop(RewriterBase &rewriter, scf::ForallOp forall, Value chunk,
-                      Value numChunks) {
+static void splitLoop(RewriterBase &rewriter, scf::ForallOp forall, Value task,
+                      Value numTasks) {
   Location loc = forall.getLoc();
-  // Iterations [total*chunk/numChunks, total*(chunk+1)/numChunks).
+  // Iterations [total*task/numTasks, total*(task+1)/numTasks).
   rewriter.setInsertionPoint(forall);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
@@ -203,13 +207,13 @@ static void splitLoop(RewriterBase &rewriter, scf::ForallOp forall, Value chunk,
     total = arith::MulIOp::create(rewriter, loc, total, size);
   auto bound = [&](Value of) -> Value {
     Value product = arith::MulIOp::create(rewriter, loc, total, of);
-    return arith::DivUIOp::create(rewriter, loc, product, numChunks);
+    return arith::DivUIOp::create(rewriter, loc, product, numTasks);
   };
-  Value first = bound(chunk);
-  Value last = bound(arith::AddIOp::create(rewriter, loc, chunk, constant(1)));
+  Value first = bound(task);
+  Value last = bound(arith::AddIOp::create(rewriter, loc, task, constant(1)));
   auto loop = scf::ForOp::create(rewriter, loc, first, last, constant(1));
 
-  // Row-major: the last size varies fastest.
+  // Delinearizes the iteration in row-major order.
   rewriter.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> indices(sizes.size());
   Value rest = loop.getInductionVar();
@@ -286,7 +290,7 @@ struct ForallToTasks final
     return total;
   }
 
-  /// Makes each phase depend on the phase that is called for.
+  /// Executes each phase only if the caller requests its number.
   void branchToPhases(RewriterBase &rewriter, ArrayRef<Phase> phases,
                       Value phaseNumber) {
     for (auto [number, phase] : llvm::enumerate(phases)) {

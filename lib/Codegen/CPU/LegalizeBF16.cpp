@@ -1,4 +1,4 @@
-//===- LegalizeBF16.cpp - bf16 as the integers of its bits ----------------===//
+//===- LegalizeBF16.cpp - bf16 as i16 -------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,7 +32,7 @@ static bool hasBF16(Type type) {
       .wasInterrupted();
 }
 
-/// Whether an operation means the same where its numbers are integers.
+/// Whether an operation has the same meaning on i16 as on bf16.
 static bool onlyMoves(Operation *op) {
   return isa<LLVM::AllocaOp, LLVM::BitcastOp, LLVM::BrOp, LLVM::CallOp,
              LLVM::CondBrOp, LLVM::ConstantOp, LLVM::ExtractElementOp,

@@ -1,4 +1,4 @@
-//===- LegalizeI1.cpp - i1 in memory is a byte ------------------*- C++ -*-===//
+//===- LegalizeI1.cpp - i1 in memory as bytes -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 
-/// The bytes in memory of an i1 or of a vector of them; null for other types.
+/// Returns the i8 type in memory of an i1 or of a vector of i1; null for other
+/// types.
 static Type getByteType(Type type) {
   Type byte = IntegerType::get(type.getContext(), 8);
   auto vector = dyn_cast<VectorType>(type);
@@ -27,7 +28,7 @@ static Type getByteType(Type type) {
   return vector ? Type(vector.clone(byte)) : byte;
 }
 
-/// Any byte but 0 is true.
+/// Loads bytes and compares them with 0: any other byte is true.
 static void legalizeLoad(LLVM::LoadOp op, Type bytes) {
   OpBuilder builder(op);
   auto load = cast<LLVM::LoadOp>(builder.clone(*op));

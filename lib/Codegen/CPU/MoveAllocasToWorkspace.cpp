@@ -1,4 +1,4 @@
-//===- MoveAllocasToWorkspace.cpp - stack to workspace --------------------===//
+//===- MoveAllocasToWorkspace.cpp - stack buffers to the workspace --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,11 +23,12 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Smaller buffers may become registers, and need little of the stack.
+/// Smaller buffers stay on the stack: they may become registers, and they need
+/// little memory.
 static constexpr int64_t kMinBytes = 256;
 
-/// The bytes of a buffer that moves, rounded up to whole cache lines; 0 of one
-/// that stays.
+/// Returns the bytes of a buffer that moves, rounded up to whole cache lines,
+/// or 0 if it stays on the stack.
 static int64_t getMovedBytes(memref::AllocaOp alloca) {
   MemRefType type = alloca.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
@@ -63,8 +64,8 @@ struct MoveAllocasToWorkspace final
       int64_t bytes = getMovedBytes(alloca);
       if (bytes == 0)
         continue;
-      // Each buffer is a separate noalias argument, so LLVM can assume as much
-      // of it as of an alloca.
+      // Passes each buffer as a noalias argument, so LLVM knows as much about
+      // its aliases as for an alloca.
       auto type = MemRefType::get({bytes}, rewriter.getI8Type());
       if (failed(function.insertArgument(number, type, {}, alloca.getLoc())))
         return signalPassFailure();

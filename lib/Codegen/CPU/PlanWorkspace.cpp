@@ -1,4 +1,4 @@
-//===- PlanWorkspace.cpp - memory of what kernels compute between ---------===//
+//===- PlanWorkspace.cpp - memory of intermediate tensors -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// So much is on the stack of the caller's thread.
+/// Up to this size, buffers shared by phases are on the stack of the caller's
+/// thread.
 static constexpr int64_t kMaxStackBytes = int64_t{32} << 10;
 /// Larger than any memory, and half the range of an index.
 static constexpr int64_t kMaxBytes = int64_t{1} << 62;
@@ -60,8 +61,8 @@ static std::optional<int64_t> getStaticBytes(MemRefType type) {
   return llvm::alignTo(*bytes, kWorkspaceAlignment);
 }
 
-/// Whether a size follows from those of the function's tensors alone: it is
-/// known before the function does anything.
+/// Whether a size is computed from the sizes of the function's tensors only, so
+/// that it is known before any operation runs.
 static bool isKnown(Value size) {
   if (isa<BlockArgument>(size))
     return false;
@@ -83,14 +84,13 @@ static bool isPlanned(memref::AllocOp alloc) {
 }
 
 namespace {
-/// Adds up the bytes of buffers, and whether a sum or product had more than 64
-/// bits.
+/// Emits the sum of the bytes of buffers, and checks it for overflow.
 class ByteCounter {
 public:
   ByteCounter(RewriterBase &rewriter, Location loc)
       : rewriter(rewriter), loc(loc), total(constant(0)) {}
 
-  /// Adds a buffer, and returns where it begins.
+  /// Adds a buffer and returns its offset in bytes.
   Value add(memref::AllocOp alloc) {
     Value bytes = constant(getElementBytes(alloc.getType()));
     for (int64_t size : alloc.getType().getShape())
@@ -98,8 +98,8 @@ public:
         bytes = multiply(bytes, constant(size));
     for (Value size : alloc.getDynamicSizes())
       bytes = multiply(bytes, size);
-    Value most = constant(kMaxBytes);
-    limit(bytes, most);
+    Value max = constant(kMaxBytes);
+    limit(bytes, max);
     Value begin = total;
     Value rest = constant(kWorkspaceAlignment - 1);
     Value lines = arith::DivUIOp::create(
@@ -109,11 +109,11 @@ public:
         rewriter, loc, total,
         arith::MulIOp::create(rewriter, loc, lines,
                               constant(kWorkspaceAlignment)));
-    limit(total, most);
+    limit(total, max);
     return begin;
   }
 
-  /// All bytes, as i64, or -1.
+  /// Returns the total bytes as i64, or -1 on overflow.
   Value finish() {
     Value i64 =
         arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), total);
@@ -134,9 +134,9 @@ private:
                                   product.getHigh(), constant(0)));
     return product.getLow();
   }
-  void limit(Value bytes, Value most) {
+  void limit(Value bytes, Value max) {
     require(arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ugt,
-                                  bytes, most));
+                                  bytes, max));
   }
   void require(Value wrong) {
     isTooLarge =
@@ -216,7 +216,7 @@ struct PlanWorkspace final
     }
     Value total = counter.finish();
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-    // Whoever splits the function into phases lets only one do this.
+    // ForallToTasks later makes a single task execute this store.
     memref::StoreOp::create(rewriter, loc, total,
                             function.getArgument(number + 1), zero);
   }

@@ -1,4 +1,4 @@
-//===- PositionBlock.cpp - positions that are computed together -*- C++ -*-===//
+//===- PositionBlock.cpp - sizes of blocks and tiles of positions ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -42,11 +42,11 @@ static constexpr uint64_t kFewRowBytes = 4 << 10;
 
 LogicalResult mlir::posenc::checkPositionsPerBlock(Operation *op,
                                                    const Tuning &tuning) {
-  constexpr uint64_t most = 64;
+  constexpr uint64_t maxPositions = 64;
   for (uint64_t positions : {tuning.blockPositions, tuning.smallBlockPositions})
-    if (positions < 1 || positions > most)
+    if (positions < 1 || positions > maxPositions)
       return op->emitOpError("cannot have blocks of ")
-             << positions << " positions: expected 1 to " << most;
+             << positions << " positions: expected 1 to " << maxPositions;
   return success();
 }
 
@@ -71,9 +71,9 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
   auto rope = dyn_cast<RopeOp>(op.getOperation());
   if (!rope || op.getNumLoops() == 0)
     return 1;
-  int64_t mostPerPosition = 2 * sizeof(double) * rope.getFrequencies().getDim();
+  int64_t maxTableBytes = 2 * sizeof(double) * rope.getFrequencies().getDim();
   auto limit = [&](int64_t positions) {
-    return std::clamp<int64_t>(tableBytes / mostPerPosition, 1, positions);
+    return std::clamp<int64_t>(tableBytes / maxTableBytes, 1, positions);
   };
   if (areRowsApart(op))
     return limit(positionsApart);
@@ -82,10 +82,10 @@ int64_t mlir::posenc::getPositionsPerBlock(PositionalOpInterface op,
     return cast<ShapedType>(init.getType()).getShape().back() ==
            rope.getFrequencies().getDim();
   });
-  uint64_t mostBytes =
+  uint64_t maxRowBytes =
       isWhole ? tuning.blockBelow : std::min(tuning.blockBelow, kFewRowBytes);
   std::optional<int64_t> bytes = getRowBytes(op);
-  bool hasFewRows = bytes && uint64_t(*bytes) <= mostBytes;
+  bool hasFewRows = bytes && uint64_t(*bytes) <= maxRowBytes;
   if (!hasFewRows)
     return 1;
   int64_t positions = limit(tuning.blockPositions);
@@ -99,7 +99,7 @@ int64_t mlir::posenc::getPositionsPerTile(PositionalOpInterface op,
                                           const Tuning &tuning) {
   if (op.getNumLoops() == 0 || !isa<SincosOp, SinusoidalOp>(op.getOperation()))
     return getPositionsPerBlock(op, tuning);
-  constexpr int64_t bytes = 1 << 20, least = 256, most = 1024;
+  constexpr int64_t bytes = 1 << 20, minPositions = 256, maxPositions = 1024;
   return std::clamp(bytes / std::max<int64_t>(getRowBytes(op).value_or(1), 1),
-                    least, most);
+                    minPositions, maxPositions);
 }

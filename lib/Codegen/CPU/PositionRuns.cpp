@@ -1,4 +1,4 @@
-//===- PositionRuns.cpp - cos and sin of a run of positions -----*- C++ -*-===//
+//===- PositionRuns.cpp - cos and sin of a run of positions ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -46,7 +46,7 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
     Value start = position.axes.front();
     if (!word.getElementType().isInteger(64))
       start = arith::TruncIOp::create(b, l, word.getElementType(), start);
-    // The lower bits of the first are 0.
+    // Adds 0, 1, 2, ... by OR: the lower bits of a run's first position are 0.
     SmallVector<Attribute> numbers;
     for (int64_t number = 0; number < steps.getRun(); ++number)
       numbers.push_back(b.getIntegerAttr(word.getElementType(), number));
@@ -69,15 +69,17 @@ Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
       .getResult(0);
 }
 
-/// Emits `body` for some pairs of two positions. The later position is some
-/// vectors ahead of the other: if rows are whole pages, streaming stores of
-/// both to the same offset within a page would halve the speed. Returns whether
-/// any element is near zero; null if none can be.
+/// Computes and writes some pairs of two positions. The stores of the later
+/// position are a few vectors ahead of those of the earlier one: if rows are
+/// whole pages, streaming stores of both to the same offset within a page would
+/// halve the speed. Returns an i1, whether any element is near zero; null if
+/// none can be.
 Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
                               const Both &both, Pairs pairs, int64_t lanes,
                               Writer writer) const {
   SmallVector<Value> marks;
-  // Writes the later ones' elements, and returns those of the earlier ones.
+  // Writes the elements of the later position and returns those of the earlier
+  // one.
   auto emitBehind = [&](OpBuilder &b, Location l, Value number,
                         Vectors vectors) {
     SmallVector<Value> before;
@@ -85,33 +87,33 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
       Value first = b.createOrFold<arith::AddIOp>(
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, offset));
-      auto [mine, other] = steps.rotateBoth(
+      auto [later, earlier] = steps.rotateBoth(
           b, l, both.step, load(b, l, base, first, length), first);
-      SmallVector<Value> behind = writer.finish(b, l, mine);
+      SmallVector<Value> behind = writer.finish(b, l, later);
       writer.write(b, l, both.behind, first, behind);
-      SmallVector<Value> finished = writer.finish(b, l, other);
+      SmallVector<Value> finished = writer.finish(b, l, earlier);
       llvm::append_range(before, finished);
-      addMarks(b, l, first, mine, behind, marks);
-      addMarks(b, l, first, other, finished, marks);
+      addMarks(b, l, first, later, behind, marks);
+      addMarks(b, l, first, earlier, finished, marks);
     }
     return before;
   };
   auto emitBefore = [&](OpBuilder &b, Location l, Value number, Vectors vectors,
                         ValueRange before) {
-    size_t ofVector = before.size() / vectors.size();
+    size_t perVector = before.size() / vectors.size();
     for (auto [step, vector] : llvm::enumerate(vectors)) {
       Value first = b.createOrFold<arith::AddIOp>(
           l, b.createOrFold<arith::AddIOp>(l, pairs.first, number),
           createIndex(b, l, vector.first));
       writer.write(b, l, both.before, first,
-                   before.slice(step * ofVector, ofVector));
+                   before.slice(step * perVector, perVector));
     }
   };
-  int64_t group = kGroup * lanes, whole = pairs.count / group * group;
-  auto vectors = splitIntoVectors(group, lanes);
+  int64_t block = kVectorsPerStore * lanes, whole = pairs.count / block * block;
+  auto vectors = splitIntoVectors(block, lanes);
   if (whole > 0) {
     Value zero = createIndex(builder, loc, 0);
-    Value step = createIndex(builder, loc, group);
+    Value step = createIndex(builder, loc, block);
     SmallVector<Value> carried = emitBehind(builder, loc, zero, vectors);
     int64_t numBefore = carried.size();
     llvm::append_range(carried, marks);
@@ -126,7 +128,7 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
           scf::YieldOp::create(b, l, next);
         });
     ValueRange last = loop.getResults();
-    emitBefore(builder, loc, createIndex(builder, loc, whole - group), vectors,
+    emitBefore(builder, loc, createIndex(builder, loc, whole - block), vectors,
                last.take_front(numBefore));
     marks.assign(last.begin() + numBefore, last.end());
   }
@@ -139,7 +141,7 @@ Value PositionTable::emitBoth(OpBuilder &builder, Location loc,
   return isAnySmall(builder, loc, marks);
 }
 
-/// One position after the other.
+/// Recomputes both positions, one after the other.
 void PositionTable::recomputeBoth(OpBuilder &builder, Location loc,
                                   const Position &position, const Both &both,
                                   Pairs pairs, int64_t lanes,
@@ -190,10 +192,10 @@ static Value forEachChunk(OpBuilder &builder, Location loc,
   return word;
 }
 
-/// Each chunk that needs to be recomputed sets a bit of a word; they are
-/// recomputed after all are written. Recomputing within the loop would take
-/// registers from it, and loads from the stack would wait for streaming stores
-/// to the same offset within a page.
+/// Writes one pair of positions of a run. Each chunk with elements near zero
+/// sets a bit of a word; these chunks are recomputed after all are written.
+/// Recomputing within the loop would take registers from it, and loads from the
+/// stack would wait for streaming stores to the same offset within a page.
 void PositionTable::emitStep(OpBuilder &builder, Location loc,
                              const Position &position, const Both &both,
                              Pairs pairs, int64_t lanes, Writer writer) const {
@@ -203,8 +205,8 @@ void PositionTable::emitStep(OpBuilder &builder, Location loc,
   };
   Value small = forEachChunk(
       builder, loc, pairs,
-      [&](OpBuilder &b, Location l, Value number, Pairs mine, Value before) {
-        Value isSmall = emitBoth(b, l, both, mine, lanes, writer);
+      [&](OpBuilder &b, Location l, Value number, Pairs part, Value before) {
+        Value isSmall = emitBoth(b, l, both, part, lanes, writer);
         if (!isSmall)
           return before;
         Value bit = arith::SelectOp::create(b, l, isSmall, getBit(b, l, number),
@@ -221,13 +223,13 @@ void PositionTable::emitStep(OpBuilder &builder, Location loc,
       builder, loc, isSet(builder, loc, small), [&](OpBuilder &b, Location l) {
         forEachChunk(
             b, l, pairs,
-            [&](OpBuilder &b2, Location l2, Value number, Pairs mine,
+            [&](OpBuilder &b2, Location l2, Value number, Pairs part,
                 Value before) {
               Value bit =
                   arith::AndIOp::create(b2, l2, small, getBit(b2, l2, number));
               scf::IfOp::create(
                   b2, l2, isSet(b2, l2, bit), [&](OpBuilder &b3, Location l3) {
-                    recomputeBoth(b3, l3, position, both, mine, lanes, writer);
+                    recomputeBoth(b3, l3, position, both, part, lanes, writer);
                     scf::YieldOp::create(b3, l3);
                   });
               return before;

@@ -1,4 +1,4 @@
-//===- PositionTable.cpp - cos and sin of one position ----------*- C++ -*-===//
+//===- PositionTable.cpp - cos and sin of single positions ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,8 +20,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Limit of the rotation steps' constants: a part of the L2 cache. Shorter row
-/// parts than a page cost more than they save.
+/// Limit, in bytes, of the rotation steps' constants of one part of the pairs:
+/// a fraction of the L2 cache. Parts whose rows are shorter than a page cost
+/// more than they save.
 static constexpr int64_t kStepBytes = 128 << 10;
 
 static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
@@ -61,8 +62,8 @@ void PositionTable::allocate(OpBuilder &builder, Operation *op) {
   forget(builder, loc);
 }
 
-/// Marks the base position and stretch in memory as invalid: no position has an
-/// odd one.
+/// Marks the base position and stretch in memory as invalid by an odd number,
+/// which is no base position.
 void PositionTable::forget(OpBuilder &builder, Location loc) const {
   for (const Kept &kept : {base, stretch})
     for (int64_t axis = 0, e = kept.which ? steps.getNumAxes() : 0; axis < e;
@@ -80,17 +81,17 @@ void PositionTable::forEachPart(
     OpBuilder &builder, Location loc,
     function_ref<void(OpBuilder &, Location, Pairs)> body) const {
   int64_t length = steps.getNumPairs();
-  int64_t most = kStepBytes / steps.getStepBytes();
-  most = std::max(most, kChunk);
-  if (!steps.hasRuns() || length <= most)
+  int64_t maxPairs = kStepBytes / steps.getStepBytes();
+  maxPairs = std::max(maxPairs, kChunk);
+  if (!steps.hasRuns() || length <= maxPairs)
     return body(builder, loc, getAll(builder, loc));
-  int64_t whole = length / most * most;
+  int64_t whole = length / maxPairs * maxPairs;
   Value end = createIndex(builder, loc, whole);
   scf::ForOp::create(builder, loc, createIndex(builder, loc, 0), end,
-                     createIndex(builder, loc, most), ValueRange(),
+                     createIndex(builder, loc, maxPairs), ValueRange(),
                      [&](OpBuilder &b, Location l, Value first, ValueRange) {
                        forget(b, l);
-                       body(b, l, {first, most});
+                       body(b, l, {first, maxPairs});
                        scf::YieldOp::create(b, l);
                      });
   if (whole == length)
@@ -99,11 +100,12 @@ void PositionTable::forEachPart(
   body(builder, loc, {end, length - whole});
 }
 
-/// Emits `body` for the cos and sin that a position's phases give.
+/// Emits `body` for the cos and sin that are computed from a position's phases.
 void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
                                  const Position &position, Pairs pairs,
                                  int64_t lanes, Body body) const {
-  // A branch within the loop would keep both ways' values in registers.
+  // Emits the branch outside of the loop: within it, the values of both
+  // branches would occupy registers.
   auto emitLoop = [&](OpBuilder &b, Location l, bool isShort) {
     forEachVector(b, l, pairs.count, lanes,
                   [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
@@ -121,17 +123,17 @@ void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
       [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
 }
 
-/// Emits `fill` under the condition that the memory does not yet hold what
-/// starts at the position.
+/// Emits `fill`, which is executed unless the memory already holds the run or
+/// stretch that starts at the position.
 void PositionTable::ensure(
     OpBuilder &builder, Location loc, const Kept &kept,
     const Position &position,
     function_ref<void(OpBuilder &, Location)> fill) const {
   Value differs;
-  for (auto [axis, mine] : llvm::enumerate(position.axes)) {
+  for (auto [axis, current] : llvm::enumerate(position.axes)) {
     Value old = memref::LoadOp::create(builder, loc, kept.which,
                                        createIndex(builder, loc, axis));
-    Value change = arith::XOrIOp::create(builder, loc, mine, old);
+    Value change = arith::XOrIOp::create(builder, loc, current, old);
     differs =
         differs ? arith::OrIOp::create(builder, loc, differs, change) : change;
   }
@@ -155,27 +157,27 @@ void PositionTable::fillFromPhases(OpBuilder &builder, Location loc,
       });
 }
 
-/// Stores the cos and sin of the position's base position, unless they are in
-/// memory.
+/// Stores the cos and sin of the position's base position, unless they are
+/// already in memory.
 void PositionTable::ensureBase(OpBuilder &builder, Location loc,
                                const Position &position, Pairs pairs,
                                int64_t lanes) const {
-  Position mine = steps.getBasePosition(builder, loc, position);
-  ensure(builder, loc, base, mine, [&](OpBuilder &b, Location l) {
+  Position basePosition = steps.getBasePosition(builder, loc, position);
+  ensure(builder, loc, base, basePosition, [&](OpBuilder &b, Location l) {
     if (!steps.hasStretches())
-      return fillFromPhases(b, l, base, mine, pairs, lanes);
+      return fillFromPhases(b, l, base, basePosition, pairs, lanes);
     Position from = steps.getStretch(b, l, position);
     ensure(b, l, stretch, from, [&](OpBuilder &b2, Location l2) {
       fillFromPhases(b2, l2, stretch, from, pairs, lanes);
     });
-    forEachVector(b, l, pairs.count, lanes,
-                  [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
-                    Value first =
-                        b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
-                    CosSin element = load(b2, l2, stretch, first, n);
-                    store(b2, l2, base, first,
-                          steps.rotateBase(b2, l2, mine, element, first));
-                  });
+    forEachVector(
+        b, l, pairs.count, lanes,
+        [&](OpBuilder &b2, Location l2, Value number, int64_t n) {
+          Value first = b2.createOrFold<arith::AddIOp>(l2, pairs.first, number);
+          CosSin element = load(b2, l2, stretch, first, n);
+          store(b2, l2, base, first,
+                steps.rotateBase(b2, l2, basePosition, element, first));
+        });
   });
 }
 
@@ -199,9 +201,9 @@ void PositionTable::store(OpBuilder &builder, Location loc, const Kept &kept,
 
 void PositionTable::emitAndRecompute(OpBuilder &builder, Location loc,
                                      Pairs pairs, int64_t lanes,
-                                     EmitGroup emitGroup,
+                                     EmitVectors emitVectors,
                                      Recompute recompute) const {
-  int64_t group = kGroup * lanes, whole = pairs.count / group * group;
+  int64_t block = kVectorsPerStore * lanes, whole = pairs.count / block * block;
   SmallVector<Value> marks;
   if (whole > 0) {
     SmallVector<Value> ones;
@@ -212,23 +214,23 @@ void PositionTable::emitAndRecompute(OpBuilder &builder, Location loc,
                                  builder.getI32IntegerAttr(-1))));
     auto loop = scf::ForOp::create(
         builder, loc, createIndex(builder, loc, 0),
-        createIndex(builder, loc, whole), createIndex(builder, loc, group),
+        createIndex(builder, loc, whole), createIndex(builder, loc, block),
         ones, [&](OpBuilder &b, Location l, Value number, ValueRange before) {
           Value first = b.createOrFold<arith::AddIOp>(l, pairs.first, number);
-          SmallVector<Value> mine =
-              emitGroup(b, l, first, splitIntoVectors(group, lanes));
-          for (auto [mark, old] : llvm::zip_equal(mine, before))
+          SmallVector<Value> combined =
+              emitVectors(b, l, first, splitIntoVectors(block, lanes));
+          for (auto [mark, old] : llvm::zip_equal(combined, before))
             mark = steps.joinMarks(b, l, mark, old);
-          scf::YieldOp::create(b, l, mine);
+          scf::YieldOp::create(b, l, combined);
         });
     llvm::append_range(marks, loop.getResults());
   }
   if (whole < pairs.count) {
     Value first = builder.createOrFold<arith::AddIOp>(
         loc, pairs.first, createIndex(builder, loc, whole));
-    llvm::append_range(marks,
-                       emitGroup(builder, loc, first,
-                                 splitIntoVectors(pairs.count - whole, lanes)));
+    llvm::append_range(
+        marks, emitVectors(builder, loc, first,
+                           splitIntoVectors(pairs.count - whole, lanes)));
   }
   Value isSmall = isAnySmall(builder, loc, marks);
   if (!isSmall)
@@ -239,12 +241,13 @@ void PositionTable::emitAndRecompute(OpBuilder &builder, Location loc,
   });
 }
 
-/// Whether one of the marks says that an element is small; null without marks.
+/// Emits an i1: whether any mark stands for an element near zero. Returns null
+/// without marks.
 Value PositionTable::isAnySmall(OpBuilder &builder, Location loc,
                                 ValueRange marks) const {
   Value any;
-  for (Value mine : marks) {
-    Value isSmall = steps.isAnySmall(builder, loc, mine);
+  for (Value mark : marks) {
+    Value isSmall = steps.isAnySmall(builder, loc, mark);
     any = any ? arith::OrIOp::create(builder, loc, any, isSmall) : isSmall;
   }
   return any;
@@ -262,7 +265,7 @@ void PositionTable::addMarks(OpBuilder &builder, Location loc, Value first,
     marks.back() = steps.joinMarks(builder, loc, marks.back(), mark);
 }
 
-/// Writes vectors with small elements once more.
+/// Recomputes elements near zero and writes their vectors again.
 void PositionTable::recomputePairs(OpBuilder &builder, Location loc,
                                    const Position &position, Value behind,
                                    Pairs pairs, int64_t lanes,
@@ -282,30 +285,31 @@ void PositionTable::recomputePairs(OpBuilder &builder, Location loc,
   forEachVector(builder, loc, pairs.count, lanes, recompute);
 }
 
-/// Computes the row from the base position in memory.
+/// Computes and writes a row from the base position in memory.
 void PositionTable::emitRow(OpBuilder &builder, Location loc,
                             const Position &position, Pairs pairs,
                             int64_t lanes, Writer writer) const {
-  auto emitGroup = [&](OpBuilder &b, Location l, Value first, Vectors vectors) {
+  auto emitVectors = [&](OpBuilder &b, Location l, Value first,
+                         Vectors vectors) {
     SmallVector<Value> marks;
     for (auto [offset, length] : vectors) {
-      Value mine =
+      Value firstPair =
           b.createOrFold<arith::AddIOp>(l, first, createIndex(b, l, offset));
-      CosSin element =
-          steps.rotate(b, l, position, load(b, l, base, mine, length), mine);
+      CosSin element = steps.rotate(
+          b, l, position, load(b, l, base, firstPair, length), firstPair);
       SmallVector<Value> finished = writer.finish(b, l, element);
-      writer.write(b, l, /*behind=*/{}, mine, finished);
-      addMarks(b, l, mine, element, finished, marks);
+      writer.write(b, l, /*behind=*/{}, firstPair, finished);
+      addMarks(b, l, firstPair, element, finished, marks);
     }
     return marks;
   };
   forEachVector(
       builder, loc, pairs.count, kChunk,
       [&](OpBuilder &b, Location l, Value number, int64_t n) {
-        Pairs mine{b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
-        emitAndRecompute(b, l, mine, lanes, emitGroup,
+        Pairs part{b.createOrFold<arith::AddIOp>(l, pairs.first, number), n};
+        emitAndRecompute(b, l, part, lanes, emitVectors,
                          [&](OpBuilder &b2, Location l2) {
-                           recomputePairs(b2, l2, position, /*behind=*/{}, mine,
+                           recomputePairs(b2, l2, position, /*behind=*/{}, part,
                                           lanes, writer);
                          });
       });

@@ -1,4 +1,4 @@
-//===- PositionTable.h - cos and sin of one position ------------*- C++ -*-===//
+//===- PositionTable.h - cos and sin of single positions --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@
 
 namespace mlir::posenc {
 
-/// The cos and sin of positions, one after the other.
+/// Emits the cos and sin of positions, one position after the other.
 class PositionTable {
 public:
   /// Creates the constants in `op`'s module and buffers in its function. `type`
@@ -31,7 +31,7 @@ public:
   using Position = ExactPhase::Position;
   using CosSin = ExactPhase::CosSin;
 
-  /// Some of the pairs, by their numbers in the order.
+  /// The pairs [first, first + count) of the order.
   struct Pairs {
     Value first;
     int64_t count;
@@ -53,7 +53,7 @@ public:
         write;
   };
 
-  /// The position at loop indices `indices`.
+  /// Loads the position at the loop indices `indices`.
   Position loadPosition(OpBuilder &builder, Location loc, Value positions,
                         ValueRange indices) const {
     return steps.getPhases().loadPosition(builder, loc, positions, indices);
@@ -78,14 +78,15 @@ public:
   /// causes a check of each.
   static constexpr int64_t kChunk = 64;
 
-  /// Whether all positions of a run are better taken together.
+  /// Whether computing all positions of a run together is faster.
   bool canTakeRuns() const { return takesRuns; }
   int64_t getRun() const { return steps.getRun(); }
-  /// Whether the last loop, at `indices`, has a whole run before it: getRun()
-  /// consecutive positions, from `position` on. `left` is how many there are.
+  /// Emits an i1: whether the positions along the last loop, from `indices` on,
+  /// are a whole run: getRun() consecutive positions that begin with
+  /// `position`. `left` is the number of remaining iterations.
   Value isAtRun(OpBuilder &builder, Location loc, Value positions,
                 ValueRange indices, const Position &position, Value left) const;
-  /// Does the same for all positions of a run, from `position` on.
+  /// Like `forEachElement`, for all positions of a run, from `position` on.
   void forEachElementOfRun(OpBuilder &builder, Location loc,
                            const Position &position, Pairs pairs, int64_t lanes,
                            Writer writer) const;
@@ -117,25 +118,26 @@ private:
                       int64_t lanes) const;
 
   /// Vectors of a position that are written together: at least a cache line.
-  static constexpr int64_t kGroup = 2;
+  static constexpr int64_t kVectorsPerStore = 2;
 
   /// First lanes and lengths of vectors.
   using Vectors = ArrayRef<std::pair<int64_t, int64_t>>;
-  using EmitGroup = function_ref<SmallVector<Value>(OpBuilder &, Location,
-                                                    Value first, Vectors)>;
+  using EmitVectors = function_ref<SmallVector<Value>(OpBuilder &, Location,
+                                                      Value first, Vectors)>;
   using Recompute = function_ref<void(OpBuilder &, Location)>;
   /// Emits all vectors of some pairs, with marks of elements near zero, then
   /// recomputes these if there are any.
   void emitAndRecompute(OpBuilder &builder, Location loc, Pairs pairs,
-                        int64_t lanes, EmitGroup emitGroup,
+                        int64_t lanes, EmitVectors emitVectors,
                         Recompute recompute) const;
   Value isAnySmall(OpBuilder &builder, Location loc, ValueRange marks) const;
   void addMarks(OpBuilder &builder, Location loc, Value first,
                 const CosSin &element, ValueRange finished,
                 SmallVectorImpl<Value> &marks) const;
 
-  /// Two positions of a run that have the same constants: they are equally far
-  /// from its middle.
+  /// Two positions of a run at the same distance from its middle, which share
+  /// constants. `behind` and `before` are the offsets of the later and the
+  /// earlier position from the start of the run.
   struct Both {
     Value step, behind, before;
   };

@@ -34,7 +34,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether a value is computed from the number of a loop's iteration.
+/// Whether a value depends on the loop's induction variable.
 static bool dependsOn(Value value, scf::ForOp loop) {
   if (value == loop.getInductionVar())
     return true;
@@ -44,8 +44,8 @@ static bool dependsOn(Value value, scf::ForOp loop) {
                       [&](Value operand) { return dependsOn(operand, loop); });
 }
 
-/// Whether an index is the induction variable of the loop plus something that
-/// is the same in all iterations.
+/// Whether an index is the loop's induction variable plus a loop-invariant
+/// value.
 static bool advancesBy1(Value index, scf::ForOp loop) {
   Value variable = loop.getInductionVar();
   if (index == variable)
@@ -71,8 +71,7 @@ static bool advancesBy1(Value index, scf::ForOp loop) {
 }
 
 namespace {
-/// A read of whole rows of a panel, one in each iteration of a loop over the
-/// sum.
+/// A read of whole rows of a panel, one row per iteration of a reduction loop.
 struct PanelRead {
   vector::TransferReadOp op;
   scf::ForOp sums;
@@ -113,9 +112,9 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   return PanelRead{op, sums, tiles, bytes / kLineBytes};
 }
 
-/// The lines of the next block are divided among the register tiles. In each
-/// iteration of its reduction loop, a register tile prefetches a few of its
-/// lines, until none are left.
+/// Emits prefetches of the next block. Its cache lines are divided among the
+/// register tiles. In each iteration of its reduction loop, a register tile
+/// prefetches a few of its lines, until none are left.
 void PanelRead::prefetchNext(const VectorTarget &target) {
   Location loc = op.getLoc();
   OpBuilder b(sums);
@@ -139,24 +138,24 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
       llvm::divideCeil(linesPerRow, getConstantIntValue(numTiles).value_or(1));
   Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
   Value perRow = constant(linesPerRow);
-  Value share =
+  Value linesPerTile =
       divideUp(arith::MulIOp::create(b, loc, numRows, perRow), numTiles);
-  Value first = b.createOrFold<arith::MulIOp>(loc, tile, share);
-  Value last = subtract(share, constant(1));
+  Value first = b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile);
+  Value last = subtract(linesPerTile, constant(1));
 
   b.setInsertionPoint(op);
   Value step = subtract(sums.getInductionVar(), sums.getLowerBound());
   Value line = b.createOrFold<arith::MulIOp>(loc, step, constant(linesPerStep));
   for (int64_t i = 0; i < linesPerStep; ++i) {
-    Value mine = b.createOrFold<arith::AddIOp>(loc, line, constant(i));
-    mine = arith::AddIOp::create(b, loc, first,
-                                 arith::MinUIOp::create(b, loc, mine, last));
+    Value lineIndex = b.createOrFold<arith::AddIOp>(loc, line, constant(i));
+    lineIndex = arith::AddIOp::create(
+        b, loc, first, arith::MinUIOp::create(b, loc, lineIndex, last));
     // The offset from the row that is read to the first row of the next block.
     Value ahead = arith::AddIOp::create(
         b, loc, subtract(numRows, step),
-        b.createOrFold<arith::DivUIOp>(loc, mine, perRow));
+        b.createOrFold<arith::DivUIOp>(loc, lineIndex, perRow));
     Value column = arith::MulIOp::create(
-        b, loc, b.createOrFold<arith::RemUIOp>(loc, mine, perRow),
+        b, loc, b.createOrFold<arith::RemUIOp>(loc, lineIndex, perRow),
         constant(op.getVectorType().getNumElements() / linesPerRow));
     SmallVector<Value> indices(op.getIndices());
     Value &row = indices[indices.size() - 2];

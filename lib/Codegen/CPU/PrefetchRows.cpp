@@ -37,18 +37,19 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// A read of each vector of a row, which may have several dimensions, in loops
-/// of an iteration of the loop over rows.
+/// A read of all vectors of a row in a loop nest inside the loop over rows. The
+/// row may have several dimensions.
 struct RowRead {
   vector::TransferReadOp op;
   /// The loops over the elements of the row, the outermost first.
   SmallVector<scf::ForOp> loops;
 
-  /// The read in an iteration of `rows`, if it is one.
+  /// Returns the row read that `op` performs in an iteration of `rows`, or
+  /// nullopt if it is none.
   static std::optional<RowRead> get(vector::TransferReadOp op, scf::ForOp rows);
   /// Whether both read the same vectors in the same order.
   bool isSame(RowRead other);
-  /// The bytes of the row, where they are known.
+  /// Returns the bytes of the row, or nullopt if its size is dynamic.
   std::optional<int64_t> getBytes();
 
 private:
@@ -100,11 +101,11 @@ bool RowRead::isSame(RowRead other) {
          llvm::all_of(
              llvm::zip_equal(op.getIndices(), other.op.getIndices()),
              [&](auto indices) {
-               auto [mine, others] = indices;
-               std::optional<unsigned> loop = getLoop(mine);
-               return loop == other.getLoop(others) &&
+               auto [index, otherIndex] = indices;
+               std::optional<unsigned> loop = getLoop(index);
+               return loop == other.getLoop(otherIndex) &&
                       (loop ? haveSameBounds(loops[*loop], other.loops[*loop])
-                            : mine == others);
+                            : index == otherIndex);
              });
 }
 
@@ -119,7 +120,8 @@ std::optional<int64_t> RowRead::getBytes() {
   return bytes;
 }
 
-/// The last reads of the rows that an iteration reads in several loops.
+/// Returns, for each row that an iteration reads in several loops, the last
+/// read of it.
 static SmallVector<RowRead> findRows(scf::ForOp rows) {
   SmallVector<std::pair<RowRead, bool>> found;
   rows.getBody()->walk([&](vector::TransferReadOp op) {
@@ -142,9 +144,9 @@ static SmallVector<RowRead> findRows(scf::ForOp rows) {
   return result;
 }
 
-/// The operations of an iteration, in their order, that compute the memory and
-/// the indices of a row. Fails if the row is the same in all iterations, or if
-/// an operation has effects.
+/// Returns the operations of an iteration, in order, that compute the memref
+/// and the indices of a row. Fails if the row is the same in all iterations, or
+/// if an operation has side effects.
 static FailureOr<SetVector<Operation *>> getAddressOps(scf::ForOp rows,
                                                        RowRead read) {
   SetVector<Operation *> ops;
@@ -171,7 +173,7 @@ static FailureOr<SetVector<Operation *>> getAddressOps(scf::ForOp rows,
   return topologicalSort(ops);
 }
 
-/// Prefetches, where a row is read for the last time, one that follows.
+/// Emits prefetches of a following row next to the last read of a row.
 static void prefetchNextRow(scf::ForOp rows, RowRead read,
                             const VectorTarget &target) {
   std::optional<int64_t> step =
@@ -184,7 +186,7 @@ static void prefetchNextRow(scf::ForOp rows, RowRead read,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  // Rows of an unknown size are taken to be long.
+  // Assumes that rows of dynamic size are long.
   int64_t distance = target.prefetchDistance;
   int64_t ahead =
       std::max<int64_t>(distance / read.getBytes().value_or(distance), 1);

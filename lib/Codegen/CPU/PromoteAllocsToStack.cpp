@@ -1,4 +1,4 @@
-//===- PromoteAllocsToStack.cpp - small buffers become stack memory -------===//
+//===- PromoteAllocsToStack.cpp - small buffers to stack memory -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

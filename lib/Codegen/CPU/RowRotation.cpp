@@ -1,4 +1,4 @@
-//===- RowRotation.cpp - rotates the rows of one position -------*- C++ -*-===//
+//===- RowRotation.cpp - rotation of the rows of a position ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -31,7 +31,8 @@ RowRotation::RowRotation(OpBuilder &builder, Operation *op, Pairing pairing,
       compute(elementType.isF64() ? builder.getF64Type()
                                   : builder.getF32Type()),
       target(target), lanes(target.vectorBytes / (elementType.isF64() ? 8 : 4)),
-      // A line that is streamed must not wait half written.
+      // A tile is at least a cache line: streaming stores must complete a line
+      // at once.
       tileLanes(std::max<int64_t>(target.vectorBytes, kLineBytes) * 8 /
                 elementType.getIntOrFloatBitWidth()) {
   bool isHalf = pairing == Pairing::Half;
@@ -121,7 +122,8 @@ void RowRotation::prefetch(OpBuilder &builder, Location loc, Value input,
     prefetchRow(builder, loc, input, indices, target);
 }
 
-/// Rotates the pairs from number `pair` on whose lanes are apart.
+/// Rotates the half pairs from index `pair` on, whose two lanes are in
+/// different halves of the row.
 void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
                                Value output, ValueRange indices, Value pair,
                                int64_t length, Access access) const {
@@ -151,7 +153,7 @@ void RowRotation::rotateHalves(OpBuilder &builder, Location loc, Value input,
   rotate(builder, loc, parts, access);
 }
 
-/// Rotates the pairs in `length` lanes from number `lane` on.
+/// Rotates the interleaved pairs in the lanes [lane, lane + length).
 void RowRotation::rotatePairs(OpBuilder &builder, Location loc, Value input,
                               Value output, ValueRange indices, Value lane,
                               int64_t length, Access access) const {
@@ -219,13 +221,14 @@ void RowRotation::rotateRow(OpBuilder &builder, Location loc, Value input,
           rotatePairs(b, l, input, output, indices, first, length, access);
       });
 
-  // Lanes outside of the window are copied, unless the op is in place.
+  // Copies the lanes that are not rotated, unless input and output are the
+  // same memory.
   int64_t size = cast<MemRefType>(input.getType()).getShape().back();
   int64_t after = size - offset - rotaryDim;
   if (input == output || (offset == 0 && after == 0))
     return;
   scf::IfOp::create(
-      builder, loc, areDifferentPlaces(builder, loc, input, output),
+      builder, loc, haveDifferentAddresses(builder, loc, input, output),
       [&](OpBuilder &b, Location l) {
         copyLanes(b, l, input, output, indices, 0, offset);
         copyLanes(b, l, input, output, indices, offset + rotaryDim, after);

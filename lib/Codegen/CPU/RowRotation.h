@@ -1,4 +1,4 @@
-//===- RowRotation.h - rotates the rows of one position ---------*- C++ -*-===//
+//===- RowRotation.h - rotation of the rows of a position -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,7 +9,7 @@
 // The cos and sin of a position are buffered in the order of a row's lanes, so
 // that rows need no shuffles:
 //
-//   half      x and y are in different vectors already;
+//   half      x and y are in different vectors without a shuffle;
 //   swapped   for interleaved pairs: `x*cos + swap(x)*sin`, with each cos twice
 //             and the sines with alternating signs;
 //   split     for bf16: even and odd elements in separate vectors
@@ -30,7 +30,7 @@
 
 namespace mlir::posenc {
 
-/// The rotation of rows by a position's table on the stack.
+/// Emits the rotation of rows by a position's table on the stack.
 class RowRotation {
 public:
   /// Allocates tables for `numSlots` positions in the function of `op`.
@@ -38,7 +38,7 @@ public:
               int64_t rotaryDim, int64_t offset, Type elementType,
               int64_t numSlots, const VectorTarget &target);
 
-  /// The rotation by the position of a slot.
+  /// Returns the rotation by the position in table `slot`.
   RowRotation at(Value slot) const {
     RowRotation result = *this;
     result.slot = slot;
@@ -61,16 +61,17 @@ public:
   Type getComputeType() const { return compute; }
   /// The lanes of a vector of the table.
   int64_t getLanes() const { return lanes; }
-  /// The pairs in the order in which the table has them.
+  /// Returns the pairs in the order of the table.
   SmallVector<int64_t> getOrder() const;
 
-  /// Puts cos and sin of the pairs from number `first` of the order on into the
+  /// Stores cos and sin of the pairs from index `first` of the order on in the
   /// table.
   void store(OpBuilder &builder, Location loc, Value first, Value cos,
              Value sin) const;
 
-  /// Fills the table from rows that have the pairs in their own order.
-  /// `load(builder, loc, pair, lanes)` is a vector of the cosines and sines.
+  /// Fills the table from rows with the pairs in ascending order.
+  /// `load(builder, loc, pair, lanes)` returns vectors of their cosines and
+  /// sines.
   using Load = function_ref<std::pair<Value, Value>(OpBuilder &, Location,
                                                     Value, int64_t)>;
   void storeAll(OpBuilder &builder, Location loc, Load load) const;
@@ -103,7 +104,7 @@ private:
   int64_t rotaryDim, offset;
   Type element, compute;
   VectorTarget target;
-  /// Lanes of a vector of the table; lanes that one tile writes together.
+  /// Lanes of a vector of the table, and of a tile of linalg.
   int64_t lanes, tileLanes;
   Value cosTable, sinTable, slot;
 };

@@ -1,4 +1,4 @@
-//===- StreamStores.cpp - stores past the caches ----------------*- C++ -*-===//
+//===- StreamStores.cpp - non-temporal stores of linalg kernels -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A plain store reads the cache line that it writes: where results are larger
-// than the caches, a copy moves three bytes for two. Kernels of linalg store
-// past the caches then, as those of ropes do.
+// A regular store reads the cache line before it writes it, so a copy of data
+// larger than the caches moves three bytes instead of two. This pass uses
+// non-temporal (streaming) stores for large results of linalg kernels, as the
+// rope kernels do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether an offset along rows is a multiple of a number of elements.
+/// Whether an index along rows is a multiple of `of` elements.
 static bool isMultiple(Value index, int64_t of) {
   if (std::optional<int64_t> constant = getConstantIntValue(index))
     return *constant % of == 0;
@@ -45,8 +46,8 @@ static bool isMultiple(Value index, int64_t of) {
   return step && *step % of == 0 && isMultiple(loop.getLowerBound(), of);
 }
 
-/// Whether a vector is written at a multiple of its length in a row of the
-/// memref that the views are of.
+/// Whether a vector is written at a multiple of its length within a row of the
+/// underlying memref.
 static bool isAligned(vector::TransferWriteOp write) {
   VectorType type = write.getVectorType();
   if (type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()) ||
@@ -56,7 +57,7 @@ static bool isAligned(vector::TransferWriteOp write) {
     return false;
   for (Value memref = write.getBase();;) {
     if (auto subview = memref.getDefiningOp<memref::SubViewOp>()) {
-      // A dropped last dimension would make the offset one of rows.
+      // If the last dimension were dropped, the offset would count rows.
       OpFoldResult last = subview.getMixedOffsets().back();
       std::optional<int64_t> constant = getConstantIntValue(last);
       bool isWhole = constant
@@ -83,10 +84,10 @@ static vector::TransferWriteOp findWrite(scf::ForOp loop, Value output) {
     });
     if (!isUser || isPure(op) || isa<memref::StoreOp>(op))
       return WalkResult::advance();
-    auto mine = dyn_cast<vector::TransferWriteOp>(op);
-    if (!mine || write || !isAligned(mine))
+    auto candidate = dyn_cast<vector::TransferWriteOp>(op);
+    if (!candidate || write || !isAligned(candidate))
       return WalkResult::interrupt();
-    write = mine;
+    write = candidate;
     return WalkResult::advance();
   });
   return result.wasInterrupted() ? vector::TransferWriteOp() : write;
@@ -124,13 +125,13 @@ struct StreamStores final
     rewriter.clone(*loop, mapping);
     for (vector::TransferWriteOp write : writes) {
       Operation *copy = mapping.lookup(write.getOperation());
-      auto mine = cast<vector::TransferWriteOp>(copy);
-      rewriter.setInsertionPoint(mine);
-      streamTo(vector::StoreOp::create(rewriter, mine.getLoc(),
-                                       mine.getValueToStore(), mine.getBase(),
-                                       mine.getIndices()),
+      auto streamed = cast<vector::TransferWriteOp>(copy);
+      rewriter.setInsertionPoint(streamed);
+      streamTo(vector::StoreOp::create(
+                   rewriter, streamed.getLoc(), streamed.getValueToStore(),
+                   streamed.getBase(), streamed.getIndices()),
                target);
-      rewriter.eraseOp(mine);
+      rewriter.eraseOp(streamed);
     }
     rewriter.moveOpBefore(loop, branch.elseYield());
   }

@@ -1,4 +1,4 @@
-//===- Streaming.cpp - rows that go through memory --------------*- C++ -*-===//
+//===- Streaming.cpp - prefetches and streaming stores of rows ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -101,7 +101,7 @@ static Value getAddress(OpBuilder &builder, Location loc, Value memref) {
   return memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, memref);
 }
 
-/// Whether two tensors have buffers of their own.
+/// Emits an i1: whether two memrefs have different base addresses.
 static Value areDifferentBuffers(OpBuilder &builder, Location loc, Value a,
                                  Value b) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
@@ -119,7 +119,8 @@ static Value getBytes(OpBuilder &builder, Location loc, Value memref) {
   return bytes;
 }
 
-/// Whether every row of a tensor starts at a multiple of `alignment` bytes.
+/// Emits an i1: whether every row of a memref starts at a multiple of
+/// `alignment` bytes.
 static Value areRowsAligned(OpBuilder &builder, Location loc, Value memref,
                             int64_t alignment) {
   auto constant = [&](int64_t value) -> Value {
@@ -139,7 +140,7 @@ static Value areRowsAligned(OpBuilder &builder, Location loc, Value memref,
                                constant(0));
 }
 
-/// Whether a tensor is contiguous from a dimension on.
+/// Emits an i1: whether a memref is contiguous from dimension `from` on.
 static Value isContiguous(OpBuilder &builder, Location loc, Value memref,
                           int64_t from) {
   auto metadata =
@@ -159,8 +160,8 @@ static Value isContiguous(OpBuilder &builder, Location loc, Value memref,
   return result;
 }
 
-/// Whether all outputs are their inputs, with rows that follow one another from
-/// a dimension on.
+/// Emits an i1: whether all outputs are the same memory as their inputs, with
+/// contiguous rows from dimension `from` on.
 static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
                         ValueRange outputs, int64_t from) {
   Value result = arith::ConstantIntOp::create(builder, loc, 1, 1);
@@ -177,18 +178,18 @@ static Value areInOrder(OpBuilder &builder, Location loc, ValueRange inputs,
   return result;
 }
 
-/// The bytes of all tensors together that `outputs` are views of.
+/// Emits the total bytes of the memrefs that `outputs` are views of.
 static Value getAllBytes(OpBuilder &builder, Location loc, ValueRange outputs) {
   Value bytes;
   for (Value output : outputs) {
-    Value mine = getBytes(builder, loc, getRoot(output));
-    bytes =
-        bytes ? builder.createOrFold<arith::AddIOp>(loc, bytes, mine) : mine;
+    Value outputBytes = getBytes(builder, loc, getRoot(output));
+    bytes = bytes ? builder.createOrFold<arith::AddIOp>(loc, bytes, outputBytes)
+                  : outputBytes;
   }
   return bytes;
 }
 
-/// Emits an i1: whether a memref has at least `bytes` bytes.
+/// Emits an i1: whether `bytes` is at least `limit`.
 static Value reachesBytes(OpBuilder &builder, Location loc, Value bytes,
                           uint64_t limit) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, bytes,
@@ -243,7 +244,7 @@ void mlir::posenc::chooseAccess(
   mayStream &= streamFrom > 0 && llvm::none_of(outputs, [&](Value output) {
                  return llvm::is_contained(inputs, output);
                });
-  // Past the cache, if outputs are large, aligned and no inputs.
+  // Uses streaming stores if outputs are large, aligned and no inputs.
   auto emitStreamed = [&](OpBuilder &b, Location l, Access otherwise) {
     if (!mayStream)
       return body(b, l, otherwise);
@@ -260,7 +261,7 @@ void mlir::posenc::chooseAccess(
     RowPolicy policy = RowPolicy::get(target, access, /*isNarrow=*/false);
     return inBlocks ? policy : RowPolicy{1, policy.distance, 0};
   };
-  // Policies that are the same need no code of their own.
+  // An access whose policy is the default uses the code of Access::Cached.
   auto simplify = [&](Access access) {
     return getPolicy(access) == RowPolicy() ? Access::Cached : access;
   };

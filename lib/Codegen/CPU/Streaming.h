@@ -1,4 +1,4 @@
-//===- Streaming.h - rows that go through memory ----------------*- C++ -*-===//
+//===- Streaming.h - prefetches and streaming stores of rows ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,15 +17,15 @@
 
 namespace mlir::posenc {
 
-/// The memref that views are of.
+/// Returns the underlying memref of a view.
 Value getRoot(Value memref);
 
 /// Whether the memory belongs to an argument of the function or to a constant.
 /// Scratch memory is in the caches.
 bool mayBeUncached(Value memref);
 
-/// Prefetches the line `prefetchDistance` bytes behind an element, unless the
-/// memory is scratch.
+/// Prefetches the cache line `prefetchDistance` bytes after an element, unless
+/// the memory is scratch.
 void prefetchRow(OpBuilder &builder, Location loc, Value memref,
                  ValueRange indices, const VectorTarget &target);
 
@@ -45,10 +45,10 @@ Value emitCanStream(OpBuilder &builder, Location loc, ValueRange inputs,
                     ValueRange outputs, const VectorTarget &target);
 
 /// Emits `body` once for each kind of access that may be best for the tensors
-/// behind `inputs` and `outputs`, selected at run time by size, aliasing of
-/// outputs with inputs, and alignment. `mayStream`: rows allow streaming
-/// stores. `inOrderFrom`: the dimension of the outputs from which on rows are
-/// visited in memory order, if they are; contiguous rows in order have a row
+/// of `inputs` and `outputs`, selected at run time by size, aliasing of outputs
+/// with inputs, and alignment. `mayStream`: rows allow streaming stores.
+/// `inOrderFrom`: the dimension of the outputs from which on rows are visited
+/// in memory order, or nullopt; contiguous rows in memory order have a row
 /// policy of their own. `inBlocks`: rows may be processed as several streams.
 void chooseAccess(
     OpBuilder &builder, Location loc, ValueRange inputs, ValueRange outputs,

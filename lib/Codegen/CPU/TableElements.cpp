@@ -31,8 +31,9 @@ static Type getComputeType(Type element) {
   return Float32Type::get(element.getContext());
 }
 
-/// The lane of a pair in a vector from which two unpackings, of the lower and
-/// of the upper half of each 16 bytes, put cos and sin side by side in order.
+/// Returns the lane in which a vector must hold a pair, so that the unpack-low
+/// and unpack-high instructions, which work within 16 bytes, interleave cos and
+/// sin in the order of the pairs.
 static int64_t getUnpackedLane(int64_t pair, int64_t lanes) {
   int64_t half = lanes / 2, destination = pair % half;
   return destination / 2 * 4 + destination % 2 + (pair < half ? 0 : 2);
@@ -60,9 +61,9 @@ TableElements::TableElements(OpBuilder &builder, PositionalOpInterface op,
       table(builder, op, frequencies, axes, /*inverse=*/false, element,
             TableUse::Table, getOrder(numPairs, lanes, elementType, zipped)) {}
 
-/// The words whose upper halves are elements rounded to bf16, half away from
-/// zero: less work than ties to even, which the error of an element hides
-/// anyway.
+/// Returns 32-bit words whose upper halves are the elements rounded to bf16.
+/// Ties are rounded away from zero, which is less work than to even; the error
+/// of the elements hides the difference.
 static Value roundElements(OpBuilder &builder, Location loc, Value elements) {
   ElementwiseBuilder b(builder, loc, elements);
   return b.addi(b.cast<arith::BitcastOp>(builder.getI32Type(), elements),
@@ -76,7 +77,8 @@ static Value joinElements(OpBuilder &builder, Location loc, BF16Halves halves) {
                           roundElements(builder, loc, halves.odd)});
 }
 
-/// Elements in the order of the table, rounded and in the order of the row.
+/// Rounds elements in the order of the table and returns them in the order of
+/// the row.
 Value TableElements::round(OpBuilder &builder, Location loc,
                            Value elements) const {
   if (element == compute)
@@ -86,7 +88,7 @@ Value TableElements::round(OpBuilder &builder, Location loc,
   if (!isSplit)
     return arith::TruncFOp::create(builder, loc, type.clone(element), elements);
   if (length == 1) {
-    // Rounded as all others are, and as on GPUs.
+    // Rounds in the same way as other vectors, and as GPU kernels.
     ElementwiseBuilder b(builder, loc, elements);
     Value bits = b.shru(roundElements(builder, loc, elements), b.i32(16));
     bits = b.cast<arith::TruncIOp>(builder.getI16Type(), bits);
@@ -100,7 +102,7 @@ Value TableElements::round(OpBuilder &builder, Location loc,
   return joinElements(builder, loc, {even, odd});
 }
 
-/// Elements of two vectors side by side.
+/// Interleaves the elements of two vectors.
 Value TableElements::zip(OpBuilder &builder, Location loc, Value even,
                          Value odd) const {
   int64_t length = cast<VectorType>(even.getType()).getNumElements();
@@ -144,8 +146,8 @@ void TableElements::prefetchPages(OpBuilder &builder, Location loc,
   }
 }
 
-/// Does the same for the row two pages further, if it is the first row of its
-/// page.
+/// Prefetches the page of the row two pages further, if that row is the first
+/// of its page.
 void TableElements::prefetchAheadOfRow(OpBuilder &builder, Location loc,
                                        ValueRange outputs, ValueRange loops,
                                        PositionTable::Pairs pairs) const {
@@ -168,7 +170,7 @@ void TableElements::prefetchAheadOfRow(OpBuilder &builder, Location loc,
   }
 }
 
-/// Does the same for the run after the one that starts at `loops`.
+/// Prefetches the pages of the run after the one that starts at `loops`.
 void TableElements::prefetchAheadOfRun(OpBuilder &builder, Location loc,
                                        ValueRange outputs, ValueRange loops,
                                        PositionTable::Pairs pairs) const {
@@ -197,8 +199,8 @@ void TableElements::writeRow(OpBuilder &builder, Location loc,
                        PositionTable::Writer{writer.finish, write});
 }
 
-/// Positions of a run together where there are all of them, one after the
-/// other, along the last loop.
+/// Writes the rows of all positions. A whole run of consecutive positions along
+/// the last loop is computed together; other positions one by one.
 void TableElements::writeRuns(OpBuilder &builder, Location loc, Value positions,
                               ValueRange outputs, ArrayRef<Value> sizes,
                               PositionTable::Pairs pairs, Access access,
@@ -261,7 +263,7 @@ void TableElements::writeRows(OpBuilder &builder, Value positions,
   SmallVector<Value> sizes = getLoopSizes(builder, op);
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
                       Access access) {
-    // One position alone has no loops.
+    // A single position has no loops.
     std::optional<int64_t> count =
         sizes.empty() ? 1 : getConstantIntValue(sizes.back());
     if (table.canTakeRuns() && (!count || *count >= table.getRun()))

@@ -17,8 +17,8 @@ namespace mlir::posenc {
 /// Writes the cos and sin of positions as rows of a table.
 class TableElements {
 public:
-  /// `zipped` is whether a row has sin and cos of a pair side by side, rather
-  /// than all of one before all of the other.
+  /// `zipped`: sin and cos of a pair are neighbours in a row; otherwise a row
+  /// has all of one before all of the other.
   TableElements(OpBuilder &builder, PositionalOpInterface op,
                 FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
                 bool zipped, const VectorTarget &target);

@@ -1,4 +1,4 @@
-//===- TablesToVector.cpp - tables of positions as vectors ------*- C++ -*-===//
+//===- TablesToVector.cpp - sincos and sinusoidal to vectors --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

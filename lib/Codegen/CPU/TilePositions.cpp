@@ -1,4 +1,4 @@
-//===- TilePositions.cpp - one position an iteration ------------*- C++ -*-===//
+//===- TilePositions.cpp - tiling of positional operations ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,8 +29,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether a tensor is known to be empty: upstream's slices then begin outside
-/// of it.
+/// Whether an operand has a static size of 0. Upstream's slices of it would be
+/// out of bounds.
 static bool hasEmptyOperand(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -46,7 +46,7 @@ struct TilePositions final
   void runOnOperation() override {
     SmallVector<PositionalOpInterface> operations;
     getOperation()->walk([&](PositionalOpInterface op) {
-      // Tiles of a single position would be no change.
+      // Operations with a single position are not tiled.
       if (op->getNumResults() > 0 && op.getNumLoops() > 0 &&
           !op->getParentOfType<scf::ForallOp>() && !hasEmptyOperand(op))
         operations.push_back(op);
@@ -63,15 +63,15 @@ struct TilePositions final
           scf::SCFTilingOptions::LoopType::ForallOp);
       SmallVector<OpFoldResult> sizes(op.getNumLoops(),
                                       rewriter.getIndexAttr(1));
-      // An op on intermediate tensors would need buffers of a static size.
+      // Fusing an operation on intermediate tensors would need buffers of a
+      // static size.
       bool isGiven = llvm::none_of(op->getOperands(), [](Value operand) {
         return operand.getDefiningOp<linalg::LinalgOp>();
       });
       if (isGiven)
         sizes.back() = rewriter.getIndexAttr(getPositionsPerTile(op, tuning));
       options.tilingOptions.setTileSizes(sizes);
-      // A sum of positions needs no memory of its own when it is computed where
-      // it is used.
+      // Fuses the computation of positions, which then needs no memory.
       options.setFusionControlFn(
           [](tensor::ExtractSliceOp, OpResult producer, bool)
               -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {

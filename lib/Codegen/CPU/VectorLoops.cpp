@@ -1,4 +1,4 @@
-//===- VectorLoops.cpp - loops of the conversions to vectors ----*- C++ -*-===//
+//===- VectorLoops.cpp - loops over positions and vectors -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

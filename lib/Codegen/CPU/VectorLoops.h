@@ -1,4 +1,4 @@
-//===- VectorLoops.h - loops of the conversions to vectors ------*- C++ -*-===//
+//===- VectorLoops.h - loops over positions and vectors ---------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,8 +21,9 @@
 
 namespace mlir::posenc {
 
-/// Splits `[0, count)` into pieces of `lanes`, then into decreasing powers of
-/// two. Returns the first lane and the length of each.
+/// Splits `[0, count)` into pieces of `lanes`, and the remainder into
+/// decreasing powers of two. Returns the first lane and the length of each
+/// piece.
 SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
                                                           int64_t lanes);
 
@@ -30,8 +31,8 @@ SmallVector<std::pair<int64_t, int64_t>> splitIntoVectors(int64_t count,
 /// odd ones: the order of the operands of `BF16Halves`.
 SmallVector<int64_t> getHalvesOrder(int64_t count, int64_t lanes);
 
-/// Loops over these pieces. The body gets the first lane and the vector length.
-/// `count` is static, so that no tail needs a mask.
+/// Emits loops over the pieces of `splitIntoVectors`. The body gets the first
+/// lane and the vector length. `count` is static, so no tail needs a mask.
 void forEachVector(
     OpBuilder &builder, Location loc, int64_t count, int64_t lanes,
     function_ref<void(OpBuilder &, Location, Value, int64_t)> body);

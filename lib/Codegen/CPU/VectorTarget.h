@@ -1,4 +1,4 @@
-//===- VectorTarget.h - what vector code asks of its target -----*- C++ -*-===//
+//===- VectorTarget.h - target options of vector code -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,13 +15,13 @@
 
 namespace mlir::posenc {
 
-/// A line of the caches.
+/// Bytes of a cache line.
 constexpr int64_t kLineBytes = 64;
 
 /// The options of the conversions to vectors; all sizes in bytes.
 struct VectorTarget : Tuning {
   unsigned vectorBytes = 32;
-  /// Whether products of pairs of bf16 are added to f32 by an instruction.
+  /// Whether the target has the bf16 dot product (VDPBF16PS).
   bool hasBF16Dots = false;
 
   /// Reads the options of a pass, of which this class is a friend.
@@ -32,7 +32,7 @@ struct VectorTarget : Tuning {
     target.vectorBytes = pass.vectorBytes;
     return target;
   }
-  /// Vectors of kernels whose bits do not depend on the number of lanes.
+  /// Vector size of kernels whose results do not depend on the number of lanes.
   unsigned getRowVectorBytes() const {
     return std::min<uint64_t>(vectorBytes, rowVectorBytes);
   }
@@ -41,7 +41,7 @@ struct VectorTarget : Tuning {
   unsigned getLocalityHint() const { return 4 - prefetchCache; }
 };
 
-/// On a tile of linalg whose stores go past the caches.
+/// Marks a tile of linalg that uses streaming stores.
 constexpr llvm::StringLiteral kStreamedAttrName = "streamed";
 /// Marks an `scf.forall` whose number of tasks follows from its input bytes
 /// instead of its output bytes.

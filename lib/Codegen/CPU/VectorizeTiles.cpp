@@ -1,4 +1,4 @@
-//===- VectorizeTiles.cpp - tiles of linalg on buffers ----------*- C++ -*-===//
+//===- VectorizeTiles.cpp - linalg tiles on memrefs to vectors ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,9 +38,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Elements of a memref: `count` elements from `indices` on, at a distance of
-/// `stride`. The address of the first is a multiple of `alignment` bytes; 0
-/// stands for the element type's alignment.
+/// `count` elements of a memref from `indices` on, with a stride of `stride`.
+/// The address of the first is a multiple of `alignment` bytes; 0 stands for
+/// the element type's alignment.
 namespace {
 struct Lanes {
   Value memref;
@@ -54,7 +54,7 @@ struct Lanes {
   int64_t getBits() const {
     return cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
   }
-  /// Some of the lanes.
+  /// Returns the lanes [first, first + size).
   Lanes slice(OpBuilder &builder, Location loc, int64_t first,
               int64_t size) const;
   /// Whether these elements directly follow those of `other`.
@@ -194,7 +194,7 @@ private:
 };
 } // namespace
 
-/// Finds the prefetches before the tile.
+/// Collects the memref.prefetch operations directly before the tile.
 void TileVectorizer::findPrefetches() {
   for (Operation *before = op->getPrevNode(); before;
        before = before->getPrevNode()) {
@@ -220,45 +220,45 @@ Value TileVectorizer::loadRow(const Lanes &from, int64_t size) {
                                 /*nontemporal=*/false, from.getAlignment(type));
 }
 
-/// The vectors of all inputs.
+/// Loads the vectors of all inputs.
 SmallVector<Value> TileVectorizer::load(ArrayRef<Lanes> inputs) {
   SmallVector<Value> result(inputs.size());
-  for (auto [number, mine] : llvm::enumerate(inputs)) {
+  for (auto [number, input] : llvm::enumerate(inputs)) {
     if (result[number])
       continue;
-    if (mine.stride == 1) {
-      result[number] = loadRow(mine, mine.count);
+    if (input.stride == 1) {
+      result[number] = loadRow(input, input.count);
       continue;
     }
     std::optional<unsigned> odd =
-        findOther(inputs, [mine = mine](const Lanes &other) {
-          return other.areBehind(mine);
+        findOther(inputs, [input = input](const Lanes &other) {
+          return other.areBehind(input);
         });
     if (odd) {
-      Value row = loadRow(mine, 2 * mine.count);
+      Value row = loadRow(input, 2 * input.count);
       auto halves = vector::DeinterleaveOp::create(rewriter, loc, row);
       result[number] = halves.getRes1();
       result[*odd] = halves.getRes2();
     }
   }
-  // Strided views without a partner: the elements between theirs may be outside
-  // of the allocation.
-  for (auto [number, mine] : llvm::enumerate(inputs)) {
+  // Loads strided views without an even/odd partner element by element: the
+  // elements between may be outside of the allocation.
+  for (auto [number, input] : llvm::enumerate(inputs)) {
     if (result[number])
       continue;
     SmallVector<Value> elements;
-    for (int64_t lane = 0; lane < mine.count; ++lane)
+    for (int64_t lane = 0; lane < input.count; ++lane)
       elements.push_back(memref::LoadOp::create(
-          rewriter, loc, mine.memref,
-          mine.slice(rewriter, loc, lane, 1).getIndices(rewriter, loc)));
+          rewriter, loc, input.memref,
+          input.slice(rewriter, loc, lane, 1).getIndices(rewriter, loc)));
     result[number] = vector::FromElementsOp::create(
         rewriter, loc,
-        VectorType::get({mine.count}, elements.front().getType()), elements);
+        VectorType::get({input.count}, elements.front().getType()), elements);
   }
   return result;
 }
 
-/// The results for `count` lanes.
+/// Computes the results for `count` lanes.
 SmallVector<Value> TileVectorizer::compute(ValueRange inputs, int64_t count) {
   Block &body = op->getRegion(0).front();
   IRMapping mapping;
@@ -304,26 +304,26 @@ void TileVectorizer::storeRow(const Lanes &to, Value value) {
     streamTo(store, target);
 }
 
-/// Stores the vector of an output; the second of two outputs side by side is
-/// stored with the first.
+/// Stores the vector of an output. The odd half of an even/odd pair of outputs
+/// is stored with the even half.
 void TileVectorizer::store(ArrayRef<Lanes> outputs, unsigned number,
                            ValueRange values) {
-  const Lanes &mine = outputs[number];
+  const Lanes &output = outputs[number];
   Value value = values[number];
-  if (mine.stride == 1)
-    return storeRow(mine, value);
-  auto isBehind = [&](const Lanes &other) { return other.areBehind(mine); };
-  auto isBefore = [&](const Lanes &other) { return mine.areBehind(other); };
+  if (output.stride == 1)
+    return storeRow(output, value);
+  auto isBehind = [&](const Lanes &other) { return other.areBehind(output); };
+  auto isBefore = [&](const Lanes &other) { return output.areBehind(other); };
   if (std::optional<unsigned> odd = findOther(outputs, isBehind))
-    return storeRow(
-        mine, vector::InterleaveOp::create(rewriter, loc, value, values[*odd]));
+    return storeRow(output, vector::InterleaveOp::create(rewriter, loc, value,
+                                                         values[*odd]));
   if (findOther(outputs, isBefore))
     return;
-  for (int64_t lane = 0; lane < mine.count; ++lane)
+  for (int64_t lane = 0; lane < output.count; ++lane)
     memref::StoreOp::create(
         rewriter, loc, vector::ExtractOp::create(rewriter, loc, value, lane),
-        mine.memref,
-        mine.slice(rewriter, loc, lane, 1).getIndices(rewriter, loc));
+        output.memref,
+        output.slice(rewriter, loc, lane, 1).getIndices(rewriter, loc));
 }
 
 void TileVectorizer::run() {
@@ -335,7 +335,7 @@ void TileVectorizer::run() {
   int64_t bits = 0;
   for (Value output : op.getDpsInits()) {
     outputs.push_back(*Lanes::get(output));
-    // The elements between those of a view are loaded, too.
+    // The elements between those of a strided view are loaded, too.
     bits = std::max(bits, outputs.back().stride * outputs.back().getBits());
   }
   auto slice = [&](ArrayRef<Lanes> operands, int64_t first, int64_t size) {
@@ -344,26 +344,26 @@ void TileVectorizer::run() {
     });
   };
   int64_t length = std::max<int64_t>(target.vectorBytes * 8 / bits, 1);
-  auto storeAll = [&](ArrayRef<SmallVector<Lanes>> places,
+  auto storeAll = [&](ArrayRef<SmallVector<Lanes>> destinations,
                       ArrayRef<SmallVector<Value>> results) {
     for (unsigned number = 0; number < outputs.size(); ++number)
-      for (auto [place, values] : llvm::zip_equal(places, results))
-        store(place, number, values);
+      for (auto [destination, values] : llvm::zip_equal(destinations, results))
+        store(destination, number, values);
   };
   SmallVector<SmallVector<Value>> results;
-  SmallVector<SmallVector<Lanes>> places;
+  SmallVector<SmallVector<Lanes>> destinations;
   for (auto [first, size] : splitIntoVectors(outputs.front().count, length)) {
     results.push_back(compute(load(slice(inputs, first, size)), size));
-    places.push_back(slice(outputs, first, size));
-    // A streamed line must not wait half written: its vectors are stored side
-    // by side. Others need no registers that long.
+    destinations.push_back(slice(outputs, first, size));
+    // Streaming stores must complete a cache line at once, so all vectors are
+    // stored at the end. Other stores free their registers immediately.
     if (!op->hasAttr(kStreamedAttrName)) {
-      storeAll(places, results);
+      storeAll(destinations, results);
       results.clear();
-      places.clear();
+      destinations.clear();
     }
   }
-  storeAll(places, results);
+  storeAll(destinations, results);
   rewriter.eraseOp(op);
 }
 

@@ -1,4 +1,4 @@
-//===- ZipVectors.cpp - elements side by side, computed together -*- C++-*-===//
+//===- ZipVectors.cpp - even and odd elements without shuffles ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,8 +24,8 @@ using namespace mlir::posenc;
 // Equal operations on even and odd elements
 //===----------------------------------------------------------------------===//
 
-/// The row of which two vectors are the even and the odd elements, or the odd
-/// and the even ones if `areSwapped`; null if they are not.
+/// Returns the row of which two vectors are the even and the odd elements (the
+/// odd and the even ones if `areSwapped`), or null.
 static Value findRow(Value even, Value odd, bool areSwapped) {
   auto halves = even.getDefiningOp<vector::DeinterleaveOp>();
   if (!halves || odd.getDefiningOp() != halves)
@@ -36,8 +36,8 @@ static Value findRow(Value even, Value odd, bool areSwapped) {
   return isRow ? halves.getSource() : Value();
 }
 
-/// Whether two vectors are computed alike, each from the one operand, from the
-/// odd and the even elements of a row.
+/// Whether two vectors are computed by the same operations, `even` from the odd
+/// and `odd` from the even elements of a row.
 static bool areSwapped(Value even, Value odd) {
   if (findRow(even, odd, /*areSwapped=*/true))
     return true;
@@ -48,7 +48,7 @@ static bool areSwapped(Value even, Value odd) {
          areSwapped(evenOp->getOperand(0), oddOp->getOperand(0));
 }
 
-/// Whether the elements of two vectors can be computed side by side without a
+/// Whether the interleaved elements of two vectors can be computed without a
 /// vector.interleave.
 static bool canZip(Value even, Value odd) {
   if (findRow(even, odd, /*areSwapped=*/false) ||
@@ -70,7 +70,7 @@ static bool canZip(Value even, Value odd) {
              });
 }
 
-/// The elements of two vectors side by side, for which `canZip` holds.
+/// Computes the interleaved elements of two vectors for which `canZip` holds.
 static Value zip(OpBuilder &builder, Value even, Value odd) {
   if (Value row = findRow(even, odd, /*areSwapped=*/false))
     return row;
@@ -121,7 +121,8 @@ static bool hasShortNaNs(Value value) {
          llvm::all_of(op->getOperands(), hasShortNaNs);
 }
 
-/// Two vectors of f32 that are rounded to bf16 and put side by side.
+/// Returns the two f32 vectors that are rounded to bf16 and interleaved, or
+/// nullopt.
 static std::optional<BF16Halves> findRounded(vector::InterleaveOp op) {
   auto even = op.getLhs().getDefiningOp<arith::TruncFOp>();
   auto odd = op.getRhs().getDefiningOp<arith::TruncFOp>();

@@ -1,4 +1,4 @@
-//===- ZipVectors.h - elements side by side, computed together --*- C++ -*-===//
+//===- ZipVectors.h - even and odd elements without shuffles ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,10 +18,9 @@ namespace mlir::posenc {
 ///
 /// - Equal operations on even and odd elements become one operation on the row:
 ///   `interleave(f(even), f(odd))` is `f(row)`.
-/// - bf16 is the upper half of f32: the even elements of an extended row are
-/// its
-///   32-bit words shifted, and the odd elements are its words masked.
-///   Truncation to bf16 joins them to words again.
+/// - bf16 is the upper half of f32. The even elements of an extended row are
+///   its 32-bit words shifted, and the odd elements are its words masked;
+///   truncation to bf16 joins them to words again.
 void zipVectors(RewriterBase &rewriter, Operation *root);
 
 } // namespace mlir::posenc

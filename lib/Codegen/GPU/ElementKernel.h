@@ -1,4 +1,4 @@
-//===- ElementKernel.h - operations element by element ----------*- C++ -*-===//
+//===- ElementKernel.h - elementwise kernels --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,11 +14,12 @@
 
 namespace mlir::posenc {
 
-/// Whether kernels for all GPUs can have the type in memory.
+/// Whether kernels on all GPUs can load and store the type.
 bool isElementOnGpu(Type type);
 
-/// Whether an operation on scalars has the bits of the CPU on the GPU. Quotients
-/// and functions do on NVIDIA GPUs, but not on all devices for Vulkan.
+/// Whether a scalar operation gives the same bits on the GPU as on the CPU.
+/// Divisions and math functions do on NVIDIA GPUs (`hasFunctions`), but not on
+/// all Vulkan devices.
 bool hasGpuForm(Operation *op, bool hasFunctions);
 
 /// Whether a GPU kernel can compute each output element of a linalg operation

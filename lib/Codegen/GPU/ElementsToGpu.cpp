@@ -1,4 +1,4 @@
-//===- ElementsToGpu.cpp - elements as threads of a GPU ---------*- C++ -*-===//
+//===- ElementsToGpu.cpp - elementwise linalg to GPU kernels --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -51,7 +51,7 @@ bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   if (!llvm::all_of(op->getOperandTypes(), isKnown) ||
       !llvm::all_of(op->getResultTypes(), isKnown))
     return false;
-  // Through f32 it would be rounded twice.
+  // Kernels truncate f64 to 16 bits by way of f32, which would round twice.
   if (isa<arith::TruncFOp>(op) && op->getOperand(0).getType().isF64())
     return !isNarrowFloat(op->getResult(0).getType());
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
@@ -79,8 +79,8 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op, bool hasFunctions) {
                                         : !map.isProjectedPermutation()))
       return false;
   }
-  // Values from outside of the body are passed as arguments: integers and
-  // constants.
+  // Values from outside of the body are passed as arguments, so they must be
+  // indices, i64 or constants.
   auto isPassed = [&](Value value) {
     return value.getType().isIndex() || value.getType().isInteger(64) ||
            value.getType().isInteger(32) || matchPattern(value, m_Constant());
@@ -105,7 +105,7 @@ static Value takeIndex(OpBuilder &builder, Location loc, Value value) {
   return arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value);
 }
 
-/// A cast between an index, which is an i64 here, and an integer.
+/// Casts between index, which is i64 in kernels, and an integer type.
 static Value castInteger(OpBuilder &builder, Location loc, Value value,
                          Type type, bool isSigned) {
   if (type.isIndex())
@@ -152,7 +152,8 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
     return;
   Type f32 = builder.getF32Type();
   builder.setInsertionPoint(clone);
-  // A constant stays one: as an exponent, it decides how a power is computed.
+  // Keeps constants constant: a power is expanded differently for a constant
+  // exponent.
   for (OpOperand &operand : clone->getOpOperands())
     if (isNarrow(operand.get().getType()))
       operand.set(builder.createOrFold<arith::ExtFOp>(loc, f32, operand.get()));
@@ -173,7 +174,7 @@ static void emitElement(OpBuilder &builder, GpuKernel &kernel,
                         ArrayRef<GpuKernel::Tensor> tensors, IRMapping &mapping,
                         ValueRange loops) {
   Location loc = op.getLoc();
-  auto getPlace = [&](OpOperand &operand) {
+  auto getElementOffset = [&](OpOperand &operand) {
     AffineMap map = op.getMatchingIndexingMap(&operand);
     const GpuKernel::Tensor &tensor = tensors[operand.getOperandNumber()];
     SmallVector<Value> indices;
@@ -188,7 +189,7 @@ static void emitElement(OpBuilder &builder, GpuKernel &kernel,
     if (tensor.memref && !argument.use_empty())
       mapping.map(argument,
                   Value(memref::LoadOp::create(builder, loc, tensor.memref,
-                                               getPlace(operand))));
+                                               getElementOffset(operand))));
   }
   for (Operation &inner : block->without_terminator()) {
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
@@ -200,7 +201,7 @@ static void emitElement(OpBuilder &builder, GpuKernel &kernel,
            op.getDpsInitsMutable(), block->getTerminator()->getOperands()))
     memref::StoreOp::create(builder, loc, mapping.lookup(value),
                             tensors[init.getOperandNumber()].memref,
-                            getPlace(init));
+                            getElementOffset(init));
 }
 
 static void convert(linalg::LinalgOp op) {

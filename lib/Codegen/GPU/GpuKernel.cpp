@@ -1,4 +1,4 @@
-//===- GpuKernel.cpp - a kernel and its launch ------------------*- C++ -*-===//
+//===- GpuKernel.cpp - construction of a kernel and its launch ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The bytes of the widest access of a thread.
+/// Bytes of the widest memory access of a thread.
 static constexpr int64_t kAccessBytes = 16;
 
 static int64_t getBytes(Type type) { return type.getIntOrFloatBitWidth() / 8; }
@@ -53,7 +53,7 @@ GpuKernel::GpuKernel(Operation *op, StringRef suffix, int64_t threads)
                     body.getUnitAttr());
   function.setKnownBlockSizeAttr(
       body.getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
-  // Functions of several operations have kernels of one name each.
+  // Makes the name unique: the operations of a function have a kernel each.
   SymbolTable(kernels).insert(function);
   body.setInsertionPointToStart(&function.getBody().front());
 }
@@ -138,7 +138,7 @@ Value GpuKernel::addShared(ArrayRef<int64_t> shape, Type element) {
   Value shared = function.addWorkgroupAttribution(
       MemRefType::get(shape, element, MemRefLayoutAttrInterface(), space),
       function.getLoc());
-  // Otherwise no more than that of an element.
+  // Without the attribute, only the alignment of an element is guaranteed.
   function.setWorkgroupAttributionAttr(
       function.getNumWorkgroupAttributions() - 1,
       LLVM::LLVMDialect::getAlignAttrName(),

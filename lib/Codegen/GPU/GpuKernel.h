@@ -1,4 +1,4 @@
-//===- GpuKernel.h - a kernel and its launch --------------------*- C++ -*-===//
+//===- GpuKernel.h - construction of a kernel and its launch ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,23 +35,24 @@ public:
     /// Strides of all dimensions, in elements.
     SmallVector<Value> strides;
   };
-  /// Passes a memref of the host. A memref with constant values becomes a
-  /// constant of the kernels.
+  /// Passes a memref of the host as an argument. A memref with constant values
+  /// becomes a constant of the kernel module instead.
   Tensor addTensor(OpBuilder &host, Value memref);
-  /// Passes an index; a constant one is not passed.
+  /// Passes an index as an argument; a constant is cloned into the kernel.
   Value addIndex(OpBuilder &host, Value value);
-  /// Passes a number; a constant of any type is not passed.
+  /// Passes a scalar as an argument; a constant is cloned into the kernel.
   Value addScalar(Value value);
+  /// Alignment of shared memory in bytes.
+  static constexpr int64_t kSharedAlignment = 16;
   /// Adds shared memory of a block. Must be called after all arguments are
   /// added.
-  static constexpr int64_t kSharedAlignment = 16;
   Value addShared(ArrayRef<int64_t> shape, Type element);
 
   /// Returns the builder of the body.
   OpBuilder &getBody() { return body; }
   gpu::GPUFuncOp getFunction() const { return function; }
 
-  /// Ends the body, and launches it where `host` is.
+  /// Ends the body and emits the launch of `blocks` blocks at `host`.
   void launch(OpBuilder &host, Value blocks);
 
 private:
@@ -69,12 +70,12 @@ private:
 /// always, a constant.
 DenseElementsAttr getConstantValues(Value memref);
 
-/// The elements of type `element` that fit into an access of 16 bytes, or
-/// fewer, so that they divide all of `sizes`.
+/// Returns the largest number of elements that fit in an access of 16 bytes and
+/// divide all of `sizes`.
 int64_t getAccessLanes(Type element, ArrayRef<int64_t> sizes);
 
-/// On the host: whether accesses of `lanes` elements to rows of the memrefs are
-/// aligned.
+/// Emits an i1 on the host: whether accesses of `lanes` elements to rows of the
+/// memrefs are aligned.
 Value areAligned(OpBuilder &builder, Location loc, ValueRange memrefs,
                  int64_t lanes);
 
@@ -82,12 +83,12 @@ Value areAligned(OpBuilder &builder, Location loc, ValueRange memrefs,
 void storeLanes(OpBuilder &builder, Location loc, Value vector, Value memref,
                 Value first, int64_t accessLanes);
 
-/// Emits `lhs / rhs` and `lhs % rhs` of values that fit in 32 bits, which takes
+/// Emits `lhs / rhs` and `lhs % rhs` for values that fit in 32 bits. This takes
 /// an eighth of the instructions of a 64-bit division.
 std::pair<Value, Value> divide32(OpBuilder &builder, Location loc, Value lhs,
                                  Value rhs);
 
-/// The sum of products of indices and strides.
+/// Emits the sum of the products of indices and strides.
 Value getOffset(OpBuilder &builder, Location loc, ValueRange indices,
                 ValueRange strides);
 

@@ -1,4 +1,4 @@
-//===- KernelPositions.cpp - the positions that a kernel reads --*- C++ -*-===//
+//===- KernelPositions.cpp - positions in a kernel ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -67,8 +67,8 @@ void mlir::posenc::eraseProducers(ModuleOp module) {
   }
 }
 
-/// The memref, or, of indices, the same memory as i64: an index of a kernel may
-/// have 32 bits.
+/// Returns the memref, or for index elements a view of the memory as i64, since
+/// an index in a kernel may have 32 bits.
 static Value getIntegers(OpBuilder &host, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.getElementType().isIndex())

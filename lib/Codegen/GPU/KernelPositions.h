@@ -1,4 +1,4 @@
-//===- KernelPositions.h - the positions that a kernel reads ----*- C++ -*-===//
+//===- KernelPositions.h - positions in a kernel ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -32,13 +32,12 @@ public:
   KernelPositions(OpBuilder &host, GpuKernel &kernel, Value positions,
                   AxesAttr axes);
   ExactPhase::Position load(OpBuilder &builder, Location loc,
-                                const ExactPhase &phases,
-                                ValueRange loops) const;
+                            const ExactPhase &phases, ValueRange loops) const;
 
 private:
   AxesAttr axes;
   Value scalar;
-  /// One, or the inputs of the producer.
+  /// The tensor of positions, or the inputs of the producer.
   SmallVector<GpuKernel::Tensor, 1> tensors;
   linalg::GenericOp producer;
 };

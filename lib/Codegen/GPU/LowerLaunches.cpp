@@ -1,4 +1,4 @@
-//===- LowerLaunches.cpp - calls that launch kernels ------------*- C++ -*-===//
+//===- LowerLaunches.cpp - launches to calls of the support library -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,11 +23,11 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Equals kMaxCudaDevices of the kernel support library.
+/// Must equal kMaxCudaDevices of the kernel support library.
 static constexpr int64_t kMaxDevices = 64;
 
 namespace {
-/// Replaces the launches of a module.
+/// Replaces the launches and device allocations of a module.
 class LaunchLowering {
 public:
   explicit LaunchLowering(ModuleOp module)
@@ -55,8 +55,9 @@ private:
 };
 } // namespace
 
-/// The words of a kernel's parameters, as `convert-gpu-to-nvvm` expands them: a
-/// memref has two pointers, an offset, and a size and a stride a dimension.
+/// Returns the kernel's parameters as `convert-gpu-to-nvvm` expands them: a
+/// memref becomes two pointers, an offset, and a size and a stride per
+/// dimension.
 SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
   SmallVector<Value> words;
   for (Value operand : launch.getKernelOperands()) {
@@ -82,7 +83,8 @@ SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
   return words;
 }
 
-/// A kernel's name, and where it is kept once it is loaded, for each device.
+/// Creates the global with a kernel's name and, for each device, the handle of
+/// the loaded kernel; returns its address.
 Value LaunchLowering::getKernel(StringRef name) {
   std::string symbol = ("posenc.kernel." + name).str();
   Location loc = module.getLoc();
@@ -118,24 +120,25 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   SmallVector<Value> words = getParameters(launch);
   Value count = constant(words.size());
   Value values = LLVM::AllocaOp::create(builder, loc, pointer, i64, count);
-  Value places = LLVM::AllocaOp::create(builder, loc, pointer, pointer, count);
+  Value parameters =
+      LLVM::AllocaOp::create(builder, loc, pointer, pointer, count);
   for (auto [number, word] : llvm::enumerate(words)) {
     LLVM::GEPArg at(static_cast<int32_t>(number));
     Value value = LLVM::GEPOp::create(builder, loc, pointer, i64, values, at);
     LLVM::StoreOp::create(builder, loc, word, value);
     LLVM::StoreOp::create(
         builder, loc, value,
-        LLVM::GEPOp::create(builder, loc, pointer, pointer, places, at));
+        LLVM::GEPOp::create(builder, loc, pointer, pointer, parameters, at));
   }
   LLVM::CallOp::create(builder, loc, TypeRange(), kEnqueueSymbol,
                        ValueRange{call, getKernel(launch.getKernelName()),
                                   widen(launch.getGridSizeX()),
-                                  widen(launch.getBlockSizeX()), places});
+                                  widen(launch.getBlockSizeX()), parameters});
   launch.erase();
 }
 
-/// Allocates device memory, whose address is an integer on the host, and frees
-/// it at the end of the function.
+/// Lowers an allocation of device memory to a call, which returns its address
+/// as an integer, and frees it at the end of the function.
 void LaunchLowering::lower(memref::AllocOp memory, Value call) {
   Location loc = memory.getLoc();
   builder.setInsertionPoint(memory);
@@ -148,12 +151,12 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
     bytes = builder.createOrFold<arith::MulIOp>(loc, bytes, factor);
     sizes = sizes.drop_front(isDynamic);
   }
-  Value place = LLVM::CallOp::create(builder, loc, TypeRange(i64),
-                                     kAllocateSymbol, ValueRange{call, bytes})
-                    .getResult();
-  Value address = LLVM::IntToPtrOp::create(builder, loc, pointer, place);
-  // The descriptor's layout is that of the upstream conversion of memrefs,
-  // which has no public helper for it.
+  Value integer = LLVM::CallOp::create(builder, loc, TypeRange(i64),
+                                       kAllocateSymbol, ValueRange{call, bytes})
+                      .getResult();
+  Value address = LLVM::IntToPtrOp::create(builder, loc, pointer, integer);
+  // Builds the memref descriptor of the upstream conversion, which has no
+  // public helper for it.
   auto one = LLVM::LLVMArrayType::get(i64, 1);
   Value descriptor = LLVM::PoisonOp::create(
       builder, loc,
@@ -176,7 +179,7 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
                                       memory.getDynamicSizes());
   builder.setInsertionPoint(memory->getBlock()->getTerminator());
   LLVM::CallOp::create(builder, loc, TypeRange(), kReleaseSymbol,
-                       ValueRange{call, place});
+                       ValueRange{call, integer});
   memory.replaceAllUsesWith(view);
   memory.erase();
 }
@@ -199,7 +202,7 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
     declare(kAllocateSymbol, i64, {i64, i64});
     declare(kReleaseSymbol, nothing, {i64, i64});
   }
-  // The last argument says which call the launches belong to.
+  // The last argument is the handle of the call that the launches belong to.
   if (failed(function.insertArgument(function.getNumArguments(), i64, {},
                                      function.getLoc())))
     return function.emitOpError("cannot take one more argument of type i64");
@@ -222,7 +225,8 @@ struct LowerLaunches final
       if (!symbol || !symbol.getName().contains('.'))
         continue;
       op.emitError() << "symbol '" << symbol.getName()
-                     << "' collides with the library's own";
+                     << "' is reserved for the kernel support library; "
+                        "rename it";
       return signalPassFailure();
     }
     LaunchLowering lowering(getOperation());

@@ -1,4 +1,4 @@
-//===- MathToIntrinsics.cpp - instructions, not libdevice -------*- C++ -*-===//
+//===- MathToIntrinsics.cpp - math operations to LLVM intrinsics ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// convert-gpu-to-nvvm calls libdevice for these operations of math, and refuses
-// the operations of the LLVM dialect that convert-math-to-llvm makes of them.
-// PTX has instructions for all of them.
+// PTX has instructions for these operations of the math dialect, but
+// convert-gpu-to-nvvm would lower them to calls of libdevice. It also rejects
+// the operations of the LLVM dialect that convert-math-to-llvm would create.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The overloaded intrinsic of LLVM, or an empty string.
+/// Returns the name of the overloaded LLVM intrinsic, or an empty string.
 static StringRef getIntrinsic(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
       .Case([](math::AbsFOp) { return "llvm.fabs"; })

@@ -1,4 +1,4 @@
-//===- PositionGrid.cpp - which positions a thread has ----------*- C++ -*-===//
+//===- PositionGrid.cpp - tiles of positions in a kernel ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PositionGrid.h - which positions a thread has ------------*- C++ -*-===//
+//===- PositionGrid.h - tiles of positions in a kernel ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,29 +15,30 @@
 
 namespace mlir::posenc {
 
-/// The grid of an operation's positions, cut into tiles of some that follow
-/// each other along the last loop.
+/// The position loops of an operation, with the last one divided into tiles of
+/// `positionsPerTile` consecutive positions.
 class PositionGrid {
 public:
   /// Passes the sizes of the grid to the kernel.
   PositionGrid(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
                int64_t positionsPerTile);
 
-  /// Whether there are loops; else there is one position.
+  /// Whether there are loops; otherwise there is a single position.
   bool hasLoops() const { return loops; }
-  /// On the host: how many tiles there are.
+  /// Returns the number of tiles, a value on the host.
   Value getNumTiles() const { return numTiles; }
 
   /// The loop indices of a tile's first position, and the size of the last
-  /// loop; a 0 and a 1 where there are no loops.
+  /// loop; 0 and 1 if there are no loops.
   struct Tile {
     SmallVector<Value> loops;
     Value end;
   };
   Tile getTile(OpBuilder &builder, Location loc, Value number) const;
 
-  /// The loop indices of position `number` of a tile, and whether it exists;
-  /// if not, they are those of the last one. Null for tiles of one.
+  /// Returns the loop indices of position `number` of a tile, and an i1:
+  /// whether the position exists, null for tiles of one position. If it does
+  /// not exist, the indices are those of the last position.
   std::pair<SmallVector<Value>, Value> getLoops(OpBuilder &builder,
                                                 Location loc, const Tile &tile,
                                                 Value number) const;

@@ -28,7 +28,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Erases views that nobody reads.
+/// Erases views of the memref that have no users.
 static void eraseUnused(RewriterBase &rewriter, Value memref) {
   for (Operation *user : llvm::make_early_inc_range(memref.getUsers())) {
     for (Value result : user->getResults())

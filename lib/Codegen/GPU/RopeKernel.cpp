@@ -1,4 +1,4 @@
-//===- RopeKernel.cpp - the body of a kernel that rotates -------*- C++ -*-===//
+//===- RopeKernel.cpp - body of the rotation kernel -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,11 +20,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Limit of the columns that a thread loads before the table is complete, given
-/// by its registers.
-static constexpr int64_t kMostAtOnce = 8;
+/// Maximum number of columns that a thread loads before the table is complete;
+/// limited by its registers.
+static constexpr int64_t kMaxColumnsAtOnce = 8;
 
-/// Columns of a loop that are on their way together.
+/// Columns that one iteration of the loop loads at the same time.
 static constexpr int64_t kUnroll = 4;
 
 /// Returns the columns of a position in one tensor, or nullopt if its number of
@@ -41,12 +41,13 @@ countColumns(MemRefType type, ArrayRef<int64_t> dims, int64_t columns) {
   return columns;
 }
 
-Cut mlir::posenc::chooseCut(const Rotation &rotation, bool hasManyPositions) {
+WorkSplit mlir::posenc::chooseWorkSplit(const Rotation &rotation,
+                                        bool hasManyPositions) {
   int64_t size =
       cast<MemRefType>(rotation.inits.front().getType()).getShape().back();
   int64_t rest = size - rotation.offset - rotation.rotaryDim;
   int64_t row = rotation.isHalf ? rotation.rotaryDim / 2 : rotation.rotaryDim;
-  Cut cut;
+  WorkSplit cut;
   cut.access = getAccessLanes(rotation.element, {row, rotation.offset, rest});
   cut.lanes = rotation.isHalf ? cut.access : std::max<int64_t>(cut.access, 2);
   cut.columns = row / cut.lanes;
@@ -83,7 +84,8 @@ Cut mlir::posenc::chooseCut(const Rotation &rotation, bool hasManyPositions) {
 }
 
 RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
-                       const Rotation &rotation, const Cut &cut, bool isWide)
+                       const Rotation &rotation, const WorkSplit &cut,
+                       bool isWide)
     : rotation(rotation), cut(cut), isWide(isWide), b(kernel.getBody()),
       loc(rotation.op->getLoc()),
       grid(host, kernel, cast<PositionalOpInterface>(rotation.op),
@@ -107,7 +109,7 @@ RopeKernel::RopeKernel(OpBuilder &host, GpuKernel &kernel,
       operand.copies = kernel.addIndex(
           host, arith::IndexCastUIOp::create(
                     host, loc, host.getIndexType(),
-                    areDifferentPlaces(host, loc, input, init)));
+                    haveDifferentAddresses(host, loc, input, init)));
     operands.push_back(operand);
   }
 }
@@ -120,13 +122,13 @@ Value RopeKernel::countItems(const Operand &operand, int64_t columns) {
   return count;
 }
 
-/// Emits the location of column `number` of `count`; without a `count` the
-/// column is known to exist.
-RopeKernel::Place RopeKernel::locate(const Operand &operand, Value number,
-                                     Value count, int64_t columns) {
-  Place place;
+/// Emits the indices of column `number` of `count`; without `count`, the column
+/// is known to exist.
+RopeKernel::ColumnIndex RopeKernel::locate(const Operand &operand, Value number,
+                                           Value count, int64_t columns) {
+  ColumnIndex index;
   if (count) {
-    place.exists =
+    index.exists =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, number, count);
     Value last = arith::SubIOp::create(b, loc, count, createIndex(b, loc, 1));
     number = arith::MinUIOp::create(b, loc, number, last);
@@ -136,27 +138,27 @@ RopeKernel::Place RopeKernel::locate(const Operand &operand, Value number,
   for (int64_t i = operand.rowDims.size() - 1; i >= 0; --i)
     std::tie(rest, indices[operand.rowDims[i]]) =
         divide32(b, loc, rest, operand.rowSizes[i]);
-  place.position = rest;
-  auto [loops, exists] = grid.getLoops(b, loc, tile, place.position);
-  for (auto [dim, index] : llvm::zip_equal(rotation.dims, loops))
-    indices[dim] = index;
+  index.position = rest;
+  auto [loops, exists] = grid.getLoops(b, loc, tile, index.position);
+  for (auto [dim, loop] : llvm::zip_equal(rotation.dims, loops))
+    indices[dim] = loop;
   if (exists)
-    place.exists = place.exists
-                       ? arith::AndIOp::create(b, loc, place.exists, exists)
+    index.exists = index.exists
+                       ? arith::AndIOp::create(b, loc, index.exists, exists)
                        : exists;
   indices.back() =
       arith::MulIOp::create(b, loc, column, createIndex(b, loc, cut.lanes));
-  place.pair = rotation.isHalf
+  index.pair = rotation.isHalf
                    ? indices.back()
                    : Value(arith::MulIOp::create(
                          b, loc, column, createIndex(b, loc, cut.lanes / 2)));
-  place.input = getOffset(b, loc, indices, operand.input.strides);
-  place.output = getOffset(b, loc, indices, operand.output.strides);
-  return place;
+  index.input = getOffset(b, loc, indices, operand.input.strides);
+  index.output = getOffset(b, loc, indices, operand.output.strides);
+  return index;
 }
 
-/// A view of elements from the one at `first + lane` on. Where accesses are
-/// wide, whole accesses are aligned.
+/// Creates a view of the elements from `first + lane` on. With wide accesses,
+/// the view is marked as aligned.
 Value RopeKernel::getLanes(Value memref, Value first, int64_t lane,
                            int64_t count, int64_t stride) {
   Value at =
@@ -168,23 +170,23 @@ Value RopeKernel::getLanes(Value memref, Value first, int64_t lane,
   return memref::AssumeAlignmentOp::create(b, loc, view, bytes);
 }
 
-/// Returns all lanes of a thread's part of a column.
+/// Returns a view of all elements of a per-thread buffer.
 static Value getAll(OpBuilder &builder, Location loc, Value memref) {
   return createLanes(builder, loc, memref, createIndex(builder, loc, 0),
                      cast<MemRefType>(memref.getType()).getNumElements(), 1);
 }
 
-/// Loads a column.
+/// Loads a column into the thread's buffers.
 RopeKernel::Column RopeKernel::load(const Operand &operand, Value number,
                                     Value count) {
   Column column;
-  column.place = locate(operand, number, count, cut.columns);
+  column.index = locate(operand, number, count, cut.columns);
   auto loadAt = [&](int64_t lane) -> Value {
     auto type = MemRefType::get({cut.lanes}, rotation.element);
     Value lanes = memref::AllocaOp::create(b, loc, type);
     linalg::CopyOp::create(
         b, loc,
-        getLanes(operand.input.memref, column.place.input, lane, cut.lanes, 1),
+        getLanes(operand.input.memref, column.index.input, lane, cut.lanes, 1),
         getAll(b, loc, lanes));
     return lanes;
   };
@@ -206,13 +208,13 @@ void RopeKernel::ifExists(Value exists, function_ref<void()> body) {
 /// Rotates a column and stores it.
 void RopeKernel::finish(const Operand &operand, const Column &column,
                         const SharedTable &table) {
-  ifExists(column.place.exists, [&] {
+  ifExists(column.index.exists, [&] {
     int64_t pairs = rotation.isHalf ? cut.lanes : cut.lanes / 2;
     auto [cos, sin] =
-        table.getLanes(b, loc, column.place.position, column.place.pair, pairs);
+        table.getLanes(b, loc, column.index.position, column.index.pair, pairs);
     PairLanes lanes{{}, {}, {}, {}, cos, sin, cos, sin};
     auto getOutput = [&](int64_t lane, int64_t stride) {
-      return getLanes(operand.output.memref, column.place.output,
+      return getLanes(operand.output.memref, column.index.output,
                       rotation.offset + lane, pairs, stride);
     };
     if (rotation.isHalf) {
@@ -234,7 +236,7 @@ void RopeKernel::finish(const Operand &operand, const Column &column,
   });
 }
 
-/// All columns of a tensor, when the table is there.
+/// Emits the loop over all columns of a tensor, after the table is complete.
 void RopeKernel::emitLoop(const Operand &operand, const SharedTable &table) {
   Value count = countItems(operand, cut.columns);
   OpBuilder::InsertionGuard guard(b);
@@ -251,8 +253,9 @@ void RopeKernel::emitLoop(const Operand &operand, const SharedTable &table) {
     finish(operand, column, table);
 }
 
-/// Lanes outside of the window are copied, unless the op is in place.
-void RopeKernel::copyRest(const Operand &operand) {
+/// Copies the lanes that are not rotated, unless input and output are the same
+/// memory.
+void RopeKernel::copyOtherLanes(const Operand &operand) {
   if (!operand.copies)
     return;
   OpBuilder::InsertionGuard guard(b);
@@ -267,7 +270,7 @@ void RopeKernel::copyRest(const Operand &operand) {
   b.setInsertionPointToStart(loop.getBody());
   auto [row, unit] = divide32(b, loc, loop.getInductionVar(),
                               createIndex(b, loc, operand.rest / lanes));
-  Place place = locate(operand, row, /*count=*/nullptr, /*columns=*/1);
+  ColumnIndex index = locate(operand, row, /*count=*/nullptr, /*columns=*/1);
   Value lane = arith::MulIOp::create(b, loc, unit, createIndex(b, loc, lanes));
   Value isBefore =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lane,
@@ -275,9 +278,9 @@ void RopeKernel::copyRest(const Operand &operand) {
   Value behind = arith::AddIOp::create(b, loc, lane,
                                        createIndex(b, loc, rotation.rotaryDim));
   lane = arith::SelectOp::create(b, loc, isBefore, lane, behind);
-  ifExists(place.exists, [&] {
-    Value from = arith::AddIOp::create(b, loc, place.input, lane);
-    Value to = arith::AddIOp::create(b, loc, place.output, lane);
+  ifExists(index.exists, [&] {
+    Value from = arith::AddIOp::create(b, loc, index.input, lane);
+    Value to = arith::AddIOp::create(b, loc, index.output, lane);
     linalg::CopyOp::create(b, loc,
                            getLanes(operand.input.memref, from, 0, lanes, 1),
                            getLanes(operand.output.memref, to, 0, lanes, 1));
@@ -297,7 +300,7 @@ void RopeKernel::emit(const SharedTable &table, EmitElement emitElement) {
                                 cut.threads);
   }
   SmallVector<std::pair<const Operand *, Column>> columns;
-  bool isAtOnce = areKnown && total <= kMostAtOnce;
+  bool isAtOnce = areKnown && total <= kMaxColumnsAtOnce;
   if (isAtOnce) {
     for (const Operand &operand : operands) {
       int64_t count = *operand.rows * cut.columns * cut.positions;
@@ -326,6 +329,6 @@ void RopeKernel::emit(const SharedTable &table, EmitElement emitElement) {
   for (const Operand &operand : operands) {
     if (!isAtOnce)
       emitLoop(operand, table);
-    copyRest(operand);
+    copyOtherLanes(operand);
   }
 }

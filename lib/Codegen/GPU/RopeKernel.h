@@ -1,4 +1,4 @@
-//===- RopeKernel.h - the body of a kernel that rotates ---------*- C++ -*-===//
+//===- RopeKernel.h - body of the rotation kernel ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A block processes one position, or several if a position has few rows, with
-// all rows of all tensors. Each thread first issues the loads of its columns,
-// 16 bytes of each half of half pairs. Meanwhile the threads compute the cos
-// and sin, one pair each, which all rows of a position share.
+// A block processes all rows of all tensors at one position, or at several
+// positions if a position has few rows. A column is the part of a row that one
+// thread processes: 16 bytes, with half pairs 16 bytes of each half. Each
+// thread first issues the loads of its columns. While these are in flight, the
+// threads compute the cos and sin, one pair each, which all rows of a position
+// share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,26 +36,27 @@ struct Rotation {
   Type element, compute;
 };
 
-/// How the work is divided.
-struct Cut {
-  /// The largest number of elements of an access, and the elements of a column;
-  /// with half pairs a column has as many in the other half.
+/// The division of the work among blocks and threads.
+struct WorkSplit {
+  /// The maximum number of elements of an access, and the elements of a column;
+  /// with half pairs, a column has as many elements in the other half.
   int64_t access, lanes;
   int64_t columns;
   int64_t positions, threads;
 };
 
-/// The best cut; `hasManyPositions` unless the last loop is known to have one.
-Cut chooseCut(const Rotation &rotation, bool hasManyPositions);
+/// Chooses the division. `hasManyPositions` is false if the last loop is known
+/// to have a single iteration.
+WorkSplit chooseWorkSplit(const Rotation &rotation, bool hasManyPositions);
 
 /// The body of a kernel.
 class RopeKernel {
 public:
   RopeKernel(OpBuilder &host, GpuKernel &kernel, const Rotation &rotation,
-             const Cut &cut, bool isWide);
+             const WorkSplit &cut, bool isWide);
 
-  /// Emits the whole body. `emitElement` has the cos and sin of one pair of the
-  /// position at `loops`.
+  /// Emits the whole body. `emitElement` emits the cos and sin of one pair of
+  /// the position at `loops`.
   using EmitElement = function_ref<AngleAddition::CosSin(
       OpBuilder &, Location, ValueRange loops, Value pair)>;
   void emit(const SharedTable &table, EmitElement emitElement);
@@ -62,43 +65,43 @@ public:
 private:
   struct Operand {
     GpuKernel::Tensor input, output;
-    /// Sizes of the dimensions that are no loops, and their numbers.
+    /// The dimensions that are no position loops, and their sizes.
     SmallVector<int64_t> rowDims;
     SmallVector<Value> rowSizes;
-    /// The rows of a position, if they are known.
+    /// The number of rows of a position, if it is static.
     std::optional<int64_t> rows;
     int64_t rest;
-    /// Whether lanes outside of the window have to be copied, as an index.
+    /// An index, 1 if lanes that are not rotated must be copied, else 0.
     Value copies;
   };
-  /// The first element of a column.
-  struct Place {
+  /// The indices of a column's first element: offsets in the input and output.
+  struct ColumnIndex {
     Value input, output;
-    /// Whether it exists; null: it does.
+    /// An i1: whether the column exists; null if it always does.
     Value exists;
     Value position, pair;
   };
-  /// The lanes of a column, in memory of the thread; `y` is null where pairs
-  /// are neighbours.
+  /// The elements of a column, in buffers of the thread. `y` is null for
+  /// interleaved pairs.
   struct Column {
-    Place place;
+    ColumnIndex index;
     Value x, y;
   };
 
-  Place locate(const Operand &operand, Value number, Value count,
-               int64_t columns);
+  ColumnIndex locate(const Operand &operand, Value number, Value count,
+                     int64_t columns);
   Column load(const Operand &operand, Value number, Value count);
   void finish(const Operand &operand, const Column &column,
               const SharedTable &table);
   Value getLanes(Value memref, Value first, int64_t lane, int64_t count,
                  int64_t stride);
   void emitLoop(const Operand &operand, const SharedTable &table);
-  void copyRest(const Operand &operand);
+  void copyOtherLanes(const Operand &operand);
   Value countItems(const Operand &operand, int64_t columns);
   void ifExists(Value exists, function_ref<void()> body);
 
   Rotation rotation;
-  Cut cut;
+  WorkSplit cut;
   bool isWide;
   OpBuilder &b;
   Location loc;

@@ -1,4 +1,4 @@
-//===- RopeToGpu.cpp - rotations as GPU kernels -----------------*- C++ -*-===//
+//===- RopeToGpu.cpp - rope and rotate to GPU kernels ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,11 +28,11 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Emits a kernel with the widest accesses, one for unaligned tensors, and the
-/// choice between them.
-static void
-emitKernels(OpBuilder &host, const Rotation &rotation,
-            function_ref<void(OpBuilder &, bool isWide, const Cut &)> emit) {
+/// Emits a kernel with wide accesses, one for unaligned tensors, and the
+/// selection between them at run time.
+static void emitKernels(
+    OpBuilder &host, const Rotation &rotation,
+    function_ref<void(OpBuilder &, bool isWide, const WorkSplit &)> emit) {
   if (rotation.inits.empty())
     return;
   Location loc = rotation.op->getLoc();
@@ -42,19 +42,19 @@ emitKernels(OpBuilder &host, const Rotation &rotation,
     auto type = cast<MemRefType>(rotation.inits.front().getType());
     isOne = type.getDimSize(dims.back()) == 1;
   }
-  Cut cut = chooseCut(rotation, /*hasManyPositions=*/!isOne);
-  if (cut.access == 1)
-    return emit(host, /*isWide=*/false, cut);
+  WorkSplit split = chooseWorkSplit(rotation, /*hasManyPositions=*/!isOne);
+  if (split.access == 1)
+    return emit(host, /*isWide=*/false, split);
   SmallVector<Value> memrefs(rotation.inputs);
   llvm::append_range(memrefs, rotation.inits);
   scf::IfOp::create(
-      host, loc, areAligned(host, loc, memrefs, cut.access),
+      host, loc, areAligned(host, loc, memrefs, split.access),
       [&](OpBuilder &b, Location l) {
-        emit(b, /*isWide=*/true, cut);
+        emit(b, /*isWide=*/true, split);
         scf::YieldOp::create(b, l);
       },
       [&](OpBuilder &b, Location l) {
-        emit(b, /*isWide=*/false, cut);
+        emit(b, /*isWide=*/false, split);
         scf::YieldOp::create(b, l);
       });
 }
@@ -88,12 +88,13 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
   int64_t rotaryDim = op.getFrequencies().getDim();
   Rotation rotation = getRotation(op, rotaryDim);
   emitKernels(
-      builder, rotation, [&](OpBuilder &host, bool isWide, const Cut &cut) {
-        GpuKernel kernel(op, getSuffix(isWide), cut.threads);
-        RopeKernel rows(host, kernel, rotation, cut, isWide);
+      builder, rotation,
+      [&](OpBuilder &host, bool isWide, const WorkSplit &split) {
+        GpuKernel kernel(op, getSuffix(isWide), split.threads);
+        RopeKernel rows(host, kernel, rotation, split, isWide);
         KernelPositions positions(host, kernel, op.getPositions(),
                                   op.getAxesAttr());
-        SharedTable table(kernel, cut.positions, rotaryDim / 2,
+        SharedTable table(kernel, split.positions, rotaryDim / 2,
                           rotation.compute);
         AngleAddition steps(host, kernel.getFunction(), op.getFrequencies(),
                             op.getAxesAttr(), op.getInverse(), rotation.element,
@@ -111,35 +112,36 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
 
 static void convertRotate(OpBuilder &builder, RotateOp op) {
   Rotation rotation = getRotation(op, op.getRotaryDim());
-  emitKernels(
-      builder, rotation, [&](OpBuilder &host, bool isWide, const Cut &cut) {
-        GpuKernel kernel(op, getSuffix(isWide), cut.threads);
-        RopeKernel rows(host, kernel, rotation, cut, isWide);
-        GpuKernel::Tensor cos = kernel.addTensor(host, op.getCos());
-        GpuKernel::Tensor sin = kernel.addTensor(host, op.getSin());
-        SharedTable table(kernel, cut.positions, op.getRotaryDim() / 2,
-                          rotation.compute);
-        rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
-                             Value pair) {
-          SmallVector<Value> indices(loops);
-          indices.push_back(pair);
-          auto type = VectorType::get({1}, rotation.compute);
-          auto load = [&](const GpuKernel::Tensor &from) -> Value {
-            Value at = getOffset(b, l, indices, from.strides);
-            auto narrow =
-                VectorType::get({1}, getElementTypeOrSelf(from.memref));
-            Value value = vector::LoadOp::create(b, l, narrow, from.memref, at);
-            if (value.getType() == type)
-              return value;
-            return arith::ExtFOp::create(b, l, type, value);
-          };
-          Value ofSin = load(sin);
-          if (op.getInverse())
-            ofSin = arith::NegFOp::create(b, l, ofSin);
-          return AngleAddition::CosSin{load(cos), ofSin};
-        });
-        kernel.launch(host, rows.getNumBlocks());
-      });
+  emitKernels(builder, rotation,
+              [&](OpBuilder &host, bool isWide, const WorkSplit &split) {
+                GpuKernel kernel(op, getSuffix(isWide), split.threads);
+                RopeKernel rows(host, kernel, rotation, split, isWide);
+                GpuKernel::Tensor cos = kernel.addTensor(host, op.getCos());
+                GpuKernel::Tensor sin = kernel.addTensor(host, op.getSin());
+                SharedTable table(kernel, split.positions,
+                                  op.getRotaryDim() / 2, rotation.compute);
+                rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
+                                     Value pair) {
+                  SmallVector<Value> indices(loops);
+                  indices.push_back(pair);
+                  auto type = VectorType::get({1}, rotation.compute);
+                  auto load = [&](const GpuKernel::Tensor &from) -> Value {
+                    Value at = getOffset(b, l, indices, from.strides);
+                    auto narrow =
+                        VectorType::get({1}, getElementTypeOrSelf(from.memref));
+                    Value value =
+                        vector::LoadOp::create(b, l, narrow, from.memref, at);
+                    if (value.getType() == type)
+                      return value;
+                    return arith::ExtFOp::create(b, l, type, value);
+                  };
+                  Value sinValue = load(sin);
+                  if (op.getInverse())
+                    sinValue = arith::NegFOp::create(b, l, sinValue);
+                  return AngleAddition::CosSin{load(cos), sinValue};
+                });
+                kernel.launch(host, rows.getNumBlocks());
+              });
 }
 
 namespace {

@@ -1,4 +1,4 @@
-//===- SelectGpuKernels.cpp - which functions go to the GPU -----*- C++ -*-===//
+//===- SelectGpuKernels.cpp - selection of functions for the GPU ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether kernels use the constant as a whole, not through views.
+/// Whether all users of the constant read it directly, not through views.
 static bool isSupported(memref::GetGlobalOp constant) {
   return getConstantValues(constant) &&
          isElementOnGpu(constant.getType().getElementType()) &&
@@ -44,10 +44,11 @@ static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
   return rotaryDim * bytes <= kSharedBytes;
 }
 
-/// Whether an operation on memrefs is one that we have kernels for, or only
-/// says where they have their memory.
+/// Whether an operation on memrefs has a GPU kernel, or only allocates or
+/// addresses memory.
 static bool isSupported(Operation *op, bool hasFunctions) {
-  // Allocations that are freed when the function ends.
+  // Device allocations are freed at the end of the function, so they must not
+  // be in loops.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
     return isa<func::FuncOp>(op->getParentOp()) &&
            (isElementOnGpu(memory.getType().getElementType()) ||
@@ -59,11 +60,11 @@ static bool isSupported(Operation *op, bool hasFunctions) {
     loops = op->getParentOfType<linalg::LinalgOp>();
   if (loops) {
     auto generic = dyn_cast<linalg::GenericOp>(loops.getOperation());
-    // Positions that are computed are computed by the kernels.
-    bool isOfPositions =
+    // Kernels compute such positions themselves.
+    bool computesPositions =
         generic && generic.getDpsInits().size() == 1 &&
         findPositionsProducer(generic.getDpsInits().front()) == generic;
-    return isOfPositions || hasElementKernel(loops, hasFunctions);
+    return computesPositions || hasElementKernel(loops, hasFunctions);
   }
   if (auto copy = dyn_cast<memref::CopyOp>(op))
     return isElementOnGpu(
@@ -82,20 +83,20 @@ static bool isSupported(Operation *op, bool hasFunctions) {
 
 /// Returns an operation without a GPU kernel, or null. For a loop, returns the
 /// operation inside.
-static Operation *findObstacle(func::FuncOp function, bool hasFunctions) {
-  Operation *obstacle = nullptr;
+static Operation *findUnsupported(func::FuncOp function, bool hasFunctions) {
+  Operation *unsupported = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isSupported(op, hasFunctions))
       return WalkResult::advance();
-    obstacle = op;
+    unsupported = op;
     return WalkResult::interrupt();
   });
-  if (auto loops = dyn_cast_if_present<linalg::LinalgOp>(obstacle))
+  if (auto loops = dyn_cast_if_present<linalg::LinalgOp>(unsupported))
     for (Operation &inner : *loops.getBlock())
       if (inner.getDialect() != loops->getDialect() &&
           !hasGpuForm(&inner, hasFunctions))
         return &inner;
-  return obstacle;
+  return unsupported;
 }
 
 namespace {
@@ -107,21 +108,21 @@ struct SelectGpuKernels final
     ModuleOp module = getOperation();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      Operation *obstacle = findObstacle(function, functions);
-      if (!obstacle)
+      Operation *unsupported = findUnsupported(function, functions);
+      if (!unsupported)
         continue;
       if (function->hasAttr(PosencDialect::kAbiAttrName)) {
-        // NVIDIA GPUs would have it.
-        bool isForVulkan = !functions && isa<arith::DivFOp>(obstacle);
-        isForVulkan |= !functions && hasMathExpansion(obstacle);
+        // NVIDIA GPUs support these operations, Vulkan devices do not.
+        bool isForVulkan = !functions && isa<arith::DivFOp>(unsupported);
+        isForVulkan |= !functions && hasMathExpansion(unsupported);
         InFlightDiagnostic warning =
             function.emitWarning()
             << "'" << function.getName()
-            << "' is left out for the GPU: it has operations that "
-            << (isForVulkan ? "not all Vulkan devices round alike"
-                            : "only a CPU runs");
-        warning.attachNote(obstacle->getLoc())
-            << "such as '" << obstacle->getName() << "'";
+            << "' is left out for the GPU: it has operations "
+            << (isForVulkan ? "that Vulkan devices round differently"
+                            : "without a GPU kernel");
+        warning.attachNote(unsupported->getLoc())
+            << "such as '" << unsupported->getName() << "'";
       }
       function.erase();
     }

@@ -1,4 +1,4 @@
-//===- SharedTable.cpp - cos and sin that threads share ---------*- C++ -*-===//
+//===- SharedTable.cpp - cos and sin in shared memory ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -84,7 +84,7 @@ std::pair<Value, Value> SharedTable::getLanes(OpBuilder &builder, Location loc,
       builder, loc, pair,
       builder.createOrFold<arith::MulIOp>(loc, position,
                                           createIndex(builder, loc, numPairs)));
-  // Whole vectors divide the row, or are of one lane.
+  // Views are aligned: `count` divides the row, or is one.
   int64_t bytes = count * compute.getIntOrFloatBitWidth() / 8;
   auto view = [&](Value table) -> Value {
     return memref::AssumeAlignmentOp::create(

@@ -1,4 +1,4 @@
-//===- SharedTable.h - cos and sin that a block's threads share -*- C++ -*-===//
+//===- SharedTable.h - cos and sin in shared memory -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,31 +14,33 @@
 
 namespace mlir::posenc {
 
-/// The cos and sin of vectors of pairs from number `first` on, each as a kernel
-/// emits it without a table: by the short way or by the long one, in a branch.
+/// Emits the cos and sin of the vector of pairs from index `first` on, with a
+/// branch between the fast phase computation for small positions and the
+/// general one.
 AngleAddition::CosSin emitElement(OpBuilder &builder, Location loc,
-                               const AngleAddition &steps,
-                               const AngleAddition::Position &position,
-                               Value first, int64_t lanes);
+                                  const AngleAddition &steps,
+                                  const AngleAddition::Position &position,
+                                  Value first, int64_t lanes);
 /// Emits the base position's cos and sin for `AngleAddition::rotate`.
 AngleAddition::CosSin emitBase(OpBuilder &builder, Location loc,
-                                const AngleAddition &steps,
-                                const AngleAddition::Position &base,
-                                Value first, int64_t lanes);
+                               const AngleAddition &steps,
+                               const AngleAddition::Position &base, Value first,
+                               int64_t lanes);
 
-/// The cos and sin of the positions of a block.
+/// The cos and sin of a block's positions, in shared memory.
 class SharedTable {
 public:
   SharedTable(GpuKernel &kernel, int64_t positions, int64_t numPairs,
               Type compute);
 
-  /// Fills the table, a thread after the other an element, and waits for all.
+  /// Fills the table, with neighbouring threads on neighbouring elements, and
+  /// waits for all threads of the block.
   using Emit = function_ref<AngleAddition::CosSin(OpBuilder &, Location,
-                                                 Value position, Value pair)>;
+                                                  Value position, Value pair)>;
   void fill(OpBuilder &builder, Location loc, Value thread, int64_t threads,
             Emit emit) const;
 
-  /// Views of the cos and sin of `count` pairs.
+  /// Returns views of the cos and sin of `count` pairs.
   std::pair<Value, Value> getLanes(OpBuilder &builder, Location loc,
                                    Value position, Value pair,
                                    int64_t count) const;

@@ -1,4 +1,4 @@
-//===- SplitAccesses.cpp - accesses that are not aligned --------*- C++ -*-===//
+//===- SplitAccesses.cpp - splitting of unaligned vector accesses ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A GPU accesses whole vectors only at multiples of their size. LLVM would
-// split others, too, but pack 16-bit elements in pairs on the way: up to 13 %
-// more instructions.
+// A GPU accesses whole vectors only at multiples of their size. This pass
+// splits other accesses. LLVM would split them, too, but would also pack 16-bit
+// elements in pairs, which takes up to 13 % more instructions.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- TablesToGpu.cpp - tables of cos and sin as GPU kernels ---*- C++ -*-===//
+//===- TablesToGpu.cpp - sincos and sinusoidal to GPU kernels -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,23 +41,23 @@ using namespace mlir::posenc;
 using CosSin = AngleAddition::CosSin;
 using Position = AngleAddition::Position;
 
-/// Threads of a block: the table needs no more of each other.
+/// Threads of a block. They share no data, so the number is not critical.
 static constexpr int64_t kThreads = 128;
 
 /// The minimum number of blocks per multiprocessor. Without it, ptxas spills
 /// registers to fit one more block.
-static constexpr int32_t kLeastBlocks = 3;
+static constexpr int32_t kMinBlocks = 3;
 
 namespace {
-/// The destinations of cosines and sines.
+/// The destination tensors of cosines and sines.
 struct Destinations {
   Value cos, sin;
   int64_t cosLane = 0, sinLane = 0;
-  /// Whether both are side by side, sin first.
+  /// Whether sin and cos of a pair are neighbours, sin first.
   bool zipped = false;
 };
 
-/// A kernel that writes a table.
+/// Emits a kernel that writes a table.
 class TableKernel {
 public:
   TableKernel(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
@@ -92,7 +92,7 @@ private:
   PositionGrid grid;
   KernelPositions positions;
   Value numTiles;
-  /// The first pair of a thread.
+  /// The index of a thread's first pair.
   Value first;
 };
 } // namespace
@@ -116,7 +116,8 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
       positions(host, kernel, positions, axes),
       numTiles(kernel.addIndex(host, grid.getNumTiles())) {}
 
-/// Starts with an odd number, which is no position's base.
+/// Returns the initial loop-carried base: an odd number, which is no base
+/// position, and undefined cos and sin.
 SmallVector<Value> TableKernel::getInitialBase() {
   SmallVector<Value> values(steps.getNumAxes(),
                             arith::ConstantIntOp::create(b, loc, 1, 64));
@@ -127,9 +128,9 @@ SmallVector<Value> TableKernel::getInitialBase() {
 
 TableKernel::Base TableKernel::updateBase(const Position &position,
                                           const Base &old) {
-  Position mine = steps.getBasePosition(b, loc, position);
+  Position basePosition = steps.getBasePosition(b, loc, position);
   Value differs;
-  for (auto [value, before] : llvm::zip_equal(mine.axes, old.axes)) {
+  for (auto [value, before] : llvm::zip_equal(basePosition.axes, old.axes)) {
     Value change = arith::XOrIOp::create(b, loc, value, before);
     differs = differs ? arith::OrIOp::create(b, loc, differs, change) : change;
   }
@@ -139,30 +140,32 @@ TableKernel::Base TableKernel::updateBase(const Position &position,
   auto branch = scf::IfOp::create(
       b, loc, isOther,
       [&](OpBuilder &nested, Location l) {
-        CosSin element = emitBase(nested, l, steps, mine, first, pairs);
+        CosSin element = emitBase(nested, l, steps, basePosition, first, pairs);
         scf::YieldOp::create(nested, l, ValueRange{element.cos, element.sin});
       },
       [&](OpBuilder &nested, Location l) {
         scf::YieldOp::create(nested, l,
                              ValueRange{old.element.cos, old.element.sin});
       });
-  return {mine.axes, {branch.getResult(0), branch.getResult(1)}};
+  return {basePosition.axes, {branch.getResult(0), branch.getResult(1)}};
 }
 
 CosSin TableKernel::recompute(const Position &position, const CosSin &element) {
   if (!steps.canBeSmall())
     return element;
-  // One by one: not every target has reductions.
-  Value least;
+  // Reduces lane by lane: not every target has vector reductions.
+  Value smallest;
   for (Value value : {element.cos, element.sin}) {
     Value magnitude = steps.getMagnitude(b, loc, value, first);
     for (int64_t lane = 0; lane < pairs; ++lane) {
-      Value mine = vector::ExtractOp::create(b, loc, magnitude, lane);
-      least = least ? arith::MinSIOp::create(b, loc, least, mine) : mine;
+      Value laneMagnitude = vector::ExtractOp::create(b, loc, magnitude, lane);
+      smallest = smallest
+                     ? arith::MinSIOp::create(b, loc, smallest, laneMagnitude)
+                     : laneMagnitude;
     }
   }
   auto branch = scf::IfOp::create(
-      b, loc, steps.isSmall(b, loc, least),
+      b, loc, steps.isSmall(b, loc, smallest),
       [&](OpBuilder &nested, Location l) {
         CosSin recomputed =
             steps.recompute(nested, l, position, first, element);
@@ -175,8 +178,8 @@ CosSin TableKernel::recompute(const Position &position, const CosSin &element) {
   return {branch.getResult(0), branch.getResult(1)};
 }
 
-/// Elements in the type of the table. To bf16, half away from zero, as the CPU
-/// does it.
+/// Rounds elements to the type of the table. To bf16, ties are rounded away
+/// from zero, as in the CPU kernels.
 Value TableKernel::round(Value elements) {
   auto type = cast<VectorType>(elements.getType());
   if (type.getElementType() == element)
@@ -219,7 +222,8 @@ Value TableKernel::getNumBlocks(OpBuilder &host) const {
 void TableKernel::emit() {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  // All threads of all blocks may be more than 32 bits hold, not all blocks.
+  // The number of all threads may exceed 32 bits; the number of blocks does
+  // not.
   Value threads = createIndex(b, loc, kThreads);
   Value columns = createIndex(b, loc, numPairs / pairs);
   auto [rounds, begin] = divide32(b, loc, block, columns);
@@ -236,7 +240,7 @@ void TableKernel::emit() {
   b.setInsertionPointToStart(branch.thenBlock());
 
   PositionGrid::Tile tile = grid.getTile(b, loc, tileNumber);
-  // Up to the end of the grid: no position twice.
+  // Stops at the end of the last loop, so no position is computed twice.
   Value rest = arith::SubIOp::create(b, loc, tile.end, tile.loops.back());
   Value count =
       arith::MinUIOp::create(b, loc, rest, createIndex(b, loc, tileLength));
@@ -283,7 +287,7 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
   auto emit = [&](OpBuilder &host, bool isWide) {
     GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
     kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                                  host.getI32IntegerAttr(kLeastBlocks));
+                                  host.getI32IntegerAttr(kMinBlocks));
     TableKernel table(host, kernel, op, frequencies, axes, positions,
                       destinations, pairs, isWide ? access : 1);
     table.emit();

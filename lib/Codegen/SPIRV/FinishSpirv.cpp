@@ -1,4 +1,4 @@
-//===- FinishSpirv.cpp - what the conversion to SPIR-V leaves ---*- C++ -*-===//
+//===- FinishSpirv.cpp - decorations after the conversion to SPIR-V -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,7 +29,8 @@ struct FinishSpirv final
       if (isa<spirv::FAddOp, spirv::FSubOp, spirv::FMulOp, spirv::FDivOp,
               spirv::FNegateOp, spirv::GLFmaOp>(op))
         op->setAttr("no_contraction", UnitAttr::get(&getContext()));
-      // Upstream binds these as if they were buffers.
+      // Removes the bindings that upstream gives to these variables, which are
+      // not buffers.
       auto variable = dyn_cast<spirv::GlobalVariableOp>(op);
       if (variable &&
           variable.storageClass() == spirv::StorageClass::PushConstant) {

@@ -1,4 +1,4 @@
-//===- FloatBits.cpp - arithmetic that every device rounds alike *- C++ -*-===//
+//===- FloatBits.cpp - device-independent float arithmetic ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ struct Exact {
 };
 } // namespace
 
-/// Knuth's: right for any two numbers.
+/// Emits Knuth's TwoSum, which is exact for any two numbers.
 static Exact emitSum(ElementwiseBuilder &b, Value x, Value y) {
   Value sum = b.add(x, y);
   Value ofY = b.sub(sum, x);
@@ -30,7 +30,7 @@ static Exact emitSum(ElementwiseBuilder &b, Value x, Value y) {
   return {sum, b.add(b.sub(x, ofX), b.sub(y, ofY))};
 }
 
-/// Veltkamp's split and Dekker's product.
+/// Emits Dekker's product with Veltkamp's split.
 static Exact emitProduct(ElementwiseBuilder &b, Value x, Value y) {
   auto split = [&](Value value) {
     Value scaled = b.mul(value, b.f64(0x1p27 + 1.0));
@@ -46,8 +46,9 @@ static Exact emitProduct(ElementwiseBuilder &b, Value x, Value y) {
   return {product, b.add(lost, b.mul(xl, yl))};
 }
 
-/// x + y as f64, rounded to odd: where bits are lost, the last one is set, so
-/// that one more rounding, to fewer bits or of a sum, is as of the whole.
+/// Emits x + y in f64, rounded to odd: if bits are lost, the last bit is set. A
+/// later rounding, to fewer bits or of a sum, then gives the result of a single
+/// rounding.
 static Value emitSumToOdd(ElementwiseBuilder &b, Value x, Value y) {
   Type word = b.builder.getI64Type();
   auto [sum, lost] = emitSum(b, x, y);
@@ -74,21 +75,22 @@ static Value emitInline(OpBuilder &builder, Location loc, Value x, Value y,
                         Value z) {
   ElementwiseBuilder b(builder, loc, x);
   if (x.getType().isF32()) {
-    // f64 has room for the product of two f32.
+    // The product of two f32 is exact in f64.
     Type f64 = builder.getF64Type();
     auto widen = [&](Value value) { return b.cast<arith::ExtFOp>(f64, value); };
     Value sum = emitSumToOdd(b, b.mul(widen(x), widen(y)), widen(z));
     return b.cast<arith::TruncFOp>(x.getType(), sum);
   }
-  // The algorithm of Boldo and Melquiond: all steps are exact except the last
-  // sum, whose smaller operand was rounded to odd.
+  // The algorithm of Boldo and Melquiond. All steps are exact except the last
+  // sum, whose smaller operand is rounded to odd.
   Exact product = emitProduct(b, x, y);
   Exact low = emitSum(b, z, product.lost);
   Exact high = emitSum(b, product.rounded, low.rounded);
   return b.add(high.rounded, emitSumToOdd(b, low.lost, high.lost));
 }
 
-/// Returns the function in the module around the insertion point.
+/// Returns the multiply-add function of the module around the insertion point,
+/// which is created if there is none.
 static spirv::FuncOp getFused(OpBuilder &builder, Type type) {
   Operation *kernels = builder.getBlock()->getParentOp();
   while (!kernels->hasTrait<OpTrait::SymbolTable>())
@@ -134,7 +136,8 @@ static Value emitNarrowToF16(ElementwiseBuilder &b, Value bits) {
   Value odd = b.andi(b.shru(magnitude, b.i32(13)), b.i32(1));
   Value normal = b.addi(b.addi(magnitude, b.i32(0xc8000fff)), odd);
   normal = b.shru(normal, b.i32(13));
-  // Below 2^-14 a sum with 1/2 leaves the 10 bits that count at its end.
+  // Below 2^-14, adding 1/2 rounds to a subnormal f16 and leaves its 10
+  // fraction bits at the end of the sum.
   Value sum = b.add(b.cast<arith::BitcastOp>(real, magnitude), b.f32(0.5));
   Value small = b.andi(b.cast<arith::BitcastOp>(word, sum), b.i32(0x7fffff));
   Value isNaN = compare(b, CmpIPredicate::ugt, magnitude, b.i32(0x7f800000));
@@ -167,9 +170,10 @@ static Value emitWidenF16(ElementwiseBuilder &b, Value bits) {
   Value sign = b.shl(b.andi(bits, b.i32(0x8000)), b.i32(16));
   Value shifted = b.shl(b.andi(bits, b.i32(0x7fff)), b.i32(13));
   Value normal = b.addi(shifted, b.i32(112u << 23));
-  // The exponent of infinities and NaNs is the last there is.
+  // Infinities and NaNs get the maximum exponent.
   Value large = b.ori(shifted, b.i32(0x7f800000));
-  // Below 2^-14: put under that exponent, which is then taken away.
+  // Subnormal f16: inserts the fraction below the exponent of 2^-14, then
+  // subtracts 2^-14.
   Value under =
       b.cast<arith::BitcastOp>(real, b.ori(shifted, b.i32(113u << 23)));
   Value small = b.cast<arith::BitcastOp>(word, b.sub(under, b.f32(0x1p-14)));

@@ -1,4 +1,4 @@
-//===- FloatBits.h - arithmetic that every device rounds alike --*- C++ -*-===//
+//===- FloatBits.h - device-independent float arithmetic --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// SPIR-V leaves much open: whether Fma rounds once, how 16-bit floats are
-// rounded, and bf16 it does not know. Here all of it is made from sums and
-// products, which round to nearest, and from integers.
+// SPIR-V does not specify whether Fma rounds once, nor how conversions to f16
+// round, and it has no bf16. These functions use only sums and products, which
+// round to nearest, and integer operations, so all devices give the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ Value emitFusedMultiplyAdd(OpBuilder &builder, Location loc, Value a, Value b,
 /// nearest, ties to even; a NaN stays NaN.
 Value emitNarrow(OpBuilder &builder, Location loc, Value value, Type type);
 
-/// The other way.
+/// Converts the bits of a bf16 or f16 in the lower half of an i32 to f32.
 Value emitWiden(OpBuilder &builder, Location loc, Value bits, Type type);
 
 } // namespace mlir::posenc

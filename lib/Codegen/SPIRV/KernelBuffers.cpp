@@ -1,4 +1,4 @@
-//===- KernelBuffers.cpp - memory of kernels as words -----------*- C++ -*-===//
+//===- KernelBuffers.cpp - kernel memory as arrays of integers ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kMostGranule = 16;
+static constexpr int64_t kMaxGranule = 16;
 
 Type mlir::posenc::getLaneType(Type type) {
   if (type.isBF16() || type.isF16())
@@ -53,18 +53,18 @@ static int64_t getAccessGranule(Type accessed, std::optional<uint64_t> align) {
   int64_t bytes = getElementBytes(vector ? vector.getElementType() : accessed);
   int64_t whole = vector ? bytes * vector.getNumElements() : bytes;
   int64_t aligned = std::max<int64_t>(bytes, align.value_or(0));
-  // The largest power of two that divides both.
+  // Returns the largest power of two that divides both.
   return std::min(whole & -whole, aligned & -aligned);
 }
 
 FailureOr<int64_t> mlir::posenc::findGranule(Value memref) {
-  int64_t granule = kMostGranule;
+  int64_t granule = kMaxGranule;
   SmallVector<Value> todo{memref};
   while (!todo.empty()) {
     Value value = todo.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
-      std::optional<int64_t> mine =
+      std::optional<int64_t> accessGranule =
           llvm::TypeSwitch<Operation *, std::optional<int64_t>>(user)
               .Case<vector::LoadOp>([](auto op) {
                 return getAccessGranule(op.getType(), op.getAlignment());
@@ -83,13 +83,12 @@ FailureOr<int64_t> mlir::posenc::findGranule(Value memref) {
               .Case<memref::CastOp, memref::MemorySpaceCastOp,
                     memref::AssumeAlignmentOp>([&](auto op) {
                 todo.push_back(op->getResult(0));
-                return kMostGranule;
+                return kMaxGranule;
               })
               .Default([](Operation *) { return std::nullopt; });
-      if (!mine || !*mine)
-        return user->emitOpError("accesses memory in a way that has no "
-                                 "SPIR-V form");
-      granule = std::min(granule, *mine);
+      if (!accessGranule || !*accessGranule)
+        return user->emitOpError("cannot access this memory in SPIR-V");
+      granule = std::min(granule, *accessGranule);
     }
   }
   return granule;
@@ -107,7 +106,7 @@ static Value bitcast(OpBuilder &builder, Location loc, Type type, Value value) {
   return builder.createOrFold<arith::BitcastOp>(loc, type, value);
 }
 
-/// The scalar of 8 bytes in two words, without integers of 64 bits.
+/// Joins two words to a scalar of 8 bytes without 64-bit integer operations.
 static Value join(OpBuilder &builder, Location loc, Type type, Value low,
                   Value high) {
   auto words = VectorType::get({2}, builder.getI32Type());
@@ -129,8 +128,8 @@ static std::pair<Value, Value> split(OpBuilder &builder, Location loc,
           vector::ExtractOp::create(builder, loc, words, 1)};
 }
 
-Value KernelBuffer::getPlace(OpBuilder &builder, Location loc, Value index,
-                             int64_t perGranule) const {
+Value KernelBuffer::getGranuleIndex(OpBuilder &builder, Location loc,
+                                    Value index, int64_t perGranule) const {
   if (offset)
     index = builder.createOrFold<arith::AddIOp>(loc, index, offset);
   if (perGranule == 1)
@@ -140,10 +139,11 @@ Value KernelBuffer::getPlace(OpBuilder &builder, Location loc, Value index,
       createIndex(builder, loc, llvm::Log2_64(uint64_t(perGranule))));
 }
 
-/// A float of 16 bits among the two of a word, as constants lie.
+/// Loads one of the two 16-bit floats of a 32-bit word. Constants are stored in
+/// words.
 Value KernelBuffer::loadPart(OpBuilder &builder, Location loc, Value index,
-                             Value place) const {
-  Value word = memref::LoadOp::create(builder, loc, memref, place);
+                             Value granuleIndex) const {
+  Value word = memref::LoadOp::create(builder, loc, memref, granuleIndex);
   if (offset)
     index = builder.createOrFold<arith::AddIOp>(loc, index, offset);
   Value odd =
@@ -161,17 +161,17 @@ SmallVector<Value> KernelBuffer::load(OpBuilder &builder, Location loc,
                                       Value index, int64_t count) const {
   int64_t bytes = getElementBytes(element);
   SmallVector<Value> pieces;
-  // An element of 8 bytes among granules of 4 has two.
+  // An element of 8 bytes consists of two granules of 4 bytes.
   int64_t perGranule = std::max<int64_t>(granule / bytes, 1);
-  Value place = getPlace(builder, loc, index, perGranule);
+  Value granuleIndex = getGranuleIndex(builder, loc, index, perGranule);
   if (count * bytes < granule)
-    return {loadPart(builder, loc, index, place)};
+    return {loadPart(builder, loc, index, granuleIndex)};
   if (granule < bytes)
-    place = arith::MulIOp::create(builder, loc, place,
-                                  createIndex(builder, loc, bytes / granule));
+    granuleIndex = arith::MulIOp::create(
+        builder, loc, granuleIndex, createIndex(builder, loc, bytes / granule));
   for (int64_t i = 0; i < count * bytes / granule; ++i) {
     Value at = builder.createOrFold<arith::AddIOp>(
-        loc, place, createIndex(builder, loc, i));
+        loc, granuleIndex, createIndex(builder, loc, i));
     Value piece = memref::LoadOp::create(builder, loc, memref, at);
     auto vector = dyn_cast<VectorType>(piece.getType());
     for (int64_t k = 0; vector && k < vector.getNumElements(); ++k)
@@ -250,10 +250,10 @@ void KernelBuffer::store(OpBuilder &builder, Location loc, Value index,
   }
 
   int64_t perGranule = std::max<int64_t>(granule / bytes, 1);
-  Value place = getPlace(builder, loc, index, perGranule);
+  Value granuleIndex = getGranuleIndex(builder, loc, index, perGranule);
   if (granule < bytes)
-    place = arith::MulIOp::create(builder, loc, place,
-                                  createIndex(builder, loc, bytes / granule));
+    granuleIndex = arith::MulIOp::create(
+        builder, loc, granuleIndex, createIndex(builder, loc, bytes / granule));
   auto vector =
       dyn_cast<VectorType>(cast<MemRefType>(memref.getType()).getElementType());
   int64_t length = vector ? vector.getNumElements() : 1;
@@ -263,7 +263,7 @@ void KernelBuffer::store(OpBuilder &builder, Location loc, Value index,
       value = vector::FromElementsOp::create(
           builder, loc, vector, ValueRange(pieces).slice(i, length));
     Value at = builder.createOrFold<arith::AddIOp>(
-        loc, place, createIndex(builder, loc, i / length));
+        loc, granuleIndex, createIndex(builder, loc, i / length));
     memref::StoreOp::create(builder, loc, value, memref, at);
   }
 }
@@ -280,10 +280,10 @@ FailureOr<KernelConstants> KernelConstants::collect(gpu::GPUModuleOp kernels) {
     Type type = global.getType().getElementType();
     int64_t bytes = getElementBytes(type);
     if (!data || !bytes || global.getType().getRank() != 1)
-      return global.emitOpError("is no list of constants");
-    // Each begins where a vector may.
+      return global.emitOpError("expected constant initial values");
+    // Aligns each constant to 16 bytes, as vector accesses require.
     constants.words.resize(llvm::alignTo(constants.words.size(), 4));
-    constants.places[global.getSymName()] = constants.words.size();
+    constants.offsets[global.getSymName()] = constants.words.size();
     int64_t begin = 4 * constants.words.size();
     int64_t size = data.getNumElements() * bytes;
     constants.words.resize(llvm::divideCeil(begin + size, 4));
@@ -296,8 +296,8 @@ FailureOr<KernelConstants> KernelConstants::collect(gpu::GPUModuleOp kernels) {
 }
 
 std::optional<int64_t> KernelConstants::find(StringRef symbol) const {
-  auto found = places.find(symbol);
-  if (found == places.end())
+  auto found = offsets.find(symbol);
+  if (found == offsets.end())
     return std::nullopt;
   return found->second;
 }

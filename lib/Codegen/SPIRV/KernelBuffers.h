@@ -1,4 +1,4 @@
-//===- KernelBuffers.h - memory of kernels as words -------------*- C++ -*-===//
+//===- KernelBuffers.h - kernel memory as arrays of integers ----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel's buffer is an array of the largest unit that all its accesses are
-// multiples of: 16, 8, 4, 2 or 1 bytes, as an integer or a vector of integers.
-// Values of bf16 and f16 are 32-bit integers whose upper half is 0.
+// A kernel's buffer is an array of granules: the largest unit of 16, 8, 4, 2 or
+// 1 bytes of which all its accesses are multiples, as an integer or a vector of
+// integers. Values of bf16 and f16 are 32-bit integers whose upper half is 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,13 @@
 
 namespace mlir::posenc {
 
-/// The type of a value of `type` in a kernel of scalars.
+/// Returns the type that represents a scalar of `type` in a scalar kernel.
 Type getLaneType(Type type);
 
 /// Returns the bytes of an element in memory; 0 if they are not a whole number.
 int64_t getElementBytes(Type type);
 
-/// A memref during the conversion: the value that replaces it, and its start.
+/// A memref during the conversion: the value that replaces it, and its offset.
 struct KernelBuffer {
   Value memref;
   /// The type of an element, and the bytes of one of `memref`.
@@ -36,7 +36,7 @@ struct KernelBuffer {
   int64_t granule = 0;
   /// The offset in elements; null stands for 0.
   Value offset;
-  /// Memory of the block: elements of the type itself.
+  /// Whether it is workgroup memory, whose elements have their own type.
   bool isShared = false;
 
   SmallVector<Value> load(OpBuilder &builder, Location loc, Value index,
@@ -46,12 +46,12 @@ struct KernelBuffer {
 
 private:
   Value loadPart(OpBuilder &builder, Location loc, Value index,
-                 Value place) const;
-  Value getPlace(OpBuilder &builder, Location loc, Value index,
-                 int64_t perGranule) const;
+                 Value granuleIndex) const;
+  Value getGranuleIndex(OpBuilder &builder, Location loc, Value index,
+                        int64_t perGranule) const;
 };
 
-/// The memref of a buffer whose elements have `granule` bytes.
+/// Returns the memref type of a buffer of granules of `granule` bytes.
 MemRefType getGranulesType(MLIRContext *context, int64_t granule, int64_t size,
                            spirv::StorageClass storage);
 
@@ -73,7 +73,7 @@ public:
 
 private:
   SmallVector<int32_t> words;
-  llvm::StringMap<int64_t> places;
+  llvm::StringMap<int64_t> offsets;
 };
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- ScalarKernel.cpp - a kernel without vectors --------------*- C++ -*-===//
+//===- ScalarKernel.cpp - kernels without vectors -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -68,7 +68,7 @@ void ScalarKernel::setAllLanes(ValueRange from, ValueRange scalars) {
 LogicalResult ScalarKernel::build() {
   for (Block &block : kernel.getBody())
     if (&block != &kernel.getBody().front())
-      return kernel.emitOpError("has branches, which have no SPIR-V form");
+      return kernel.emitOpError("cannot have branches in SPIR-V");
   builder.setInsertionPointAfter(kernel);
   auto scalar =
       gpu::GPUFuncOp::create(builder, kernel.getLoc(), kernel.getName(),
@@ -89,7 +89,7 @@ LogicalResult ScalarKernel::build() {
     if (failed(addShared(attribution)))
       return failure();
   if (kernel.getNumPrivateAttributions())
-    return kernel.emitOpError("has private memory, which has no SPIR-V form");
+    return kernel.emitOpError("cannot have private memory in SPIR-V");
   return visitBlock(kernel.getBody().front());
 }
 
@@ -110,8 +110,8 @@ LogicalResult ScalarKernel::addArguments(gpu::GPUFuncOp scalar) {
     if (!type)
       continue;
     if (type.getRank() != 1 || !getElementBytes(type.getElementType()))
-      return kernel.emitOpError("takes a ")
-             << type << ", which has no SPIR-V form";
+      return kernel.emitOpError("cannot have an argument of type ")
+             << type << " in SPIR-V";
     FailureOr<int64_t> granule = findGranule(argument);
     if (failed(granule))
       return failure();
@@ -143,7 +143,7 @@ LogicalResult ScalarKernel::addArguments(gpu::GPUFuncOp scalar) {
   return success();
 }
 
-/// Reads a number from the words that a launch passes.
+/// Reads a scalar argument from the words that a launch passes.
 Value ScalarKernel::addScalar(Location loc, Type type, Value words,
                               int64_t &next) {
   KernelBuffer source;
@@ -182,8 +182,8 @@ LogicalResult ScalarKernel::addShared(BlockArgument attribution) {
   auto type = cast<MemRefType>(attribution.getType());
   Type lane = getLaneType(type.getElementType());
   if (type.getRank() != 1 || !type.hasStaticShape())
-    return kernel.emitOpError("shares a ")
-           << type << ", which has no SPIR-V form";
+    return kernel.emitOpError("cannot have shared memory of type ")
+           << type << " in SPIR-V";
   auto shared = MemRefType::get(
       type.getShape(), lane, MemRefLayoutAttrInterface(),
       spirv::StorageClassAttr::get(builder.getContext(),
@@ -213,7 +213,7 @@ LogicalResult ScalarKernel::visitIf(Operation *op) {
   auto scalar = scf::IfOp::create(builder, op->getLoc(),
                                   getLaneTypes(op->getResultTypes()),
                                   getScalar(branch.getCondition()), hasElse);
-  // Blocks without results come with a terminator.
+  // Blocks of operations without results already have a terminator.
   auto fill = [&](Block &from, Block &to) {
     OpBuilder::InsertionGuard guard(builder);
     to.clear();
@@ -287,16 +287,16 @@ LogicalResult ScalarKernel::visitAccess(Operation *op) {
         return success();
       })
       .Case([&](memref::GetGlobalOp global) -> LogicalResult {
-        std::optional<int64_t> place = constants.find(global.getName());
-        if (!place)
-          return op->emitOpError("names no constants");
+        std::optional<int64_t> wordOffset = constants.find(global.getName());
+        if (!wordOffset)
+          return op->emitOpError("expected a global with constant values");
         KernelBuffer buffer;
         buffer.element = global.getType().getElementType();
         int64_t bytes = getElementBytes(buffer.element);
         buffer.memref = constantWords;
         buffer.granule = 4;
-        buffer.offset =
-            arith::ConstantIndexOp::create(builder, loc, *place * 4 / bytes);
+        buffer.offset = arith::ConstantIndexOp::create(builder, loc,
+                                                       *wordOffset * 4 / bytes);
         buffers[global.getResult()] = buffer;
         return success();
       })
@@ -308,7 +308,7 @@ LogicalResult ScalarKernel::visitAccess(Operation *op) {
 
 LogicalResult ScalarKernel::visit(Operation *op) {
   Location loc = op->getLoc();
-  // Operations that only order loads are dropped.
+  // Drops operations that only order loads.
   if (op->getName().getStringRef() == "nvvm.bar.warp.sync")
     return success();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -332,13 +332,14 @@ LogicalResult ScalarKernel::visit(Operation *op) {
       .Case([&](gpu::BlockIdOp id) -> LogicalResult {
         if (id.getDimension() != gpu::Dimension::x)
           return visitLanes(op);
-        Value mine = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
-        setLanes(id,
-                 Value(arith::AddIOp::create(builder, loc, firstBlock, mine)));
+        Value blockId = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+        setLanes(id, Value(arith::AddIOp::create(builder, loc, firstBlock,
+                                                 blockId)));
         return success();
       })
       .Case<gpu::GridDimOp, gpu::GlobalIdOp>([&](auto) {
-        return op->emitOpError("is of a grid that is launched in parts");
+        return op->emitOpError("is not supported: a grid is launched in "
+                               "slices along x");
       })
       .Case([&](gpu::BarrierOp) {
         gpu::BarrierOp::create(builder, loc);

@@ -1,4 +1,4 @@
-//===- ScalarKernel.h - a kernel without vectors ----------------*- C++ -*-===//
+//===- ScalarKernel.h - kernels without vectors -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -55,9 +55,9 @@ private:
   const KernelConstants &constants;
   bool isFused;
   OpBuilder builder;
-  /// The memory of the module's constants, if there are any.
+  /// The buffer of the module's constants, or null.
   Value constantWords;
-  /// The number of the launch's first block.
+  /// The index of the launch's first block.
   Value firstBlock;
   DenseMap<Value, SmallVector<Value>> lanes;
   DenseMap<Value, KernelBuffer> buffers;

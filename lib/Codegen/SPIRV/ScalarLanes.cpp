@@ -1,4 +1,4 @@
-//===- ScalarLanes.cpp - operations lane by lane ----------------*- C++ -*-===//
+//===- ScalarLanes.cpp - operations lane by lane --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,7 @@ using namespace mlir::posenc;
 
 static bool isNarrowFloat(Type type) { return type.isBF16() || type.isF16(); }
 
-/// The bits of a float as the number of its lane.
+/// Converts a constant to its lane type: a 16-bit float becomes its bits.
 static TypedAttr getLaneConstant(Builder &builder, Attribute value) {
   if (auto real = dyn_cast<FloatAttr>(value))
     if (isNarrowFloat(real.getType()))
@@ -45,7 +45,7 @@ LogicalResult ScalarKernel::visitConstant(Operation *op) {
   } else {
     auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
     if (!dense)
-      return op->emitOpError("has no SPIR-V form");
+      return op->emitOpError("is not supported in SPIR-V");
     for (Attribute value : dense.getValues<Attribute>())
       add(value);
   }
@@ -53,7 +53,8 @@ LogicalResult ScalarKernel::visitConstant(Operation *op) {
   return success();
 }
 
-/// Conversions, which know floats of 16 bits, and the fused product.
+/// Converts operations that need special handling of 16-bit floats or of
+/// rounding: conversions and the fused multiply-add.
 LogicalResult ScalarKernel::visitConversion(Operation *op) {
   Location loc = op->getLoc();
   if (isa<math::FmaOp>(op)) {
@@ -89,7 +90,7 @@ LogicalResult ScalarKernel::visitConversion(Operation *op) {
                    ? Value(arith::TruncIOp::create(builder, loc, to, lane))
                    : Value(arith::ExtUIOp::create(builder, loc, i32, lane));
     } else {
-      return op->emitOpError("rounds twice, which has no SPIR-V form");
+      return op->emitOpError("would round twice in SPIR-V");
     }
     results.push_back(result);
   }
@@ -106,8 +107,8 @@ chooseLanes(Operation *op, function_ref<ArrayRef<Value>(Value)> lanesOf) {
     auto vector = dyn_cast<VectorType>(type);
     return vector ? vector.getNumElements() : 1;
   };
-  /// The first lane of an index of the leading dimensions, or nullopt if
-  /// unknown.
+  // Returns the first lane at an index of the leading dimensions, or nullopt if
+  // the index is dynamic.
   auto linearize = [&](VectorType type,
                        ArrayRef<int64_t> position) -> std::optional<int64_t> {
     int64_t at = 0;
@@ -122,7 +123,7 @@ chooseLanes(Operation *op, function_ref<ArrayRef<Value>(Value)> lanesOf) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](vector::BroadcastOp broadcast) -> Result {
         ArrayRef<Value> source = lanesOf(broadcast.getSource());
-        // Trailing dimensions are the same but for those of size 1.
+        // Trailing dimensions must be equal, except those of size 1.
         auto type = dyn_cast<VectorType>(broadcast.getSourceType());
         if (source.size() != 1 && type &&
             broadcast.getType().getShape().take_back(type.getRank()) !=
@@ -214,7 +215,7 @@ LogicalResult ScalarKernel::visitShape(Operation *op) {
   }
   auto chosen = chooseLanes(op, [&](Value value) { return getLanes(value); });
   if (!chosen)
-    return op->emitOpError("has no SPIR-V form");
+    return op->emitOpError("is not supported in SPIR-V");
   setLanes(op->getResult(0), *chosen);
   return success();
 }
@@ -225,7 +226,7 @@ LogicalResult ScalarKernel::visitReduction(Operation *op) {
   if (Value acc = reduction.getAcc())
     terms.push_back(getScalar(acc));
   if (isNarrowFloat(reduction.getType()))
-    return op->emitOpError("has no SPIR-V form");
+    return op->emitOpError("is not supported in SPIR-V");
   Value result = terms.front();
   for (Value term : ArrayRef(terms).drop_front())
     result = vector::makeArithReduction(builder, op->getLoc(),
@@ -244,7 +245,7 @@ LogicalResult ScalarKernel::visitLanes(Operation *op) {
       llvm::any_of(op->getOperandTypes(), llvm::IsaPred<VectorType>) ||
       llvm::any_of(op->getResultTypes(), llvm::IsaPred<VectorType>);
   bool isKnown = isPerLane || (!hasVectors && isPure(op));
-  // Arithmetic in 16 bits would need the floats themselves.
+  // Arithmetic on 16-bit floats is not supported: they are integers here.
   auto isNarrow = [](Type type) {
     return isNarrowFloat(getElementTypeOrSelf(type));
   };
@@ -255,16 +256,17 @@ LogicalResult ScalarKernel::visitLanes(Operation *op) {
   for (Value operand : op->getOperands())
     isKnown &= lanes.contains(operand);
   if (!isKnown || op->getNumRegions() || !op->getNumResults())
-    return op->emitOpError("has no SPIR-V form");
+    return op->emitOpError("is not supported in SPIR-V");
 
   size_t count = getLaneTypes(op->getResult(0).getType()).size();
   SmallVector<SmallVector<Value>> results(op->getNumResults());
   for (size_t lane = 0; lane < count; ++lane) {
     Operation *scalar = op->cloneWithoutRegions();
     for (OpOperand &operand : scalar->getOpOperands()) {
-      ArrayRef<Value> mine =
+      ArrayRef<Value> operandLanes =
           getLanes(op->getOperand(operand.getOperandNumber()));
-      operand.set(mine.size() == 1 ? mine.front() : mine[lane]);
+      operand.set(operandLanes.size() == 1 ? operandLanes.front()
+                                           : operandLanes[lane]);
     }
     for (OpResult result : scalar->getResults()) {
       result.setType(getLaneType(getElementTypeOrSelf(result.getType())));
@@ -272,7 +274,7 @@ LogicalResult ScalarKernel::visitLanes(Operation *op) {
     }
     builder.insert(scalar);
   }
-  for (auto [result, mine] : llvm::zip_equal(op->getResults(), results))
-    setLanes(result, mine);
+  for (auto [result, resultLanes] : llvm::zip_equal(op->getResults(), results))
+    setLanes(result, resultLanes);
   return success();
 }

@@ -1,4 +1,4 @@
-//===- SpirvKernels.cpp - how a kernel in SPIR-V is called ------*- C++ -*-===//
+//===- SpirvKernels.cpp - interface of SPIR-V kernels ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- UnrollVectors.cpp - kernels as SPIR-V can have them ----------------===//
+//===- UnrollVectors.cpp - GPU kernels to scalar kernels ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// All capabilities that a kernel may need; unused ones are removed later.
+/// Returns a target with all capabilities that a kernel may need; unused ones
+/// are removed later.
 static spirv::TargetEnvAttr getTarget(MLIRContext *context) {
   using namespace spirv;
   auto vce = VerCapExtAttr::get(
@@ -52,13 +53,13 @@ struct UnrollVectors final
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    // The host code is generated from the kernels themselves.
+    // Erases the host code: the launch code is generated from the kernels.
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (!isa<gpu::GPUModuleOp>(op))
         op.erase();
     auto modules = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
     if (modules.size() > 1) {
-      modules[1].emitOpError("is a second module of kernels");
+      modules[1].emitOpError("expected a single gpu.module, found a second");
       return signalPassFailure();
     }
     for (gpu::GPUModuleOp kernels : modules)

@@ -1,4 +1,4 @@
-//===- DecomposeMoves.cpp - pack, pad and the like as copies ----*- C++ -*-===//
+//===- DecomposeMoves.cpp - pack, pad, concat to copies -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Rewrites the operation; fails for one whose tiles are dynamic.
+/// Rewrites one operation as copies; fails if its tile sizes are dynamic.
 static LogicalResult decompose(RewriterBase &rewriter, Operation *op) {
   rewriter.setInsertionPoint(op);
   if (auto pack = dyn_cast<linalg::PackOp>(op))
@@ -46,7 +46,7 @@ struct DecomposeMoves final
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     if (failed(decomposeAll<linalg::PackOp, linalg::UnPackOp>(rewriter)) ||
-        // Packs have become pads.
+        // Decomposed packs contain pads, so pads come second.
         failed(decomposeAll<tensor::PadOp, tensor::ConcatOp>(rewriter)))
       return signalPassFailure();
   }
@@ -63,7 +63,8 @@ private:
       if (isOpTriviallyDead(op))
         rewriter.eraseOp(op);
       else if (failed(decompose(rewriter, op)))
-        return op->emitOpError("cannot be decomposed: its tiles are dynamic");
+        return op->emitOpError(
+            "cannot be decomposed: expected static tile sizes");
     }
     return success();
   }

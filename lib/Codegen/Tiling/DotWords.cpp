@@ -1,4 +1,4 @@
-//===- DotWords.cpp - pairs of bf16 for dot products ------------*- C++ -*-===//
+//===- DotWords.cpp - packing of bf16 pairs for dot products --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// VDPBF16PS adds the products of two pairs of bf16 to an f32. Which elements of
-// a sum are a pair is free, as long as both matrices have the same: element j
-// of the first half of a group with element j of the second. So both are read
-// in order when they are copied, whatever dimension is contiguous. Groups are
-// of one size, and so the order of a sum does not depend on cache blocks.
+// VDPBF16PS multiplies two pairs of bf16 and adds both products to an f32. The
+// two elements of a pair are in one 32-bit word. Any two elements along k may
+// form a pair, as long as both matrices use the same pairs. Here k is divided
+// into blocks of kDotBlock elements, and element j of a block's first half is
+// paired with element j of its second half. Both halves are thus read in order
+// while they are copied, whichever dimension is contiguous. The block size is
+// constant, so the order of a sum does not depend on cache blocking.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,21 +28,21 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kWords = kDotGroup / 2;
+static constexpr int64_t kWordsPerBlock = kDotBlock / 2;
 
 OpFoldResult mlir::posenc::getNumDotWords(OpBuilder &builder, Location loc,
                                           OpFoldResult depth) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  AffineExpr whole = d0.floorDiv(kDotGroup) * kWords;
+  AffineExpr whole = d0.floorDiv(kDotBlock) * kWordsPerBlock;
   return affine::makeComposedFoldedAffineMin(
       builder, loc,
-      AffineMap::get(1, 0, {whole + d0 % kDotGroup, whole + kWords},
+      AffineMap::get(1, 0, {whole + d0 % kDotBlock, whole + kWordsPerBlock},
                      builder.getContext()),
       {depth});
 }
 
 namespace {
-/// Copies one matrix.
+/// Copies one matrix as words of bf16 pairs.
 class WordPacker {
 public:
   WordPacker(OpBuilder &builder, Location loc, Value matrix, unsigned depthDim,
@@ -57,10 +59,10 @@ private:
   }
   Value slice(Value tensor, unsigned dim, OpFoldResult first,
               OpFoldResult size);
-  Value put(Value destination, OpFoldResult firstDepth, OpFoldResult firstWord,
-            OpFoldResult numWords, bool isWhole);
-  Value packRest(Value destination, OpFoldResult firstDepth,
-                 OpFoldResult firstWord, OpFoldResult rest);
+  Value packWords(Value destination, OpFoldResult firstDepth,
+                  OpFoldResult firstWord, OpFoldResult numWords, bool isWhole);
+  Value packRemainder(Value destination, OpFoldResult firstDepth,
+                      OpFoldResult firstWord, OpFoldResult remainder);
 
   OpBuilder &b;
   Location loc;
@@ -71,7 +73,8 @@ private:
 };
 } // namespace
 
-/// The part of a matrix from `first` on in a dimension.
+/// Returns the slice of a matrix with the indices [first, first + size) in one
+/// dimension.
 Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
                         OpFoldResult size) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
@@ -83,16 +86,17 @@ Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
                                         strides);
 }
 
-/// Copies words of the elements from `firstDepth` on; unless they are whole,
-/// their second halves are zero.
-Value WordPacker::put(Value destination, OpFoldResult firstDepth,
-                      OpFoldResult firstWord, OpFoldResult numWords,
-                      bool isWhole) {
+/// Copies `numWords` words whose first elements begin at `firstDepth`. If
+/// `isWhole`, their second elements are kWordsPerBlock further; otherwise they
+/// are zero.
+Value WordPacker::packWords(Value destination, OpFoldResult firstDepth,
+                            OpFoldResult firstWord, OpFoldResult numWords,
+                            bool isWhole) {
   AffineExpr d0 = b.getAffineDimExpr(0);
   SmallVector<Value> inputs{slice(matrix, depthDim, firstDepth, numWords)};
   if (isWhole)
-    inputs.push_back(
-        slice(matrix, depthDim, apply(d0 + kWords, {firstDepth}), numWords));
+    inputs.push_back(slice(matrix, depthDim,
+                           apply(d0 + kWordsPerBlock, {firstDepth}), numWords));
   Value words = slice(destination, wordsDim, firstWord, numWords);
   int64_t rank = cast<RankedTensorType>(words.getType()).getRank();
   AffineMap identity = b.getMultiDimIdentityMap(rank), swapped = identity;
@@ -101,7 +105,8 @@ Value WordPacker::put(Value destination, OpFoldResult firstDepth,
     std::swap(order[depthDim], order[wordsDim]);
     swapped = AffineMap::getPermutationMap(order, b.getContext());
   }
-  // The matrix is read in order if its rows are long, which panels share.
+  // Panels (rank 3) divide long rows of the matrix, so those are read in order;
+  // otherwise the destination is written in order.
   bool isInOrder = rank > 2;
   SmallVector<AffineMap> maps(inputs.size(), isInOrder ? identity : swapped);
   maps.push_back(isInOrder ? swapped : identity);
@@ -136,19 +141,20 @@ Value WordPacker::put(Value destination, OpFoldResult firstDepth,
                                        sizes, strides);
 }
 
-/// Copies the last group, of `rest` elements.
-Value WordPacker::packRest(Value destination, OpFoldResult firstDepth,
-                           OpFoldResult firstWord, OpFoldResult rest) {
+/// Copies the last, incomplete block, of `remainder` elements.
+Value WordPacker::packRemainder(Value destination, OpFoldResult firstDepth,
+                                OpFoldResult firstWord,
+                                OpFoldResult remainder) {
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   OpFoldResult numWords = affine::makeComposedFoldedAffineMin(
       b, loc,
-      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(kWords)},
+      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(kWordsPerBlock)},
                      b.getContext()),
-      {rest});
-  destination = put(destination, firstDepth, firstWord, numWords,
-                    /*isWhole=*/false);
-  return put(destination, firstDepth, firstWord,
-             apply(d0 - d1, {rest, numWords}), /*isWhole=*/true);
+      {remainder});
+  destination = packWords(destination, firstDepth, firstWord, numWords,
+                          /*isWhole=*/false);
+  return packWords(destination, firstDepth, firstWord,
+                   apply(d0 - d1, {remainder, numWords}), /*isWhole=*/true);
 }
 
 Value WordPacker::pack(Value destination) {
@@ -157,28 +163,29 @@ Value WordPacker::pack(Value destination) {
   };
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   Value count = getValueOrCreateConstantIndexOp(
-      b, loc, apply(d0.floorDiv(kDotGroup), {depth}));
+      b, loc, apply(d0.floorDiv(kDotBlock), {depth}));
   auto loop = scf::ForOp::create(
       b, loc, constant(0), count, constant(1), destination,
-      [&](OpBuilder &, Location, Value group, ValueRange state) {
-        Value next = put(state[0], apply(d0 * kDotGroup, {group}),
-                         apply(d0 * kWords, {group}), attr(kWords),
-                         /*isWhole=*/true);
+      [&](OpBuilder &, Location, Value block, ValueRange state) {
+        Value next = packWords(state[0], apply(d0 * kDotBlock, {block}),
+                               apply(d0 * kWordsPerBlock, {block}),
+                               attr(kWordsPerBlock), /*isWhole=*/true);
         scf::YieldOp::create(b, loc, next);
       });
-  OpFoldResult rest = apply(d0 % kDotGroup, {depth});
-  if (getConstantIntValue(rest) == 0)
+  OpFoldResult remainder = apply(d0 % kDotBlock, {depth});
+  if (getConstantIntValue(remainder) == 0)
     return loop.getResult(0);
-  OpFoldResult first = apply(d0 - d1, {depth, rest});
+  OpFoldResult first = apply(d0 - d1, {depth, remainder});
   OpFoldResult word = apply(d0.floorDiv(2), {first});
-  Value hasRest = arith::CmpIOp::create(
+  Value hasRemainder = arith::CmpIOp::create(
       b, loc, arith::CmpIPredicate::ne,
-      getValueOrCreateConstantIndexOp(b, loc, rest), constant(0));
-  auto branch = scf::IfOp::create(b, loc, destination.getType(), hasRest,
+      getValueOrCreateConstantIndexOp(b, loc, remainder), constant(0));
+  auto branch = scf::IfOp::create(b, loc, destination.getType(), hasRemainder,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, packRest(loop.getResult(0), first, word, rest));
+  scf::YieldOp::create(
+      b, loc, packRemainder(loop.getResult(0), first, word, remainder));
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, loc, loop.getResult(0));
   return branch.getResult(0);
@@ -202,7 +209,7 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
     return vector::TransferReadOp::create(builder, loc, vector, tensor, at,
                                           /*padding=*/std::nullopt, inBounds);
   };
-  // Words as rows of one, and these as pairs.
+  // Reinterprets `count` i32 words as count x 2 bf16.
   auto split = [&](Value words, int64_t count) -> Value {
     Value rows = vector::ShapeCastOp::create(
         builder, loc, VectorType::get({count, 1}, builder.getI32Type()), words);
@@ -215,9 +222,9 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
     std::swap(shape[0], shape[1]);
     std::swap(at[0], at[1]);
   }
-  Value ofRows = read(VectorType::get(shape, builder.getI32Type()), left, at);
-  Value ofColumns = read(VectorType::get({columns}, builder.getI32Type()),
-                         panel, {word, zero});
+  Value rowWords = read(VectorType::get(shape, builder.getI32Type()), left, at);
+  Value columnWords = read(VectorType::get({columns}, builder.getI32Type()),
+                           panel, {word, zero});
   Value sums = read(VectorType::get({rows, columns}, builder.getF32Type()),
                     tile, {zero, zero});
   AffineExpr m = builder.getAffineDimExpr(0), n = builder.getAffineDimExpr(1),
@@ -225,7 +232,7 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
   SmallVector<SmallVector<AffineExpr>> maps{{m, p}, {n, p}, {m, n}};
   using vector::IteratorType;
   sums = vector::ContractionOp::create(
-      builder, loc, split(ofRows, rows), split(ofColumns, columns), sums,
+      builder, loc, split(rowWords, rows), split(columnWords, columns), sums,
       ArrayRef<ArrayRef<AffineExpr>>{maps[0], maps[1], maps[2]},
       ArrayRef{IteratorType::parallel, IteratorType::parallel,
                IteratorType::reduction});

@@ -1,4 +1,4 @@
-//===- FuseElementwise.cpp - chains of elementwise operations ---*- C++ -*-===//
+//===- FuseElementwise.cpp - fusion of elementwise operations -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Upstream's patterns fuse an operation into one with more loops, which
-// computes it again and again, and keep results that others use, so that two
-// operations write to one destination. Here an operation is fused into its only
-// user, of as many loops.
+// Fuses an elementwise operation into its only user if both have the same
+// number of loops. Upstream's patterns also fuse into operations with more
+// loops, which recompute the producer in every iteration, and they keep results
+// that have other users, so two operations would write to one destination.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether the pass rewrites the operation: on tensors, in a form that can be
-/// tiled to vectors, and not a tile already.
+/// Whether the pass may fuse the operation: it works on tensors, can be tiled
+/// and vectorized, and is not inside a tile already.
 static bool isCandidate(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
          !op->getParentOfType<scf::ForallOp>() && op.getNumLoops() > 0 &&
@@ -40,25 +40,25 @@ static bool isCandidate(linalg::LinalgOp op) {
          computesVectors(op) && !isTiledContraction(op);
 }
 
-/// Whether an input that a result may overwrite is still read before that, and
-/// each element only for the one that is written over it.
+/// Whether fusion keeps in-place inputs correct: if an output may overwrite an
+/// input of the producer, the fused operation must be the one that writes this
+/// output, and read and write the same element in each iteration.
 static bool keepsInPlaceInputs(linalg::GenericOp producer, OpOperand &operand) {
   auto consumer = cast<linalg::GenericOp>(operand.getOwner());
   OpOperand *written = consumer.getDpsInitOperand(0);
-  BlockArgument mine = getInPlaceInput(written->get());
+  BlockArgument overwritten = getInPlaceInput(written->get());
   AffineMap map =
       producer.getMatchingIndexingMap(producer.getDpsInitOperand(0));
   return llvm::all_of(producer.getDpsInputOperands(), [&](OpOperand *input) {
     return !isInPlaceInput(input->get()) ||
-           (input->get() == mine &&
+           (input->get() == overwritten &&
             producer.getMatchingIndexingMap(input) == map &&
             consumer.getMatchingIndexingMap(&operand) ==
                 consumer.getMatchingIndexingMap(written));
   });
 }
 
-/// Whether the operation that computes the operand becomes part of the one that
-/// uses it.
+/// Whether the producer of the operand is fused into the operand's owner.
 static bool isFused(OpOperand &operand) {
   auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand.getOwner());
@@ -72,8 +72,8 @@ static bool isFused(OpOperand &operand) {
          linalg::areElementwiseOpsFusable(&operand);
 }
 
-/// Fuses what computes the inputs into the operation, and returns what it
-/// became.
+/// Fuses the producers of the inputs into the operation, and theirs in turn.
+/// Returns the fused operation.
 static linalg::GenericOp fuseInputs(RewriterBase &rewriter,
                                     linalg::GenericOp op) {
   for (;;) {
@@ -115,7 +115,8 @@ struct FuseElementwise final
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    // Users last: what is fused into them is complete, and no longer visited.
+    // Visits producers before their users, so each fused producer is final and
+    // is not visited again.
     for (auto op : getAll(linalg::GenericOp()))
       fuseInputs(rewriter, op);
   }

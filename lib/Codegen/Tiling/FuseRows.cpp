@@ -1,4 +1,4 @@
-//===- FuseRows.cpp - operations that follow each other by rows -*- C++ -*-===//
+//===- FuseRows.cpp - fusion of operations row by row ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operations of which each needs the same rows of the one before (a norm, a
-// softmax, the sum of a tensor and a table of positions, a norm and a rope)
-// become one loop over these rows, by upstream's tile and fuse. What they leave
-// for each other is of one row then, and stays in the first cache.
+// A chain of operations in which each one reads the same rows of its producer
+// (a norm, a softmax, the sum of a tensor and a table of positions, a norm and
+// a rope) becomes one loop over these rows, by upstream's tile and fuse. The
+// intermediate results of an iteration are single rows, which stay in the L1
+// cache.
 //
-// A producer is computed once only where each of its rows belongs to one
-// iteration: loops of the last operation that a producer does not have (the
-// batch, of a table of positions) stay within the iteration.
+// The loop must not recompute a row of a producer, so each row must belong to
+// one iteration. Loops of the last operation that a producer does not have (for
+// a table of positions, the batch) therefore stay inside the iteration.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,33 +38,35 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Elements that an iteration may keep between two operations: some rows of a
-/// model, and what fits on the stack.
+/// Maximum number of elements between two operations of an iteration: a few
+/// rows of a model, which fit on the stack.
 static constexpr int64_t kMaxElements = 8192;
-/// Iterations that are enough for any number of threads.
+/// Number of iterations that suffices for any number of threads.
 static constexpr int64_t kEnoughRows = 64;
 
 namespace {
-/// An operation, and for each of its loops the loop over rows of the group's
-/// last operation that it is, or -1.
+/// An operation of the fusion. `rows` maps each of its loops to the row loop of
+/// the last operation that it corresponds to, or to -1.
 struct Member {
   Operation *op;
   SmallVector<int64_t> rows;
 };
 
-class RowGroup {
+/// The operations that are computed row by row with `root`, the last of them.
+class RowFusion {
 public:
-  /// Finds what can be computed row by row with the operation, which comes
-  /// last.
-  explicit RowGroup(DestinationStyleOpInterface root) : root(root) {}
+  explicit RowFusion(DestinationStyleOpInterface root) : root(root) {}
 
-  /// Whether there is anything to fuse.
+  /// Finds the operations. Returns whether there is anything to fuse.
   bool find();
+  /// Replaces the operations by one scf.forall over rows.
   LogicalResult fuse(RewriterBase &rewriter);
 
 private:
   const Member *lookup(Operation *op) const;
-  /// Finds the members for the rows that these loops are.
+  /// Finds the members if `rows` are the root's row loops. Returns whether a
+  /// producer was left out because it lacks loops, which are added to
+  /// `missing`.
   bool findMembers(const llvm::SmallBitVector &rows,
                    llvm::SmallBitVector &missing);
   bool addProducer(const Member &consumer, OpOperand &operand,
@@ -71,25 +74,26 @@ private:
   bool hasFewElements(const Member &producer);
   bool keepsInPlaceInput(const Member &producer, OpOperand &input);
   bool isUsedOutside(Operation *producer);
-  void removeUnplaced();
+  void removeUnfusable();
   bool writesOver(const Member &consumer, OpOperand &operand);
 
   DestinationStyleOpInterface root;
-  /// Consumers before producers.
+  /// Consumers come before producers; the root is first.
   SmallVector<Member> members;
-  /// Producers of which users need different rows.
+  /// Producers whose users read different rows.
   llvm::SmallPtrSet<Operation *, 4> rejected;
 };
 } // namespace
 
-const Member *RowGroup::lookup(Operation *op) const {
+const Member *RowFusion::lookup(Operation *op) const {
   auto found =
       llvm::find_if(members, [&](const Member &m) { return m.op == op; });
   return found == members.end() ? nullptr : &*found;
 }
 
-/// For each dimension of an operand the loop of its operation that it is, or -1
-/// if every iteration has all of it; failure if it is something else.
+/// Returns for each dimension of an operand the loop of its operation that
+/// indexes it, or -1 if every iteration reads all of it. Fails for other
+/// indexing.
 static FailureOr<SmallVector<int64_t>> getLoopsOfDims(OpOperand &operand) {
   SmallVector<int64_t> loops;
   if (auto op = dyn_cast<linalg::LinalgOp>(operand.getOwner())) {
@@ -112,7 +116,7 @@ static FailureOr<SmallVector<int64_t>> getLoopsOfDims(OpResult result) {
   return getLoopsOfDims(*dps.getTiedOpOperand(result));
 }
 
-/// Whether an operation may be computed anywhere at no cost.
+/// Whether an operation may be duplicated at no cost.
 static bool isFree(Operation *op) { return isa<linalg::FillOp>(op); }
 
 /// Whether tiles of the operation can be computed where they are needed.
@@ -126,7 +130,7 @@ static bool isFusable(Operation *op) {
          cast<PositionalOpInterface>(op).getNumLoops() > 0;
 }
 
-/// Whether an operation may be the last one of a group.
+/// Whether an operation may be the last one of a fusion.
 static bool isRoot(Operation *op) {
   if (isa<RopeOp, RotateOp>(op))
     return op->getNumResults() > 0 &&
@@ -141,7 +145,7 @@ static unsigned getNumLoops(Operation *op) {
   return cast<PositionalOpInterface>(op).getNumLoops();
 }
 
-/// The iterations of each loop, where they are known.
+/// Returns the number of iterations of each loop, or kDynamic.
 static SmallVector<int64_t> getLoopRanges(DestinationStyleOpInterface op) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
     return linalgOp.getStaticLoopRanges();
@@ -154,8 +158,8 @@ static SmallVector<int64_t> getLoopRanges(DestinationStyleOpInterface op) {
   return ranges;
 }
 
-/// Whether an iteration's part of the result has few elements.
-bool RowGroup::hasFewElements(const Member &producer) {
+/// Whether one iteration's slice of the result has at most kMaxElements.
+bool RowFusion::hasFewElements(const Member &producer) {
   OpResult result = producer.op->getResult(0);
   ArrayRef<int64_t> shape = cast<RankedTensorType>(result.getType()).getShape();
   int64_t elements = 1;
@@ -169,9 +173,10 @@ bool RowGroup::hasFewElements(const Member &producer) {
   return elements <= kMaxElements;
 }
 
-/// Whether a producer, which moves to the root, reads of an input that a result
-/// may overwrite only what the same iteration of the root writes.
-bool RowGroup::keepsInPlaceInput(const Member &producer, OpOperand &input) {
+/// Whether a producer may move to the root although it reads an input that an
+/// output may overwrite: each iteration must read only the rows that the same
+/// iteration of the root writes.
+bool RowFusion::keepsInPlaceInput(const Member &producer, OpOperand &input) {
   if (!isInPlaceInput(input.get()))
     return true;
   FailureOr<SmallVector<int64_t>> read = getLoopsOfDims(input);
@@ -191,24 +196,25 @@ bool RowGroup::keepsInPlaceInput(const Member &producer, OpOperand &input) {
   return false;
 }
 
-/// Whether the root can write its result over an operand: that needs no memory
-/// on the way.
-bool RowGroup::writesOver(const Member &consumer, OpOperand &operand) {
+/// Whether the root writes its result over the operand, which then needs no
+/// memory of its own.
+bool RowFusion::writesOver(const Member &consumer, OpOperand &operand) {
   auto op = dyn_cast<linalg::LinalgOp>(root.getOperation());
   return op && consumer.op == op && findReusableInput(op) == &operand;
 }
 
-/// Adds what computes an operand. Returns whether it is to be fused but has not
-/// all loops of the rows, and which of the root are then missing.
-bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
-                           llvm::SmallBitVector &missing) {
+/// Adds the producer of an operand if it can be fused. Returns whether it could
+/// be fused but lacks some of the row loops; adds these loops of the root to
+/// `missing`.
+bool RowFusion::addProducer(const Member &consumer, OpOperand &operand,
+                            llvm::SmallBitVector &missing) {
   auto result = dyn_cast<OpResult>(operand.get());
   if (!result || result.getOwner()->getBlock() != root->getBlock() ||
       !isFusable(result.getOwner()) || rejected.contains(result.getOwner()))
     return false;
-  FailureOr<SmallVector<int64_t>> mine = getLoopsOfDims(result);
-  FailureOr<SmallVector<int64_t>> used = getLoopsOfDims(operand);
-  if (failed(mine) || failed(used))
+  FailureOr<SmallVector<int64_t>> producerLoops = getLoopsOfDims(result);
+  FailureOr<SmallVector<int64_t>> consumerLoops = getLoopsOfDims(operand);
+  if (failed(producerLoops) || failed(consumerLoops))
     return false;
   Member producer{result.getOwner(),
                   SmallVector<int64_t>(getNumLoops(result.getOwner()), -1)};
@@ -216,14 +222,15 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
   for (int64_t row : members.front().rows)
     if (row >= 0)
       unseen.set(row);
-  for (auto [ofUse, loop] : llvm::zip_equal(*used, *mine))
-    if (int64_t row = ofUse < 0 ? -1 : consumer.rows[ofUse];
+  for (auto [consumerLoop, loop] :
+       llvm::zip_equal(*consumerLoops, *producerLoops))
+    if (int64_t row = consumerLoop < 0 ? -1 : consumer.rows[consumerLoop];
         row >= 0 && loop >= 0) {
       producer.rows[loop] = row;
       unseen.reset(row);
     }
   if (const Member *known = lookup(producer.op)) {
-    // Rows of one user may be no rows of another: columns, for example.
+    // Another user reads it along different loops, columns for example.
     if (known->rows != producer.rows && !isFree(producer.op))
       rejected.insert(producer.op);
   } else if (isFree(producer.op)) {
@@ -241,14 +248,15 @@ bool RowGroup::addProducer(const Member &consumer, OpOperand &operand,
   return false;
 }
 
-/// Sizes are known without the operation.
-bool RowGroup::isUsedOutside(Operation *producer) {
+/// Whether the result has users outside the fusion. Uses by tensor.dim do not
+/// count: `detachSizes` removes them.
+bool RowFusion::isUsedOutside(Operation *producer) {
   return llvm::any_of(producer->getUsers(), [&](Operation *user) {
     return !lookup(user) && !isa<tensor::DimOp>(user);
   });
 }
 
-/// Lets sizes of a result be those of its destination.
+/// Replaces tensor.dim of a result by tensor.dim of its destination.
 static void detachSizes(RewriterBase &rewriter, OpResult result) {
   auto dps = cast<DestinationStyleOpInterface>(result.getOwner());
   Value init = dps.getTiedOpOperand(result)->get();
@@ -257,10 +265,10 @@ static void detachSizes(RewriterBase &rewriter, OpResult result) {
   });
 }
 
-/// Removes producers whose results others than members read before the root,
-/// and what these alone need.
-void RowGroup::removeUnplaced() {
-  auto isPlaced = [&](const Member &member) {
+/// Removes producers whose results are read before the root by operations
+/// outside the fusion, and producers that no remaining member reads.
+void RowFusion::removeUnfusable() {
+  auto isFusableHere = [&](const Member &member) {
     if (member.op == root || isFree(member.op))
       return true;
     bool hasUser = false;
@@ -278,15 +286,15 @@ void RowGroup::removeUnplaced() {
   for (bool hasChanged = true; hasChanged;) {
     hasChanged = false;
     for (unsigned i = members.size(); i-- > 1;)
-      if (!isPlaced(members[i])) {
+      if (!isFusableHere(members[i])) {
         members.erase(members.begin() + i);
         hasChanged = true;
       }
   }
 }
 
-bool RowGroup::findMembers(const llvm::SmallBitVector &rows,
-                           llvm::SmallBitVector &missing) {
+bool RowFusion::findMembers(const llvm::SmallBitVector &rows,
+                            llvm::SmallBitVector &missing) {
   SmallVector<int64_t> own(getNumLoops(root), -1);
   for (unsigned loop : rows.set_bits())
     own[loop] = loop;
@@ -303,11 +311,12 @@ bool RowGroup::findMembers(const llvm::SmallBitVector &rows,
         isMissing |= addProducer(member, operand, missing);
     }
   } while (rejected.size() != numRejected);
-  removeUnplaced();
+  removeUnfusable();
   return isMissing;
 }
 
-/// The loops over rows.
+/// Returns the loops of the root that may be row loops: the parallel ones,
+/// without the loop over the elements of a row.
 static llvm::SmallBitVector getRows(DestinationStyleOpInterface root) {
   llvm::SmallBitVector rows(getNumLoops(root), true);
   auto op = dyn_cast<linalg::LinalgOp>(root.getOperation());
@@ -316,14 +325,14 @@ static llvm::SmallBitVector getRows(DestinationStyleOpInterface root) {
   for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
     if (type != utils::IteratorType::parallel)
       rows.reset(loop);
-  // Elements of a row are vectors.
+  // The innermost dimension is vectorized.
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (op.getNumParallelLoops() == op.getNumLoops())
     rows.reset(out.getDimPosition(out.getNumResults() - 1));
   return rows;
 }
 
-bool RowGroup::find() {
+bool RowFusion::find() {
   SmallVector<int64_t> ranges = getLoopRanges(root);
   llvm::SmallBitVector rows = getRows(root);
   auto isEnough = [&](const llvm::SmallBitVector &loops) {
@@ -351,8 +360,8 @@ bool RowGroup::find() {
   return false;
 }
 
-/// Gives a producer that does not read its destination one of its own: one that
-/// it shares with others, which softmax decomposes to, would be copied.
+/// Gives a producer that does not read its destination a destination of its
+/// own. A shared one, as in a decomposed softmax, would be copied.
 static void detachInit(RewriterBase &rewriter, Operation *producer) {
   auto op = dyn_cast<linalg::LinalgOp>(producer);
   OpOperand *init = op ? op.getDpsInitOperand(0) : nullptr;
@@ -366,8 +375,8 @@ static void detachInit(RewriterBase &rewriter, Operation *producer) {
   rewriter.modifyOpInPlace(op, [&] { init->set(empty); });
 }
 
-LogicalResult RowGroup::fuse(RewriterBase &rewriter) {
-  // As results of the loop, for those behind it.
+LogicalResult RowFusion::fuse(RewriterBase &rewriter) {
+  // Producers with users outside the fusion become results of the loop.
   llvm::SmallPtrSet<Operation *, 4> yielded;
   for (const Member &member : ArrayRef(members).drop_front()) {
     if (!isFree(member.op) && isUsedOutside(member.op))
@@ -420,15 +429,15 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
       return;
     IRRewriter rewriter(&getContext());
     Block &body = getOperation().getFunctionBody().front();
-    // The walk begins with the last operation: a group takes operations before
-    // the one that is looked at.
+    // Visits operations from the last to the first: a fusion consists of a root
+    // and operations before it.
     for (Operation *op = body.empty() ? nullptr : &body.back(); op;) {
       Operation *previous = op->getPrevNode();
       if (isRoot(op)) {
-        RowGroup group(cast<DestinationStyleOpInterface>(op));
-        if (group.find()) {
+        RowFusion fusion(cast<DestinationStyleOpInterface>(op));
+        if (fusion.find()) {
           Operation *next = op->getNextNode();
-          if (failed(group.fuse(rewriter)))
+          if (failed(fusion.fuse(rewriter)))
             return signalPassFailure();
           previous = next ? next->getPrevNode() : nullptr;
         }

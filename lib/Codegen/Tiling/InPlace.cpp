@@ -1,4 +1,4 @@
-//===- InPlace.cpp - results over the inputs of a function ------*- C++ -*-===//
+//===- InPlace.cpp - outputs that may overwrite inputs --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A caller may pass the memory of an input for an output, where the signature
-// says so. In the IR both are tensors of their own. An operation that reads
-// such an input therefore must not move behind the one that writes the output,
-// nor read, in one iteration of a loop, what another one writes.
+// A caller may pass the same memory for an input and an output if the signature
+// allows it. In the IR, the two are separate tensors. An operation that reads
+// such an input must therefore not move past the operation that writes the
+// output, and no iteration of a loop may read what another iteration writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The signature of the function whose argument this is.
+/// Returns the signature of the function with this argument, or null.
 static AbiAttr getAbi(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (!isa_and_present<FunctionOpInterface>(parent))
@@ -71,7 +71,8 @@ bool mlir::posenc::canWriteOver(linalg::LinalgOp op, Value input) {
         return false;
       continue;
     }
-    // Views of the input would have to be followed.
+    // Only destination-style users count as reads that are over: views of the
+    // input may have users of their own, which are not followed here.
     bool isBefore = isa<DestinationStyleOpInterface>(user) &&
                     user->getBlock() == op->getBlock() &&
                     user->isBeforeInBlock(op);

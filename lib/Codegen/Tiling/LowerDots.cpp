@@ -1,4 +1,4 @@
-//===- LowerDots.cpp - contractions of pairs as dot products ----*- C++ -*-===//
+//===- LowerDots.cpp - vector.contract of bf16 pairs to VDPBF16PS ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,7 +23,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 namespace {
-/// One instruction adds to 16 columns of a row.
+/// Lowers a contraction of rows x 2 and columns x 2 bf16. Each instruction
+/// updates 16 columns of one row of accumulators.
 struct LowerDot final : OpRewritePattern<vector::ContractionOp> {
   using Base::Base;
   static constexpr int64_t kLanes = 16;
@@ -35,19 +36,19 @@ struct LowerDot final : OpRewritePattern<vector::ContractionOp> {
         !op.getLhsType().getElementType().isBF16() ||
         !op.getRhsType().getElementType().isBF16() ||
         op.getKind() != vector::CombiningKind::ADD)
-      return rewriter.notifyMatchFailure(op, "not of bf16 and sums in f32");
+      return rewriter.notifyMatchFailure(
+          op, "expected bf16 operands and a 2-D f32 accumulator");
     int64_t rows = sums.getDimSize(0), columns = sums.getDimSize(1);
     AffineExpr m, n, p;
     bindDims(op.getContext(), m, n, p);
     SmallVector<SmallVector<AffineExpr, 4>> maps{{m, p}, {n, p}, {m, n}};
-    bool isOfPairs =
-        op.getIndexingMapsArray() ==
-            AffineMap::inferFromExprList(maps, op.getContext()) &&
-        op.getLhsType().getShape() == ArrayRef<int64_t>{rows, 2} &&
-        op.getRhsType().getShape() == ArrayRef<int64_t>{columns, 2};
-    if (!isOfPairs || columns % kLanes != 0)
-      return rewriter.notifyMatchFailure(op,
-                                         "not of rows and columns of pairs");
+    bool hasPairs = op.getIndexingMapsArray() ==
+                        AffineMap::inferFromExprList(maps, op.getContext()) &&
+                    op.getLhsType().getShape() == ArrayRef<int64_t>{rows, 2} &&
+                    op.getRhsType().getShape() == ArrayRef<int64_t>{columns, 2};
+    if (!hasPairs || columns % kLanes != 0)
+      return rewriter.notifyMatchFailure(
+          op, "expected rows x 2 and columns x 2, columns a multiple of 16");
 
     Location loc = op.getLoc();
     Type i32 = rewriter.getI32Type(), bf16 = rewriter.getBF16Type();
@@ -67,19 +68,19 @@ struct LowerDot final : OpRewritePattern<vector::ContractionOp> {
     auto word = VectorType::get({kLanes}, i32);
     auto type = VectorType::get({kLanes}, sums.getElementType());
     for (int64_t first = 0; first < columns; first += kLanes) {
-      Value ofColumns = getPairs(vector::ExtractStridedSliceOp::create(
+      Value columnPairs = getPairs(vector::ExtractStridedSliceOp::create(
           rewriter, loc, right, first, kLanes, 1));
       for (int64_t row = 0; row < rows; ++row) {
-        Value ofRow = vector::ExtractOp::create(rewriter, loc, left, row);
-        ofRow =
-            getPairs(vector::BroadcastOp::create(rewriter, loc, word, ofRow));
-        Value mine = vector::ExtractOp::create(rewriter, loc, op.getAcc(), row);
-        mine = vector::ExtractStridedSliceOp::create(rewriter, loc, mine, first,
-                                                     kLanes, 1);
-        mine = x86vector::DotBF16Op::create(rewriter, loc, type, mine, ofRow,
-                                            ofColumns);
+        Value rowPairs = vector::ExtractOp::create(rewriter, loc, left, row);
+        rowPairs = getPairs(
+            vector::BroadcastOp::create(rewriter, loc, word, rowPairs));
+        Value acc = vector::ExtractOp::create(rewriter, loc, op.getAcc(), row);
+        acc = vector::ExtractStridedSliceOp::create(rewriter, loc, acc, first,
+                                                    kLanes, 1);
+        acc = x86vector::DotBF16Op::create(rewriter, loc, type, acc, rowPairs,
+                                           columnPairs);
         result = vector::InsertStridedSliceOp::create(
-            rewriter, loc, mine, result, ArrayRef<int64_t>{row, first},
+            rewriter, loc, acc, result, ArrayRef<int64_t>{row, first},
             ArrayRef<int64_t>{1});
       }
     }

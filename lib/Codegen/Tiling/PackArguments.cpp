@@ -1,4 +1,4 @@
-//===- PackArguments.cpp - matrices that callers pack once ------*- C++ -*-===//
+//===- PackArguments.cpp - panel packing of function arguments ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,8 +24,9 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// The dimension that has the columns where products read an argument as their
-/// second matrix, or failure if there is none, or not one for all.
+/// Returns the dimension of an argument that is n (columns) in the matrix
+/// products that read it as their right-hand side. Fails if it has no such use,
+/// any other use, or if the products disagree about the dimension.
 static FailureOr<unsigned> findColumnsDim(BlockArgument argument) {
   std::optional<unsigned> found;
   for (OpOperand &use : argument.getUses()) {
@@ -45,7 +46,7 @@ static FailureOr<unsigned> findColumnsDim(BlockArgument argument) {
   return *found;
 }
 
-/// The name of an argument in headers.
+/// Returns the name of an argument in the generated C header.
 static std::string getArgName(func::FuncOp function, unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(
       argument, PosencDialect::kNameAttrName);
@@ -74,24 +75,25 @@ private:
         type.getRank() != 2 || !type.hasStaticShape() ||
         type.getNumElements() == 0 || !isa<FloatType>(type.getElementType()))
       return function.emitError()
-             << "argument #" << number << " is '"
+             << "expected argument #" << number << " with '"
              << PosencDialect::kPackedAttrName
-             << "', which only a matrix of floats of static shape can be, of a "
-                "public function";
+             << "' to be a non-empty 2-D tensor of floats with a static shape, "
+                "in a public function with a body";
     BlockArgument argument = function.getArgument(number);
     FailureOr<unsigned> columnsDim = findColumnsDim(argument);
     if (failed(columnsDim))
       return function.emitError()
-             << "argument #" << number << " is '"
+             << "expected argument #" << number << " with '"
              << PosencDialect::kPackedAttrName
-             << "', but something else reads it than products of matrices, as "
-                "their second one";
+             << "' to be used only as the right-hand side of matrix products, "
+                "with the same dimension as columns in all of them";
     std::string name =
         (function.getName() + kPackInfix + getArgName(function, number)).str();
     if (Operation *other = getOperation().lookupSymbol(name))
       return other->emitError()
-             << "'" << name << "' is the name of what packs an argument of '"
-             << function.getName() << "'";
+             << "symbol '" << name
+             << "' is reserved for the function that packs an argument of '"
+             << function.getName() << "'; rename it";
     createPacker(function, name, type, *columnsDim);
 
     Location loc = argument.getLoc();
@@ -108,7 +110,8 @@ private:
     return success();
   }
 
-  /// The function that makes panels of a matrix.
+  /// Creates the function `name` after `function`: it takes the matrix and
+  /// returns its panels.
   void createPacker(func::FuncOp function, StringRef name,
                     RankedTensorType type, unsigned columnsDim) {
     OpBuilder builder(&getContext());

@@ -1,4 +1,4 @@
-//===- Panels.cpp - matrices in the order a product reads them --*- C++ -*-===//
+//===- Panels.cpp - panel packing of the right-hand matrix ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ RankedTensorType mlir::posenc::getPanelsType(RankedTensorType matrix,
       matrix.getElementType());
 }
 
-/// The order of panels and k in the packed matrix.
+/// Returns the outer dimension order of the packed matrix: panels, then k.
 static SmallVector<int64_t> getOuterOrder(unsigned columnsDim) {
   return {columnsDim, 1 - columnsDim};
 }

@@ -1,4 +1,4 @@
-//===- Panels.h - matrices in the order a product reads them ----*- C++ -*-===//
+//===- Panels.h - panel packing of the right-hand matrix --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,25 +13,28 @@
 
 namespace mlir::posenc {
 
-/// The columns of a panel, for every type and target: two vectors of f32 of
-/// AVX-512, and whole register tiles of every CPU.
+/// Columns of a panel, for every element type and target: two f32 vectors of
+/// AVX-512, and a multiple of the register tile's columns on every CPU.
 constexpr int64_t kPanelColumns = 32;
 
-/// The name of the layout.
+/// Name of the layout in the `posenc.packed` attribute and in descriptions.
 constexpr llvm::StringLiteral kPanelsLayout = "panels32";
 
-/// The type of a matrix of static shape as panels x k x columns of one, where
-/// this dimension of the matrix has the columns.
+/// Returns the packed type of a matrix of static shape: panels x k x
+/// kPanelColumns. `columnsDim` is the dimension of the matrix that has the
+/// columns; the other one is k.
 RankedTensorType getPanelsType(RankedTensorType matrix, unsigned columnsDim);
 
-/// Whether the source of the operation is its result as panels.
+/// Whether the source of the operation has a panel layout: panels x k x tile,
+/// with a static tile of columns.
 bool arePanels(linalg::UnPackOp op, unsigned columnsDim);
 
-/// The matrix that the panels are of.
+/// Emits the linalg.unpack that restores the matrix from its panels.
 Value unpackPanels(OpBuilder &builder, Location loc, Value panels,
                    RankedTensorType matrix, unsigned columnsDim);
 
-/// A matrix as panels; columns beyond the last are zeros.
+/// Emits the linalg.pack of a matrix into panels, or packs a constant; the
+/// columns after the last one are zeros.
 Value packPanels(OpBuilder &builder, Location loc, Value matrix,
                  unsigned columnsDim);
 DenseElementsAttr packPanels(DenseElementsAttr matrix, unsigned columnsDim);

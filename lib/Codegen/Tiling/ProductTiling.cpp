@@ -1,4 +1,4 @@
-//===- ProductTiling.cpp - one product of matrices in tiles -----*- C++ -*-===//
+//===- ProductTiling.cpp - tiling of one matrix product -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,16 +8,17 @@
 //
 // C[m, n] += A[m, k] * B[k, n] becomes
 //
-//   forall blocks of rows, blocks of columns
+//   forall blocks of m, blocks of n
 //     for blocks of k
-//       the block of B is copied, as panels of columns         (L2)
+//       pack the block of B into panels of columns             (L2)
 //       for panels                                             (L1)
-//         for tiles of rows
+//         for register tiles of rows
 //           for k: one linalg.generic of rows x columns x 1    (registers)
 //
-// Every element of C is one sum in the order of k, started from the element
-// itself, whatever the tiles are. Tiles at the ends of C are copied into
-// scratch of the full size, so that all of them are computed by the same code.
+// Every element of C is one sum in the order of k, which starts with the
+// initial value of C, whatever the tile sizes are. Partial tiles at the edges
+// of C are copied to scratch of the full tile size, so the same micro-kernel
+// computes all tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,7 @@ Type mlir::posenc::getSumType(Type result) {
 }
 
 namespace {
-/// Offsets and sizes of loops.
+/// Offset and size of each loop's current range.
 using Ranges = DenseMap<unsigned, std::pair<OpFoldResult, OpFoldResult>>;
 
 class ProductTiling {
@@ -48,7 +49,8 @@ public:
                 const ContractionTiles &tiles)
       : b(rewriter), loc(product.op->getLoc()), product(product), tiles(tiles),
         result(getElementTypeOrSelf(product.op->getResult(0).getType())),
-        sum(getSumType(result)), copied(tiles.hasDots ? b.getI32Type() : sum) {}
+        sum(getSumType(result)),
+        copied(tiles.usesBF16Dots ? b.getI32Type() : sum) {}
 
   Value tile();
 
@@ -60,7 +62,7 @@ private:
   Value toValue(OpFoldResult value) {
     return getValueOrCreateConstantIndexOp(b, loc, value);
   }
-  /// min(step, end - first)
+  /// Returns min(step, end - first).
   OpFoldResult clip(int64_t step, OpFoldResult first, OpFoldResult end) {
     AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
     return affine::makeComposedFoldedAffineMin(
@@ -70,14 +72,17 @@ private:
         {end, first});
   }
   OpFoldResult getSize(unsigned loop);
-  /// Steps of the sum in a block of this depth, and at most.
+  /// Returns the number of steps along k in a block of `depth` elements: words
+  /// of two for bf16 dot products. `getCopiedDepth` is the number in a full
+  /// block.
   OpFoldResult getSteps(OpFoldResult depth) {
-    return tiles.hasDots ? getNumDotWords(b, loc, depth) : depth;
+    return tiles.usesBF16Dots ? getNumDotWords(b, loc, depth) : depth;
   }
   int64_t getCopiedDepth() const {
-    return tiles.hasDots ? tiles.blockReduction / 2 : tiles.blockReduction;
+    return tiles.usesBF16Dots ? tiles.blockReduction / 2 : tiles.blockReduction;
   }
-  /// Slices of an operand, without the dimensions of the batch and of sums.
+  /// Computes the slice of an operand for the ranges. `isKept` is false for
+  /// dimensions of `batch` and `sums` loops, which the slice drops.
   void getSlice(AffineMap map, const Ranges &ranges,
                 SmallVector<OpFoldResult> &offsets,
                 SmallVector<OpFoldResult> &sizes, SmallVector<bool> &isKept);
@@ -86,52 +91,56 @@ private:
                 ArrayRef<OpFoldResult> sizes);
   Value insert(Value source, Value tensor, ArrayRef<OpFoldResult> offsets,
                ArrayRef<OpFoldResult> sizes);
-  /// The order of two dimensions in an operand without its batch: true if the
-  /// first comes last.
+  /// Whether loop `second` comes before loop `first` in an operand.
   bool isSwapped(unsigned operand, unsigned first, unsigned second) const;
-  /// Copies a matrix, transposed if it is `swapped`, to the corner of scratch
-  /// of this static shape, in the type of the sums. The rest of the scratch may
-  /// be anything: results of it go nowhere.
+  /// Copies a matrix of `sizes`, transposed if `swapped`, to the upper left
+  /// corner of scratch of the static shape `shape`, in the accumulator type.
+  /// The rest of the scratch is undefined; results computed from it are not
+  /// stored.
   Value pack(Value source, bool swapped, ArrayRef<int64_t> shape,
              ArrayRef<OpFoldResult> sizes);
-  /// Copies a matrix, transposed if it is `swapped`, and converts it to the
+  /// Copies a matrix, transposed if `swapped`, and converts it to the element
   /// type of the destination.
   Value convert(Value source, bool swapped, Value destination);
-  /// Columns of the panels that are given, as many as register tiles have.
-  Value extractGiven(OpFoldResult firstColumn, OpFoldResult depthFrom,
-                     OpFoldResult depth);
-  /// Copies rows of a given panel as words of pairs.
-  Value packGiven(Value panel, OpFoldResult depth);
-  /// Copies a block of B as panels: panels x k x columns of one.
+  /// Returns depth x `tiles.columns` elements of the prepacked panels.
+  Value extractPrepacked(OpFoldResult firstColumn, OpFoldResult depthFrom,
+                         OpFoldResult depth);
+  /// Copies rows of a prepacked panel as words of bf16 pairs.
+  Value packPrepacked(Value panel, OpFoldResult depth);
+  /// Packs a block of B into panels x k x `tiles.columns`.
   Value packPanels(Value block, bool swapped, OpFoldResult depth,
                    OpFoldResult columns);
-  /// Emits a loop over the panels of a block, which carries a tensor. The body
-  /// gets the panel's number, first column and columns.
+  /// Emits a loop over the panels of a block, which carries a tensor. `number`
+  /// is the panel's index, `first` its first column, `width` the number of its
+  /// columns.
   Value forEachPanel(OpFoldResult columns, Value init,
                      function_ref<Value(Value number, OpFoldResult first,
                                         OpFoldResult width, Value state)>
                          body);
-  /// Adds the products of a row block and a panel to the part of C.
-  Value addBlock(Value part, Value left, bool leftSwapped, Value panel,
+  /// Adds the product of a row block of A and a panel of B to `part`, rows x
+  /// columns of C.
+  Value addPanel(Value part, Value left, bool leftSwapped, Value panel,
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
+  /// Emits the micro-kernel: adds to one register tile.
   Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
                 Value panel, OpFoldResult depth);
-  /// Returns the value to which a block of the result adds: its part of the
-  /// destination or of an argument that is read, or a number.
-  Value begin(Value mine, Value argument, linalg::FillOp fill);
-  /// Adds all products to a block of the result, those of these loops' sums one
-  /// after the other.
-  Value addProducts(ArrayRef<unsigned> sums, Value state);
-  /// Adds the part of a product that is of some columns of A and rows of B.
-  Value addSlice(Value firstDepth, Value state);
+  /// Returns the initial value of a block of C: `block` itself, the block's
+  /// slice of `argument` if that is not null, or the value of `fill` if that is
+  /// not null.
+  Value initBlock(Value block, Value argument, linalg::FillOp fill);
+  /// Adds all products to a block of C, in loops over `sums` and over blocks of
+  /// k.
+  Value addReductions(ArrayRef<unsigned> sums, Value state);
+  /// Adds the products of one block of k to a block of C.
+  Value addDepthBlock(Value firstDepth, Value state);
 
   RewriterBase &b;
   Location loc;
   const Product &product;
   const ContractionTiles &tiles;
-  /// The type of the result, that of the sums, and that of copied matrices.
+  /// Element types of the result, the accumulators and the packed matrices.
   Type result, sum, copied;
-  /// The block of the result, and the slices that are added to it.
+  /// Current ranges of all loops: the block of C and the slices of A and B.
   Ranges ranges;
   Value firstColumn;
   OpFoldResult rows, columns, allDepth;
@@ -143,7 +152,7 @@ OpFoldResult ProductTiling::getSize(unsigned loop) {
     if (std::optional<unsigned> dim =
             product.getMap(operand).getResultPosition(b.getAffineDimExpr(loop)))
       return tensor::getMixedSize(b, loc, product.getOperand(operand), *dim);
-  llvm_unreachable("every loop has an operand");
+  llvm_unreachable("every loop indexes an operand");
 }
 
 void ProductTiling::getSlice(AffineMap map, const Ranges &ranges,
@@ -253,7 +262,7 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
       b, loc, ArrayRef<int64_t>{numPanels, getCopiedDepth(), tiles.columns},
       copied);
   OpFoldResult steps = getSteps(depth);
-  // Part by part of a row, which may be short or transposed.
+  // Packs one panel at a time: rows are short or transposed.
   auto packEach = [&]() -> Value {
     return forEachPanel(
         columns, scratch,
@@ -275,15 +284,16 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
               b, loc, RankedTensorType::get(shape, copied), state, offsets,
               panelSizes, strides);
           Value part = extract(block, from, fromSizes);
-          panel = tiles.hasDots ? packDotWords(b, loc, part, swapped ? 1 : 0,
-                                               depth, panel, /*wordsDim=*/0)
-                                : convert(part, swapped, panel);
+          panel = tiles.usesBF16Dots
+                      ? packDotWords(b, loc, part, swapped ? 1 : 0, depth,
+                                     panel, /*wordsDim=*/0)
+                      : convert(part, swapped, panel);
           return insert(panel, state, offsets, panelSizes);
         });
   };
   if (swapped || numPanels == 1)
     return packEach();
-  // Whole rows of the block, which are read in order.
+  // Packs whole rows of the block, so they are read in order.
   auto packAll = [&]() -> Value {
     Value whole =
         extract(block, {attr(0), attr(0)}, {depth, attr(tiles.blockColumns)});
@@ -297,7 +307,7 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
     SmallVector<OpFoldResult> offsets(3, attr(0)),
         sizes{attr(numPanels), steps, attr(tiles.columns)};
     Value panels = extract(scratch, offsets, sizes);
-    if (tiles.hasDots)
+    if (tiles.usesBF16Dots)
       return insert(packDotWords(b, loc, rows, /*depthDim=*/0, depth, panels,
                                  /*wordsDim=*/1),
                     scratch, offsets, sizes);
@@ -332,8 +342,9 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
   return branch.getResult(0);
 }
 
-Value ProductTiling::extractGiven(OpFoldResult firstColumn,
-                                  OpFoldResult depthFrom, OpFoldResult depth) {
+Value ProductTiling::extractPrepacked(OpFoldResult firstColumn,
+                                      OpFoldResult depthFrom,
+                                      OpFoldResult depth) {
   auto type = cast<RankedTensorType>(product.panels.getType());
   int64_t width = type.getShape().back();
   AffineExpr d0 = b.getAffineDimExpr(0);
@@ -352,7 +363,7 @@ Value ProductTiling::extractGiven(OpFoldResult firstColumn,
       SmallVector<OpFoldResult>(3, attr(1)));
 }
 
-Value ProductTiling::packGiven(Value panel, OpFoldResult depth) {
+Value ProductTiling::packPrepacked(Value panel, OpFoldResult depth) {
   Value scratch = tensor::EmptyOp::create(
       b, loc, ArrayRef<int64_t>{getCopiedDepth(), tiles.columns}, copied);
   SmallVector<OpFoldResult> offsets(2, attr(0)),
@@ -374,7 +385,7 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   auto loop = scf::ForOp::create(
       b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
       [&](OpBuilder &, Location, Value at, ValueRange state) {
-        if (tiles.hasDots) {
+        if (tiles.usesBF16Dots) {
           scf::YieldOp::create(b, loc,
                                addDots(b, loc, state[0], left,
                                        /*leftSwapped=*/false, toValue(firstRow),
@@ -413,7 +424,7 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   return loop.getResult(0);
 }
 
-Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
+Value ProductTiling::addPanel(Value part, Value left, bool leftSwapped,
                               Value panel, OpFoldResult rows,
                               OpFoldResult columns, OpFoldResult depth) {
   auto isFull = [&](OpFoldResult size, int64_t of) -> Value {
@@ -434,29 +445,29 @@ Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
         };
         auto partial = [&] {
           SmallVector<OpFoldResult> sizes{count, columns}, zeros(2, attr(0));
-          Value ofPart = extract(state[0], offsets, sizes);
-          Value tile = pack(ofPart, /*swapped=*/false,
-                            {tiles.rows, tiles.columns}, sizes);
-          if (tiles.hasDots) {
-            // The scratch has all rows of a tile.
+          Value edge = extract(state[0], offsets, sizes);
+          Value tile =
+              pack(edge, /*swapped=*/false, {tiles.rows, tiles.columns}, sizes);
+          if (tiles.usesBF16Dots) {
+            // The packed rows of A always fill whole register tiles.
             tile = addTile(tile, left, leftSwapped, first, panel, depth);
           } else {
             SmallVector<OpFoldResult> from{first, attr(0)},
-                ofLeft{count, depth};
+                leftSizes{count, depth};
             if (leftSwapped) {
               std::swap(from[0], from[1]);
-              std::swap(ofLeft[0], ofLeft[1]);
+              std::swap(leftSizes[0], leftSizes[1]);
             }
-            Value mine =
-                pack(extract(left, from, ofLeft), leftSwapped,
+            Value padded =
+                pack(extract(left, from, leftSizes), leftSwapped,
                      {tiles.rows, tiles.blockReduction}, {count, depth});
-            tile = addTile(tile, mine, /*leftSwapped=*/false, attr(0), panel,
+            tile = addTile(tile, padded, /*leftSwapped=*/false, attr(0), panel,
                            depth);
           }
-          // A copy: the part is read above.
-          Value result = linalg::CopyOp::create(
-                             b, loc, extract(tile, zeros, sizes), ofPart)
-                             .getResult(0);
+          // Copies back explicitly, to the slice that `pack` has read above.
+          Value result =
+              linalg::CopyOp::create(b, loc, extract(tile, zeros, sizes), edge)
+                  .getResult(0);
           scf::YieldOp::create(b, loc,
                                insert(result, state[0], offsets, sizes));
         };
@@ -476,13 +487,13 @@ Value ProductTiling::addBlock(Value part, Value left, bool leftSwapped,
   return loop.getResult(0);
 }
 
-Value ProductTiling::addSlice(Value firstDepth, Value state) {
+Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
   OpFoldResult depth = clip(tiles.blockReduction, firstDepth, allDepth);
   ranges[product.k] = {firstDepth, depth};
   bool leftSwapped = isSwapped(0, product.m, product.k);
   bool rightSwapped = isSwapped(1, product.k, product.n);
   Value left = extract(product.getOperand(0), product.getMap(0), ranges);
-  if (tiles.hasDots) {
+  if (tiles.usesBF16Dots) {
     Value scratch = tensor::EmptyOp::create(
         b, loc, ArrayRef<int64_t>{tiles.blockRows, getCopiedDepth()}, copied);
     SmallVector<OpFoldResult> offsets(2, attr(0)), sizes{rows, getSteps(depth)};
@@ -507,11 +518,11 @@ Value ProductTiling::addSlice(Value firstDepth, Value state) {
       [&](Value number, OpFoldResult first, OpFoldResult width, Value all) {
         Value panel;
         if (product.panels) {
-          panel = extractGiven(affine::makeComposedFoldedAffineApply(
-                                   b, loc, d0 + d1, {firstColumn, first}),
-                               firstDepth, depth);
-          if (tiles.hasDots)
-            panel = packGiven(panel, depth);
+          panel = extractPrepacked(affine::makeComposedFoldedAffineApply(
+                                       b, loc, d0 + d1, {firstColumn, first}),
+                                   firstDepth, depth);
+          if (tiles.usesBF16Dots)
+            panel = packPrepacked(panel, depth);
         } else {
           panel = tensor::ExtractSliceOp::create(
               b, loc,
@@ -522,13 +533,13 @@ Value ProductTiling::addSlice(Value firstDepth, Value state) {
               SmallVector<OpFoldResult>(3, attr(1)));
         }
         SmallVector<OpFoldResult> offsets{attr(0), first}, sizes{rows, width};
-        Value mine = extract(all, offsets, sizes);
-        mine = addBlock(mine, left, leftSwapped, panel, rows, width, depth);
-        return insert(mine, all, offsets, sizes);
+        Value part = extract(all, offsets, sizes);
+        part = addPanel(part, left, leftSwapped, panel, rows, width, depth);
+        return insert(part, all, offsets, sizes);
       });
 }
 
-Value ProductTiling::addProducts(ArrayRef<unsigned> sums, Value state) {
+Value ProductTiling::addReductions(ArrayRef<unsigned> sums, Value state) {
   auto loop = scf::ForOp::create(
       b, loc, constant(0),
       toValue(sums.empty() ? allDepth : getSize(sums.front())),
@@ -536,20 +547,22 @@ Value ProductTiling::addProducts(ArrayRef<unsigned> sums, Value state) {
       [&](OpBuilder &, Location, Value at, ValueRange states) {
         Value next;
         if (sums.empty()) {
-          next = addSlice(at, states[0]);
+          next = addDepthBlock(at, states[0]);
         } else {
           ranges[sums.front()] = {at, attr(1)};
-          next = addProducts(sums.drop_front(), states[0]);
+          next = addReductions(sums.drop_front(), states[0]);
         }
         scf::YieldOp::create(b, loc, next);
       });
   return loop.getResult(0);
 }
 
-Value ProductTiling::begin(Value mine, Value argument, linalg::FillOp fill) {
-  // An argument cannot be written: each tile begins with a copy of its part.
-  Value from = argument ? extract(argument, product.getMap(2), ranges) : mine;
-  Value part = mine;
+Value ProductTiling::initBlock(Value block, Value argument,
+                               linalg::FillOp fill) {
+  // A function argument must not be written, so each block starts with a copy
+  // of its slice.
+  Value from = argument ? extract(argument, product.getMap(2), ranges) : block;
+  Value part = block;
   if (sum != result)
     part = extract(tensor::EmptyOp::create(
                        b, loc,
@@ -575,7 +588,7 @@ Value ProductTiling::tile() {
   ends.append({allRows, allColumns});
   steps.append({attr(tiles.blockRows), attr(tiles.blockColumns)});
   SmallVector<OpFoldResult> begins(ends.size(), attr(0));
-  // A fill of the result becomes a fill of each tile.
+  // A fill of the result becomes a fill of each block.
   Value init = product.getOperand(2);
   auto fill = init.getDefiningOp<linalg::FillOp>();
   if (fill &&
@@ -602,10 +615,11 @@ Value ProductTiling::tile() {
 
   AffineMap outMap = product.getMap(2);
   Value output = forall.getRegionIterArgs().front();
-  Value mine = extract(output, outMap, ranges);
-  Value computed = addProducts(product.sums, begin(mine, argument, fill));
+  Value block = extract(output, outMap, ranges);
+  Value computed =
+      addReductions(product.sums, initBlock(block, argument, fill));
   if (sum != result)
-    computed = convert(computed, /*swapped=*/false, mine);
+    computed = convert(computed, /*swapped=*/false, block);
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<bool> isKept;
   getSlice(outMap, ranges, offsets, sizes, isKept);

@@ -1,4 +1,4 @@
-//===- ProductTiling.h - one product of matrices in tiles -------*- C++ -*-===//
+//===- ProductTiling.h - tiling of one matrix product -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,40 +14,41 @@
 
 namespace mlir::posenc {
 
-/// The type of sums of this type: those of f16 and bf16 are of f32, and rounded
-/// when they are complete.
+/// Returns the accumulator type for a result type: f32 for f16 and bf16, which
+/// are rounded once the sum is complete; otherwise the type itself.
 Type getSumType(Type result);
 
-/// Sizes of register tiles (rows x columns) and of cache blocks. A block of
-/// columns consists of whole panels.
+/// Sizes of register tiles (rows x columns) and of cache blocks, in elements.
+/// `blockColumns` is a multiple of `columns`.
 struct ContractionTiles {
   int64_t rows, columns;
   int64_t blockRows, blockColumns, blockReduction;
-  /// Whether products of two neighbours in the order of the sum are added by
-  /// one instruction: both matrices are bf16, and are copied as words of two.
-  bool hasDots = false;
+  /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
+  /// bf16 and are copied as 32-bit words of two elements along k.
+  bool usesBF16Dots = false;
 };
 
-/// A product of matrices, for each element of a batch, which may be the sum of
-/// several products. Dimensions are loops of the operation; those of the
-/// result's rows and columns are in this order there.
+/// A batch of matrix products C[m, n] += A[m, k] * B[k, n]. Dimensions are
+/// loops of the operation. In the result, m comes before n.
 struct Product {
   linalg::LinalgOp op;
   SmallVector<AffineMap> maps;
+  /// Parallel loops other than m and n, and reduction loops other than k.
   SmallVector<unsigned> batch, sums;
   unsigned m, n, k;
-  /// Whether the operation's second operand has the rows.
+  /// Whether A is the operation's second operand.
   bool isReversed = false;
-  /// The second matrix as panels x k x columns of one, or null. The columns of
-  /// a panel are whole register tiles; what is beyond the last column is read,
-  /// and may be anything.
+  /// B prepacked as panels x k x columns of a panel, or null. The columns of a
+  /// panel are a multiple of the register tile's; elements after the last
+  /// column of B are read, but their values do not matter.
   Value panels = nullptr;
 
+  /// Returns A, B or the initial C for 0, 1 or 2.
   Value getOperand(unsigned number) const {
     return op->getOperand(getNumber(number));
   }
   AffineMap getMap(unsigned number) const { return maps[getNumber(number)]; }
-  /// The dimension of the second matrix that has the columns.
+  /// Returns the dimension of B that is n.
   unsigned getColumnsDim() const {
     return *getMap(1).getResultPosition(getAffineDimExpr(n, op->getContext()));
   }
@@ -58,33 +59,36 @@ private:
   }
 };
 
-/// The product that an operation is, or failure if it is none that is tiled.
+/// Returns the operation as a matrix product, or failure if it is not one that
+/// can be tiled.
 FailureOr<Product> getProduct(linalg::LinalgOp op);
 
-/// How the sum of a product of bf16 is taken by pairs: of each group of so many
-/// elements, those of the first half with those of the second.
-constexpr int64_t kDotGroup = 64;
+/// Elements along k whose first half is paired with their second half for bf16
+/// dot products.
+constexpr int64_t kDotBlock = 64;
 
-/// How many words of pairs so many elements of a sum are.
+/// Returns the number of 32-bit words for `depth` elements along k.
 OpFoldResult getNumDotWords(OpBuilder &builder, Location loc,
                             OpFoldResult depth);
 
-/// Copies a matrix as words of pairs of bf16, to which other elements are
-/// rounded, along its dimension `depthDim`, of this size, which becomes
-/// `wordsDim` of the destination: a matrix of i32 with as many words, and as
-/// large in the other dimension. A missing second half is zero.
+/// Copies a matrix as 32-bit words of bf16 pairs along its dimension
+/// `depthDim`, which has `depth` elements and becomes `wordsDim` of the
+/// destination. The destination is a tensor of i32 with getNumDotWords(depth)
+/// elements in `wordsDim`, and otherwise has the sizes of the matrix. Elements
+/// of other types are rounded to bf16. A missing second element is zero.
 Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
                    unsigned depthDim, OpFoldResult depth, Value destination,
                    unsigned wordsDim);
 
-/// Adds the products of one word of each row of `left` (rows x words, or words
-/// x rows if it is swapped) and each column of `panel` (words x columns) to the
-/// tile.
+/// Adds the dot products of word `word` of each row of `left` (rows x words, or
+/// words x rows if `leftSwapped`) and of each column of `panel` (words x
+/// columns) to `tile` (rows x columns of f32), and returns the new tile. The
+/// rows of the tile begin at `firstRow` of `left`.
 Value addDots(OpBuilder &builder, Location loc, Value tile, Value left,
               bool leftSwapped, Value firstRow, Value panel, Value word);
 
-/// Emits the product in loops over tiles, before which the rewriter stands. The
-/// loop's result is that of the product.
+/// Emits the tiled product at the rewriter's insertion point. The result of the
+/// returned loop replaces that of the product.
 scf::ForallOp tileProduct(RewriterBase &rewriter, const Product &product,
                           const ContractionTiles &tiles);
 

@@ -1,4 +1,4 @@
-//===- ReuseOperands.cpp - results in the memory of operands ----*- C++ -*-===//
+//===- ReuseOperands.cpp - results that overwrite operands ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,10 +22,11 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Half of the first cache of common processors.
+/// Half of a 32 KiB L1 data cache.
 static constexpr int64_t kMaxScratchBytes = 16 << 10;
 
-/// The tensor of which the destination of a tile is a part.
+/// Returns the tensor outside the loops that the destination of a tile is a
+/// slice of.
 static Value getWhole(Value destination) {
   for (;;) {
     if (auto slice = destination.getDefiningOp<tensor::ExtractSliceOp>()) {
@@ -67,8 +68,9 @@ OpOperand *mlir::posenc::findReusableInput(linalg::LinalgOp op) {
   return nullptr;
 }
 
-/// Moves what defines the destination before the operation, if it can be there:
-/// the tensor of a function's result, or an iteration's part of one.
+/// Moves the definition of the destination before the operation if its operands
+/// allow it. Only definitions of a function's output, or of a slice of it, are
+/// moved. Returns whether the destination is available there.
 static bool moveBefore(RewriterBase &rewriter, Value destination,
                        Operation *op) {
   Operation *source = destination.getDefiningOp();
@@ -87,9 +89,11 @@ static bool moveBefore(RewriterBase &rewriter, Value destination,
   return isPossible;
 }
 
-/// Lets what computes the value begin in the destination, where it does not
-/// begin with elements that it reads.
-static void beginIn(RewriterBase &rewriter, Value destination, Value value) {
+/// Makes `destination` the init of the operation at the beginning of the
+/// destination chain that computes `value`, if that operation does not read its
+/// init.
+static void setInitialDestination(RewriterBase &rewriter, Value destination,
+                                  Value value) {
   for (;;) {
     auto result = dyn_cast<OpResult>(value);
     auto producer =
@@ -110,21 +114,20 @@ static void beginIn(RewriterBase &rewriter, Value destination, Value value) {
   }
 }
 
-/// Whether a row deserves scratch memory of its own: other operations read it,
-/// too, and it stays in the first cache. An output that is written once and
-/// never read can be stored past the caches.
-static bool deservesScratch(linalg::LinalgOp op, Value input) {
+/// Whether the input keeps scratch memory of its own: it has several users and
+/// fits in the L1 cache. The output is then written once and never read, so it
+/// can be stored with non-temporal stores.
+static bool keepsScratch(linalg::LinalgOp op, Value input) {
   auto type = cast<RankedTensorType>(input.getType());
   return !llvm::hasSingleElement(input.getUsers()) && type.hasStaticShape() &&
-         type.getNumElements() <= kMaxScratchBytes * 8 /
-                                      type.getElementTypeBitWidth();
+         type.getNumElements() <=
+             kMaxScratchBytes * 8 / type.getElementTypeBitWidth();
 }
 
-/// Lets an operation write over an input that ends there, in place of memory
-/// for both.
+/// Lets an operation write its result over an input that has no later users.
 static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
   OpOperand *input = findReusableInput(op);
-  if (!input || deservesScratch(op, input->get()))
+  if (!input || keepsScratch(op, input->get()))
     return;
   Value destination = op.getDpsInitOperand(0)->get(), value = input->get();
   SmallVector<Value> inputs;
@@ -152,7 +155,7 @@ static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
     body.eraseArgument(number);
   }
   rewriter.replaceOp(op, reused->getResults());
-  beginIn(rewriter, destination, value);
+  setInitialDestination(rewriter, destination, value);
 }
 
 namespace {

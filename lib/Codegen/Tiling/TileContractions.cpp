@@ -1,4 +1,4 @@
-//===- TileContractions.cpp - products of matrices in tiles -----*- C++ -*-===//
+//===- TileContractions.cpp - tile sizes of matrix products ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,8 +27,8 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Takes one of several loops over rows, columns or sums: the one that is most
-/// likely to be long, or else the last. The others are added to a list.
+/// Returns the longest of `loops`, where dynamic loops count as long, and the
+/// last one of equally long loops. The others are added to `others`.
 static unsigned takeLongest(linalg::LinalgOp op, ArrayRef<unsigned> loops,
                             SmallVectorImpl<unsigned> &others) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
@@ -50,9 +50,8 @@ static unsigned takeLongest(linalg::LinalgOp op, ArrayRef<unsigned> loops,
   return longest;
 }
 
-/// The product that an operation is, or why it is none that is tiled here.
 FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
-  // Of loops that never run, slices would lie outside of their tensors.
+  // Slices of loops with zero iterations would be out of bounds.
   if (!op.hasPureTensorSemantics() || !linalg::isaContractionOpInterface(op) ||
       llvm::is_contained(op.getStaticLoopRanges(), 0))
     return failure();
@@ -70,7 +69,7 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
     if (!isa<FloatType>(getType(operand)) ||
         getType(operand).getIntOrFloatBitWidth() > sum.getIntOrFloatBitWidth())
       return failure();
-  // mulf and addf of the result's type; operands may be extended before.
+  // Accepts mulf and addf in the result's type, and extf of the operands.
   for (Operation &inner : op->getRegion(0).front().without_terminator())
     if (!isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) ||
         inner.getResult(0).getType() != getType(2))
@@ -93,12 +92,11 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
   return product;
 }
 
-/// The elementwise operation that alone uses a product, or the loop that
-/// computes it, if it can be computed there. The loop moves to where the
-/// operation is.
+/// Returns the elementwise operation that is the only user of a product and can
+/// be fused into its tiles, or null.
 static linalg::GenericOp findUser(const Product &product) {
   Operation *op = product.op;
-  // Upstream cannot fuse along slices of another rank, as those of a batch are.
+  // Upstream cannot fuse along rank-reducing slices, which a batch has.
   if (!product.batch.empty() || !op->getResult(0).hasOneUse() ||
       readsInPlaceInput(op))
     return nullptr;
@@ -112,8 +110,8 @@ static linalg::GenericOp findUser(const Product &product) {
   return user;
 }
 
-/// The second matrix as panels, or null: of one that `linalg.pack` has made of
-/// it, or of a constant.
+/// Returns B prepacked into panels, or null: the source of a linalg.unpack, or
+/// a constant that is packed at compile time.
 static Value findPanels(RewriterBase &rewriter, const Product &product,
                         int64_t columns) {
   Value matrix = product.getOperand(1);
@@ -131,15 +129,15 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
                                    packPanels(elements, dim));
 }
 
-/// Whether the operation is a tile already, as this pass or a schedule leaves
-/// them: in a loop, and of few elements.
+/// Whether the operation is a tile already, created by this pass or by a
+/// schedule: it is in a loop and has few iterations.
 static bool isTile(linalg::LinalgOp op) {
-  constexpr int64_t kMostSteps = 8192;
+  constexpr int64_t kMaxSteps = 8192;
   int64_t steps = 1;
   for (int64_t size : op.getStaticLoopRanges())
     if (ShapedType::isDynamic(size) || llvm::MulOverflow(steps, size, steps))
       return false;
-  return steps <= kMostSteps && op->getParentOfType<LoopLikeOpInterface>();
+  return steps <= kMaxSteps && op->getParentOfType<LoopLikeOpInterface>();
 }
 
 bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
@@ -168,19 +166,20 @@ struct TileContractions final
       rewriter.setInsertionPoint(product.op);
       product.panels = findPanels(rewriter, product, getColumns(width));
       ContractionTiles tiles = getTiles(product, width);
-      // Tiles of the product then need no memory but the first caches.
+      // With its user fused, a product's tiles stay in the L1 and L2 caches.
       linalg::GenericOp user = findUser(product);
       scf::ForallOp tiled = tileProduct(rewriter, product, tiles);
       rewriter.replaceOp(product.op, tiled.getResults());
       SmallVector<LoopLikeOpInterface> loops{tiled};
-      // Where upstream cannot, the user stays behind the loop.
+      // If upstream cannot fuse the user, it stays after the loop.
       if (user)
         (void)scf::tileAndFuseConsumer(rewriter, user, loops);
     }
   }
 
 private:
-  /// Columns of a register tile of sums of so many bits.
+  /// Columns of a register tile whose accumulators have `width` bits: two
+  /// vectors.
   int64_t getColumns(unsigned width) const {
     return 16 * int64_t{vectorBytes} / width;
   }
@@ -192,19 +191,19 @@ private:
     tiles.rows = vectorBytes >= 64 ? 8 : 6;
     tiles.columns = getColumns(width);
     Type sum = getSumType(getType(product, 2));
-    // A block of the result that is not in its memory is scratch, too.
+    // A block of C needs scratch if it is not accumulated in its own memory.
     bool hasScratch = getType(product, 2) != sum || findUser(product);
     linalg::LinalgOp op = product.op;
     int64_t rows = op.getStaticLoopRanges()[product.m];
     bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;
-    // Rows that are left over take as long as a whole tile.
+    // A partial tile takes as long as a full one, so prefers a divisor of rows.
     if (hasFewRows)
       for (int64_t count : {tiles.rows, tiles.rows - 1, tiles.rows - 2})
         if (rows % count == 0) {
           tiles.rows = count;
           break;
         }
-    // A panel that is given is read from one end to the other.
+    // A prepacked panel is read sequentially.
     tiles.blockColumns = hasScratch || product.panels ? tiles.columns
                          : hasFewRows                 ? kBlockColumnsOfFew
                                                       : kBlockColumns;
@@ -213,10 +212,10 @@ private:
                                : kScratchBytes / bytes / tiles.blockColumns;
     tiles.blockRows =
         hasScratch ? kScratchBytes / bytes / tiles.columns : kBlockRows;
-    tiles.hasDots = bf16Dots && vectorBytes == 64 && sum.isF32() &&
-                    getType(product, 0).isBF16() &&
-                    getType(product, 1).isBF16();
-    if (tiles.hasDots) {
+    tiles.usesBF16Dots = bf16Dots && vectorBytes == 64 && sum.isF32() &&
+                         getType(product, 0).isBF16() &&
+                         getType(product, 1).isBF16();
+    if (tiles.usesBF16Dots) {
       int64_t columns = op.getStaticLoopRanges()[product.n];
       bool hasFewColumns =
           !ShapedType::isDynamic(columns) && columns < kManyDotColumns;
@@ -224,7 +223,7 @@ private:
       tiles.blockReduction = kDotDepth;
       tiles.blockRows = kDotRows;
     } else if (getType(product, 0) != sum)
-      // Rows that are extended are copied.
+      // Rows of A that must be extended are copied to scratch.
       tiles.blockRows = std::min(tiles.blockRows,
                                  kScratchBytes / bytes / tiles.blockReduction);
     tiles.blockRows = tiles.blockRows / tiles.rows * tiles.rows;
@@ -235,19 +234,20 @@ private:
     return getElementTypeOrSelf(product.getOperand(operand).getType());
   }
 
-  /// Bytes that a copy may have: more are not on the stack.
+  /// Maximum bytes of a packed block; larger ones would not be on the stack.
   static constexpr int64_t kScratchBytes = int64_t{64} << 10;
-  /// Rows of A that stay in the second cache, and columns of B that are copied
-  /// at a time: more where few rows use them. Tiles of 8 and of 6 rows divide
-  /// the block.
+  /// Rows of A per block, which stay in L2, and columns of B that are packed at
+  /// a time. 264 is a multiple of tiles of 8 and of 6 rows. Products with at
+  /// most kFewRows rows use wider blocks of columns.
   static constexpr int64_t kBlockRows = 264, kBlockColumns = 64;
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
-  /// The rows of a given panel that are read at a time: a register tile's
-  /// columns of so many rows stay in the first cache.
+  /// Block of k for prepacked panels: this many rows of a register tile's
+  /// columns stay in L1.
   static constexpr int64_t kDepthOfPanels = 256;
-  /// Words of pairs of bf16 are copied of both matrices, 256 KiB of each: what
-  /// a copy takes is shared by as many columns, or rows. Half of the columns,
-  /// where there are few: more threads have a block then.
+  /// Block sizes with bf16 dot products. Both matrices are packed as words of
+  /// pairs, 256 KiB each; 256 rows or columns share the cost of the packing.
+  /// Products with few columns use half as many per block, so that there are
+  /// blocks for more threads.
   static constexpr int64_t kDotRows = 256, kDotColumns = 256, kDotDepth = 512;
   static constexpr int64_t kManyDotColumns = 1024;
 };

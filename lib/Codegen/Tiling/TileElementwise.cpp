@@ -1,4 +1,4 @@
-//===- TileElementwise.cpp - loops over vectors of elements -----*- C++ -*-===//
+//===- TileElementwise.cpp - tiling of elementwise operations -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An operation that computes every element on its own becomes a loop over rows
-// and, in each, one over as many elements as a vector has. What is left at the
-// end of a row stays an operation of its own. Where an input is transposed,
-// tiles are squares: rows of both are vectors then.
+// An elementwise operation becomes a loop over rows and, inside, a loop over
+// tiles of one vector. The remainder of a row stays a separate operation. If an
+// input is transposed, tiles are squares, so the rows of the input and of the
+// result are vectors.
 //
-// A reduction of columns is elementwise for each row of its input: it becomes
-// loops over parts of the result, over rows, and over the vectors of the part,
-// which stays in the first cache.
+// A column reduction is elementwise for each row of its input. It becomes loops
+// over blocks of the result, over rows, and over the vectors of a block, which
+// stays in the L1 cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,11 +41,11 @@ using namespace mlir::posenc;
 namespace {
 /// The roles of an operation's loops.
 struct ElementwiseLoops {
-  /// Its elements lie next to each other in all results.
+  /// The loop over the contiguous dimension of all results.
   unsigned vector;
-  /// Its elements lie next to each other in an input that is transposed.
+  /// The loop over the contiguous dimension of a transposed input.
   std::optional<unsigned> transposed;
-  /// Those of a reduction of columns.
+  /// The reduction loops of a column reduction.
   SmallVector<unsigned> reductions;
 };
 } // namespace
@@ -55,10 +55,11 @@ static bool isLast(AffineMap map, unsigned loop) {
          map.getDimPosition(map.getNumResults() - 1) == loop;
 }
 
-/// The loops of the operation, if it can be tiled here.
+/// Returns the roles of the operation's loops, or nullopt if this pass cannot
+/// tile it.
 static std::optional<ElementwiseLoops> getLoops(linalg::LinalgOp op) {
-  // Of loops that never run, slices would lie outside of their tensors. Copies
-  // may vanish yet, and are of vectors in any case.
+  // Slices of loops with zero iterations would be out of bounds. Copies may
+  // still be removed by later passes, and are vectorized in any case.
   if (isa<linalg::CopyOp>(op) || !op.hasPureTensorSemantics() ||
       op.getNumParallelLoops() == 0 ||
       op.getNumParallelLoops() + op.getNumReductionLoops() !=
@@ -87,7 +88,7 @@ static std::optional<ElementwiseLoops> getLoops(linalg::LinalgOp op) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!map.isFunctionOfDim(*vector) || isLast(map, *vector))
       continue;
-    // A reduction of rows of this input.
+    // For this input, it is a row reduction.
     if (!loops.reductions.empty())
       return std::nullopt;
     if (!loops.transposed)
@@ -105,15 +106,15 @@ bool mlir::posenc::isTiledColumnReduction(linalg::LinalgOp op) {
          !isTiledReduction(op) && getLoops(op).has_value();
 }
 
-/// Whether the loop adds products to a tile, its first result.
+/// Whether the loop adds matrix products to a register tile, its only result.
 static bool addsProducts(scf::ForOp loop) {
   return loop && loop.getNumResults() == 1 &&
          (llvm::any_of(loop.getOps<linalg::LinalgOp>(), isTiledContraction) ||
           !loop.getOps<vector::ContractionOp>().empty());
 }
 
-/// Whether the operation starts or ends a tile of products that is in
-/// registers.
+/// Whether the operation initializes or finishes a register tile of a matrix
+/// product.
 static bool isRegisterTile(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() ||
       llvm::any_of(op.getStaticLoopRanges(), ShapedType::isDynamic))
@@ -128,7 +129,7 @@ static bool isRegisterTile(linalg::LinalgOp op) {
          });
 }
 
-/// Tiles by these sizes; 0 is no loop. Returns the operation within the loops.
+/// Tiles by `sizes`; 0 creates no loop. Returns the operation inside the loops.
 static FailureOr<linalg::LinalgOp>
 tile(RewriterBase &rewriter, linalg::LinalgOp op, ArrayRef<int64_t> sizes,
      scf::SCFTilingOptions::LoopType loopType,
@@ -151,20 +152,21 @@ struct TileElementwise final
     : mlir::posenc::impl::PosencTileElementwisePassBase<TileElementwise> {
   using Base::Base;
 
-  /// Makes a loop over whole vectors, and in front of the rest the same loop:
-  /// nothing is left of sizes that the vectors divide.
+  /// Peels the remainder off a loop, so that the loop itself has whole vectors
+  /// only. There is no remainder if the vector size divides the loop's range.
   static void peel(RewriterBase &rewriter, LoopLikeOpInterface loop) {
     scf::ForOp partial;
     (void)scf::peelForLoopAndSimplifyBounds(
         rewriter, cast<scf::ForOp>(loop.getOperation()), partial);
   }
 
-  /// Returns the lanes of a vector: the elements of the narrowest result, of
-  /// f32 at most, that fill a hardware vector, or fewer for short rows.
+  /// Returns the lanes of a vector: the number of elements of the narrowest
+  /// result (at least 16 and at most 32 bits) in a hardware vector, or fewer
+  /// for short rows.
   int64_t getLanes(linalg::LinalgOp op, int64_t rowSize) const {
     unsigned bits = 32;
-    // LLVM takes wider vectors of a remainder apart, and then has no conversion
-    // to bf16.
+    // LLVM splits wider vectors of frem into scalars and then fails to select
+    // the conversion to bf16.
     bool isSplit = llvm::any_of(op->getRegion(0).front(), [](Operation &inner) {
       return isa<arith::RemFOp>(inner);
     });
@@ -178,10 +180,11 @@ struct TileElementwise final
     return lanes;
   }
 
-  /// Computes what a reduction of few columns adds up where it is added, vector
-  /// by vector. Others may use it, too. Returns whether it does.
+  /// Fuses the elementwise producer of a column reduction with few columns into
+  /// its loops, vector by vector. The producer's result stays available for
+  /// other users. Returns whether it was fused.
   bool fuseInput(RewriterBase &rewriter, linalg::LinalgOp op,
-                 const ElementwiseLoops &of) {
+                 const ElementwiseLoops &roles) {
     if (op.getNumDpsInputs() != 1 || op.getNumLoops() != 2)
       return false;
     OpOperand &input = *op.getDpsInputOperands().front();
@@ -193,15 +196,16 @@ struct TileElementwise final
         !producer.getMatchingIndexingMap(producer.getDpsInitOperand(0))
              .isIdentity())
       return false;
-    int64_t lanes = getLanes(producer, op.getStaticLoopRanges()[of.vector]);
-    if (op.getStaticLoopRanges()[of.vector] % lanes != 0)
+    int64_t lanes = getLanes(producer, op.getStaticLoopRanges()[roles.vector]);
+    if (op.getStaticLoopRanges()[roles.vector] % lanes != 0)
       return false;
     SmallVector<int64_t> sizes(2, 1);
-    sizes[of.vector] = lanes;
+    sizes[roles.vector] = lanes;
     scf::SCFTileAndFuseOptions options;
     options.tilingOptions.setTileSizes(
         getAsIndexOpFoldResult(op->getContext(), sizes));
-    options.tilingOptions.setInterchange({of.vector, of.reductions.front()});
+    options.tilingOptions.setInterchange(
+        {roles.vector, roles.reductions.front()});
     options.setFusionControlFn(
         [&](tensor::ExtractSliceOp, OpResult result, bool)
             -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
@@ -216,7 +220,7 @@ struct TileElementwise final
             rewriter, cast<TilingInterface>(op.getOperation()), options);
     if (failed(tiled))
       return false;
-    // Sizes are those of the destination, which is there before.
+    // Takes sizes from the destination, which is defined before the loops.
     rewriter.replaceUsesWithIf(
         producer.getResult(0), producer.getDpsInits().front(),
         [](OpOperand &use) { return isa<tensor::DimOp>(use.getOwner()); });
@@ -228,52 +232,52 @@ struct TileElementwise final
     return true;
   }
 
-  /// Takes rows that are shorter than a vector one by one: all of a tile's
-  /// would be one vector, and need more registers than there are.
+  /// Tiles an operation whose rows are shorter than a vector to single rows.
+  /// Otherwise all rows of the enclosing tile would be vectorized at once,
+  /// which needs more registers than there are.
   LogicalResult tileShortRows(RewriterBase &rewriter, linalg::LinalgOp op,
-                              const ElementwiseLoops &of) {
+                              const ElementwiseLoops &roles) {
     if (isa<FunctionOpInterface>(op->getParentOp()) || op.getNumLoops() == 1)
       return success();
     SmallVector<int64_t> sizes(op.getNumLoops(), 1);
-    sizes[of.vector] = 0;
+    sizes[roles.vector] = 0;
     SmallVector<LoopLikeOpInterface> loops;
     return tile(rewriter, op, sizes, scf::SCFTilingOptions::LoopType::ForOp,
                 loops);
   }
 
   LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
-                        const ElementwiseLoops &of) {
+                        const ElementwiseLoops &roles) {
     using LoopType = scf::SCFTilingOptions::LoopType;
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
-    int64_t lanes = getLanes(op, ranges[of.vector]);
+    int64_t lanes = getLanes(op, ranges[roles.vector]);
     auto isShort = [&](unsigned loop) {
       return !ShapedType::isDynamic(ranges[loop]) && ranges[loop] < lanes;
     };
-    // A row of fewer elements than a vector.
-    if (isShort(of.vector))
-      return tileShortRows(rewriter, op, of);
-    std::optional<unsigned> transposed = of.transposed;
+    if (isShort(roles.vector))
+      return tileShortRows(rewriter, op, roles);
+    std::optional<unsigned> transposed = roles.transposed;
     if (transposed && isShort(*transposed))
       transposed = std::nullopt;
     SmallVector<LoopLikeOpInterface> loops;
     SmallVector<int64_t> rows(op.getNumLoops(), 1);
-    rows[of.vector] = !of.reductions.empty()  ? kColumnsPerTask
-                      : op.getNumLoops() == 1 ? kElementsPerTask
-                                              : 0;
+    rows[roles.vector] = !roles.reductions.empty() ? kColumnsPerTask
+                         : op.getNumLoops() == 1   ? kElementsPerTask
+                                                   : 0;
     if (transposed)
       rows[*transposed] = kTransposedRows;
-    for (unsigned loop : of.reductions)
+    for (unsigned loop : roles.reductions)
       rows[loop] = 0;
-    // Sums of few columns stay in registers.
-    bool areRegisters = !of.reductions.empty() &&
-                        !ShapedType::isDynamic(ranges[of.vector]) &&
-                        ranges[of.vector] <= kMostVectors * lanes &&
-                        ranges[of.vector] % lanes == 0;
+    // The accumulators of few columns stay in registers.
+    bool isInRegisters = !roles.reductions.empty() &&
+                         !ShapedType::isDynamic(ranges[roles.vector]) &&
+                         ranges[roles.vector] <= kMaxVectors * lanes &&
+                         ranges[roles.vector] % lanes == 0;
     bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
-    if (areRegisters && !isPhase) {
-      if (fuseInput(rewriter, op, of))
+    if (isInRegisters && !isPhase) {
+      if (fuseInput(rewriter, op, roles))
         return success();
-      rows[of.vector] = 0;
+      rows[roles.vector] = 0;
     }
     auto tileBy = [&](ArrayRef<int64_t> sizes, LoopType type) -> LogicalResult {
       if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
@@ -287,22 +291,22 @@ struct TileElementwise final
     if (failed(tileBy(rows, isPhase ? LoopType::ForallOp : LoopType::ForOp)))
       return failure();
     SmallVector<int64_t> sums(op.getNumLoops(), 0);
-    for (unsigned loop : of.reductions)
+    for (unsigned loop : roles.reductions)
       sums[loop] = 1;
     if (failed(tileBy(sums, LoopType::ForOp)))
       return failure();
-    if (areRegisters)
+    if (isInRegisters)
       return success();
     SmallVector<int64_t> vectors(op.getNumLoops(), 0);
     if (transposed) {
-      // Squares that fit into the registers.
+      // Square tiles that fit in the registers.
       Type element = getElementTypeOrSelf(op.getDpsInits().front());
       lanes = std::min<int64_t>(
           lanes,
           vectorBytes * 8 / std::max(element.getIntOrFloatBitWidth(), 32u));
       vectors[*transposed] = lanes;
     }
-    vectors[of.vector] = lanes;
+    vectors[roles.vector] = lanes;
     if (failed(tileBy(vectors, LoopType::ForOp)))
       return failure();
     for (LoopLikeOpInterface loop : loops)
@@ -318,7 +322,7 @@ struct TileElementwise final
         operations.push_back({op, *getLoops(op)});
     });
     IRRewriter rewriter(&getContext());
-    // Reductions first: they take their inputs along.
+    // Visits reductions first, since they may fuse their producers.
     for (bool areReductions : {true, false})
       for (auto &[op, loops] : operations) {
         if (loops.reductions.empty() == areReductions || op->use_empty())
@@ -331,14 +335,16 @@ struct TileElementwise final
   }
 
 private:
-  /// Elements of a tensor of one dimension that a task takes.
+  /// Elements of a one-dimensional operation per task.
   static constexpr int64_t kElementsPerTask = 4096;
-  /// Columns that a task adds up: rows of so many are read in order.
+  /// Columns of a column reduction per task: long enough that the rows of the
+  /// block are read in order.
   static constexpr int64_t kColumnsPerTask = 2048;
-  /// Vectors of results that a loop over the rows of a reduction carries.
-  static constexpr int64_t kMostVectors = 8;
-  /// Rows of a transposed result that a task writes: whole cache lines of the
-  /// input.
+  /// Maximum number of accumulator vectors that the loop over the rows of a
+  /// column reduction carries.
+  static constexpr int64_t kMaxVectors = 8;
+  /// Rows of a transposed result per task, so that a task reads whole cache
+  /// lines of the input.
   static constexpr int64_t kTransposedRows = 64;
 };
 } // namespace

@@ -1,4 +1,4 @@
-//===- TileInnerProducts.cpp - products of cached matrices ------*- C++ -*-===//
+//===- TileInnerProducts.cpp - matrix products inside tiles ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A product within a tile of something else, as attention has them, finds its
-// matrices in the caches: no blocks are left to choose. Its user is computed
-// tile by tile, while the sums are in registers.
+// A matrix product inside a tile of another operation, as in attention, has its
+// matrices in cache, so it needs register tiles but no cache blocks. Its
+// elementwise user is fused into the register tiles, while the accumulators are
+// in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,10 +38,11 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// More elements than a matrix has that is left in the caches.
-static constexpr int64_t kMostElements = 64 << 10;
+/// Maximum number of elements of a matrix that stays in cache.
+static constexpr int64_t kMaxMatrixElements = 64 << 10;
 
-/// The loops' numbers of iterations, or their bounds; failure if one has none.
+/// Returns the number of iterations of each loop, or a constant upper bound of
+/// it. Fails if a loop has no such bound.
 static FailureOr<SmallVector<int64_t>> getBounds(linalg::LinalgOp op,
                                                  const Product &product) {
   SmallVector<int64_t> bounds = op.getStaticLoopRanges();
@@ -53,21 +55,21 @@ static FailureOr<SmallVector<int64_t>> getBounds(linalg::LinalgOp op,
           op.getMatchingIndexingMap(&operand).getResultPosition(expr);
       if (!dim)
         continue;
-      FailureOr<int64_t> most = ValueBoundsConstraintSet::computeConstantBound(
+      FailureOr<int64_t> max = ValueBoundsConstraintSet::computeConstantBound(
           presburger::BoundType::UB,
           ValueBoundsConstraintSet::Variable(operand.get(), *dim),
           /*stopCondition=*/nullptr, /*closedUB=*/true);
-      if (failed(most))
+      if (failed(max))
         return failure();
-      bound = *most;
+      bound = *max;
       break;
     }
   }
   return bounds;
 }
 
-/// The product that the operation is, if it is within a loop, of two matrices
-/// of a bounded size that fit into the caches.
+/// Returns the operation as a matrix product if it is inside a loop and its
+/// matrices have bounded sizes that fit in cache; fails otherwise.
 static FailureOr<Product> getInnerProduct(linalg::LinalgOp op) {
   if (!op->getParentOfType<LoopLikeOpInterface>())
     return failure();
@@ -80,12 +82,13 @@ static FailureOr<Product> getInnerProduct(linalg::LinalgOp op) {
   if (failed(sizes) || (*sizes)[product->k] <= 1)
     return failure();
   for (unsigned loop : {product->m, product->n})
-    if ((*sizes)[loop] * (*sizes)[product->k] > kMostElements)
+    if ((*sizes)[loop] * (*sizes)[product->k] > kMaxMatrixElements)
       return failure();
   return product;
 }
 
-/// The matrix of f32 that an operation only rounds to bf16, or the matrix.
+/// Returns the f32 matrix if `matrix` is only its rounding to bf16, otherwise
+/// `matrix`.
 static Value lookThroughRounding(Value matrix) {
   auto generic = matrix.getDefiningOp<linalg::GenericOp>();
   if (!generic || generic.getNumDpsInputs() != 1 ||
@@ -101,7 +104,8 @@ static Value lookThroughRounding(Value matrix) {
   return generic.getDpsInputs().front();
 }
 
-/// The matrix behind operations that only order it otherwise.
+/// Returns the input of a linalg.transpose, with `map` changed to index it, or
+/// `matrix` if it is not transposed.
 static Value lookThroughTranspose(Value matrix, AffineMap &map) {
   auto transpose = matrix.getDefiningOp<linalg::TransposeOp>();
   if (!transpose || !transpose.hasPureTensorSemantics())
@@ -114,7 +118,7 @@ static Value lookThroughTranspose(Value matrix, AffineMap &map) {
   return transpose.getInput();
 }
 
-/// Whether a size is a multiple of a number in an expression of affine.
+/// Whether affine simplification proves that `size` is a multiple of `number`.
 static bool isMultiple(RewriterBase &rewriter, Location loc, OpFoldResult size,
                        int64_t number) {
   return isConstantIntValue(
@@ -124,20 +128,22 @@ static bool isMultiple(RewriterBase &rewriter, Location loc, OpFoldResult size,
 }
 
 namespace {
-/// Copies the matrices of one product to the order and type in which they are
-/// read: elements of the sums' type, or words of pairs of bf16.
+/// Copies the matrices of one product to the layout and type in which the
+/// micro-kernel reads them: elements of the accumulator type, or words of bf16
+/// pairs.
 class MatrixCopies {
 public:
-  MatrixCopies(RewriterBase &rewriter, const Product &product, bool areWords)
+  MatrixCopies(RewriterBase &rewriter, const Product &product,
+               bool usesBF16Dots)
       : b(rewriter), loc(product.op->getLoc()), op(product.op), k(product.k),
-        areWords(areWords),
-        element(areWords ? Type(b.getI32Type())
-                         : getSumType(getElementTypeOrSelf(
-                               product.getOperand(2).getType()))) {}
+        usesBF16Dots(usesBF16Dots),
+        element(usesBF16Dots ? Type(b.getI32Type())
+                             : getSumType(getElementTypeOrSelf(
+                                   product.getOperand(2).getType()))) {}
 
-  /// The matrix, or a copy in front of the loops that do not change it; `map`
-  /// becomes that of the copy. Its first dimension is the loop `first`, if
-  /// there is one.
+  /// Returns the matrix, or a copy of it that is created before the loops in
+  /// which the matrix is invariant; `map` becomes the indexing map of the copy.
+  /// If `first` is given, that loop indexes the result's first dimension.
   Value prepare(Value matrix, AffineMap &map, std::optional<unsigned> first);
 
 private:
@@ -161,14 +167,14 @@ private:
   Location loc;
   Operation *op;
   unsigned k;
-  bool areWords;
+  bool usesBF16Dots;
   Type element;
 };
 } // namespace
 
 Value MatrixCopies::prepare(Value matrix, AffineMap &map,
                             std::optional<unsigned> first) {
-  if (areWords)
+  if (usesBF16Dots)
     matrix = lookThroughRounding(matrix);
   matrix = lookThroughTranspose(matrix, map);
   bool swapped = isSwapped(map, first);
@@ -186,15 +192,15 @@ Value MatrixCopies::prepare(Value matrix, AffineMap &map,
   return result;
 }
 
-/// Copies what a slice is taken of, if that is a small tensor too, which may be
-/// the same for more loops. Returns the slice of the copy, or null.
+/// Copies the source of a slice if it is small enough: it may be invariant in
+/// more loops than the slice. Returns the slice of the copy, or null.
 Value MatrixCopies::copyWhole(tensor::ExtractSliceOp slice, AffineMap &map,
                               bool swapped) {
   RankedTensorType type = slice.getSourceType();
   llvm::SmallBitVector dropped = slice.getDroppedDims();
-  constexpr int64_t mostMatrices = 64;
+  constexpr int64_t maxMatrices = 64;
   if (!type.hasStaticShape() ||
-      type.getNumElements() > mostMatrices * kMostElements ||
+      type.getNumElements() > maxMatrices * kMaxMatrixElements ||
       !slice.hasUnitStride())
     return nullptr;
   SmallVector<OpFoldResult> offsets = slice.getMixedOffsets(),
@@ -203,9 +209,9 @@ Value MatrixCopies::copyWhole(tensor::ExtractSliceOp slice, AffineMap &map,
   bool isOneOfAll = type.getRank() == 3 && numDropped == 1 && dropped.test(0) &&
                     isConstantIntValue(sizes[0], 1) &&
                     slice.getType().getShape() == type.getShape().drop_front();
-  bool isPart = numDropped == 0 && type.getNumElements() <= kMostElements;
+  bool isPart = numDropped == 0 && type.getNumElements() <= kMaxMatrixElements;
   unsigned depthDim = getDepthDim(map);
-  if (isPart && areWords && !isZeroInteger(offsets[depthDim]))
+  if (isPart && usesBF16Dots && !isZeroInteger(offsets[depthDim]))
     return nullptr;
   if (!isOneOfAll && !isPart)
     return nullptr;
@@ -219,8 +225,9 @@ Value MatrixCopies::copyWhole(tensor::ExtractSliceOp slice, AffineMap &map,
     std::fill(sizes.begin() + 1, sizes.end(), OpFoldResult());
     std::copy(wholeSizes.begin() + 1, wholeSizes.end(), sizes.begin() + 1);
   } else {
-    // The pairs of missing elements have weights of zero.
-    if (areWords)
+    // A word's second element may lie outside the slice: the other matrix has a
+    // zero there.
+    if (usesBF16Dots)
       sizes[depthDim] = getNumDotWords(b, loc, sizes[depthDim]);
     if (swapped) {
       std::swap(offsets[0], offsets[1]);
@@ -237,11 +244,11 @@ Value MatrixCopies::copyWhole(tensor::ExtractSliceOp slice, AffineMap &map,
                                         whole, offsets, sizes, strides);
 }
 
-/// Copies each matrix of a tensor of them.
+/// Copies each matrix of a rank-3 tensor, which is a batch of matrices.
 Value MatrixCopies::copyAll(Value matrices, AffineMap map, bool swapped) {
   auto type = cast<RankedTensorType>(matrices.getType());
   SmallVector<int64_t> shape(type.getShape());
-  if (areWords) {
+  if (usesBF16Dots) {
     int64_t &depth = shape[1 + getDepthDim(map)];
     depth = *getConstantIntValue(getNumDotWords(b, loc, b.getIndexAttr(depth)));
   }
@@ -272,19 +279,19 @@ Value MatrixCopies::copyAll(Value matrices, AffineMap map, bool swapped) {
                             type.getElementType()),
       matrices, offsets, sizes, ones);
   Value copied = copy(one, map, swapped);
-  auto [to, ofCopy, strides] = slice(empty, shape, number);
+  auto [to, copySizes, strides] = slice(empty, shape, number);
   Value next = tensor::InsertSliceOp::create(
-      b, loc, copied, loop.getRegionIterArg(0), to, ofCopy, strides);
+      b, loc, copied, loop.getRegionIterArg(0), to, copySizes, strides);
   scf::YieldOp::create(b, loc, next);
   return loop.getResult(0);
 }
 
-/// Copies one matrix here.
+/// Copies one matrix at the builder's insertion point.
 Value MatrixCopies::copy(Value matrix, AffineMap map, bool swapped) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   unsigned depthDim = getDepthDim(map);
   OpFoldResult depth = sizes[depthDim];
-  if (areWords)
+  if (usesBF16Dots)
     sizes[depthDim] = getNumDotWords(b, loc, depth);
   SmallVector<unsigned> permutation{0, 1};
   if (swapped) {
@@ -292,7 +299,7 @@ Value MatrixCopies::copy(Value matrix, AffineMap map, bool swapped) {
     std::swap(sizes[0], sizes[1]);
   }
   Value empty = tensor::EmptyOp::create(b, loc, sizes, element);
-  if (areWords)
+  if (usesBF16Dots)
     return packDotWords(b, loc, matrix, depthDim, depth, empty,
                         permutation[depthDim]);
   return linalg::GenericOp::create(
@@ -309,7 +316,8 @@ Value MatrixCopies::copy(Value matrix, AffineMap map, bool swapped) {
       .getResult(0);
 }
 
-/// The elementwise operation that alone uses the product.
+/// Returns the cheap elementwise operation that is the only user of the
+/// product, or null.
 static linalg::GenericOp findUser(linalg::LinalgOp op) {
   if (!op->getResult(0).hasOneUse())
     return nullptr;
@@ -319,10 +327,11 @@ static linalg::GenericOp findUser(linalg::LinalgOp op) {
       user.getNumLoops() != 2 || !isTiledElementwise(user) ||
       !user.getMatchingIndexingMap(&use).isPermutation())
     return nullptr;
-  // What is more, or is expanded to more, would need the registers.
-  constexpr int64_t mostOperations = 6;
+  // Longer bodies, and operations that are expanded later, would need registers
+  // that hold the accumulators.
+  constexpr int64_t maxOperations = 6;
   auto body = user.getBody()->without_terminator();
-  bool isCheap = llvm::range_size(body) <= mostOperations &&
+  bool isCheap = llvm::range_size(body) <= maxOperations &&
                  llvm::all_of(body, [](Operation &inner) {
                    return isa<arith::ArithDialect>(inner.getDialect()) ||
                           isa<math::FmaOp>(inner);
@@ -330,17 +339,18 @@ static linalg::GenericOp findUser(linalg::LinalgOp op) {
   return isCheap ? user : linalg::GenericOp();
 }
 
-/// On a product of words until its tiles are loops over these: an operation of
-/// linalg, of which only the indexing counts.
+/// Marks a linalg.generic over words of bf16 pairs, whose body is a placeholder
+/// (only its indexing counts), until `addWords` replaces its tiles.
 static constexpr StringLiteral kWordsAttrName = "words";
 
 /// Creates the product of the copied matrices.
 static linalg::GenericOp prepareProduct(RewriterBase &rewriter,
-                                        const Product &product, bool areWords) {
+                                        const Product &product,
+                                        bool usesBF16Dots) {
   linalg::LinalgOp op = product.op;
   SmallVector<AffineMap> maps{product.getMap(0), product.getMap(1),
                               product.getMap(2)};
-  MatrixCopies copies(rewriter, product, areWords);
+  MatrixCopies copies(rewriter, product, usesBF16Dots);
   Value left = copies.prepare(product.getOperand(0), maps[0], std::nullopt);
   Value right = copies.prepare(product.getOperand(1), maps[1], product.k);
   rewriter.setInsertionPoint(op);
@@ -349,7 +359,7 @@ static linalg::GenericOp prepareProduct(RewriterBase &rewriter,
       product.getOperand(2), maps, op.getIteratorTypesArray(),
       [&](OpBuilder &b, Location l, ValueRange args) {
         Value x = args[0], y = args[1], sum = args[2];
-        if (areWords) {
+        if (usesBF16Dots) {
           x = arith::BitcastOp::create(b, l, sum.getType(), x);
           y = arith::BitcastOp::create(b, l, sum.getType(), y);
         }
@@ -357,18 +367,19 @@ static linalg::GenericOp prepareProduct(RewriterBase &rewriter,
         linalg::YieldOp::create(
             b, l, arith::AddFOp::create(b, l, sum, added).getResult());
       });
-  if (areWords)
+  if (usesBF16Dots)
     generic->setAttr(kWordsAttrName, rewriter.getUnitAttr());
   rewriter.replaceOp(op, generic.getResults());
   return generic;
 }
 
-/// Replaces a tile of a product of words by a loop over them.
+/// Replaces a register tile over words of bf16 pairs by a loop of dot products
+/// over the words.
 static void addWords(RewriterBase &rewriter, linalg::GenericOp tile) {
   Location loc = tile.getLoc();
   rewriter.setInsertionPoint(tile);
   Value left = tile.getInputs()[0], right = tile.getInputs()[1];
-  // Rows of the tile come first in its result.
+  // The first dimension of the result is the tile's rows.
   SmallVector<AffineMap> maps = tile.getIndexingMapsArray();
   bool leftSwapped = maps[0].getResult(0) != maps[2].getResult(0);
   Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
@@ -402,7 +413,7 @@ struct TileInnerProducts final
     for (const Product &product : products)
       if (failed(tileOne(rewriter, product)))
         return signalPassFailure();
-    // Sizes of the tiles become constants.
+    // Canonicalization makes the tile sizes constants.
     OpPassManager canonicalization(getOperation()->getName());
     canonicalization.addPass(createCanonicalizerPass());
     if (failed(runPipeline(canonicalization, getOperation())))
@@ -419,10 +430,10 @@ struct TileInnerProducts final
 private:
   LogicalResult tileOne(RewriterBase &rewriter, const Product &product);
 
-  /// Whether products of two neighbours in the order of the sum are added by
-  /// one instruction. All register tiles are whole then.
-  bool hasDots(RewriterBase &rewriter, const Product &product,
-               ArrayRef<int64_t> ranges) const {
+  /// Whether the product can use bf16 dot products (VDPBF16PS), which requires
+  /// that all register tiles are full.
+  bool canUseBF16Dots(RewriterBase &rewriter, const Product &product,
+                      ArrayRef<int64_t> ranges) const {
     auto isBF16 = [&](unsigned operand) {
       return getElementTypeOrSelf(product.getOperand(operand).getType())
           .isBF16();
@@ -439,19 +450,19 @@ private:
                       getRows(ranges[product.m]));
   }
 
-  /// The rows of a register tile, which divide this number if any do.
+  /// Returns the rows of a register tile; prefers a divisor of `all`.
   int64_t getRows(int64_t all) const {
     // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
-    int64_t most = vectorBytes >= 64 ? 8 : 6;
-    for (int64_t rows : {most, most - 1, most - 2})
+    int64_t max = vectorBytes >= 64 ? 8 : 6;
+    for (int64_t rows : {max, max - 1, max - 2})
       if (all % rows == 0)
         return rows;
-    return std::min(all, most);
+    return std::min(all, max);
   }
 };
 } // namespace
 
-/// Makes the tiles of a loop whole: what is left over becomes a loop behind it.
+/// Makes all tiles of a loop full: the remainder becomes a loop after it.
 static void makeWhole(RewriterBase &rewriter, scf::ForOp loop) {
   std::optional<int64_t> step = getConstantIntValue(loop.getStep());
   rewriter.setInsertionPoint(loop);
@@ -465,7 +476,8 @@ static void makeWhole(RewriterBase &rewriter, scf::ForOp loop) {
     (void)scf::peelForLoopAndSimplifyBounds(rewriter, loop, rest);
     return;
   }
-  // Upstream cannot tell from bounds that are multiples of the step.
+  // Upstream does not infer full tiles from bounds that are multiples of the
+  // step, so sets the tile sizes here.
   SmallVector<affine::AffineMinOp> sizes;
   for (Operation *user : loop.getInductionVar().getUsers())
     if (auto size = dyn_cast<affine::AffineMinOp>(user);
@@ -485,8 +497,8 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
   if (result != getSumType(result))
     return success();
   SmallVector<int64_t> ranges = *getBounds(product.op, product);
-  bool areWords = hasDots(rewriter, product, ranges);
-  linalg::GenericOp op = prepareProduct(rewriter, product, areWords);
+  bool usesBF16Dots = canUseBF16Dots(rewriter, product, ranges);
+  linalg::GenericOp op = prepareProduct(rewriter, product, usesBF16Dots);
   linalg::GenericOp user = findUser(op);
 
   int64_t columns = 16 * int64_t{vectorBytes} / result.getIntOrFloatBitWidth();
@@ -495,13 +507,13 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
   sizes[product.n] = std::min(columns, ranges[product.n]);
   linalg::GenericOp root = user ? user : op;
   if (user) {
-    AffineMap ofUser =
+    AffineMap userMap =
         user.getMatchingIndexingMap(&*op->getResult(0).use_begin());
-    AffineMap ofProduct = product.getMap(2);
+    AffineMap resultMap = product.getMap(2);
     SmallVector<int64_t> userSizes(2, 0);
     for (unsigned dim = 0; dim < 2; ++dim)
-      userSizes[ofUser.getDimPosition(dim)] =
-          sizes[ofProduct.getDimPosition(dim)];
+      userSizes[userMap.getDimPosition(dim)] =
+          sizes[resultMap.getDimPosition(dim)];
     sizes = userSizes;
   }
   scf::SCFTileAndFuseOptions options;
@@ -531,7 +543,7 @@ LogicalResult TileInnerProducts::tileOne(RewriterBase &rewriter,
     auto tile = dyn_cast<linalg::GenericOp>(inner);
     if (!tile || tile.getNumReductionLoops() == 0)
       continue;
-    if (areWords)
+    if (usesBF16Dots)
       continue;
     SmallVector<int64_t> steps(tile.getNumLoops(), 0);
     steps[product.k] = 1;

@@ -1,4 +1,4 @@
-//===- TileReductions.cpp - reductions of rows by vectors -------*- C++ -*-===//
+//===- TileReductions.cpp - tiling of row reductions ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sum of a row is the sum of 16 partial sums, of every sixteenth element
-// each, whatever the target is: with vectors of another width it would round
-// otherwise.
+// A row is reduced to N partial results, each over every N-th element, which
+// are combined at the end. N follows from the operation alone (64 for long rows
+// of f32, 16 for short ones), not from the target's vector width, so the result
+// is rounded in the same way on every target.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,14 +34,15 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Bytes of the partial results of a row, which are registers that a loop
-/// carries: additions to one of them would wait for each other.
+/// Bytes of the partial results of a long row, which the loop carries in
+/// registers. Several registers are needed because consecutive additions to one
+/// register wait for each other.
 static constexpr int64_t kPartialBytes = 256;
-/// The partial results of a row that is too short for these.
+/// Number of partial results of a short row.
 static constexpr int64_t kFewPartialResults = 16;
 
-/// How many elements of a row are added at a time. The result depends on it,
-/// so it follows from the operation alone.
+/// Returns the number of partial results of a row of `range` elements. It
+/// changes the rounding, so it depends on the operation only.
 static int64_t getNumPartialResults(linalg::LinalgOp op, int64_t range) {
   int64_t bytes = 0;
   for (Value init : op.getDpsInits())
@@ -51,7 +53,8 @@ static int64_t getNumPartialResults(linalg::LinalgOp op, int64_t range) {
   return isLong ? results : kFewPartialResults;
 }
 
-/// Whether the loop runs along rows of inputs, and all inputs that it reads.
+/// Whether the loop indexes the last dimension of every input that depends on
+/// it, and at least one does.
 static bool isAlongRows(linalg::LinalgOp op, unsigned loop) {
   bool result = false;
   for (OpOperand *input : op.getDpsInputOperands()) {
@@ -65,9 +68,9 @@ static bool isAlongRows(linalg::LinalgOp op, unsigned loop) {
   return result;
 }
 
-/// The loop of a reduction that runs along rows of an input, if the results are
-/// floats that are added, multiplied or compared. There may be other loops of
-/// the reduction around it.
+/// Returns the reduction loop that runs along the rows of the inputs, or
+/// nullopt. The results must be f32 or f64, each with one combiner that has a
+/// neutral element. Other reduction loops may surround the returned one.
 static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0 ||
       op.getNumParallelLoops() + op.getNumReductionLoops() !=
@@ -85,7 +88,7 @@ static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
       loops, [&](unsigned each) { return isAlongRows(op, each); });
   if (loop == loops.end())
     return std::nullopt;
-  // Partial results of fewer elements gain nothing.
+  // Shorter rows gain nothing from partial results.
   int64_t range = op.getStaticLoopRanges()[*loop];
   if (!ShapedType::isDynamic(range) && range < 2 * kFewPartialResults)
     return std::nullopt;
@@ -110,7 +113,7 @@ struct TileReductions final
     : mlir::posenc::impl::PosencTileReductionsPassBase<TileReductions> {
   using Base::Base;
 
-  /// Tiles loops of one kind, but for `except`, to single iterations.
+  /// Tiles the loops of one kind, except loop `except`, to single iterations.
   static FailureOr<linalg::LinalgOp> tileToOnes(RewriterBase &rewriter,
                                                 linalg::LinalgOp op,
                                                 utils::IteratorType kind,
@@ -139,7 +142,8 @@ struct TileReductions final
   LogicalResult tileOne(RewriterBase &rewriter, linalg::LinalgOp op,
                         unsigned loop) {
     MLIRContext *context = op->getContext();
-    // One row at a time: the partial results of all would be in memory.
+    // Tiles to one row at a time: the partial results of several rows would be
+    // in memory instead of registers.
     for (auto kind :
          {utils::IteratorType::parallel, utils::IteratorType::reduction}) {
       FailureOr<linalg::LinalgOp> tiled =
@@ -164,8 +168,8 @@ struct TileReductions final
     return tileRest(rewriter, rest, loop);
   }
 
-  /// Tiles what is left of a row, if its size is unknown. The last elements are
-  /// computed one by one.
+  /// Tiles the remainder of a row by 16 if its size is dynamic. The elements
+  /// after the last full tile are reduced one by one.
   LogicalResult tileRest(RewriterBase &rewriter, scf::ForOp rest,
                          unsigned loop) {
     SmallVector<linalg::LinalgOp> operations(rest.getOps<linalg::LinalgOp>());

@@ -1,4 +1,4 @@
-//===- VectorizeLinalg.cpp - static tiles to vectors ------------*- C++ -*-===//
+//===- VectorizeLinalg.cpp - vectorization of static linalg tiles ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,33 +54,35 @@ bool mlir::posenc::computesVectors(linalg::LinalgOp op) {
                       isElementwise);
 }
 
-/// More elements than any tile has: the operation was not tiled.
-static constexpr int64_t kMostElements = 2048;
+/// Maximum number of elements of a tile; larger operations were not tiled.
+static constexpr int64_t kMaxTileElements = 2048;
 
-/// Whether LLVM has code for vectors of the rows of a tile: shuffles of other
-/// numbers of bf16 stop it.
-static bool hasVectors(Value operand) {
+/// Whether LLVM can compile vectors of the operand's rows. It cannot shuffle
+/// vectors of 16-bit floats whose length is not a power of two.
+static bool hasVectorRows(Value operand) {
   auto type = dyn_cast<RankedTensorType>(operand.getType());
   return !type || type.getRank() == 0 || type.getElementTypeBitWidth() != 16 ||
          llvm::isPowerOf2_64(type.getShape().back());
 }
 
-/// Whether the operation is a tile as passes before this one leave it.
+/// Whether the operation is a static tile that earlier passes created: it is in
+/// a loop and has at most kMaxTileElements.
 static bool isTile(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || !computesVectors(op) ||
       !op->getParentOfType<LoopLikeOpInterface>() ||
-      !llvm::all_of(op->getOperands(), hasVectors))
+      !llvm::all_of(op->getOperands(), hasVectorRows))
     return false;
   int64_t elements = 1;
   for (int64_t size : op.getStaticLoopRanges()) {
-    if (ShapedType::isDynamic(size) || size == 0 || size > kMostElements)
+    if (ShapedType::isDynamic(size) || size == 0 || size > kMaxTileElements)
       return false;
     elements *= size;
   }
-  return elements > 1 && elements <= kMostElements;
+  return elements > 1 && elements <= kMaxTileElements;
 }
 
-/// Indices of a tile are computed by arith, which upstream vectorizes.
+/// Expands affine.apply in the body to arith operations, which upstream can
+/// vectorize.
 static void expandIndices(RewriterBase &rewriter, linalg::LinalgOp tile) {
   SmallVector<affine::AffineApplyOp> indices(
       tile.getBlock()->getOps<affine::AffineApplyOp>());
@@ -94,8 +96,9 @@ static void expandIndices(RewriterBase &rewriter, linalg::LinalgOp tile) {
 }
 
 namespace {
-/// Combines the halves of a vector until one element is left. Additions of one
-/// element after the other would wait for each other, and round more often.
+/// Reduces a vector by combining its halves until one element is left. Adding
+/// the elements one by one would be one long dependency chain, with a larger
+/// rounding error.
 struct ReduceByHalves final : OpRewritePattern<vector::ReductionOp> {
   using Base::Base;
 
@@ -105,9 +108,9 @@ struct ReduceByHalves final : OpRewritePattern<vector::ReductionOp> {
     if (!isa<FloatType>(type.getElementType()) || type.isScalable() ||
         type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()))
       return rewriter.notifyMatchFailure(
-          op, "expected 2^n floats, so that the halves are vectors");
+          op, "expected a fixed-length 1-D vector of 2^n floats");
     if (cast<vector::MaskableOpInterface>(op.getOperation()).isMasked())
-      return rewriter.notifyMatchFailure(op, "masked");
+      return rewriter.notifyMatchFailure(op, "expected an unmasked reduction");
     Location loc = op.getLoc();
     auto combine = [&](Value a, Value b) {
       return vector::makeArithReduction(rewriter, loc, op.getKind(), a, b,
@@ -139,8 +142,8 @@ struct VectorizeLinalg final
     return applyPatternsGreedily(getOperation(), std::move(patterns));
   }
 
-  /// Transposes squares of 16 x 16 by as few shuffles as there are: of others
-  /// upstream would insert element by element.
+  /// Lowers f32 transposes of 16 x 16 with upstream's shuffle network; its
+  /// general lowering inserts element by element.
   LogicalResult transposeSquares() {
     SmallVector<Operation *> squares;
     getOperation()->walk([&](vector::TransposeOp op) {
@@ -159,7 +162,8 @@ struct VectorizeLinalg final
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    // Unit dimensions of named operations are not dropped.
+    // Upstream drops unit dimensions of linalg.generic only, not of named
+    // operations.
     SmallVector<linalg::TransposeOp> transposes;
     getOperation()->walk([&](linalg::TransposeOp op) {
       if (isTile(cast<linalg::LinalgOp>(op.getOperation())))
@@ -169,7 +173,7 @@ struct VectorizeLinalg final
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);
     }
-    // Rows of one element are no dimensions of vectors.
+    // Drops unit dimensions, which should not become vector dimensions.
     if (failed(apply([](RewritePatternSet &patterns) {
           linalg::ControlDropUnitDims control;
           control.rankReductionStrategy = linalg::ControlDropUnitDims::
@@ -177,7 +181,7 @@ struct VectorizeLinalg final
           auto dropAll = control.controlFn;
           control.controlFn = [dropAll](Operation *op) {
             auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-            // Of a product, the dimension of the sum stays.
+            // Contractions keep their unit reduction dimension.
             bool drops = linalgOp && isTile(linalgOp) &&
                          !linalg::isaContractionOpInterface(linalgOp);
             return drops ? dropAll(op) : SmallVector<unsigned>();
@@ -197,7 +201,8 @@ struct VectorizeLinalg final
       rewriter.setInsertionPoint(op);
       FailureOr<linalg::VectorizationResult> result =
           linalg::vectorize(rewriter, op);
-      // What upstream cannot vectorize stays a loop over elements.
+      // An operation that upstream cannot vectorize becomes a scalar loop
+      // later.
       if (succeeded(result))
         rewriter.replaceOp(op, result->replacements);
     }
@@ -214,10 +219,12 @@ struct VectorizeLinalg final
       return signalPassFailure();
     if (failed(transposeSquares()))
       return signalPassFailure();
-    // Accumulators become vectors that loops carry.
+    // Hoists reads and writes of accumulators out of the reduction loops, which
+    // then carry vectors.
     SmallVector<scf::ForOp> reductions;
     getOperation()->walk([&](scf::ForOp loop) {
-      // Not of loops around others: what those write would be copied.
+      // Only in innermost loops: hoisting out of outer loops would copy the
+      // tensors that inner loops write.
       bool isInnermost = loop.walk([&](LoopLikeOpInterface inner) {
                                return inner == loop ? WalkResult::advance()
                                                     : WalkResult::interrupt();
@@ -239,12 +246,13 @@ struct VectorizeLinalg final
               patterns, vector::VectorTransposeLowering::Shuffle1D);
         })))
       return signalPassFailure();
-    // Reductions of rows are vector.reduction now.
+    // The lowering above has turned row reductions into vector.reduction.
     if (failed(apply([](RewritePatternSet &patterns) {
           patterns.add<ReduceByHalves>(patterns.getContext());
         })))
       return signalPassFailure();
-    // LLVM may split a vector.fma into two roundings, and here it would.
+    // Upstream lowers vector.fma to llvm.intr.fmuladd, which LLVM may split
+    // into a product and a sum with two roundings; math.fma always rounds once.
     getOperation()->walk([&](vector::FMAOp op) {
       rewriter.setInsertionPoint(op);
       rewriter.replaceOpWithNewOp<math::FmaOp>(op, op.getLhs(), op.getRhs(),

@@ -1,4 +1,4 @@
-//===- WidenSums.cpp - sums of f16 and bf16 in f32 --------------*- C++ -*-===//
+//===- WidenSums.cpp - f32 accumulators for f16 and bf16 sums -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sum that is rounded to 16 bits at each step is wrong in its second digit
-// after some hundred terms. It is rounded once here, as libraries do it.
+// A sum that is rounded to 16 bits after each step is wrong in its second digit
+// after some hundred terms. This pass accumulates in f32 and rounds the result
+// once, as math libraries do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,17 +28,18 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-static bool isShort(Type type) { return type.isF16() || type.isBF16(); }
+static bool is16BitFloat(Type type) { return type.isF16() || type.isBF16(); }
 
-/// Whether the operation reduces to one result of a short type. Products of
-/// matrices have sums of f32 in their tiles.
+/// Whether the operation is a reduction with one f16 or bf16 result. Matrix
+/// products are left out: posenc-tile-contractions accumulates in f32 itself.
 static bool isCandidate(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
          op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
-         isShort(getElementTypeOrSelf(op->getResult(0).getType()));
+         is16BitFloat(getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
-/// The addition to the result, if that is how the operation reduces.
+/// Returns the arith.addf that adds a term to the result, or null if the
+/// operation reduces in another way.
 static arith::AddFOp getSum(linalg::GenericOp op) {
   Block &body = op.getRegion().front();
   BlockArgument result = body.getArguments().back();
@@ -47,7 +49,7 @@ static arith::AddFOp getSum(linalg::GenericOp op) {
   return isSum ? sum : nullptr;
 }
 
-/// Writes each element of a tensor, converted by `OpTy`, to a new one.
+/// Returns a new tensor with the elements of `tensor`, converted by `OpTy`.
 template <typename OpTy>
 static Value convert(OpBuilder &builder, Location loc, Value tensor,
                      Type element) {
@@ -72,7 +74,7 @@ static Value widenInit(OpBuilder &builder, Location loc, Value init) {
   Type f32 = builder.getF32Type();
   auto fill = init.getDefiningOp<linalg::FillOp>();
   Value scalar = fill ? fill.getInputs().front() : Value();
-  if (!fill || !isShort(scalar.getType()))
+  if (!fill || !is16BitFloat(scalar.getType()))
     return convert<arith::ExtFOp>(builder, loc, init, f32);
   Value empty = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, init), f32);
@@ -80,7 +82,8 @@ static Value widenInit(OpBuilder &builder, Location loc, Value init) {
   return linalg::FillOp::create(builder, loc, wide, empty).getResult(0);
 }
 
-/// Returns the summand in f32. A product is not rounded before it is added.
+/// Returns the term in f32. A product of two 16-bit values is computed in f32,
+/// so it is not rounded before it is added.
 static Value widenTerm(OpBuilder &builder, Location loc, Value term) {
   Type f32 = builder.getF32Type();
   auto extend = [&](Value value) -> Value {

@@ -1,4 +1,4 @@
-//===- AttentionToLinalg.cpp - a tile of attention to linalg ----*- C++ -*-===//
+//===- AttentionToLinalg.cpp - online_attention to linalg -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,17 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// With s the scores of a row, minus infinity where a key takes no part:
-//   max' = max(max, max_j s_j)       p_j = exp(s_j - max')   r = exp(max -
-//   max') acc' = r * acc + sum_j p_j v_j   sum' = r * sum + sum_j p_j
-// Where max' is minus infinity, 0 stands in for it in p, and r is 1. All is in
-// the type of the sums. The sums of a tile are taken on their own, so that
-// rounding errors grow with the size of a tile and the number of tiles, and not
-// with their product.
+// One step of online softmax. With s the scores of a row, minus infinity for
+// masked keys, running max m, running sum l and accumulator acc:
 //
-// Heads and queries together are the rows of the tile. Scores are (keys, rows):
-// vectors of rows need no operation across their lanes, neither for the maxima
-// nor for the sums, and the products read keys and values as they are.
+//   m'   = max(m, max_j s_j)
+//   p_j  = exp(s_j - m')
+//   r    = exp(m - m')
+//   acc' = r * acc + sum_j p_j v_j
+//   l'   = r * l + sum_j p_j
+//
+// If m' is minus infinity, p_j uses 0 in its place, and r is 1. All is computed
+// in the accumulator type. The sums over j start at zero for each tile, so the
+// rounding error grows with the tile size plus the number of tiles, not with
+// their product.
+//
+// The rows of a tile are all its (head, query) pairs. Scores are stored as
+// (keys, rows): with rows in the lanes, neither the max nor the sum needs an
+// operation across lanes, and the matrix products read keys and values without
+// a transpose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,7 +59,7 @@ static bool isBF16(Value tensor) {
   return getElementTypeOrSelf(tensor.getType()).isBF16();
 }
 
-/// The lowering of one tile.
+/// Lowers one posenc.online_attention.
 class TileLowering {
 public:
   TileLowering(OpBuilder &builder, OnlineAttentionOp op, bool bf16Weights)
@@ -69,25 +76,27 @@ private:
   void chooseKeys();
   Value createDots();
   Value createScores(Value dots);
-  Value createPlaces(Value scores);
+  Value applyPositionMask(Value scores);
   Value createWeightedSums(Value weights, bool skipsZeros);
   Value round(Value weights);
   Value addValues(Value weights, Value factor, Value acc);
-  /// Whether there are masks by position.
-  bool hasPlaces();
+  /// Whether keys are masked by position: causal, windows or `num_keys`.
+  bool hasPositionMask();
   Value createIsPartial();
   Value createIsFinite();
 
-  /// Whether the loops over scores are keys, heads and queries, and not keys
-  /// and rows: a row then tells neither its head nor its query.
+  /// Whether loops over scores are (keys, heads, queries) instead of (keys,
+  /// rows), because the head and the query of a row are needed but cannot be
+  /// computed from the row.
   bool splitsRows();
   Value splitRows(Value scores);
   Value joinRows(Value scores);
-  /// The head, query and key of a score, counted in the tile.
+  /// Emits the indices (head, query, key) of a score, relative to the tile.
   SmallVector<Value> createIndices(OpBuilder &b);
 
-  /// A generic over `numLoops` loops, of which `reduced` are reductions.
-  /// `dims` are the loops that index each operand.
+  /// Creates a linalg.generic with `numLoops` loops, of which `reduced` are
+  /// reductions. `dims` are the loops that index each operand. Returns its
+  /// results.
   SmallVector<Value> generic(unsigned numLoops, Loops reduced,
                              ValueRange inputs, ValueRange inits,
                              ArrayRef<Loops> dims, Body body);
@@ -122,14 +131,14 @@ private:
                                   empty(sizes))
         .getResult(0);
   }
-  /// Heads and queries as one dimension.
+  /// Collapses heads x queries (x dim) to rows (x dim).
   Value collapseRows(Value tensor) {
     SmallVector<ReassociationIndices> groups{{0, 1}};
     if (cast<RankedTensorType>(tensor.getType()).getRank() == 3)
       groups.push_back({2});
     return tensor::CollapseShapeOp::create(builder, loc, tensor, groups);
   }
-  /// A tensor of this type, which has heads and queries again.
+  /// Expands rows (x dim) to the type of `like`, heads x queries (x dim).
   Value expandRows(Value rows, Value like) {
     auto type = cast<RankedTensorType>(like.getType());
     SmallVector<ReassociationIndices> groups{{0, 1}};
@@ -144,19 +153,23 @@ private:
   Location loc;
   OnlineAttentionOp op;
   FloatType sum;
-  /// Whether weights are rounded to bf16 where they multiply values.
+  /// Whether softmax weights are rounded to bf16 before the product with the
+  /// values.
   bool roundsWeights;
-  /// The tile's keys that some query sees, and the position of the first.
+  /// The slices of the tile's keys that at least one query sees, and the index
+  /// of their first key.
   Value key, value, mask, keyIndex;
   OpFoldResult numHeads, numQueries, numRows, numKeys, valueDim;
 };
 
 } // namespace
 
-/// Keys of a step: the rows of register tiles divide it on all targets.
+/// The number of keys of a tile is rounded up to a multiple of this, which is
+/// the number of rows of a register tile.
 static constexpr int64_t kKeyStep = 8;
 
-/// The loops of scores, and those that scores and rows share.
+/// Loops of scores (keys, rows), of a row, and of scores (keys, heads,
+/// queries).
 static constexpr unsigned kScore[] = {0, 1}, kRow[] = {1};
 static constexpr unsigned kSplitScore[] = {0, 1, 2};
 
@@ -179,8 +192,8 @@ SmallVector<Value> TileLowering::generic(unsigned numLoops, Loops reduced,
   return SmallVector<Value>(generic.getResults());
 }
 
-/// Restricts the tile to the keys that masks by position leave to any query, in
-/// steps of a register tile.
+/// Restricts the tile to the keys that the position masks leave visible for at
+/// least one query, in steps of kKeyStep keys.
 void TileLowering::chooseKeys() {
   key = op.getKey();
   value = op.getValue();
@@ -188,17 +201,18 @@ void TileLowering::chooseKeys() {
   keyIndex = op.getKeyIndex();
   numKeys = tensor::getMixedSize(builder, loc, key, 0);
   std::optional<int64_t> all = getConstantIntValue(numKeys);
-  if (!all || *all % kKeyStep != 0 || !hasPlaces())
+  if (!all || *all % kKeyStep != 0 || !hasPositionMask())
     return;
   // Positions are far from the limits of their type; window sizes may be huge.
-  auto clamp = [&](int64_t distance) {
-    return std::min<int64_t>(distance, int64_t{1} << 61);
+  auto clamp = [&](int64_t window) {
+    return std::min<int64_t>(window, int64_t{1} << 61);
   };
   Value begin = index(builder, 0), end = index(builder, *all);
-  auto toTile = [&](Value place, int64_t distance) -> Value {
-    Value row = arith::SubIOp::create(builder, loc, place, keyIndex);
+  // Converts `position` + `offset` to an index in the tile's keys.
+  auto toTile = [&](Value position, int64_t offset) -> Value {
+    Value row = arith::SubIOp::create(builder, loc, position, keyIndex);
     return arith::AddIOp::create(builder, loc, row,
-                                 index(builder, clamp(distance)));
+                                 index(builder, clamp(offset)));
   };
   Value afterLast = arith::AddIOp::create(
       builder, loc, op.getQueryIndex(),
@@ -224,7 +238,7 @@ void TileLowering::chooseKeys() {
   };
   Value firstStep = toValue(apply(d0.floorDiv(kKeyStep), begin));
   Value endStep = toValue(apply(d0.ceilDiv(kKeyStep), end));
-  // An affine.min says that the sizes have a bound.
+  // The affine.min gives the dynamic sizes a constant upper bound.
   Value steps = arith::MaxSIOp::create(
       builder, loc, arith::SubIOp::create(builder, loc, endStep, firstStep),
       index(builder, 0));
@@ -235,7 +249,7 @@ void TileLowering::chooseKeys() {
       affine::makeComposedFoldedAffineMin(builder, loc, bound, {steps}));
   OpFoldResult first = builder.getIndexAttr(0);
   if (op.getWindowLeft()) {
-    // In a tile without keys the index of the first key does not matter.
+    // Clamps the first key, so that the slice is in bounds even without keys.
     Value last = arith::SubIOp::create(builder, loc,
                                        index(builder, *all / kKeyStep), steps);
     firstStep = arith::MinSIOp::create(builder, loc, firstStep, last);
@@ -259,9 +273,9 @@ void TileLowering::chooseKeys() {
   keyIndex = arith::AddIOp::create(builder, loc, keyIndex, toValue(first));
 }
 
-/// The products of keys and queries, not scaled.
+/// Emits the dot products of keys and queries, without the scale.
 Value TileLowering::createDots() {
-  // The order of partial sums is left to the vectorization.
+  // Vectorization may choose the order of partial sums.
   auto fast = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
   return generic(
       3, {2}, {key, collapseRows(op.getQuery())}, fill({numKeys, numRows}, 0.0),
@@ -311,7 +325,8 @@ SmallVector<Value> TileLowering::createIndices(OpBuilder &b) {
   return {apply(d0.floorDiv(queries)), apply(d0 % queries), key};
 }
 
-/// The scores, minus infinity where the mask or `where` take a key out.
+/// Emits the scores after scale, score_mod (`score`), bias and masks. Keys that
+/// the mask or mask_mod (`where`) excludes get minus infinity.
 Value TileLowering::createScores(Value dots) {
   if (op.getScoreScale() == 1.0 && op.getScore().empty() && !mask &&
       op.getWhere().empty())
@@ -321,7 +336,7 @@ Value TileLowering::createScores(Value dots) {
   SmallVector<Loops> dims;
   SmallVector<unsigned> maskDims;
   if (mask) {
-    // A size of 1 stands for all.
+    // A mask dimension of size 1 is broadcast.
     auto type = cast<RankedTensorType>(mask.getType());
     // The loops of heads, queries and keys.
     unsigned loops[] = {1, isSplit ? 2u : 1u, 0};
@@ -350,7 +365,7 @@ Value TileLowering::createScores(Value dots) {
       at.push_back(op.getBatchIndex());
       for (auto [first, number] : llvm::zip_equal(firsts, own))
         at.push_back(arith::AddIOp::create(b, loc, first, number));
-      // Regions are not evaluated for keys that do not exist.
+      // Evaluates the regions for existing keys only.
       if (Value end = op.getNumKeys()) {
         Value last = arith::SubIOp::create(b, loc, end, index(b, 1));
         at.back() = arith::MinSIOp::create(b, loc, at.back(), last);
@@ -364,16 +379,16 @@ Value TileLowering::createScores(Value dots) {
       llvm::append_range(arguments, at);
       score = cloneScalarRegion(b, op.getScore(), arguments);
     }
-    Value takesPart;
+    Value isVisible;
     auto require = [&](Value condition) {
-      takesPart =
-          takesPart ? Value(arith::AndIOp::create(b, loc, takesPart, condition))
+      isVisible =
+          isVisible ? Value(arith::AndIOp::create(b, loc, isVisible, condition))
                     : condition;
     };
     if (mask && !isMasked) {
       Value added = widen(b, args[0]);
       score = arith::AddFOp::create(b, loc, score, added);
-      // A term that does not depend on the key.
+      // A bias of minus infinity masks the key even if its score is NaN.
       require(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, added,
                                     minusInfinity(b)));
     }
@@ -381,9 +396,9 @@ Value TileLowering::createScores(Value dots) {
       require(cloneScalarRegion(b, op.getWhere(), at));
     if (isMasked)
       require(args[0]);
-    if (takesPart)
+    if (isVisible)
       score =
-          arith::SelectOp::create(b, loc, takesPart, score, minusInfinity(b));
+          arith::SelectOp::create(b, loc, isVisible, score, minusInfinity(b));
     return {score};
   };
   Value init = empty(tensor::getMixedSizes(builder, loc, inputs.back()));
@@ -391,13 +406,13 @@ Value TileLowering::createScores(Value dots) {
   return isSplit ? joinRows(scores) : scores;
 }
 
-bool TileLowering::hasPlaces() {
+bool TileLowering::hasPositionMask() {
   return op.getCausal() || op.getWindowLeft() || op.getWindowRight() ||
          op.getNumKeys();
 }
 
-/// Whether `causal`, a window or the number of keys takes a key of the tile out
-/// for one of its queries.
+/// Emits an i1: whether a position mask excludes any key of the tile for any of
+/// its queries.
 Value TileLowering::createIsPartial() {
   auto getLast = [&](Value first, OpFoldResult count) -> Value {
     Value size = getValueOrCreateConstantIndexOp(builder, loc, count);
@@ -408,10 +423,10 @@ Value TileLowering::createIsPartial() {
   Value query = op.getQueryIndex(), key = keyIndex;
   Value isPartial;
   // Compares relative positions, since a position minus a window could wrap.
-  auto exclude = [&](Value from, Value to, int64_t most) {
-    Value distance = arith::SubIOp::create(builder, loc, from, to);
+  auto exclude = [&](Value from, Value to, int64_t max) {
+    Value relative = arith::SubIOp::create(builder, loc, from, to);
     Value isFar = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                        distance, index(builder, most));
+                                        relative, index(builder, max));
     isPartial =
         isPartial ? Value(arith::OrIOp::create(builder, loc, isPartial, isFar))
                   : isFar;
@@ -427,23 +442,23 @@ Value TileLowering::createIsPartial() {
   return isPartial;
 }
 
-/// The scores, minus infinity where `causal`, a window or the number of keys
-/// takes a key out.
-Value TileLowering::createPlaces(Value scores) {
-  if (!hasPlaces())
+/// Emits the scores, with minus infinity for keys that a position mask
+/// excludes. A tile without excluded keys skips the masking at run time.
+Value TileLowering::applyPositionMask(Value scores) {
+  if (!hasPositionMask())
     return scores;
   Value isPartial = createIsPartial();
   auto body = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
     SmallVector<Value> own = createIndices(b);
     Value query = arith::AddIOp::create(b, loc, op.getQueryIndex(), own[1]);
     Value key = arith::AddIOp::create(b, loc, keyIndex, own[2]);
-    Value takesPart;
-    auto requireNear = [&](Value from, Value to, int64_t most) {
-      Value distance = arith::SubIOp::create(b, loc, from, to);
+    Value isVisible;
+    auto requireNear = [&](Value from, Value to, int64_t max) {
+      Value relative = arith::SubIOp::create(b, loc, from, to);
       Value isNear = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                           distance, index(b, most));
-      takesPart = takesPart
-                      ? Value(arith::AndIOp::create(b, loc, takesPart, isNear))
+                                           relative, index(b, max));
+      isVisible = isVisible
+                      ? Value(arith::AndIOp::create(b, loc, isVisible, isNear))
                       : isNear;
     };
     if (op.getCausal())
@@ -455,7 +470,7 @@ Value TileLowering::createPlaces(Value scores) {
     if (op.getNumKeys())
       requireNear(key, op.getNumKeys(), -1);
     return {
-        arith::SelectOp::create(b, loc, takesPart, args[0], minusInfinity(b))};
+        arith::SelectOp::create(b, loc, isVisible, args[0], minusInfinity(b))};
   };
   auto branch = scf::IfOp::create(builder, loc, scores.getType(), isPartial,
                                   /*withElseRegion=*/true);
@@ -470,8 +485,9 @@ Value TileLowering::createPlaces(Value scores) {
   return branch.getResult(0);
 }
 
-/// Whether all values of the tile are finite: products of them and a weight of
-/// 0 are 0.
+/// Emits an i1: whether all values of the tile are finite, so that their
+/// products with a weight of 0 are 0. The check is hoisted out of loops in
+/// which the values are invariant.
 Value TileLowering::createIsFinite() {
   OpBuilder::InsertionGuard guard(builder);
   setInsertionPointBeforeLoops(builder, op, op.getValue());
@@ -480,7 +496,7 @@ Value TileLowering::createIsFinite() {
         arith::MulFOp::create(b, loc, widen(b, args[0]), scalar(b, 0.0));
     return {arith::AddFOp::create(b, loc, args[1], product)};
   };
-  // Columns first: their sums are vectors.
+  // Sums the columns first, which vectorizes without operations across lanes.
   Value columns = generic(2, {0}, op.getValue(), fill(valueDim, 0.0),
                           {kScore, kRow}, addZeros)[0];
   Value zeros = generic(1, {0}, columns, fill({}, 0.0), {{0}, {}}, addZeros)[0];
@@ -504,13 +520,13 @@ Value TileLowering::createWeightedSums(Value weights, bool skipsZeros) {
           return {arith::AddFOp::create(b, loc, product, args[2], fused)};
         }
         Value added = math::FmaOp::create(b, loc, weight, weighted, args[2]);
-        Value isOut = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                            weight, scalar(b, 0.0));
-        return {arith::SelectOp::create(b, loc, isOut, args[2], added)};
+        Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                             weight, scalar(b, 0.0));
+        return {arith::SelectOp::create(b, loc, isZero, args[2], added)};
       })[0];
 }
 
-/// The weights in the type in which they multiply values.
+/// Rounds the weights to bf16 if the product with the values uses it.
 Value TileLowering::round(Value weights) {
   if (!roundsWeights)
     return weights;
@@ -527,15 +543,15 @@ Value TileLowering::round(Value weights) {
 /// that skip zeros, and equivalent if all values are finite.
 Value TileLowering::addValues(Value weights, Value factor, Value acc) {
   auto add = [&](bool skipsZeros) {
-    Value ofTile = createWeightedSums(round(weights), skipsZeros);
+    Value tileAcc = createWeightedSums(round(weights), skipsZeros);
     static constexpr unsigned row[] = {0};
     return generic(
-        2, {}, {factor, ofTile}, acc, {row, kScore, kScore},
+        2, {}, {factor, tileAcc}, acc, {row, kScore, kScore},
         [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
           return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
         })[0];
   };
-  if (!mask && op.getWhere().empty() && !hasPlaces())
+  if (!mask && op.getWhere().empty() && !hasPositionMask())
     return add(/*skipsZeros=*/false);
   auto branch = scf::IfOp::create(builder, loc, acc.getType(), createIsFinite(),
                                   /*withElseRegion=*/true);
@@ -557,27 +573,27 @@ SmallVector<Value> TileLowering::lower() {
   for (Value init : op.getInits())
     states.push_back(collapseRows(init));
   numRows = tensor::getMixedSize(builder, loc, states[1], 0);
-  Value scores = createPlaces(createScores(createDots()));
+  Value scores = applyPositionMask(createScores(createDots()));
 
-  Value maxima = generic(
+  Value tileMax = generic(
       2, {0}, scores, fill(numRows, -std::numeric_limits<double>::infinity()),
       {kScore, kRow}, [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
         return {max(b, args[0], args[1])};
       })[0];
   static constexpr unsigned row[] = {0};
   SmallVector<Value> rescaled = generic(
-      1, {}, maxima, {empty(numRows), empty(numRows), states[1]},
+      1, {}, tileMax, {empty(numRows), empty(numRows), states[1]},
       {row, row, row, row},
       [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
         Value next = max(b, args[0], args[3]);
         Value less = arith::SubFOp::create(b, loc, args[3], next);
         Value factor = math::ExpOp::create(b, loc, less);
-        Value isNothing = arith::CmpFOp::create(
+        Value isMasked = arith::CmpFOp::create(
             b, loc, arith::CmpFPredicate::OEQ, next, minusInfinity(b));
         factor =
-            arith::SelectOp::create(b, loc, isNothing, scalar(b, 1.0), factor);
+            arith::SelectOp::create(b, loc, isMasked, scalar(b, 1.0), factor);
         Value base =
-            arith::SelectOp::create(b, loc, isNothing, scalar(b, 0.0), next);
+            arith::SelectOp::create(b, loc, isMasked, scalar(b, 0.0), next);
         return {factor, base, next};
       });
   Value factor = rescaled[0], base = rescaled[1];
@@ -589,13 +605,13 @@ SmallVector<Value> TileLowering::lower() {
                 Value less = arith::SubFOp::create(b, loc, args[1], args[0]);
                 return {math::ExpOp::create(b, loc, less)};
               })[0];
-  Value sumOfTile =
+  Value tileSum =
       generic(2, {0}, weights, fill(numRows, 0.0), {kScore, kRow},
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
                 return {arith::AddFOp::create(b, loc, args[0], args[1])};
               })[0];
   states[2] =
-      generic(1, {}, {factor, sumOfTile}, states[2], {row, row, row},
+      generic(1, {}, {factor, tileSum}, states[2], {row, row, row},
               [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
                 return {math::FmaOp::create(b, loc, args[0], args[2], args[1])};
               })[0];
@@ -626,7 +642,7 @@ struct ConvertOnlineAttention : OpRewritePattern<OnlineAttentionOp> {
   bool bf16Weights;
 };
 
-/// The same rewrite for transforms that use the decomposition interface.
+/// Implements the decomposition interface with the same lowering.
 struct DecomposeOnlineAttention
     : linalg::AggregatedOpInterface::ExternalModel<DecomposeOnlineAttention,
                                                    OnlineAttentionOp> {
@@ -652,7 +668,8 @@ struct ConvertPosencAttentionToLinalgPass
     RewritePatternSet patterns(&getContext());
     populatePosencAttentionToLinalgPatterns(patterns, bf16Weights);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    // The regions of attention hold no operations on tables.
+    // The bias operations were inside regions, which must not contain table
+    // lookups, so they are converted after the regions are inlined.
     RewritePatternSet biases(&getContext());
     populatePosencBiasToArithPatterns(biases);
     walkAndApplyPatterns(getOperation(), std::move(biases));

@@ -1,4 +1,4 @@
-//===- BiasToArith.cpp - biases by distance as arithmetic -------*- C++ -*-===//
+//===- BiasToArith.cpp - ALiBi and T5 biases to arith ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,14 +20,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A region of attention may hold neither a table nor its loads.
+/// Whether the operation is in a region of an attention op, which must not
+/// contain tables or loads.
 static bool isInAttention(Operation *op) {
   return isa<AttentionOp, OnlineAttentionOp>(op->getParentOp());
 }
 
 namespace {
 
-/// `-(slope * |query - key|)`, with the slopes of all heads from a table.
+/// Converts to `-(slope * |query - key|)`, with the slopes in a constant table
+/// that `head` indexes.
 struct ConvertAlibi : OpRewritePattern<AlibiOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -49,16 +51,17 @@ struct ConvertAlibi : OpRewritePattern<AlibiOp> {
         arith::SubIOp::create(rewriter, loc, op.getQuery(), op.getKey());
     difference = arith::IndexCastOp::create(rewriter, loc,
                                             rewriter.getI64Type(), difference);
-    Value distance = arith::UIToFPOp::create(
+    Value magnitude = arith::UIToFPOp::create(
         rewriter, loc, type, math::AbsIOp::create(rewriter, loc, difference));
-    Value product = arith::MulFOp::create(rewriter, loc, slope, distance);
+    Value product = arith::MulFOp::create(rewriter, loc, slope, magnitude);
     rewriter.replaceOpWithNewOp<arith::NegFOp>(op, product);
     return success();
   }
 };
 
-/// The bucket is the number of thresholds that the distance reaches.
-/// Consecutive thresholds count as many as the distance itself.
+/// The bucket is the number of thresholds that the magnitude of the relative
+/// position reaches. For the first thresholds, 1, 2, 3, ..., that is the
+/// magnitude itself.
 struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -71,13 +74,13 @@ struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
                                        rewriter.getIntegerAttr(type, value));
     };
     // The minimum integer has no negation.
-    int64_t least = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
-                                       : std::numeric_limits<int64_t>::min();
+    int64_t min = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
+                                     : std::numeric_limits<int64_t>::min();
     Value relative = arith::MaxSIOp::create(rewriter, loc, op.getRelative(),
-                                            constant(least + 1));
+                                            constant(min + 1));
     Value zero = constant(0);
     Value opposite = arith::SubIOp::create(rewriter, loc, zero, relative);
-    Value distance = arith::MaxSIOp::create(
+    Value magnitude = arith::MaxSIOp::create(
         rewriter, loc, opposite, op.getBidirectional() ? relative : zero);
 
     SmallVector<int64_t> thresholds = op.getThresholds();
@@ -86,11 +89,11 @@ struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
            thresholds[exact] == exact + 1)
       ++exact;
     Value bucket =
-        arith::MinSIOp::create(rewriter, loc, distance, constant(exact));
+        arith::MinSIOp::create(rewriter, loc, magnitude, constant(exact));
     for (int64_t threshold : ArrayRef(thresholds).drop_front(exact)) {
       Value reaches =
           arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::sge,
-                                distance, constant(threshold));
+                                magnitude, constant(threshold));
       Value one =
           type.isIndex()
               ? Value(

@@ -1,4 +1,4 @@
-//===- RopeToLinalg.cpp - sincos and rotate to linalg -----------*- C++ -*-===//
+//===- RopeToLinalg.cpp - sincos and rotate to linalg ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -47,18 +47,18 @@ struct ConvertSincos : OpRewritePattern<SincosOp> {
   }
 };
 
-/// Some lanes of the last dimension of a tensor.
+/// A strided range of lanes in the last dimension of a tensor.
 struct Lanes {
   int64_t offset, size, stride;
 };
 
-/// One tensor of a rotate.
+/// Emits the rotation of one input of a posenc.rotate.
 class RotatedTensor {
 public:
   RotatedTensor(OpBuilder &builder, RotateOp op, Value input, Value init)
       : builder(builder), loc(op.getLoc()), op(op), input(input), result(init),
         type(cast<RankedTensorType>(init.getType())) {
-    // A size may be static in one of the types only.
+    // A size may be static in only one of the two types.
     auto inputType = cast<RankedTensorType>(input.getType());
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       sizes.push_back(inputType.isDynamicDim(dim)
@@ -66,7 +66,7 @@ public:
                           : builder.getIndexAttr(inputType.getDimSize(dim)));
   }
 
-  /// The rotated tensor.
+  /// Returns the rotated tensor.
   Value rotate();
 
 private:
@@ -91,7 +91,7 @@ private:
         inLastDim(builder.getIndexAttr(0), lanes.offset), sliceSizes(lanes),
         inLastDim(builder.getIndexAttr(1), lanes.stride));
   }
-  /// Lanes outside of the window.
+  /// Copies the lanes [begin, end), which are not rotated.
   void copy(int64_t begin, int64_t end) {
     Lanes lanes{begin, end - begin, 1};
     if (lanes.size > 0)
@@ -108,8 +108,9 @@ private:
 
 } // namespace
 
-/// `(x, y) -> (x*c - y*t, y*c + x*t)`: the second product is rounded, the first
-/// is not, and the sums are rounded to the type of `x` once.
+/// Emits `(x, y) -> (x*c - y*t, y*c + x*t)`. The products with t are rounded,
+/// those with c are fused with the sums, and the results are rounded to the
+/// type of x once.
 static void emitRotation(OpBuilder &builder, Location loc, ValueRange args,
                          bool inverse) {
   Type element = args[0].getType();
@@ -159,7 +160,8 @@ Value RotatedTensor::rotate() {
         emitRotation(b, loc, args, op.getInverse());
       });
 
-  // Copies first: into a destination that is the input they fold away.
+  // Copies the other lanes first, so that the copies fold away if the
+  // destination is the input.
   copy(0, offset);
   copy(offset + 2 * numPairs, type.getShape().back());
   insert(rotated.getResult(0), first);

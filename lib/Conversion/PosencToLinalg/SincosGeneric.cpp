@@ -1,4 +1,4 @@
-//===- SincosGeneric.cpp - cos and sin of positions in linalg ---*- C++ -*-===//
+//===- SincosGeneric.cpp - cos and sin of positions in linalg -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything that varies along the pairs (the two parts of a frequency, the
-// axis) is read from a constant tensor through a projected permutation, as
-// linalg's vectorizer rejects indexing maps with constants.
+// Values that vary along the pairs (the two parts of a frequency, the axis) are
+// read from constant tensors through projected permutations, because linalg's
+// vectorizer rejects indexing maps with constants.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::Turns;
 
-/// A constant tensor with one element for each pair.
+/// Creates a constant tensor with one element per pair.
 template <typename T>
 static Value createPairConstant(OpBuilder &builder, Location loc,
                                 ArrayRef<T> elements) {
@@ -34,7 +34,7 @@ static Value createPairConstant(OpBuilder &builder, Location loc,
                                    DenseElementsAttr::get(type, elements));
 }
 
-/// The positions of axis `axis`, without the dimension of axes.
+/// Extracts the positions of one axis and drops the dimension of axes.
 static Value extractAxis(OpBuilder &builder, Location loc, Value positions,
                          int64_t axis) {
   auto type = cast<RankedTensorType>(positions.getType());
@@ -110,11 +110,11 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
     for (int64_t axis = 1; axis < numAxes; ++axis) {
       Value number =
           arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(axis));
-      Value mine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                         args[numAxes + 2], number);
-      position = arith::SelectOp::create(b, loc, mine, args[axis], position);
+      Value isAxis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                           args[numAxes + 2], number);
+      position = arith::SelectOp::create(b, loc, isAxis, args[axis], position);
     }
-    // Extended to i64 before the sum, which may overflow the position's type.
+    // Extends to i64 first, since the sum may overflow the position's type.
     position = toI64(b, loc, position);
     if (scalar) {
       Value row = toI64(b, loc, linalg::IndexOp::create(b, loc, 0));

@@ -15,16 +15,16 @@
 
 namespace mlir::posenc {
 
-/// Emits a generic over (position loops..., pair) that writes
-/// `att*cos(p*f)` to `cosInit` and `att*sin(p*f)` to `sinInit`, in this order.
-/// `positions` and `axes` (which may be null) are those of a `posenc.sincos`
-/// with these destinations.
+/// Emits a linalg.generic over (position loops..., pair). Its results are
+/// `att*cos(p*f)`, written to `cosInit`, and `att*sin(p*f)`, written to
+/// `sinInit`; `att` is the attention factor. `positions` and `axes` (which may
+/// be null) are as in a `posenc.sincos` with these destinations.
 linalg::GenericOp createSincosGeneric(OpBuilder &builder, Location loc,
                                       FrequenciesAttr frequencies,
                                       AxesAttr axes, Value positions,
                                       Value cosInit, Value sinInit);
 
-/// Whether a tensor has no elements by its type: slices of it are not valid.
+/// Whether a tensor has a static size of 0; slices of it would be invalid.
 bool isEmptyTensor(Value tensor);
 
 } // namespace mlir::posenc

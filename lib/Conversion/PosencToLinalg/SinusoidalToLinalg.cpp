@@ -1,4 +1,4 @@
-//===- SinusoidalToLinalg.cpp - sinusoidal to linalg ------------*- C++ -*-===//
+//===- SinusoidalToLinalg.cpp - sinusoidal to linalg ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

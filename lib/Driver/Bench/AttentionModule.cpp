@@ -1,4 +1,4 @@
-//===- AttentionModule.cpp - modules of the suite's attention ---*- C++ -*-===//
+//===- AttentionModule.cpp - attention modules of the suite ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,8 @@ static std::string formatName(const AttentionForm &form,
       .str();
 }
 
-/// The region of the scores, and the argument that it reads.
+/// Returns the `score` region (a score_mod, as in FlexAttention); empty for
+/// plain attention. The region for T5 reads the argument %table.
 static std::string formatScore(const AttentionForm &form) {
   constexpr const char *softCap = R"(
       %c = arith.constant 50.0 : f32

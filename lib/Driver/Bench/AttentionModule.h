@@ -1,4 +1,4 @@
-//===- AttentionModule.h - modules of the suite's attention -----*- C++ -*-===//
+//===- AttentionModule.h - attention modules of the suite -------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,27 +13,31 @@
 
 namespace mlir::posenc {
 
-/// An attention with rotations of queries and keys, as a model's config has it.
+/// An attention problem with rotary embeddings of queries and keys and the head
+/// counts of a model's config.
 struct AttentionForm {
   posenc_dtype dtype = POSENC_F32;
   bool isCausal = false;
-  /// Keys that a query sees, its own the last one.
+  /// Sliding window: number of keys that a query sees, up to and including the
+  /// key at its own position.
   std::optional<int64_t> window = std::nullopt;
   enum Score { Plain, SoftCap, Alibi, T5 };
-  /// What is done to the scores.
+  /// The score_mod.
   Score score = Plain;
-  /// Of a cache, tokens before heads.
+  /// Layout of a KV cache: [batch, token, head, dim] instead of [batch, head,
+  /// token, dim].
   bool isTokenMajor = false;
   int64_t queryHeads = 32;
   int64_t keyHeads = 8;
   int64_t headDim = 128;
 };
 
-/// The module of an attention of as many keys as queries, its function
-/// `attention`, the arguments and the shape part of the name.
+/// Sets the module, function (`attention`) and inputs of a self-attention over
+/// `tokens` tokens, and appends element type and shape to the name.
 void setAttention(const AttentionForm &form, int64_t tokens, Case &to);
 
-/// The same for one query against a full cache of rotated keys, `decode`.
+/// As setAttention, for the function `decode`: one query against a full KV
+/// cache of `keys` rotated keys.
 void setDecode(const AttentionForm &form, int64_t keys, Case &to);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- AttentionWork.h - what attention computes and reads ------*- C++ -*-===//
+//===- AttentionWork.h - FLOPs and KV reads of attention --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,24 +9,25 @@
 #ifndef POSENC_LIB_DRIVER_BENCH_ATTENTIONWORK_H
 #define POSENC_LIB_DRIVER_BENCH_ATTENTIONWORK_H
 
-#include "Meaning.h"
+#include "FunctionInfo.h"
 #include "posenc/Driver/Bench/Limit.h"
 #include "posenc/Driver/Run/Inputs.h"
 
 namespace mlir::posenc {
 
-/// Products and sums of `q k^T` and `p v` of the pairs of a query and a key
-/// that `causal` and the windows leave. What masks and a region `where` take
-/// out besides is counted, rotations and exponentials are not.
-double getFlops(const AttentionMeaning &meaning, llvm::ArrayRef<Input> inputs);
+/// Returns the FLOPs of `q k^T` and `p v` in all heads, for the (query, key)
+/// pairs that `causal` and the windows keep. Pairs that mask tensors or the
+/// `where` region (a mask_mod) exclude are counted; rotations and exponentials
+/// are not.
+double getFlops(const AttentionInfo &info, llvm::ArrayRef<Input> inputs);
 
-/// Tiles of 16 queries and 16 keys in which some query sees a key: what cannot
-/// be left out.
-double getTiles(const AttentionMeaning &meaning, llvm::ArrayRef<Input> inputs);
+/// Returns the number of tiles of 16 queries x 16 keys, in all heads, with at
+/// least one pair that `causal` and the windows keep. No kernel can skip these.
+double getTiles(const AttentionInfo &info, llvm::ArrayRef<Input> inputs);
 
-/// Reads the keys and values that some query sees. Paged ones are read as if
-/// they stood one after the other.
-std::vector<StreamStep> getReadSteps(const AttentionMeaning &meaning,
+/// Returns steps that read all keys and values that any query sees, once. Pages
+/// are read as if they were contiguous.
+std::vector<StreamStep> getReadSteps(const AttentionInfo &info,
                                      llvm::ArrayRef<Input> inputs);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Bench.cpp - posenc-bench ---------------------------------*- C++ -*-===//
+//===- Bench.cpp - main function of posenc-bench --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ int mlir::posenc::benchMain(int argc, char **argv) {
   int count = static_cast<int>(arguments.size());
   ::benchmark::Initialize(&count, arguments.data());
   if (count > 1) {
-    llvm::errs() << "posenc-bench: error: bad option '" << arguments[1]
+    llvm::errs() << "posenc-bench: error: invalid option '" << arguments[1]
                  << "' (see posenc-bench --help)\n";
     return kExitUsage;
   }

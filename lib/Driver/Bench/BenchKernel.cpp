@@ -1,4 +1,4 @@
-//===- BenchKernel.cpp - a compiled function and its arguments --*- C++ -*-===//
+//===- BenchKernel.cpp - a function bound to benchmark inputs -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ using llvm::StringRef;
 using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 
-static constexpr int kMostVerifiedThreads = 5;
+static constexpr int kMaxVerifiedThreads = 5;
 
 std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
   std::optional<CaseLibrary> code = CaseLibrary::open(from);
@@ -37,7 +37,7 @@ std::unique_ptr<BenchKernel> BenchKernel::create(const Case &from) {
   std::unique_ptr<BenchKernel> kernel(new BenchKernel(std::move(*code)));
   kernel->threads =
       std::max(*std::max_element(from.threads.begin(), from.threads.end()),
-               kMostVerifiedThreads);
+               kMaxVerifiedThreads);
   llvm::Error error = kernel->makeInputs(from);
   if (!error)
     error = from.viewHeads.empty() ? kernel->makeOutputs(from.inPlace)
@@ -66,7 +66,7 @@ llvm::Error BenchKernel::makeInputs(const Case &from) {
       return ::createInputs(code.function, from.inputTexts);
     return createCaseInputs(
         from.inputs.empty()
-            ? getDefaultInputs(code.function, code.meaning, from.outputBytes)
+            ? getDefaultInputs(code.function, code.info, from.outputBytes)
             : from.inputs);
   }();
   if (!made)
@@ -75,10 +75,11 @@ llvm::Error BenchKernel::makeInputs(const Case &from) {
   return llvm::Error::success();
 }
 
-/// The input that each output may be, by the metadata.
+/// Returns for each output the input that it may overwrite, as the library's
+/// metadata declares it (`in_place`); nullopt for outputs that have none.
 static std::vector<std::optional<size_t>> readInPlace(const CaseLibrary &code) {
   std::vector<std::optional<size_t>> inPlace(code.function.numOutputs());
-  // The runtime has read it before.
+  // The runtime has parsed the same metadata, so it is well-formed.
   llvm::Expected<llvm::json::Value> metadata =
       llvm::json::parse(code.library.metadata());
   if (!metadata) {
@@ -103,10 +104,10 @@ static std::vector<std::optional<size_t>> readInPlace(const CaseLibrary &code) {
 
 llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
   std::vector<std::optional<size_t>> counterparts = readInPlace(code);
-  // Attention of its own results is nobody's.
-  // Neither are numbers that an operation makes ever smaller.
-  bool inPlace = wantsInPlace && !code.meaning.attention &&
-                 !code.meaning.readsAll &&
+  // Calls in place get the results of the previous call as inputs: unrealistic
+  // queries for attention, and values that shrink with each call for some
+  // linalg ops.
+  bool inPlace = wantsInPlace && !code.info.attention && !code.info.readsAll &&
                  !llvm::is_contained(counterparts, std::nullopt);
   std::vector<posenc_value> values;
   for (const Input &input : inputs)
@@ -134,7 +135,7 @@ llvm::Error BenchKernel::makeOutputs(bool wantsInPlace) {
       written.back().source = ByteRows::create(
           counterpart->data(), static_cast<int64_t>(array->sizeInBytes()));
   }
-  if (code.meaning.readsAll)
+  if (code.info.readsAll)
     findSources(counterparts);
   return llvm::Error::success();
 }
@@ -150,29 +151,30 @@ void BenchKernel::findSources(
         code.function.input(number).isShapeOnly())
       continue;
     auto bytes = static_cast<int64_t>(input.array.sizeInBytes());
-    Rest rest{number, 0};
+    InputTail tail{number, 0};
     for (auto [output, counterpart] : llvm::zip(written, counterparts)) {
-      auto most = static_cast<int64_t>(output.array->sizeInBytes());
-      bool isMine = counterpart && *counterpart == number;
-      if (isMine) {
-        rest.begin = bytes;
+      auto outputBytes = static_cast<int64_t>(output.array->sizeInBytes());
+      bool isCounterpart = counterpart && *counterpart == number;
+      if (isCounterpart) {
+        tail.begin = bytes;
         break;
       }
-      if (counterpart || output.source || most > bytes)
+      if (counterpart || output.source || outputBytes > bytes)
         continue;
-      output.source = ByteRows::create(input.array.data(), most);
-      rest.begin = most;
+      output.source = ByteRows::create(input.array.data(), outputBytes);
+      tail.begin = outputBytes;
       break;
     }
-    if (rest.begin < bytes)
-      rests.push_back(rest);
+    if (tail.begin < bytes)
+      tails.push_back(tail);
   }
 }
 
-/// What a kernel touches of an output; in place that can be a window of it.
+/// Returns the memory of an output that the kernel touches. In place, this can
+/// be a window of each row, in whole cache lines.
 ByteRows BenchKernel::getRegion(size_t output, bool inPlace) const {
   const runtime::Array &array = *written[output].array;
-  const Meaning::Result &result = code.meaning.results[output];
+  const FunctionInfo::Result &result = code.info.results[output];
   int64_t bytes = static_cast<int64_t>(array.sizeInBytes());
   if (!result.windowSize || !inPlace || bytes == 0)
     return ByteRows::create(array.data(), bytes);
@@ -187,7 +189,8 @@ static int64_t toWord(const void *address) {
   return static_cast<int64_t>(reinterpret_cast<intptr_t>(address));
 }
 
-/// The inputs are a buffer, of which the tensors are parts, and the positions.
+/// Makes the arguments of the DLPack entry point. The inputs are a buffer of
+/// fused rows, of which the tensors are views, and the positions.
 llvm::Error BenchKernel::makeViews(llvm::ArrayRef<int64_t> heads) {
   const runtime::Array &buffer = inputs.front().array;
   std::vector<int64_t> tensors;
@@ -200,7 +203,7 @@ llvm::Error BenchKernel::makeViews(llvm::ArrayRef<int64_t> heads) {
   tensorWords = tensors;
   tensorWords.push_back(toWord(views.add(inputs.back().array)));
   llvm::append_range(tensorWords, tensors);
-  // No message is wanted.
+  // No buffer for an error message.
   tensorWords.insert(tensorWords.end(), {0, 0});
 
   int64_t row = static_cast<int64_t>(buffer.sizeInBytes()) / buffer.shape()[0];
@@ -228,28 +231,30 @@ static bool haveSameType(runtime::Argument a, runtime::Argument b) {
 }
 
 llvm::Error BenchKernel::checkSignature(const CaseLibrary &other) const {
-  runtime::Function mine = code.function, its = other.function;
-  bool isSame = mine.numInputs() == its.numInputs() &&
-                mine.numOutputs() == its.numOutputs();
-  for (size_t i = 0; isSame && i < mine.numInputs(); ++i)
-    isSame = haveSameType(mine.input(i), its.input(i));
-  for (size_t i = 0; isSame && i < mine.numOutputs(); ++i)
-    isSame = haveSameType(mine.output(i), its.output(i));
+  runtime::Function expected = code.function, actual = other.function;
+  bool isSame = expected.numInputs() == actual.numInputs() &&
+                expected.numOutputs() == actual.numOutputs();
+  for (size_t i = 0; isSame && i < expected.numInputs(); ++i)
+    isSame = haveSameType(expected.input(i), actual.input(i));
+  for (size_t i = 0; isSame && i < expected.numOutputs(); ++i)
+    isSame = haveSameType(expected.output(i), actual.output(i));
   if (isSame)
     return llvm::Error::success();
-  return llvm::createStringError("the function '" + its.name() +
-                                 "' has another signature");
+  return llvm::createStringError(
+      "the signature of function '" + actual.name() +
+      "' differs from that of the function to compare with");
 }
 
-/// Scratch memory for as many threads as will run.
+/// Allocates scratch memory for the maximum number of threads and appends its
+/// address to the call's arguments, if the entry point takes any.
 llvm::Error BenchKernel::makeWorkspace(const CaseLibrary &library,
                                        size_t numSizes, Call &call) const {
-  if (!library.workspaceEntry)
+  if (!library.workspaceFunction)
     return llvm::Error::success();
   setKernelThreads(threads);
   int64_t bytes = runtime::dispatch<int64_t>(
-      library.workspaceEntry, call.words.data() + call.words.size() - numSizes,
-      numSizes);
+      library.workspaceFunction,
+      call.words.data() + call.words.size() - numSizes, numSizes);
   llvm::Expected<runtime::Array> array =
       allocateArray(POSENC_I8, {std::max<int64_t>(bytes, 1)});
   if (!array)
@@ -265,14 +270,14 @@ BenchKernel::bind(const CaseLibrary &other) const {
     return std::move(error);
   Call call;
   if (!tensorWords.empty()) {
-    if (!other.tensorEntry)
+    if (!other.tensorEntryPoint)
       return llvm::createStringError(
-          "there is no entry point for DLPack tensors");
-    call.entry = other.tensorEntry;
+          "the library has no entry point for DLPack tensors");
+    call.entryPoint = other.tensorEntryPoint;
     call.words = tensorWords;
     return call;
   }
-  call.entry = other.entry;
+  call.entryPoint = other.entryPoint;
   runtime::CallArguments scalars;
   for (auto [number, input] : llvm::enumerate(inputs)) {
     if (input.isReal)
@@ -315,7 +320,7 @@ BenchKernel::bind(const CaseLibrary &other) const {
 
 static int32_t run(const BenchKernel::Call &code) {
   return runtime::dispatch<int32_t>(
-      code.entry, code.words.data(), code.words.size(),
+      code.entryPoint, code.words.data(), code.words.size(),
       code.reals.empty() ? nullptr : code.reals.data());
 }
 
@@ -328,8 +333,8 @@ double BenchKernel::measure(int64_t calls, const Call &code) {
   });
 }
 
-/// A call through the runtime, which checks all that the C entry point does
-/// not.
+/// Calls the function once through the runtime, which checks the arguments that
+/// the C entry point trusts.
 llvm::Error BenchKernel::checkCall() const {
   if (!tensorWords.empty())
     return llvm::Error::success();
@@ -345,7 +350,7 @@ llvm::Error BenchKernel::checkCall() const {
 }
 
 namespace {
-/// The memory that calls write, to be put back as it was.
+/// A copy of the memory that calls write, which restore() writes back.
 class SavedMemory {
 public:
   void add(const runtime::Array &array) {
@@ -385,8 +390,9 @@ llvm::Expected<BenchKernel::Verification> BenchKernel::verify() const {
 
 llvm::Expected<BenchKernel::Verification>
 BenchKernel::verify(const Call &code) const {
-  // A call in place eats its own input. What is not written otherwise must not
-  // look as if it were.
+  // A call in place overwrites its input, which is restored before each call.
+  // Other outputs start with a pattern that reveals elements that are not
+  // written.
   SavedMemory memory;
   for (const Written &output : written) {
     if (!output.inPlace && output.array->sizeInBytes() > 0)
@@ -395,12 +401,13 @@ BenchKernel::verify(const Call &code) const {
   }
   Verification result = {true, 0};
   bool isFirst = true;
-  for (int threads : {1, 2, 3, kMostVerifiedThreads, 1}) {
+  for (int threads : {1, 2, 3, kMaxVerifiedThreads, 1}) {
     memory.restore();
     setKernelThreads(threads);
     if (int32_t status = run(code)) {
       memory.restore();
-      return llvm::createStringError("the kernel fails with " + Twine(status));
+      return llvm::createStringError("the kernel returned error code " +
+                                     Twine(status));
     }
     uint64_t hash = memory.getHash();
     result.isStable &= isFirst || hash == result.hash;
@@ -412,7 +419,7 @@ BenchKernel::verify(const Call &code) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What is moved
+// Steps of the limit
 //===----------------------------------------------------------------------===//
 
 static StreamStep::Kind getKind(LimitKind kind, bool inPlace, bool hasSource) {
@@ -443,33 +450,34 @@ BenchKernel::getWriteSteps(LimitKind kind) const {
     step.to = output.region;
     if (step.kind == StreamStep::Copy && !output.source)
       return llvm::createStringError(
-          "there is nothing to copy: result #" + Twine(number) +
+          "the limit 'copy' does not apply: result #" + Twine(number) +
           (output.inPlace ? " is written in place"
-                          : " is the size of no argument"));
+                          : " has no argument of its size"));
     if (output.source)
       step.from = *output.source;
     steps.push_back(std::move(step));
   }
-  for (const Rest &rest : rests)
-    steps.push_back(createReadStep(rest));
+  for (const InputTail &tail : tails)
+    steps.push_back(createReadStep(tail));
   return steps;
 }
 
-StreamStep BenchKernel::createReadStep(const Rest &rest) const {
-  const runtime::Array &array = inputs[rest.input].array;
+StreamStep BenchKernel::createReadStep(const InputTail &tail) const {
+  const runtime::Array &array = inputs[tail.input].array;
   StreamStep step;
   step.kind = StreamStep::Read;
   step.dtype = array.dtype();
   step.from =
-      ByteRows::create(static_cast<char *>(array.data()) + rest.begin,
-                       static_cast<int64_t>(array.sizeInBytes()) - rest.begin);
+      ByteRows::create(static_cast<char *>(array.data()) + tail.begin,
+                       static_cast<int64_t>(array.sizeInBytes()) - tail.begin);
   return step;
 }
 
-/// Of functions that are not known, all but integers.
+/// Returns the reads of attention. For other functions, all arrays but integers
+/// count as read.
 std::vector<StreamStep> BenchKernel::getReadSteps() const {
-  if (code.meaning.attention)
-    return ::getReadSteps(*code.meaning.attention, inputs);
+  if (code.info.attention)
+    return ::getReadSteps(*code.info.attention, inputs);
   std::vector<StreamStep> steps;
   for (auto [number, input] : llvm::enumerate(inputs))
     if (!input.isScalar && !isIndex(input.array.dtype()))
@@ -479,21 +487,21 @@ std::vector<StreamStep> BenchKernel::getReadSteps() const {
 
 llvm::Expected<std::vector<StreamStep>>
 BenchKernel::getSteps(LimitKind kind) const {
-  if (kind == LimitKind::Auto && code.meaning.attention)
-    kind = code.meaning.attention->isDecode ? LimitKind::Read : LimitKind::Fma;
-  if (kind == LimitKind::Auto && !code.meaning.results.empty() &&
-      llvm::all_of(code.meaning.results, [](const Meaning::Result &result) {
+  if (kind == LimitKind::Auto && code.info.attention)
+    kind = code.info.attention->isDecode ? LimitKind::Read : LimitKind::Fma;
+  if (kind == LimitKind::Auto && !code.info.results.empty() &&
+      llvm::all_of(code.info.results, [](const FunctionInfo::Result &result) {
         return result.reduction.has_value();
       }))
     kind = LimitKind::Fma;
   std::vector<StreamStep> steps;
   if (kind == LimitKind::Fma) {
-    // The rate is the same for less, and takes less time.
-    constexpr double most = 4e9;
+    // Bounds the time of the limit; its rate does not depend on the count.
+    constexpr double maxFlops = 4e9;
     StreamStep step;
     step.kind = StreamStep::Fma;
     step.dtype = written.front().array->dtype();
-    step.flops = std::min(getFlops(), most);
+    step.flops = std::min(getFlops(), maxFlops);
     steps.push_back(std::move(step));
   } else if (kind == LimitKind::Read) {
     steps = getReadSteps();
@@ -509,46 +517,49 @@ BenchKernel::getSteps(LimitKind kind) const {
   if (!llvm::all_of(steps, isEmpty))
     return steps;
   return llvm::createStringError(
-      kind == LimitKind::Fma    ? "there is nothing that is known to multiply"
-      : kind == LimitKind::Read ? "there is nothing to read"
-                                : "there is nothing to do");
+      kind == LimitKind::Fma
+          ? "the limit 'fma' does not apply: no products and sums are known"
+      : kind == LimitKind::Read
+          ? "the limit 'read' does not apply: the function reads nothing but "
+            "indices"
+          : "nothing to measure: the results have no elements");
 }
 
 int64_t BenchKernel::getBytes() const {
-  if (code.meaning.attention)
+  if (code.info.attention)
     return Stream{"", getReadSteps(), false}.bytes();
-  // There is no error of this kind in what getSteps() has seen.
+  // LimitKind::Auto asks for a copy only where there is a source, so there is
+  // no error.
   return Stream{"", llvm::cantFail(getWriteSteps(LimitKind::Auto)), false}
       .bytes();
 }
 
 double BenchKernel::getFlops() const {
-  if (code.meaning.attention)
-    return ::getFlops(*code.meaning.attention, inputs);
+  if (code.info.attention)
+    return ::getFlops(*code.info.attention, inputs);
   double flops = 0;
-  for (auto [result, shape] : llvm::zip(code.meaning.results, outputShapes)) {
-    double lanes = 1;
+  for (auto [result, shape] : llvm::zip(code.info.results, outputShapes)) {
+    double elements = 1;
     for (int64_t size : shape)
-      lanes *= double(size);
+      elements *= double(size);
     if (result.windowSize)
-      lanes *= double(*result.windowSize) / double(shape.back());
-    double ofLane = result.flops;
+      elements *= double(*result.windowSize) / double(shape.back());
+    double flopsPerElement = result.flops;
     if (result.reduction) {
       auto [input, dim] = *result.reduction;
-      ofLane = 2 * double(inputs[input].array.shape()[dim]);
+      flopsPerElement = 2 * double(inputs[input].array.shape()[dim]);
     }
-    flops += lanes * ofLane;
+    flops += elements * flopsPerElement;
   }
   return flops;
 }
 
 double BenchKernel::getTiles() const {
-  return code.meaning.attention ? ::getTiles(*code.meaning.attention, inputs)
-                                : 0;
+  return code.info.attention ? ::getTiles(*code.info.attention, inputs) : 0;
 }
 
 std::vector<std::vector<int64_t>> BenchKernel::getNamedShapes() const {
-  const std::optional<AttentionMeaning> &attention = code.meaning.attention;
+  const std::optional<AttentionInfo> &attention = code.info.attention;
   if (!attention)
     return outputShapes;
   std::vector<std::vector<int64_t>> shapes;

@@ -1,4 +1,4 @@
-//===- BenchKernel.h - a compiled function and its arguments ----*- C++ -*-===//
+//===- BenchKernel.h - a function bound to benchmark inputs -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,74 +18,89 @@
 
 namespace mlir::posenc {
 
-/// A function of a kernel library, bound to memory, and called as a C or C++
-/// program calls it: through its C entry point.
+/// A function of a kernel library bound to the memory of its arguments, which
+/// this object owns. It is called as a C or C++ program calls it: through its C
+/// entry point, or through the entry point for DLPack tensors if the case has
+/// strided views.
 class BenchKernel {
 public:
-  /// Null after an error, which is printed.
+  /// Compiles or opens the case's library and makes its arguments. Returns null
+  /// after an error, which is printed.
   static std::unique_ptr<BenchKernel> create(const Case &from);
 
-  /// One library's entry point for the function, and the words that it takes.
+  /// An entry point of a library and the arguments of a call.
   struct Call {
-    void *entry = nullptr;
+    void *entryPoint = nullptr;
+    /// Pointers and integers, in the order of the entry point's parameters.
     std::vector<int64_t> words;
-    /// Those that are floating-point numbers; empty if there are none.
+    /// Floating-point scalars; empty if the function has none.
     std::vector<double> reals;
-    /// Scratch memory for entry points that take some.
+    /// Scratch memory; empty if the entry point takes none.
     ::posenc::runtime::Array workspace;
   };
   /// Binds another library's code for the same function to the memory of this
-  /// kernel. An error where that code takes other arguments.
+  /// kernel, which must outlive the call. Returns an error if the signatures
+  /// differ.
   llvm::Expected<Call> bind(const CaseLibrary &other) const;
 
-  /// Whether runs on 1, 2, 3, 5 and again 1 threads write the same bits; these
-  /// as a hash. An error where the kernel fails. The memory is left as it was.
   struct Verification {
+    /// Whether all runs wrote the same bits.
     bool isStable;
+    /// A hash of the written memory.
     uint64_t hash;
   };
+  /// Runs the kernel once through the runtime, and on 1, 2, 3, 5 and again 1
+  /// threads through its entry point. Inputs that it overwrites are restored.
+  /// Returns an error if a call fails.
   llvm::Expected<Verification> verify() const;
-  /// The same of other code, which is not called through the runtime.
+  /// As verify(), for a call that bind() has returned, without the run through
+  /// the runtime.
   llvm::Expected<Verification> verify(const Call &code) const;
 
   /// Calls the function and returns its status.
   int32_t call() const;
-  /// The seconds of this many calls.
+  /// Returns the seconds that `calls` calls take.
   double measure(int64_t calls) const { return measure(calls, own); }
-  /// The same of other code, which bind() has returned.
+  /// As measure(), for a call that bind() has returned.
   static double measure(int64_t calls, const Call &code);
 
-  /// The least that any kernel has to do with the memory of this one.
+  /// Returns the steps of the limit: the minimum work of any implementation on
+  /// the memory of this kernel. Returns an error if `kind` does not apply or no
+  /// work is left.
   llvm::Expected<std::vector<StreamStep>> getSteps(LimitKind kind) const;
-  /// Bytes that the kernel reads and writes, but for its positions; of
-  /// attention, those of its keys and values.
+  /// Returns the bytes that a call reads and writes, without positions. For
+  /// attention, only keys and values count.
   int64_t getBytes() const;
+  /// Returns the floating-point operations of a call, as far as they are known.
   double getFlops() const;
-  /// Visited tiles of an attention, 0 of others.
+  /// Returns the number of tiles of an attention (AttentionWork.h), else 0.
   double getTiles() const;
 
-  /// Whether all outputs are written over inputs.
+  /// Whether all outputs overwrite inputs.
   bool isInPlace() const;
-  const Meaning &getMeaning() const { return code.meaning; }
+  const FunctionInfo &getInfo() const { return code.info; }
   ::posenc::runtime::Function getFunction() const { return code.function; }
   llvm::ArrayRef<std::vector<int64_t>> getOutputShapes() const {
     return outputShapes;
   }
-  /// Those of the results; of attention, of queries and keys or of the cache.
+  /// Returns the shapes for the case's name: of the results, of queries and
+  /// keys for attention, or of the KV cache for decode.
   std::vector<std::vector<int64_t>> getNamedShapes() const;
 
 private:
   /// Memory that a call writes.
   struct Written {
     const ::posenc::runtime::Array *array;
-    /// What was there is read.
+    /// Whether the kernel also reads the previous contents.
     bool inPlace;
+    /// The bytes of the array that the kernel touches.
     ByteRows region;
-    /// If not in place: where the same is read.
+    /// Out of place: the input of the same form that the result is computed
+    /// from, if there is one.
     std::optional<ByteRows> source;
   };
-  /// Part of an input: from this byte on.
-  struct Rest {
+  /// The bytes of an input from `begin` on.
+  struct InputTail {
     size_t input;
     int64_t begin;
   };
@@ -93,8 +108,9 @@ private:
   explicit BenchKernel(CaseLibrary code) : code(std::move(code)) {}
   llvm::Error makeInputs(const Case &from);
   llvm::Error makeOutputs(bool wantsInPlace);
-  /// Pairs the outputs of a function that reads all of its inputs with inputs
-  /// of at least their size, and collects the rest of the inputs.
+  /// For a function that reads all of its inputs: gives each output that cannot
+  /// overwrite an input a source of at least its size, and collects the
+  /// remaining bytes of the inputs in `tails`.
   void findSources(llvm::ArrayRef<std::optional<size_t>> counterparts);
   llvm::Error makeViews(llvm::ArrayRef<int64_t> heads);
   llvm::Error checkSignature(const CaseLibrary &other) const;
@@ -104,11 +120,11 @@ private:
   ByteRows getRegion(size_t output, bool inPlace) const;
   llvm::Expected<std::vector<StreamStep>> getWriteSteps(LimitKind kind) const;
   std::vector<StreamStep> getReadSteps() const;
-  StreamStep createReadStep(const Rest &rest) const;
+  StreamStep createReadStep(const InputTail &tail) const;
 
   CaseLibrary code;
   std::vector<Input> inputs;
-  /// Without data where the output is in place.
+  /// In the order of the function's outputs; without data for outputs in place.
   std::vector<::posenc::runtime::Array> outputs;
   std::vector<std::vector<int64_t>> outputShapes;
   TensorViews views;
@@ -116,9 +132,9 @@ private:
   /// point is called.
   std::vector<int64_t> tensorWords;
   std::vector<Written> written;
-  /// The parts of inputs that have no output beside them.
-  std::vector<Rest> rests;
-  /// The most threads that it is called on.
+  /// Bytes of inputs that are read in addition to the sources of outputs.
+  std::vector<InputTail> tails;
+  /// The maximum number of threads of a call.
   int threads = 1;
   /// This kernel's own code.
   Call own;

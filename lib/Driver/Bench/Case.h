@@ -1,4 +1,4 @@
-//===- Case.h - what to measure ---------------------------------*- C++ -*-===//
+//===- Case.h - a case to measure -------------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,73 +18,78 @@
 
 namespace mlir::posenc {
 
-/// An argument that the tool makes.
+/// An input that the tool generates.
 struct CaseInput {
   enum Values {
     Random,
-    Iota,     ///< along the last dimension
-    Shuffled, ///< the same numbers in random order
-    Grid,     ///< a half, a quarter ... of them in each row, as in an image
-    Constant, ///< always `constant`
-    Starts,   ///< from 0 to `constant`, evenly spaced, as cu_seqlens
-    Blocks    ///< 0 to `constant` - 1, over and over, as a block table
+    Iota,      ///< 0, 1, 2, ... along the last dimension
+    Shuffled,  ///< a permutation of the numbers of Iota
+    Grid,      ///< row r has i >> r, like the coordinates in an image
+    Constant,  ///< every element is `constant`
+    CuSeqlens, ///< evenly spaced from 0 to `constant`
+    BlockTable ///< 0 to `constant` - 1, repeated
   };
   posenc_dtype dtype = POSENC_F32;
   std::vector<int64_t> shape;
   Values values = Random;
   int64_t constant = 0;
-  /// An integer by value, not an array.
+  /// The value of a scalar argument; nullopt for arrays.
   std::optional<int64_t> scalar = std::nullopt;
 };
 
-/// What the time of a kernel is compared with.
+/// The limit that the speed of a kernel is compared with.
 enum class LimitKind {
-  Auto, ///< what each output needs: in place, copy, or memset; of attention
-        ///< the products and sums, or reads if it has one query
-  InPlace,
-  Copy,
-  Memset,
-  Read,
-  Fma
+  Auto,    ///< Fma for attention and matrix products, Read for decode; else for
+           ///< each output InPlace, Copy or, without an input to copy, Memset
+  InPlace, ///< reads and writes the outputs in place
+  Copy,    ///< copies an input to each output
+  Memset,  ///< writes zeros to the outputs
+  Read,    ///< reads the inputs
+  Fma      ///< peak rate of FMAs in registers
 };
 
-/// A function of a module, config or library, and its arguments.
+/// A function of a module, a config.json or a library, its inputs, and how to
+/// measure it.
 struct Case {
   /// family/variant/dtype/shape
   std::string name;
-  /// The text of a module or, where that is empty, the path of an input.
+  /// The text of a module or, if that is empty, the path of a file.
   std::string module, path;
   std::string function;
-  /// As posenc-compile takes it; empty is this machine.
+  /// --target of posenc-compile; empty means the host.
   std::string target;
-  /// A file of posenc-tune, if not empty.
+  /// Path of a tuning file for --tuning; empty if there is none.
   std::string tuning;
   InputOptions inputOptions;
-  /// Either of them.
+  /// The inputs, as descriptions or in the syntax of --input. At most one list
+  /// is not empty.
   std::vector<CaseInput> inputs;
   std::vector<std::string> inputTexts;
-  /// If neither: about how many bytes the outputs have; 0 is so many that they
-  /// go through memory.
+  /// If there are no inputs: the approximate size of the outputs that inputs
+  /// are chosen for; 0 means larger than the caches.
   int64_t outputBytes = 0;
-  /// Where not empty, the tensors are parts, of so many heads each, of the
-  /// first input, a buffer [token, head, dim]; the second one is the positions.
+  /// Head counts of the tensors if they are strided views of the first input, a
+  /// buffer [token, head, dim]; the second input is the positions. Empty if
+  /// each tensor has memory of its own.
   std::vector<int64_t> viewHeads;
+  /// Whether results overwrite arguments where the library allows it.
   bool inPlace = true;
   LimitKind limit = LimitKind::Auto;
-  /// The name of the case whose time a tile of this attention's is compared
-  /// with, if not empty.
+  /// The name of the case of plain attention that this attention's time per
+  /// tile is compared with; empty if there is none.
   std::string plain;
+  /// Thread counts to measure.
   std::vector<int> threads = {1};
-  /// Where to keep the library that is compiled, if not empty.
+  /// Path to copy the compiled library to; empty to discard it.
   std::string keptLibrary;
-  /// A library of the same function to compare with, if not empty. The file
-  /// need not exist.
+  /// Path of a library with the same function to compare with; empty if there
+  /// is none. The file need not exist.
   std::string baselineLibrary;
 };
 
-/// One text for several shapes: "1x16x32+8x128" where they differ in one
-/// dimension. Equal shapes stand there once or, with `areHeads`, as
-/// "1x16x32+32x128".
+/// Formats the shapes of a case's tensors: "1x16x32+8x128" if they differ in
+/// one dimension, else joined by "+". Equal shapes are printed once or, with
+/// `areHeads`, as "1x16x32+32x128": the second-to-last dimension is the heads.
 std::string formatShapes(const std::vector<std::vector<int64_t>> &shapes,
                          bool areHeads);
 

@@ -1,4 +1,4 @@
-//===- CaseInputs.cpp - the arguments of a case -----------------*- C++ -*-===//
+//===- CaseInputs.cpp - inputs of a case ----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,8 +27,8 @@ static bool isInteger(posenc_dtype dtype) {
   return dtype == POSENC_I64 || dtype == POSENC_I32 || dtype == POSENC_INDEX;
 }
 
-/// Random numbers that repeat: to make as many as memory holds takes longer
-/// than the measurement.
+/// Fills an array with random numbers that repeat after 2^16 elements. More
+/// numbers would take longer to generate than the measurement takes.
 static llvm::Error fillRepeated(const runtime::Array &array, uint64_t seed) {
   constexpr size_t periodElements = 1 << 16;
   size_t count = std::min<size_t>(array.numElements(), periodElements);
@@ -47,8 +47,8 @@ static llvm::Error fillRepeated(const runtime::Array &array, uint64_t seed) {
   return llvm::Error::success();
 }
 
-/// Every row is this one, or its numbers halved once more than in the row
-/// before.
+/// Writes integers to every row of an array: those of `row` or, with
+/// `isHalved`, those of `row` shifted right by the row's number.
 static void storePositions(const runtime::Array &array,
                            const std::vector<int64_t> &row, bool isHalved) {
   for (size_t i = 0, count = array.numElements(); i < count; ++i) {
@@ -69,11 +69,11 @@ static llvm::Error fillArray(const runtime::Array &array,
   }
   if (values == CaseInput::Random)
     return fillRepeated(array, seed);
-  if (values == CaseInput::Starts || values == CaseInput::Blocks) {
+  if (values == CaseInput::CuSeqlens || values == CaseInput::BlockTable) {
     int64_t count = array.numElements();
     std::vector<int64_t> all(count);
     for (int64_t i = 0; i < count; ++i)
-      all[i] = values == CaseInput::Starts
+      all[i] = values == CaseInput::CuSeqlens
                    ? i * wanted.constant / std::max<int64_t>(count - 1, 1)
                    : i % std::max<int64_t>(wanted.constant, 1);
     if (count)
@@ -120,7 +120,7 @@ mlir::posenc::createCaseInputs(llvm::ArrayRef<CaseInput> inputs) {
 // Defaults
 //===----------------------------------------------------------------------===//
 
-/// The arguments where each dynamic size has this value.
+/// Returns inputs whose dynamic sizes have the values of `sizes`, by name.
 static std::vector<CaseInput>
 getInputs(runtime::Function function,
           const std::map<std::string, int64_t> &sizes) {
@@ -141,10 +141,10 @@ getInputs(runtime::Function function,
   return inputs;
 }
 
-/// The bytes of all outputs, or of the windows of them that change in place; 0
-/// if they do not follow from the inputs.
+/// Returns the bytes of all outputs, or of the windows of their rows that are
+/// rotated; 0 if the sizes do not follow from the inputs.
 static int64_t getOutputBytes(runtime::Function function,
-                              const Meaning &meaning,
+                              const FunctionInfo &info,
                               const std::vector<CaseInput> &inputs) {
   std::vector<posenc_value> values;
   for (const CaseInput &input : inputs) {
@@ -163,7 +163,7 @@ static int64_t getOutputBytes(runtime::Function function,
       return 0;
     int64_t bytes =
         static_cast<int64_t>(posenc_dtype_size(function.output(i).dtype()));
-    if (std::optional<int64_t> window = meaning.results[i].windowSize)
+    if (std::optional<int64_t> window = info.results[i].windowSize)
       shape.back() = *window;
     for (int64_t size : shape)
       bytes = llvm::SaturatingMultiply<uint64_t>(bytes, size) & INT64_MAX;
@@ -172,8 +172,8 @@ static int64_t getOutputBytes(runtime::Function function,
   return total;
 }
 
-std::optional<AttentionMeaning>
-mlir::posenc::guessAttention(runtime::Function function) {
+std::optional<AttentionInfo>
+mlir::posenc::inferAttentionInfo(runtime::Function function) {
   auto find = [&](std::initializer_list<llvm::StringRef> names) {
     for (size_t i = 0; i < function.numInputs(); ++i)
       if (llvm::is_contained(names, llvm::StringRef(function.input(i).name())))
@@ -185,7 +185,8 @@ mlir::posenc::guessAttention(runtime::Function function) {
                         value = find({"v", "value", "v_cache", "v_pages"});
   if (!query || !key || !value)
     return std::nullopt;
-  // The first dimension behind the batch that is dynamic, else that is 1.
+  // The first dimension after the batch that is dynamic or, if there is none,
+  // that has size 1.
   auto findTokenDim = [&](size_t number) -> unsigned {
     runtime::Argument argument = function.input(number);
     int32_t isBatched = argument.rank() > 3;
@@ -195,29 +196,29 @@ mlir::posenc::guessAttention(runtime::Function function) {
           return dim;
     return isBatched;
   };
-  AttentionMeaning guessed;
-  guessed.query = *query;
-  guessed.key = *key;
-  guessed.value = *value;
-  guessed.queryTokenDim = findTokenDim(*query);
-  guessed.keyTokenDim = findTokenDim(*key);
-  // Heads and tokens are the dimensions between the batch and the lanes.
+  AttentionInfo inferred;
+  inferred.query = *query;
+  inferred.key = *key;
+  inferred.value = *value;
+  inferred.queryTokenDim = findTokenDim(*query);
+  inferred.keyTokenDim = findTokenDim(*key);
+  // Heads and tokens are the dimensions between the batch and the channels.
   int32_t isBatched = function.input(*query).rank() > 3;
-  guessed.queryHeadDim = 2 * isBatched + 1 - guessed.queryTokenDim;
-  guessed.lengths = find({"lengths"});
-  guessed.blockTable = find({"block_table"});
-  if (std::optional<size_t> starts = find({"cu_seqlens"}))
-    guessed.starts.push_back(*starts);
-  guessed.isDecode = guessed.lengths && guessed.starts.empty() &&
-                     function.input(*query).size(guessed.queryTokenDim) == 1;
-  return guessed;
+  inferred.queryHeadDim = 2 * isBatched + 1 - inferred.queryTokenDim;
+  inferred.lengths = find({"lengths"});
+  inferred.blockTable = find({"block_table"});
+  if (std::optional<size_t> cuSeqlens = find({"cu_seqlens"}))
+    inferred.cuSeqlens.push_back(*cuSeqlens);
+  inferred.isDecode = inferred.lengths && inferred.cuSeqlens.empty() &&
+                      function.input(*query).size(inferred.queryTokenDim) == 1;
+  return inferred;
 }
 
-/// Chooses the dynamic numbers of queries and keys, where others are 1.
+/// Chooses the dynamic sizes of an attention. `sizes` has the initial values.
 static std::vector<CaseInput>
-getAttentionInputs(runtime::Function function, const AttentionMeaning &meaning,
+getAttentionInputs(runtime::Function function, const AttentionInfo &info,
                    std::map<std::string, int64_t> sizes) {
-  constexpr int64_t tokens = 1024, mostBytes = int64_t(256) << 20;
+  constexpr int64_t tokens = 1024, maxBytes = int64_t(256) << 20;
   auto choose = [&](size_t argument, unsigned dim, int64_t size) {
     std::string name =
         function.input(argument).sizeName(static_cast<int32_t>(dim));
@@ -225,82 +226,84 @@ getAttentionInputs(runtime::Function function, const AttentionMeaning &meaning,
       sizes[name] = size;
   };
   int64_t keys = tokens;
-  if (meaning.isDecode) {
+  if (info.isDecode) {
     int64_t bytes = 0;
-    for (size_t argument : {meaning.key, meaning.value}) {
+    for (size_t argument : {info.key, info.value}) {
       CaseInput input = getInputs(function, sizes)[argument];
       int64_t token = static_cast<int64_t>(posenc_dtype_size(input.dtype));
-      input.shape[meaning.keyTokenDim] = 1;
+      input.shape[info.keyTokenDim] = 1;
       for (int64_t size : input.shape)
         token = llvm::SaturatingMultiply<uint64_t>(token, size) & INT64_MAX;
       bytes += token;
     }
-    int64_t wanted = std::min(4 * getLastLevelCacheBytes(), mostBytes);
+    int64_t wanted = std::min(4 * getLastLevelCacheBytes(), maxBytes);
     keys = std::max<int64_t>(
         llvm::bit_floor(uint64_t(wanted / std::max<int64_t>(bytes, 1))), 1);
   }
-  choose(meaning.query, meaning.queryTokenDim, tokens);
-  choose(meaning.key, meaning.keyTokenDim, keys);
-  // One sequence, and pages that no two blocks share.
-  for (size_t starts : meaning.starts)
-    choose(starts, 0, 2);
-  if (meaning.blockTable) {
+  choose(info.query, info.queryTokenDim, tokens);
+  choose(info.key, info.keyTokenDim, keys);
+  // One sequence; each block of a paged cache has a page of its own.
+  for (size_t cuSeqlens : info.cuSeqlens)
+    choose(cuSeqlens, 0, 2);
+  if (info.blockTable) {
     constexpr int64_t slots = 16;
-    choose(meaning.key, meaning.keyTokenDim, slots);
-    int64_t ofPage =
-        getInputs(function, sizes)[meaning.key].shape[meaning.keyTokenDim];
-    int64_t blocks = llvm::divideCeil(keys, std::max<int64_t>(ofPage, 1));
-    choose(*meaning.blockTable, 1, blocks);
-    choose(meaning.key, 0, blocks);
+    choose(info.key, info.keyTokenDim, slots);
+    int64_t slotsPerPage =
+        getInputs(function, sizes)[info.key].shape[info.keyTokenDim];
+    int64_t blocks = llvm::divideCeil(keys, std::max<int64_t>(slotsPerPage, 1));
+    choose(*info.blockTable, 1, blocks);
+    choose(info.key, 0, blocks);
   }
   std::vector<CaseInput> inputs = getInputs(function, sizes);
-  int64_t capacity = inputs[meaning.key].shape[meaning.keyTokenDim];
-  if (meaning.blockTable) {
-    CaseInput &table = inputs[*meaning.blockTable];
-    table.values = CaseInput::Blocks;
-    table.constant = inputs[meaning.key].shape[0];
+  int64_t capacity = inputs[info.key].shape[info.keyTokenDim];
+  if (info.blockTable) {
+    CaseInput &table = inputs[*info.blockTable];
+    table.values = CaseInput::BlockTable;
+    table.constant = inputs[info.key].shape[0];
     capacity *= table.shape.back();
   }
-  if (meaning.lengths) {
-    inputs[*meaning.lengths].values = CaseInput::Constant;
-    inputs[*meaning.lengths].constant = capacity;
+  if (info.lengths) {
+    inputs[*info.lengths].values = CaseInput::Constant;
+    inputs[*info.lengths].constant = capacity;
   }
-  for (auto [number, starts] : llvm::enumerate(meaning.starts)) {
-    inputs[starts].values = CaseInput::Starts;
-    inputs[starts].constant =
-        number == 0 ? inputs[meaning.query].shape[meaning.queryTokenDim]
-                    : inputs[meaning.key].shape[meaning.keyTokenDim];
+  for (auto [number, cuSeqlens] : llvm::enumerate(info.cuSeqlens)) {
+    inputs[cuSeqlens].values = CaseInput::CuSeqlens;
+    inputs[cuSeqlens].constant =
+        number == 0 ? inputs[info.query].shape[info.queryTokenDim]
+                    : inputs[info.key].shape[info.keyTokenDim];
   }
   return inputs;
 }
 
 std::vector<CaseInput>
 mlir::posenc::getDefaultInputs(runtime::Function function,
-                               const Meaning &meaning, int64_t outputBytes) {
-  // Sizes are named in order: batch, sequence. All but the last are 1.
+                               const FunctionInfo &info, int64_t outputBytes) {
+  // Sizes appear in the order batch, sequence. All are 1 but the last, which
+  // scales the case.
   std::map<std::string, int64_t> sizes;
   std::string last;
-  auto see = [&](const std::string &name) {
+  auto addSize = [&](const std::string &name) {
     if (!name.empty() && sizes.try_emplace(name, 1).second)
       last = name;
   };
   for (size_t i = 0; i < function.numInputs(); ++i) {
     runtime::Argument argument = function.input(i);
     if (argument.isScalar() && !argument.isReal())
-      see(argument.name());
+      addSize(argument.name());
     for (int32_t dim = 0; dim < argument.rank(); ++dim)
-      see(argument.sizeName(dim));
+      addSize(argument.sizeName(dim));
   }
-  std::optional<AttentionMeaning> attention =
-      meaning.attention ? meaning.attention : guessAttention(function);
+  std::optional<AttentionInfo> attention =
+      info.attention ? info.attention : inferAttentionInfo(function);
   if (attention)
     return getAttentionInputs(function, *attention, std::move(sizes));
-  constexpr int64_t least = 4096, most = int64_t(1) << 24;
+  constexpr int64_t minSize = 4096, maxSize = int64_t(1) << 24;
   int64_t bytes = std::max<int64_t>(
-      getOutputBytes(function, meaning, getInputs(function, sizes)), 1);
+      getOutputBytes(function, info, getInputs(function, sizes)), 1);
   int64_t needed = 4 * getLastLevelCacheBytes() / bytes;
-  sizes[last] = outputBytes ? std::clamp<int64_t>(outputBytes / bytes, 1, most)
-                            : std::clamp<int64_t>(llvm::PowerOf2Ceil(needed),
-                                                  least, most);
+  sizes[last] =
+      outputBytes
+          ? std::clamp<int64_t>(outputBytes / bytes, 1, maxSize)
+          : std::clamp<int64_t>(llvm::PowerOf2Ceil(needed), minSize, maxSize);
   return getInputs(function, sizes);
 }

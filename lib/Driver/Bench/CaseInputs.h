@@ -1,4 +1,4 @@
-//===- CaseInputs.h - the arguments of a case -------------------*- C++ -*-===//
+//===- CaseInputs.h - inputs of a case --------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,27 +10,29 @@
 #define POSENC_LIB_DRIVER_BENCH_CASEINPUTS_H
 
 #include "Case.h"
-#include "Meaning.h"
+#include "FunctionInfo.h"
 #include "posenc/Driver/Run/Inputs.h"
 
 namespace mlir::posenc {
 
-/// Arrays with these values.
+/// Allocates and fills the inputs; returns an error if memory is short.
 llvm::Expected<std::vector<Input>>
 createCaseInputs(llvm::ArrayRef<CaseInput> inputs);
 
-/// Guesses the meaning of a compiled function from the names of its arguments,
-/// which are those of a config's functions: a library does not say more. A
-/// window has no name: of one query, all keys count as read.
-std::optional<AttentionMeaning>
-guessAttention(::posenc::runtime::Function function);
+/// Recognizes attention in a compiled function by the argument names that
+/// functions of a config.json have, as a library's metadata has no operations.
+/// Returns nullopt if there are no query, key and value. Windows and `causal`
+/// are not recognized: decode counts all keys as read.
+std::optional<AttentionInfo>
+inferAttentionInfo(::posenc::runtime::Function function);
 
-/// Arguments for any function: one batch of as many tokens as make about
-/// `outputBytes` or, if that is 0, as need memory beyond what caches hold;
-/// positions one after the other. Attention gets 1024 tokens or, if it has one
-/// query, a full cache of about as many bytes, 256 MiB at most.
+/// Returns inputs for any function: batch 1, and a sequence so long that the
+/// outputs have about `outputBytes` bytes or, if that is 0, four times the size
+/// of the last-level cache; positions are 0, 1, 2, ... Attention gets 1024
+/// tokens. Decode gets a full cache whose keys and values have about four times
+/// the size of the last-level cache, at most 256 MiB.
 std::vector<CaseInput> getDefaultInputs(::posenc::runtime::Function function,
-                                        const Meaning &meaning,
+                                        const FunctionInfo &info,
                                         int64_t outputBytes = 0);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- CaseLibrary.cpp - the code of a case ---------------------*- C++ -*-===//
+//===- CaseLibrary.cpp - the compiled library of a case -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -44,10 +44,10 @@ static std::error_code writeText(StringRef path, StringRef text) {
   return error;
 }
 
-/// Compiles the case's function into `library`; false after an error, which is
-/// printed.
+/// Compiles the case's function from the file `source` to the file `library`.
+/// Returns false after an error, which is printed.
 static bool compile(const Case &from, const std::string &source,
-                    const std::string &library, Meaning &meaning) {
+                    const std::string &library, FunctionInfo &info) {
   InputOptions options = from.inputOptions;
   options.kernels = {from.function};
   std::optional<std::vector<SourceFunction>> functions =
@@ -56,7 +56,7 @@ static bool compile(const Case &from, const std::string &source,
     return false;
   for (const SourceFunction &candidate : *functions)
     if (candidate.name == from.function)
-      meaning = candidate.meaning;
+      info = candidate.info;
 
   std::vector<std::string> arguments = {"posenc-compile", "-o", library,
                                         "--kernels=" + from.function};
@@ -73,8 +73,7 @@ static bool compile(const Case &from, const std::string &source,
   return compileMain(static_cast<int>(argv.size()), argv.data()) == 0;
 }
 
-/// Copies a library to where it is kept; false after an error, which is
-/// printed.
+/// Copies a library to `path`. Returns false after an error, which is printed.
 static bool keep(const std::string &library, const std::string &path) {
   auto content = llvm::MemoryBuffer::getFile(library);
   if (!content) {
@@ -91,9 +90,10 @@ static bool keep(const std::string &library, const std::string &path) {
   return false;
 }
 
-/// Runs the chunks of a kernel that starts no threads itself on ours.
-static void runChunks(void *context, void (*body)(void *arg, int64_t i),
-                      void *arg, int64_t n) {
+/// The parallel_for of kernels that are compiled without threads: runs their
+/// tasks on the threads of the other kernels.
+static void runTasks(void *context, void (*body)(void *arg, int64_t i),
+                     void *arg, int64_t n) {
   int threads = getKernelThreads();
   runThreads(threads, [&](int thread) {
     for (int64_t i = n * thread / threads, end = n * (thread + 1) / threads;
@@ -102,15 +102,16 @@ static void runChunks(void *context, void (*body)(void *arg, int64_t i),
   });
 }
 
-void CaseLibrary::findEntries(const std::string &path) {
-  entry = posenc_function_address(function.get());
-  // It is loaded already, and stays so for as long as the library is open.
+void CaseLibrary::findEntryPoints(const std::string &path) {
+  entryPoint = posenc_function_address(function.get());
+  // The library is already loaded; dlclose does not unload it while `library`
+  // is open.
   void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return;
   std::string symbol = posenc_function_symbol(function.get());
-  tensorEntry = dlsym(handle, (symbol + POSENC_TENSOR_SUFFIX).c_str());
-  workspaceEntry = dlsym(handle, (symbol + POSENC_WORKSPACE_SUFFIX).c_str());
+  tensorEntryPoint = dlsym(handle, (symbol + POSENC_TENSOR_SUFFIX).c_str());
+  workspaceFunction = dlsym(handle, (symbol + POSENC_WORKSPACE_SUFFIX).c_str());
   dlclose(handle);
 }
 
@@ -119,7 +120,7 @@ std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
   if (std::error_code error =
           llvm::sys::fs::createUniqueDirectory("posenc-bench", folder))
     return fail("cannot create a temporary folder: " + error.message());
-  // Code that is loaded stays when its file is gone.
+  // A loaded library stays usable after its file is removed.
   llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(folder); });
   std::string source = from.path, path = from.path, error;
   CaseLibrary opened;
@@ -131,7 +132,7 @@ std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
       if (std::error_code error = writeText(source, from.module))
         return fail("cannot write '" + source + "': " + error.message());
     }
-    if (!compile(from, source, path, opened.meaning) ||
+    if (!compile(from, source, path, opened.info) ||
         (!from.keptLibrary.empty() && !keep(path, from.keptLibrary)))
       return std::nullopt;
   }
@@ -141,20 +142,21 @@ std::optional<CaseLibrary> CaseLibrary::open(const Case &from) {
   opened.function = opened.library.find(from.function, error);
   if (!opened.function)
     return fail(error);
-  opened.findEntries(path);
+  opened.findEntryPoints(path);
   if (!isLibrary)
     return opened;
-  opened.meaning.family = from.function;
-  opened.meaning.variant = "kernel";
-  opened.meaning.results.resize(opened.function.numOutputs());
-  // Whether a prefill is causal its arguments do not tell.
-  if (auto attention = guessAttention(opened.function);
+  opened.info.family = from.function;
+  opened.info.variant = "kernel";
+  opened.info.results.resize(opened.function.numOutputs());
+  // Only decode: arguments do not tell whether a prefill is causal.
+  if (auto attention = inferAttentionInfo(opened.function);
       attention && attention->isDecode)
-    opened.meaning.attention = std::move(attention);
+    opened.info.attention = std::move(attention);
   auto file = llvm::MemoryBuffer::getFile(path);
   bool hasThreads = file && (*file)->getBuffer().contains("libgomp");
-  // One without parallel loops runs on one thread, whatever is asked for.
+  // The call fails for libraries without parallel loops, which run on one
+  // thread anyway.
   if (!hasThreads)
-    opened.library.setParallelFor(runChunks, nullptr, error);
+    opened.library.setParallelFor(runTasks, nullptr, error);
   return opened;
 }

@@ -1,4 +1,4 @@
-//===- CaseLibrary.h - the code of a case -----------------------*- C++ -*-===//
+//===- CaseLibrary.h - the compiled library of a case -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,27 +10,32 @@
 #define POSENC_LIB_DRIVER_BENCH_CASELIBRARY_H
 
 #include "Case.h"
-#include "Meaning.h"
+#include "FunctionInfo.h"
 #include "posenc/runtime/Library.h"
 
 namespace mlir::posenc {
 
-/// The kernel library of a case and its function: opened, or compiled with
-/// posenc-compile and opened, so that threads start as in any other program.
+/// The kernel library of a case and its function. Sources are compiled to a
+/// shared library with posenc-compile, not with the JIT, so that threads start
+/// as in a program that links the library.
 struct CaseLibrary {
-  /// Nothing after an error, which is printed.
+  /// Opens the case's library, or compiles its source and opens the result.
+  /// Returns nullopt after an error, which is printed.
   static std::optional<CaseLibrary> open(const Case &from);
 
   ::posenc::runtime::Library library;
   ::posenc::runtime::Function function;
-  /// Of a library that was compiled before, nothing but the name.
-  Meaning meaning;
-  /// The C entry point, the one that takes DLPack tensors, and the one that
-  /// says how much scratch memory the others take.
-  void *entry = nullptr, *tensorEntry = nullptr, *workspaceEntry = nullptr;
+  /// For a case that is a library: the name, and the attention if it is a
+  /// decode function.
+  FunctionInfo info;
+  /// The C entry point, the entry point for DLPack tensors, and the function
+  /// that returns the bytes of scratch memory. The last two are null if the
+  /// library has none.
+  void *entryPoint = nullptr, *tensorEntryPoint = nullptr,
+       *workspaceFunction = nullptr;
 
 private:
-  void findEntries(const std::string &path);
+  void findEntryPoints(const std::string &path);
 };
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Limit.cpp - how fast the machine moves and computes ------*- C++ -*-===//
+//===- Limit.cpp - memory bandwidth and FMA rate of the machine -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ using namespace mlir::posenc;
 static constexpr int64_t kLine = 64;
 
 //===----------------------------------------------------------------------===//
-// What this CPU can do
+// Loops for this CPU
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -42,14 +42,14 @@ static Loops getLoops() {
     return {kAVX512BF16Loops, kAVX512BF16Peaks};
   if (hasAVX512)
     return {kAVX512Loops, kAVX512Peaks};
-  // Every CPU with both has the conversions of f16.
+  // Every CPU with AVX2 and FMA has F16C.
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     return {kAVX2Loops, kAVX2Peaks};
 #endif
   return {kPortableLoops, kPortablePeaks};
 }
 
-/// Null where the CPU has no such stores.
+/// Returns null if there are no loops with streaming stores for the CPU.
 static StreamingCopy getStreamingCopy() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f"))
@@ -74,7 +74,7 @@ static ScaleLoop getLoop(posenc_dtype dtype) {
   }
 }
 
-/// Products of f16 are those of f32: so does every kernel.
+/// Returns the f32 loop for f16, as kernels multiply f16 in f32.
 static FmaLoop getFmaLoop(posenc_dtype dtype) {
   const PeakLoops &loops = getLoops().peak;
   return dtype == POSENC_F64    ? loops.f64
@@ -117,8 +117,9 @@ int64_t ByteRows::bytes() const {
   return rows * bytesOfRow;
 }
 
-/// Part `index` of `count`: whole rows, or whole lines of the only one.
-static ByteRows getPart(ByteRows region, int index, int count) {
+/// Returns slice `index` of `count`: whole rows, or whole cache lines if there
+/// is one row.
+static ByteRows getSlice(ByteRows region, int index, int count) {
   int64_t bytes = region.bytes();
   bool isRow = region.rows == 1;
   int64_t total = isRow ? (bytes + kLine - 1) / kLine : region.rows;
@@ -134,7 +135,7 @@ static ByteRows getPart(ByteRows region, int index, int count) {
 ByteRows mlir::posenc::getTouchedLines(void *data, int64_t count,
                                        int64_t rowBytes, int64_t windowOffset,
                                        int64_t windowBytes) {
-  // Which lines of a row are touched repeats after so many rows.
+  // The offset of rows within cache lines repeats after `period` rows.
   int64_t period = 1;
   while (period * rowBytes % kLine != 0)
     ++period;
@@ -173,7 +174,7 @@ static void copyRun(char *to, const char *from, int64_t bytes,
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
-/// Calls body(offset, bytes) for every run.
+/// Calls body(offset, bytes) for every run of every row.
 template <typename Body>
 static void forEachRun(const ByteRows &region, Body body) {
   for (int64_t row = 0; row < region.rows; ++row)
@@ -181,19 +182,21 @@ static void forEachRun(const ByteRows &region, Body body) {
       body(row * region.stride + run.offset, run.bytes);
 }
 
-/// What is read goes here, so that it is read.
+/// The sum of the read bytes is stored here, so that the compiler keeps the
+/// reads.
 static volatile uint32_t keptSum;
 
 static void readRun(const char *data, int64_t bytes, bool hasHints) {
-  // Beyond the pages that the processor looks ahead in by itself.
+  // Two pages: the hardware prefetcher does not cross pages of 4 KiB.
   constexpr int64_t ahead = 8192;
   keptSum = getLoops().peak.read(data, bytes, hasHints ? ahead : 0);
 }
 
-static void run(const StreamStep &step, int part, int numParts, float factor,
-                bool hasHints) {
-  ByteRows to = getPart(step.to, part, numParts);
-  ByteRows from = getPart(step.from, part, numParts);
+/// Runs one thread's slice of a step.
+static void run(const StreamStep &step, int thread, int numThreads,
+                float factor, bool hasHints) {
+  ByteRows to = getSlice(step.to, thread, numThreads);
+  ByteRows from = getSlice(step.from, thread, numThreads);
   switch (step.kind) {
   case StreamStep::Scale:
     getLoop(step.dtype)({to.data, to.rows, to.stride, to.runs.data(),
@@ -216,7 +219,7 @@ static void run(const StreamStep &step, int part, int numParts, float factor,
     });
     return;
   case StreamStep::Fma:
-    getFmaLoop(step.dtype)(step.flops / numParts, factor, factor - 1);
+    getFmaLoop(step.dtype)(step.flops / numThreads, factor, factor - 1);
     return;
   }
 }
@@ -251,7 +254,7 @@ double Stream::flops() const {
 }
 
 void Stream::run(int threads) const {
-  // One that the compiler does not know, and that leaves the data as it is.
+  // A factor that leaves the data unchanged and is unknown to the compiler.
   static volatile float one = 1.0f;
   float factor = one;
   runThreads(threads, [&](int thread) {

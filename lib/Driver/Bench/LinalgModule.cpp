@@ -1,4 +1,4 @@
-//===- LinalgModule.cpp - linalg around encodings ---------------*- C++ -*-===//
+//===- LinalgModule.cpp - linalg modules of the suite ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A text in which names stand for others.
+/// Replaces placeholders, in the order of the list.
 static std::string
 replaceAll(std::string text,
            ArrayRef<std::pair<StringRef, std::string>> replacements) {

@@ -1,4 +1,4 @@
-//===- LinalgModule.h - linalg around encodings -----------------*- C++ -*-===//
+//===- LinalgModule.h - linalg modules of the suite -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,31 +13,34 @@
 
 namespace mlir::posenc {
 
-/// A product of an m x k and a k x n matrix.
+/// A matrix product of the shapes m x k and k x n.
 struct ProductForm {
   posenc_dtype dtype = POSENC_F32;
   int64_t m = 512, k = 512, n = 512;
-  /// Whether the second matrix was packed before.
+  /// Whether the caller passes the second matrix packed in column panels.
   bool isPacked = false;
-  /// Whether a bias and a rope over heads of 64 channels follow.
+  /// Whether the product is followed by a bias and a rope with heads of 64
+  /// channels.
   bool hasRope = false;
 };
 
-/// Sets the module, function and inputs of a case, and adds type and shape to
-/// its name.
+// Each of these functions sets the module, function and inputs of a case, and
+// appends element type and shape to its name.
+
 void setProduct(const ProductForm &form, Case &to);
 
-/// A matrix times a vector.
+/// An f32 matrix of `size` x `size` times a vector.
 void setMatvec(int64_t size, Case &to);
 
-/// The work on the rows of an f32 tensor that a case measures.
+/// An operation on the rows of an f32 tensor of `rows` x `columns`.
 enum class RowWork { BiasSilu, Residual, RmsNorm, Softmax, ToBF16 };
 void setRows(RowWork work, int64_t rows, int64_t columns, Case &to);
 
-/// A table of positions that is added to x, in place.
+/// A sinusoidal table that is added to an f32 tensor, in place.
 void setAddSinusoidal(int64_t batch, int64_t tokens, int64_t dim, Case &to);
 
-/// A norm of each head's channels and a rope, in place.
+/// An RMS norm over the channels of each head, then a rope, in place. All in
+/// f32.
 void setNormRope(int64_t tokens, int64_t heads, int64_t headDim, Case &to);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Pairs.cpp - a kernel and its limits, timed in turn -------*- C++ -*-===//
+//===- Pairs.cpp - paired times of a kernel and its limits ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PeakAVX2.cpp - peaks with vectors of 32 bytes ------------*- C++ -*-===//
+//===- PeakAVX2.cpp - FMA and read loops for AVX2 -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,7 +12,7 @@
 
 using namespace mlir::posenc;
 
-/// A sum that is not used may not be computed.
+/// Results are stored here, so that the compiler keeps the computation.
 static volatile float keptSum;
 
 static double fmaF64(double flops, float factor, float addend) {

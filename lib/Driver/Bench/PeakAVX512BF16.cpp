@@ -1,4 +1,4 @@
-//===- PeakAVX512BF16.cpp - peaks, bf16 by instruction ----------*- C++ -*-===//
+//===- PeakAVX512BF16.cpp - FMA loops with VDPBF16PS ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -12,10 +12,10 @@
 
 using namespace mlir::posenc;
 
-/// A sum that is not used may not be computed.
+/// Results are stored here, so that the compiler keeps the computation.
 static volatile float keptSum;
 
-/// Each lane of a sum gets two products.
+/// VDPBF16PS adds two products to each of the 16 f32 lanes: 64 operations.
 static double dotBF16(double flops, float factor, float addend) {
   __m512 chains[16];
   for (int chain = 0; chain < 16; ++chain)

@@ -1,14 +1,14 @@
-//===- PeakLoops.h - arithmetic and reads at full speed ---------*- C++ -*-===//
+//===- PeakLoops.h - loops at the peak rates of FMAs and reads --*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
-// Included where the compiler may use more instructions than elsewhere, thus
-// without any inline function of others.
+// Files that are compiled for more than the baseline instruction set include
+// this header. It calls no inline functions of other headers: the linker could
+// keep their copy for the larger instruction set and use it everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +19,18 @@
 
 namespace mlir::posenc {
 
-/// Multiplies and adds in registers, at least `flops` times in all, and returns
-/// how many times that was. With the factor 1 and the addend 0 nothing grows.
+/// Runs FMAs in registers with at least `flops` floating-point operations and
+/// returns the actual number. The factor 1 and the addend 0 keep the values
+/// constant.
 using FmaLoop = double (*)(double flops, float factor, float addend);
 
-/// Reads all bytes, with hints about those that are `ahead`, or without hints
-/// if that is 0. Returns their sum as words of 32 bits, after which a few bytes
-/// at the end are added up alone.
+/// Reads `bytes` bytes and prefetches `ahead` bytes in advance (0: no
+/// prefetches). Returns the sum of the 32-bit words and of the up to three
+/// remaining bytes, modulo 2^32.
 using ReadLoop = uint32_t (*)(const char *data, int64_t bytes, int64_t ahead);
 
 struct PeakLoops {
-  /// By the type of what is multiplied; sums of bf16 are f32.
+  /// By the type of the factors; products of bf16 are accumulated in f32.
   FmaLoop f64, f32, bf16;
   ReadLoop read;
 };
@@ -41,8 +42,9 @@ extern const PeakLoops kAVX512Peaks;
 extern const PeakLoops kAVX512BF16Peaks;
 #endif
 
-/// Runs `step(accumulator)`, which is `flopsPerStep` operations, on so many
-/// accumulators at a time that no step waits for the one before.
+/// Applies `step`, which takes `flopsPerStep` operations, to `Count`
+/// independent accumulators in turn, enough to hide the latency of a step.
+/// Returns the number of operations.
 template <int Count, typename Vector, typename Step>
 inline __attribute__((always_inline)) double
 runChains(double flops, double flopsPerStep, Vector (&chains)[Count],
@@ -57,7 +59,8 @@ runChains(double flops, double flopsPerStep, Vector (&chains)[Count],
   return static_cast<double>(rounds) * flopsPerRound;
 }
 
-/// Calls step(address) for each 256 bytes, and returns the sum of the rest.
+/// Calls step(address) for each block of 256 bytes, and returns the sum of the
+/// remaining bytes as ReadLoop defines it.
 template <typename Step>
 inline __attribute__((always_inline)) uint32_t
 readRun(const char *data, int64_t bytes, int64_t ahead, Step step) {

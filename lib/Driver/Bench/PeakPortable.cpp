@@ -1,4 +1,4 @@
-//===- PeakPortable.cpp - peaks in plain C++ --------------------*- C++ -*-===//
+//===- PeakPortable.cpp - FMA and read loops in portable C++ --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 
 using namespace mlir::posenc;
 
-/// A sum that is not used may not be computed.
+/// Results are stored here, so that the compiler keeps the computation.
 static volatile double keptSum;
 
 template <typename T>
@@ -40,10 +40,10 @@ static double fma(double flops, float factor, float addend) {
 static uint32_t read(const char *data, int64_t bytes, int64_t ahead) {
   uint32_t sums[16] = {};
   uint32_t rest = readRun(data, bytes, ahead, [&sums](const char *at) {
-    for (int part = 0; part < 4; ++part)
+    for (int line = 0; line < 4; ++line)
       for (int lane = 0; lane < 16; ++lane) {
         uint32_t word;
-        __builtin_memcpy(&word, at + 64 * part + 4 * lane, sizeof(word));
+        __builtin_memcpy(&word, at + 64 * line + 4 * lane, sizeof(word));
         sums[lane] += word;
       }
   });

@@ -1,4 +1,4 @@
-//===- Peers.cpp - other implementations ------------------------*- C++ -*-===//
+//===- Peers.cpp - other implementations, run in Python -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,8 @@ extern "C" const char posenc_peers[], posenc_peers_end[];
 // Shapes
 //===----------------------------------------------------------------------===//
 
-/// The tensors that a name tells, batch by heads by tokens or the other way.
+/// Returns the shapes in a case's name: [1, heads, tokens, dim] of the KV cache
+/// for decode, else [1, tokens, heads, dim] of queries and keys.
 static std::vector<std::vector<int64_t>> getShapes(const PeerShape &shape) {
   if (shape.family == "decode")
     return {{1, shape.heads.back(), shape.tokens, shape.dim}};
@@ -44,11 +45,11 @@ std::string PeerShape::getName() const {
 }
 
 double PeerShape::getMovedBytes() const {
-  int64_t lanes = 0;
+  int64_t elements = 0;
   for (const std::vector<int64_t> &shape : getShapes(*this))
-    lanes += shape[1] * shape[2] * shape[3];
-  // Read and written, or keys and values.
-  return 2.0 * double(lanes) * double(posenc_dtype_size(dtype));
+    elements += shape[1] * shape[2] * shape[3];
+  // Rope reads and writes each tensor; decode reads keys and values.
+  return 2.0 * double(elements) * double(posenc_dtype_size(dtype));
 }
 
 double PeerShape::getFlops() const {
@@ -67,14 +68,14 @@ mlir::posenc::getPeerShapes(SuiteSize size, const std::vector<int> &threads) {
                  const std::vector<int64_t> &heads, int64_t dim, int count) {
     shapes.push_back({"rope", variant, dtype, tokens, heads, dim, count});
   };
-  auto addFromMemory = [&](const char *pairing, posenc_dtype dtype) {
+  auto addMemoryBound = [&](const char *pairing, posenc_dtype dtype) {
     int64_t bytes = 40 * 128 * int64_t(posenc_dtype_size(dtype));
     for (int count : threads)
-      add(pairing, dtype, getTokensFromMemory(size, bytes), heads, 128, count);
+      add(pairing, dtype, getMemoryBoundTokens(size, bytes), heads, 128, count);
   };
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16})
-    addFromMemory("half", dtype);
-  addFromMemory("interleaved", POSENC_F32);
+    addMemoryBound("half", dtype);
+  addMemoryBound("interleaved", POSENC_F32);
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
     add("half", dtype, 512, {8}, 64, 1);
     add("half", dtype, 1, heads, 128, 1);
@@ -90,7 +91,7 @@ mlir::posenc::getPeerShapes(SuiteSize size, const std::vector<int> &threads) {
                           getAttentionTokens(size, 1024), all, form.headDim,
                           count});
       shapes.push_back({"decode", "rotated", dtype,
-                        getKeysFromMemory(size, form), all, form.headDim,
+                        getMemoryBoundKeys(size, form), all, form.headDim,
                         count});
     }
   }
@@ -110,13 +111,14 @@ static json::Object toJson(const PeerShape &shape) {
 llvm::Expected<PeerMemory> PeerMemory::create(const PeerShape &shape) {
   PeerMemory memory;
   if (shape.family == "attention") {
-    // As of our own cases: the rate is the same for less.
-    constexpr double most = 4e9;
-    memory.flops = std::min(shape.getFlops(), most);
+    // As BenchKernel::getSteps: bounds the time of the limit, not its rate.
+    constexpr double maxFlops = 4e9;
+    memory.flops = std::min(shape.getFlops(), maxFlops);
     memory.dtype = shape.dtype;
     return memory;
   }
-  // Keys and values are read, queries and keys of a rope copied.
+  // The limit of decode reads keys and values; that of rope copies queries and
+  // keys.
   std::vector<std::vector<int64_t>> shapes = getShapes(shape);
   if (shape.family == "decode")
     shapes.push_back(shapes.front());
@@ -128,7 +130,7 @@ llvm::Expected<PeerMemory> PeerMemory::create(const PeerShape &shape) {
           allocateArray(shape.dtype, sizes);
       if (!array)
         return array.takeError();
-      // Every page is touched once.
+      // Touches every page, so that page faults are not measured.
       std::memset(array->data(), 1, array->sizeInBytes());
       list->push_back(std::move(*array));
     }
@@ -166,7 +168,7 @@ std::vector<StreamStep> PeerMemory::getSteps() const {
 }
 
 //===----------------------------------------------------------------------===//
-// The process
+// The Python process
 //===----------------------------------------------------------------------===//
 
 static llvm::Error makeSystemError(const Twine &what, int number) {
@@ -205,7 +207,7 @@ PeerProcess::start(const std::string &python) {
 }
 
 PeerProcess::~PeerProcess() {
-  // It ends with its input.
+  // The process exits at the end of its input.
   if (requests)
     std::fclose(requests);
   if (answers)
@@ -225,14 +227,17 @@ llvm::Expected<json::Object> PeerProcess::ask(json::Object request) {
   std::string answer = isAnswered ? line : "";
   std::free(line);
   if (!isAnswered)
-    return llvm::createStringError("the process of the peers has ended");
+    return llvm::createStringError(
+        "the Python process that runs the peers has exited");
   llvm::Expected<json::Value> value = json::parse(answer);
   if (!value)
     return value.takeError();
   json::Object *object = value->getAsObject();
   if (!object)
-    return llvm::createStringError("the process of the peers answers '" +
-                                   answer + "'");
+    return llvm::createStringError(
+        "expected a JSON object from the Python process that runs the peers, "
+        "got '" +
+        answer + "'");
   if (std::optional<StringRef> error = object->getString("error"))
     return llvm::createStringError(*error);
   return std::move(*object);
@@ -273,6 +278,7 @@ llvm::Expected<double> PeerProcess::run(int64_t calls) {
     return answer.takeError();
   std::optional<double> seconds = answer->getNumber("seconds");
   if (!seconds)
-    return llvm::createStringError("a peer gives no time");
+    return llvm::createStringError(
+        "expected 'seconds' from the Python process that runs the peers");
   return *seconds;
 }

@@ -1,4 +1,4 @@
-//===- Peers.h - other implementations --------------------------*- C++ -*-===//
+//===- Peers.h - other implementations, run in Python -----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,57 +20,67 @@
 
 namespace mlir::posenc {
 
-/// A rope or an attention that peers are asked for.
+/// A rope, attention or decode problem that other implementations are measured
+/// on.
 struct PeerShape {
-  /// rope, attention or decode, and the variant as in the names of cases.
+  /// The family is `rope`, `attention` or `decode`; both as in names of cases.
   std::string family, variant;
   posenc_dtype dtype;
+  /// Tokens of queries and keys, or keys in the cache for decode.
   int64_t tokens;
+  /// Head counts of queries and of keys, or of one tensor.
   std::vector<int64_t> heads;
   int64_t dim;
   int threads;
 
-  /// variant/dtype/shape, as in the names of cases.
+  /// Returns `variant/dtype/shape`, as in names of cases.
   std::string getName() const;
-  /// What has to be read and written, or of keys and values read.
+  /// Returns the bytes of rope's tensors, read and written, or the bytes of
+  /// keys and values that decode reads.
   double getMovedBytes() const;
-  /// Products and sums of an attention, 0 of others.
+  /// Returns the FLOPs of the products of an attention, else 0.
   double getFlops() const;
 };
 
-/// Forms of the suite's that peers have, too.
+/// Returns the problems of the suite that other implementations support.
+/// `threads` are the thread counts of memory-bound and attention problems.
 std::vector<PeerShape> getPeerShapes(SuiteSize size,
                                      const std::vector<int> &threads);
 
-/// The Python process that calls the peers.
+/// The Python process that runs Peers/peers.py, which documents the protocol.
 class PeerProcess {
 public:
-  /// Starts the interpreter; an error if that is impossible.
+  /// Starts the interpreter `python`, a path or a name in PATH. Returns an
+  /// error if it cannot be run.
   static llvm::Expected<std::unique_ptr<PeerProcess>>
   start(const std::string &python);
   ~PeerProcess();
 
-  /// Which peers there are, with the numbers of the shapes that they have, and
-  /// why others are missing.
   struct List {
+    /// Available peers, with the indices of the shapes that each supports.
     std::map<std::string, std::vector<size_t>> peers;
+    /// Unavailable peers, with the reason.
     std::map<std::string, std::string> skipped;
   };
   llvm::Expected<List> list(llvm::ArrayRef<PeerShape> shapes);
+  /// Prepares the peer for the shape and checks its results. Replaces the
+  /// previously opened one.
   llvm::Error open(const std::string &peer, const PeerShape &shape);
-  /// The seconds of this many calls of what is open.
+  /// Returns the seconds of `calls` calls of the opened peer.
   llvm::Expected<double> run(int64_t calls);
 
 private:
   PeerProcess() = default;
+  /// Sends a request and returns the answer, or its error.
   llvm::Expected<llvm::json::Object> ask(llvm::json::Object request);
 
   FILE *requests = nullptr, *answers = nullptr;
   pid_t child = -1;
 };
 
-/// What the limit of a peer needs: memory that as much is copied between as it
-/// reads and writes, or that is read, or none for products and sums.
+/// The buffers of a peer's limit: sources and destinations of copies for rope,
+/// sources of reads for decode, none for attention, whose limit is the FMA
+/// peak.
 class PeerMemory {
 public:
   static llvm::Expected<PeerMemory> create(const PeerShape &shape);

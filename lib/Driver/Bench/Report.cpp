@@ -1,4 +1,4 @@
-//===- Report.cpp - the table and the names of a report ---------*- C++ -*-===//
+//===- Report.cpp - console table and reporters ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,11 +24,11 @@ using ::benchmark::BenchmarkReporter;
 
 namespace {
 
-/// Hands on to another reporter, with the names of the cases: the kind of
-/// clock, which all would end in, is left out.
-class PlainNames : public BenchmarkReporter {
+/// Forwards to another reporter, without the suffix `/manual_time` that Google
+/// Benchmark appends to every name.
+class CaseNameReporter : public BenchmarkReporter {
 public:
-  explicit PlainNames(std::unique_ptr<BenchmarkReporter> inner)
+  explicit CaseNameReporter(std::unique_ptr<BenchmarkReporter> inner)
       : inner(std::move(inner)) {}
 
   bool ReportContext(const Context &context) override {
@@ -48,7 +48,8 @@ private:
   std::unique_ptr<BenchmarkReporter> inner;
 };
 
-class Table : public BenchmarkReporter {
+/// Prints one line per case.
+class TableReporter : public BenchmarkReporter {
 public:
   bool ReportContext(const Context &context) override;
   void ReportRuns(const std::vector<Run> &runs) override;
@@ -61,18 +62,18 @@ private:
 
 static constexpr int kNameWidth = 60;
 
-bool Table::ReportContext(const Context &context) {
+bool TableReporter::ReportContext(const Context &context) {
   llvm::raw_os_ostream os(GetOutputStream());
-  os << llvm::formatv("{0} CPUs, last-level cache {1} MiB. Medians; the limit "
-                      "is measured in turn with the kernel, and is in GB/s "
-                      "unless there are none.\n",
+  os << llvm::formatv("{0} CPUs, last-level cache {1} MiB. Times are medians; "
+                      "the limit is measured in turn with the kernel, in GB/s "
+                      "or, for cases without GB/s, in Gflop/s.\n",
                       context.cpu_info.num_cpus, getLastLevelCacheBytes() >> 20)
      << llvm::left_justify("case", kNameWidth)
      << "        p50        p99     GB/s  Gflop/s    limit  fraction\n";
   return true;
 }
 
-/// With a unit: ns, us, ms or s.
+/// Formats a time in ns, us, ms or s.
 static std::string formatSeconds(double seconds) {
   for (auto [scale, unit] : {std::pair(1e9, "ns"), {1e6, "us"}, {1e3, "ms"}})
     if (seconds * scale < 1000)
@@ -80,7 +81,7 @@ static std::string formatSeconds(double seconds) {
   return llvm::formatv("{0:f2} s", seconds);
 }
 
-void Table::print(const Run &run) {
+void TableReporter::print(const Run &run) {
   llvm::raw_os_ostream os(GetOutputStream());
   ::benchmark::BenchmarkName named = run.run_name;
   named.time_type.clear();
@@ -103,16 +104,17 @@ void Table::print(const Run &run) {
                       formatRate(kBytesPerSecond), formatRate(kFlopsPerSecond),
                       get(kLimit) / 1e9, get(kFraction));
   if (double ratio = get(kOverPlain))
-    os << llvm::formatv("  a tile {0:f2} of plain", ratio);
+    os << llvm::formatv("  {0:f2} times the time per tile of plain attention",
+                        ratio);
   if (double ratio = get(kOverOurs))
-    os << llvm::formatv("  {0:f2} of posenc's time", ratio);
+    os << llvm::formatv("  {0:f2} times posenc's time", ratio);
   if (double ratio = get(kOverBaseline))
-    os << llvm::formatv("  {0:f3} of the baseline's speed, {1} bits", ratio,
-                        get(kSameBits) ? "equal" : "other");
+    os << llvm::formatv("  {0:f3} times the baseline's speed, {1} bits", ratio,
+                        get(kSameBits) ? "equal" : "different");
   os << "\n";
 }
 
-void Table::ReportRuns(const std::vector<Run> &runs) {
+void TableReporter::ReportRuns(const std::vector<Run> &runs) {
   for (const Run &run : runs)
     if (run.run_type == Run::RT_Iteration)
       print(run);
@@ -129,14 +131,14 @@ createFileReporter(const std::string &format) {
 
 void mlir::posenc::runBenchmarks(const BenchRequest &request) {
   auto rename = [](std::unique_ptr<BenchmarkReporter> reporter) {
-    return std::make_unique<PlainNames>(std::move(reporter));
+    return std::make_unique<CaseNameReporter>(std::move(reporter));
   };
   std::unique_ptr<BenchmarkReporter> display, file;
   if (request.hasFormat)
     display = rename(std::unique_ptr<BenchmarkReporter>(
         ::benchmark::CreateDefaultDisplayReporter()));
   else
-    display = std::make_unique<Table>();
+    display = std::make_unique<TableReporter>();
   if (request.hasFile)
     file = rename(createFileReporter(request.fileFormat));
   ::benchmark::AddCustomContext("posenc_version", POSENC_VERSION);

@@ -1,4 +1,4 @@
-//===- Request.cpp - the command line of posenc-bench -----------*- C++ -*-===//
+//===- Request.cpp - command line of posenc-bench -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,13 +28,13 @@ static int failUsage(const Twine &message) {
 }
 
 static MaybeError parseThreads(StringRef text, std::vector<int> &threads) {
-  constexpr int most = 1024;
+  constexpr int maxThreads = 1024;
   llvm::SmallVector<StringRef> numbers;
   text.split(numbers, ',');
   for (StringRef number : numbers) {
     int value;
-    if (number.getAsInteger(10, value) || value < 1 || value > most)
-      return "needs numbers from 1 to " + std::to_string(most);
+    if (number.getAsInteger(10, value) || value < 1 || value > maxThreads)
+      return "needs numbers from 1 to " + std::to_string(maxThreads);
     threads.push_back(value);
   }
   return std::nullopt;
@@ -55,9 +55,10 @@ static MaybeError parseLimit(StringRef text, LimitKind &kind) {
   return std::nullopt;
 }
 
-/// Takes out what Google Benchmark would read, and of that what this tool does
-/// in its place: its own filter sees names with a suffix for the kind of clock,
-/// and for an unknown format it ends the program with success.
+/// Moves Google Benchmark's options from `all` to request.benchmarkArguments.
+/// Filters, lists and formats are handled or checked here instead: Google
+/// Benchmark's filter sees names with the suffix `/manual_time`, and for an
+/// unknown format it exits with success. Returns an exit code after an error.
 static std::optional<int> takeBenchmarkFlags(std::vector<const char *> &all,
                                              BenchRequest &request) {
   std::vector<const char *> rest;
@@ -107,7 +108,8 @@ static std::optional<int> checkRequest(BenchRequest &request,
   if (request.isSuite) {
     if (!inputs.empty() || !request.inputs.empty() ||
         !request.function.empty() || !request.target.empty())
-      return failUsage("--suite has its own input, functions and targets");
+      return failUsage("--suite excludes an input file, --input, --function "
+                       "and --target");
     return std::nullopt;
   }
   if (inputs.size() != 1)
@@ -115,15 +117,15 @@ static std::optional<int> checkRequest(BenchRequest &request,
                      Twine(inputs.size()) + " files");
   request.path = inputs.front();
   if (request.path == "-")
-    return failUsage("the input is read several times: it cannot be a pipe");
+    return failUsage("the input is read several times, so it cannot be '-'");
   if (!isLibraryPath(request.path))
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
       !getInputFlags(request.inputOptions).empty()) {
     llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
-                    "--decode-tokens, --qk-norm and --stack-limit are for a "
-                    "source; '"
-                 << request.path << "' is compiled\n";
+                    "--cache-dtype, --decode-tokens, --qk-norm and "
+                    "--stack-limit need a module or config.json, and '"
+                 << request.path << "' is a compiled library\n";
     return kExitError;
   }
   return std::nullopt;
@@ -135,10 +137,11 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
       "posenc-bench",
       "IN.{mlir,json,so} [options], or posenc-bench --suite [options]",
       "Measures functions of a module, of a model's config.json or of a "
-      "compiled library\nagainst what the machine can do with the same bytes, "
-      "in the same run. Takes Google\nBenchmark's options (--benchmark_filter, "
-      "--benchmark_format, --benchmark_out,\n--benchmark_repetitions, "
-      "--benchmark_min_time, --benchmark_list_tests, ...) too.");
+      "compiled library\nas a fraction of the memory bandwidth or FMA rate "
+      "that the machine reaches in the\nsame run. Google Benchmark's options "
+      "(--benchmark_filter, --benchmark_format,\n--benchmark_out, "
+      "--benchmark_repetitions, --benchmark_min_time,\n--benchmark_list_tests, "
+      "...) are accepted.");
   std::optional<std::string> function, target, tuning, size, python, kept,
       baseline;
   bool inPlace = false;
@@ -146,42 +149,43 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
              function);
   parser.add("input", "INPUT",
              "as in posenc-run, one for each argument (default: enough tokens "
-             "to go through memory)",
+             "to exceed the caches)",
              request.inputs);
   parser.add(
-      "threads", "N,...", "numbers of threads (default: 1)",
+      "threads", "N,...", "thread counts (default: 1)",
       [&](StringRef text) { return parseThreads(text, request.threads); });
   parser.add("target", "CPU", "as in posenc-compile (default: host)", target);
   parser.add("tuning", "FILE",
-             "choices of posenc-tune; with --suite: for its cases that are for "
-             "this machine",
+             "tuning file of posenc-tune; with --suite: for its cases that are "
+             "compiled for the host",
              tuning);
   parser.add("limit", "LIMIT",
-             "inplace, copy, memset, read, fma or auto: what to compare with "
-             "(default: auto, what the results need)",
+             "limit to compare with: inplace, copy, memset, read, fma or auto "
+             "(default: auto, chosen by what the function computes)",
              [&](StringRef text) { return parseLimit(text, request.limit); });
   parser.add("in-place",
-             "write results over arguments where that is possible "
-             "(the default)",
+             "let results overwrite arguments where possible (the default)",
              inPlace);
-  parser.add("out-of-place", "write results elsewhere", request.outOfPlace);
+  parser.add("out-of-place", "write results to memory of their own",
+             request.outOfPlace);
   addInputOptions(parser, request.inputOptions);
   parser.add("suite", "measure the cases of `make bench`", request.isSuite);
-  parser.add("size", "SIZE", "of the suite: full or small (default: full)",
+  parser.add("size", "SIZE", "size of the suite: full or small (default: full)",
              size);
   parser.add("peers",
-             "with --suite: measure other implementations, too, those that "
-             "Python finds",
+             "with --suite: also measure the other implementations that are "
+             "installed as Python packages",
              request.withPeers);
   parser.add("python", "FILE",
              "Python interpreter of --peers (default: python3)", python);
   parser.add("keep-libraries", "DIR",
-             "with --suite: keep the compiled library of each case there",
+             "with --suite: keep the compiled library of each case in DIR",
              kept);
-  parser.add("baseline", "DIR",
-             "with --suite: measure libraries that --keep-libraries has kept "
-             "in turn with those of now, and compare the bits of the results",
-             baseline);
+  parser.add(
+      "baseline", "DIR",
+      "with --suite: measure the libraries that --keep-libraries kept in "
+      "DIR in turn with the new ones, and compare the bits of the results",
+      baseline);
   parser.add("verify", "print the hash of each case's results and exit",
              request.verifyOnly);
 
@@ -197,15 +201,15 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
   request.keptLibraries = kept.value_or("");
   request.baseline = baseline.value_or("");
   if ((kept || baseline) && !request.isSuite)
-    return failUsage("--keep-libraries and --baseline are for --suite");
+    return failUsage("--keep-libraries and --baseline need --suite");
   if (kept && baseline && request.keptLibraries == request.baseline)
     return failUsage("--keep-libraries and --baseline need different folders");
   if (request.withPeers && !request.isSuite)
-    return failUsage("--peers is for --suite");
+    return failUsage("--peers needs --suite");
   if (python)
     request.python = *python;
   if (size && !request.isSuite)
-    return failUsage("--size is the suite's");
+    return failUsage("--size needs --suite");
   if (size && *size != "full" && *size != "small")
     return failUsage("option '--size' needs full or small");
   if (size && *size == "small")

@@ -1,4 +1,4 @@
-//===- Request.h - the command line of posenc-bench -------------*- C++ -*-===//
+//===- Request.h - command line of posenc-bench -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,38 +16,39 @@
 
 namespace mlir::posenc {
 
-/// What the command line asks for.
+/// The parsed command line.
 struct BenchRequest {
   bool isSuite = false;
   SuiteSize suiteSize = SuiteSize::Full;
-  /// Where it is not the suite.
+  /// Input file, function, --target and --tuning. The suite uses only --tuning.
   std::string path, function, target, tuning;
   InputOptions inputOptions;
+  /// --input, in the order of the function's arguments.
   std::vector<std::string> inputs;
-  /// In place unless this says otherwise.
   bool outOfPlace = false;
   LimitKind limit = LimitKind::Auto;
-  /// Empty is the default.
+  /// Thread counts; empty for the default.
   std::vector<int> threads;
   bool withPeers = false;
   std::string python = "python3";
-  /// Folders of the libraries of the suite's cases: to keep those that are
-  /// compiled in, and of those to compare with; empty if not.
+  /// The folders of --keep-libraries and --baseline; empty if not given.
   std::string keptLibraries, baseline;
-  /// Print the hash of each case's results, and measure nothing.
+  /// Prints the hash of each case's results instead of measuring.
   bool verifyOnly = false;
 
-  /// What is left for Google Benchmark, and what this tool does for it.
+  /// Options to pass on to Google Benchmark. The fields below are options of
+  /// Google Benchmark that this tool handles.
   std::vector<std::string> benchmarkArguments;
   std::string filter;
   bool listTests = false;
   bool hasFormat = false;
-  /// `json` or `console`, for a file that is written.
+  /// Format of the file of --benchmark_out: `json` or `console`.
   std::string fileFormat = "json";
   bool hasFile = false;
 };
 
-/// Returns an exit code if the program is to end.
+/// Parses the command line. Returns an exit code after --help, --version or an
+/// error, when the program must exit.
 std::optional<int> parseBenchRequest(int argc, char **argv,
                                      BenchRequest &request);
 

@@ -1,4 +1,4 @@
-//===- RopeModule.cpp - modules of the suite --------------------*- C++ -*-===//
+//===- RopeModule.cpp - rope modules of the suite -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -41,7 +41,7 @@ mlir::posenc::formatShapes(const std::vector<std::vector<int64_t>> &shapes,
         "x");
   };
   const std::vector<int64_t> &first = shapes.front();
-  // The only dimension in which they differ.
+  // The only dimension in which the shapes differ.
   std::optional<size_t> differing;
   for (const std::vector<int64_t> &shape : shapes) {
     bool comparable = shape.size() == first.size();
@@ -73,13 +73,13 @@ mlir::posenc::formatShapes(const std::vector<std::vector<int64_t>> &shapes,
 
 void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
   StringRef dtype = posenc_dtype_name(form.dtype);
-  bool isPacked = form.layout == RopeForm::Packed;
-  // The sizes of a tensor, in the type (-1) and in the call.
+  bool isTHD = form.layout == RopeForm::THD;
+  // The sizes of a tensor. Batch and sequence are -1 for its type.
   auto getSizes = [&](int64_t heads, int64_t batch,
                       int64_t sequence) -> std::vector<int64_t> {
-    if (isPacked)
+    if (isTHD)
       return {sequence, heads, form.headDim};
-    if (form.layout == RopeForm::BatchHeadFirst)
+    if (form.layout == RopeForm::BHSD)
       return {batch, heads, sequence, form.headDim};
     return {batch, sequence, heads, form.headDim};
   };
@@ -98,12 +98,12 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
     names += (comma + "%" + name).str();
     destinations += (comma + "%" + name + "_out").str();
     inputs += "  %" + name + "_out = tensor.empty(" +
-              (isPacked ? "%s" : "%b, %s") + ") : " + type + "\n";
+              (isTHD ? "%s" : "%b, %s") + ") : " + type + "\n";
     shapes.push_back(getSizes(count, 1, tokens));
     to.inputs.push_back({form.dtype, shapes.back(), CaseInput::Random});
   }
   std::vector<int64_t> positionSizes = {-1}, positionShape = {tokens};
-  if (!isPacked) {
+  if (!isTHD) {
     positionSizes = {-1, -1};
     positionShape = {1, tokens};
   }
@@ -122,11 +122,8 @@ void mlir::posenc::setRope(const RopeForm &form, int64_t tokens, Case &to) {
 
   std::string qType =
       formatTensorType(getSizes(form.queryHeads, -1, -1), dtype);
-  int sequenceDim = isPacked                                  ? 0
-                    : form.layout == RopeForm::BatchHeadFirst ? 2
-                                                              : 1;
-  std::string dims =
-      isPacked ? "[0]" : "[0, " + std::to_string(sequenceDim) + "]";
+  int sequenceDim = isTHD ? 0 : form.layout == RopeForm::BHSD ? 2 : 1;
+  std::string dims = isTHD ? "[0]" : "[0, " + std::to_string(sequenceDim) + "]";
   std::string results = "%r" + (heads.size() > 1 ? std::string(":2") : "");
   std::string returned = heads.size() > 1 ? "%r#0, %r#1" : "%r";
   std::string axes =

@@ -1,4 +1,4 @@
-//===- RopeModule.h - modules of the suite ----------------------*- C++ -*-===//
+//===- RopeModule.h - rope modules of the suite -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,42 +16,44 @@
 
 namespace mlir::posenc {
 
-/// `tensor<?x?x32x128xf32>`; sizes of -1 are dynamic.
+/// Formats a type such as `tensor<?x?x32x128xf32>`; sizes of -1 are dynamic.
 std::string formatTensorType(llvm::ArrayRef<int64_t> sizes,
                              llvm::StringRef type);
 
-/// Those of so many lanes, by the suite's base.
+/// Formats the frequencies of `dim` channels with the suite's base, 500000.
 std::string formatFrequencies(int64_t dim);
 
-/// A rope of queries and keys.
+/// A rope problem of queries and keys.
 struct RopeForm {
   enum Layout {
-    Batch,         ///< batch, sequence, head, dim
-    Packed,        ///< token, head, dim
-    BatchHeadFirst ///< batch, head, sequence, dim
+    BSHD, ///< [batch, sequence, head, dim]
+    THD,  ///< [token, head, dim]
+    BHSD  ///< [batch, head, sequence, dim]
   };
   const char *pairing = "half";
   posenc_dtype dtype = POSENC_F32;
-  Layout layout = Batch;
+  Layout layout = BSHD;
   int64_t queryHeads = 32;
-  /// None if 0: one tensor.
+  /// 0 for a single tensor with the query heads.
   int64_t keyHeads = 8;
   int64_t headDim = 128;
-  /// Lanes that are rotated, the first ones.
+  /// Number of rotated channels, the first of each head.
   int64_t rotaryDim = 128;
-  /// `<contiguous, [16, 24, 24]>`, or empty.
+  /// Parameters of #posenc.axes, such as `<contiguous, [16, 24, 24]>`; empty
+  /// for positions with one axis (numAxes is 0).
   const char *axes = "";
   int64_t numAxes = 0;
   CaseInput::Values positions = CaseInput::Iota;
-  /// Queries and keys are parts of packed rows [q | k | v].
+  /// Whether queries and keys are strided views of fused rows [q | k | v].
   bool isView = false;
 };
 
-/// The module of a rope, its function `rope`, the arguments for a number of
-/// tokens and the shape part of the name.
+/// Sets the module, function (`rope`) and inputs of a rope over `tokens`
+/// tokens, and appends element type and shape to the name.
 void setRope(const RopeForm &form, int64_t tokens, Case &to);
 
-/// The same for a table of `dim` columns, `sinusoidal`.
+/// As setRope, for the function `sinusoidal`: a table of `tokens` rows and
+/// `dim` columns.
 void setSinusoidal(posenc_dtype dtype, int64_t dim, int64_t tokens, Case &to);
 
 } // namespace mlir::posenc

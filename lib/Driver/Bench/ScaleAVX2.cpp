@@ -1,4 +1,4 @@
-//===- ScaleAVX2.cpp - x *= a with vectors of 32 bytes ----------*- C++ -*-===//
+//===- ScaleAVX2.cpp - in-place scaling and copies for AVX2 ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -42,7 +42,8 @@ static void scaleF16(Rows rows, float factor) {
   });
 }
 
-/// The bits of numbers that are rounded to their upper half, to nearest even.
+/// Rounds to bf16, to nearest even. The result is in the upper 16 bits of each
+/// lane; the lower bits are undefined.
 static __m256i roundToBF16(__m256 x) {
   __m256i bits = _mm256_castps_si256(x);
   __m256i odd =
@@ -56,7 +57,7 @@ static void scaleBF16(Rows rows, float factor) {
     __m256i *p = reinterpret_cast<__m256i *>(at);
     __m256 a = _mm256_set1_ps(factor);
     for (int i = 0; i < 2; ++i) {
-      // Even and odd lanes, which are widened and narrowed in place.
+      // Even and odd elements, widened and narrowed within their 32 bits.
       __m256i both = _mm256_loadu_si256(p + i);
       __m256 even = _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
       __m256 odd = _mm256_castsi256_ps(

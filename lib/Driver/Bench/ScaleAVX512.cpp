@@ -1,4 +1,4 @@
-//===- ScaleAVX512.cpp - x *= a with vectors of 64 bytes --------*- C++ -*-===//
+//===- ScaleAVX512.cpp - in-place scaling and copies for AVX-512 ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,8 @@ static void scaleF16(Rows rows, float factor) {
   });
 }
 
-/// The bits of numbers that are rounded to their upper half, to nearest even.
+/// Rounds to bf16, to nearest even. The result is in the upper 16 bits of each
+/// lane; the lower bits are undefined.
 static __m512i roundToBF16(__m512 x) {
   __m512i bits = _mm512_castps_si512(x);
   __m512i odd =
@@ -50,7 +51,7 @@ static __m512i roundToBF16(__m512 x) {
 static void scaleBF16(Rows rows, float factor) {
   scaleRows(rows, factor, [](char *at, float factor) {
     __m512 a = _mm512_set1_ps(factor);
-    // Even and odd lanes, which are widened and narrowed in place.
+    // Even and odd elements, widened and narrowed within their 32 bits.
     __m512i both = _mm512_loadu_si512(at);
     __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(both, 16));
     __m512 odd = _mm512_castsi512_ps(

@@ -1,4 +1,4 @@
-//===- ScaleAVX512BF16.cpp - x *= a, bf16 by instruction --------*- C++ -*-===//
+//===- ScaleAVX512BF16.cpp - in-place scaling with VCVTNE2PS2BF16 ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,15 +1,15 @@
-//===- ScaleLoops.h - x *= a for each type and vector width -----*- C++ -*-===//
+//===- ScaleLoops.h - x *= a for each element type and ISA ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-
 //
-// What a programmer writes by hand: load, multiply, store; types of 16 bits are
-// widened, multiplied and rounded. Included where the compiler may use more
-// instructions than elsewhere, thus without any inline function of others.
+// The limit of kernels in place: hand-written vector loops that load, multiply
+// and store; elements of 16 bits are widened to f32, multiplied and rounded.
+// Files that are compiled for more than the baseline instruction set include
+// this header. As PeakLoops.h, it calls no inline functions of other headers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 
 namespace mlir::posenc {
 
-/// The memory that a loop goes through, as ByteRows in Limit.h.
+/// The memory that a loop scales, as ByteRows in Limit.h, without std::vector.
 struct Rows {
   char *data;
   int64_t rows, stride;
@@ -44,15 +44,16 @@ extern const ScaleLoops kAVX512Loops;
 extern const ScaleLoops kAVX512BF16Loops;
 #endif
 
-/// Copies past the caches; `to` is aligned to 64 bytes and `bytes` is a
-/// multiple.
+/// Copies with streaming stores. `to` is aligned to 64 bytes and `bytes` is a
+/// multiple of 64.
 using StreamingCopy = void (*)(char *to, const char *from, int64_t bytes);
 #if defined(__x86_64__)
 void copyAVX2(char *to, const char *from, int64_t bytes);
 void copyAVX512(char *to, const char *from, int64_t bytes);
 #endif
 
-/// Calls step(address, factor), which multiplies 64 bytes, all along a run.
+/// Calls step(address, factor), which scales 64 bytes, for all of a run. The
+/// bytes after the last whole line are scaled in a copy.
 template <typename Step>
 inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
                                                     float factor, Step step) {
@@ -72,6 +73,7 @@ inline __attribute__((always_inline)) void scaleRun(char *data, int64_t bytes,
   __builtin_memcpy(data + i, rest, static_cast<size_t>(bytes - i));
 }
 
+/// Scales all runs of all rows.
 template <typename Step>
 inline __attribute__((always_inline)) void scaleAll(const Rows &rows,
                                                     float factor, Step step) {
@@ -81,8 +83,8 @@ inline __attribute__((always_inline)) void scaleAll(const Rows &rows,
                rows.runs[i].bytes, factor, step);
 }
 
-/// The same where each row has few lines: without a loop for them, so that the
-/// processor sees many rows at a time.
+/// Scales rows of `Lines` whole cache lines each. The loop over the lines of a
+/// row is unrolled, so that loads of several rows overlap.
 template <int Lines, typename Step>
 inline __attribute__((always_inline)) void scaleLines(const Rows &rows,
                                                       float factor, Step step) {
@@ -98,7 +100,7 @@ inline __attribute__((always_inline)) void scaleLines(const Rows &rows,
   }
 }
 
-/// The number of lines in a row; 0 if some are incomplete.
+/// Returns the number of cache lines of a row; 0 if any is incomplete.
 inline int64_t countLines(const Rows &rows) {
   int64_t lines = 0;
   for (int64_t i = 0; i < rows.numRuns; ++i) {

@@ -1,4 +1,4 @@
-//===- ScalePortable.cpp - x *= a in plain C++ ------------------*- C++ -*-===//
+//===- ScalePortable.cpp - in-place scaling in portable C++ ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Session.cpp - the cases of one run -----------------------*- C++ -*-===//
+//===- Session.cpp - one run of posenc-bench ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,22 +37,23 @@ static int fail(const Twine &message) {
 // Cases
 //===----------------------------------------------------------------------===//
 
-/// The name of a case that a user brings.
+/// Returns the name of a case for a function of the user's input.
 static std::string makeName(const BenchKernel &kernel) {
-  const Meaning &meaning = kernel.getMeaning();
-  std::string variant = meaning.variant;
-  bool isRotation = meaning.family == "rope" || meaning.family == "rotate";
-  bool isAttention = meaning.family == "attention";
+  const FunctionInfo &info = kernel.getInfo();
+  std::string variant = info.variant;
+  bool isRotation = info.family == "rope" || info.family == "rotate";
+  bool isAttention = info.family == "attention";
   if (isRotation && !kernel.isInPlace())
     variant += "-out";
   StringRef dtype = "none";
   if (kernel.getFunction().numOutputs() > 0)
     dtype = posenc_dtype_name(kernel.getFunction().output(0).dtype());
-  return meaning.family + "/" + variant + "/" + dtype.str() + "/" +
+  return info.family + "/" + variant + "/" + dtype.str() + "/" +
          formatShapes(kernel.getNamedShapes(), isRotation || isAttention);
 }
 
-/// The names of all functions; empty after an error, which is printed.
+/// Returns the names of all public functions of the input; empty after an
+/// error, which is printed.
 static std::vector<std::string> listFunctions(const BenchRequest &request) {
   std::vector<std::string> names;
   if (isLibraryPath(request.path)) {
@@ -75,7 +76,7 @@ static std::vector<std::string> listFunctions(const BenchRequest &request) {
   return names;
 }
 
-bool Session::makeCasesOfFile() {
+bool Session::makeFileCases() {
   Case common;
   common.path = request.path;
   common.target = request.target;
@@ -91,7 +92,8 @@ bool Session::makeCasesOfFile() {
   if (request.function.empty())
     functions = listFunctions(request);
   if (functions.size() > 1 && !request.inputs.empty()) {
-    fail("--function is missing; the input has " + llvm::join(functions, ", "));
+    fail("the input has several functions; pass --function with one of " +
+         llvm::join(functions, ", "));
     return false;
   }
   for (const std::string &function : functions) {
@@ -106,7 +108,8 @@ bool Session::makeCasesOfFile() {
   return !functions.empty();
 }
 
-/// The file of a case's library: names of cases are paths.
+/// Returns the path of a case's library in `folder`. Each `/` of the case's
+/// name becomes a `.`.
 static std::string getLibraryPath(StringRef folder, const Case &of) {
   std::string name = of.name;
   llvm::replace(name, '/', '.');
@@ -117,7 +120,7 @@ static std::string getLibraryPath(StringRef folder, const Case &of) {
 
 bool Session::makeCases() {
   if (!request.isSuite)
-    return makeCasesOfFile();
+    return makeFileCases();
   cases = createSuite(request.suiteSize, request.threads);
   if (!request.keptLibraries.empty()) {
     std::error_code error =
@@ -143,12 +146,14 @@ bool Session::makeCases() {
   }
   if (!hasBaseline)
     fail("'" + request.baseline +
-         "' has no library of the suite's cases: --keep-libraries=" +
-         request.baseline + " makes them");
+         "' has no library of any case of the suite; create them with "
+         "--keep-libraries=" +
+         request.baseline);
   return hasBaseline;
 }
 
-/// As Google Benchmark's: a leading `-` means those that do not match.
+/// As in Google Benchmark, a leading `-` of the filter selects the names that
+/// do not match.
 bool Session::matches(StringRef name) const {
   StringRef filter = request.filter;
   if (filter.empty() || filter == "all")
@@ -175,7 +180,7 @@ bool Session::findPeers() {
     return fail(llvm::toString(process.takeError())), false;
   peers = std::move(*process);
   peerShapes =
-      getPeerShapes(request.suiteSize, getThreadsFromMemory(request.threads));
+      getPeerShapes(request.suiteSize, getLargeCaseThreads(request.threads));
   llvm::Expected<PeerProcess::List> list = peers->list(peerShapes);
   if (!list)
     return fail(llvm::toString(list.takeError())), false;
@@ -199,12 +204,12 @@ bool Session::findPeers() {
 // Measurement
 //===----------------------------------------------------------------------===//
 
-/// The kernel of a case, which has shown that its results do not depend on the
-/// number of threads. Null after an error, which is in exitCode.
+/// Returns the kernel of a case, and verifies that its results do not depend on
+/// the number of threads. Returns null after an error; exitCode is set.
 const BenchKernel *Session::open(const Case &wanted) {
   if (kernel && openName == wanted.name)
     return kernel.get();
-  // The memory of two need not fit.
+  // Frees the previous kernel first: there may not be memory for two.
   baseline.reset();
   kernel.reset();
   if (wanted.plain != plainName)
@@ -232,7 +237,7 @@ const BenchKernel *Session::open(const Case &wanted) {
 }
 
 /// Binds the baseline's library to the memory of the open kernel, if the
-/// baseline has the case. False after an error, which is in exitCode.
+/// baseline has the case. Returns false after an error; exitCode is set.
 bool Session::openBaseline(const Case &wanted) {
   if (wanted.baselineLibrary.empty() ||
       !llvm::sys::fs::exists(wanted.baselineLibrary))
@@ -257,7 +262,8 @@ bool Session::openBaseline(const Case &wanted) {
   return true;
 }
 
-/// The case that another one is compared with; null after an error.
+/// Returns the kernel of the plain attention with this name. Returns null after
+/// an error; exitCode is set.
 const BenchKernel *Session::openPlain(const std::string &name) {
   if (plainKernel && plainName == name)
     return plainKernel.get();
@@ -287,9 +293,10 @@ int Session::verifyAll() {
       return exitCode;
     llvm::outs() << verified.name << " " << formatHash(hash);
     if (!request.baseline.empty())
-      llvm::outs() << (!baseline               ? ", not in the baseline"
-                       : baseline->hasSameBits ? ", as the baseline"
-                                               : ", unlike the baseline");
+      llvm::outs() << (!baseline ? ", not in the baseline"
+                       : baseline->hasSameBits
+                           ? ", same as the baseline"
+                           : ", different from the baseline");
     llvm::outs() << "\n";
   }
   return kExitSuccess;
@@ -299,19 +306,19 @@ void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
                           ::benchmark::State &state) {
   const BenchKernel *opened = exitCode ? nullptr : open(measured);
   if (!opened)
-    return state.SkipWithError("not measured: see the error");
+    return state.SkipWithError("not measured because of an error; see stderr");
   llvm::Expected<std::vector<StreamStep>> steps =
       opened->getSteps(measured.limit);
   if (!steps) {
     exitCode = fail(measured.name + ": " + llvm::toString(steps.takeError()));
-    return state.SkipWithError("not measured: see the error");
+    return state.SkipWithError("not measured because of an error; see stderr");
   }
   Subject subject;
   subject.time = [opened](int64_t calls) { return opened->measure(calls); };
   subject.limits = createStreams(std::move(*steps));
   subject.bytes = double(opened->getBytes());
-  // Of attention, only what the limit counts.
-  if (!opened->getMeaning().attention || subject.limits.front().flops() > 0)
+  // Attention has operations or bytes, whichever its limit counts.
+  if (!opened->getInfo().attention || subject.limits.front().flops() > 0)
     subject.flops = opened->getFlops();
   subject.label = formatHash(hash);
   if (baseline)
@@ -321,10 +328,11 @@ void Session::measureCase(const Case &measured, int threads, Sampling &sampling,
   if (!measured.plain.empty()) {
     const BenchKernel *plain = openPlain(measured.plain);
     if (!plain)
-      return state.SkipWithError("not measured: see the error");
+      return state.SkipWithError(
+          "not measured because of an error; see stderr");
     subject.plain = [plain](int64_t calls) { return plain->measure(calls); };
-    subject.parts = opened->getTiles();
-    subject.plainParts = plain->getTiles();
+    subject.tiles = opened->getTiles();
+    subject.plainTiles = plain->getTiles();
   }
   if (!measureSubject(subject, threads, sampling, state))
     return;
@@ -347,8 +355,8 @@ void Session::measurePeer(const std::string &peer, const PeerShape &shape,
   skip(memory ? peers->open(peer, shape) : memory.takeError());
   if (!error.empty())
     return state.SkipWithError(error.c_str());
-  // Threads of others, and ours, wait for more work without sleep, and would
-  // take the time of who comes next.
+  // The peer's threads and ours spin for a while after each call. They must be
+  // asleep before the other side is measured.
   auto settle = [&] {
     if (shape.threads > 1)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -372,8 +380,9 @@ void Session::measurePeer(const std::string &peer, const PeerShape &shape,
       addThreads(shape.family + "/" + shape.getName(), shape.threads));
   if (ours == done.end())
     return;
-  // A machine that was slower at one of both times was so for the limit, too,
-  // which is the same for both but of a rope, that we do in place.
+  // The ratio of the fractions is independent of the machine's speed at the two
+  // times, as both have the same limit. Rope has two limits, scaling in place
+  // for ours and a copy for the peer's, so its times are compared.
   state.counters[kOverOurs] =
       shape.family == "rope"
           ? state.counters[kMedian] / ours->second.seconds

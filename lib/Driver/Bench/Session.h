@@ -1,4 +1,4 @@
-//===- Session.h - the cases of one run -------------------------*- C++ -*-===//
+//===- Session.h - one run of posenc-bench ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,8 +16,8 @@
 
 namespace mlir::posenc {
 
-/// The cases of one run of the tool. The kernel and memory of one of them are
-/// kept at a time.
+/// One run of the tool over all selected cases. Holds the kernel and memory of
+/// one case at a time.
 class Session {
 public:
   explicit Session(const BenchRequest &request) : request(request) {}
@@ -25,12 +25,14 @@ public:
   int run();
 
 private:
+  // These return false after an error, which is printed.
   bool makeCases();
-  bool makeCasesOfFile();
+  bool makeFileCases();
   bool findPeers();
   bool matches(llvm::StringRef name) const;
+  /// Prints the hash of each case's results; returns the exit code.
   int verifyAll();
-  int list() const;
+  /// Adds a benchmark if the filter selects its name.
   void
   add(const std::string &name,
       std::function<void(Sampling &sampling, ::benchmark::State &)> measure);
@@ -54,23 +56,26 @@ private:
   };
   std::vector<Benchmark> benchmarks;
 
+  /// The open case and its kernel.
   std::string openName;
   std::unique_ptr<BenchKernel> kernel;
-  /// An older library's code for it, if there is: what it is compared with.
+  /// The function of `kernel` from the library of --baseline, if there is one.
   struct Baseline {
     CaseLibrary library;
     BenchKernel::Call call;
     bool hasSameBits;
   };
   std::optional<Baseline> baseline;
-  /// What it is compared with.
+  /// The plain attention that the open case's time per tile is compared with.
   std::string plainName;
   std::unique_ptr<BenchKernel> plainKernel;
-  /// The times of the cases that have been measured, by their names.
+  /// The median seconds and the fraction of the limit of the cases measured so
+  /// far, by name.
   struct Measured {
     double seconds, fraction;
   };
   std::map<std::string, Measured> done;
+  /// Hash of the results of `kernel`.
   uint64_t hash = 0;
   int exitCode = 0;
 };

@@ -1,4 +1,4 @@
-//===- Subject.cpp - what is measured against a limit -----------*- C++ -*-===//
+//===- Subject.cpp - measurement of one benchmark -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,18 +16,19 @@
 
 using namespace mlir::posenc;
 
-/// Pairs that a measurement has: so many that the median ignores some that
-/// something else disturbed. Of slow calls there are fewer.
-static constexpr int64_t kPairs = 11, kFewestPairs = 3;
+/// Number of pairs of a measurement: enough for the median to ignore a few that
+/// other processes disturbed. The minimum is used if kPairs calls would take
+/// kPairsSeconds or longer.
+static constexpr int64_t kPairs = 11, kMinPairs = 3;
 static constexpr double kPairsSeconds = 4;
-/// Of a shorter sample the clock says little.
+/// Minimum duration of a sample, for the resolution of the clock.
 static constexpr double kSampleSeconds = 200e-6;
 
 bool mlir::posenc::measureSubject(const Subject &subject, int threads,
                                   Sampling &sampling,
                                   ::benchmark::State &state) {
   setKernelThreads(threads);
-  // Warms up threads and caches, and tells how many calls a sample needs.
+  // Warms up threads and caches, and estimates the number of calls of a sample.
   constexpr double isWarm = 0.5;
   double once = subject.time(1);
   if (once < isWarm)
@@ -35,14 +36,14 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   if (sampling.calls == 0) {
     sampling.calls =
         static_cast<int64_t>(kSampleSeconds / std::max(once, 1e-9) + 1);
-    sampling.pairs = once * kPairs < kPairsSeconds ? kPairs : kFewestPairs;
+    sampling.pairs = once * kPairs < kPairsSeconds ? kPairs : kMinPairs;
   }
   auto [calls, pairs] = sampling;
   bool ok = once >= 0;
   double seconds = 0;
   std::vector<double> overPlain, overBaseline;
   auto time = [&](int64_t count) {
-    // Each of the two runs as often after the other as before it.
+    // The order alternates, so neither profits from always running second.
     bool isBaselineFirst = overBaseline.size() % 2 == 1;
     double baseline = 0;
     if (subject.baseline && isBaselineFirst)
@@ -75,7 +76,7 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
     state.SetIterationTime((times.getTotal() - before) * double(calls));
   }
 
-  // What the limit counts, and the subject with it.
+  // The unit of the limit, operations or bytes, is also that of the subject.
   const Stream &limit = subject.limits[times.getFastest()];
   bool countsFlops = limit.flops() > 0;
   double limitWork = countsFlops ? limit.flops() : double(limit.bytes());
@@ -89,7 +90,7 @@ bool mlir::posenc::measureSubject(const Subject &subject, int threads,
   state.counters[kFraction] = times.getFraction() * work / limitWork;
   if (!overPlain.empty()) {
     state.counters[kOverPlain] =
-        getMedian(overPlain) * subject.plainParts / subject.parts;
+        getMedian(overPlain) * subject.plainTiles / subject.tiles;
   }
   if (!overBaseline.empty())
     state.counters[kOverBaseline] = getMedian(overBaseline);

@@ -1,4 +1,4 @@
-//===- Subject.h - what is measured against a limit -------------*- C++ -*-===//
+//===- Subject.h - measurement of one benchmark -----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,32 +17,33 @@
 
 namespace mlir::posenc {
 
-/// How many calls a sample has, and how many pairs of one sample and one of
-/// each limit a measurement has at least.
+/// The number of calls of a sample, and the number of pairs of an iteration. A
+/// pair is one sample of the kernel and one of each limit.
 struct Sampling {
   int64_t calls = 0, pairs = 0;
 };
 
-/// Something that can be called, and what its time is compared with.
+/// A kernel or another implementation to measure, and what it is compared with.
 struct Subject {
-  /// The seconds of this many calls; negative after an error.
+  /// Runs `calls` calls and returns their seconds; negative after an error.
   std::function<double(int64_t calls)> time;
   std::vector<Stream> limits;
-  /// Of each call.
+  /// Work of a call: bytes read and written, and floating-point operations.
   double bytes = 0, flops = 0;
+  /// Label of the benchmark; the name of the limit is appended.
   std::string label;
-  /// Something that the time of a part is compared with, if there is, and the
-  /// parts that both have.
+  /// Runs the plain attention that the time per tile is compared with, or null;
+  /// the numbers of tiles of the two.
   std::function<double(int64_t calls)> plain;
-  double parts = 0, plainParts = 0;
-  /// Other code for the same that its speed is compared with, if there is.
+  double tiles = 0, plainTiles = 0;
+  /// Runs other code for the same function, to compare speeds, or null.
   std::function<double(int64_t calls)> baseline;
 };
 
-/// Measures it in turn with its limits, as the iterations of a benchmark, and
-/// sets the benchmark's counters. False after an error of the subject's.
-/// The sampling is chosen if it is 0: repetitions must have as many iterations
-/// each.
+/// Measures the subject in turn with its limits, as the iterations of a
+/// benchmark, and sets the benchmark's counters. Returns false after an error
+/// of the subject. `sampling` is chosen on the first call, when it is 0, and
+/// reused by repetitions, which must have equal numbers of iterations.
 bool measureSubject(const Subject &subject, int threads, Sampling &sampling,
                     ::benchmark::State &state);
 

@@ -1,4 +1,4 @@
-//===- Suite.cpp - the cases of make bench ----------------------*- C++ -*-===//
+//===- Suite.cpp - the cases of make bench --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,29 +20,29 @@
 
 using namespace mlir::posenc;
 
-int64_t mlir::posenc::getTokensFromMemory(SuiteSize size,
-                                          int64_t touchedBytesPerToken) {
-  constexpr int64_t small = 256, least = 16384;
+int64_t mlir::posenc::getMemoryBoundTokens(SuiteSize size,
+                                           int64_t touchedBytesPerToken) {
+  constexpr int64_t smallTokens = 256, minTokens = 16384;
   if (size == SuiteSize::Small)
-    return small;
+    return smallTokens;
   int64_t needed = 4 * getLastLevelCacheBytes() / touchedBytesPerToken;
-  return std::max<int64_t>(least, llvm::PowerOf2Ceil(needed));
+  return std::max<int64_t>(minTokens, llvm::PowerOf2Ceil(needed));
 }
 
 int64_t mlir::posenc::getAttentionTokens(SuiteSize size, int64_t tokens) {
-  constexpr int64_t smaller = 32;
-  return size == SuiteSize::Small ? tokens / smaller : tokens;
+  constexpr int64_t smallDivisor = 32;
+  return size == SuiteSize::Small ? tokens / smallDivisor : tokens;
 }
 
-int64_t mlir::posenc::getKeysFromMemory(SuiteSize size,
-                                        const AttentionForm &form) {
-  // Keys and values.
-  return getTokensFromMemory(size, 2 * form.keyHeads * form.headDim *
-                                       int64_t(posenc_dtype_size(form.dtype)));
+int64_t mlir::posenc::getMemoryBoundKeys(SuiteSize size,
+                                         const AttentionForm &form) {
+  // A token has a key and a value.
+  return getMemoryBoundTokens(size, 2 * form.keyHeads * form.headDim *
+                                        int64_t(posenc_dtype_size(form.dtype)));
 }
 
 std::vector<int>
-mlir::posenc::getThreadsFromMemory(const std::vector<int> &wanted) {
+mlir::posenc::getLargeCaseThreads(const std::vector<int> &wanted) {
   if (!wanted.empty())
     return wanted;
   return std::thread::hardware_concurrency() > 1 ? std::vector<int>{1, 2}
@@ -54,7 +54,7 @@ namespace {
 class SuiteBuilder {
 public:
   SuiteBuilder(SuiteSize size, const std::vector<int> &threads)
-      : size(size), fromMemoryThreads(getThreadsFromMemory(threads)) {}
+      : size(size), largeCaseThreads(getLargeCaseThreads(threads)) {}
 
   std::vector<Case> build();
 
@@ -65,32 +65,32 @@ private:
     return cases.back();
   }
   Case &addRope(const std::string &variant, const RopeForm &form);
-  void addRopeOfTokens(const RopeForm &form, int64_t tokens);
+  void addRopeWithTokens(const RopeForm &form, int64_t tokens);
   void addSinusoidal(posenc_dtype dtype, int64_t dim);
   Case &addAttention(const std::string &variant, const AttentionForm &form,
                      int64_t tokens);
-  void addFormsOfAttention();
+  void addAttentionVariants();
   void addLinalg();
   Case &addDecode(const std::string &variant, const AttentionForm &form);
 
   SuiteSize size;
-  std::vector<int> fromMemoryThreads;
+  std::vector<int> largeCaseThreads;
   std::vector<Case> cases;
 };
 
 } // namespace
 
-/// From memory.
+/// Adds a rope whose tensors exceed the caches.
 Case &SuiteBuilder::addRope(const std::string &variant, const RopeForm &form) {
   Case &added = add("rope/" + variant);
   int64_t bytes = (form.queryHeads + form.keyHeads) * form.rotaryDim *
                   int64_t(posenc_dtype_size(form.dtype));
-  setRope(form, getTokensFromMemory(size, bytes), added);
-  added.threads = fromMemoryThreads;
+  setRope(form, getMemoryBoundTokens(size, bytes), added);
+  added.threads = largeCaseThreads;
   return added;
 }
 
-void SuiteBuilder::addRopeOfTokens(const RopeForm &form, int64_t tokens) {
+void SuiteBuilder::addRopeWithTokens(const RopeForm &form, int64_t tokens) {
   setRope(form, tokens, add(std::string("rope/") + form.pairing));
 }
 
@@ -98,21 +98,22 @@ void SuiteBuilder::addSinusoidal(posenc_dtype dtype, int64_t dim) {
   Case &added = add("sinusoidal/interleaved");
   setSinusoidal(
       dtype, dim,
-      getTokensFromMemory(size, dim * int64_t(posenc_dtype_size(dtype))),
+      getMemoryBoundTokens(size, dim * int64_t(posenc_dtype_size(dtype))),
       added);
-  added.threads = fromMemoryThreads;
+  added.threads = largeCaseThreads;
 }
 
 Case &SuiteBuilder::addAttention(const std::string &variant,
                                  const AttentionForm &form, int64_t tokens) {
   Case &added = add("attention/" + variant);
   setAttention(form, getAttentionTokens(size, tokens), added);
-  added.threads = fromMemoryThreads;
+  added.threads = largeCaseThreads;
   return added;
 }
 
-/// What models do to scores and masks, against the plain form.
-void SuiteBuilder::addFormsOfAttention() {
+/// Adds causal attention with the score_mods and windows of models, each
+/// compared with plain causal attention.
+void SuiteBuilder::addAttentionVariants() {
   constexpr int64_t tokens = 1024, window = 256;
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
     AttentionForm plain;
@@ -124,7 +125,7 @@ void SuiteBuilder::addFormsOfAttention() {
     auto addForm = [&](const std::string &word, AttentionForm form) {
       Case &added = addAttention("causal-" + word, form, tokens);
       added.plain = named.name;
-      added.threads = {fromMemoryThreads.front()};
+      added.threads = {largeCaseThreads.front()};
     };
     AttentionForm form = plain;
     form.score = AttentionForm::SoftCap;
@@ -142,12 +143,12 @@ void SuiteBuilder::addFormsOfAttention() {
 Case &SuiteBuilder::addDecode(const std::string &variant,
                               const AttentionForm &form) {
   Case &added = add("decode/" + variant);
-  setDecode(form, getKeysFromMemory(size, form), added);
-  added.threads = fromMemoryThreads;
+  setDecode(form, getMemoryBoundKeys(size, form), added);
+  added.threads = largeCaseThreads;
   return added;
 }
 
-/// Adds the linalg operations that models have around encodings.
+/// Adds the linalg operations that surround positional encodings in models.
 void SuiteBuilder::addLinalg() {
   bool isSmall = size == SuiteSize::Small;
   auto addProduct = [&](const std::string &variant, ProductForm form) {
@@ -155,7 +156,7 @@ void SuiteBuilder::addLinalg() {
       form.m = form.k = form.n = 64;
     Case &added = add("linalg/" + variant);
     setProduct(form, added);
-    added.threads = fromMemoryThreads;
+    added.threads = largeCaseThreads;
   };
   for (int64_t sizes : {512, 1024})
     addProduct("matmul", {POSENC_F32, sizes, sizes, sizes});
@@ -167,7 +168,7 @@ void SuiteBuilder::addLinalg() {
                              /*hasRope=*/true});
   Case &matvec = add("linalg/matvec");
   setMatvec(isSmall ? 64 : 4096, matvec);
-  matvec.threads = fromMemoryThreads;
+  matvec.threads = largeCaseThreads;
   int64_t columns = isSmall ? 64 : 4096;
   int64_t rows = isSmall ? 64
                          : llvm::PowerOf2Ceil(4 * getLastLevelCacheBytes() /
@@ -179,20 +180,20 @@ void SuiteBuilder::addLinalg() {
                                {"softmax", RowWork::Softmax}}) {
     Case &added = add(std::string("linalg/") + variant);
     setRows(work, rows, columns, added);
-    added.threads = fromMemoryThreads;
+    added.threads = largeCaseThreads;
   }
   int64_t tokens = isSmall ? 16 : 1024;
   setAddSinusoidal(8, tokens, 512, add("linalg/add-sinusoidal"));
   Case &normRope = add("linalg/norm-rope");
-  setNormRope(getTokensFromMemory(size, 32 * 128 * sizeof(float)), 32, 128,
+  setNormRope(getMemoryBoundTokens(size, 32 * 128 * sizeof(float)), 32, 128,
               normRope);
-  normRope.threads = fromMemoryThreads;
+  normRope.threads = largeCaseThreads;
 }
 
-/// Targets of code with other vectors than this machine's widest, by words for
-/// names of cases: what a library's older version is, and AVX-512 on vectors of
-/// 256 bits.
-static std::vector<std::pair<std::string, std::string>> getOtherWidths() {
+/// Returns targets with narrower vectors than the host's, each with the word
+/// that it adds to names of cases: AVX2, as in the oldest variant of a library,
+/// and AVX-512 with vectors of 256 bits.
+static std::vector<std::pair<std::string, std::string>> getOtherVectorWidths() {
   std::vector<std::pair<std::string, std::string>> targets;
 #if defined(__x86_64__)
   targets.push_back({"avx2", "x86-64-v3"});
@@ -246,21 +247,21 @@ std::vector<Case> SuiteBuilder::build() {
     addRope("half-axial", axial);
 
     RopeForm ids = form;
-    ids.layout = RopeForm::Packed;
+    ids.layout = RopeForm::THD;
     ids.positions = CaseInput::Shuffled;
     addRope("half-ids", ids);
 
     RopeForm strided = form;
-    strided.layout = RopeForm::Packed;
+    strided.layout = RopeForm::THD;
     strided.isView = true;
     addRope("half-strided", strided);
 
     RopeForm headFirst = form;
-    headFirst.layout = RopeForm::BatchHeadFirst;
+    headFirst.layout = RopeForm::BHSD;
     addRope("half-bhsd", headFirst);
   }
 
-  for (const auto &[word, target] : getOtherWidths())
+  for (const auto &[word, target] : getOtherVectorWidths())
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
       RopeForm form;
       form.dtype = dtype;
@@ -273,13 +274,13 @@ std::vector<Case> SuiteBuilder::build() {
     form.queryHeads = 8;
     form.keyHeads = 0;
     form.headDim = form.rotaryDim = 64;
-    addRopeOfTokens(form, 512);
+    addRopeWithTokens(form, 512);
   }
   for (int64_t tokens : {1, 32})
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
       RopeForm form;
       form.dtype = dtype;
-      addRopeOfTokens(form, tokens);
+      addRopeWithTokens(form, tokens);
     }
   for (int64_t dim : {64, 512, 4096})
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16})
@@ -294,14 +295,14 @@ std::vector<Case> SuiteBuilder::build() {
     form.dtype = POSENC_BF16;
     addAttention(variant, form, 1024);
   }
-  for (const auto &[word, target] : getOtherWidths())
+  for (const auto &[word, target] : getOtherVectorWidths())
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
       AttentionForm form;
       form.dtype = dtype;
       addAttention("full-" + word, form, 1024).target = target;
       addDecode("rotated-" + word, form).target = target;
     }
-  addFormsOfAttention();
+  addAttentionVariants();
   for (bool isTokenMajor : {false, true})
     for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16, POSENC_F16}) {
       AttentionForm form;

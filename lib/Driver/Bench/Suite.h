@@ -13,24 +13,29 @@
 
 namespace mlir::posenc {
 
-/// How large the cases of the suite are.
+/// The size of the suite's cases.
 enum class SuiteSize {
-  Full, ///< from memory: at least four times the last-level cache
+  Full, ///< memory-bound cases have four times the last-level cache or more
   Small ///< a few hundred tokens, for tests of the suite itself
 };
 
-/// As many tokens as need so much memory that caches do not help.
-int64_t getTokensFromMemory(SuiteSize size, int64_t touchedBytesPerToken);
+/// Returns the number of tokens of a memory-bound case: a power of two, at
+/// least 16384, that touches at least four times the last-level cache.
+int64_t getMemoryBoundTokens(SuiteSize size, int64_t touchedBytesPerToken);
 
-/// The tokens of an attention, and the keys that one query attends to.
+/// Returns the number of tokens of an attention: `tokens`, or a 32nd for
+/// SuiteSize::Small.
 int64_t getAttentionTokens(SuiteSize size, int64_t tokens);
-int64_t getKeysFromMemory(SuiteSize size, const AttentionForm &form);
 
-/// The numbers of threads of cases that are large: these or, if there are none,
-/// one and two.
-std::vector<int> getThreadsFromMemory(const std::vector<int> &wanted);
+/// Returns the number of keys of a memory-bound decode.
+int64_t getMemoryBoundKeys(SuiteSize size, const AttentionForm &form);
 
-/// All cases of the suite, in the order of the report.
+/// Returns the thread counts of large cases: `wanted` or, if that is empty, 1
+/// and, where the machine has more than one CPU, 2.
+std::vector<int> getLargeCaseThreads(const std::vector<int> &wanted);
+
+/// Returns all cases of the suite, in the order of the report. `threads` are
+/// the thread counts of large cases; empty for the default.
 std::vector<Case> createSuite(SuiteSize size, const std::vector<int> &threads);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- TensorViews.cpp - tensors that share a buffer ------------*- C++ -*-===//
+//===- TensorViews.cpp - DLPack tensors as views of arrays ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

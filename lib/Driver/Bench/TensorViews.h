@@ -1,4 +1,4 @@
-//===- TensorViews.h - tensors that share a buffer --------------*- C++ -*-===//
+//===- TensorViews.h - DLPack tensors as views of arrays --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 
 namespace mlir::posenc {
 
-/// DLTensor of DLPack.
+/// The layout of DLPack's DLTensor.
 struct TensorView {
   void *data;
   int32_t deviceType, deviceId;
@@ -27,13 +27,15 @@ struct TensorView {
   uint64_t byteOffset;
 };
 
-/// Tensors for an entry point that takes DLPack's, which stay where they are.
+/// DLPack tensors, whose addresses stay valid as long as this object. The
+/// arrays own the data and must outlive it.
 class TensorViews {
 public:
-  /// `heads` heads of a buffer [tokens, heads, dim], from a first one.
+  /// Adds a strided view [tokens, heads, dim] of the heads from `firstHead` on
+  /// of a buffer [tokens, all heads, dim].
   const TensorView *addHeads(const ::posenc::runtime::Array &buffer,
                              int64_t firstHead, int64_t heads);
-  /// All of an array.
+  /// Adds a tensor with the shape of an array.
   const TensorView *add(const ::posenc::runtime::Array &array);
 
 private:

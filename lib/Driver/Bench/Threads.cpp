@@ -1,4 +1,4 @@
-//===- Threads.cpp - the threads of kernels and limits ----------*- C++ -*-===//
+//===- Threads.cpp - threads of kernels and limits ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,8 +10,8 @@
 
 using namespace mlir::posenc;
 
-// Of libgomp, as kernel libraries declare them; `#pragma omp` would call
-// another library where the compiler is clang.
+// libgomp's functions, declared as in kernel libraries. `#pragma omp` would use
+// LLVM's OpenMP runtime, with threads of its own, if the compiler is clang.
 extern "C" {
 void GOMP_parallel(void (*body)(void *), void *arg, unsigned numThreads,
                    unsigned flags);

@@ -1,4 +1,4 @@
-//===- Threads.h - the threads of kernels and limits ------------*- C++ -*-===//
+//===- Threads.h - threads of kernels and limits ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,11 +13,12 @@
 
 namespace mlir::posenc {
 
-/// Runs body(0) ... body(threads - 1) at the same time, on the threads that
-/// kernels use too: two pools would spin against each other.
+/// Runs body(0) ... body(threads - 1) concurrently, on libgomp's threads, which
+/// kernels use, too: idle threads of two pools would spin against each other.
 void runThreads(int threads, llvm::function_ref<void(int)> body);
 
-/// Kernels that the calling thread runs from now on use as many threads.
+/// Sets the number of threads of kernels that the calling thread runs from now
+/// on.
 void setKernelThreads(int threads);
 int getKernelThreads();
 

@@ -1,4 +1,4 @@
-//===- Comparison.cpp - how far results are off -----------------*- C++ -*-===//
+//===- Comparison.cpp - errors of results against the oracle --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ namespace runtime = ::posenc::runtime;
 using reference::DType;
 using reference::ResultKind;
 
-/// The bytes of i1, of which any but 0 is true, as the i32 0 and 1.
+/// Converts i1, whose bytes are true unless 0, to i32 of 0 and 1.
 static runtime::Array widenBools(const runtime::Array &array) {
   runtime::Array wide;
   std::string error;
@@ -43,8 +43,9 @@ mlir::posenc::convertToReference(const runtime::Array &array) {
     return convertToReference(widenBools(array));
   std::optional<DType> type = getOracleType(array.dtype());
   if (!type)
-    return llvm::createStringError(llvm::Twine("the reference does not know ") +
-                                   posenc_dtype_name(array.dtype()));
+    return llvm::createStringError(
+        llvm::Twine("the reference does not support ") +
+        posenc_dtype_name(array.dtype()));
   uint64_t bytes = array.numElements() * uint64_t(sizeof(long double));
   if (bytes > ::posenc::getAvailableMemory())
     return llvm::createStringError("the reference needs " +
@@ -73,11 +74,12 @@ ReferenceValue mlir::posenc::convertToReference(double scalar,
 }
 
 //===----------------------------------------------------------------------===//
-// Measure
+// Limits of the error
 //===----------------------------------------------------------------------===//
 
-/// Whether a library's function looks like an attention: it has one result, and
-/// three tensors or more like it. Tables are narrower than what they rotate.
+/// Whether a function of a compiled library looks like attention: it has one
+/// result, and at least three tensor inputs of the same rank and type that are
+/// at least as wide. Tables of a rotation are narrower than its result.
 static bool looksLikeAttention(runtime::Function function) {
   if (function.numOutputs() != 1 || function.output(0).rank() < 3)
     return false;
@@ -93,8 +95,9 @@ static bool looksLikeAttention(runtime::Function function) {
   return numHeads >= 3;
 }
 
-/// The largest magnitude of a row, for all of its elements. It is at least that
-/// of each pair, wherever the pairs are.
+/// Sets the magnitude of every element to the largest magnitude of its row.
+/// This is an upper bound of the magnitude of each rotated pair for every
+/// pairing.
 static void setRowMagnitudes(reference::Array &array) {
   array.magnitude.clear();
   int64_t width = array.shape.empty() ? 1 : array.shape.back();
@@ -113,7 +116,7 @@ void mlir::posenc::setMeasure(ReferenceValue &expected,
     expected.limitUlp = oracle->limitUlp;
     expected.absoluteSlack = oracle->absoluteSlack;
     expected.isAttention = oracle->isAttention;
-    // Another shape is a mismatch, whatever the magnitudes.
+    // Results of another shape are a mismatch anyway.
     if (oracle->array.shape == expected.array.shape) {
       expected.array.magnitude = oracle->array.magnitude;
       expected.largest = oracle->largest;
@@ -127,8 +130,9 @@ void mlir::posenc::setMeasure(ReferenceValue &expected,
                             expected.array.magnitude.end());
     return;
   }
-  // A compiled library does not say what its functions compute. One that reads
-  // no numbers but positions makes tables; any other rotates.
+  // The metadata of a library does not tell what a function computes. Assumes
+  // that functions with only integer inputs compute tables of cos and sin, and
+  // that all others compute rotations.
   bool isTable = true;
   for (size_t i = 0; i < function.numInputs(); ++i) {
     std::optional<DType> type = getOracleType(function.input(i).dtype());
@@ -147,8 +151,9 @@ void mlir::posenc::setMeasure(ReferenceValue &expected,
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// The norm of the error over that of the reference. Lanes that are NaN in
-/// both count as equal; any other difference of that kind is a mismatch.
+/// Returns the norm of the error over that of the expected values. Elements
+/// that are not finite are skipped: where only one of both is, the comparison
+/// in units in the last place reports a mismatch.
 static double computeRelativeError(DType type, const void *result,
                                    const reference::Array &expected) {
   long double error = 0, norm = 0;
@@ -166,13 +171,15 @@ static double computeRelativeError(DType type, const void *result,
 }
 
 namespace {
-/// How far a result is off, by every measure that applies to it.
+/// The errors of a result.
 struct Measured {
   double ulp = 0, absolute = 0, relative = 0;
-  /// Of an attention: in units of its bound for each element.
+  /// For attention: the largest ratio of an element's error to its bound.
   double ratio = 0;
+  /// The index of the element with the largest error or the mismatch.
   std::vector<int64_t> index;
-  /// Not empty for what no number describes.
+  /// Describes a mismatch that is not an error of a number, such as another
+  /// shape or an unexpected NaN; empty if there is none.
   std::string mismatch;
 
   void setMismatch(std::string reason, std::vector<int64_t> where) {
@@ -183,13 +190,14 @@ struct Measured {
 };
 } // namespace
 
-/// In units of sum p|v|, which is what an attention's error is relative to.
+/// Measures a result of attention, whose errors are relative to sum p|v|.
 static Measured measureAttention(const runtime::Array &result,
                                  const ReferenceValue &expected) {
   Measured measured;
   reference::AttentionResult attended;
   attended.output = expected.array;
-  // Rows of one element each: a result may have been cut or reshaped.
+  // Compares rows of one element each, as the result may have been sliced or
+  // reshaped since.
   attended.output.shape = {int64_t(expected.array.values.size()), 1};
   attended.largestValue = expected.largest;
   bool sameShape = result.shape() == expected.array.shape;
@@ -208,7 +216,8 @@ static Measured measureAttention(const runtime::Array &result,
     measured.setMismatch(found.reason, unflatten(found.index));
   if (!measured.mismatch.empty())
     return measured;
-  // Rows that see no key are 0 by now.
+  // Elements with a negative magnitude, as in rows that see no key, were found
+  // to be equal above.
   for (long double &magnitude : attended.output.magnitude)
     magnitude = std::fmax(magnitude, 0.0L);
   reference::Comparison units =
@@ -255,7 +264,7 @@ bool mlir::posenc::compareResult(size_t number, const runtime::Array &result,
   std::optional<double> limitRel = limits.maxRel, limitUlp = limits.maxUlp;
   if (isAttention && !limitRel)
     limitRel = reference::defaultLimitRelative(expected.type);
-  // An attention's elements have a bound of another kind.
+  // Elements of attention have a bound of their own instead of a limit in ulp.
   if (!isAttention && !limitUlp)
     limitUlp = expected.limitUlp;
   Measured found = measure(result, expected, limitRel.has_value());

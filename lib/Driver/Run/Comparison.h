@@ -1,4 +1,4 @@
-//===- Comparison.h - how far results are off -------------------*- C++ -*-===//
+//===- Comparison.h - errors of results against the oracle ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,29 +16,36 @@
 
 namespace mlir::posenc {
 
-/// What the command line says of them.
+/// Limits of the error from the command line. Where one is absent, the default
+/// for the operation and type applies.
 struct Limits {
+  /// Maximum error of an element, in units in the last place.
   std::optional<double> maxUlp;
-  /// Of the relative Frobenius norm of the error; not looked at if absent.
+  /// Maximum relative error of a whole result: the Frobenius norm of the error
+  /// over that of the expected values.
   std::optional<double> maxRel;
 };
 
-/// An array as the oracle takes it; an error for a type that it lacks.
+/// Converts an array to a value of the oracle. Fails for element types that the
+/// oracle does not support, and for arrays that do not fit into memory. i1
+/// becomes i32.
 llvm::Expected<ReferenceValue>
 convertToReference(const ::posenc::runtime::Array &array);
+/// Converts an integer scalar of type `dtype`.
 ReferenceValue convertToReference(int64_t scalar, posenc_dtype dtype);
-/// The same of f64 or f32, to which it is rounded.
+/// Converts a floating-point scalar, rounding it to `dtype`: f32 or f64.
 ReferenceValue convertToReference(double scalar, posenc_dtype dtype);
 
-/// Makes the values of a file the ones that a result is measured against.
-/// Magnitudes and limits are the oracle's if it knows the result; else they are
-/// guessed from the signature.
+/// Sets the magnitudes and limits by which a result is compared with
+/// `expected`, whose values come from a file. They are those of the oracle's
+/// result; if that is null, they are guessed from the signature of the
+/// function.
 void setMeasure(ReferenceValue &expected, const ReferenceValue *oracle,
                 ::posenc::runtime::Function function);
 
-/// Measures a result, prints one line on standard output, and, where it is
-/// beyond the limits, why on standard error: `note` stands behind the result's
-/// number there. Returns whether it is within.
+/// Compares a result with the expected values and prints its errors as one line
+/// to standard output. If it exceeds the limits, prints an error to standard
+/// error, with `note` after the index of the result, and returns false.
 bool compareResult(size_t number, const ::posenc::runtime::Array &result,
                    const ReferenceValue &expected, const Limits &limits,
                    llvm::StringRef note = "");

@@ -16,7 +16,7 @@
 
 namespace mlir::posenc {
 
-/// I64 and index are one type in memory.
+/// Whether two types are the same in memory, as i64 and index are.
 inline bool isSameType(posenc_dtype a, posenc_dtype b) {
   auto plain = [](posenc_dtype type) {
     return type == POSENC_INDEX ? POSENC_I64 : type;
@@ -24,7 +24,8 @@ inline bool isSameType(posenc_dtype a, posenc_dtype b) {
   return plain(a) == plain(b);
 }
 
-/// The oracle's name of a type, if it knows it.
+/// Returns the oracle's type for a runtime type; nullopt if the oracle does not
+/// support it.
 inline std::optional<::posenc::reference::DType>
 getOracleType(posenc_dtype dtype) {
   using ::posenc::reference::DType;

@@ -1,4 +1,4 @@
-//===- Fill.cpp - the values of generated arrays ----------------*- C++ -*-===//
+//===- Fill.cpp - values of generated inputs ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,8 +22,9 @@ namespace reference = ::posenc::reference;
 
 namespace {
 
-/// SplitMix64 (Steele, Lea and Flood, 2014) and the transform of Box and
-/// Muller, written out so that no library decides what a seed means.
+/// SplitMix64 (Steele, Lea and Flood, 2014) and the Box-Muller transform. They
+/// are implemented here because the distributions of the C++ library differ
+/// between implementations.
 class Generator {
 public:
   explicit Generator(uint64_t seed) : state(seed) {}
@@ -57,9 +58,9 @@ private:
 
 } // namespace
 
-/// The bits of a number in a type. Numbers that are normal in a type of 16 bits
-/// go the short way: they are most, and encode() takes several times as long as
-/// making them.
+/// Rounds a number to a type and returns its bits. Normal numbers of f16 and
+/// bf16, which most values are, take a fast path: encode() takes several times
+/// as long as generating the number.
 static uint64_t roundToBits(DType type, long double value) {
   bool isHalf = type == DType::F16, isBrain = type == DType::BF16;
   double narrow = static_cast<double>(value);
@@ -71,7 +72,7 @@ static uint64_t roundToBits(DType type, long double value) {
   uint64_t bits = llvm::bit_cast<uint64_t>(size);
   int fraction = isHalf ? 10 : 7, bias = isHalf ? 15 : 127;
   int shift = 52 - fraction;
-  // To nearest, ties to even; a carry goes to the exponent.
+  // Rounds to nearest, ties to even. A carry increments the exponent.
   bits += (uint64_t(1) << (shift - 1)) - 1 + ((bits >> shift) & 1);
   bits = (bits >> shift) - (uint64_t(1023 - bias) << fraction);
   return bits | (uint64_t(std::signbit(narrow)) << 15);
@@ -87,8 +88,9 @@ static llvm::Error fill(const Array &array, Next next) {
   }
   std::optional<DType> type = getOracleType(array.dtype());
   if (!type)
-    return llvm::createStringError(llvm::Twine("cannot make values of type ") +
-                                   posenc_dtype_name(array.dtype()));
+    return llvm::createStringError(
+        llvm::Twine("cannot generate values of type ") +
+        posenc_dtype_name(array.dtype()));
   int64_t count = array.numElements();
   if (*type == DType::F32) {
     for (int64_t i = 0; i < count; ++i)
@@ -110,7 +112,7 @@ static bool isInteger(const Array &array) {
 llvm::Error mlir::posenc::fillRandom(const Array &array, uint64_t seed) {
   Generator generator(seed);
   uint64_t count = array.dtype() == POSENC_I1 ? 2 : 4096;
-  // Quantized numbers: all that there are.
+  // i8 holds quantized numbers, which use the whole range.
   if (array.dtype() == POSENC_I8)
     return fill(array, [&](int64_t) -> long double {
       return static_cast<long double>(generator.next() % 256) - 128;
@@ -145,7 +147,7 @@ llvm::Expected<double> mlir::posenc::parseReal(StringRef text) {
   double number;
   if (text.getAsDouble(number))
     return llvm::createStringError("'" + text.take_front(24) +
-                                   "' is no number");
+                                   "' is not a number");
   return number;
 }
 
@@ -156,7 +158,8 @@ llvm::Expected<int64_t> mlir::posenc::parseInteger(posenc_dtype dtype,
       (dtype == POSENC_I32 && number != int32_t(number)) ||
       (dtype == POSENC_I8 && number != int8_t(number)) ||
       (dtype == POSENC_I1 && number != (number & 1)))
-    return llvm::createStringError("'" + text.take_front(24) + "' is no " +
-                                   posenc_dtype_name(dtype));
+    return llvm::createStringError("expected an integer of type " +
+                                   llvm::Twine(posenc_dtype_name(dtype)) +
+                                   ", got '" + text.take_front(24) + "'");
   return number;
 }

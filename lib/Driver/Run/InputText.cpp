@@ -1,4 +1,4 @@
-//===- InputText.cpp - the text of one --input ------------------*- C++ -*-===//
+//===- InputText.cpp - parser of --input values ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,25 +17,25 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(message);
 }
 
-/// Parses `1x32xbf16`; the type of a scalar has no sizes.
+/// Parses a type like `1x32xbf16`, or `f32` for a scalar.
 static llvm::Error parseType(StringRef text, InputText &input) {
   StringRef rest = text;
   while (!rest.empty() && !llvm::isAlpha(rest.front())) {
     size_t end = rest.find('x');
     int64_t size;
     if (end == StringRef::npos || rest.take_front(end).getAsInteger(10, size))
-      return makeError("'" + rest.take_front(std::min<size_t>(end, 24)) +
-                       "' is no size");
+      return makeError("expected a size, got '" +
+                       rest.take_front(std::min<size_t>(end, 24)) + "'");
     if (size < 0)
       return makeError("the size " + llvm::Twine(size) + " is negative");
     input.shape.push_back(size);
     if (input.shape.size() > POSENC_MAX_RANK)
-      return makeError("the rank is more than " + llvm::Twine(POSENC_MAX_RANK));
+      return makeError("the rank exceeds " + llvm::Twine(POSENC_MAX_RANK));
     rest = rest.drop_front(end + 1);
   }
   input.dtype = posenc_dtype_from_name(rest.str().c_str());
   if (input.dtype == POSENC_DTYPE_INVALID)
-    return makeError("'" + rest.take_front(24) + "' is no element type");
+    return makeError("unknown element type '" + rest.take_front(24) + "'");
   return llvm::Error::success();
 }
 
@@ -69,7 +69,7 @@ llvm::Expected<InputText> mlir::posenc::parseInputText(StringRef text) {
   }
   auto [type, fill] = text.split('=');
   if (type.size() == text.size()) {
-    // Whether it is in range is known with the argument's type.
+    // createInputs() checks the range, which depends on the argument's type.
     StringRef digits = text;
     digits.consume_front("-");
     bool isInteger = !digits.empty() && llvm::all_of(digits, llvm::isDigit);

@@ -1,4 +1,4 @@
-//===- InputText.h - the text of one --input --------------------*- C++ -*-===//
+//===- InputText.h - parser of --input values -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,19 +20,20 @@
 
 namespace mlir::posenc {
 
-/// What `--input` asks for.
+/// A parsed value of `--input`.
 struct InputText {
   enum class Kind { File, Random, Iota, Value };
   Kind kind = Kind::Value;
   std::string path;
-  /// POSENC_DTYPE_INVALID for a number without a type.
+  /// The element type; POSENC_DTYPE_INVALID for a number without a type.
   posenc_dtype dtype = POSENC_DTYPE_INVALID;
   std::vector<int64_t> shape;
   std::optional<uint64_t> seed;
-  /// As written: what it means depends on the type.
+  /// The text of a number, which is parsed when the argument's type is known.
   std::string value;
 };
 
+/// Parses a value of `--input`; see createInputs() for the syntax.
 llvm::Expected<InputText> parseInputText(llvm::StringRef text);
 
 } // namespace mlir::posenc

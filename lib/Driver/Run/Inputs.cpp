@@ -1,4 +1,4 @@
-//===- Inputs.cpp - arguments from the command line -------------*- C++ -*-===//
+//===- Inputs.cpp - arguments from the command line -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,11 +28,11 @@ mlir::posenc::allocateArray(posenc_dtype dtype, std::vector<int64_t> shape) {
     bytes =
         llvm::SaturatingMultiply(bytes, uint64_t(std::max<int64_t>(size, 0)));
   uint64_t available = ::posenc::getAvailableMemory();
-  // Overflows are the allocation's to report.
+  // If the size overflows, the allocation below reports it.
   if (bytes > available && bytes != UINT64_MAX)
-    return llvm::createStringError("needs " + Twine(bytes >> 20) +
-                                   " MiB of memory; there are " +
-                                   Twine(available >> 20));
+    return llvm::createStringError(
+        "needs " + Twine(bytes >> 20) + " MiB of memory, but only " +
+        Twine(available >> 20) + " MiB are available");
   runtime::Array array;
   std::string error;
   if (!runtime::Array::allocate(dtype, std::move(shape), array, error))
@@ -40,7 +40,7 @@ mlir::posenc::allocateArray(posenc_dtype dtype, std::vector<int64_t> shape) {
   return array;
 }
 
-/// Before memory is spent on it.
+/// Checks that the type matches the argument's, before memory is allocated.
 static llvm::Error checkType(const InputText &text,
                              const runtime::Argument &argument) {
   if (text.dtype == POSENC_DTYPE_INVALID)
@@ -74,7 +74,7 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
     std::string error;
     if (!runtime::readNpy(text.path, input.array, error))
       return llvm::createStringError(error);
-    // A file of bytes does not say which f8 they are.
+    // A .npy file of bytes does not record which f8 type they are.
     if (input.array.dtype() == POSENC_F8E4M3FN &&
         argument.dtype() == POSENC_F8E5M2)
       input.array.reinterpret(POSENC_F8E5M2);
@@ -96,7 +96,7 @@ static llvm::Expected<Input> createInput(const runtime::Argument &argument,
     input.scalar = *value;
     return input;
   }
-  // Of a random or iota scalar, too: an array of one element.
+  // A random or iota scalar is generated as an array of one element, too.
   llvm::Expected<runtime::Array> array =
       allocateArray(argument.dtype(), text.shape);
   if (!array)
@@ -135,7 +135,7 @@ mlir::posenc::createInputs(runtime::Function function,
       signature += (i ? ", " : "") + function.input(i).name() + ": " +
                    function.input(i).type();
     return llvm::createStringError(function.name() + " takes (" + signature +
-                                   "), and " + Twine(texts.size()) +
+                                   "), but " + Twine(texts.size()) +
                                    " inputs are given");
   }
   std::vector<Input> inputs;

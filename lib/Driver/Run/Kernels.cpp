@@ -1,4 +1,4 @@
-//===- Kernels.cpp - functions to call, from any kind of input --*- C++ -*-===//
+//===- Kernels.cpp - loading of kernels to call ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,11 +29,11 @@ static bool fail(const Twine &message) {
   return false;
 }
 
-/// There is not one function, but none or several.
+/// Prints the error that the input has no function or several of them.
 static bool failAmbiguous(ArrayRef<std::string> names) {
   if (names.empty())
     return fail("the input has no public function");
-  return fail("--function is missing; the input has " +
+  return fail("the input has several functions; pass --function with one of " +
               llvm::join(names, ", "));
 }
 
@@ -52,8 +52,8 @@ bool Kernel::find(StringRef name) {
   return true;
 }
 
-/// The choices of a file for this machine. Nothing after an error, which is
-/// printed.
+/// Reads the parameters for this machine from a tuning file. Prints an error
+/// and returns nullopt on failure.
 static std::optional<Tuning> readTuning(StringRef path) {
   llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
   if (!host) {
@@ -65,7 +65,8 @@ static std::optional<Tuning> readTuning(StringRef path) {
   return host->tuning;
 }
 
-/// The architecture of a device. Nothing after an error, which is printed.
+/// Returns the architecture of a CUDA device. Prints an error and returns
+/// nullopt on failure.
 static std::optional<CudaTarget> findCudaTarget(int32_t device) {
   posenc_cuda_facts facts;
   if (posenc_cuda_query_device(device, &facts)) {
@@ -107,7 +108,7 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
   context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   diagnostics = std::make_unique<DiagnosticPrinter>(*context);
-  // Nothing else is compiled.
+  // Compiles only this function.
   if (!name.empty())
     options.kernels = {name.str()};
   OwningOpRef<ModuleOp> module = loadModule(path, options, *context);

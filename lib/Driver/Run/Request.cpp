@@ -1,4 +1,4 @@
-//===- Request.cpp - the command line of posenc-run -------------*- C++ -*-===//
+//===- Request.cpp - command line of posenc-run ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using llvm::StringRef;
 
 using MaybeError = std::optional<std::string>;
 
-/// Reads `@FILE` into a list.
+/// Returns a setter that appends the path of a value `@FILE` to `to`.
 static OptionParser::Setter readPath(std::vector<std::string> &to) {
   return [&to](StringRef text) -> MaybeError {
     if (!text.consume_front("@") || text.empty())
@@ -27,18 +27,20 @@ static OptionParser::Setter readPath(std::vector<std::string> &to) {
   };
 }
 
+/// Returns a setter that stores a non-negative number in `to`.
 static OptionParser::Setter readLimit(std::optional<double> &to) {
   return [&to](StringRef text) -> MaybeError {
     double value;
-    // A NaN would let everything pass.
+    // Rejects NaN, with which every comparison would pass.
     if (text.getAsDouble(value) || !(value >= 0))
-      return "needs a number that is not negative";
+      return "needs a non-negative number";
     to = value;
     return std::nullopt;
   };
 }
 
-/// Reads `cpu` or `KIND[:N]`. Returns an exit code if the program is to end.
+/// Parses `cpu`, `cuda[:N]` or `vulkan[:N]`. Returns an exit code if the
+/// program must end.
 static std::optional<int> readDevice(StringRef device, RunRequest &request) {
   if (device == "cpu")
     return std::nullopt;
@@ -61,35 +63,42 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
                                                  RunRequest &request) {
   OptionParser parser(
       "posenc-run", "IN.{mlir,json,so} [--function=F] --input=... [options]",
-      "Runs a function of a module, of a model's config.json or of a compiled "
-      "library, and\ncompares its results with the reference.");
+      "Runs a function of a module, a model's config.json or a compiled "
+      "library, and\ncan compare its results with the reference or with "
+      "files.");
   std::optional<std::string> function, device, tuning;
   parser.add("function", "NAME", "function to run (default: the only one)",
              function);
   parser.add("device", "DEVICE", "cpu, cuda:N or vulkan:N (default: cpu)",
              device);
   parser.add("input", "INPUT",
-             "@FILE.npy, 1x32xbf16=random[:seed=N], =iota or =VALUE, or an "
-             "integer; one for each argument",
+             "argument of the function, once for each, in order: @FILE.npy, "
+             "1x32xbf16=random[:seed=N], 1x32xbf16=iota, 1x32xbf16=VALUE, or a "
+             "number",
              request.inputs);
-  parser.add("output", "@FILE.npy", "write a result; in the order of results",
+  parser.add("output", "@FILE.npy",
+             "write a result to a file, once for each result, in order",
              readPath(request.outputs));
   parser.add("expected_output", "@FILE.npy",
-             "compare a result; in the order of results",
+             "compare a result with a file, once for each result, in order",
              readPath(request.expectedOutputs));
-  parser.add("reference", "compare the results with the reference",
+  parser.add("reference",
+             "evaluate the function with the reference implementation, and "
+             "compare the results with it",
              request.reference);
   parser.add("max-ulp", "LIMIT",
-             "largest error in units in the last place (default: by operation "
-             "and type)",
+             "maximum error of an element in units in the last place (default: "
+             "depends on operation and type)",
              readLimit(request.limits.maxUlp));
-  parser.add("max-rel", "LIMIT",
-             "largest relative error of a whole result (default: by type for "
-             "attention, else none)",
-             readLimit(request.limits.maxRel));
+  parser.add(
+      "max-rel", "LIMIT",
+      "maximum relative error of a whole result (default: depends on the "
+      "type for attention, no limit otherwise)",
+      readLimit(request.limits.maxRel));
   addInputOptions(parser, request.inputOptions);
   parser.add("tuning", "FILE",
-             "for a module or config.json: choices of posenc-tune", tuning);
+             "for a module or config.json: parameters measured by posenc-tune",
+             tuning);
   std::vector<std::string> inputs;
   if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;

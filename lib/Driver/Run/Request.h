@@ -1,4 +1,4 @@
-//===- Request.h - the command line of posenc-run ---------------*- C++ -*-===//
+//===- Request.h - command line of posenc-run -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,11 +15,13 @@
 
 namespace mlir::posenc {
 
-/// What the command line asks for.
+/// A parsed command line of posenc-run.
 struct RunRequest {
+  /// The module, config.json or compiled library.
   std::string path;
+  /// The name of the function; empty for the only one.
   std::string function;
-  /// A file of posenc-tune, if not empty.
+  /// The path of a tuning file, or empty.
   std::string tuning;
   InputOptions inputOptions;
   std::vector<std::string> inputs;
@@ -30,7 +32,8 @@ struct RunRequest {
   Limits limits;
 };
 
-/// Returns an exit code if the program is to end.
+/// Parses the command line. Returns an exit code if the program must end, as
+/// after `--help` and after an error, which is printed.
 std::optional<int> parseRunRequest(int argc, char **argv, RunRequest &request);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Run.cpp - posenc-run -------------------------------------*- C++ -*-===//
+//===- Run.cpp - posenc-run -----------------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ static llvm::Error makeError(const Twine &message) {
   return llvm::createStringError(message);
 }
 
-/// Calls the function with results of its own.
+/// Allocates the results and calls the function.
 static llvm::Error call(const Kernel &kernel, ArrayRef<Input> inputs,
                         std::vector<runtime::Array> &results) {
   runtime::Function function = kernel.getFunction();
@@ -52,8 +52,8 @@ static llvm::Error call(const Kernel &kernel, ArrayRef<Input> inputs,
   return kernel.call(inputValues, resultValues);
 }
 
-/// What the oracle makes of the inputs. Where it cannot, its own diagnostics
-/// stand before the error.
+/// Evaluates the function with the oracle. If it cannot, it emits diagnostics
+/// before the error is returned.
 static llvm::Expected<std::vector<ReferenceValue>>
 evaluate(const Kernel &kernel, ArrayRef<Input> inputs) {
   std::vector<ReferenceValue> arguments;
@@ -80,7 +80,8 @@ evaluate(const Kernel &kernel, ArrayRef<Input> inputs) {
   return std::move(*results);
 }
 
-/// The same, or nothing where the oracle cannot: without a word.
+/// Evaluates the function with the oracle. Returns an empty list, and prints
+/// nothing, if it cannot.
 static std::vector<ReferenceValue> tryEvaluate(const Kernel &kernel,
                                                ArrayRef<Input> inputs) {
   if (!kernel.getSource())
@@ -95,8 +96,8 @@ static std::vector<ReferenceValue> tryEvaluate(const Kernel &kernel,
   return {};
 }
 
-/// The values that the files say, measured as the oracle's or the signature's
-/// results are.
+/// Reads the files of expected results. `oracle` has the results of the oracle,
+/// whose magnitudes and limits apply, or is empty.
 static llvm::Error readExpected(const RunRequest &request, const Kernel &kernel,
                                 ArrayRef<runtime::Array> results,
                                 ArrayRef<ReferenceValue> oracle,
@@ -107,7 +108,7 @@ static llvm::Error readExpected(const RunRequest &request, const Kernel &kernel,
     if (!runtime::readNpy(path, array, error))
       return makeError(error);
     posenc_dtype dtype = results[number].dtype();
-    // A file of bytes does not say which f8 they are.
+    // A .npy file of bytes does not record which f8 type they are.
     if (array.dtype() == POSENC_F8E4M3FN && dtype == POSENC_F8E5M2)
       array.reinterpret(dtype);
     llvm::Expected<ReferenceValue> value = convertToReference(array);
@@ -137,7 +138,8 @@ static void printSummary(runtime::Function function,
   }
 }
 
-/// The array, which must live until the files are committed, as `.npy`.
+/// Adds an array as a `.npy` file. The array must live until the files are
+/// committed.
 static llvm::Error addArray(OutputFiles &files, StringRef path,
                             const runtime::Array &array) {
   std::string header, error;
@@ -159,7 +161,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
        {&request.outputs, &request.expectedOutputs})
     if (list->size() > function.numOutputs())
       return makeError(function.name() + " has " +
-                       Twine(function.numOutputs()) + " results, and " +
+                       Twine(function.numOutputs()) + " results, but " +
                        Twine(list->size()) + " files are given");
   llvm::Expected<std::vector<Input>> inputs =
       createInputs(function, request.inputs);
@@ -191,7 +193,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
     return std::move(error);
 
   bool within = true;
-  // Both groups of lines number the results from 0.
+  // With two comparisons, each gets a heading, as both count results from 0.
   bool areBoth = request.reference && !expected.empty();
   auto printHeading = [&](StringRef against) {
     if (areBoth)
@@ -223,15 +225,16 @@ int mlir::posenc::runMain(int argc, char **argv) {
     };
     if (isLibraryPath(request.path)) {
       if (request.reference)
-        return fail("--reference evaluates a module, and '" + request.path +
-                    "' is compiled: a library carries none");
+        return fail("--reference needs a module or config.json, and '" +
+                    request.path + "' is a compiled library");
       if (!getInputFlags(request.inputOptions).empty())
-        return fail("--dtype, --pairing, --k-cache, --decode-tokens, "
-                    "--qk-norm and --stack-limit are for a source; '" +
-                    request.path + "' is compiled");
+        return fail(
+            "--dtype, --pairing, --k-cache, --cache-dtype, --decode-tokens, "
+            "--qk-norm and --stack-limit need a module or config.json, and '" +
+            request.path + "' is a compiled library");
       if (!request.tuning.empty())
-        return fail("--tuning is for a module or config.json; '" +
-                    request.path + "' is compiled");
+        return fail("--tuning needs a module or config.json, and '" +
+                    request.path + "' is a compiled library");
     }
     std::unique_ptr<Kernel> kernel =
         Kernel::open(request.path, request.function, request.inputOptions,

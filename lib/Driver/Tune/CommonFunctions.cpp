@@ -1,4 +1,4 @@
-//===- CommonFunctions.cpp - kernels of any model ---------------*- C++ -*-===//
+//===- CommonFunctions.cpp - kernels that most models have ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,7 +21,8 @@ std::vector<TunedFunction> mlir::posenc::getCommonFunctions() {
     functions.back().function.name = name;
     return functions.back().function;
   };
-  // Enough for caches not to help, and no more: time is short.
+  // Twice the last-level cache: enough for kernels to be memory-bound, and no
+  // more, as every kernel takes a share of the budget.
   int64_t bytes = 2 * getLastLevelCacheBytes();
   auto getTokens = [&](int64_t bytesPerToken) {
     return std::max<int64_t>(bytes / bytesPerToken, 1024);
@@ -43,10 +44,10 @@ std::vector<TunedFunction> mlir::posenc::getCommonFunctions() {
   RopeForm form;
   addRope("rope-out", form).inPlace = false;
   form.dtype = POSENC_BF16;
-  form.layout = RopeForm::BatchHeadFirst;
+  form.layout = RopeForm::BHSD;
   addRope("rope-bhsd", form);
   form = RopeForm();
-  form.layout = RopeForm::Packed;
+  form.layout = RopeForm::THD;
   form.isView = true;
   addRope("rope-view", form);
   form = RopeForm();
@@ -61,7 +62,7 @@ std::vector<TunedFunction> mlir::posenc::getCommonFunctions() {
     return getTokens(2 * attention.keyHeads * attention.headDim *
                      int64_t(posenc_dtype_size(attention.dtype)));
   };
-  // A result over its query would be another query for the next call.
+  // In place, the result would be the query of the next call.
   auto addAttention = [&](const char *name) -> Case & {
     Case &added = add(name);
     added.inPlace = false;

@@ -1,4 +1,4 @@
-//===- Interrupt.cpp - a search that is told to stop ------------*- C++ -*-===//
+//===- Interrupt.cpp - deferred SIGINT and SIGTERM ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace mlir::posenc;
 
 static volatile std::sig_atomic_t interrupted;
 
-void mlir::posenc::noteInterrupts() {
+void mlir::posenc::deferInterrupts() {
   llvm::sys::SetInterruptFunction([] { interrupted = 1; });
 }
 

@@ -1,4 +1,4 @@
-//===- Interrupt.h - a search that is told to stop --------------*- C++ -*-===//
+//===- Interrupt.h - deferred SIGINT and SIGTERM ----------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,12 +11,12 @@
 
 namespace mlir::posenc {
 
-/// From now on the first signal that asks the program to end, as Ctrl-C does,
-/// is only noted: what runs has a temporary folder to remove. A second one ends
-/// the program.
-void noteInterrupts();
+/// From now on, the first signal that asks the program to exit, such as SIGINT
+/// by Ctrl-C, only sets a flag, so that temporary folders can be removed. A
+/// second signal ends the program.
+void deferInterrupts();
 
-/// Whether there was one.
+/// Returns whether a signal was received after deferInterrupts().
 bool isInterrupted();
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- Problems.cpp - what choices matter for -------------------*- C++ -*-===//
+//===- Problems.cpp - the functions and sizes to tune for -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,12 +24,13 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
   const TunedFunction &tuned = request.functions[function];
   Case from = tuned.function;
   from.target = request.target.name;
-  // What is compiled already, unless its arguments follow from the source.
-  if (tuned.hasSizes || !from.inputs.empty()) {
+  // Uses the library that is already compiled, unless the inputs must be chosen
+  // from the source.
+  if (tuned.sweepsSizes || !from.inputs.empty()) {
     from.module.clear();
     from.path = version.functions[function].path;
   }
-  if (tuned.hasSizes) {
+  if (tuned.sweepsSizes) {
     from.outputBytes = bytes;
     from.inPlace = inPlace;
   }
@@ -39,9 +40,9 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
   if (!problem->kernel)
     return nullptr;
   if (int32_t status = problem->kernel->call()) {
-    llvm::errs() << "error: " << from.function << " for target '"
-                 << request.target.name << "' fails on this machine with code "
-                 << status << "\n";
+    llvm::errs() << "error: '" << from.function << "', compiled for target '"
+                 << request.target.name << "', returned error code " << status
+                 << " on this machine\n";
     return nullptr;
   }
   for (auto [number, shape] :
@@ -58,22 +59,24 @@ std::unique_ptr<Problem> Problem::create(const TuneRequest &request,
 bool Problem::isAffected(const Version &from, const Version &to) const {
   if (from.functions[function].hash == to.functions[function].hash)
     return false;
-  // A limit on the size of tensors changes the code, but only some sizes go
-  // another way. Zero is always or never.
-  auto getWay = [&](const TuningChoice &choice, const Tuning &tuning) {
+  // Kernels compare the size of tensors with thresholds at run time, so two
+  // thresholds differ only if this problem's size is between them. A threshold
+  // of 0 means always or never.
+  auto getBehavior = [&](const TuningChoice &choice, const Tuning &tuning) {
     uint64_t value = tuning.*choice.value;
-    if (choice.most != kMostTensorBytes || value == 0)
+    if (choice.max != kMaxTensorBytes || value == 0)
       return std::pair(false, value);
     return std::pair(true, uint64_t(uint64_t(bytes) >= value));
   };
   return llvm::any_of(getTuningChoices(), [&](const TuningChoice &choice) {
-    return getWay(choice, from.tuning) != getWay(choice, to.tuning);
+    return getBehavior(choice, from.tuning) != getBehavior(choice, to.tuning);
   });
 }
 
 Speed Speed::get(std::vector<double> ratios) {
   std::sort(ratios.begin(), ratios.end());
-  // The median is between two of the ratios by a binomial distribution.
+  // The number of ratios below the true median is binomial, with the standard
+  // deviation sqrt(count) / 2. The interval is 1.96 of them to either side.
   double count = double(ratios.size());
   auto at = [&](double number) {
     return ratios[static_cast<size_t>(
@@ -84,28 +87,28 @@ Speed Speed::get(std::vector<double> ratios) {
 }
 
 std::optional<Speed> Problem::compare(const Version &from, const Version &to,
-                                      int mostPairs, TimePoint deadline) const {
+                                      int maxPairs, TimePoint deadline) const {
   constexpr double sampleSeconds = 300e-6, isClear = 0.01;
-  constexpr int fewestPairs = 8;
+  constexpr int minPairs = 8;
   BenchKernel::Call a =
       llvm::cantFail(kernel->bind(from.functions[function].library));
   BenchKernel::Call b =
       llvm::cantFail(kernel->bind(to.functions[function].library));
-  // Warms up caches, and tells how many calls a sample needs.
+  // Warms up the caches, and estimates the number of calls of a sample.
   kernel->measure(1, b);
   double once = std::max(kernel->measure(1, a), 1e-9);
   int64_t calls = static_cast<int64_t>(sampleSeconds / once + 1);
   std::vector<double> ratios;
   Speed speed;
-  for (int i = 0; i < mostPairs; ++i) {
+  for (int i = 0; i < maxPairs; ++i) {
     if (isInterrupted() || std::chrono::steady_clock::now() >= deadline)
       return std::nullopt;
-    // Each comes as often after the other as before it.
+    // The order alternates, so neither profits from always running second.
     bool isFirst = i % 2;
     double first = kernel->measure(calls, isFirst ? a : b);
     double second = kernel->measure(calls, isFirst ? b : a);
     ratios.push_back(isFirst ? first / second : second / first);
-    if (i + 1 < fewestPairs)
+    if (i + 1 < minPairs)
       continue;
     speed = Speed::get(ratios);
     if (speed.low > 1 + isClear || speed.high < 1 - isClear ||
@@ -118,7 +121,7 @@ std::optional<Speed> Problem::compare(const Version &from, const Version &to,
 std::vector<std::unique_ptr<Problem>>
 mlir::posenc::createProblems(const TuneRequest &request,
                              const Version &version) {
-  // Between the limits among which there is a choice.
+  // Sizes between the candidates of the thresholds on tensor sizes.
   constexpr int64_t sizes[] = {256 << 10, 2 << 20, 8 << 20, 24 << 20, 96 << 20};
   std::vector<std::unique_ptr<Problem>> problems;
   auto add = [&](size_t function, int64_t size, bool inPlace) {
@@ -126,16 +129,16 @@ mlir::posenc::createProblems(const TuneRequest &request,
         Problem::create(request, version, function, size, inPlace);
     if (!problem || isInterrupted())
       return false;
-    // Where sizes are fixed, or nothing can be in place, it is another one's
-    // twin.
+    // With static shapes, or without results in place, the problem duplicates
+    // another one.
     bool isKnown = llvm::any_of(
-        problems, [&](auto &other) { return other->isTwin(*problem); });
+        problems, [&](auto &other) { return other->isDuplicateOf(*problem); });
     if (!isKnown)
       problems.push_back(std::move(problem));
     return true;
   };
   for (auto [number, tuned] : llvm::enumerate(request.functions)) {
-    if (!tuned.hasSizes) {
+    if (!tuned.sweepsSizes) {
       if (!add(number, 0, tuned.function.inPlace))
         return {};
       continue;

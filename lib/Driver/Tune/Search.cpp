@@ -1,4 +1,4 @@
-//===- Search.cpp - the best choices of a machine ---------------*- C++ -*-===//
+//===- Search.cpp - search for the fastest tuning parameters --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -33,21 +33,20 @@ bool Search::isOver() const {
   return std::chrono::steady_clock::now() >= searchDeadline;
 }
 
-/// More than noise, on the whole and nearly everywhere.
-bool Search::Gain::isSure() const {
+/// Requires a mean gain above the noise, and no problem that loses over 3 %.
+bool Search::Gain::isSignificant() const {
   return faster > 0 && mean > 1.01 && worst > 0.97;
 }
 
 std::optional<Search::Gain> Search::compare(const Version &from,
-                                            const Version &to, int mostPairs,
+                                            const Version &to, int maxPairs,
                                             TimePoint deadline) const {
   Gain gain;
   double sum = 0;
   for (const std::unique_ptr<Problem> &problem : problems) {
     if (!problem->isAffected(from, to))
       continue;
-    std::optional<Speed> speed =
-        problem->compare(from, to, mostPairs, deadline);
+    std::optional<Speed> speed = problem->compare(from, to, maxPairs, deadline);
     if (!speed)
       return std::nullopt;
     sum += std::log(speed->median);
@@ -65,7 +64,7 @@ std::optional<Search::Candidate> Search::measure(const std::string &name,
                                                  const Tuning &tuning) {
   llvm::outs() << name << ": ";
   if (isOver()) {
-    llvm::outs() << "not measured, the time is over\n";
+    llvm::outs() << "not measured, the budget is used up\n";
     return Candidate();
   }
   Candidate candidate;
@@ -75,13 +74,13 @@ std::optional<Search::Candidate> Search::measure(const std::string &name,
     return std::nullopt;
   }
   std::optional<Gain> gain =
-      compare(*best, *candidate.version, mostPairs, searchDeadline);
+      compare(*best, *candidate.version, maxPairs, searchDeadline);
   if (isInterrupted()) {
     llvm::outs() << "interrupted\n";
     return std::nullopt;
   }
   if (!gain) {
-    llvm::outs() << "not measured, the time is over\n";
+    llvm::outs() << "not measured, the budget is used up\n";
     return Candidate();
   }
   candidate.gain = *gain;
@@ -95,8 +94,8 @@ std::optional<Search::Candidate> Search::measure(const std::string &name,
 }
 
 bool Search::tryPresets() {
-  // Choices depend on each other: one at a time does not lead from every row
-  // to the best one.
+  // Parameters interact: changing one at a time does not lead from every row of
+  // the table to the best one.
   std::optional<Version> found;
   double foundSpeed = 1.01;
   for (const TuningPreset &preset : getTuningPresets(request.target.triple)) {
@@ -106,7 +105,8 @@ bool Search::tryPresets() {
         measure("the choices for " + preset.name.str(), preset.tuning);
     if (!candidate)
       return false;
-    // What is faster on the whole is a better start, even if a problem is not.
+    // A row that is faster on average is a better start, even if it is slower
+    // for some problem.
     if (!candidate->version || candidate->gain.mean <= foundSpeed)
       continue;
     foundSpeed = candidate->gain.mean;
@@ -129,7 +129,7 @@ bool Search::tryChoice(const TuningChoice &choice) {
         measure(choice.name.str() + " " + std::to_string(value), tuning);
     if (!candidate)
       return false;
-    if (candidate->version && candidate->gain.isSure() &&
+    if (candidate->version && candidate->gain.isSignificant() &&
         candidate->gain.mean > foundSpeed) {
       foundSpeed = candidate->gain.mean;
       found = std::move(candidate->version);
@@ -137,9 +137,9 @@ bool Search::tryChoice(const TuningChoice &choice) {
   }
   if (!found)
     return true;
-  // The best of several is too good: it must be so once more.
-  std::optional<Gain> again = compare(*best, *found, mostPairs, searchDeadline);
-  if (!again || !again->isSure())
+  // The best of several measurements is biased upwards, so it is repeated.
+  std::optional<Gain> again = compare(*best, *found, maxPairs, searchDeadline);
+  if (!again || !again->isSignificant())
     return true;
   llvm::outs() << choice.name << " " << found->tuning.*choice.value
                << " is taken\n";
@@ -156,35 +156,35 @@ std::optional<Tuning> Search::run() {
   problems = createProblems(request, *defaults);
   if (problems.empty())
     return std::nullopt;
-  // Another copy of the same: a version belongs to one place.
+  // Versions cannot be copied, so the defaults are compiled a second time.
   best = compiler.compile(request.target.tuning);
   if (!best || !tryPresets())
     return std::nullopt;
-  constexpr int closest = 127;
+  constexpr int finalPairs = 127;
   do {
     hasChanged = hasMeasured = false;
     for (const TuningChoice &choice : getTuningChoices())
       if (!tryChoice(choice))
         return std::nullopt;
     if (!hasChanged)
-      mostPairs = std::min(2 * mostPairs, closest);
+      maxPairs = std::min(2 * maxPairs, finalPairs);
   } while (hasMeasured && !isOver());
   if (best->tuning == defaults->tuning) {
     llvm::outs() << "nothing is faster than the defaults\n";
     return best->tuning;
   }
-  // What was gained step by step must be there in the end.
-  std::optional<Gain> gain = compare(*defaults, *best, closest, deadline);
+  // Confirms the total gain of all steps.
+  std::optional<Gain> gain = compare(*defaults, *best, finalPairs, deadline);
   if (isInterrupted())
     return std::nullopt;
   if (gain && (gain->faster == 0 || gain->mean <= 1)) {
-    llvm::outs() << "nothing is faster than the defaults for sure\n";
+    llvm::outs() << "nothing is significantly faster than the defaults\n";
     return defaults->tuning;
   }
   if (gain)
     llvm::outs() << "faster than the defaults by "
                  << llvm::format("%.1f", 100 * (gain->mean - 1))
-                 << " % where choices matter\n";
+                 << " % where the choices matter\n";
   else
     llvm::outs() << "no time was left to measure the gain of all choices\n";
   return best->tuning;

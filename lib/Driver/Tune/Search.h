@@ -1,4 +1,4 @@
-//===- Search.h - the best choices of a machine -----------------*- C++ -*-===//
+//===- Search.h - search for the fastest tuning parameters ------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,50 +13,64 @@
 
 namespace mlir::posenc {
 
-/// Compares the rows of the table of CPU families as a whole, then changes one
-/// choice at a time, for as long as the budget lasts.
+/// Coordinate descent: compares the rows of the table of CPU families, starts
+/// from the fastest, and changes one tuning parameter at a time. Repeats this
+/// with more samples until the budget is used up.
 class Search {
 public:
   explicit Search(const TuneRequest &request);
-  /// Prints a line for each candidate, and at the end what was gained. Nothing
-  /// after an error, which is printed, and after an interrupt.
+  /// Prints a line for each candidate and, at the end, the total gain. Returns
+  /// the fastest parameters, or nullopt after an error, which is printed, or an
+  /// interrupt.
   std::optional<Tuning> run();
 
 private:
-  /// What one version gains over another.
+  /// The speed of one version relative to another.
   struct Gain {
-    /// The geometric mean over the problems that are affected.
+    /// Geometric mean over the affected problems.
     double mean = 1;
+    /// Numbers of affected problems, and of those that are significantly
+    /// faster.
     int problems = 0, faster = 0;
-    /// Of a problem that is slower beyond doubt; else 1.
+    /// Minimum over the problems that are significantly slower; 1 if there are
+    /// none.
     double worst = 1;
 
-    /// Whether problems are faster beyond doubt and none is much slower.
-    bool isSure() const;
+    /// Returns whether the gain is real and no problem is much slower.
+    bool isSignificant() const;
   };
+  /// Returns nullopt after the deadline or an interrupt.
   std::optional<Gain> compare(const Version &from, const Version &to,
-                              int mostPairs, TimePoint deadline) const;
-  /// Compiles and measures a candidate, and prints a line. Nothing after an
-  /// error and an interrupt; else a version that is not there was not measured.
+                              int maxPairs, TimePoint deadline) const;
   struct Candidate {
+    /// nullopt if the budget was used up before the candidate was measured.
     std::optional<Version> version;
     Gain gain;
   };
+  /// Compiles a candidate, compares it with `best`, and prints a line. Returns
+  /// nullopt after an error or an interrupt.
   std::optional<Candidate> measure(const std::string &name,
                                    const Tuning &tuning);
+  /// Sets `best` to the fastest row of the table. Returns false after an error
+  /// or an interrupt.
   bool tryPresets();
+  /// Sets `best` to the fastest value of one parameter. Returns false after an
+  /// error or an interrupt.
   bool tryChoice(const TuningChoice &choice);
+  /// Returns whether the time to search is over.
   bool isOver() const;
 
   const TuneRequest &request;
   VersionCompiler compiler;
-  /// Until when to search, and until when to measure what was found.
+  /// The ends of the search (80 % of the budget) and of the final comparison
+  /// with the defaults.
   TimePoint searchDeadline, deadline;
   std::vector<std::unique_ptr<Problem>> problems;
+  /// The fastest version so far.
   std::optional<Version> best;
-  /// The most pairs of a comparison: a second pass over the choices looks
-  /// closer.
-  int mostPairs = 15;
+  /// The maximum number of pairs of a comparison. Doubles after each pass that
+  /// changes nothing.
+  int maxPairs = 15;
   bool hasChanged = false, hasMeasured = false;
 };
 

@@ -1,4 +1,4 @@
-//===- Tune.cpp - posenc-tune -----------------------------------*- C++ -*-===//
+//===- Tune.cpp - main function of posenc-tune ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,8 +8,8 @@
 
 #include "posenc/Driver/Tune/Tune.h"
 
+#include "FunctionInfo.h"
 #include "Interrupt.h"
-#include "Meaning.h"
 #include "OutputFiles.h"
 #include "Search.h"
 #include "posenc/Driver/Guard.h"
@@ -35,10 +35,10 @@ static int fail(const Twine &message) {
 }
 
 static std::optional<std::string> parseBudget(StringRef text, double &seconds) {
-  constexpr double most = 86400;
+  constexpr double maxSeconds = 86400;
   double value;
-  if (text.getAsDouble(value) || !(value > 0) || value > most)
-    return "needs a number of seconds, at most a day";
+  if (text.getAsDouble(value) || !(value > 0) || value > maxSeconds)
+    return "needs a number of seconds greater than 0, at most 86400";
   seconds = value;
   return std::nullopt;
 }
@@ -47,18 +47,16 @@ static std::optional<int> parseRequest(int argc, char **argv,
                                        TuneRequest &request) {
   OptionParser parser(
       "posenc-tune", "IN.{mlir,json} -o FILE [options]",
-      "Measures on this machine what makes the kernels of a module or of a "
-      "model's config.json\nfaster, and writes the choices for --tuning of "
-      "posenc-compile, posenc-run and posenc-bench.\nEach candidate is timed "
-      "in "
-      "turn with the choices so far; a number is how many times as\nfast it "
-      "is. "
-      "A choice that is not clearly better stays the default.");
+      "Measures which tuning parameters are fastest on this machine for the "
+      "kernels of a module\nor of a model's config.json, and writes a file for "
+      "--tuning of posenc-compile, posenc-run\nand posenc-bench. Prints the "
+      "speed of each candidate relative to the best choices so far,\nmeasured "
+      "in turn. A choice that is not clearly better stays the default.");
   std::optional<std::string> output, function, target, start;
   parser.add("o", "FILE", "output file", output);
   parser.add("function", "NAME",
-             "function to measure (default: all, and kernels that any model "
-             "may have)",
+             "function to measure (default: all, and kernels that most models "
+             "have)",
              function);
   parser.add("start", "CPU",
              "start from the choices for this CPU (default: the target's)",
@@ -77,10 +75,10 @@ static std::optional<int> parseRequest(int argc, char **argv,
     return failUsage("expected one input file, got " + Twine(inputs.size()));
   request.path = inputs.front();
   if (request.path == "-")
-    return failUsage("the input is read several times: it cannot be a pipe");
+    return failUsage("the input is read several times, so it cannot be '-'");
   request.output = output.value_or("");
   if (request.output.empty() || request.output == "-")
-    return failUsage("no output file: give -o FILE");
+    return failUsage("no output file; pass -o FILE");
   if (function)
     request.names = {*function};
   llvm::Expected<TargetSpec> spec = TargetSpec::parse(target.value_or("host"));
@@ -92,13 +90,15 @@ static std::optional<int> parseRequest(int argc, char **argv,
     if (!row)
       return failUsage(llvm::toString(row.takeError()));
     if (row->triple != request.target.triple)
-      return failUsage("--start and --target are of different architectures");
+      return failUsage("--start and --target have different architectures");
     request.target.tuning = row->tuning;
   }
   return std::nullopt;
 }
 
-/// All functions, unless one is asked for; false after an error.
+/// Sets the functions to measure: all functions of the input and the common
+/// ones, or the one of --function. Returns false after an error, which is
+/// printed.
 static bool findFunctions(TuneRequest &request) {
   InputOptions options = request.inputOptions;
   options.kernels = request.names;
@@ -108,7 +108,7 @@ static bool findFunctions(TuneRequest &request) {
   if (!found)
     return false;
   for (const SourceFunction &function : *found) {
-    // A comma would make two names of it for the compiler.
+    // --kernels of posenc-compile is a comma-separated list.
     if (llvm::StringRef(function.name).contains(',')) {
       fail("'" + function.name + "' is not a C identifier");
       return false;
@@ -117,7 +117,7 @@ static bool findFunctions(TuneRequest &request) {
     tuned.function.path = request.path;
     tuned.function.function = function.name;
     tuned.function.inputOptions = request.inputOptions;
-    tuned.hasSizes = !function.meaning.attention;
+    tuned.sweepsSizes = !function.info.attention;
     request.functions.push_back(std::move(tuned));
   }
   if (request.functions.empty()) {
@@ -132,17 +132,17 @@ static bool findFunctions(TuneRequest &request) {
 static int tune(TuneRequest &request) {
   if (isLibraryPath(request.path))
     return fail("'" + request.path +
-                "' is compiled: there is nothing to "
-                "choose");
-  // Before a minute of measurements rather than after it.
+                "' is a compiled library; posenc-tune needs a module or a "
+                "config.json");
+  // Checks the output file before measuring, not after.
   if (llvm::Error error = OutputFiles().add(request.output, "").takeError())
     return fail(llvm::toString(std::move(error)));
   if (!findFunctions(request))
     return kExitError;
-  noteInterrupts();
+  deferInterrupts();
   std::optional<Tuning> found = Search(request).run();
   if (isInterrupted())
-    return fail("interrupted: there is no new '" + request.output + "'");
+    return fail("interrupted; '" + request.output + "' was not written");
   if (!found)
     return kExitError;
   request.target.tuning = *found;

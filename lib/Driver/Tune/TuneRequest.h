@@ -1,4 +1,4 @@
-//===- TuneRequest.h - what to tune for -------------------------*- C++ -*-===//
+//===- TuneRequest.h - command line of posenc-tune --------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,27 +15,31 @@
 
 namespace mlir::posenc {
 
-/// A function to measure, with arguments of one or several sizes.
+/// A function to measure.
 struct TunedFunction {
-  /// What to compile. Arguments are chosen by `outputBytes` unless it has some.
+  /// The function, with or without inputs.
   Case function;
-  /// Whether it is measured with several sizes, in place and elsewhere.
-  bool hasSizes = false;
+  /// Whether to measure inputs of several sizes, each in place and out of
+  /// place, instead of the inputs of `function`.
+  bool sweepsSizes = false;
 };
 
+/// The parsed command line and the functions to measure.
 struct TuneRequest {
   std::string path, output;
-  /// The names of the functions to measure: those of the input, and with them
-  /// kernels that any model may have; or the one that was asked for.
+  /// The function of --function; empty for all.
   std::vector<std::string> names;
+  /// The functions of the input that are selected, and the common ones if all
+  /// are.
   std::vector<TunedFunction> functions;
   InputOptions inputOptions;
+  /// The CPU to compile for. Its tuning is where the search starts.
   TargetSpec target;
   double budgetSeconds = 120;
 };
 
-/// Kernels that show what choices matter for: rows in order and apart, views,
-/// few heads, caches of both layouts, and attention of many queries.
+/// Returns kernels that cover all tuning parameters: contiguous and strided
+/// rows of rope, few heads, decode with both cache layouts, and prefill.
 std::vector<TunedFunction> getCommonFunctions();
 
 } // namespace mlir::posenc

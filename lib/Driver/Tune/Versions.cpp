@@ -1,4 +1,4 @@
-//===- Versions.cpp - one function, compiled with other choices -*- C++ -*-===//
+//===- Versions.cpp - functions compiled with tuning parameters -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,7 +26,7 @@ static std::nullopt_t fail(const Twine &message) {
 }
 
 VersionCompiler::~VersionCompiler() {
-  // Code that is loaded stays when its file is gone.
+  // Loaded libraries stay usable after their files are removed.
   if (!root.empty())
     llvm::sys::fs::remove_directories(root);
 }

@@ -1,4 +1,4 @@
-//===- Versions.h - code by choices -----------------------------*- C++ -*-===//
+//===- Versions.h - functions compiled with tuning parameters ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,25 +14,27 @@
 
 namespace mlir::posenc {
 
-/// The functions of a request, compiled with some choices.
+/// The functions of a request, compiled with one set of tuning parameters.
 struct Version {
   Tuning tuning;
   struct Code {
     CaseLibrary library;
-    /// Of its file, which depends on the code alone.
+    /// Hash of the library file. Equal code gives equal files.
     uint64_t hash;
+    /// Path of the library file, which VersionCompiler removes.
     std::string path;
   };
   /// In the order of the request.
   std::vector<Code> functions;
 };
 
+/// Compiles versions in a temporary folder, which the destructor removes.
 class VersionCompiler {
 public:
   explicit VersionCompiler(const TuneRequest &request) : request(request) {}
   ~VersionCompiler();
 
-  /// Nothing after an error, which is printed, and after an interrupt.
+  /// Returns nullopt after an error, which is printed, or an interrupt.
   std::optional<Version> compile(const Tuning &tuning);
 
 private:

@@ -1,10 +1,12 @@
-# ===- ask-peers.py - the peers that are installed -------------------------===#
+# ===- ask-peers.py - check the installed peers of peers.py ----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
+
+# ask-peers.py PEERS.PY [right|wrong|missing]
 
 import json
 import subprocess
@@ -37,8 +39,9 @@ if names != {"numpy", "torch", "torch-compile", "onnxruntime", "openvino"}:
     sys.exit(f"peers {names}")
 if "error" not in unknown or "error" not in broken:
     sys.exit(f"no errors: {unknown}, {broken}")
-# A second argument: all that are asked for must be wrong, or those of one
-# family are missing.
+# The optional second argument is what the stand-in for PyTorch does: `right`;
+# `wrong` (it must fail the check in all attention shapes); `missing` (it must
+# support no attention shape).
 fault = sys.argv[2] if len(sys.argv) > 2 else ""
 for name, numbers in listed["peers"].items():
     if name == "torch" and fault:

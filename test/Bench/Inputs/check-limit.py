@@ -1,4 +1,4 @@
-# ===- check-limit.py - a case counts what its limit does ------------------===#
+# ===- check-limit.py - a case has the expected limit and work -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# check-limit.py NAME LIMIT bytes|flops WORK: the only case of the report on
-# stdin has this name, this kind of limit, and so much work.
+# check-limit.py NAME LIMIT bytes|flops WORK: checks that the report on stdin
+# has one case, with this name, this limit, and WORK bytes or operations per
+# call.
 
 import json
 import sys
@@ -15,7 +16,7 @@ import sys
 name, limit, unit, work = sys.argv[1:]
 case, = json.load(sys.stdin)["benchmarks"]
 rate = case.get(f"{unit}_per_second", 0)
-# The median of ratios is about the ratio of medians.
+# The median of the ratios is close to the ratio of the medians.
 ratio = case["fraction_of_limit"] * case["limit"] / rate if rate else 1
 problems = {
     "name": case["name"] != name,

@@ -1,4 +1,4 @@
-# ===- check-peers.py - the counters of peers that take a millisecond ------===#
+# ===- check-peers.py - counters of peers that take a millisecond ----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -18,7 +18,7 @@ def expect(condition, message):
         sys.exit(str(message))
 
 
-# 32 heads, 4 operations for each lane of each pair of a query and a key.
+# 32 heads of 128 channels; 4 operations per channel and (query, key) pair.
 full = cases["peer-millisecond/full/f32/1x32x32+8x128/threads:1"]
 causal = cases["peer-millisecond/causal/f32/1x32x32+8x128/threads:1"]
 decode = cases["peer-millisecond/rotated/f32/1x8x256x128/threads:1"]
@@ -34,7 +34,7 @@ expect(abs(decode["bytes_per_second"] / rate - 1) < 1e-6, decode)
 expect("read" in decode["label"], decode)
 for ours, peer in (("attention/full/f32/1x32x32+8x128/threads:1", full),
                    ("decode/rotated/f32/1x8x256x128/threads:1", decode)):
-    # Each against its own limit.
+    # The ratio of the fractions of the two limits.
     ratio = cases[ours]["fraction_of_limit"] / peer["fraction_of_limit"]
     expect(abs(peer["time_over_posenc"] / ratio - 1) < 1e-3, (ours, peer))
 expect("time_over_posenc" not in causal, causal)

@@ -1,4 +1,4 @@
-# ===- check-report.py - a report must have what it promises ---------------===#
+# ===- check-report.py - a report of the suite has all counters ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# check-report.py REPORT.json NAMES: the cases of the report are those of the
-# file, in the same order.
+# check-report.py REPORT.json NAMES: checks the counters of the report's cases,
+# and that they are the cases of the file NAMES, in the same order.
 
 import json
 import re
@@ -34,7 +34,8 @@ expect(names and [case["name"] for case in cases] == names,
 hashes = {}
 for case in cases:
     name = case["name"]
-    expect(NAME.fullmatch(name), f"a strange name: {name}")
+    expect(NAME.fullmatch(name),
+           f"expected family/variant/dtype/shape/threads:N, got {name}")
     expect(not case.get("error_occurred"), f"{name}: {case}")
     expect(case["iterations"] >= 11, f"{name}: too few samples")
     p50, p99 = case["p50_seconds"], case["p99_seconds"]
@@ -51,15 +52,15 @@ for case in cases:
     expect(("flops_per_second" in case) == hasFlops and
            ("bytes_per_second" in case) == hasBytes,
            f"{name}: {sorted(case)}")
-    # The median of ratios is about the ratio of medians.
+    # The median of the ratios is close to the ratio of the medians.
     ratio = case["fraction_of_limit"] * case["limit"] / case[rate]
-    expect(0.01 < ratio < 100, f"{name}: {ratio} of what the limit says")
-    # A tile of a form of attention against one of the plain form. Code for
-    # other vectors is no other form.
+    expect(0.01 < ratio < 100, f"{name}: fraction / (rate / limit) is {ratio}")
+    # Attention with a score_mod or a window is compared with plain attention.
+    # Variants for narrower vectors are not.
     word = name.split("/")[1]
-    isForm = "-" in word and not word.endswith(("-avx2", "-256"))
+    isModified = "-" in word and not word.endswith(("-avx2", "-256"))
     expect(("tile_time_over_plain" in case) == (
-        family == "attention" and isForm), f"{name}: {sorted(case)}")
+        family == "attention" and isModified), f"{name}: {sorted(case)}")
     expect(0.05 < case.get("tile_time_over_plain", 1) < 20, f"{name}: {case}")
     label = re.fullmatch("(hash [0-9a-f]{16}), limit: ([a-z ]+)",
                          case["label"])
@@ -70,28 +71,29 @@ for case in cases:
                         "streaming copy", "loop")}.get(family, (
                  "memcpy", "streaming copy") if "-out" in name else ("loop",))
     expect(label[2] in kinds, f"{name}: {label[2]}")
-    # The time on the clock is the kernel's, and not that of the limit, too.
-    # Half of it at the most can be of samples above the median.
+    # The time that Google Benchmark reports is the mean of the kernel's
+    # samples, without the limit's, so at least half of the median.
     seconds = case["real_time"] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3}[
         case["time_unit"]]
     expect(seconds > p50 / 2.1, f"{name}: {seconds} is less than {p50}")
-    # One result for any number of threads.
+    # The hash does not depend on the number of threads.
     hashes.setdefault(name.rsplit("/", 1)[0], set()).add(label[1])
 expect(all(len(values) == 1 for values in hashes.values()), hashes)
 
-# What moves can be told from the shape.
-lanes = 256 * 40 * 128
+# Bytes and operations follow from the shape.
+channels = 256 * 40 * 128
 for case in cases:
     if case["name"].startswith(("rope/half/f32/1x256x32+8x128",
                                 "rope/half-strided/f32/256x32+8x128",
                                 "rope/half-out/f32/1x256x32+8x128")):
         moved = case["bytes_per_second"] * case["p50_seconds"]
-        expect(abs(moved - 2 * 4 * lanes) < 1, f"{case['name']}: {moved} bytes")
-    # Rows of 320 bytes of which 128 are rotated, in two lines.
+        expect(abs(moved - 2 * 4 * channels) < 1,
+               f"{case['name']}: {moved} bytes")
+    # Heads of 320 bytes, of which 128 are rotated: two cache lines.
     if case["name"].startswith("rope/half-window/f32"):
         moved = case["bytes_per_second"] * case["p50_seconds"]
         expect(abs(moved - 2 * 128 * 256 * 64) < 1, f"{moved} bytes")
-    # Every pair of 128 lanes, or those with a key that is not after the query.
+    # 128 channels, all (query, key) pairs or those of the causal mask.
     if case["name"].startswith("attention/full/f32/1x128x"):
         done = case["flops_per_second"] * case["p50_seconds"]
         expect(abs(done - 32 * 4 * 128 * 128 * 128) < 1e3, f"{done} operations")
@@ -99,7 +101,7 @@ for case in cases:
         done = case["flops_per_second"] * case["p50_seconds"]
         expect(abs(done - 32 * 4 * 128 * 128 * 129 / 2) < 1e3,
                f"{done} operations")
-    # 8 keys of a window, or fewer before the first.
+    # A window of 8 keys, fewer for the first queries.
     if case["name"].startswith("attention/causal-window/f32/1x32x"):
         done = case["flops_per_second"] * case["p50_seconds"]
         expect(abs(done - 32 * 4 * 128 * (32 * 8 - 28)) < 1e3,

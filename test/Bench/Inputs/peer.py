@@ -1,4 +1,4 @@
-# ===- peer.py - peers whose times are known -------------------------------===#
+# ===- peer.py - stand-in for peers.py with known times --------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,13 +6,14 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# Answers as lib/Driver/Bench/Peers/peers.py does, whose text it is given.
+# peer.py TEXT: answers requests as lib/Driver/Bench/Peers/peers.py does. TEXT
+# is the text of that script.
 
 import json
 import sys
 
 if "def open_torch(" not in sys.argv[1]:
-    sys.exit("the script of the peers has not come along")
+    sys.exit("expected the text of peers.py as argument")
 for line in sys.stdin:
     request = json.loads(line)
     command, answer = request["command"], {}
@@ -21,9 +22,9 @@ for line in sys.stdin:
         if not shapes or set(shapes[0]) != {"family", "variant", "dtype",
                                             "tokens", "heads", "dim",
                                             "threads"}:
-            sys.exit(f"no shapes: {line}")
+            sys.exit(f"expected shapes with all keys, got {line}")
         peers = {name: [0] for name in ("millisecond", "broken", "dies")}
-        # One of each family.
+        # One shape of each family and variant.
         peers["millisecond"] = [
             next(number for number, shape in enumerate(shapes)
                  if (shape["family"], shape["variant"]) == form)

@@ -1,10 +1,13 @@
-//===- unstable.c - a library with kernels that go wrong ----------*- C -*-===//
+//===- unstable.c - a library with kernels that misbehave -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+
+// `steady` is correct, the results of `counts` change with each call, `refuses`
+// returns an error, and `scratch` needs scratch memory from the caller.
 
 #include <stdint.h>
 

@@ -1,14 +1,13 @@
-# ===- dot-loops.py - what loops of products of pairs are made of ----------===#
+# ===- dot-loops.py - checks loops of bf16 dot products --------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Reads x86-64 assembly of a kernel and finds the innermost loops with products
-of pairs of bf16. A step, of which a loop may have several, has 16 of them on 8
-words that are broadcast and two vectors, and stores nothing: what it would store
-is a spill.
+"""Reads x86-64 assembly of a kernel and finds the innermost loops with bf16 dot
+products. A loop has one or more steps of 16 dot products, of 8 broadcast words with
+two vectors. It must not store anything, since that would be a spill.
 
 usage: dot-loops.py FILE.s"""
 
@@ -34,9 +33,9 @@ def main():
         counts = {name: names.count(name) for name in expected}
         steps = counts["vdpbf16ps"] // expected["vdpbf16ps"]
         if counts != {name: steps * count for name, count in expected.items()}:
-            sys.exit(f"a loop of {counts}")
+            sys.exit(f"expected multiples of {expected} in a loop, found {counts}")
         for parts in body:
-            # The last operand is the one that is written.
+            # The last operand is the destination.
             if parts and parts[0].startswith("v") and parts[1].endswith(")"):
                 sys.exit(f"a spill: {' '.join(parts)}")
     print(f"loops {loops}")

@@ -1,14 +1,14 @@
-# ===- inner-loops.py - what the loops over rows are made of ---------------===#
+# ===- inner-loops.py - checks the loops over rows -------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Reads x86-64 assembly of a kernel and finds the innermost loops that rotate
-rows: those with products of vectors that are stored elsewhere than on the
-stack. They must not divide, call, gather, or store to the stack, which would be
-a spill (what they load from there is the table of cos and sin).
+"""Reads x86-64 assembly of a kernel and finds the innermost loops that rotate rows:
+those with vector products and stores to memory other than the stack. They must not
+divide, call, gather, or spill to the stack. (They load the cos and sin table from
+there.)
 
 usage: inner-loops.py FILE.s"""
 
@@ -24,7 +24,7 @@ FORBIDDEN = re.compile(r"^\s+(call|v?i?div|v?p?gather)\w*\s")
 
 
 def find_loops(lines):
-    """The innermost loops, as ranges of lines."""
+    """Returns the innermost loops, as ranges of lines."""
     labels, loops = {}, []
     for number, line in enumerate(lines):
         if match := LABEL.match(line):
@@ -43,7 +43,7 @@ def find_loops(lines):
 
 def main():
     lines = open(sys.argv[1]).read().split("\n")
-    # The frame's pointer, where there is one, and a register like any otherwise.
+    # rbp is a general register in functions without a frame pointer.
     has_frame = any(re.match(r"\s+movq\s+%rsp, %rbp", line) for line in lines)
 
     def is_stack(operand):

@@ -1,12 +1,12 @@
-# ===- stack.py - what functions take of the stack ------------------------===#
+# ===- stack.py - checks the size of stack frames --------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Says whether the frames of x86 assembly are at most so many bytes together:
-stack.py FILE BYTES."""
+"""stack.py FILE BYTES: checks that the stack frames in x86 assembly are at most BYTES
+in total."""
 
 import re
 import sys

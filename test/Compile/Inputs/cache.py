@@ -7,8 +7,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# cache.py PROGRAM INPUT: compiles with the cache in every condition; the
-# output must always be what it is without one.
+# cache.py PROGRAM INPUT: compiles with the cache in various conditions. The
+# output must always equal that without a cache.
 
 import os
 import shutil
@@ -59,7 +59,7 @@ def check(name, holds):
 expected = compile_to("libx.so", POSENC_CACHE="off")
 check("off", len(expected) == 2 and not entries())
 
-# A hit leaves the entry as it is.
+# A hit does not modify the entry.
 first = compile_to("libx.so", POSENC_CACHE=CACHE)
 check("miss", first == expected and len(entries()) == 1)
 [entry] = entries()
@@ -69,7 +69,7 @@ check("hit", compile_to("libx.so", POSENC_CACHE=CACHE) == expected and
 with open(entry, "rb") as file:
     whole = file.read()
 
-# What the code depends on, and what it does not.
+# Everything that affects the code is part of the key, and nothing else is.
 compile_to("x.a", POSENC_CACHE=CACHE)
 compile_to("libx.so", "--header=x.h", POSENC_CACHE=CACHE)
 check("the object is shared", len(entries()) == 1)
@@ -96,7 +96,7 @@ check("the module", compile_to("libx.so", POSENC_CACHE=CACHE) != expected and
       len(entries()) == 7)
 source = original
 
-# Damage of every kind is compiled over.
+# Damaged entries are ignored and replaced.
 for name, content in [
         ("empty", b""), ("cut in the checksum", whole[:20]),
         ("cut in the size", whole[:36]), ("cut in the header", whole[:200]),
@@ -117,7 +117,7 @@ os.mkdir(entry)
 check("a folder", compile_to("libx.so", POSENC_CACHE=CACHE) == expected)
 os.rmdir(entry)
 
-# Many at once.
+# Concurrent processes share the cache.
 shutil.rmtree(CACHE)
 running = []
 for i in range(6):
@@ -127,7 +127,7 @@ check("at once", all(finish(process, f"job{i}/libx.so")[0] == expected[0]
                      for i, process in enumerate(running)) and
       len(entries()) == 1 and len(os.listdir(CACHE)) <= 2)
 
-# Where it lies.
+# The cache's folder follows from the environment.
 home, xdg = os.path.abspath("home"), os.path.abspath("xdg")
 check("HOME", compile_to("libx.so", HOME=home) == expected and
       len(entries(home + "/.cache/posenc")) == 1)
@@ -142,7 +142,7 @@ check("unless by POSENC_CACHE",
       compile_to("libx.so", POSENC_CACHE="relative") == expected and
       len(entries("relative")) == 1)
 
-# Where nothing can be written.
+# A folder that cannot be written is not an error.
 with open("file", "w", encoding="utf-8"):
     pass
 for folder in ("/proc/self/posenc", os.path.abspath("file"),
@@ -154,7 +154,7 @@ check("a read-only folder",
       compile_to("libx.so", POSENC_CACHE=os.path.abspath("readonly"))
       == expected)
 
-# The oldest goes when there is too much; what is not ours never.
+# The oldest entries are removed when the cache is full; other files are kept.
 large = os.path.join(CACHE, "llvmcache-" + "0" * 40)
 other = os.path.join(CACHE, "other")
 for path in (large, other):

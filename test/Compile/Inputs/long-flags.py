@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- long-flags.py - flags of a megabyte ---------------------------------===#
+# ===- long-flags.py - rejection of very long flags ------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,8 +7,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# long-flags.py PROGRAM INPUT: Linux takes 128 KiB in one argument, and some in
-# all.
+# long-flags.py PROGRAM INPUT: passes flags of up to a megabyte in total. A single
+# argument has at most 128 KiB on Linux.
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ for flags in (
     assert result.stdout == "", result.stdout
     assert "unknown option" in result.stderr, result.stderr
     assert len(result.stderr) < 300, len(result.stderr)
-# A value is not a flag, but no better.
+# A very long value is rejected, too.
 result = subprocess.run(
     [program, source, "-o", "x.so", "--target=" + "z" * 131000],
     capture_output=True, text=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- outputs.py - what is left behind after errors -----------------------===#
+# ===- outputs.py - files after errors and successes -----------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,7 +7,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# outputs.py PROGRAM INPUT, in an empty folder.
+# outputs.py PROGRAM INPUT: runs in an empty folder. A command that fails must
+# leave no file behind and must not change older ones.
 
 import os
 import resource
@@ -17,12 +18,12 @@ import sys
 
 program, source = sys.argv[1:]
 BAD = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { return %y }\n"
-# Fails in the middle: C has no i1.
+# Fails when the C interface is emitted: C has no i1.
 LATE = """func.func @f(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 """
-# Fails late: powers of integers that vary are no arithmetic.
+# Fails late: integer powers with a variable exponent are not supported.
 LIBM = """#id = affine_map<(d0) -> (d0)>
 func.func @f(%x: tensor<4xi32>) -> tensor<4xi32> {
   %e = tensor.empty() : tensor<4xi32>
@@ -36,7 +37,7 @@ func.func @f(%x: tensor<4xi32>) -> tensor<4xi32> {
   return %r : tensor<4xi32>
 }
 """
-# It calls what no library has.
+# Fails even later: calls a function without a body.
 LINK = """func.func private @missing(f32) -> f32
 #id = affine_map<(d0) -> (d0)>
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -65,7 +66,7 @@ def read(path):
 
 def run(*arguments, limit=None):
     def prepare():
-        # A write beyond the limit is an error then, as on a full disk.
+        # A write beyond the limit fails with an error, as on a full disk.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -75,7 +76,7 @@ def run(*arguments, limit=None):
 
 
 def check(expected, *arguments, limit=None):
-    """Runs a command that fails, where nothing is and where older files are."""
+    """Runs a command that fails, in an empty folder and in one with older files."""
     for old in (False, True):
         os.mkdir("out")
         os.chdir("out")
@@ -112,23 +113,24 @@ for kind in kinds[:2]:
 for kind in kinds[:4]:
     check("cannot write", source, *kind, "--header=nowhere/x.h")
 check("it is a directory", source, "-o", "libx.so", "--header=..")
-# No room: for nothing, for the object, for the library.
+# No space for any file, for the object, or for the library.
 for limit in (0, 100, 1024, 4096):
     for kind in kinds[:5]:
         check("error: cannot ", source, *kind, limit=limit)
 check("cannot write", source, "-o", "x.mlir", limit=10)
 
-# The control: a success replaces what is there and leaves nothing else.
+# Control: a success replaces older files and leaves no others.
 write("libx.so", "old")
 write("x.h", "old")
 assert run(source, "-o", "libx.so").returncode == 0
 assert sorted(os.listdir()) == ["bad.mlir", "late.mlir", "libm.mlir",
                                 "libx.so", "link.mlir", "x.h"]
 assert read("libx.so")[:4] == b"\x7fELF" and b"x_rope" in read("x.h")
-# Others may read it.
+# The file's mode follows from the umask.
 assert os.stat("x.h").st_mode & 0o777 == 0o666 & ~os.umask(0o022)
 
-# A link stays, and what it names is replaced; two names of one file are one.
+# A symbolic link stays and the file that it refers to is replaced. Two paths of
+# the same file count as one output.
 os.mkdir("out")
 write("out/x.mlir", "old")
 os.symlink("out/x.mlir", "to-x.mlir")

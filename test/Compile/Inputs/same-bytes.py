@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- same-bytes.py - outputs compared across surroundings ----------------===#
+# ===- same-bytes.py - outputs compared across environments ----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,9 +7,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# same-bytes.py PROGRAM INPUT...: compiles each to every kind of output in
-# several folders, locales and environments; in all but the first at once, as far
-# as --save-temps goes.
+# same-bytes.py PROGRAM INPUT...: compiles each input to every kind of output in
+# several folders, locales and environments, and compares the outputs. In all but
+# the first, one run with --save-temps gives most of the kinds.
 
 import os
 import shutil
@@ -17,7 +17,8 @@ import subprocess
 import sys
 
 program, *sources = sys.argv[1:]
-# Each with what --save-temps, of a shared library, calls it.
+# The kinds of output, as --emit and suffix, with the names of the same files
+# from --save-temps of a shared library.
 KINDS = {"posenc.mlir": "x.posenc.mlir", "linalg.mlir": None,
          "vector.mlir": "x.vector.mlir", "llvm.mlir": "x.llvm.mlir",
          "llvm-ir.ll": "x.ll", "asm.s": "x.s", "obj.o": "x.o",
@@ -39,11 +40,11 @@ SURROUNDINGS = [
 
 def compile_all(source, folder, environment, at_once):
     os.makedirs(folder)
-    # Under the same name, at another place.
+    # The name is the same in every folder, as it is part of diagnostics.
     name = "in" + os.path.splitext(source)[1]
     shutil.copy(source, os.path.join(folder, name))
     full = {**os.environ, **environment} if environment is not None else {
-        # Where the sanitizers are told what is no leak.
+        # Tells the sanitizers which leaks to ignore.
         name: value for name, value in os.environ.items()
         if name == "ASAN_OPTIONS"}
     outputs = {}

@@ -1,4 +1,4 @@
-/*===- bytes.c - tensors of i8 and f8 -----------------------------*- C -*-===*\
+/*===- bytes.c - i8 and f8 tensors --------------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -10,10 +10,10 @@
 
 #include "tensors.h"
 
-typedef int32_t Entry(const DLTensor *, const DLTensor *, char *, size_t);
+typedef int32_t EntryPoint(const DLTensor *, const DLTensor *, char *, size_t);
 
-static void run(Entry *entry, const char *name, const uint8_t *codes, int code,
-                int bits) {
+static void run(EntryPoint *entryPoint, const char *name, const uint8_t *codes,
+                int code, int bits) {
   uint8_t bytes[8];
   float wide[4];
   int64_t size = 4;
@@ -21,7 +21,7 @@ static void run(Entry *entry, const char *name, const uint8_t *codes, int code,
   memcpy(bytes, codes, 4);
   DLTensor x = makeTensor(bytes, code, bits, 1, &size, NULL);
   DLTensor y = makeTensor(wide, kFloat, 32, 1, &size, NULL);
-  if (entry(&x, &y, message, sizeof(message))) {
+  if (entryPoint(&x, &y, message, sizeof(message))) {
     printf("%s\n", message);
     return;
   }

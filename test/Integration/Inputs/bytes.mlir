@@ -1,4 +1,4 @@
-// Elements of one byte, as floats.
+// Conversions of i8 and f8 elements to f32.
 #map = affine_map<(d0) -> (d0)>
 
 func.func @e4m3(%x: tensor<?xf8E4M3FN> {posenc.name = "x"}) -> tensor<?xf32> {

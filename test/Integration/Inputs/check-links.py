@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-links.py - what the tools and libPosenc.so link ---------------===#
+# ===- check-links.py - checks what the tools link -------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,9 +7,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# check-links.py --tools DIR [--runtime] FILE...: each file needs the shared
-# libraries of MLIR and LLVM and no more, and has no copy of MLIR or LLVM inside
-# (a second one would give every TypeID twice). With --runtime, the files need
+# check-links.py --tools DIR [--runtime] FILE...: checks that each file links
+# only the shared libraries of MLIR and LLVM and contains no copy of MLIR or
+# LLVM (which would duplicate every TypeID). With --runtime, the files must link
 # neither.
 
 import argparse
@@ -52,7 +52,7 @@ def main():
                 if library not in needed:
                     print(f"{name}: does not need {library}")
                     errors += 1
-        # Weak ones are templates and inline functions.
+        # Weak symbols are templates and inline functions.
         symbols = tool("llvm-nm", "-C", "--defined-only", path)
         for letter, symbol in re.findall(r"^[0-9a-f]+ ([A-Z]) (.*)$", symbols,
                                          re.MULTILINE):

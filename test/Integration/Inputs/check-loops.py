@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-loops.py - what innermost loops must not do -------------------===#
+# ===- check-loops.py - checks the innermost loops of a kernel -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,8 +7,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# check-loops.py ASSEMBLY FUNCTION REGEX: of the kernel FUNCTION, no innermost
-# loop calls, divides or gathers, and each has an instruction that REGEX matches.
+# check-loops.py ASSEMBLY FUNCTION REGEX: checks that no innermost loop of the
+# kernel FUNCTION calls, divides or gathers, and that each has an instruction
+# that matches REGEX.
 
 import re
 import sys
@@ -22,7 +23,7 @@ def body(lines, function):
     for end in range(start, len(lines)):
         if lines[end].startswith(".Lfunc_end"):
             return lines[start:end]
-    return sys.exit(f"{function} has no end")
+    return sys.exit(f"found no end of {function}")
 
 
 BRANCH = re.compile(r"\t(j\w+|b|b\.\w+|cbn?z|tbn?z)\t.*?(\.LBB\w+)$")
@@ -30,7 +31,7 @@ END = re.compile(r"\t(jmp|b|ret\w*|ud2|brk)\b(?!\.)")
 
 
 def blocks(lines):
-    """Basic blocks, label to lines, and the successors of each."""
+    """Returns the lines of each basic block by label, and its successors."""
     code, successors, name = {"entry": []}, {"entry": set()}, "entry"
     for line in lines[1:]:
         label = re.match(r"(\.L\w+):", line)
@@ -52,7 +53,7 @@ def blocks(lines):
 
 
 def components(nodes, successors):
-    """Strongly connected sets of nodes that have a cycle."""
+    """Returns the strongly connected components that contain a cycle."""
     def reach(start, edges):
         seen, work = set(), [start]
         while work:
@@ -72,7 +73,7 @@ def components(nodes, successors):
 
 
 def innermost(nodes, successors):
-    """Cycles that have none within, as sets of blocks."""
+    """Returns the innermost loops as sets of blocks."""
     found = []
     for cycle in components(nodes, successors):
         outside = set(successors) - cycle

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-symbols.py - what a kernel library needs and offers -----------===#
+# ===- check-symbols.py - checks the symbols of a library ------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -9,10 +9,10 @@
 
 # check-symbols.py --cc CC --tools DIR [--prefix=X --functions=F,...]
 #                  [--no-libgomp] FILE...
-# The undefined symbols of each object or shared library are libc's or libgomp's
-# and none of libm's, which has some names that libc has too; but the function
-# that sets an error of TVM FFI may be there or not. A shared library names no
-# other libraries and exports only its own entries.
+# Checks that the undefined symbols of each object or shared library are from
+# libc or libgomp, not from libm (some symbols are in libc and libm; those are
+# allowed), except for the weak function that sets an error of TVM FFI. A shared
+# library must need no other library, and must export only its own entry points.
 
 import argparse
 import os
@@ -32,17 +32,17 @@ class Checker:
         self.libgomp = self.provided("libgomp.so.1")
         self.libm = self.provided("libm.so.6") - self.libc
         self.errors = 0
-        # Names that would say that the lists are no lists.
+        # Guards against empty lists.
         for name, symbols in (("memcpy", self.libc), ("cosf", self.libm),
                               ("GOMP_parallel", self.libgomp)):
             if name not in symbols:
-                sys.exit(f"{name} is nowhere")
+                sys.exit(f"expected {name} in a system library")
 
     def tool(self, name, *options):
         return run(os.path.join(self.arguments.tools, name), *options)
 
     def symbols(self, path, *options):
-        """Name and type letter of each symbol, without versions."""
+        """Yields the unversioned name and the type letter of each symbol."""
         for line in self.tool("llvm-nm", "--format=posix", *options,
                               path).splitlines():
             name, letter = line.split()[:2]
@@ -91,7 +91,7 @@ class Checker:
                          f"__tvm_ffi_{prefix}_{name}"}
         exported = {name for name, _ in
                     self.symbols(path, "-D", "--defined-only")}
-        # Of a function that leaves one loop's results for the next.
+        # Functions with a workspace also export its size.
         expected |= {name + "_workspace" for name in expected} & exported
         for name in sorted(exported ^ expected):
             self.error(path, f"{name} is " + (

@@ -1,4 +1,4 @@
-/*===- check.h - what the C programs of these tests share ---------*- C -*-===*\
+/*===- check.h - helpers of the C test programs -------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -23,7 +23,7 @@
     }                                                                          \
   } while (0)
 
-/* Numbers in [-1, 1), the same in every run. */
+/* Returns random numbers in [-1, 1), the same in every run. */
 static inline double nextRandom(void) {
   static uint64_t state = 88172645463325252u;
   state ^= state << 13;
@@ -38,7 +38,8 @@ static inline void fillFloats(float *data, size_t count) {
     data[i] = (float)nextRandom();
 }
 
-/* Lane `lane` of the row `x` of `dim` lanes, rotated to `position`. */
+/* Returns element `lane` of the row `x` with `dim` elements, rotated by
+ * `position`. */
 static inline double rotateLane(const double *x, int dim, int interleaved, double base,
                          double position, int lane) {
   int half = dim / 2;

@@ -1,4 +1,4 @@
-/*===- errors.c - the codes that the header promises --------------*- C -*-===*\
+/*===- errors.c - error codes of the header -----------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -13,16 +13,16 @@
 enum { kNull = 1, kSize = 2, kOverlap = 3, kCpu = 4 };
 enum { kTokens = 3, kRow = 4 * 64, kCount = kTokens * kRow };
 
-/* The tensors of rope_rope with room between them. */
+/* The tensors of rope_rope, with space for shifted ones. */
 static struct {
   float q[2 * kCount], k[2 * kCount], qOut[2 * kCount], kOut[2 * kCount];
   int64_t positions[2 * kTokens];
 } data, before;
 
-/* Calls that must fail must not write anything. */
+/* Expects an error code, and that the call wrote nothing. */
 static void checkFails(int32_t code, int32_t expected) {
   if (code != expected)
-    fprintf(stderr, "code %d instead of %d\n", (int)code, (int)expected);
+    fprintf(stderr, "expected code %d, found %d\n", (int)expected, (int)code);
   CHECK(code == expected);
   CHECK(memcmp(&data, &before, sizeof(data)) == 0);
 }
@@ -58,7 +58,7 @@ static void checkSizes(void) {
     checkFails(callSizes(negative[i], 1), kSize);
     checkFails(callSizes(1, negative[i]), kSize);
     checkFails(callSizes(negative[i], negative[i]), kSize);
-    /* Also where another size is none. */
+    /* Also if another size is 0. */
     checkFails(callSizes(0, negative[i]), kSize);
     checkFails(callSizes(negative[i], 0), kSize);
     checkFails(rope_sincos(NULL, NULL, NULL, negative[i]), kSize);
@@ -70,18 +70,17 @@ static void checkSizes(void) {
     checkFails(callSizes(1, large[i]), kSize);
     for (j = 0; j < sizeof(large) / sizeof(*large); ++j)
       checkFails(callSizes(large[i], large[j]), kSize);
-    /* Nothing is nothing, however large the rest. */
+    /* If one size is 0, the others may be large. */
     checkFails(callSizes(large[i], 0), 0);
     checkFails(callSizes(0, large[i]), 0);
   }
-  /* Each fits, their product does not; or the elements fit, the bytes do not.
-   */
+  /* Each size fits, but the number of elements or bytes overflows. */
   checkFails(callSizes((int64_t)1 << 31, (int64_t)1 << 31), kSize);
   checkFails(callSizes((int64_t)1 << 27, (int64_t)1 << 26), kSize);
   checkFails(callSizes((int64_t)1 << 53, 1), kSize);
   checkFails(rope_sincos(data.positions, data.q, data.k, (int64_t)1 << 60),
              kSize);
-  /* The last size that fits: not the size is at fault. */
+  /* The largest size that fits: the error is the NULL pointer. */
   checkFails(rope_rope(NULL, data.k, data.positions, data.qOut, data.kOut,
                        ((int64_t)1 << 53) - 1, 1),
              kNull);
@@ -105,7 +104,7 @@ static void checkOverlap(void) {
     float *q = data.q + kCount - 1;
     if (offset != 0)
       checkFails(call(q, data.k, q + offset, data.kOut), kOverlap);
-    /* Not even exactly: q_out may be q only, and k_out k. */
+    /* Also if they coincide: q_out may only alias q, and k_out only k. */
     checkFails(call(data.q + kCount, data.k + kCount, data.k + kCount + offset,
                     data.kOut),
                kOverlap);
@@ -116,7 +115,7 @@ static void checkOverlap(void) {
         call(data.q, data.k, data.qOut + kCount, data.qOut + kCount + offset),
         kOverlap);
   }
-  /* The positions, and tables that are none's partner. */
+  /* The positions, and tables, which may alias nothing. */
   checkFails(call(data.q, data.k, (float *)data.positions, data.kOut),
              kOverlap);
   checkFails(call(data.q, data.k, data.qOut,
@@ -128,13 +127,13 @@ static void checkOverlap(void) {
   checkFails(
       rope_sincos(data.positions, (float *)data.positions, data.q, kTokens),
       kOverlap);
-  /* By one byte. */
+  /* An overlap of one byte. */
   checkFails(call((float *)((char *)data.q + kCount * 4 - 1), data.k, data.q,
                   data.kOut),
              kOverlap);
 }
 
-/* What is just allowed; these calls write. */
+/* Adjacent and aliased tensors that are allowed; these calls write. */
 static void checkAllowed(void) {
   CHECK(call(data.q, data.k, data.q + kCount, data.k + kCount) == 0);
   CHECK(call(data.q + kCount, data.k + kCount, data.q, data.k) == 0);
@@ -152,7 +151,7 @@ int main(int argc, char **argv) {
   fillFloats(data.k, 2 * kCount);
   before = data;
   if (argc > 1 && strcmp(argv[1], "cpu") == 0) {
-    /* Whatever else is wrong. */
+    /* The CPU is checked before all other arguments. */
     checkFails(callSizes(1, kTokens), kCpu);
     checkFails(callSizes(-1, kTokens), kCpu);
     checkFails(call(NULL, NULL, NULL, NULL), kCpu);

@@ -1,5 +1,4 @@
-/*===- ffi-late.c - TVM FFI that is loaded after kernels -----------*- C
--*-===*\
+/*===- ffi-late.c - TVM FFI loaded after a library ----------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -7,7 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* With TVM_FFI what stands for it, else a program whose argument that is. */
+/* With TVM_FFI, a stand-in for TVM FFI; without it, a program whose argument is
+ * the path of the stand-in. */
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/*===- ffi.c - calls by the C ABI of TVM FFI ----------------------*- C -*-===*\
+/*===- ffi.c - calls through the C ABI of TVM FFI -----------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Scalars and tensors, in all forms. With NO_TVM_FFI there is no one to tell an
- * error to. */
+/* Scalars and tensors through all entry points. With NO_TVM_FFI, no TVM FFI is
+ * linked that could record errors. */
 
 #include "table.h"
 
@@ -30,7 +30,7 @@ static void expectError(const Any *args, int32_t count, const char *kind,
   (void)message;
 #else
   if (strcmp(lastMessage, message) != 0)
-    fprintf(stderr, "%s instead of %s\n", lastMessage, message);
+    fprintf(stderr, "expected %s, found %s\n", message, lastMessage);
   CHECK(strcmp(lastKind, kind) == 0);
   CHECK(strcmp(lastMessage, message) == 0);
 #endif

@@ -1,4 +1,4 @@
-/*===- ffi.h - values of TVM FFI, made by hand --------------------*- C -*-===*\
+/*===- ffi.h - values of TVM FFI ----------------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -9,11 +9,11 @@
 #ifndef FFI_H
 #define FFI_H
 
-/* Included behind the header of a library, which has DLTensor. */
+/* Included after the header of a library, which defines DLTensor. */
 
 #include <string.h>
 
-/* TVMFFIAny */
+/* The struct TVMFFIAny. */
 typedef struct {
   int32_t type;
   uint32_t padding;
@@ -23,7 +23,7 @@ typedef struct {
   } value;
 } Any;
 
-/* A tensor object: TVMFFIObject, then the tensor. */
+/* A tensor object: a TVMFFIObject, followed by the tensor. */
 typedef struct {
   uint64_t references;
   int32_t type;
@@ -60,8 +60,8 @@ static inline Any makeInteger(int64_t integer) {
 }
 
 #ifndef NO_TVM_FFI
-/* What the program has of TVM FFI: the place of the last error. A library finds
- * it if the program exports it. */
+/* The program's stand-in for TVM FFI, which stores the last error. A library
+ * finds it if the program exports it. */
 static char lastKind[32], lastMessage[300];
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message) {

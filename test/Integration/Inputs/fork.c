@@ -22,8 +22,8 @@ static int run(float (*out)[kCount]) {
   return rope_rope(q, k, positions, out[0], out[1], 1, kTokens);
 }
 
-/* In a child, which is stopped if it waits for threads that it does not have.
- */
+/* Runs a kernel in a forked child. An alarm stops the child if it waits for
+ * threads that only the parent has. */
 static void runInChild(void) {
   int status;
   pid_t child = fork();
@@ -46,7 +46,7 @@ int main(void) {
     positions[i] = i;
   CHECK(run(expected) == 0);
   runInChild();
-  /* The parent still has its threads. */
+  /* The parent's threads still work. */
   CHECK(run(found) == 0);
   CHECK(memcmp(found, expected, sizeof(found)) == 0);
   puts("ok");

@@ -1,4 +1,4 @@
-/*===- guard-attention.c - no attention leaves its tensors --------*- C -*-===*\
+/*===- guard-attention.c - attention stays within its tensors -----*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Each tensor ends, or begins, at a page that no one may touch. Keys, values
- * and pages that no batch entry has are NaN. */
+/* Each tensor ends or begins at an inaccessible page. Keys and values that
+ * belong to no sequence are NaN. */
 
 #include "guarded.h"
 
@@ -20,12 +20,12 @@ enum Form {
   PREFILL,
   ROTATED,
   DECODE,
-  FEW,
+  MULTITOKEN,
   PAGED,
-  PAGEDONE,
-  PAGEDFEW,
-  PACKED,
-  PACKEDPAGES
+  PAGEDDECODE,
+  PAGEDMULTITOKEN,
+  RAGGED,
+  RAGGEDPAGES
 };
 static const double kTolerance[] = {3e-6, 3e-3};
 
@@ -52,7 +52,7 @@ static const struct Case {
 #include "table.inc"
 };
 
-/* Of queries, keys, values, three lists, and the result. */
+/* Queries, keys, values, up to three lists of integers, and the result. */
 enum { Q, K, V, X, Y, Z, O, kNumTensors };
 static struct Guarded memory[kNumTensors];
 
@@ -62,7 +62,7 @@ struct Tensor {
   int rank;
 };
 
-/* One call: where each token is, among all rows of its tensor. */
+/* One call, with the index of each token among the rows of its tensor. */
 struct Call {
   const struct Case *c;
   struct Tensor tensors[kNumTensors];
@@ -71,22 +71,22 @@ struct Call {
 };
 
 static int isPaged(enum Form form) {
-  return form == PAGED || form == PAGEDONE || form == PAGEDFEW ||
-         form == PACKEDPAGES;
+  return form == PAGED || form == PAGEDDECODE || form == PAGEDMULTITOKEN ||
+         form == RAGGEDPAGES;
 }
-static int isPacked(enum Form form) {
-  return form == PACKED || form == PACKEDPAGES;
+static int isRagged(enum Form form) {
+  return form == RAGGED || form == RAGGEDPAGES;
 }
 
-/* How many queries there always are, or 0. */
+/* Returns the static number of queries, or 0 if it is dynamic. */
 static int64_t getNumQueries(enum Form form) {
   switch (form) {
   case DECODE:
-  case PAGEDONE:
+  case PAGEDDECODE:
     return 1;
-  case FEW:
+  case MULTITOKEN:
     return 5;
-  case PAGEDFEW:
+  case PAGEDMULTITOKEN:
     return 3;
   default:
     return 0;
@@ -123,39 +123,40 @@ static void setList(struct Call *call, int number, int atEnd, int64_t a,
     data[i] = (int32_t)values[i];
 }
 
-/* Tensors for the numbers of queries and keys of the first batch entry. */
+/* Makes the tensors of a call, given the numbers of queries and keys of the
+ * first sequence. */
 static void prepare(struct Call *call, const struct Case *c, int64_t queries,
                     int64_t keys, int atEnd) {
   size_t bytes = kBytes[c->dtype];
   int64_t blocks = (keys + kSlots - 1) / kSlots, b, j;
-  int packed = isPacked(c->form), paged = isPaged(c->form);
+  int ragged = isRagged(c->form), paged = isPaged(c->form);
   call->c = c;
   for (b = 0; b < kBatch; ++b) {
-    /* Packed and paged entries are not alike, and no token is in two. */
-    call->numQueries[b] = packed && b > 0 ? queries / 3 : queries;
-    call->numKeys[b] = b > 0 && (packed || paged) ? keys / 2 : keys;
+    /* Ragged and paged sequences have different lengths and share no token. */
+    call->numQueries[b] = ragged && b > 0 ? queries / 3 : queries;
+    call->numKeys[b] = b > 0 && (ragged || paged) ? keys / 2 : keys;
     call->queryRow[b] = b * queries;
     for (j = 0; j < call->numKeys[b]; ++j)
-      /* Pages from the last to the first; the entries take turns. */
+      /* Pages in reverse order, alternating between the sequences. */
       call->keyRow[b][j] =
           paged ? ((blocks - 1 - j / kSlots) * kBatch + b) * kSlots + j % kSlots
                 : b * keys + j;
   }
-  /* Packed queries and keys have a row more, which nobody covers. */
-  if (packed)
+  /* Ragged queries and keys have one more row, which belongs to no sequence. */
+  if (ragged)
     make(call, Q, atEnd, bytes, 3,
          call->numQueries[0] + call->numQueries[1] + 1, kHeads, c->dim, 1);
   else
     make(call, Q, atEnd, bytes, 4, kBatch, queries, kHeads, c->dim);
   call->tensors[O] = call->tensors[Q];
-  if (packed)
+  if (ragged)
     make(call, O, atEnd, bytes, 3, call->tensors[Q].shape[0], kHeads,
          c->valueDim, 1);
   else
     make(call, O, atEnd, bytes, 4, kBatch, queries, kHeads, c->valueDim);
   for (b = K; b <= V; ++b) {
     int dim = b == K ? c->dim : c->valueDim;
-    if (c->form == PACKED)
+    if (c->form == RAGGED)
       make(call, (int)b, atEnd, bytes, 3,
            call->numKeys[0] + call->numKeys[1] + 1, 1, dim, 1);
     else if (paged)
@@ -163,7 +164,7 @@ static void prepare(struct Call *call, const struct Case *c, int64_t queries,
     else
       make(call, (int)b, atEnd, bytes, 4, kBatch, keys, 1, dim);
   }
-  if (c->form == PACKED) {
+  if (c->form == RAGGED) {
     setList(call, X, atEnd, 0, queries, queries + call->numQueries[1], 3);
     setList(call, Y, atEnd, 0, keys, keys + call->numKeys[1], 3);
   }
@@ -176,7 +177,7 @@ static void prepare(struct Call *call, const struct Case *c, int64_t queries,
       for (j = 0; j * kSlots < call->numKeys[b]; ++j)
         table[b * blocks + j] = (int32_t)((blocks - 1 - j) * kBatch + b);
   }
-  if (c->form == PACKEDPAGES)
+  if (c->form == RAGGEDPAGES)
     setList(call, Z, atEnd, 0, queries, queries + call->numQueries[1], 3);
 
   for (j = 0; j < (int64_t)count(&call->tensors[Q]); ++j)
@@ -210,11 +211,11 @@ static void run(struct Call *call) {
   case PREFILL:
   case ROTATED:
   case DECODE:
-  case FEW:
+  case MULTITOKEN:
     code = ((Function3)c->function)(&t[Q], &t[K], &t[V], &t[O], message,
                                     sizeof(message));
     break;
-  case PACKEDPAGES:
+  case RAGGEDPAGES:
     code = ((Function6)c->function)(&t[Q], &t[K], &t[V], &t[X], &t[Y], &t[Z],
                                     &t[O], message, sizeof(message));
     break;
@@ -228,14 +229,14 @@ static void run(struct Call *call) {
 }
 
 static void loadRow(const struct Case *c, const struct Tensor *tensor,
-                    int64_t row, int dim, int64_t place, double *to) {
+                    int64_t row, int dim, int64_t index, double *to) {
   double x[kMaxDim];
   int lane;
   for (lane = 0; lane < dim; ++lane)
     x[lane] = load(c->dtype, tensor->data, (size_t)(row * dim + lane));
   for (lane = 0; lane < dim; ++lane)
     to[lane] = c->form == ROTATED ? rotateLane(x, dim, 0, 10000.0,
-                                               (double)place, lane)
+                                               (double)index, lane)
                                   : x[lane];
 }
 
@@ -245,36 +246,36 @@ static void compare(const struct Call *call, int64_t row, int lane,
   double actual = load(c->dtype, call->tensors[O].data,
                        (size_t)(row * c->valueDim + lane));
   if (!(fabs(actual - expected) <= kTolerance[c->dtype]))
-    fprintf(stderr, "%s: row %d lane %d: %g instead of %g\n", c->name,
-            (int)row, lane, actual, expected);
+    fprintf(stderr, "%s: row %d element %d: expected %g, found %g\n",
+            c->name, (int)row, lane, expected, actual);
   CHECK(fabs(actual - expected) <= kTolerance[c->dtype]);
 }
 
-/* Attention of one row of the result, by its definition. */
+/* Compares a row of the result with the definition of attention. */
 static void checkRow(const struct Call *call, int b, int64_t token, int head) {
   static double keys[kMaxTokens + 1][kMaxDim];
   const struct Case *c = call->c;
-  int64_t place = token + call->numKeys[b] - call->numQueries[b], j;
+  int64_t index = token + call->numKeys[b] - call->numQueries[b], j;
   int64_t row = (call->queryRow[b] + token) * kHeads + head;
-  double q[kMaxDim], sums[kMaxDim] = {0}, total = 0;
+  double q[kMaxDim], acc[kMaxDim] = {0}, sum = 0;
   int lane;
-  loadRow(c, &call->tensors[Q], row, c->dim, place, q);
-  for (j = 0; j < call->numKeys[b] && j <= place; ++j) {
+  loadRow(c, &call->tensors[Q], row, c->dim, index, q);
+  for (j = 0; j < call->numKeys[b] && j <= index; ++j) {
     double score = 0;
-    /* Those of the last query serve all. */
+    /* The keys of the last query serve all others. */
     if (head == 0 && token == call->numQueries[b] - 1)
       loadRow(c, &call->tensors[K], call->keyRow[b][j], c->dim, j, keys[j]);
     for (lane = 0; lane < c->dim; ++lane)
       score += q[lane] * keys[j][lane];
     score = exp(score / sqrt((double)c->dim));
-    total += score;
+    sum += score;
     for (lane = 0; lane < c->valueDim; ++lane)
-      sums[lane] += score * load(c->dtype, call->tensors[V].data,
+      acc[lane] += score * load(c->dtype, call->tensors[V].data,
                                  (size_t)(call->keyRow[b][j] * c->valueDim +
                                           lane));
   }
   for (lane = 0; lane < c->valueDim; ++lane)
-    compare(call, row, lane, total > 0 ? sums[lane] / total : 0);
+    compare(call, row, lane, sum > 0 ? acc[lane] / sum : 0);
 }
 
 static void checkAll(const struct Call *call) {
@@ -282,11 +283,11 @@ static void checkAll(const struct Call *call) {
   int64_t token;
   int b, head, lane;
   for (b = 0; b < kBatch; ++b)
-    /* The last token first, which sees all keys. */
+    /* Starts with the last token, which sees all keys. */
     for (token = call->numQueries[b] - 1; token >= 0; --token)
       for (head = 0; head < kHeads; ++head)
         checkRow(call, b, token, head);
-  if (isPacked(c->form)) {
+  if (isRagged(c->form)) {
     int64_t last = call->tensors[Q].shape[0] - 1;
     for (head = 0; head < kHeads; ++head)
       for (lane = 0; lane < c->valueDim; ++lane)
@@ -310,7 +311,8 @@ int main(int argc, char **argv) {
   for (i = 0; i < kNumTensors; ++i)
     memory[i] = makeGuarded(bytes);
   if (argc > 1) {
-    /* The controls: a token too many of one tensor; its partner has room. */
+    /* Controls: one token too many in one tensor; the tensor of equal size is
+     * extended. */
     static struct Call call;
     int number = atoi(argv[1]);
     int partner = number == Q ? O : number == O ? Q : K + V - number;
@@ -325,11 +327,11 @@ int main(int argc, char **argv) {
   }
   for (i = 0; i < sizeof(cases) / sizeof(*cases); ++i)
     for (tokens = 1; tokens <= kMaxTokens; ++tokens) {
-      int64_t known = getNumQueries(cases[i].form);
+      int64_t numStatic = getNumQueries(cases[i].form);
       int atEnd;
       for (atEnd = 0; atEnd < 2; ++atEnd) {
-        checkCase(&cases[i], known ? known : tokens, tokens, atEnd);
-        if (!known)
+        checkCase(&cases[i], numStatic ? numStatic : tokens, tokens, atEnd);
+        if (!numStatic)
           checkCase(&cases[i], tokens, kMaxTokens + 1 - tokens, atEnd);
       }
     }

@@ -1,4 +1,4 @@
-/*===- guard.c - no kernel leaves its tensors ---------------------*- C -*-===*\
+/*===- guard.c - kernels stay within their tensors ----------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Each tensor ends, or begins, at a page that no one may touch; strided ones
- * have room between their rows that no one may write. */
+/* Each tensor ends or begins at an inaccessible page. Strided tensors have gaps
+ * between their rows that must not be written. */
 
 #include "guarded.h"
 
@@ -16,7 +16,7 @@
 #include "tensors.h"
 
 enum { kMaxTokens = 67, kMaxDim = 67, kHeads = 2, kGap = 3 };
-/* Beyond the rounding to the type, of values below 2. */
+/* The tolerance for values below 2, which includes the rounding to the type. */
 static const double kTolerance[] = {3e-7, 8e-3, 1e-3, 1e-13};
 
 typedef void (*Function)(void);
@@ -53,7 +53,7 @@ static int32_t call(const struct Case *c, const void *x,
   }
 }
 
-/* The call on DLPack tensors whose rows are `row` elements apart. */
+/* Calls the function with DLPack tensors whose row stride is `row` elements. */
 static void callTensors(const struct Case *c, void *x, int64_t *positions,
                         void *out, int64_t tokens, int64_t row) {
   static const int codes[] = {kFloat, kBfloat, kFloat, kFloat};
@@ -87,14 +87,14 @@ static void checkValues(const struct Case *c, const void *x, const void *out,
                                          (double)positions[row / kHeads], lane)
                             : in[lane];
       if (fabs(actual - expected) > kTolerance[c->dtype])
-        fprintf(stderr, "%s: row %d lane %d: %g instead of %g\n", c->name, row,
-                lane, actual, expected);
+        fprintf(stderr, "%s: row %d element %d: expected %g, found %g\n",
+                c->name, row, lane, expected, actual);
       CHECK(fabs(actual - expected) <= kTolerance[c->dtype]);
     }
   }
 }
 
-/* One case at one length; all memory ends or begins at a page. */
+/* Checks a case with `tokens` tokens; all tensors end or begin at a page. */
 static void checkCase(const struct Case *c, int64_t tokens, int atEnd,
                       const struct Guarded *in, const struct Guarded *at,
                       const struct Guarded *out, char *expected) {
@@ -124,7 +124,7 @@ static void checkCase(const struct Case *c, int64_t tokens, int atEnd,
   CHECK(call(c, y, positions, y, tokens) == 0);
   CHECK(memcmp(y, expected, size) == 0);
 
-  /* The input moves to where rows have room between them. */
+  /* Copies the input to rows with gaps. */
   y = (char *)place(out, span, atEnd);
   memset(y, 0xff, span);
   for (i = 0; i < numRows; ++i)
@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
   int64_t tokens;
   CHECK(expected != NULL);
   if (argc > 1) {
-    /* The controls: one token, or one row of a strided tensor, too many. */
+    /* Controls: one token too many, of contiguous and of strided tensors. */
     const struct Case *c = &cases[0];
     size_t count = (size_t)(4 * kHeads * c->dim);
     void *x = place(&in, count * kBytes[c->dtype], 1);

@@ -1,4 +1,4 @@
-/*===- guarded.h - numbers in memory with guards ------------------*- C -*-===*\
+/*===- guarded.h - numbers in memory between guard pages ----------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -9,7 +9,7 @@
 #ifndef GUARDED_H
 #define GUARDED_H
 
-/* Included first: mmap wants its macro before any header. */
+/* Must be included first: mmap needs this macro before any header. */
 
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
@@ -43,7 +43,7 @@ static inline double load(enum DType dtype, const void *data, size_t i) {
     return (double)single;
   default:
     memcpy(&bits, at, 2);
-    /* Numbers only. */
+    /* Infinities and NaNs are not expected. */
     CHECK((bits & 0x7c00) != 0x7c00);
     result = bits & 0x7c00
                  ? ldexp(1024 + (bits & 0x3ff), ((bits >> 10) & 31) - 25)
@@ -52,7 +52,7 @@ static inline double load(enum DType dtype, const void *data, size_t i) {
   }
 }
 
-/* A number in [-1, 1] that the type has. */
+/* Stores a number in [-1, 1], rounded to the type. */
 static inline void store(enum DType dtype, void *data, size_t i, double value) {
   char *at = (char *)data + i * kBytes[dtype];
   float single = (float)value;
@@ -71,7 +71,7 @@ static inline void store(enum DType dtype, void *data, size_t i, double value) {
     memcpy(at, &bits, 2);
     return;
   default:
-    /* Between 1 and 2, less 1.5: normal, and exact. */
+    /* Magnitudes from 0.5 to 1 are normal numbers. */
     bits = (uint16_t)(0x3800 | (unsigned)(fabs(value) * 1023.0));
     if (value < 0)
       bits |= 0x8000;
@@ -79,7 +79,7 @@ static inline void store(enum DType dtype, void *data, size_t i, double value) {
   }
 }
 
-/* Memory between two pages without access. */
+/* Memory between two inaccessible pages. */
 struct Guarded {
   char *begin;
   size_t size;

@@ -1,4 +1,4 @@
-/*===- indices.c - numbers that are no indices are refused --------*- C -*-===*\
+/*===- indices.c - invalid index operands are refused -------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Each function is called with numbers that are right, which succeeds, and then
- * with some that are not: it must say which, and touch nothing. */
+/* Each function is called with valid indices, which succeeds, and with invalid
+ * ones: the message must name the invalid index, and no memory may change. */
 
 #include "indices.h"
 
@@ -124,7 +124,7 @@ static void add(int rank, int64_t a, int64_t b, int64_t c, int64_t d, int code,
 static void addFloats(int rank, int64_t a, int64_t b, int64_t c, int64_t d) {
   add(rank, a, b, c, d, kFloat, 32, data.floats[numTensors]);
 }
-/* Rows of -1 end the numbers. */
+/* Rows of fewer numbers end with -1. */
 static void addNumbers(int rank, int64_t rows, int64_t columns, int bits,
                        const int64_t *numbers) {
   int64_t i, count = rank == 2 ? rows * columns : rows;
@@ -137,7 +137,7 @@ static void addNumbers(int rank, int64_t rows, int64_t columns, int bits,
   }
   add(rank, rows, columns, 0, 0, kInt, bits, memory);
 }
-/* What is wrong with a tensor, and the code for it. */
+/* Makes a tensor invalid, and returns the expected error code. */
 static int32_t breakTensor(int number, int kind) {
   static int64_t strides[4], other[4];
   DLTensor *tensor = &t[number];
@@ -158,7 +158,7 @@ static int32_t breakTensor(int number, int kind) {
     return 2;
   case 3:
     memcpy(other, shape, sizeof(other));
-    /* A block table may be wider than it needs to be. */
+    /* A block table may be wider than needed. */
     other[tensor->dtype.code == kInt ? 0 : tensor->ndim - 1] += 1;
     tensor->shape = other;
     return 8;
@@ -189,7 +189,8 @@ static int32_t breakTensor(int number, int kind) {
 }
 enum { kBreaks = 11 };
 
-/* Breaks one tensor after another, and lets an output be what it must not. */
+/* Makes one tensor after another invalid, and lets outputs overlap other
+ * tensors. */
 static void tryBroken(Call call, void (*set)(void), int numInputs) {
   int kind, number, all;
   set();
@@ -203,7 +204,7 @@ static void tryBroken(Call call, void (*set)(void), int numInputs) {
       if (kind < kBreaks) {
         expected = breakTensor(number, kind);
       } else {
-        /* An output within another tensor, but not the whole of it. */
+        /* An output within another tensor, but not all of it. */
         if (number < numInputs || kind - kBreaks == number)
           continue;
         t[number].data = (char *)t[kind - kBreaks].data + 8;
@@ -240,7 +241,7 @@ static void finish(Call call, Plain plain, int32_t expected) {
     CHECK(message[0]);
     CHECK(!memcmp(&before, &data, sizeof(data)));
     CHECK(call(NULL, 0) == expected);
-    /* A size that disagrees is not seen by the plain form. */
+    /* The plain entry point cannot detect contradictory sizes. */
     CHECK(plain() == expected);
     CHECK(!memcmp(&before, &data, sizeof(data)));
     ++numRefused;
@@ -251,7 +252,7 @@ static void finish(Call call, Plain plain, int32_t expected) {
   numTensors = 0;
 }
 
-/* A batch of 2, caches of 6 keys. */
+/* Decode with a batch of 2 and caches of 6 keys. */
 static void tryDecode(const int64_t *lengths, int32_t expected) {
   addFloats(4, 2, 1, 4, 8);
   addFloats(4, 2, 2, 6, 8);
@@ -260,7 +261,7 @@ static void tryDecode(const int64_t *lengths, int32_t expected) {
   finish(decode, plainDecode, expected);
 }
 
-/* 3 pages of 4 keys, of which each entry may have 2. */
+/* 3 pages of 4 keys; each sequence has up to 2 pages. */
 static void tryPaged(const int64_t *lengths, const int64_t *table,
                      int32_t expected) {
   addFloats(4, 2, 1, 4, 8);
@@ -349,7 +350,7 @@ static void tryHeads(int64_t queryHeads, int64_t keyHeads, int32_t expected) {
   finish(heads, plainHeads, expected);
 }
 
-/* The operation wants a batch of 3 and a sink for each of 4 heads. */
+/* The op requires a batch of 3 and sinks for 4 heads. */
 static void trySizes(int64_t batch, int64_t sinks, int32_t expected) {
   addFloats(4, batch, 2, 4, 8);
   addFloats(4, 3, 5, 2, 8);

@@ -1,4 +1,4 @@
-//===- indices.mlir - functions that are given numbers to index with ------===//
+//===- indices.mlir - functions with index operands -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ func.func @paged(%q: tensor<?x1x4x8xf32> {posenc.name = "q"}, %k: tensor<?x4x2x8
   return %r : tensor<?x1x4x8xf32>
 }
 
-// A page table may have room for more keys than the mask or the positions.
+// A page table may be wide enough for more keys than the mask or the positions.
 func.func @masked(%q: tensor<?x1x4x8xf32> {posenc.name = "q"}, %k: tensor<?x4x2x8xf32> {posenc.name = "k"},
                   %n: tensor<?xi64> {posenc.name = "n"}, %t: tensor<?x?xi32> {posenc.name = "t"},
                   %m: tensor<1x1x1x?xf32> {posenc.name = "m"}) -> (tensor<?x1x4x8xf32> {posenc.name = "o"}) {

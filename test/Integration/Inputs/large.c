@@ -1,4 +1,4 @@
-/*===- large.c - strided tensors beyond every cache ---------------*- C -*-===*\
+/*===- large.c - strided tensors larger than the cache ------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Large tensors may be written past the cache and by many threads; their rows
- * begin at any address. */
+/* Large tensors may be written with non-temporal stores and by many threads.
+ * Their rows begin at any address. */
 
 #include "rope.h"
 
@@ -21,8 +21,8 @@ static float *allocate(size_t count) {
   return result;
 }
 
-/* Writes into rows that are `row` floats apart, and begin `offset` floats
- * behind an address that malloc gives. */
+/* Writes rows with a stride of `row` floats, which begin `offset` floats after
+ * an address from malloc. */
 static void checkRows(const float *q, const float *k, int64_t *positions,
                       int64_t tokens, int64_t row, int64_t offset) {
   int64_t shape[] = {1, tokens, kHeads, kDim};
@@ -37,7 +37,7 @@ static void checkRows(const float *q, const float *k, int64_t *positions,
   in[1] = makeTensor((void *)k, kFloat, 32, 4, shape, NULL);
   in[2] = makeTensor(positions, kInt, 64, 2, shape, NULL);
   for (i = 0; i < (size_t)tokens; i += 64) {
-    /* A few tokens at a time are no large tensors. */
+    /* Calls with few tokens use the code for small tensors. */
     int64_t some = tokens - (int64_t)i < 64 ? tokens - (int64_t)i : 64;
     CHECK(rope_rope(q + i * kHidden, k + i * kHidden, positions + i,
                     expected[0] + i * kHidden, expected[1] + i * kHidden, 1,
@@ -65,7 +65,7 @@ static void checkRows(const float *q, const float *k, int64_t *positions,
         CHECK(memcmp(out[number] + i * (size_t)row,
                      expected[number] + i * kHidden,
                      kHidden * sizeof(float)) == 0);
-    /* What is between the rows. */
+    /* The gaps between rows are not written. */
     for (i = 0; i < (size_t)tokens && row > 2 * kHidden; ++i) {
       const unsigned char *gap =
           (const unsigned char *)(out[1] + i * (size_t)row + kHidden);

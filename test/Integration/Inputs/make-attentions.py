@@ -7,22 +7,22 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# make-attentions.py MODULE TABLE: causal attentions of two query heads and one
-# key head, as MLIR, and as a C table of `struct Case`.
+# make-attentions.py MODULE TABLE: writes causal attentions with two query heads
+# and one key head as MLIR, and as a C table of `struct Case`.
 
 import sys
 
-# Forms: lengths of the key, and of the value.
+# Key and value head sizes of each form.
 DIMS = {
     "prefill": [(1, 3), (8, 8), (13, 7), (24, 33), (40, 16), (67, 67)],
     "rotated": [(18, 5), (64, 24)],
     "decode": [(8, 16), (13, 13), (64, 40), (67, 2)],
-    "few": [(8, 16), (64, 40)],
+    "multitoken": [(8, 16), (64, 40)],
     "paged": [(8, 8), (13, 5)],
-    "pagedone": [(9, 8), (32, 16)],
-    "pagedfew": [(32, 16)],
-    "packed": [(7, 13), (16, 16)],
-    "packedpages": [(8, 24)],
+    "pageddecode": [(9, 8), (32, 16)],
+    "pagedmultitoken": [(32, 16)],
+    "ragged": [(7, 13), (16, 16)],
+    "raggedpages": [(8, 24)],
 }
 
 FUNCTION = """
@@ -38,19 +38,20 @@ func.func @{name}({arguments}) -> {o} {{
 
 
 def make(name, form, dtype, dim, value_dim):
-    is_packed = form.startswith("packed")
-    known = {"decode": 1, "pagedone": 1, "few": 5, "pagedfew": 3}
-    tokens = str(known.get(form, "?"))
-    rows = "?" if is_packed else f"?x{tokens}"
-    key_rows = "?" if form == "packed" else "?x?"
+    is_ragged = form.startswith("ragged")
+    static = {"decode": 1, "pageddecode": 1, "multitoken": 5,
+              "pagedmultitoken": 3}
+    tokens = str(static.get(form, "?"))
+    rows = "?" if is_ragged else f"?x{tokens}"
+    key_rows = "?" if form == "ragged" else "?x?"
     q, o = (f"tensor<{rows}x2x{d}x{dtype}>" for d in (dim, value_dim))
     k, v = (f"tensor<{key_rows}x1x{d}x{dtype}>" for d in (dim, value_dim))
     groups, flags = "", ""
     arguments = f"%q: {q}, %k: {k}, %v: {v}"
-    if form == "packed":
+    if form == "ragged":
         groups = " cu_seqlens(%x, %y : tensor<?xi32>, tensor<?xi32>)"
         arguments += ", %x: tensor<?xi32>, %y: tensor<?xi32>"
-    elif form == "packedpages":
+    elif form == "raggedpages":
         groups = (" lengths(%x : tensor<?xi32>) block_table(%y : tensor<?x?xi32>)"
                   " cu_seqlens(%z : tensor<?xi32>)")
         arguments += (", %x: tensor<?xi32>, %y: tensor<?x?xi32>,"

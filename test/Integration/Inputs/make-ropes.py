@@ -7,9 +7,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# make-ropes.py PAIRING DTYPE:LAST,... MODULE TABLE: for each type all even head
-# sizes to LAST and some odd ones, whose last lane is not rotated, as MLIR, and
-# as a C table of `struct Case`.
+# make-ropes.py PAIRING DTYPE:LAST,... MODULE TABLE: writes ropes as MLIR, and
+# as a C table of `struct Case`: for each type, all even head sizes up to LAST
+# and some odd ones, whose last element is not rotated.
 
 import sys
 

@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* More than there is room to remember during the checks: each pair of an output
- * and another tensor is found to overlap, as rows between rows are not. */
+/* More tensors than the checks can cache. Each overlap of an output with
+ * another tensor is detected, while interleaved rows are accepted. */
 
 #include "many.h"
 

@@ -8,7 +8,7 @@
 
 !t = tensor<2x8xf32>
 
-// Eighteen, each output a copy of an input.
+// Eighteen tensors; each output is a copy of an input.
 func.func @many(%a: !t, %b: !t, %c: !t, %d: !t, %e: !t, %f: !t, %g: !t, %h: !t, %i: !t)
     -> (!t, !t, !t, !t, !t, !t, !t, !t, !t) {
   return %a, %b, %c, %d, %e, %f, %g, %h, %i

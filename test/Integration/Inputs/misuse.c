@@ -1,4 +1,4 @@
-/*===- misuse.c - every wrong call is refused ---------------------*- C -*-===*\
+/*===- misuse.c - wrong calls are refused -------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Changes one thing of a valid call after another. Each time, every form of the
- * function must return an error and a message, and leave all memory alone. */
+/* Makes one argument of a valid call after another invalid. Each time, every
+ * entry point of the function must return an error with a message, and must not
+ * write to memory. */
 
 #include "rope.h"
 
@@ -17,7 +18,7 @@
 enum { kBatch = 2, kTokens = 3, kHeads = 4, kDim = 64, kMaxTensors = 5 };
 enum { kHidden = kHeads * kDim, kCount = kBatch * kTokens * kHidden };
 
-/* Tensors may overlap by a shift to either side. */
+/* Space for tensors that are shifted in either direction. */
 static struct {
   float room[kCount], q[3 * kCount], k[3 * kCount], qOut[3 * kCount],
       kOut[3 * kCount];
@@ -35,7 +36,7 @@ typedef struct {
 typedef struct {
   const char *name;
   int numInputs, numTensors;
-  int partner[kMaxTensors]; /* of an output: the input it may be, or -1 */
+  int partner[kMaxTensors]; /* of an output: the input it may alias, or -1 */
   int32_t (*call)(const DLTensor *const *t, char *err, size_t errlen);
   int (*ffi)(void *, const Any *, int32_t, Any *);
   int32_t (*plain)(const Tensors *t);
@@ -44,7 +45,7 @@ typedef struct {
 static int numCalls;
 
 /*===----------------------------------------------------------------------===*\
- * The functions
+ * Functions
 \*===----------------------------------------------------------------------===*/
 
 static int32_t callRope(const DLTensor *const *t, char *err, size_t errlen) {
@@ -120,8 +121,8 @@ static void setTensor(Tensors *t, int number, void *memory, int code, int bits,
                                   t->strides[number]);
 }
 
-/* Layout 0 is contiguous, 1 too but without strides, 2 is in place, 3 is rows
- * of [q | k | v] in place. */
+/* Layout 0 is contiguous with strides, 1 contiguous without strides, 2 in
+ * place, and 3 in place in rows of [q | k | v]. */
 enum { kNumLayouts = 4 };
 static void setValid(const Function *f, int layout, Tensors *t) {
   static const int64_t rope[] = {kBatch, kTokens, kHeads, kDim};
@@ -160,7 +161,7 @@ static void setValid(const Function *f, int layout, Tensors *t) {
   }
 }
 
-/* The tensors point into the struct that they are in. */
+/* Copies the tensors, which point into their own struct. */
 static void copyTensors(Tensors *to, const Tensors *from) {
   int i;
   *to = *from;
@@ -173,7 +174,7 @@ static void copyTensors(Tensors *to, const Tensors *from) {
 }
 
 /*===----------------------------------------------------------------------===*\
- * What is expected of a call
+ * Expectations
 \*===----------------------------------------------------------------------===*/
 
 static void checkUntouched(const char *what) {
@@ -212,8 +213,8 @@ static void expectRefused(const Function *f, const Tensors *t, int32_t code) {
   actual = f->call(arguments, message, sizeof(message));
   length = strnlen(message, sizeof(message));
   if (actual != code)
-    fprintf(stderr, "%s: %d instead of %d: %.*s\n", f->name, (int)actual,
-            (int)code, (int)length, message);
+    fprintf(stderr, "%s: expected %d, found %d: %.*s\n", f->name, (int)code,
+            (int)actual, (int)length, message);
   CHECK(actual == code);
   CHECK(length > 0 && length < sizeof(message));
   CHECK(strncmp(message, f->name, strlen(f->name)) == 0);
@@ -221,7 +222,7 @@ static void expectRefused(const Function *f, const Tensors *t, int32_t code) {
   ++numCalls;
   printf("%s\n", message);
 
-  /* Of a message that has no room, the beginning. */
+  /* A message that is too long is truncated. */
   CHECK(f->call(arguments, NULL, 0) == code);
   CHECK(f->call(arguments, NULL, 100) == code);
   for (size = 0; size <= length + 1; size += size < 3 ? 1 : 7) {
@@ -250,7 +251,7 @@ static void expectPlainRefused(const Function *f, const Tensors *t,
   ++numCalls;
 }
 
-/* The control. */
+/* Control: the valid call is accepted. */
 static void expectAccepted(const Function *f, const Tensors *t, int layout) {
   const DLTensor *arguments[kMaxTensors];
   Any args[kMaxTensors], result;
@@ -260,7 +261,7 @@ static void expectAccepted(const Function *f, const Tensors *t, int layout) {
     arguments[i] = &t->tensors[i];
     args[i] = makePointer(arguments[i]);
   }
-  /* So that each call writes something new. */
+  /* Changes the input, so that each call changes the output. */
   ++data.positions[0];
   ++data.positions32[0];
   before = data;
@@ -279,7 +280,7 @@ static void expectAccepted(const Function *f, const Tensors *t, int layout) {
 }
 
 /*===----------------------------------------------------------------------===*\
- * The changes
+ * Changes
 \*===----------------------------------------------------------------------===*/
 
 enum {
@@ -414,7 +415,7 @@ static void changeAddress(const Function *f, const Tensors *valid, int i) {
     expectRefused(f, &t, kAlignment);
   }
   {
-    /* Beyond the last address, and so that the tensor is. */
+    /* The data pointer or the end of the tensor overflows the address space. */
     FOR_EACH(uint64_t, offset, UINT64_MAX, UINT64_MAX - 7, 0 - address,
              0 - address + 64, 0 - address - 8, 0 - address - 16) {
       copyTensors(&t, valid);
@@ -434,7 +435,7 @@ static void changeOverlap(const Function *f, const Tensors *valid, int layout,
       if (other == i || (shiftValues[shiftI] == 0 && f->partner[i] == other))
         continue;
       copyTensors(&t, valid);
-      /* Positions are few. */
+      /* Positions have few elements, so large shifts wrap. */
       t.tensors[i].data = (char *)t.tensors[other].data +
                           shiftValues[shiftI] %
                               (rank == valid->tensors[i].ndim ? 16 : 2) *
@@ -444,7 +445,7 @@ static void changeOverlap(const Function *f, const Tensors *valid, int layout,
         expectPlainRefused(f, &t, kOverlap);
     }
   }
-  /* The partner's memory in another order. */
+  /* The memory of the input that may be aliased, in another order. */
   if (f->partner[i] < 0 || layout == 1)
     return;
   for (dim = 0; dim + 1 < valid->tensors[i].ndim; ++dim) {
@@ -457,7 +458,7 @@ static void changeOverlap(const Function *f, const Tensors *valid, int layout,
   }
 }
 
-/* The same wrong size everywhere. */
+/* Changes a size to the same wrong value in all tensors. */
 static void changeAllSizes(const Function *f, const Tensors *valid,
                            int layout) {
   Tensors t;

@@ -1,4 +1,4 @@
-/*===- overlap.c - views against a list of their bytes ------------*- C -*-===*\
+/*===- overlap.c - overlap of views -------------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Random views of a small memory: whether two of them share a byte, and whether
- * one has a byte twice. */
+/* Random views of a small memory: whether two views share a byte, and whether a
+ * view contains a byte twice. */
 
 #include "View.h"
 
@@ -19,7 +19,7 @@ static int64_t pick(int64_t below) {
   return (int64_t)((nextRandom() + 1.0) / 2.0 * (double)below) % below;
 }
 
-/* A view, and how often it has each byte of the memory. */
+/* A view, and how often it contains each byte of the memory. */
 struct Sample {
   struct View view;
   unsigned char counts[kMemory];
@@ -38,8 +38,8 @@ static void count(struct Sample *sample, const int64_t *words, int dim,
     count(sample, words, dim + 1, at + i * stride * (bits / 8), bits);
 }
 
-/* Most views are slices of one tensor of [3][4][8][5], in any order and of any
- * part of it; `isWild` ones have any strides. */
+/* Makes a slice of a tensor [3][4][8][5] with dimensions in random order, or,
+ * if `isWild`, with random strides. */
 static void makeSample(struct Sample *sample, int isWild) {
   static const int64_t extents[] = {3, 4, 8, 5};
   struct Argument argument = {
@@ -94,7 +94,7 @@ int main(void) {
     }
     CHECK(overlap(&a.view, &b.view) == isShared);
     CHECK(overlap(&b.view, &a.view) == isShared);
-    /* Wild ones may be refused without need. */
+    /* The check may refuse valid views with random strides. */
     if (!isWild)
       CHECK(isInjective(&a.view) == !a.isRepeated);
     if (isInjective(&a.view)) {
@@ -104,7 +104,7 @@ int main(void) {
     numOverlaps += isShared;
     numRepeated += a.isRepeated;
   }
-  /* Neither answer is rare. */
+  /* Both answers are frequent. */
   CHECK(numOverlaps > numPairs / 10 && numOverlaps < numPairs * 9 / 10);
   CHECK(numRepeated > numPairs / 20);
   printf("%d pairs\n", numPairs);

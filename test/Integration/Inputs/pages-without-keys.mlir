@@ -1,4 +1,4 @@
-//===- pages-without-keys.mlir - a page table with nothing in it ---------===//
+//===- pages-without-keys.mlir - a page table without keys ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-/*===- random.c - random views of one buffer ----------------------*- C -*-===*\
+/*===- random.c - random views of a buffer ------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,9 +6,10 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* A call is accepted if and only if a list of all elements says that its
- * outputs are nobody else's memory, or exactly their input's; then it gives the
- * bits of contiguous tensors and changes nothing else. */
+/* A call must be accepted if and only if its outputs overlap no other tensor,
+ * except for the input that they may alias exactly; a list of all elements
+ * tells. Accepted calls give the bits of contiguous tensors, and change no
+ * other element.  */
 
 #include "rope.h"
 
@@ -19,7 +20,7 @@ enum { kArena = kExtent * kExtent * kExtent * kLanes };
 enum { kMaxCount = kMaxSize * kMaxSize * kHeads * kDim };
 
 static float arena[kArena], before[kArena];
-/* Which tensors have an element, a bit each. */
+/* For each element, a bit mask of the tensors that contain it. */
 static unsigned char owners[kArena];
 
 typedef struct {
@@ -30,8 +31,8 @@ static int64_t pick(int64_t below) {
   return (int64_t)((nextRandom() + 1.0) / 2.0 * (double)below) % below;
 }
 
-/* A slice of [8][8][8][66], with its dimensions in any order, every or every
- * other index, to either side. */
+/* Makes a slice of a tensor [8][8][8][66], with dimensions in random order and
+ * strides of 1 or 2 in either direction. */
 static View makeView(int64_t batch, int64_t tokens) {
   View view = {0, {0}, {0}};
   int64_t extentStrides[3];
@@ -64,7 +65,7 @@ static View makeView(int64_t batch, int64_t tokens) {
   return view;
 }
 
-/* The place of row `number` in the arena. */
+/* Returns the offset of row `number` in the arena. */
 static int64_t getRow(const View *view, int64_t number) {
   int64_t head = number % kHeads, token = number / kHeads % view->shape[1];
   int64_t batch = number / kHeads / view->shape[1];
@@ -152,7 +153,7 @@ int main(void) {
   fillFloats(arena, kArena);
   for (i = 0; i < 20000; ++i)
     checkCall();
-  /* Both are frequent. */
+  /* Accepted and refused calls are both frequent. */
   CHECK(numAccepted > 4000 && numRefused > 4000);
   printf("%d calls\n", numAccepted + numRefused);
   return 0;

@@ -78,7 +78,7 @@ int main(void) {
   CHECK(rope_rope(q, k, positions, qOut, kOut, kBatch, kTokens) == 0);
   checkRope(q, qOut);
   checkRope(k, kOut);
-  /* In place, both and one of them. */
+  /* In place, for one and for both tensors. */
   static float qIn[kSize];
   memcpy(qIn, q, sizeof(q));
   CHECK(rope_rope(q, k, positions, q, kOut, kBatch, kTokens) == 0);

@@ -1,4 +1,4 @@
-//===- rope.mlir - the functions that the programs here call --------------===//
+//===- rope.mlir - functions that the C programs call ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

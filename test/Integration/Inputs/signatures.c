@@ -7,7 +7,7 @@
 \*===----------------------------------------------------------------------===*/
 
 /* Tensors of i1, scalars of f32 and f64, and destinations of which only the
- * shape counts, in all forms. */
+ * shape is used, through all entry points. */
 
 #include "signatures.h"
 
@@ -47,7 +47,7 @@ static float x[kCount], y[kCount];
 static const float scale = 0.75f, limit = 0.25f;
 static const double bias = -40.125;
 
-/* Of bytes, all but 0 are true. */
+/* All bytes but 0 are true. */
 static void checkSelected(void) {
   int i;
   for (i = 0; i < kCount; ++i) {
@@ -96,11 +96,11 @@ static void checkSelect(void) {
   CHECK(__tvm_ffi_signatures_select(NULL, args, 11, NULL) == 0);
   checkSelected();
 
-  /* NaN is a number like others. */
+  /* NaN is an ordinary scalar. */
   CHECK(signatures_select(mask, scale, x, NAN, 20, 15, 7, column, limit, y,
                           above, kRows, kColumns) == 0);
   CHECK(y[0] == 0 && y[1] != y[1] && above[1] == 0 && above[2] == 1);
-  /* An integer may stand for a floating-point number, not the other way. */
+  /* An integer converts to a floating-point scalar, but not the reverse. */
   args[3] = makeInteger(2);
   CHECK(__tvm_ffi_signatures_select(NULL, args, 11, NULL) == 0);
   CHECK(y[1] == x[1] * scale + 44);
@@ -208,7 +208,7 @@ static void checkAttention(void) {
   CHECK(strcmp(lastMessage,
                "attention: m has type index 0, expected a tensor") == 0);
 
-  /* Its shape and type still count, and nothing else may be NULL. */
+  /* The shape and type are checked, and no other argument may be NULL. */
   ot.shape = odd;
   expectFailure(CHECKED(&ot), 8, message,
                 "attention: dimension 1 of o is 8, but dimension 1 of q is 9");

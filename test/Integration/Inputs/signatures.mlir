@@ -10,7 +10,7 @@
 #row = affine_map<(i, j) -> (j)>
 #rotation = #posenc.rotation<pairing = half, frequencies = <dim = 64, base = 10000.0>>
 
-// i1 in and out, and scalars of every type, in any order.
+// i1 inputs and outputs, and scalars of every type, in mixed order.
 func.func @select(%mask: tensor<?x?xi1> {posenc.name = "mask"}, %scale: f32 {posenc.name = "scale"},
                   %x: tensor<?x?xf32> {posenc.name = "x"}, %bias: f64 {posenc.name = "bias"},
                   %i: i64 {posenc.name = "i"}, %j: i32 {posenc.name = "j"}, %k: index {posenc.name = "k"},
@@ -44,7 +44,7 @@ func.func @select(%mask: tensor<?x?xi1> {posenc.name = "mask"}, %scale: f32 {pos
   return %r#0, %r#1 : tensor<?x?xf32>, tensor<?x?xi1>
 }
 
-// Of the destination only the shape counts.
+// Only the shape of the destination is used.
 func.func @attention(%q: tensor<?x?x8x64xf32> {posenc.name = "q"}, %k: tensor<?x?x2x64xf32> {posenc.name = "k"},
                      %v: tensor<?x?x2x64xf32> {posenc.name = "v"}, %m: tensor<1x1x?x?xi1> {posenc.name = "m"},
                      %o: tensor<?x?x8x64xf32> {posenc.name = "o"}) -> (tensor<?x?x8x64xf32> {posenc.name = "r"}) {

@@ -1,4 +1,4 @@
-/*===- stack.c - kernels on threads of just enough stack ----------*- C -*-===*\
+/*===- stack.c - kernels on threads of minimal stack size ---------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,10 +6,11 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Calls every function on a thread with as much stack as the metadata says, less
- * the first argument of the program, and a guard page below it; then divided
- * among such threads. With WORKSPACE those of attention take one. Prints what
- * each function says that it needs, what it used, and a hash of its results. */
+/* Calls every function on a thread whose stack has the size in the metadata,
+ * minus the first argument of the program, and a guard page below it; then with
+ * tasks on several such threads. With WORKSPACE, attention functions take a
+ * workspace. Prints the stack that each function needs and uses, and a hash of
+ * its results. */
 
 #include "guarded.h"
 
@@ -22,7 +23,7 @@ enum { kSmall = 4 * 64, kThreads = 3 };
 
 static float q[kQuery], k[kKey], v[kKey], a[kSmall], b[kTokens * kSmall];
 static int64_t positions[kTokens], length = kTokens;
-/* Results of the first call and of the others. */
+/* Results of the first call and of all others. */
 static float r[2][kQuery], s[2][kSmall];
 
 #ifdef WORKSPACE
@@ -57,7 +58,7 @@ static const struct {
                   {"rope", rope},
                   {"table", table}};
 
-/* What the metadata says of a function. */
+/* Returns the stack size of a function in the metadata. */
 static size_t readStackBytes(const char *name) {
   enum { kMinBytes = 16384 };
   char text[64];
@@ -69,11 +70,11 @@ static size_t readStackBytes(const char *name) {
   at = strstr(at, "\"stack_bytes\":");
   CHECK(at);
   bytes = strtoul(at + strlen("\"stack_bytes\":"), NULL, 10);
-  /* No thread has less. */
+  /* The minimum for a thread. */
   return bytes > kMinBytes ? bytes : kMinBytes;
 }
 
-/* A hash of the results of the first call. */
+/* Returns a hash of the results of the first call. */
 static unsigned long getHash(void) {
   const unsigned char *parts[] = {(const unsigned char *)r[0],
                                   (const unsigned char *)s[0]};
@@ -105,7 +106,7 @@ static void start(struct Thread *thread, size_t bytes, void *(*run)(void *),
   CHECK(pthread_create(&thread->handle, &attributes, run, argument) == 0);
 }
 
-/* Returns the bytes of the stack that were used. */
+/* Joins the thread and returns the number of stack bytes it used. */
 static size_t finish(struct Thread *thread) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), unused = 0;
   CHECK(pthread_join(thread->handle, NULL) == 0);
@@ -171,7 +172,7 @@ int main(int argc, char **argv) {
     bytes = other > bytes ? other : bytes;
     other = stack_both_workspace(1, kTokens, kTokens, kTokens);
     bytes = other > bytes ? other : bytes;
-    /* Any alignment. */
+    /* The workspace may have any alignment. */
     workspace = (char *)malloc((size_t)bytes + 1) + 1;
   }
 #endif

@@ -1,4 +1,4 @@
-//===- stack.mlir - kernels that need more or less stack ------------------===//
+//===- stack.mlir - kernels with different stack sizes --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ func.func @attention(%q: tensor<?x?x4x128xf32> {posenc.name = "q"}, %k: tensor<?
   return %r : tensor<?x?x4x128xf32>
 }
 
-// One query against a cache, whose keys are divided among threads.
+// Decode with one query, whose keys are divided among threads.
 func.func @decode(%q: tensor<?x1x4x128xf32> {posenc.name = "q"}, %k: tensor<?x2x?x128xf32> {posenc.name = "k"},
                   %v: tensor<?x2x?x128xf32> {posenc.name = "v"}, %lengths: tensor<?xi64> {posenc.name = "lengths"})
     -> (tensor<?x1x4x128xf32> {posenc.name = "r"}) {
@@ -29,7 +29,7 @@ func.func @decode(%q: tensor<?x1x4x128xf32> {posenc.name = "q"}, %k: tensor<?x2x
   return %r : tensor<?x1x4x128xf32>
 }
 
-// Two of them, which are not divided among threads.
+// Two attentions, which are not divided among threads.
 func.func @both(%q: tensor<?x?x4x128xf32> {posenc.name = "q"}, %k: tensor<?x?x2x128xf32> {posenc.name = "k"},
                 %a: tensor<1x1x4x64xf32> {posenc.name = "a"}, %b: tensor<1x?x4x64xf32> {posenc.name = "b"})
     -> (tensor<?x?x4x128xf32> {posenc.name = "r"}, tensor<1x1x4x64xf32> {posenc.name = "s"}) {

@@ -1,4 +1,4 @@
-/*===- tensors.h - DLPack tensors for the programs of these tests -*- C -*-===*\
+/*===- tensors.h - DLPack tensors ---------------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -9,7 +9,7 @@
 #ifndef TENSORS_H
 #define TENSORS_H
 
-/* Included behind the header of a library, which has DLTensor. */
+/* Included after the header of a library, which defines DLTensor. */
 
 #include "check.h"
 
@@ -19,11 +19,11 @@
 #error "the header of DLPack was used"
 #endif
 
-/* Codes of DLPack. */
+/* Type codes of DLPack. */
 enum { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4 };
 
-/* The type is an enum in DLPack's own header, to which C++ converts no number.
- */
+/* In DLPack's header the type is an enum, to which C++ does not convert
+ * numbers. */
 static inline void setDevice(DLTensor *tensor, int32_t type) {
   CHECK(sizeof(tensor->device.device_type) == sizeof(type));
   memcpy(&tensor->device.device_type, &type, sizeof(type));

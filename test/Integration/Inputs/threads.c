@@ -1,4 +1,4 @@
-/*===- threads.c - the host's own loop and OpenMP -----------------*- C -*-===*\
+/*===- threads.c - the host's parallel_for and OpenMP -------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -14,14 +14,14 @@
 
 #include <pthread.h>
 
-/* Enough for many chunks, and no multiple of anything. */
+/* Large enough for many tasks, and not a multiple of a tile. */
 enum { kTokens = 2999, kRow = 4 * 64, kCount = kTokens * kRow };
 
 static float q[kCount], k[kCount], qOut[kCount], kOut[kCount];
 static float qExpected[kCount], kExpected[kCount];
 static int64_t positions[kTokens];
 
-/* A pool that is made for one loop. */
+/* A thread pool that is created for each loop. */
 struct Pool {
   int numThreads;
   int64_t numLoops, numCalls;
@@ -42,7 +42,7 @@ static void *runLoop(void *data) {
     pthread_mutex_unlock(&loop->mutex);
     if (i >= loop->n)
       return NULL;
-    /* From the last to the first: any order is allowed. */
+    /* Runs tasks from the last to the first: any order is allowed. */
     loop->body(loop->arg, loop->n - 1 - i);
     pthread_mutex_lock(&loop->mutex);
     ++loop->done;
@@ -72,7 +72,7 @@ static void parallelFor(void *ctx, void (*body)(void *arg, int64_t i),
   pool->numCalls += n;
 }
 
-/* Runs everything once; the outputs are the expected ones. */
+/* Rotates all tokens, and compares the outputs with the expected ones. */
 static void check(void) {
   memset(qOut, 0xff, sizeof(qOut));
   memset(kOut, 0xff, sizeof(kOut));
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
   fillFloats(q, kCount);
   fillFloats(k, kCount);
 
-  /* A token at a time, which no one splits, says what is expected. */
+  /* Calls with one token, which is one task, give the expected results. */
   for (token = 0; token < kTokens; ++token)
     CHECK(rope_rope(q + token * kRow, k + token * kRow, positions + token,
                     qExpected + token * kRow, kExpected + token * kRow, 1,
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
     check();
     CHECK(pool.numLoops == 2);
     CHECK(pool.numCalls > 2);
-    /* Not for so little. */
+    /* A small call does not use the threads. */
     CHECK(rope_rope(q, k, positions, qOut, kOut, 1, 1) == 0);
     CHECK(pool.numLoops == 2);
   }
@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
   check();
   CHECK(pool.numLoops == 2);
 
-  /* Several threads call at a time. */
+  /* Several threads call the library at the same time. */
   for (i = 0; i < 4; ++i) {
     numbers[i] = (int)i;
     CHECK(pthread_create(&threads[i], NULL, callAlone, &numbers[i]) == 0);

@@ -12,7 +12,8 @@
 
 #include <dlfcn.h>
 
-/* Linked with both, or (DLOPEN) told where two with the same names are. */
+/* Linked with both libraries, or, with DLOPEN, given the paths of two libraries
+ * with the same symbols. */
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
@@ -105,7 +106,7 @@ int main(int argc, char **argv) {
   check(&one);
   check(&other);
 
-  /* Nor do they share the host's loop. */
+  /* Each library has its own parallel_for. */
   one.setParallelFor(countLoop, &oneLoops);
   check(&one);
   check(&other);

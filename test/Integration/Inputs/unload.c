@@ -1,4 +1,4 @@
-/*===- unload.c - a library is closed while its threads wait ---------------===*\
+/*===- unload.c - unloads a library with idle threads ---------------------===*\
 |*                                                                            *|
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.        *|
 |* See LICENSE for license information.                                       *|
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     if (!rope || rope(x, positions, x, tokens) != 0)
       return 1;
     dlclose(library);
-    /* Time for a thread to wake where its code was. */
+    /* Gives a thread time to wake up in code that might be unloaded. */
     usleep(2000);
   }
   puts("ok");

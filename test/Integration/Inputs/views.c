@@ -6,8 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Compiled as C and as C++. Views of one buffer are rotated to the bits that
- * the plain entry gives for contiguous tensors, and nothing else changes. */
+/* Compiled as C and as C++. Views of one buffer must get the same bits as
+ * contiguous tensors through the plain entry point, and no other element may
+ * change. */
 
 #include "rope.h"
 
@@ -19,11 +20,11 @@ enum { kArena = 8 * kCount };
 
 static float arena[kArena], before[kArena];
 static int64_t positions[kBatch * kTokens];
-/* The same with something else behind each batch. */
+/* The same positions, with other elements after each sequence. */
 static int64_t padded[kBatch * (kTokens + 3)];
 static int64_t paddedStrides[] = {kTokens + 3, 1};
 
-/* Where a tensor of [batch, token, head, lane] stands in the arena. */
+/* The location of a tensor [batch, token, head, dim] in the arena. */
 typedef struct {
   int64_t offset, strides[4];
 } Layout;
@@ -34,20 +35,20 @@ typedef struct {
 } Case;
 
 #define ROWS(offset, row) {offset, {kTokens * (row), row, kDim, 1}}
-/* Batch, head, token, lane. */
+/* Head-major. */
 #define HEADS(offset) {offset, {kTokens * kHidden, kDim, kTokens * kDim, 1}}
 #define PACKED(number) ROWS((number) * kCount, kHidden)
 /* Slices of rows [q | k | v]. */
 #define FUSED(slice) ROWS((slice) * kHidden, 3 * kHidden)
-/* The heads of two tensors by turns. */
+/* Alternating heads of two tensors. */
 #define TURNS(number)                                                          \
   {(number) * kDim, {2 * kTokens * kHidden, 2 * kHidden, 2 * kDim, 1}}
-/* Heads of 67 floats, from an odd address. */
+/* Heads with a stride of 67 floats, from an odd address. */
 #define PADDED(number) {(number) * 2 * kCount + 1, {kTokens * 300, 300, 67, 1}}
-/* The last batch, token and head first. */
+/* Negative strides: the last sequence, token and head come first. */
 #define REVERSED(number)                                                       \
   {(number) * kCount + kCount - kDim, {-kTokens * kHidden, -kHidden, -kDim, 1}}
-/* One batch, token or head for all. */
+/* Zero strides: one sequence, token or head for all. */
 #define REPEATED(a, b, c) {0, {a, b, c, 1}}
 
 static const Case cases[] = {
@@ -88,7 +89,7 @@ static void gather(const Layout *layout, float *out) {
         memcpy(out, arena + indexOf(layout, b, t, h), kDim * sizeof(float));
 }
 
-/* Compares, and takes back what was written. */
+/* Compares the result, and restores the arena. */
 static void checkAndRestore(const Layout *layout, const float *expected) {
   int64_t b, t, h;
   for (b = 0; b < kBatch; ++b)
@@ -136,7 +137,7 @@ static void checkCase(Case it, int useOffset) {
   CHECK(memcmp(arena, before, sizeof(arena)) == 0);
 }
 
-/* Two tables in the halves of the rows of one. */
+/* Both tables are halves of the rows of one tensor. */
 static void checkTables(void) {
   enum { kRows = kBatch * kTokens, kHalf = kDim / 2 };
   static float cosines[kRows * kHalf], sines[kRows * kHalf];
@@ -154,7 +155,8 @@ static void checkTables(void) {
   }
 }
 
-/* A stride that nobody goes may be anything, and so may those of nothing. */
+/* The strides of dimensions of size 1, and of empty tensors, may be anything.
+ */
 static void checkUnusedStrides(void) {
   static float q[kHidden], k[kHidden], qOut[kHidden], kOut[kHidden];
   static const int64_t odd[] = {0, 1, -1, INT64_MAX, INT64_MIN};
@@ -174,7 +176,7 @@ static void checkUnusedStrides(void) {
     tensors[4] = makeTensor(positions, kInt, 64, 2, shape, strides);
     CHECK(rope_rope_dl(&tensors[0], &tensors[1], &tensors[4], &tensors[2],
                        &tensors[3], NULL, 0) == 0);
-    /* In place, with other strides that mean the same. */
+    /* In place, with equivalent strides. */
     tensors[2] = makeTensor(q, kFloat, 32, 4, shape, NULL);
     CHECK(rope_rope_dl(&tensors[0], &tensors[1], &tensors[4], &tensors[2],
                        &tensors[3], NULL, 0) == 0);

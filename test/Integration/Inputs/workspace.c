@@ -1,4 +1,4 @@
-/*===- workspace.c - kernels whose scratch the caller brings ------*- C -*-===*\
+/*===- workspace.c - kernels with a workspace argument ------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,9 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* The workspace of stack.mlir's attention, in all forms: of exactly the bytes
- * that it says, at any alignment, between pages without access; too small, NULL,
- * and where a tensor is. */
+/* The workspace of the attention in stack.mlir, through all entry points: with
+ * exactly the required bytes, at any alignment, between inaccessible pages; and
+ * too small, NULL, or overlapping a tensor. */
 
 #include "guarded.h"
 
@@ -17,29 +17,30 @@
 #include "ffi.h"
 #include "tensors.h"
 
-typedef int Entry(void *handle, const Any *args, int32_t count, Any *result);
-Entry __tvm_ffi_stack_attention, __tvm_ffi_stack_decode;
+typedef int EntryPoint(void *handle, const Any *args, int32_t count,
+                       Any *result);
+EntryPoint __tvm_ffi_stack_attention, __tvm_ffi_stack_decode;
 
 enum { kTokens = 300, kQuery = kTokens * 4 * 128, kKey = kTokens * 2 * 128 };
 
 static float q[kQuery], k[kKey], v[kKey], expected[kQuery], r[kQuery];
 
-static void expectFailure(int32_t code, int32_t wanted, const char *message,
-                          const char *text) {
-  if (code != wanted || strcmp(message, text) != 0)
+static void expectFailure(int32_t code, int32_t expectedCode,
+                          const char *message, const char *text) {
+  if (code != expectedCode || strcmp(message, text) != 0)
     fprintf(stderr, "%d %s\n", code, message);
-  CHECK(code == wanted && strcmp(message, text) == 0);
+  CHECK(code == expectedCode && strcmp(message, text) == 0);
 }
 
 int main(void) {
   int64_t bytes = stack_attention_workspace(1, kTokens, kTokens);
   int64_t short_ = bytes - 1, shape[] = {1, kTokens, 4, 128},
-          ofKey[] = {1, kTokens, 2, 128}, matrix[2], strides[2];
+          keyShape[] = {1, kTokens, 2, 128}, matrix[2], strides[2];
   struct Guarded memory = makeGuarded((size_t)bytes + 64);
   char *exact = memory.begin + memory.size - bytes;
   DLTensor qt = makeTensor(q, kFloat, 32, 4, shape, NULL);
-  DLTensor kt = makeTensor(k, kFloat, 32, 4, ofKey, NULL);
-  DLTensor vt = makeTensor(v, kFloat, 32, 4, ofKey, NULL);
+  DLTensor kt = makeTensor(k, kFloat, 32, 4, keyShape, NULL);
+  DLTensor vt = makeTensor(v, kFloat, 32, 4, keyShape, NULL);
   DLTensor rt = makeTensor(r, kFloat, 32, 4, shape, NULL);
   DLTensor wt = makeTensor(exact, kUInt, 8, 1, &bytes, NULL);
   Any args[6], none;
@@ -49,7 +50,8 @@ int main(void) {
   fillFloats(k, kKey);
   fillFloats(v, kKey);
 
-  /* It grows with the work, up to a bound; nothing needs nothing. */
+  /* The workspace grows with the sizes up to a bound. Invalid sizes need no
+   * workspace. */
   CHECK(bytes > 0 && stack_attention_workspace(1, 1, 1) <= bytes);
   CHECK(stack_attention_workspace(1, 1 << 20, 1 << 20) ==
         stack_attention_workspace(64, 1 << 20, 1 << 20));
@@ -77,7 +79,7 @@ int main(void) {
   memset(r, 0, sizeof(r));
   CHECK(__tvm_ffi_stack_attention(NULL, args, 6, NULL) == 0);
   CHECK(memcmp(r, expected, sizeof(r)) == 0);
-  /* A matrix of bytes is as good. */
+  /* The workspace may have any rank. */
   matrix[0] = 1;
   matrix[1] = bytes;
   strides[0] = 12345;

@@ -1,11 +1,11 @@
-# ===- builder.py - a function, its arguments and what it should give ------===#
+# ===- builder.py - builds functions and their expected results ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Builds the text of a function beside the values of its tensors."""
+"""Builds the MLIR of a function and computes the values of its tensors."""
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from model import Value
 
 
 class Dynamic(int):
-    """A size that the function does not know. One object is one size."""
+    """A dynamic size. Dimensions with the same object have the same size."""
 
 
 class Tensor:
-    """An SSA value: its type, and a Value, or an array of integers."""
+    """An SSA value: its type, and its value as a Value or an array of integers."""
 
     def __init__(self, name, kind, shape, value):
         self.name, self.kind, self.shape, self.value = name, kind, list(shape), value
@@ -37,8 +37,8 @@ def sizes(shape):
 
 
 class Function:
-    """One public function. `arguments` are (kind, stored array), an array of
-    rank 0 being a scalar."""
+    """One public function. `arguments` are pairs of the type and the stored array;
+    a scalar is an array of rank 0."""
 
     def __init__(self, name, random):
         self.name, self.random = name, random
@@ -53,7 +53,7 @@ class Function:
         return choices[self.random.integers(len(choices))]
 
     def size(self, size):
-        """Static or dynamic."""
+        """Makes a size static or dynamic at random."""
         return Dynamic(size) if self.chance(0.5) else int(size)
 
     def new_name(self):
@@ -81,15 +81,15 @@ class Function:
         return Tensor(name, kind, [], np.array(number, np.int64))
 
     def floats(self, kind, shape, mode=None):
-        """An argument of numbers: normal; `dyadic`, of few digits; `wide`, of
-        all sizes; or `ties`, for which sums and products of few digits lie
-        halfway between two numbers of a short type."""
+        """Adds an argument with random numbers. `mode` is `normal`, `dyadic` (few
+        digits), `wide` (all magnitudes), or `ties` (sums and products with few
+        digits lie halfway between two numbers of a 16-bit type)."""
         mode = mode or self.pick("normal", "normal", "dyadic", "wide")
         shape_ = sizes(shape)
         if mode == "dyadic":
             numbers = self.random.integers(-128, 129, shape_) / Real(16)
         elif mode == "ties":
-            # Odd integers of all digits.
+            # Odd integers with as many digits as the type.
             digits = min(kind.digits, 11)
             numbers = self.random.integers(1 << (digits - 1), 1 << digits, shape_) | 1
             numbers = numbers * self.random.choice([-1, 1], shape_)
@@ -97,17 +97,16 @@ class Function:
         else:
             numbers = self.random.standard_normal(shape_).astype(Real)
             if mode == "wide":
-                reach = 6 if kind is F16 else 20
-                numbers = np.ldexp(numbers, self.random.integers(-reach, reach, shape_))
+                span = 6 if kind is F16 else 20
+                numbers = np.ldexp(numbers, self.random.integers(-span, span, shape_))
         return self.argument(kind, shape, kind.encode(np.asarray(numbers, Real)))
 
     def destination(self, kind, shape, like=None):
-        """Where a result goes: the tensor that it is like, an argument, or an
-        empty tensor."""
+        """Returns a destination operand: `like`, an argument, or an empty tensor."""
         if like is not None and self.chance(0.5):
             return like
         if self.chance(0.5) or not self.knows_sizes(shape):
-            # No number may be read of it.
+            # Its elements must not be read, so they are NaNs.
             shape_ = sizes(shape)
             stored = np.full(shape_, 0x7FC1) if kind is BF16 else np.full(
                 shape_, np.nan)
@@ -119,7 +118,7 @@ class Function:
                    for d in shape if isinstance(d, Dynamic))
 
     def dim(self, size):
-        """The value of a size: a number, or a dimension of some tensor."""
+        """Returns the operand of a size: a number, or a tensor.dim."""
         if not isinstance(size, Dynamic):
             return str(size)
         tensor, n = next((t, n) for t in self.tensors

@@ -1,12 +1,12 @@
-# ===- faults.py - the comparison of programs.py reports faults ------------===#
+# ===- faults.py - checks that programs.py detects faults ------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""In the place of a kernel stands the model itself, rounded to the type of the
-result, with one fault in it."""
+"""Compares the model with a copy of itself that has one seeded fault and whose
+results are rounded to the result type, in place of a kernel."""
 
 import contextlib
 
@@ -29,15 +29,15 @@ def changed(owner, name, value):
         setattr(owner, name, before)
 
 
-def swapped_lanes():
-    correct = model.lanes_of
+def swapped_pair():
+    correct = model.pair_elements
 
-    def lanes_of(pairing, offset, dim):
+    def pair_elements(pairing, offset, dim):
         first, second = correct(pairing, offset, dim)
         first, second = first.copy(), second.copy()
         first[0], second[0] = second[0], first[0]
         return first, second
-    return changed(model, "lanes_of", lanes_of)
+    return changed(model, "pair_elements", pair_elements)
 
 
 def next_position():
@@ -65,9 +65,9 @@ def wrong_scale():
     return changed(attention_model.Attention, "scale_fault", 1.001)
 
 
-# Each with the families in which it shows.
+# Each fault, with the families that must detect it.
 FAULTS = {
-    "swapped lanes": (swapped_lanes, ("rope", "append", "attention", "mixture")),
+    "swapped lanes": (swapped_pair, ("rope", "append", "attention", "mixture")),
     "position off by one": (next_position, ("rope", "append", "mixture")),
     "ties to odd": (ties_to_odd, ("known-tables", "known-attention")),
     "no maximum": (no_maximum, ("attention",)),
@@ -77,13 +77,13 @@ COUNT, SEED = 6, 1
 
 
 def count_reports(family, fault):
-    """Of how many functions a result is reported as wrong."""
+    """Returns the number of functions with a wrong result."""
     reports = 0
     for number in range(COUNT):
         expected = programs.make_function(family, SEED, number)
         with fault(), np.errstate(all="ignore"):
-            made = programs.make_function(family, SEED, number)
-            results = [t.value.kind.encode(t.value.ref) for t in made.results]
+            faulty = programs.make_function(family, SEED, number)
+            results = [t.value.kind.encode(t.value.ref) for t in faulty.results]
         reports += any(programs.compare(result, tensor.value)
                        for result, tensor in zip(results, expected.results))
     return reports

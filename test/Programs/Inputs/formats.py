@@ -10,12 +10,12 @@
 import numpy as np
 
 Real = np.longdouble
-assert np.finfo(Real).nmant >= 63, "the model needs 64 digits"
+assert np.finfo(Real).nmant >= 63, "the model needs a long double with 64 binary digits"
 
 
 class Format:
-    """A binary floating-point type. `storage` is the NumPy type of its bits or
-    values; bf16 is stored as uint16."""
+    """A binary floating-point type with `digits` binary digits. `storage` is the
+    NumPy type of its values, or uint16 for the bits of bf16."""
 
     def __init__(self, name, digits, min_exponent, storage, c_size):
         self.name, self.digits, self.min_exponent = name, digits, min_exponent
@@ -28,14 +28,14 @@ class Format:
     def ulp(self, magnitude):
         """The unit in the last place at a magnitude."""
         exponent = np.frexp(np.asarray(magnitude, Real))[1] - 1
-        # frexp of zero, infinity and NaN says nothing.
+        # frexp gives no useful exponent of zero, infinity and NaN.
         exponent = np.where(np.isfinite(magnitude) & (magnitude != 0), exponent,
                             self.min_exponent)
         exponent = np.maximum(exponent, self.min_exponent)
         return np.ldexp(Real(1), exponent - self.digits + 1)
 
     def round(self, values):
-        """To nearest, ties to even."""
+        """Rounds to nearest, ties to even."""
         values = np.asarray(values, Real)
         unit = self.ulp(abs(values))
         with np.errstate(invalid="ignore"):
@@ -44,11 +44,11 @@ class Format:
                         nearest)
 
     def holds(self, values):
-        """Where the type has exactly this value."""
+        """Whether the type represents each value exactly."""
         return (self.round(values) == values) | np.isnan(values)
 
     def is_tie(self, values):
-        """Where a value lies halfway between two of the type."""
+        """Whether each value lies halfway between two numbers of the type."""
         halves = np.asarray(values, Real) / self.ulp(abs(values)) * 2
         return np.isfinite(values) & (np.rint(halves) == halves) & (
             np.fmod(abs(halves), 2) == 1)
@@ -60,7 +60,7 @@ class Format:
             return stored.astype(Real)
 
     def encode(self, values):
-        """Stores values, rounded to the type."""
+        """Rounds values to the type and returns their stored form."""
         values = self.round(values)
         if self.name == "bf16":
             bits = values.astype(np.float32).view(np.uint32) >> 16
@@ -89,5 +89,5 @@ INDEX, I1 = Integer("index", np.int64), Integer("i1", np.uint8)
 
 
 def sums_of(kind):
-    """The type in which products and sums of a type are formed."""
+    """Returns the type in which products and sums of a type are computed."""
     return F64 if kind is F64 else F32

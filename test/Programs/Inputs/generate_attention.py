@@ -1,18 +1,18 @@
-# ===- generate_attention.py - random attention and caches -----------------===#
+# ===- generate_attention.py - random attention and KV caches --------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Attention of prefill, of decode against caches, of ragged batches and pages;
-and kv_append."""
+"""Prefill and decode attention of padded, ragged and paged batches, and
+kv_append."""
 
 import numpy as np
 
 import attention_model
 import generate_rope
-from attention_model import Attention, Entry, Rotation
+from attention_model import Attention, Sequence, Rotation
 from builder import FLOATS, Dynamic, sizes
 from formats import BF16, F16, F32, F64, I1, I32, I64, Real, sums_of
 from model import Value
@@ -24,23 +24,24 @@ HEAD_DIMS = (8, 16, 24, 32, 40, 64, 64, 80, 128, 20, 34)
 def rotation(f, dim, with_axes=False):
     rotary = dim if f.chance(0.6) else 2 * int(f.random.integers(1, dim // 2 + 1))
     freqs = generate_rope.frequencies(f, rotary, with_axes)
-    # A large factor makes scores that no bound speaks of.
+    # The documented bounds do not cover the scores of large factors.
     while not 0.2 <= freqs.factor <= 1.6:
         freqs = generate_rope.frequencies(f, rotary, with_axes)
     offset = f.pick(0, int(f.random.integers(0, dim - rotary + 1)), dim - rotary)
     return Rotation(f.pick("half", "interleaved"), freqs, offset)
 
 
-def key_count(f, most):
-    """Numbers of keys near ends of tiles and of KV splits, powers of two."""
+def key_count(f, limit):
+    """Returns a number of keys, often a power of two or near one: tiles and KV splits
+    end there."""
     near = f.pick(16, 32, 64, 128, 256, 512, 1024)
     count = f.pick(near, near + int(f.random.integers(-3, 4)),
-                   int(f.random.integers(1, most + 1)))
-    return int(min(max(count, 0), most))
+                   int(f.random.integers(1, limit + 1)))
+    return int(min(max(count, 0), limit))
 
 
 class Generator:
-    """One attention: draws its form and its operands, and then emits it."""
+    """Generates one attention op: draws its features and operands and emits it."""
 
     def __init__(self, f, form):
         self.f, self.form = f, form
@@ -49,12 +50,12 @@ class Generator:
         self.dim = int(f.pick(*HEAD_DIMS))
         self.value_dim = self.dim if f.chance(0.75) else int(f.pick(*HEAD_DIMS))
         self.batch = f.size(int(f.random.integers(1, 4)))
-        few = form in ("decode", "paged")
+        is_decode = form in ("decode", "paged")
         self.key_heads = int(f.random.integers(1, 4))
         self.heads = self.key_heads * int(f.pick(1, 1, 2, 3, 4, 5, 8))
-        most = 150 if self.slow else 1300 if few else 300
-        self.keys = f.size(max(key_count(f, most), 1))
-        self.queries = f.size(int(f.random.integers(1, 9)) if few else int(
+        limit = 150 if self.slow else 1300 if is_decode else 300
+        self.keys = f.size(max(key_count(f, limit), 1))
+        self.queries = f.size(int(f.random.integers(1, 9)) if is_decode else int(
             f.pick(f.random.integers(1, 9), f.random.integers(9, 100),
                    min(int(self.keys), 100))))
         self.mode = f.pick("normal", "normal", "zero", "some zero", "spikes",
@@ -67,13 +68,15 @@ class Generator:
                        else [rows, heads, dim])
 
     def rows_of(self, tensor, layout):
-        """[batch, tokens, heads, dim], or [tokens, heads, dim]."""
+        """Returns the elements as [batch, tokens, heads, dim], or [tokens, heads, dim]
+        of ragged tensors."""
         return (np.swapaxes(tensor.value.ref, -3, -2) if layout == "head_major"
                 else tensor.value.ref)
 
     def numbers(self, shape, role):
-        """Of queries ("q"), keys ("k") and values ("v"): scores of a standard
-        deviation of about one, zero, or integers up to hundreds apart."""
+        """Draws queries ("q"), keys ("k") or values ("v"). Depending on the mode,
+        scores have a standard deviation of about 1, are zero, or are integers
+        that differ by up to hundreds."""
         f, kind = self.f, self.kind
         shape = sizes(shape)
         if role == "v":
@@ -84,8 +87,8 @@ class Generator:
         if role == "q" and self.mode in ("zero", "some zero"):
             x[f.random.random(shape[:-1]) < (1 if self.mode == "zero" else 0.6)] = 0
         if self.mode in ("spikes", "integers"):
-            # One lane, so that scores are integers: all of them small, or a few
-            # keys far above all others.
+            # Only one element is not zero, so scores are integers: all are small,
+            # or those of a few keys are far above all others.
             x = np.zeros(shape, Real)
             x[..., 0] = 1
             if role == "k":
@@ -98,7 +101,7 @@ class Generator:
     def tensor(self, shape, role, used=None):
         numbers = self.numbers(shape, role)
         if used is not None:
-            # What may not be read is no number.
+            # Keys and values that must not be read are NaNs.
             numbers = np.where(used, numbers, np.nan)
         return self.f.argument(self.kind, shape, self.kind.encode(numbers))
 
@@ -114,7 +117,7 @@ class Generator:
         self.causal = "causal" in self.attributes
 
     def choose(self):
-        """Attributes and operands that all forms have."""
+        """Draws the attributes and operands that all forms have in common."""
         f, kind = self.f, self.kind
         self.left = self.right = self.scale = None
         self.masks()
@@ -145,7 +148,7 @@ class Generator:
             self.operands.append(f"sinks({sinks.name} : {sinks.type()})")
 
     def plain(self, **given):
-        """No attribute but those given."""
+        """Resets all attributes but the given ones."""
         for name in ("left", "right", "scale", "query_norm", "key_norm", "eps",
                      "query_rotation", "key_rotation", "sinks"):
             setattr(self, name, None)
@@ -153,7 +156,8 @@ class Generator:
         self.__dict__.update(given)
 
     def regions(self):
-        """The text of both regions, and the functions that they are."""
+        """Draws the score and where regions: returns their text, and sets `score` and
+        `where` to the functions that they compute."""
         f, kind = self.f, sums_of(self.kind).name
         self.score = self.where = None
         if self.region:
@@ -220,7 +224,7 @@ class Generator:
             r = abs(relative) if both else np.maximum(-relative, 0)
             first = np.where(both & (relative > 0), n, 0)
             e = n // 2
-            # Whole powers are found in integers.
+            # Integer arithmetic finds exact powers.
             def large(x):
                 return min(n - 1, e + sum(
                     1 for m in range(1, n - e) if x ** (n - e) * e**m >= longest**m * e ** (n - e)))
@@ -250,7 +254,8 @@ class Generator:
     }"""
 
     def blocks(self):
-        """Only some first keys, of each batch entry and head others."""
+        """Masks all but the first keys; their number depends on the sequence and the
+        head."""
         limit = int(self.f.pick(1, 20, 64, 256, 300))
         self.where = lambda b, h, i, j: (j < limit + b + h) & (i == i)
         return f"""    where(%b, %h, %i, %j) {{
@@ -262,7 +267,7 @@ class Generator:
     }}"""
 
     def positions(self, rotation, grid, name):
-        """An operand of positions, now and then."""
+        """Adds an operand of positions at random, and returns its value or None."""
         if rotation is None or not self.f.chance(0.5):
             return None
         given = generate_rope.positions_argument(
@@ -278,7 +283,7 @@ class Generator:
         hidden = f.random.random(sizes(shape)) < 0.3
         numbers[hidden] = -np.inf
         if f.chance(0.4):
-            # A byte is true if it is not 0.
+            # Any byte but 0 is true.
             truth = np.where(hidden, 0, f.random.choice([1, 1, 255], hidden.shape))
             mask = f.argument(I1, shape, truth)
             self.operands.append(f"mask({mask.name} : {mask.type()})")
@@ -288,8 +293,9 @@ class Generator:
         self.operands.append(f"mask({mask.name} : {mask.type()})")
         return mask.value.ref
 
-    def emit(self, q, k, v, out_shape, entries):
-        """`entries`: for each batch entry the Entry and where its rows go."""
+    def emit(self, q, k, v, out_shape, sequences):
+        """Emits the op. `sequences` has, for each sequence, a Sequence and the index of
+        its rows in the output."""
         f, kind = self.f, self.kind
         regions = self.regions()
         op = Attention(kind, **{n: getattr(self, n) for n in (
@@ -312,8 +318,8 @@ class Generator:
         if self.sinks is not None:
             swap(logs, 2)[...] = self.sinks
         log_err = np.where(np.isfinite(logs), 2.0**-20 * np.maximum(1, abs(logs)), 0)
-        for entry, rows in entries:
-            output, log = op.evaluate(entry)
+        for sequence, rows in sequences:
+            output, log = op.evaluate(sequence)
             swap(ref, 3)[rows], swap(err, 3)[rows] = output.ref, output.err
             swap(logs, 2)[rows], swap(log_err, 2)[rows] = log.ref, log.err
         relative = attention_model.RELATIVE[kind]
@@ -337,7 +343,7 @@ def layouts(g):
 
 
 def batched(f, form):
-    """Queries and keys of a batch, with lengths or without."""
+    """Attention of a padded batch, with or without lengths."""
     g = Generator(f, form)
     layouts(g)
     batch, queries, keys = g.batch, g.queries, g.keys
@@ -370,16 +376,16 @@ def batched(f, form):
         mask = g.float_mask([f.pick(1, batch), f.pick(1, g.heads), queries, keys])
     qs, ks, vs = g.rows_of(q, g.query_layout), g.rows_of(k, g.key_layout), g.rows_of(
         v, g.key_layout)
-    entries = []
+    sequences = []
     for b in range(int(batch)):
         n = int(counts[b])
-        entries.append((Entry(
+        sequences.append((Sequence(
             b, qs[b], ks[b][:n], vs[b][:n],
             None if query_positions is None else query_positions[b],
             None if key_positions is None else key_positions[b][:n],
             None if mask is None else mask[b % mask.shape[0]][..., :n]), (b,)))
     g.emit(q, k, v, g.layout(queries, g.heads, g.value_dim, g.query_layout, batch),
-           entries)
+           sequences)
 
 
 def prefill(f):
@@ -391,19 +397,19 @@ def decode(f):
 
 
 def ragged(f):
-    """One list of tokens for queries and keys, or one for each; some tokens
-    belong to no entry."""
+    """Attention of a ragged batch. Queries and keys have the same cu_seqlens or
+    their own; the last tokens may belong to no sequence."""
     g = Generator(f, "ragged")
     layouts(g)
-    one_list = f.chance(0.5)
+    same_starts = f.chance(0.5)
 
-    def lists(most):
-        counts = f.random.integers(0, most, int(g.batch))
+    def draw_starts(limit):
+        counts = f.random.integers(0, limit, int(g.batch))
         start = np.concatenate([[0], np.cumsum(counts)])
         return start, f.size(int(start[-1]) + int(f.pick(0, 0, 3)))
-    most = 40 if g.slow else f.pick(9, 80)
-    starts, tokens = lists(most)
-    key_starts, key_tokens = (starts, tokens) if one_list else lists(
+    limit = 40 if g.slow else f.pick(9, 80)
+    starts, tokens = draw_starts(limit)
+    key_starts, key_tokens = (starts, tokens) if same_starts else draw_starts(
         40 if g.slow else f.pick(9, 300))
     q = g.tensor(g.layout(tokens, g.heads, g.dim, g.query_layout, None), "q")
     shape = g.layout(key_tokens, g.key_heads, g.dim, g.key_layout, None)
@@ -415,121 +421,121 @@ def ragged(f):
     key_positions = g.positions(g.key_rotation, [key_tokens], "key_positions")
     kind, length = f.pick(I64, I32), f.size(int(g.batch) + 1)
     cu = f.argument(kind, [length], starts)
-    key_cu = cu if one_list else f.argument(kind, [length], key_starts)
+    key_cu = cu if same_starts else f.argument(kind, [length], key_starts)
     g.operands.append(f"cu_seqlens({generate_rope.list_of([cu, key_cu])})")
     qs, ks, vs = g.rows_of(q, g.query_layout), g.rows_of(k, g.key_layout), g.rows_of(
         v, g.key_layout)
-    entries = []
+    sequences = []
     for b in range(int(g.batch)):
         rows = slice(starts[b], starts[b + 1])
         keys = slice(key_starts[b], key_starts[b + 1])
-        entries.append((Entry(
+        sequences.append((Sequence(
             b, qs[rows], ks[keys], vs[keys],
             None if query_positions is None else query_positions[rows],
             None if key_positions is None else key_positions[keys]), (rows,)))
     g.emit(q, k, v, g.layout(tokens, g.heads, g.value_dim, g.query_layout, None),
-           entries)
+           sequences)
 
 
 def cached(f):
-    """Caches or pages, of queries in a batch or packed."""
+    """Attention to KV caches or pages, with padded or ragged queries."""
     g = Generator(f, "paged")
     layouts(g)
-    packed, is_paged = f.chance(0.5), f.chance(0.7)
+    is_ragged, is_paged = f.chance(0.5), f.chance(0.7)
     batch, capacity = int(g.batch), int(g.keys)
     counts = np.array([key_count(f, capacity) for _ in range(batch)])
-    if packed:
-        most = 30 if g.slow else f.pick(3, 10, 60)
-        starts = np.concatenate([[0], np.cumsum(f.random.integers(0, most, batch))])
+    if is_ragged:
+        limit = 30 if g.slow else f.pick(3, 10, 60)
+        starts = np.concatenate([[0], np.cumsum(f.random.integers(0, limit, batch))])
         tokens = f.size(int(starts[-1]) + int(f.pick(0, 2)))
     else:
         tokens = g.queries
     page = int(f.pick(1, 8, 16, 48, 64)) if is_paged else capacity
-    # Every entry has pages of its own, in any order, and there are some more.
+    # Every sequence has its own pages, in random order. Some pages are unused.
     columns = -(-capacity // page)
     pages = batch * columns + int(f.random.integers(0, 3)) if is_paged else batch
     table = f.random.permutation(pages)[: batch * columns].reshape(batch, columns)
     if not is_paged:
         table = np.arange(batch)[:, None]
-    places = table[:, np.arange(capacity) // page], np.arange(capacity) % page
+    slots = table[:, np.arange(capacity) // page], np.arange(capacity) % page
     used = np.zeros((pages, page), bool)
     for b in range(batch):
-        used[places[0][b][: counts[b]], places[1][: counts[b]]] = True
+        used[slots[0][b][: counts[b]], slots[1][: counts[b]]] = True
     used = used[:, None, :, None] if g.key_layout == "head_major" else (
         used[:, :, None, None])
     q = g.tensor(g.layout(tokens, g.heads, g.dim, g.query_layout,
-                          None if packed else g.batch), "q")
-    pages_size = f.size(pages) if is_paged else (Dynamic(batch) if packed else g.batch)
+                          None if is_ragged else g.batch), "q")
+    pages_size = f.size(pages) if is_paged else (Dynamic(batch) if is_ragged else g.batch)
     shape = g.layout(f.size(page) if is_paged else g.keys, g.key_heads, g.dim,
                      g.key_layout, pages_size)
     k, v = g.tensor(shape, "k", used), g.tensor(shape[:-1] + [g.value_dim], "v", used)
     g.choose()
-    query_positions = g.positions(g.query_rotation, [tokens] if packed else [
+    query_positions = g.positions(g.query_rotation, [tokens] if is_ragged else [
         g.batch, tokens], "query_positions")
     lengths_size = pages_size if not is_paged else (
-        f.size(batch) if packed else g.batch)
+        f.size(batch) if is_ragged else g.batch)
     lengths = f.argument(f.pick(I64, I32), [lengths_size], counts)
     g.operands.append(f"lengths({lengths.name} : {lengths.type()})")
-    if packed:
+    if is_ragged:
         cu = f.argument(f.pick(I64, I32), [f.size(batch + 1)], starts)
         g.operands.append(f"cu_seqlens({cu.name} : {cu.type()})")
     if is_paged:
         stored = table.copy()
-        # Columns of no key hold no page.
+        # Table elements beyond the length of a sequence are no valid pages.
         unused = np.arange(columns)[None] * page >= counts[:, None]
         stored[unused] = -7
         block_table = f.argument(f.pick(I64, I32), [lengths_size, f.size(columns)],
                                  stored)
         g.operands.append(f"block_table({block_table.name} : {block_table.type()})")
     mask = None
-    if not packed and f.chance(0.25):
+    if not is_ragged and f.chance(0.25):
         longest = f.size(int(counts.max(initial=0)) + int(f.pick(0, 0, 5)))
         mask = g.float_mask([f.pick(1, g.batch), f.pick(1, g.heads), tokens,
                              longest if is_paged else g.keys])
     qs, ks, vs = g.rows_of(q, g.query_layout), g.rows_of(k, g.key_layout), g.rows_of(
         v, g.key_layout)
-    entries = []
+    sequences = []
     for b in range(batch):
         n = int(counts[b])
-        at = places[0][b][:n], places[1][:n]
-        rows = slice(starts[b], starts[b + 1]) if packed else b
-        entries.append((Entry(
+        at = slots[0][b][:n], slots[1][:n]
+        rows = slice(starts[b], starts[b + 1]) if is_ragged else b
+        sequences.append((Sequence(
             b, qs[rows], ks[at], vs[at],
             None if query_positions is None else query_positions[rows], None,
             None if mask is None else mask[b % mask.shape[0]][..., :n]), (rows,)))
     g.emit(q, k, v, g.layout(tokens, g.heads, g.value_dim, g.query_layout,
-                             None if packed else g.batch), entries)
+                             None if is_ragged else g.batch), sequences)
 
 
 def append(f):
-    """New rows into caches by lengths, or into slots of caches or pages."""
+    """kv_append to caches by lengths, or to slots of caches or pages."""
     kind = f.pick(*FLOATS)
     heads, dim = int(f.random.integers(1, 5)), int(f.pick(*HEAD_DIMS))
     value_dim = dim if f.chance(0.7) else int(f.pick(*HEAD_DIMS))
     by_lengths = f.chance(0.5)
-    packed = not by_lengths and f.chance(0.5)
+    is_ragged = not by_lengths and f.chance(0.5)
     batch, tokens = f.size(int(f.random.integers(1, 4))), f.size(int(
         f.pick(1, f.random.integers(1, 30))))
     capacity = f.size(int(tokens) + int(f.random.integers(0, 40)))
     layout, cache_layout = (f.pick("token_major", "head_major") for _ in range(2))
     with_axes = f.chance(0.15)
-    turned = rotation(f, dim, with_axes) if f.chance(0.7) else None
-    if turned:
-        with_axes = turned.frequencies.axes is not None
+    rotated = rotation(f, dim, with_axes) if f.chance(0.7) else None
+    if rotated:
+        with_axes = rotated.frequencies.axes is not None
 
     def shape(rows, width, order, lead):
         return lead + ([heads, rows, width] if order == "head_major"
                        else [rows, heads, width])
-    lead = [] if packed else [batch]
+    lead = [] if is_ragged else [batch]
     mode = f.pick("normal", "ties", "ties", "wide")
     k = f.floats(kind, shape(tokens, dim, layout, lead), mode)
     v = f.floats(kind, shape(tokens, value_dim, layout, lead), mode)
-    entries = batch if by_lengths else f.size(int(f.random.integers(1, 4)))
+    cache_batch = batch if by_lengths else f.size(int(f.random.integers(1, 4)))
     if not by_lengths:
-        needed = int(tokens) * (1 if packed else int(batch))
-        if needed > int(entries) * int(capacity):
+        needed = int(tokens) * (1 if is_ragged else int(batch))
+        if needed > int(cache_batch) * int(capacity):
             capacity = f.size(needed)
-    caches = [f.floats(kind, shape(capacity, width, cache_layout, [entries]), "normal")
+    caches = [f.floats(kind, shape(capacity, width, cache_layout, [cache_batch]), "normal")
               for width in (dim, value_dim)]
     attributes = [f"layout = {layout}", f"cache_layout = {cache_layout}"]
     operands, weight, eps = [], None, None
@@ -541,26 +547,26 @@ def append(f):
         operands.append(f"norm({norm.name} : {norm.type()})")
     grid = lead + [tokens]
     count = int(tokens)
-    batches = 1 if packed else int(batch)
+    batches = 1 if is_ragged else int(batch)
     if by_lengths:
         lengths = np.array([int(f.random.integers(0, int(capacity) + 1))
                             for _ in range(batches)])
         slots = lengths[:, None] - count + np.arange(count)
         rows = np.where(slots < 0, -1, slots + np.arange(batches)[:, None] * int(capacity))
     else:
-        total = int(entries) * int(capacity)
+        total = int(cache_batch) * int(capacity)
         rows = f.random.permutation(total)[: batches * count].reshape(batches, count)
         rows[f.random.random(rows.shape) < 0.1] = -int(f.pick(1, 5))
     positions = None
-    if turned:
-        attributes.append(f"rotation = {turned.text()}")
+    if rotated:
+        attributes.append(f"rotation = {rotated.text()}")
         positions = slots if by_lengths else None
         if not by_lengths or with_axes or f.chance(0.5):
             given = generate_rope.positions_argument(
-                f, grid, turned.frequencies.axes, f.pick(I64, I32))
+                f, grid, rotated.frequencies.axes, f.pick(I64, I32))
             operands.insert(0, f"positions({given.name} : {given.type()})")
             positions = given.value
-            if packed:
+            if is_ragged:
                 positions = positions[..., None, :]
     if by_lengths:
         given = f.argument(f.pick(I64, I32), [batch], lengths)
@@ -573,7 +579,7 @@ def append(f):
            f"ins({generate_rope.list_of([k, v])}) {' '.join(operands)} "
            f"outs({generate_rope.list_of(caches)})")
     for n, (new, cache) in enumerate(zip((k, v), caches)):
-        # [entry x slot, heads, dim], in the memory of the cache.
+        # The expected contents of the cache, in its layout.
         ref, err = cache.value.ref.copy(), cache.value.err.copy()
         source = new.value.ref.reshape((batches,) + new.value.ref.shape[-3:])
         if layout == "head_major":
@@ -582,12 +588,12 @@ def append(f):
             made = Value(kind, source[b])
             if n == 0:
                 at = None if positions is None else positions[..., b, :]
-                made = attention_model.append(kind, source[b], weight, eps, turned, at)
+                made = attention_model.append(kind, source[b], weight, eps, rotated, at)
             for t in range(count):
                 if rows[b, t] < 0:
                     continue
-                entry, slot = divmod(int(rows[b, t]), int(capacity))
-                at = (entry, slice(None), slot) if cache_layout == "head_major" else (
-                    entry, slot)
+                page, slot = divmod(int(rows[b, t]), int(capacity))
+                at = (page, slice(None), slot) if cache_layout == "head_major" else (
+                    page, slot)
                 ref[at], err[at] = made.ref[t], made.err[t]
         f.give(f.result(kind, cache.shape, Value(kind, ref, err), names[n]))

@@ -1,21 +1,21 @@
-# ===- generate_known.py - functions whose faults random ones may miss -----===#
+# ===- generate_known.py - functions for known kinds of faults -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Functions that aim at one thing each: ties, which are rounded to even on every
-way that a result takes; the bounds of YaRN; tiles of keys at the causal mask;
-KV splits whose maxima are far from each other, or that all have the sinks; and
-masks that end where memory does."""
+"""Functions that each aim at one kind of fault, which random functions may miss:
+ties, which must be rounded to even in all code paths; the bounds of YaRN; key tiles
+at the causal diagonal; KV splits with very different maxima, or with sinks; and
+masks that end at the end of memory."""
 
 import numpy as np
 
 import generate_mixture
 import generate_rope
 import model
-from attention_model import Entry
+from attention_model import Sequence
 from builder import Dynamic
 from formats import BF16, F16, F32, F64, I64, Real
 from generate_attention import Generator
@@ -29,32 +29,32 @@ def factor_only(dim, factor):
 
 
 def all_numbers(f, kind, shape):
-    """Every number of a short type whose product with 1.5 is a normal one, over
-    and over."""
+    """Adds an argument that cycles through all numbers of a 16-bit type whose product
+    with 1.5 is a normal number."""
     bits = np.arange(1 << 16, dtype=np.uint16)
     values = kind.decode(bits.view(kind.storage))
-    least = Real(2) ** (kind.min_exponent + 2)
+    smallest = Real(2) ** (kind.min_exponent + 2)
     with np.errstate(invalid="ignore"):
-        bits = bits[(abs(values) < kind.max / 4) & (abs(values) > least)]
+        bits = bits[(abs(values) < kind.max / 4) & (abs(values) > smallest)]
     count = int(np.prod([int(d) for d in shape]))
     return f.argument(kind, shape, np.resize(bits, count).view(kind.storage))
 
 
 def rope_ties(kind):
-    """x * 1.5 at position 0: every second product lies halfway between two
-    numbers."""
+    """Rotates by position 0 with the attention factor 1.5: every second product lies
+    halfway between two numbers."""
     def make(f):
         grid = [Dynamic(2), Dynamic(170), Dynamic(3)]
         positions = f.argument(I64, grid[:2], np.zeros((2, 170)))
-        for pairing, lanes in (("half", 64), ("interleaved", 64), ("half", 66)):
-            x = all_numbers(f, kind, grid + [lanes])
-            f.give(*generate_rope.emit_rope(f, [x], factor_only(lanes, 1.5), positions,
+        for pairing, dim in (("half", 64), ("interleaved", 64), ("half", 66)):
+            x = all_numbers(f, kind, grid + [dim])
+            f.give(*generate_rope.emit_rope(f, [x], factor_only(dim, 1.5), positions,
                                             [0, 1], pairing, 0, False))
     return make
 
 
 def rotate_ties(kind):
-    """By tables of 1.5 and 0."""
+    """Rotates by tables whose cos is 1.5 and whose sin is 0."""
     def make(f):
         rows = [Dynamic(500)]
         for pairing, dim in (("half", 64), ("interleaved", 34)):
@@ -71,7 +71,7 @@ def rotate_ties(kind):
 
 
 def table_ties(kind):
-    """1 + an odd number of half units, at position 0."""
+    """Tables whose cos at position 0 is 1 plus an odd number of half units."""
     def make(f):
         zeros = f.argument(I64, [Dynamic(40)], np.zeros(40))
         for units in (1, 3, 5, 7):
@@ -95,8 +95,8 @@ def table_ties(kind):
 
 
 def equal_columns(f):
-    """A table of bf16 whose columns are all the same: each is rounded alike,
-    also the last of an odd number, which no other stands beside."""
+    """bf16 tables with equal columns. All must be rounded alike, including the last of
+    an odd number of columns, which is not computed in a pair."""
     positions = f.argument(I64, [Dynamic(70)], np.arange(70) // 2)
     for pairs in (17, 31, 1):
         freqs = Frequencies(2 * pairs, None, Explicit([1.0] * pairs, 1 + 2.0**-8))
@@ -111,8 +111,8 @@ def equal_columns(f):
 
 
 def edges(kind):
-    """Positions around those from which on a phase needs more digits, one after
-    the other and alone."""
+    """Positions around those beyond which a phase needs more digits, consecutive and
+    shuffled."""
     def make(f):
         centers = [c * s for c in (2**31, 2**32, 2**33, 2**40) for s in (1, -1)] + [0]
         numbers = np.concatenate([np.arange(c - 33, c + 34) for c in centers])
@@ -137,8 +137,8 @@ def edges(kind):
 
 
 def algebra(kind):
-    """Ropes of ropes, in both directions, with an attention factor and without:
-    the compiler may make one of two."""
+    """Ropes of ropes, forward and inverse, with and without an attention factor: the
+    compiler may fold two into one."""
     def make(f):
         first, second = (f.argument(I64, [Dynamic(30)], f.random.integers(-99, 999, 30))
                          for _ in range(2))
@@ -158,7 +158,8 @@ def algebra(kind):
 
 
 def conversion_ties(kind):
-    """arith.truncf of f32 halfway between two numbers, and of their neighbours."""
+    """arith.truncf of f32 numbers halfway between two numbers, and of their
+    neighbours."""
     def make(f):
         shape = [Dynamic(333), 48]
         odd = f.random.integers(1 << (kind.digits - 1), 1 << kind.digits,
@@ -169,7 +170,7 @@ def conversion_ties(kind):
         numbers *= 1 + f.random.integers(-1, 2, odd.shape) * Real(2) ** -23
         x = f.argument(F32, shape, F32.encode(numbers))
         f.give(generate_mixture.convert(f, x, kind))
-        # Beside a rope, with which it may be fused.
+        # The same before a rope, with which the truncation may be fused.
         y = generate_mixture.convert(f, x, kind)
         zeros = f.argument(I64, shape[:1], np.zeros(333))
         f.give(*generate_rope.emit_rope(f, [y], factor_only(48, 1.5), zeros, [0],
@@ -178,7 +179,8 @@ def conversion_ties(kind):
 
 
 def double_rounding(kind):
-    """arith.truncf of f64 next to a tie: what rounds to f32 first makes it one."""
+    """arith.truncf of f64 numbers near a tie, which a rounding to f32 would turn into
+    a tie."""
     def make(f):
         shape = [Dynamic(100), 48]
         odd = f.random.integers(1 << (kind.digits - 1), 1 << kind.digits,
@@ -192,6 +194,7 @@ def double_rounding(kind):
 
 
 def append_ties(kind):
+    """kv_append with a rotation by position 0 and the attention factor 1.5."""
     def make(f):
         batch, tokens, slots = Dynamic(3), Dynamic(90), Dynamic(100)
         lengths = np.array([90, 100, 95])
@@ -205,8 +208,8 @@ def append_ties(kind):
                f"#posenc.rotation<pairing = half, frequencies = {freqs.text()}> "
                f"ins({list_of([k, v])}) positions({positions.name} : {positions.type()}) "
                f"lengths({given.name} : {given.type()}) outs({list_of(caches)})")
-        turned = model.rope(k.value, freqs, positions.value, [0, 1], "half", 0)
-        for name, cache, rows in zip(names, caches, (turned, v.value)):
+        rotated = model.rope(k.value, freqs, positions.value, [0, 1], "half", 0)
+        for name, cache, rows in zip(names, caches, (rotated, v.value)):
             ref, err = cache.value.ref.copy(), cache.value.err.copy()
             for b, n in enumerate(lengths):
                 ref[b, :, n - 90 : n] = np.swapaxes(rows.ref[b], 0, 1)
@@ -217,8 +220,8 @@ def append_ties(kind):
 
 def attention(f, kind, queries, lengths, dim, mode, causal=False, region=None,
               keys=None, heads=2, sink=None, masked=False):
-    """Against caches of any numbers of valid keys; `keys` changes the first
-    lanes of a batch entry's keys, `sink` is the sink of all heads."""
+    """Attention to KV caches with the given lengths. `keys` changes the first elements
+    of a sequence's keys; `sink` is the sink of all heads."""
     g = Generator(f, "decode")
     g.kind, g.dim, g.value_dim, g.mode = kind, dim, dim, mode
     g.slow, g.heads, g.key_heads = False, heads, 1
@@ -249,23 +252,23 @@ def attention(f, kind, queries, lengths, dim, mode, causal=False, region=None,
     mask = None
     if masked:
         mask = g.float_mask([1, heads, queries, g.keys])
-    entries = [(Entry(b, q.value.ref[b], k.value.ref[b, 0, :n, None],
-                      v.value.ref[b, 0, :n, None],
-                      mask=mask if mask is None else mask[0][..., :n]), (b,))
-               for b, n in enumerate(lengths)]
-    g.emit(q, k, v, [g.batch, queries, heads, dim], entries)
+    sequences = [(Sequence(b, q.value.ref[b], k.value.ref[b, 0, :n, None],
+                           v.value.ref[b, 0, :n, None],
+                           mask=mask if mask is None else mask[0][..., :n]), (b,))
+                 for b, n in enumerate(lengths)]
+    g.emit(q, k, v, [g.batch, queries, heads, dim], sequences)
 
 
 def attention_ties(kind, queries, dim):
-    """Averages of 2^n values, of which some lie halfway between two numbers."""
+    """Averages of 2^n values, some of which lie halfway between two numbers."""
     def make(f):
         attention(f, kind, queries, [1, 2, 4, 8, 16, 32, 64, 256, 512, 1024], dim, "zero")
     return make
 
 
 def causal_tiles(queries):
-    """Few queries at the end of every number of keys: the last keys of a tile
-    are some queries' alone."""
+    """Multi-token decode with many numbers of keys: the causal diagonal crosses key
+    tiles at every offset."""
     def make(f):
         attention(f, F32, queries, list(range(queries, 150)), 16, "integers", True)
         attention(f, F32, queries, list(range(queries, 300, 5)), 64, "zero", True)
@@ -273,34 +276,33 @@ def causal_tiles(queries):
 
 
 def splits(queries, dim):
-    """One key far above the others, in turn in each part of them; or only first
-    keys, so that the last parts have none."""
+    """One score far above the others, in each KV split in turn; scores that rise or
+    fall from split to split; and a mask that leaves the last splits empty."""
     def make(f):
         lengths = [1280, 1280, 1280, 1280, 1280, 1100, 513, 300]
 
-        def one(numbers, b):
+        def dominant_key(numbers, b):
             numbers[...] = -100 if b % 2 else 0
             numbers[min(7 + 256 * b, lengths[b] - 1)] = 150
-        attention(f, F32, queries, lengths, dim, "spikes", keys=one)
+        attention(f, F32, queries, lengths, dim, "spikes", keys=dominant_key)
 
-        def falling(numbers, b):
+        def slope(numbers, b):
             numbers[...] = np.arange(len(numbers)) // 128 * (-30 if b % 2 else 30)
-        attention(f, F32, queries, lengths, dim, "spikes", keys=falling)
+        attention(f, F32, queries, lengths, dim, "spikes", keys=slope)
         attention(f, F32, queries, lengths, dim, "normal", region=first_keys)
     return make
 
 
 def split_sinks(queries, dim):
-    """A sink that outweighs all keys: counted in more than one part of them, it
-    would halve the results."""
+    """A sink that outweighs all keys: counted in more than one KV split, it would
+    halve the results."""
     def make(f):
         attention(f, F32, queries, [1280, 1100, 513, 300], dim, "zero", sink=6.5)
     return make
 
 
 def padded_masks(queries, heads):
-    """Masks of fewer queries than a vector has lanes, which end where memory
-    does."""
+    """Masks that end at the end of memory, with fewer queries than vector lanes."""
     def make(f):
         attention(f, F32, queries, [40, 300, 77], 32, "zero", heads=heads, masked=True)
     return make
@@ -333,7 +335,8 @@ TABLES = [make(kind) for kind in (BF16, F16) for make in (
     rope_ties, rotate_ties, conversion_ties, append_ties)] + [table_ties(F16), equal_columns,
     edges(F32), edges(BF16), edges(F64), algebra(F32), algebra(BF16),
     double_rounding(BF16), double_rounding(F16),
-    # The upper bound beyond the last pair; both bounds at an end; neither.
+    # YaRN with its upper bound beyond the last pair, with both bounds at an end,
+    # and with neither.
     yarn(1e4, 131072.0, 64), yarn(1.5, 4096.0, 16), yarn(1e6, 100.0, 64),
     yarn(1e4, 4096.0, 128)]
 ATTENTION = [attention_ties(BF16, 1, 64), attention_ties(F16, 1, 64),

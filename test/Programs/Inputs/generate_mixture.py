@@ -5,8 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Ropes and tables among elementwise operations, matrix products, transposes,
-slices and reshapes. The errors of each operation are carried on to the next."""
+"""Ropes and tables among elementwise ops, matrix products, transposes, slices and
+reshapes. The error bound of each op is propagated to the next one."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ UNIT = {F64: Real(2) ** -52, F32: Real(2) ** -23}
 
 
 def once(kind, ref, err, exact):
-    """An operation that rounds its result once."""
+    """Returns the result of an op that rounds once."""
     return rounded(kind, ref, err + kind.ulp(abs(ref) + err) * model.ONCE, exact)
 
 
@@ -31,13 +31,13 @@ def binary_value(op, x, y):
     elif op == "subf":
         ref, err = x.ref - y.ref, x.err + y.err
     elif op == "maximumf":
-        # One of both.
+        # The result is one of the operands.
         return Value(kind, np.maximum(x.ref, y.ref), np.maximum(x.err, y.err))
     else:
         ref = x.ref * y.ref
         err = abs(x.ref) * y.err + abs(y.ref) * x.err + x.err * y.err
     exact = (err == 0) & (kind is not F64)
-    # A sum of numbers of very different size has more digits than Real.
+    # Real cannot represent the sum of numbers of very different magnitude.
     if op in ("addf", "subf"):
         small, large = np.minimum(abs(x.ref), abs(y.ref)), np.maximum(
             abs(x.ref), abs(y.ref))
@@ -46,7 +46,7 @@ def binary_value(op, x, y):
 
 
 def generic(f, inputs, maps, kind, shape, body, iterators=None, init=None):
-    """A linalg.generic; returns the name of its result."""
+    """Emits a linalg.generic and returns the name of its result."""
     rank = len(iterators) if iterators else len(shape)
     dims = ", ".join(f"d{n}" for n in range(rank))
     iterators = iterators or ["parallel"] * rank
@@ -70,7 +70,7 @@ def identity(shape):
 
 
 def binary(f, x, row=None):
-    """x with another tensor of its shape, or with one row of its lanes."""
+    """Combines x with a tensor of its shape, or with a row that is broadcast."""
     op = f.pick("addf", "subf", "mulf", "maximumf")
     row = f.chance(0.4) if row is None else row
     y = f.floats(x.kind, x.shape[-1:] if row else x.shape)
@@ -84,7 +84,7 @@ def binary(f, x, row=None):
 
 
 def convert(f, x, kind):
-    """Rounds, once, or extends."""
+    """Truncates or extends x to another floating-point type."""
     op = "truncf" if kind.bits < x.kind.bits else "extf"
     name = generic(f, [x], [identity(x.shape)] * 2, kind, x.shape, [
         f"%r = arith.{op} %i0 : {x.kind.name} to {kind.name}",
@@ -104,13 +104,13 @@ def change_type(f, x):
     return convert(f, x, F32)
 
 
-# Functions that grow no faster than their argument, so that an error is carried
-# on as it is.
+# Functions whose derivative is at most 1, so that they do not amplify errors.
 FUNCTIONS = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "atan": np.arctan}
 
 
 def function(f, x):
-    """One of math, within 4 units of f32 or f64, and rounded once more."""
+    """A math function, accurate to 4 units of f32 or f64; 16-bit types round once
+    more."""
     op = f.pick(*FUNCTIONS)
     name = generic(f, [x], [identity(x.shape)] * 2, x.kind, x.shape, [
         f"%r = math.{op} %i0 : {x.kind.name}", f"linalg.yield %r : {x.kind.name}"])
@@ -123,7 +123,7 @@ def function(f, x):
 
 
 def product(f, x):
-    """By a matrix: over all rows."""
+    """Multiplies the rows of x by a matrix."""
     if x.kind is F64 or not 2 <= len(x.shape) <= 3:
         return x
     batched = len(x.shape) == 3
@@ -147,7 +147,7 @@ def product(f, x):
         size = abs(a.ref) @ abs(b.ref)
         carried = a.err @ abs(b.ref)
     depth = int(x.shape[-1])
-    # Numbers of few digits have sums that f32 holds.
+    # Sums of numbers with few digits are exact in f32.
     units = [Real(2) ** -n for n in (7, 11)]
     exact = (carried == 0) & all((t.ref / units[0] == np.rint(t.ref / units[0])).all()
                                  for t in (a, b)) & (size < 2.0**9)
@@ -165,7 +165,7 @@ def transpose(f, x):
 
 
 def cut(f, x):
-    """A slice of the static dimensions, with steps."""
+    """Extracts a slice, with strides, of the static dimensions."""
     offsets, counts, steps, used = [], [], [], []
     for n, d in enumerate(x.shape):
         if isinstance(d, Dynamic) or d < 3 or f.chance(0.5):
@@ -175,7 +175,7 @@ def cut(f, x):
             first = int(f.random.integers(0, d // 2))
             count = int(f.random.integers(1, (d - first - 1) // step + 2))
             if n == len(x.shape) - 1:
-                # A rope wants two lanes.
+                # Keeps at least two elements per row for a rope.
                 step, count = (step, count - count % 2) if count > 1 else (1, 2)
                 first = min(first, d - count * step + step - 1)
             offsets.append(first), counts.append(count), steps.append(step)
@@ -189,7 +189,7 @@ def cut(f, x):
 
 
 def put(f, x):
-    """x into a larger tensor."""
+    """Inserts x into a larger tensor."""
     more = [0 if isinstance(d, Dynamic) else int(f.random.integers(0, 3)) for d in x.shape]
     shape = [d if m == 0 else d + m for d, m in zip(x.shape, more)]
     y = f.floats(x.kind, shape, "normal")
@@ -209,7 +209,7 @@ def put(f, x):
 
 
 def split(f, x):
-    """The last dimension becomes heads and lanes, or another becomes two."""
+    """Expands the last dimension into heads and elements."""
     n = len(x.shape) - 1
     d = x.shape[n]
     if isinstance(d, Dynamic) or len(x.shape) > 4:
@@ -229,15 +229,15 @@ def split(f, x):
 
 
 def reshaped(f, x, shape, name):
-    """The result of a reshape; a size of a function's result must be that of
-    an argument, so that what has dynamic sizes meets one."""
+    """Adds the result of a reshape. A dynamic size of a function's result must be a size
+    of an argument, so a result with dynamic sizes is combined with an argument."""
     x = f.result(x.kind, shape, x.value.map(lambda v: v.reshape(sizes(shape))), name)
     is_dynamic = any(isinstance(d, Dynamic) for d in shape)
     return binary(f, x, row=False) if is_dynamic else x
 
 
 def join(f, x):
-    """Two dimensions become one."""
+    """Collapses two dimensions into one."""
     if len(x.shape) < 3:
         return x
     n = int(f.random.integers(0, len(x.shape) - 1))
@@ -254,7 +254,7 @@ def join(f, x):
 
 
 def total(f, x):
-    """The sum over the last dimension."""
+    """Sums over the last dimension."""
     if len(x.shape) < 2 or x.kind is F64:
         return x
     shape = x.shape[:-1]
@@ -275,28 +275,28 @@ def total(f, x):
     return f.result(F32, shape, Value(F32, ref, err), name)
 
 
-def turn(f, x):
-    """A rope over all its lanes, or some of them."""
+def rope(f, x):
+    """Applies a rope to whole rows or to a window of them."""
     if len(x.shape) < 2 or isinstance(x.shape[-1], Dynamic):
         return x
-    lanes = int(x.shape[-1])
-    if lanes < 2:
+    size = int(x.shape[-1])
+    if size < 2:
         return x
-    dim = 2 * int(f.random.integers(1, lanes // 2 + 1)) if f.chance(0.5) else lanes // 2 * 2
+    dim = 2 * int(f.random.integers(1, size // 2 + 1)) if f.chance(0.5) else size // 2 * 2
     freqs = generate_rope.frequencies(f, dim)
     rank = len(x.shape)
     dims = sorted(int(d) for d in f.random.permutation(rank - 1)[
         :int(f.random.integers(1, rank))])
     grid = [x.shape[d] for d in dims]
     positions = generate_rope.positions_argument(f, grid, None)
-    offset = f.pick(0, lanes - dim)
+    offset = f.pick(0, size - dim)
     return generate_rope.emit_rope(f, [x], freqs, positions, dims,
                                    f.pick("half", "interleaved"), offset,
                                    f.chance(0.2))[0]
 
 
 def add_table(f, x):
-    """Plus a sinusoidal table of the rows of the last two dimensions."""
+    """Adds a sinusoidal table with the shape of the last two dimensions."""
     if len(x.shape) < 2 or isinstance(x.shape[-1], Dynamic) or x.shape[-1] % 2:
         return x
     freqs = generate_rope.frequencies(f, int(x.shape[-1]))
@@ -318,25 +318,24 @@ def add_table(f, x):
 
 
 STEPS = (binary, binary, function, change_type, change_type, product, transpose, cut, put,
-         split, join, total, turn, turn, turn, add_table)
+         split, join, total, rope, rope, rope, add_table)
 
 
 def mixture(f):
-    """A chain of steps with a rope among them; now and then a step before the
-    last is a result, too."""
+    """A chain of steps, at least one of which is a rope. Intermediate steps are
+    sometimes results, too."""
     kind = f.pick(F32, F32, F32, BF16, F16, F64)
     grid = generate_rope.grid_sizes(f, int(f.random.integers(1, 4)), 40)
     shape = [f.size(d) for d in grid] + [int(f.pick(4, 8, 24, 32, 64, 96))]
     x = f.floats(kind, shape, f.pick("normal", "dyadic", "ties"))
-    # One of the steps is a rope, and one a rounding where there is one.
     steps = [STEPS[n] for n in f.random.integers(0, len(STEPS), int(
         f.random.integers(1, 6)))]
-    steps.insert(int(f.random.integers(0, len(steps) + 1)), turn)
+    steps.insert(int(f.random.integers(0, len(steps) + 1)), rope)
     before = None
     for step in steps:
         with np.errstate(over="ignore", invalid="ignore"):
             next_ = step(f, x)
-        # Beyond the range of a type there is nothing to compare.
+        # Values beyond the range of f16 cannot be compared.
         if next_.kind is F16 and not (abs(next_.value.ref) < 6e4).all():
             next_ = convert(f, x, F32) if x.kind is F16 else x
         x, before = next_, x
@@ -344,5 +343,5 @@ def mixture(f):
                 not before.name.startswith("%a")):
             f.give(before)
     if x.name.startswith("%a"):
-        x = turn(f, f.floats(F32, [3, 8]))
+        x = rope(f, f.floats(F32, [3, 8]))
     f.give(x)

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""sincos, rotate, rope and sinusoidal."""
+"""Random rope, rotate, sincos and sinusoidal ops."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from formats import BF16, F16, F32, F64, I32, INDEX, Real
 from phases import Axes, Explicit, Frequencies, Linear, Llama3, Yarn
 
 DIMS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 34, 48, 64, 66, 80, 96, 128, 160, 256)
-# Factors of cos and sin of few digits, at which products of short types are
-# ties, and the factor 1 + half a unit of bf16 and of f16, which itself is one.
+# Attention factors. Those of few digits give ties of 16-bit types; 1 plus an odd
+# number of half units of bf16 or f16 is a tie itself.
 FACTORS = (1.5, 0.75, 1.25, 0.5, 1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11,
            1 + 3 * 2.0**-11, 1.1, 2.0)
 
@@ -51,7 +51,7 @@ def frequencies(f, dim, with_axes=False):
 
 
 def position_numbers(f, kind, shape):
-    """In a row, any, zero, large, negative."""
+    """Draws positions: consecutive, small, arbitrary, zero, or near powers of two."""
     count = int(np.prod(shape, dtype=np.int64))
     top = 2**31 - 1 if kind is I32 else f.pick(2**31, 2**40, 2**62)
     mode = f.pick("row", "row", "row", "small", "any", "zeros", "some zeros", "edges")
@@ -60,7 +60,7 @@ def position_numbers(f, kind, shape):
             f.random.integers(-100, 5000))
         numbers = first + np.arange(count)
     elif mode == "edges":
-        # Around the positions from which on a phase needs more digits.
+        # Near the positions beyond which a phase needs more digits.
         near = f.random.choice([2**31, -(2**31), 2**32, -(2**32), 2**33, 0], count)
         numbers = near + f.random.integers(-3, 4, count)
         if kind is I32:
@@ -82,22 +82,22 @@ def positions_argument(f, grid, axes, kind=None):
     return f.argument(kind, shape, position_numbers(f, kind, sizes(shape)))
 
 
-def grid_sizes(f, rank, most):
-    """Sizes of the leading dimensions: one or two of them large, now and then
-    none."""
+def grid_sizes(f, rank, limit):
+    """Draws the sizes of the leading dimensions: one of them is up to `limit`, and
+    rarely one is 0."""
     shape = [int(f.random.integers(1, 5)) for _ in range(rank)]
-    shape[f.random.integers(rank)] = int(f.random.integers(1, most))
+    shape[f.random.integers(rank)] = int(f.random.integers(1, limit))
     if f.chance(0.03):
         shape[f.random.integers(rank)] = 0
     return shape
 
 
 def head(f, dim):
-    """A head's lanes, and where its rotary window begins."""
+    """Returns the size of a head and the offset of its rotary window."""
     if f.chance(0.6):
         return dim, 0
-    lanes = dim + int(f.random.integers(1, 24))
-    return lanes, f.pick(0, int(f.random.integers(0, lanes - dim + 1)), lanes - dim)
+    size = dim + int(f.random.integers(1, 24))
+    return size, f.pick(0, int(f.random.integers(0, size - dim + 1)), size - dim)
 
 
 def frequencies_text(freqs):
@@ -112,7 +112,7 @@ def list_of(tensors):
 
 
 def results_of(f, tensors):
-    """The names of an operation's results, and their declaration."""
+    """Returns the names of an op's results, and the text that declares them."""
     name = f.new_name()
     if len(tensors) == 1:
         return [name], name
@@ -139,13 +139,13 @@ def emit_rope(f, tensors, freqs, positions, dims, pairing, offset, inverse):
     return given
 
 
-def rope(f, most=300):
-    """One to three tensors of one rank at positions of some of their
+def rope(f, limit=300):
+    """A rope of one to three tensors of equal rank, with positions for some of the
     dimensions."""
     kind = f.pick(*FLOATS)
     freqs = frequencies(f, int(f.pick(*DIMS)), f.chance(0.25))
     rank = int(f.random.integers(2, 6))
-    grid = grid_sizes(f, rank - 1, most)
+    grid = grid_sizes(f, rank - 1, limit)
     scalar = freqs.axes is None and f.chance(0.2)
     count = 1 if scalar else int(f.random.integers(1, rank))
     dims = [int(d) for d in f.random.permutation(rank - 1)[:count]]
@@ -159,17 +159,17 @@ def rope(f, most=300):
         positions = positions_argument(f, [shape[d] for d in dims], freqs.axes)
     mode = f.pick("normal", "wide", "ties", "ties")
     pairing, tensors = f.pick("half", "interleaved"), []
-    lanes, offset = head(f, freqs.dim)
+    head_dim, offset = head(f, freqs.dim)
     for _ in range(int(f.pick(1, 1, 2, 3))):
         own = [d if n in dims else f.size(int(f.random.integers(1, 5)))
                for n, d in enumerate(shape)]
         if not tensors:
             own = list(shape)
-        tensors.append(f.floats(kind, own + [max(lanes, offset + freqs.dim)], mode))
+        tensors.append(f.floats(kind, own + [max(head_dim, offset + freqs.dim)], mode))
     given = emit_rope(f, tensors, freqs, positions, dims, pairing, offset,
                       f.chance(0.2))
     if f.chance(0.15):
-        # A second rope, which the algebra may fold into the first.
+        # A second rope, which the compiler may fold into the first.
         again = positions if scalar or f.chance(0.5) else positions_argument(
             f, [shape[d] for d in dims], freqs.axes, positions.kind)
         small = np.abs(again.value).max(initial=0) < 2**61 and np.abs(
@@ -180,12 +180,12 @@ def rope(f, most=300):
     f.give(*given)
 
 
-def sincos(f, most=300):
+def sincos(f, limit=300):
     kind = f.pick(*FLOATS)
     freqs = frequencies(f, int(f.pick(*DIMS)), f.chance(0.25))
     scalar = freqs.axes is None and f.chance(0.3)
     grid = [f.size(d) for d in grid_sizes(f, 1 if scalar else int(
-        f.random.integers(1, 4)), most)]
+        f.random.integers(1, 4)), limit)]
     positions = (f.scalar(f.pick(*POSITIONS), position_numbers(f, I32, (1,))[0])
                  if scalar else positions_argument(f, grid, freqs.axes))
     shape = grid + [freqs.dim // 2]
@@ -202,12 +202,12 @@ def sincos(f, most=300):
     f.give(*(f.result(kind, shape, v, n) for v, n in zip(values, names)))
 
 
-def sinusoidal(f, most=300):
+def sinusoidal(f, limit=300):
     kind = f.pick(*FLOATS)
     freqs = frequencies(f, int(f.pick(*DIMS)))
     scalar = f.chance(0.4)
     grid = [f.size(d) for d in grid_sizes(f, 1 if scalar else int(
-        f.random.integers(1, 4)), most)]
+        f.random.integers(1, 4)), limit)]
     positions = (f.scalar(f.pick(*POSITIONS), position_numbers(f, I32, (1,))[0])
                  if scalar else positions_argument(f, grid, None))
     shape, order = grid + [freqs.dim], f.pick("interleaved", "sin_cos", "cos_sin")
@@ -223,24 +223,24 @@ def sinusoidal(f, most=300):
     f.give(f.result(kind, shape, model.sinusoidal(kind, freqs, numbers, order), name))
 
 
-def rotate(f, most=300):
-    """By tables of any numbers; those of few digits make every second sum of
-    short types a tie."""
+def rotate(f, limit=300):
+    """A rotation by tables with random numbers. Those of few digits make every second
+    sum of 16-bit types a tie."""
     kind = f.pick(*FLOATS)
     narrow = {F64: (F64, F32, F16, BF16)}.get(kind, (F32, F32, F16, BF16))
     table = f.pick(*narrow)
     dim, rank = int(f.pick(*DIMS)), int(f.random.integers(2, 6))
-    grid = grid_sizes(f, rank - 1, most)
+    grid = grid_sizes(f, rank - 1, limit)
     dims = [int(d) for d in f.random.permutation(rank - 1)[
         :int(f.random.integers(1, rank))]]
     shape = [f.size(d) for d in grid]
-    lanes, offset = head(f, dim)
+    head_dim, offset = head(f, dim)
     mode = f.pick("dyadic", "dyadic", "normal", "ties")
-    x = [f.floats(kind, shape + [lanes], f.pick("ties", "dyadic", "normal"))]
+    x = [f.floats(kind, shape + [head_dim], f.pick("ties", "dyadic", "normal"))]
     if f.chance(0.3):
         own = [d if n in dims else f.size(int(f.random.integers(1, 5)))
                for n, d in enumerate(shape)]
-        x.append(f.floats(kind, own + [lanes], "normal"))
+        x.append(f.floats(kind, own + [head_dim], "normal"))
     rows = [shape[d] for d in dims] + [dim // 2]
     cos, sin = (f.floats(table, rows, mode) for _ in range(2))
     pairing, inverse = f.pick("half", "interleaved"), f.chance(0.2)

@@ -1,4 +1,4 @@
-# ===- kernels.py - compiled libraries called on guarded memory ------------===#
+# ===- kernels.py - calls compiled libraries on guarded memory -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 """Compiles modules, and calls their functions on tensors that end or begin at
-pages which cannot be accessed."""
+inaccessible pages."""
 
 import ctypes
 import json
@@ -37,7 +37,7 @@ class CompileError(Exception):
 
 
 class Compiler:
-    """posenc-compile, and the tuning fields that it knows."""
+    """Runs posenc-compile, and finds out its tuning fields."""
 
     def __init__(self, path, folder):
         self.path, self.folder = path, folder
@@ -56,8 +56,8 @@ class Compiler:
         return library
 
     def tuning_fields(self, module, cpu):
-        """(name, least, most, multiple) of every choice, as the errors of the
-        tool tell them, so that a new choice is varied too."""
+        """Returns (name, minimum, maximum, multiple) of every tuning field. They are
+        taken from the tool's diagnostics, so new fields are tested, too."""
         path = os.path.join(self.folder, "probe.json")
 
         def error_of(choices):
@@ -66,26 +66,27 @@ class Compiler:
             return self.run(module, "-o", os.path.join(self.folder, "probe.so"),
                             "--tuning=" + path).stderr
         names = re.search(r"expected (.*)", error_of({"no such choice": 1}))
-        assert names, "the error of an unknown choice lists those there are"
+        assert names, "expected the error of an unknown choice to list the known ones"
         fields = []
         for name in names[1].strip().split(", "):
             limits = re.search(r"(?:a multiple of (\d+)|an integer) from (\d+) to (\d+)",
                                error_of({name: -1}))
-            assert limits, f"the error of a choice out of range tells the range of {name}"
-            multiple, least, most = (int(text or 1) for text in limits.groups())
-            fields.append((name, least, most, multiple))
+            assert limits, f"expected the error of an invalid {name} to contain its range"
+            multiple, minimum, maximum = (int(text or 1) for text in limits.groups())
+            fields.append((name, minimum, maximum, multiple))
         return fields
 
     def write_tuning(self, name, cpu, fields, random):
-        """Choices by which small tensors are taken for large ones, and everything
-        is done in small parts; some of them are random."""
+        """Writes a tuning file with the smallest value of each field, so that small
+        tensors use the code for large ones, with small tiles. With `random`, some
+        fields have random values."""
         choices = {}
-        for field, least, most, multiple in fields:
-            value = max(multiple, least)
+        for field, minimum, maximum, multiple in fields:
+            value = max(multiple, minimum)
             if random and random.random() < 0.3:
-                value = [least, 64, 4096, 1 << int(random.integers(48)),
-                         most][random.integers(5)]
-            choices[field] = min(max(value // multiple * multiple, least), most)
+                value = [minimum, 64, 4096, 1 << int(random.integers(48)),
+                         maximum][random.integers(5)]
+            choices[field] = min(max(value // multiple * multiple, minimum), maximum)
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="ascii") as file:
             json.dump({"version": 1, "cpu": cpu, "choices": choices}, file)
@@ -93,8 +94,8 @@ class Compiler:
 
 
 class Guarded:
-    """Memory between two pages that cannot be accessed. It is never given
-    back: a process calls few kernels."""
+    """Memory between two inaccessible pages. It is never freed, since a process
+    calls few kernels."""
 
     def __init__(self, size):
         page = mmap.PAGESIZE
@@ -113,12 +114,11 @@ class Guarded:
 
 
 def place(array, random, at_end=True, strided=False):
-    """A copy of an array (a view of it where strided) and the bytes around it:
-    its last element ends, or its first begins, at a page that cannot be
-    accessed."""
+    """Copies an array into guarded memory, with random strides if `strided`. Its
+    last element ends, or its first begins, at an inaccessible page. Returns the
+    copy and all bytes of the memory around it."""
     if strided and array.ndim > 1 and array.size:
-        # A permutation of all dimensions but the last, of rows with more in
-        # between.
+        # Permutes all dimensions but the last, and pads each dimension.
         order = list(random.permutation(array.ndim - 1)) + [array.ndim - 1]
         more = random.integers(0, 3, array.ndim)
         padded = [array.shape[d] + int(more[n]) for n, d in enumerate(order)]
@@ -138,7 +138,7 @@ def place(array, random, at_end=True, strided=False):
 
 
 class DLTensor(ctypes.Structure):
-    """DLPack's tensor."""
+    """The struct DLTensor of DLPack."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -155,7 +155,7 @@ class DLTensor(ctypes.Structure):
 
 
 def address(array):
-    # NumPy's address of an empty array is any.
+    # `array.ctypes.data` is arbitrary for empty arrays.
     return array.__array_interface__["data"][0]
 
 
@@ -171,8 +171,8 @@ SCALARS = {I64: ctypes.c_int64, INDEX: ctypes.c_int64, I32: ctypes.c_int32,
 
 
 class Library:
-    """A kernel library. `order` of its chunks: None for its own loop, else
-    "reversed", "random" or "threads"."""
+    """A compiled library. `set_order` sets the order of its tasks: None for the
+    library's own loop, "reversed", "random", or "threads"."""
 
     def __init__(self, path):
         self.handle = ctypes.CDLL(path)
@@ -181,12 +181,12 @@ class Library:
         metadata.restype = ctypes.c_char_p
         self.metadata = json.loads(metadata())
         self.functions = {f["name"]: f for f in self.metadata["functions"]}
-        self.chunks = 0  # the most of a call
+        self.max_tasks = 0  # of any call
         self.kept = None
 
     def set_order(self, order, random=None):
         def run(_, body, argument, count):
-            self.chunks = max(self.chunks, count)
+            self.max_tasks = max(self.max_tasks, count)
             numbers = list(range(count))
             if order == "reversed":
                 numbers.reverse()
@@ -205,19 +205,20 @@ class Library:
         del before
 
     def in_place(self, function):
-        """For each output, the number of the input that it may be, or None."""
+        """Returns, for each output, the number of the input that it may alias, or
+        None."""
         description = self.functions[function]
         names = [given["name"] for given in description["inputs"]]
         return [names.index(out["in_place"]) if out.get("in_place") else None
                 for out in description["outputs"]]
 
     def unread(self, function):
-        """The numbers of the inputs of which only the shape counts."""
+        """Returns the numbers of the inputs whose data is not read."""
         inputs = self.functions[function]["inputs"]
         return [n for n, given in enumerate(inputs) if given.get("shape_only")]
 
     def sizes_of(self, function, arrays):
-        """The sizes that the plain entry takes, in order."""
+        """Returns the size arguments of the plain entry point."""
         description, sizes = self.functions[function], {}
         described = description["inputs"] + description["outputs"]
         for tensor, array in zip(described, arrays):
@@ -226,8 +227,8 @@ class Library:
         return [ctypes.c_int64(sizes[name]) for name in description["sizes"]]
 
     def workspace(self, function, arrays):
-        """The last arguments of an entry: a workspace of as many bytes as the
-        library asks for, where the function takes one."""
+        """Returns the workspace argument of an entry point, with the number of bytes
+        that the library asks for; empty if the function takes none."""
         symbol = self.functions[function].get("workspace")
         if not symbol:
             return []
@@ -239,10 +240,10 @@ class Library:
         return [ctypes.c_void_p(address(memory) + len(memory) - size)]
 
     def call_checked(self, function, kinds, arrays, absent=()):
-        """By the entry for DLPack tensors; a scalar is an array of rank 0. The
-        data of those whose numbers are in `absent` is NULL."""
-        entry = getattr(self.handle, f"{self.prefix}_{function}_dl")
-        entry.restype = ctypes.c_int32
+        """Calls the entry point for DLPack tensors. A scalar is an array of rank 0.
+        The data of tensors whose numbers are in `absent` is NULL."""
+        entry_point = getattr(self.handle, f"{self.prefix}_{function}_dl")
+        entry_point.restype = ctypes.c_int32
         message = ctypes.create_string_buffer(400)
         arguments, kept = [], []
         for kind, array in zip(kinds, arrays):
@@ -254,13 +255,14 @@ class Library:
                 kept[-1].data = None
             arguments.append(ctypes.byref(kept[-1]))
         arguments += self.workspace(function, arrays)
-        code = entry(*arguments, message, ctypes.c_size_t(len(message)))
+        code = entry_point(*arguments, message, ctypes.c_size_t(len(message)))
         return code, message.value.decode()
 
     def call_plain(self, function, kinds, arrays, absent=()):
-        """By the entry for pointers and sizes, of contiguous tensors."""
-        entry = getattr(self.handle, f"{self.prefix}_{function}")
-        entry.restype = ctypes.c_int32
+        """Calls the plain entry point, which takes pointers and sizes of contiguous
+        tensors."""
+        entry_point = getattr(self.handle, f"{self.prefix}_{function}")
+        entry_point.restype = ctypes.c_int32
         arguments = []
         for n, (kind, array) in enumerate(zip(kinds, arrays)):
             if array.ndim == 0:
@@ -269,4 +271,4 @@ class Library:
                 arguments.append(ctypes.c_void_p(
                     None if n in absent else address(array)))
         arguments += self.sizes_of(function, arrays)
-        return entry(*arguments, *self.workspace(function, arrays)), ""
+        return entry_point(*arguments, *self.workspace(function, arrays)), ""

@@ -1,12 +1,12 @@
-# ===- model.py - what operations mean, with the errors that they may have -===#
+# ===- model.py - model of the ops with error bounds -----------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Results in arithmetic of 64 digits, each with the largest error that it may
-have. An error of 0 says that the result is known to the bit."""
+"""Computes results with 64 binary digits, each with an error bound. A bound of 0
+means that the result must be exact to the bit."""
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from formats import BF16, F16, F32, F64, Real, sums_of
 
 
 class Value:
-    """Numbers of a type, the largest error of each, and that of all together
-    relative to the Frobenius norm, or None."""
+    """Numbers of a type, the error bound of each, and a bound of the error relative
+    to the Frobenius norm, or None."""
 
     def __init__(self, kind, ref, err=None, relative=None):
         self.relative = relative
@@ -24,62 +24,63 @@ class Value:
                     else np.broadcast_to(np.asarray(err, Real), self.ref.shape))
 
     def map(self, move):
-        """The same numbers, elsewhere."""
+        """Applies a function that only moves elements."""
         return Value(self.kind, move(self.ref), move(self.err))
 
 
 def rounded(kind, ref, err, exact):
-    """A result: to the bit the rounding of `ref` where `exact`, else within
-    `err`."""
+    """Returns a result that is `ref` rounded to the type where `exact`, and has the
+    error bound `err` elsewhere."""
     nearest = kind.round(ref)
     return Value(kind, np.where(exact, nearest, ref), np.where(exact, 0, err))
 
 
 def stays_exact(kind, values):
-    """Where a value that is formed in the type of the sums is not rounded
-    there."""
+    """Whether the type of sums represents each value exactly."""
     return sums_of(kind).holds(values)
 
 
 def has_few_digits(kind, values):
-    """Where Real, and the sums of a short type, hold products with them."""
+    """Whether products with each value are exact in Real and, for 16-bit types, in
+    the type of sums."""
     return (F16 if kind is F64 else F32).holds(values)
 
 
-# An exactly rounded table or product is within half a unit; SEMANTICS allows a
-# hundredth for the rounding of f32 before.
+# A correctly rounded result has an error of half a unit. docs/numerics.md allows
+# a hundredth more for an earlier rounding to f32.
 ONCE = Real("0.51")
 
 
 def beyond_error(factor, positions):
-    """What SEMANTICS allows more where positions are beyond 2^31."""
+    """Returns the additional error that docs/numerics.md allows beyond 2^31."""
     return abs(factor) * np.where(
         abs(positions) > 2.0**31, abs(positions) * Real(2) ** -94, 0)
 
 
 def table_error(kind, ref, factor, positions):
-    """The bound of cos and sin, `positions` broadcast to the table."""
+    """Returns the error bound of cos and sin. `positions` broadcast to the table."""
     beyond = beyond_error(factor, positions)
     units = 1 if factor == 1 else 2
     if kind is F64:
         return units * kind.ulp(abs(ref)) + Real(2) ** -60 + beyond
     if kind is F32:
         return units * kind.ulp(abs(ref)) + Real(2) ** -61 + beyond
-    # The bound of f32 next to zero, where a table of 16 bits may be finer.
+    # Near zero, a 16-bit type may be finer than the error of f32.
     return ONCE * kind.ulp(abs(ref)) + Real(2) ** -61 + beyond
 
 
 def tables(kind, frequencies, positions):
-    """cos and sin as tables of a type."""
+    """Returns cos and sin tables of a type."""
     cos, sin = frequencies.cos_sin(positions)
     factor = frequencies.factor
-    # With axes any of the positions of a row.
+    # With axes, the bound is that of the largest position of a row.
     if frequencies.axes is not None:
         positions = np.abs(positions).max(axis=0)
     largest = np.asarray(positions, Real)[..., None]
 
     def table(values):
-        # Tables of bf16 need not be formed in f32, where 1 is a factor of all.
+        # Tables of bf16 are exact only without a factor, since they need not be
+        # computed in f32.
         exact = (cos == 1) & (sin == 0) & has_few_digits(kind, factor) & (
             (factor == 1) | (kind is not BF16))
         return rounded(kind, values * factor,
@@ -87,8 +88,9 @@ def tables(kind, frequencies, positions):
     return table(cos), table(sin)
 
 
-def lanes_of(pairing, offset, dim):
-    """The lanes of the first and of the second numbers of the pairs."""
+def pair_elements(pairing, offset, dim):
+    """Returns the indices in a row of the first and the second element of each
+    pair."""
     i = np.arange(dim // 2)
     if pairing == "half":
         return offset + i, offset + dim // 2 + i
@@ -96,30 +98,31 @@ def lanes_of(pairing, offset, dim):
 
 
 def rotate_pairs(x, cos, sin, pairing, offset, units, magnitude):
-    """Rotates by cos and sin, Values of [..., pairs] that broadcast with the
-    rows of x. The error is `units` of the pair's length x `magnitude`."""
+    """Rotates x by cos and sin, Values [..., pairs] that broadcast with the rows of
+    x. The error bound is `units` units in the last place of the pair's length
+    times `magnitude`."""
     kind = x.kind
-    first, second = lanes_of(pairing, offset, 2 * cos.ref.shape[-1])
+    first, second = pair_elements(pairing, offset, 2 * cos.ref.shape[-1])
     ref, err = x.ref.copy(), x.err.copy()
     length = magnitude * np.hypot(x.ref[..., first], x.ref[..., second])
-    for lanes, others, sign in ((first, second, -1), (second, first, 1)):
-        a, b = x.ref[..., lanes], x.ref[..., others]
+    for own, others, sign in ((first, second, -1), (second, first, 1)):
+        a, b = x.ref[..., own], x.ref[..., others]
         products = a * cos.ref, sign * b * sin.ref
         total = products[0] + products[1]
-        carried = (abs(cos.ref) * x.err[..., lanes]
+        carried = (abs(cos.ref) * x.err[..., own]
                    + abs(sin.ref) * x.err[..., others]
                    + abs(a) * cos.err + abs(b) * sin.err)
         exact = carried == 0
         for number in (*products, total):
             exact &= stays_exact(kind, number)
-        # With a sine of zero there is one product, rounded once if the type is
-        # that of the sums.
+        # With a sine of zero there is one product. It is rounded once if the
+        # type is also that of sums.
         if kind is F32 or kind is F64:
             exact |= (carried == 0) & (sin.ref == 0) & has_few_digits(kind, cos.ref)
         with np.errstate(invalid="ignore"):
-            own = units * kind.ulp(np.maximum(abs(total), length + carried))
-        result = rounded(kind, total, own + carried, exact)
-        ref[..., lanes], err[..., lanes] = result.ref, result.err
+            rounding = units * kind.ulp(np.maximum(abs(total), length + carried))
+        result = rounded(kind, total, rounding + carried, exact)
+        ref[..., own], err[..., own] = result.ref, result.err
     return Value(kind, ref, err)
 
 
@@ -128,8 +131,8 @@ def row_units(kind):
 
 
 def indexed(array, rank, dims):
-    """[positions..., pairs] broadcast to a tensor's rank: dimension n of the
-    positions is dimension dims[n] of the tensor."""
+    """Reshapes [positions..., pairs] so that it broadcasts with a tensor of rank
+    `rank`: dimension n of the positions is dimension dims[n] of the tensor."""
     order = np.argsort(dims)
     array = np.transpose(array, list(order) + [array.ndim - 1])
     shape = [1] * rank
@@ -152,15 +155,15 @@ def rope(x, frequencies, positions, dims, pairing, offset, inverse=False):
         positions = np.abs(positions).max(axis=0)
     far = indexed(np.asarray(positions, Real)[..., None], x.ref.ndim, dims)
     beyond = beyond_error(factor, far)
-    # The factor is part of the tables, whose entries are known to the bit only
-    # at position 0 and where it has few digits.
+    # The factor is part of the tables, whose elements are exact only at position
+    # 0 and with a factor of few digits.
     tiny = np.where(at_zero & has_few_digits(x.kind, factor), 0, Real(2) ** -400)
     table = [Value(x.kind, factor * t, beyond + tiny) for t in (cos, sin)]
     return rotate_pairs(x, *table, pairing, offset, row_units(x.kind), factor)
 
 
 def rotate(x, cos, sin, dims, pairing, offset, inverse=False):
-    """By tables, whose errors are carried on."""
+    """Rotates by tables, whose errors are propagated."""
     cos, sin = (t.map(lambda a: indexed(a, x.ref.ndim, dims)) for t in (cos, sin))
     if inverse:
         sin = Value(sin.kind, -sin.ref, sin.err)
@@ -179,7 +182,7 @@ def sinusoidal(kind, frequencies, positions, order):
 
 
 def compare(stored, value):
-    """None, or what is wrong with a result."""
+    """Returns what is wrong with a result, or None."""
     actual = value.kind.decode(stored)
     with np.errstate(invalid="ignore"):
         error = abs(actual - value.ref)
@@ -191,7 +194,8 @@ def compare(stored, value):
         distance = np.sqrt((error[finite] ** 2).sum())
         if value.relative is None or distance <= value.relative * norm:
             return None
-        return f"the relative error is {distance / norm:.3g} of {value.relative:.3g}"
+        return (f"the relative error is {distance / norm:.3g}, expected at most "
+                f"{value.relative:.3g}")
     score = np.where(wrong, np.nan_to_num(error / np.maximum(value.err, Real(2) ** -300),
                                           nan=np.inf), -1)
     at = np.unravel_index(np.argmax(score), wrong.shape)

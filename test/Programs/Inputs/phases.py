@@ -1,12 +1,12 @@
-# ===- phases.py - frequencies, and cos and sin of exact angles ------------===#
+# ===- phases.py - exact frequencies, cos and sin --------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Frequencies in decimal arithmetic of 110 digits, and the cos and sin of
-position x frequency, reduced in integers of any size."""
+"""Computes frequencies in decimal arithmetic with 110 digits, and the cos and sin of
+position x frequency, whose range is reduced exactly in integer arithmetic."""
 
 import decimal
 import math
@@ -17,7 +17,7 @@ import numpy as np
 from formats import Real
 
 decimal.getcontext().prec = 110
-BITS = 256  # of a phase, in turns
+BITS = 256  # fractional bits of a phase in turns
 
 
 def _arctan_of_inverse(n):
@@ -33,13 +33,13 @@ PI = 4 * (4 * _arctan_of_inverse(5) - _arctan_of_inverse(239))
 
 
 def real(number):
-    """A float as MLIR reads it back."""
+    """Returns a float in a form that MLIR parses to the same value."""
     return repr(float(number)) if "e" not in repr(float(number)) else (
         f"{float(number):.17e}")
 
 
 class Scaling:
-    """No scaling, and what the others share."""
+    """No scaling; the base class of the others."""
 
     def text(self):
         return ""
@@ -162,8 +162,8 @@ class Explicit(Scaling):
 
 
 class Axes:
-    """How several position axes share the pairs: `axis` of each pair, and the
-    pair and dimension in its exponent."""
+    """The assignment of pairs to position axes. `pairs` returns, for each pair, its
+    axis, and the pair number and the dimension in the exponent of its frequency."""
 
     def __init__(self, layout, sections):
         self.layout, self.sections = layout, sections
@@ -186,14 +186,14 @@ class Axes:
 
 
 class Frequencies:
-    """#posenc.frequencies, of `dim / 2` pairs."""
+    """The attribute #posenc.frequencies, with `dim / 2` pairs."""
 
     def __init__(self, dim, base=None, scaling=None, axes=None):
         self.dim, self.base = dim, base
         self.scaling, self.axes = scaling or Scaling(), axes
         base = Decimal(10000.0 if base is None else base)
         pairs = axes.pairs() if axes else [(0, i, dim) for i in range(dim // 2)]
-        # A scaling speaks of the pairs and the dimension in the exponent.
+        # A scaling applies to the pair numbers and the dimension of the exponent.
         tables = {}
         for d in {d for _, _, d in pairs}:
             plain = [base ** (Decimal(-2 * i) / d) for i in range(d // 2)]
@@ -214,8 +214,8 @@ class Frequencies:
         return f"#posenc.frequencies<{', '.join(texts)}>"
 
     def cos_sin(self, positions):
-        """cos and sin of [positions..., pairs], each position x frequency
-        reduced exactly; with axes positions have a first dimension of them."""
+        """Returns cos and sin [positions..., pairs]. With axes, the first dimension of
+        the positions is the axis."""
         positions = np.asarray(positions)
         if self.axes is None:
             positions = positions[None]

@@ -1,4 +1,4 @@
-# ===- programs.py - random functions against a model written apart --------===#
+# ===- programs.py - random functions against a separate model -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,22 +7,22 @@
 # ===----------------------------------------------------------------------===#
 """programs.py POSENC-COMPILE FAMILY... [--seed=N] [--count=N] [--keep=FOLDER]
 
-Compiles random functions and compares their results with what the operations
-mean: within the documented bounds, or to the bit where the exact result is known.
-The model shares nothing with the compiler and its reference.
+Compiles random functions and compares their results with a model: within the
+documented error bounds, or to the bit where the exact result is known. The model
+shares no code with the compiler and its reference implementation.
 
-Every function is called on memory that ends, or begins, at a page that cannot
-be accessed; by both entries; with its chunks in several orders and on several
-threads; in place; on strided views; compiled with other tuning and for another
-CPU. All of these must give the same bits, and leave inputs and the memory
-between rows alone.
+Every function is called on memory that ends or begins at an inaccessible page;
+through both entry points; with its tasks in several orders and on several threads;
+in place; on strided views; compiled with other tuning; and for another CPU. All
+calls must give the same bits, and must not write to inputs or between the rows of
+outputs.
 
-`make test` runs a few seeds. For a long run:
+`make test` runs a few functions. For a long run:
 
     python3 programs.py build/bin/posenc-compile rope attention --seed=7 --count=500
 
-Function n of a run depends on the seed and n alone. What fails prints its
-module, which --keep leaves in a folder."""
+Function n of a run depends on the seed and n alone. Failures name the function and
+its seed; --keep keeps the compiled modules in a folder."""
 
 import argparse
 import json
@@ -70,7 +70,7 @@ def make_function(family, seed, number):
 
 
 class Call:
-    """One call of a function in one way."""
+    """One variant of a call of a function."""
 
     def __init__(self, library, f, random, in_place=False, at_end=True,
                  strided=False, plain=False, without_unread=False):
@@ -80,7 +80,7 @@ class Call:
         self.strided, self.plain = strided, plain
 
     def run(self):
-        """The outputs, as arrays of their storage."""
+        """Calls the function and returns the stored outputs."""
         f = self.f
         placed = []
         for _, stored in f.arguments:
@@ -105,7 +105,7 @@ class Call:
         absent = self.library.unread(f.name) if self.without_unread else ()
         code, message = call(f.name, kinds, [a for a, _ in placed + outputs], absent)
         if code != 0:
-            raise Mismatch(f"it returns {code}: {message}")
+            raise Mismatch(f"the call returns {code}: {message}")
         results = [np.array(view) for view, _ in outputs]
         self.check_memory(placed, outputs, before)
         return results
@@ -118,7 +118,7 @@ class Call:
             if n < len(placed) and any(memory is w for w in written):
                 continue
             if n >= len(placed):
-                # Elements are written, nothing else is.
+                # Only the elements of an output may be written.
                 view[...] = np.frombuffer(b"\0" * view.nbytes, view.dtype).reshape(
                     view.shape)
                 masked, mine = memory.copy(), old
@@ -126,31 +126,32 @@ class Call:
                 view[...] = np.frombuffer(b"\0" * view.nbytes, view.dtype).reshape(
                     view.shape)
                 if not (masked == memory).all():
-                    raise Mismatch(f"it writes beside the elements of output "
+                    raise Mismatch(f"the call writes between the elements of output "
                                    f"{n - len(placed)}")
                 memory[:] = mine
             elif not (memory == old).all():
-                raise Mismatch(f"it writes to input {n}")
+                raise Mismatch(f"the call writes to input {n}")
 
 
-def ways(f, base, others, random):
-    """The ways in which a function is called, each with a name, after the first."""
+def variants(f, base, others, random):
+    """Yields the variants of the first call: a name, the call, and the order of its
+    tasks."""
     yield "again, at the start of a page", Call(base, f, random, at_end=False), None
-    yield "by the plain entry", Call(base, f, random, plain=True), None
+    yield "through the plain entry point", Call(base, f, random, plain=True), None
     for order in ("reversed", "random", "threads"):
-        yield f"with {order} chunks", Call(base, f, random), order
+        yield f"with {order} tasks", Call(base, f, random), order
     if base.unread(f.name):
         for plain in (False, True):
-            yield "without the tensors that are not read", Call(
+            yield "without the data of unread tensors", Call(
                 base, f, random, plain=plain, without_unread=True), None
     can_alias = any(a is not None for a in base.in_place(f.name))
     for name, library in [("", base)] + others:
         if library is not base:
             yield f"compiled {name}", Call(library, f, random), None
-            yield f"compiled {name}, with reversed chunks", Call(library, f, random), "reversed"
+            yield f"compiled {name}, with reversed tasks", Call(library, f, random), "reversed"
         if can_alias:
             yield f"in place {name}", Call(library, f, random, in_place=True), None
-            yield f"in place {name}, with random chunks", Call(
+            yield f"in place {name}, with random tasks", Call(
                 library, f, random, in_place=True), "random"
         if f.notes["strided"]:
             yield f"on views {name}", Call(library, f, random, strided=True), None
@@ -162,15 +163,15 @@ def ways(f, base, others, random):
 
 
 def check_function(f, base, others, random):
-    """Raises Mismatch where a result is wrong or depends on the way."""
+    """Raises Mismatch if a result is wrong or differs between variants."""
     results = Call(base, f, random).run()
     for n, (result, tensor) in enumerate(zip(results, f.results)):
         wrong = compare(result, tensor.value)
         if wrong:
             raise Mismatch(f"result {n}: {wrong}")
         if f.notes.get("equal columns") and (result != result[..., :1]).any():
-            raise Mismatch(f"result {n} has columns that differ")
-    for name, call, order in ways(f, base, others, random):
+            raise Mismatch(f"result {n} has different columns")
+    for name, call, order in variants(f, base, others, random):
         call.library.set_order(order, random)
         try:
             given = call.run()
@@ -181,7 +182,7 @@ def check_function(f, base, others, random):
         for n, (first, result) in enumerate(zip(results, given)):
             if same_bits(f, call.library, base):
                 if first.tobytes() != result.tobytes():
-                    raise Mismatch(f"{name}: result {n} has other bits: "
+                    raise Mismatch(f"{name}: result {n} has different bits: "
                                    + first_difference(first, result))
             else:
                 wrong = compare(result, f.results[n].value)
@@ -190,8 +191,8 @@ def check_function(f, base, others, random):
 
 
 def same_bits(f, library, base):
-    """Whether two libraries must give the same bits. Instructions that multiply
-    pairs of bf16 add products in another order than those of f32."""
+    """Whether two libraries must give the same bits. bf16 dot products add in another
+    order than f32 arithmetic."""
     return library.metadata["targets"] == base.metadata["targets"] or (
         not f.notes.get("dots"))
 
@@ -205,8 +206,8 @@ def first_difference(first, second):
 
 
 def in_child(action):
-    """What an action returns as JSON, in a process of its own; or how that
-    process died."""
+    """Runs an action in a child process. Returns its result, or how the process
+    ended."""
     read, write = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -223,14 +224,14 @@ def in_child(action):
         lines = pipe.read().splitlines()
     _, status = os.waitpid(child, 0)
     if status:
-        last = lines[-1] if lines else "nothing"
-        return [f"{last}: the process ends with status {status}"
+        last = lines[-1] if lines else "start"
+        return [f"{last}: the process ended with status {status}"
                 + (f" (signal {status & 127})" if status & 127 else "")]
     return json.loads(lines[-1])["answer"]
 
 
 def run_module(functions, libraries, names, seed):
-    """The failures of the functions of one module."""
+    """Returns the failures of the functions of one module."""
     def action(tell):
         opened = [Library(path) for path in libraries]
         failures = []
@@ -252,7 +253,7 @@ def check_module(compiler, family, seed, numbers, folder):
     module = os.path.join(folder, name + ".mlir")
     with open(module, "w", encoding="ascii") as file:
         file.write("\n".join(f.text() for f in functions))
-    # The first module of a run, and what aims at one thing, have the smallest.
+    # The first module of a run and known functions have the smallest tuning values.
     is_smallest = numbers[0] == 0 or family.startswith("known")
     random = None if is_smallest else np.random.default_rng([seed, numbers[0]])
 
@@ -287,7 +288,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=16)
-    parser.add_argument("--keep", help="a folder for what is compiled")
+    parser.add_argument("--keep", help="a folder for modules and libraries, which is kept")
     options = parser.parse_args()
     folder = options.keep or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)

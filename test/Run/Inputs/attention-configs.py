@@ -1,4 +1,4 @@
-# ===- attention-configs.py - a model's attention, as its config says ------===#
+# ===- attention-configs.py - attention of models as configured ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,9 +6,9 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# attention-configs.py FOLDER COMPILE RUN: compiles each config, as the README says, and
-# compares all functions of its library with the reference. What a number of a
-# config does must show: with another one the results are others.
+# attention-configs.py FOLDER COMPILE RUN: compiles each config, as in the README,
+# and compares all functions with the reference. Also checks that each number of a
+# config affects the results of the functions that depend on it, and of no others.
 
 import json
 import os
@@ -79,7 +79,7 @@ CONFIGS = {
         "global_attn_every_n_layers": 3},
     "roformer": {"model_type": "roformer"},
 }
-# Another number for a key, and a function that is another then.
+# Config, key, another value, and a function whose results change.
 CHANGES = (
     ("llama", "rope_theta", 400000.0, "decode"),
     ("gemma2", "sliding_window", 15, "attention_sliding_attention"),
@@ -94,14 +94,14 @@ CHANGES = (
     ("olmo3", "rope_theta", 2e4, "rope_sliding_attention"),
     ("modernbert", "local_attention", 10, "attention_sliding_attention"),
 )
-# A number that another function has nothing of: its results stay.
+# Config, key, another value, and a function whose results do not change.
 SEPARATE = (
     ("gemma3", "rope_local_base_freq", 2e4, "attention_full_attention"),
     ("gemma3", "rope_theta", 1e5, "decode_sliding_attention"),
     ("gemma3", "rope_scaling", None, "rope_sliding_attention"),
     ("olmo3", "rope_scaling", None, "attention_sliding_attention"),
 )
-# Different configs for the same.
+# Pairs of configs that describe the same model.
 ALIKE = (("gemma3", "gemma3-dict"),)
 TOKENS, KEYS, LENGTH = 19, 37, 23
 FOLDER, COMPILE, RUN = sys.argv[1:]
@@ -124,7 +124,7 @@ def write(path, name, changes=()):
 
 
 def list_functions(path, flags):
-    """The functions, and for each the inputs that it is called with."""
+    """Returns the functions of a config, each with --input options for a call."""
     text = run(COMPILE, path, "--emit=posenc", "-o", "-", *flags)
     functions = {}
     for function, arguments in re.findall(
@@ -147,7 +147,7 @@ def list_functions(path, flags):
 
 
 def compare(first, second, function, flags, code):
-    """Whether two configs have the same function, which the code says."""
+    """Compares a function of two configs; `code` is the expected exit code."""
     outputs = []
     for number in range(1 if function.startswith(("att", "dec")) else 2):
         outputs.append(os.path.join(FOLDER, f"result{number}.npy"))
@@ -170,7 +170,7 @@ def main():
             every.append("--qk-norm")
         kernels = "rope,attention" if name in ("modernbert", "roformer") else (
             "rope,attention,decode")
-        # As code for one of them, and as far as the dialect for all.
+        # Compiles one of them to code, and the others only to the dialect.
         output = "-" if name != "gpt_oss" else os.path.join(folder, "libx.so")
         run(COMPILE, path, f"--kernels={kernels}", "-o", output, *every,
             *(["--emit=posenc"] if output == "-" else []))
@@ -179,16 +179,16 @@ def main():
         if raw:
             variants.append(("raw", ["--k-cache=raw"]))
         if name in ("mistral", "gemma2", "qwen3"):
-            variants.append(("few", ["--k-cache=raw", "--decode-tokens=3"]))
+            variants.append(("speculative", ["--k-cache=raw", "--decode-tokens=3"]))
         for variant, changes in variants:
             flags = every + changes
             functions = list_functions(path, flags)
             if not any(f.startswith("attention") for f in functions):
                 sys.exit(f"{name}: {list(functions)}")
             for function, inputs in functions.items():
-                # Rotations that are the same for all are tested elsewhere.
+                # Rotations that all layers share are tested elsewhere.
                 kinds = ["attention", "decode"][variant != "rotated":]
-                if "rope" not in functions and variant != "few":
+                if "rope" not in functions and variant != "speculative":
                     kinds += ["rope_", "sincos_"]
                 if not function.startswith(tuple(kinds)):
                     continue

@@ -1,5 +1,5 @@
-# Tiles functions of attention by transform.structured, and compares what the
-# tiles compute with what the whole operations do.
+# Tiles attention with transform.structured operations, and compares the results
+# with those of the whole operations.
 #   attention-tiles.py OPT RUN MODULE FOLDER
 import pathlib
 import re
@@ -22,15 +22,15 @@ FORALL = (
     "%%t, %%l = transform.structured.tile_using_forall %%op tile_sizes %s"
     " : (!transform.any_op) -> (!transform.any_op, !transform.any_op)"
 )
-PARTS = (
+SPLITS = (
     "%%f:3, %%p, %%m:5, %%l = transform.structured.tile_reduction_using_forall %%op"
     " by tile_sizes = %s : (!transform.any_op) -> ("
     + ", ".join(["!transform.any_op"] * 10)
     + ")"
 )
 
-# Tile sizes are those of batch entries, heads and queries; heads alone where
-# batches are ragged; heads, queries and keys for a tile with parts.
+# Tile sizes of batch, heads and queries; of heads alone for ragged batches; of
+# heads, queries and keys for KV splits.
 CASES = {
     "full": ([[1, 3, 5], [2, 6], [0, 1], [0, 0, 4]],
              "2x13x6x16xf32=random 2x20x2x16xf32=random 2x20x2x8xf32=random 2x13x6x8xf32=0"),
@@ -57,7 +57,7 @@ def get_inputs(text):
     inputs = []
     for item in text.split():
         if item.endswith("=iota:13"):
-            # Entries of 0, 5 and 8 tokens.
+            # Sequences of 0, 5 and 8 tokens.
             import array
             starts = array.array("q", [0, 5, 13])
             header = ("{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"
@@ -74,13 +74,13 @@ def run(path, function, inputs, results, option):
     files = ["--%s=@%s/%s.%d.npy" % (option, FOLDER, function, i) for i in range(results)]
     command = [RUN, str(path), "--function=" + function] + inputs + files
     if function == "parts" and option == "expected_output":
-        # Keys add up in another order.
+        # The sums over keys have another order.
         command.append("--max-ulp=8")
     return subprocess.run(command, stdout=subprocess.DEVNULL).returncode
 
 
 def tile(text, function, sizes):
-    operation, action = ("posenc.online_attention", PARTS) if function == "parts" else (
+    operation, action = ("posenc.online_attention", SPLITS) if function == "parts" else (
         "posenc.attention", FORALL)
     both = text + SCHEDULE % (operation, action % sizes)
     done = subprocess.run([OPT, "-", "--transform-interpreter", "--canonicalize", "--cse"],
@@ -110,7 +110,7 @@ def main():
             if run(path, function, inputs, results, "expected_output"):
                 print("wrong: @%s by %s" % (function, sizes))
                 wrong += 1
-            # Tiles of queries that stand elsewhere are found.
+            # Control: without trailing_queries, a tile's queries have wrong positions.
             fault = re.sub(r" trailing_queries\(%\w+\)", "", tiled)
             if fault != tiled and function != "full":
                 path.write_text(fault)

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""blocks.py POSENC-RUN FOLDER: norm, QKV projection, rope, kv_append, attention,
+"""blocks.py POSENC-RUN FOLDER: runs transformer blocks of norm, QKV projection, rope, kv_append, attention,
 output projection and residual as one function.
 blocks.py --print DTYPE: the block of examples/block.mlir."""
 
@@ -41,7 +41,7 @@ class Block:
 
 
 def get_text(block, name="block"):
-    """The block as a function on tensors of `dtype`, with sums of f32."""
+    """Returns the block as a function on tensors of `dtype`, with sums in f32."""
     t = str(block.tokens) if block.is_static else "?"
     e, hidden, width, key_width = block.dtype, block.hidden, block.width, block.key_width
     size = "" if block.is_static else "%t"
@@ -70,7 +70,7 @@ def get_text(block, name="block"):
                 f"\n      linalg.yield {value} : f32")
 
     def multiply(name, left, right, rows, columns):
-        """left * right, rounded to the type of the tensors."""
+        """Returns the product left * right, rounded to the type of the tensors."""
         result, wide = f"tensor<{t}x{columns}x{e}>", f"tensor<{t}x{columns}xf32>"
         text = f"""
   %{name}_e = tensor.empty({size}) : {wide}
@@ -189,7 +189,7 @@ MAPS = """#ij = affine_map<(i, j) -> (i, j)>
 
 
 def check(run, folder, block, np, random):
-    """Whether the compiled block is near to one of f64."""
+    """Returns whether the results are close to those of NumPy in f64."""
 
     def round_to_type(values):
         if block.dtype == "f32":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- compare-devices.py - the same bits on two devices --------------------===#
+# ===- compare-devices.py - equal bits on two devices -----------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -11,8 +11,7 @@
     compare-devices.py POSENC_RUN MODULE.mlir CPU.so DEVICE.so DRIVER_DIR DEVICE
 
 with inputs of two sizes each, and compares the hashes of their results. The
-libraries were made from the module. The loader finds the device's driver in
-DRIVER_DIR.
+libraries are compiled from the module. DRIVER_DIR contains the device's driver.
 """
 
 import os
@@ -20,7 +19,7 @@ import re
 import subprocess
 import sys
 
-# What the dynamic sizes of a tensor are, by their number.
+# The values of a tensor's dynamic sizes, by their number.
 SIZES = [
     {1: [5], 2: [2, 5], 3: [2, 5, 3]},
     {1: [75], 2: [1, 37], 3: [1, 37, 3]},
@@ -28,7 +27,7 @@ SIZES = [
 
 
 def make_inputs(signature, sizes):
-    """An argument of the command line for each of the function's."""
+    """Returns an --input option for each argument of the function."""
     inputs = []
     for number, type_name in enumerate(re.findall(r"%\w+: ([\w<>?]+)", signature)):
         match = re.fullmatch(r"tensor<(.*)>", type_name)

@@ -6,9 +6,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""damage-vulkan.py FROM.so TO.so flip|short|long: copies a library, and changes
-a bit of its kernels for Vulkan, how many words they say they have, or how many
-bytes the metadata gives them."""
+"""damage-vulkan.py FROM.so TO.so flip|short|long: copies a library, and damages
+its Vulkan kernels: flips a bit, or changes the number of words in their header or
+their number of bytes in the metadata."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ def main():
     elif how == "short":
         data[begin + 8] ^= 1
     else:
-        # The first digit, so that the text keeps its length.
+        # Replaces the first digit, which keeps the length of the text.
         digits = re.search(rb'"vulkan":\{"bytes":(\d)', data)
         data[digits.start(1)] = ord("9")
     with open(target, "wb") as file:

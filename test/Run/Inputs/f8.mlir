@@ -1,4 +1,4 @@
-// Conversions from and to f8, of which there are none in hardware.
+// Conversions from and to f8, which CPUs have no instructions for.
 #map = affine_map<(d0) -> (d0)>
 
 func.func @from_e4m3(%x: tensor<?xf8E4M3FN>) -> tensor<?xf32> {

@@ -1,4 +1,4 @@
-# ===- f8.py - numbers of f8 from the definition of the formats ------------===#
+# ===- f8.py - f8 numbers from the definition of the formats ---------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# f8.py make DIR    all codes, and numbers of f32 that are hard to round
-# f8.py check DIR   what the conversions of these have made
+# f8.py make DIR    writes all codes, and f32 numbers that are hard to round
+# f8.py check DIR   checks the results of converting them
 
 import bisect
 import fractions
@@ -15,7 +15,7 @@ import math
 import struct
 import sys
 
-# Exponent bits, fraction bits, bias, whether there are infinities.
+# Exponent bits, fraction bits, bias, and whether there are infinities.
 FORMATS = {"e4m3": (4, 3, 7, False), "e5m2": (5, 2, 15, True)}
 
 
@@ -34,7 +34,7 @@ def decode(name, code):
 
 
 def finite(name):
-    """The numbers from 0 on, of which the place in the list is the code."""
+    """Returns the non-negative numbers; the index of each is its code."""
     numbers = []
     for code in range(0x80):
         value = decode(name, code)
@@ -45,14 +45,14 @@ def finite(name):
 
 
 def encode(name, value):
-    """Rounds to the nearest number, of two the one whose code is even."""
+    """Rounds to the nearest number, ties to even codes."""
     sign = 0x80 if math.copysign(1, value) < 0 else 0
     numbers = finite(name)
-    beyond = len(numbers)  # Infinity, or NaN.
+    beyond = len(numbers)  # The code of infinity, or of NaN.
     if math.isnan(value):
         return None
     size = abs(value)
-    # The number that would follow the largest takes part in the rounding.
+    # Rounds as if one more number followed the largest one.
     step = numbers[-1] - numbers[-2]
     grid = numbers + [numbers[-1] + step]
     if size >= grid[-1]:
@@ -71,7 +71,7 @@ def to_f32(value):
 
 
 def neighbours(value):
-    """The number of f32 and those on both sides of it."""
+    """Yields a number of f32 and its neighbours."""
     bits = struct.unpack("<i", struct.pack("<f", value))[0]
     for other in (bits - 1, bits, bits + 1):
         if other >= 0:

@@ -1,4 +1,4 @@
-# ===- fused-ropes.py - ropes with what stands around them, against NumPy --===#
+# ===- fused-ropes.py - ropes fused with other operations, against NumPy ---===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 """fused-ropes.py POSENC-COMPILE FOLDER: norms, biases and products before a rope,
-what follows one, and programs in which fusion would be wrong."""
+operations after one, and programs in which fusion would be wrong."""
 
 import sys
 
@@ -139,7 +139,7 @@ def elementwise():
 
 
 def hazards():
-    """Inputs that are overwritten while other rows of theirs are still to be read."""
+    """Inputs that are overwritten while others of their rows are still needed."""
     n = 40
     x, y = floats(n, n, 4, DIM), floats(n, n, 4, DIM)
     positions = random.integers(-50, 50, (n, n))
@@ -148,7 +148,7 @@ def hazards():
     text += generic("%y", "#all, #swapped, #all", [("%x", Q), ("%x", Q)], ("%e", Q), ADD)
     suite.check("sum with other positions", text + rope("%r", "%y") + end(("%r", Q)),
                 [x, positions], [rotate(wide + wide.transpose(1, 0, 2, 3), positions)], 2e-6)
-    # The second result is of the first input before it is overwritten.
+    # The second result depends on the first input before it is overwritten.
     text = begin(f"%x: {Q}, %y: {Q}, %p: {P}", f"({Q}, {Q})")
     text += generic("%t", "#all, #all", [("%x", Q)], ("%e", Q), SCALE)
     text += rope("%r", "%x") + generic("%u", "#all, #all, #all", [("%t", Q), ("%y", Q)],

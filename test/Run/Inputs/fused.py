@@ -1,12 +1,12 @@
-# ===- fused.py - programs that are fused, against NumPy --------------------===#
+# ===- fused.py - fused programs against NumPy ------------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""fused.py POSENC-COMPILE FOLDER: norms, softmax, sums with tables, products with
-what follows them, and programs in which fusion would be wrong."""
+"""fused.py POSENC-COMPILE FOLDER: norms, softmax, sums with tables, products and
+their epilogues, and programs in which fusion would be wrong."""
 
 import ctypes
 import sys
@@ -32,7 +32,7 @@ def floats(*shape):
 
 
 def generic(result, maps, ins, out, body, kind="parallel, parallel", element="f32"):
-    """One linalg.generic; the body names its operands %a, %b, …, %o."""
+    """Returns a linalg.generic; the body calls its operands %a, %b, …, %o."""
     loops = ", ".join(f'"{one}"' for one in kind.split(", "))
     names = ", ".join(name for name, _ in ins)
     types = ", ".join(type for _, type in ins)
@@ -80,7 +80,7 @@ def norms():
         text = MAPS + f"func.func @f(%x: {M}) -> {M} {{" + EMPTY + SQUARES
         text += generic("%r", "#ij, #i, #ij", [("%x", M), ("%q", V)], ("%full", M), NORM)
         suite.check(f"norm {shape}", text + f"\n  return %r : {M}\n}}", [x], [r], 1e-6, [0])
-        # The sum is a result, too, and so is what is normed.
+        # The sum, which is the input of the norm, is a result as well.
         y = floats(*shape)
         h = x.astype(np.float64) + y
         with np.errstate(all="ignore"):
@@ -100,7 +100,7 @@ def norms():
   %r = linalg.softmax dimension({dim}) ins(%x : {M}) outs(%o : {M}) -> {M}
   return %r : {M}
 }}""", [x, x], [e / e.sum(dim, keepdims=True)], 1e-6)
-        # What is subtracted is used twice: it is written over.
+        # The centered input has two uses and is overwritten in place.
         if shape[1]:
             c = x.astype(np.float64)
             c = c - c.sum(1, keepdims=True) / 8
@@ -162,7 +162,7 @@ def products():
                     [s / (1 + np.exp(-s))], 3e-6)
         suite.check(f"residual {m, n, k}", start + residual + end, [x, w, b, h], [h + y], 3e-6,
                     [3])
-        suite.check(f"bf16 result {m, n, k}", f"""
+        suite.check(f"f16 result {m, n, k}", f"""
 func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {{
   %zero = arith.constant 0.0 : f16
   %c0 = arith.constant 0 : index
@@ -176,7 +176,7 @@ func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {{
 }}""", [x.astype(np.float16), w.astype(np.float16)],
                     [x.astype(np.float16).astype(np.float64) @ w.astype(np.float16)], 6e-4)
         if k == m:
-            # What is multiplied is overwritten: not while others still read it.
+            # The left factor is overwritten, but not before it has been read.
             suite.check(f"product with itself {m}", start + residual.replace("%h", "%x") + end,
                         [x, w, b, h], [x + y], 3e-6, [0])
 
@@ -203,7 +203,7 @@ def hazards():
     n = 300
     x, y = floats(n, n), floats(n, n)
     wide = x.astype(np.float64)
-    # Columns of what is overwritten by rows.
+    # The columns of an input that is overwritten row by row.
     text = MAPS + f"func.func @f(%x: {M}) -> {M} {{" + EMPTY
     text += generic("%t", "#ji, #i", [("%x", M)], ("%zeros", V), add("%o", "%a"),
                     "parallel, reduction")
@@ -216,7 +216,7 @@ def hazards():
     text += generic("%r", "#ij, #ij, #ij", [("%x", M), ("%t", M)], ("%full", M), add())
     suite.check("transpose over itself", text + f"\n  return %r : {M}\n}}", [x],
                 [wide + (wide * wide).T], 3e-6, [0])
-    # A square and its transpose: rows of one are columns of the other.
+    # A square and its transpose: the rows of one are the columns of the other.
     text = MAPS + f"func.func @f(%x: {M}) -> {M} {{" + EMPTY
     text += generic("%t", "#ij, #ij", [("%x", M)], ("%full", M),
                     "%s = arith.mulf %a, %a : f32\n    linalg.yield %s : f32")
@@ -225,7 +225,7 @@ def hazards():
                     "    linalg.yield %s : f32")
     suite.check("rows and columns of a square", text + f"\n  return %r : {M}\n}}", [x],
                 [wide + wide * wide + (wide * wide).T], 3e-6, [0])
-    # The second result is of the first input before it is overwritten.
+    # The second result depends on the first input before it is overwritten.
     text = MAPS + f"func.func @f(%x: {M}, %y: {M}) -> ({M}, {M}) {{" + EMPTY
     text += generic("%t", "#ij, #ij", [("%x", M)], ("%full", M),
                     "%s = arith.mulf %a, %a : f32\n    linalg.yield %s : f32")
@@ -241,8 +241,8 @@ def hazards():
 
 
 def layers():
-    """A norm, projections, rope, attention and the projection of its result: loops
-    that wait for each other, and memory between them."""
+    """A norm, projections, rope, attention and the output projection: dependent
+    loops with intermediate buffers."""
     hidden, heads, kv_heads, dim = 96, 4, 2, 32
     kv = kv_heads * dim
     for tokens in (1, 37, 300):
@@ -315,7 +315,7 @@ def layers():
 
 
 def batches():
-    """Products with several dimensions of rows, columns or sums."""
+    """Products with several row, column or reduction dimensions."""
     for b, s, h, k, d in ((2, 37, 3, 16, 40), (5, 1, 2, 9, 8), (1, 300, 4, 32, 64)):
         x, w, init = floats(b, s, d), floats(d, h, k), floats(b, s, h, k)
         text = f"""
@@ -360,7 +360,7 @@ func.func @f(%y: tensor<?x?x{h}x{k}xf32>, %v: tensor<{h}x{k}x{d}xf32>,
 
 
 def workspaces():
-    """Sizes whose product no memory has are refused, not multiplied."""
+    """The workspace size is right, and 0 where it overflows."""
     text = f"""
 func.func @f(%x: {M}, %w: {M}, %init: {V}) -> {V} {{{SIZES}
   %m = tensor.dim %x, %c0 : {M}

@@ -1,4 +1,4 @@
-// One result of each kind of limit, with inputs of several types.
+// One result for each kind of limit, with inputs of several types.
 func.func @tables(%p: tensor<3xi32>, %first: i64, %count: index)
     -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<?x8xf64>) {
   %e = tensor.empty() : tensor<3x4xf32>

@@ -1,4 +1,4 @@
-# ===- linalg.py - programs of linalg against NumPy ------------------------===#
+# ===- linalg.py - linalg programs against NumPy ---------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,7 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """linalg.py POSENC-COMPILE POSENC-RUN FOLDER: compiles each program for this CPU
 and for x86-64-v3, runs both, and compares the results with NumPy's in f64 and,
-of floats that are f32 or shorter, with each other to the bit."""
+bit for bit, with each other."""
 
 import platform
 import subprocess
@@ -31,7 +31,7 @@ def floats(shape, kind="f32"):
 
 
 def check(name, text, arrays, expected, limit):
-    """`limit` bounds the error as a part of the largest expected number."""
+    """`limit` bounds the error relative to the largest expected number."""
     global programs, wrong
     programs += 1
     arguments = []

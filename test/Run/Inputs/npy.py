@@ -1,4 +1,4 @@
-# ===- npy.py - makes, shows and damages .npy files ------------------------===#
+# ===- npy.py - creates, prints and damages .npy files ---------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,10 +6,10 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# npy.py show FILE            its header and its elements as unsigned integers
-# npy.py make FILE DESCR SHAPE HEX   a file with those bytes; HEX may be empty
-# npy.py flip FILE OUT INDEX BIT     the same file with one bit changed
-# npy.py set FILE OUT INDEX BITS     the same file with one element changed
+# npy.py show FILE                   prints the header and the elements as integers
+# npy.py make FILE DESCR SHAPE HEX   creates a file with these bytes
+# npy.py flip FILE OUT INDEX BIT     copies a file with one bit flipped
+# npy.py set FILE OUT INDEX BITS     copies a file with one element replaced
 
 import ast
 import struct

@@ -1,13 +1,13 @@
-# ===- packed.py - packed matrices, against NumPy --------------------------===#
+# ===- packed.py - prepacked matrices against NumPy ------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""packed.py POSENC-COMPILE FOLDER: products of matrices that the caller packs, or
-that are constants, with the bits of the product of the plain matrix; pack, unpack,
-pad, concat and gather."""
+"""packed.py POSENC-COMPILE FOLDER: products with matrices that the caller prepacks
+or that are constants, which must give the bits of the product with the plain
+matrix; pack, unpack, pad, concat and gather."""
 
 import ctypes
 import sys
@@ -21,7 +21,7 @@ LIMITS = {"f64": 1e-14, "f32": 2e-6, "f16": 1e-3, "bf16": 8e-3}
 
 
 def floats(kind, *shape):
-    """Random numbers, and what they are in the type."""
+    """Returns random numbers of a type, and their values in f64."""
     values = random.standard_normal(shape).astype(np.float32)
     if kind == "bf16":
         bits = (values.view(np.uint32) >> 16).astype(np.uint16)
@@ -31,7 +31,7 @@ def floats(kind, *shape):
 
 
 def pack(library, matrix):
-    """What the library's own function makes of a matrix."""
+    """Packs a matrix with the library's own function."""
     function, = (one for one in library.functions if one["name"].startswith("f_pack_"))
     output, = function["outputs"]
     panels = np.full(output["shape"], 77, matrix.dtype)

@@ -7,7 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """Compiles modules to libraries, calls their C entry points on NumPy arrays and
 compares the results with expected ones and with each other: for several targets,
-in place where the signature allows it, and for another order of chunks."""
+in place where the signature allows it, and with another order of the tasks."""
 
 import ctypes
 import itertools
@@ -96,8 +96,8 @@ class Suite:
         return Library(path, name)
 
     def check(self, name, text, arrays, expected, limit, may_be_in_place=None):
-        """`limit` bounds each error as a part of the largest expected number.
-        `may_be_in_place` is what the signature has to say of the outputs."""
+        """`limit` bounds each error relative to the largest expected number.
+        `may_be_in_place` is the expected result of Library.in_place()."""
         self.count += 1
         problems, results = [], []
         for number, target in enumerate(TARGETS):

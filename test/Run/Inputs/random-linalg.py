@@ -1,4 +1,4 @@
-# ===- random-linalg.py - random programs of linalg against NumPy -----------===#
+# ===- random-linalg.py - random linalg programs against NumPy --------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,7 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """random-linalg.py POSENC-COMPILE FOLDER FIRST COUNT: chains of elementwise
 operations, broadcasts, transposes, reductions, softmax and products on square
-matrices, of which results may be in the memory of inputs."""
+matrices, whose results may share the memory of inputs."""
 
 import random
 import sys
@@ -43,7 +43,7 @@ class Program:
     def define(self, text, value):
         name = f"%v{len(self.lines)}"
         self.lines.append(f"  {name} = {text}")
-        # As the next operation reads it.
+        # The next operation reads the value rounded to f32.
         value = value.astype(np.float32).astype(np.float64)
         (self.matrices if value.ndim == 2 else self.vectors).append((name, value))
 
@@ -60,7 +60,7 @@ class Program:
                 f"{body}  }} -> {result}")
 
     def pick(self):
-        # What was computed last more often, so that there are chains.
+        # Prefers recent values, which gives chains of operations.
         return self.matrices[-self.random.choice([1, 1, 1, 2, 2, 3, 4]) % len(self.matrices)]
 
     def read(self, name, value):
@@ -90,7 +90,7 @@ class Program:
     def add_reduction(self):
         name, value = self.pick()
         columns = self.random.random() < .4
-        # The loops are rows of the result, then what is summed.
+        # The first loop is the result's dimension, the second one the reduction.
         body = ("    %s = arith.addf %o, %a : f32\n    linalg.yield %s : f32\n")
         text = self.generic([(name, "ji" if columns else "ij")], "i", 1, body,
                             ["parallel", "reduction"])

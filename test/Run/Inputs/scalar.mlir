@@ -1,4 +1,4 @@
-//===- scalar.mlir - positions that are numbers ===//
+//===- scalar.mlir - scalar positions ===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

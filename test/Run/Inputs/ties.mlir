@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// At position 0 a rope multiplies by its attention factor alone.
+// At position 0, rope only multiplies by its attention factor.
 #by_1_5 = #posenc.frequencies<dim = 4, scaling = #posenc.explicit<values = [1.0, 1.0], attention_factor = 1.5>>
 
 func.func @bf16(%x: tensor<?x?x4xbf16>, %p: tensor<?xi64>) -> tensor<?x?x4xbf16> {

@@ -5,8 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Writes all numbers of bf16 and of f16 whose products with 1.5 are normal, and
-these products, rounded to the nearest even and, as a control, to the odd one."""
+"""Writes all numbers of bf16 and f16 whose products with 1.5 are normal, and these
+products, rounded with ties to even and, as a control, with ties to odd."""
 
 import numpy as np
 

@@ -1,12 +1,12 @@
-# ===- tutorial.py - the tutorial's examples, against NumPy -----------------===#
+# ===- tutorial.py - examples of the tutorial against NumPy -----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""tutorial.py POSENC-RUN SOURCE FOLDER: compares examples with NumPy, with faults
-that must be found, and the code on the page with the examples."""
+"""tutorial.py POSENC-RUN SOURCE FOLDER: compares the examples with NumPy, checks that
+faults are found, and compares the code on the page with the examples."""
 
 import pathlib
 import re
@@ -17,7 +17,7 @@ NAMES = ("learned-bias", "differential-attention")
 
 
 def get_code(source, name):
-    """An example without its header."""
+    """Returns the code of an example without its header."""
     text = (source / "examples" / f"{name}.mlir").read_text()
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if line and not line.startswith("//"))
@@ -58,13 +58,13 @@ def main():
         group = q.shape[1] // k.shape[1]
         k, v = k.repeat(group, 1), v.repeat(group, 1)
         scores = q @ k.swapaxes(2, 3) * q.shape[-1] ** -0.5 + bias
-        distance = get_distance(q.shape[2], k.shape[2])
-        scores = np.where(distance >= 0, scores, -np.inf)
+        relative = get_relative_positions(q.shape[2], k.shape[2])
+        scores = np.where(relative >= 0, scores, -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
         return (weights @ v).transpose(0, 2, 1, 3)
 
-    def get_distance(queries, keys):
+    def get_relative_positions(queries, keys):
         return np.arange(queries)[:, None] + keys - queries - np.arange(keys)[None]
 
     def rotate(x, first=0):
@@ -77,7 +77,8 @@ def main():
     def check_bias(text, batch, queries, keys):
         q, k, v = make(batch, queries, 8, 64), make(batch, keys, 2, 64), make(batch, keys, 2, 64)
         table = make(8, 128)
-        bias = np.float64(table)[:, np.clip(get_distance(queries, keys), 0, 127)]
+        relative = get_relative_positions(queries, keys)
+        bias = np.float64(table)[:, np.clip(relative, 0, 127)]
         return is_near(call(text, [q, k, v, table]), attend(q, k, v, bias))
 
     def check_difference(text, batch, queries, keys):

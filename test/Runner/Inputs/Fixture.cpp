@@ -1,4 +1,4 @@
-//===- Fixture.cpp - tests for the test runner to run -----------*- C++ -*-===//
+//===- Fixture.cpp - GoogleTest cases for the test of the runner ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The runner's own test picks from these with GTEST_FILTER. With
-// POSENC_FIXTURE_EXIT the executable reports success and then exits with 3, as
-// one does in which a sanitizer finds a leak.
+// runner.test selects cases with GTEST_FILTER. With POSENC_FIXTURE_EXIT, the
+// executable reports success and then exits with 3, as if a sanitizer had found
+// a leak.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- bochs.py - runs a program on a machine without a system -------------===#
+# ===- bochs.py - runs a program on an emulated bare machine ---------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -8,8 +8,8 @@
 # ===----------------------------------------------------------------------===#
 
 # bochs.py CC TOOLS CPU SOURCE LIBRARY FLAG...: links the C program and the
-# static library into a disk image from which Bochs, an emulator of whole
-# machines, starts. Prints what the program prints.
+# static library into a disk image, boots it in Bochs, an emulator of whole
+# machines, and prints the output of the program.
 
 import os
 import re
@@ -58,8 +58,8 @@ error: action=report
 info: action=ignore
 debug: action=ignore
 """)
-# Its debugger waits for the word to go; to shut down is an error to it. A large
-# environment overflows a buffer of Bochs 2.7.
+# `c` starts the machine from the debugger of Bochs, which reports the shutdown as
+# an error. A large environment overflows a buffer of Bochs 2.7.
 done = subprocess.run(
     ["bochs", "-q", "-f", "bochsrc"], input=b"c\n", timeout=120,
     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-spills.py - what the assembler says of kernels ----------------===#
+# ===- check-spills.py - ptxas' statistics of kernels ----------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -10,8 +10,8 @@
 
     check-spills.py POSENC_COMPILE MODULE.mlir ARCH...
 
-A kernel that spills, has local memory or comes with a warning is an error, and
-so is an architecture that ptxas cannot do if it is the first.
+Fails if a kernel spills, uses local memory or causes a warning, and if ptxas
+supports none of the architectures.
 """
 
 import re
@@ -21,8 +21,8 @@ import sys
 
 
 def assemble(compiler, module, arch):
-    """The assembler's words on each kernel, or None if it lacks the
-    architecture."""
+    """Returns the output of ptxas for each kernel, or None if it does not support
+    the architecture."""
     ptx = f"forms.{arch}.ptx"
     subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
     ptxas = shutil.which("ptxas")

@@ -1,4 +1,4 @@
-//===- gpu-forms.mlir - the forms that kernels for GPUs have ===//
+//===- gpu-forms.mlir - variants of GPU kernels ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -142,7 +142,7 @@ func.func @twice(%x: tensor<?x3x8xbf16>, %p: tensor<?xi64>, %q: tensor<?xi64>) -
   return %r : tensor<?x3x8xbf16>
 }
 
-// What is between the operations: memory, copies, constants and loops.
+// Operations between those of posenc: allocations, copies, constants and loops.
 func.func @between(%x: tensor<?x4x16xbf16>, %p: tensor<?xi64>) -> (tensor<?x4x16xbf16>) {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x4x16xbf16>

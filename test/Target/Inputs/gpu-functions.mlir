@@ -1,4 +1,4 @@
-//===- gpu-functions.mlir - functions of math for GPUs ---------------------===//
+//===- gpu-functions.mlir - math functions on GPUs ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -271,7 +271,7 @@ func.func @copysign_f64(%x: tensor<?xf64>, %y: tensor<?xf64>) -> tensor<?xf64> {
   return %r : tensor<?xf64>
 }
 
-// In 16 bits, with a constant exponent, and where sums are rounded in between.
+// In 16 bits, with a constant exponent, and with sums that are rounded in between.
 func.func @mixed_bf16(%x: tensor<?xbf16>) -> tensor<?xbf16> {
   %size = arith.constant 0 : index
   %n = tensor.dim %x, %size : tensor<?xbf16>
@@ -303,7 +303,7 @@ func.func @sigmoid_f16(%x: tensor<?xf16>) -> tensor<?xf16> {
   return %r : tensor<?xf16>
 }
 
-// Each class of numbers.
+// Classification of floating-point numbers.
 func.func @classes_f32(%x: tensor<?xf32>) -> tensor<?xf32> {
   %size = arith.constant 0 : index
   %n = tensor.dim %x, %size : tensor<?xf32>

@@ -1,4 +1,4 @@
-/*===- hash.c - the bits that kernels compute -------------------*- C -*-===*\
+/*===- hash.c - hashes of kernel results ------------------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,8 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Calls the kernels of llama-3.1-8b.json, compiled as `k`, with -DTYPE= of the
- * tensors; prints what they return and a hash of all that they wrote. */
+/* Calls the kernels of llama-3.1-8b.json, compiled with the prefix `k`, for
+ * tensors whose C type is TYPE. Prints their return values and hashes of their
+ * outputs. */
 
 #include "k.h"
 

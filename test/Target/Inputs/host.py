@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- host.py - what this machine is called -------------------------------===#
+# ===- host.py - target name of this machine -------------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,8 +7,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# host.py COMPILER INPUT: prints the name of this machine in the metadata, and
-# fails unless --target=NAME gives the same bytes as the default and `host`.
+# host.py COMPILER INPUT: prints the name of this machine in the metadata. Fails
+# unless --target=NAME gives the same bytes as `host`, which is the default.
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-//===- no-elements.mlir - a function that has nothing to do ===//
+//===- no-elements.mlir - a function on empty tensors ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

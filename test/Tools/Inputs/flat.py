@@ -1,4 +1,4 @@
-# ===- flat.py - MLIR with many brackets, none deep ------------------------===#
+# ===- flat.py - MLIR with many brackets that do not nest ------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.

@@ -6,11 +6,11 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# from-every-row.py BIN MODULE [SECONDS]: starts posenc-tune from the choices of
-# every measured CPU family, and compares what it ends with, and the families'
-# own choices, on cases of the suite. Exits with 3 where a search ends at less
-# than .93 of the best family's speed. It needs a machine that does nothing else,
-# and about ten minutes, so that it is no part of the tests.
+# from-every-row.py BIN MODULE [SECONDS]: starts posenc-tune from the row of
+# every measured CPU family, SECONDS each (120 by default), and compares the
+# results and the rows themselves on cases of the suite. Exits with 3 if the speed
+# of a search's result is below 0.93 of the best row's. Not part of the tests, as
+# it needs an otherwise idle machine and about ten minutes.
 
 import json
 import math
@@ -46,7 +46,7 @@ def suite(*arguments):
 folder = tempfile.mkdtemp()
 files = {}
 for family in FAMILIES:
-    # A search without time leaves what it starts from.
+    # Without time to search, posenc-tune writes the row that it starts from.
     for name, seconds in [("row", "0.001"), ("search", budget)]:
         file = os.path.join(folder, f"{name}-{family}.json")
         text = call(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- interrupt.py - posenc-tune, told to stop ----------------------------===#
+# ===- interrupt.py - posenc-tune stops on signals -------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,7 +7,8 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# interrupt.py PROGRAM INPUT
+# interrupt.py PROGRAM INPUT: expects that posenc-tune exits with an error and
+# removes its temporary folder.
 
 import os
 import signal
@@ -19,7 +20,7 @@ program, source = sys.argv[1:]
 folder = os.path.abspath("interrupted")
 os.mkdir(folder)
 
-# In the middle of what it compiles first, and of what it measures.
+# SIGTERM during the first compilation, SIGINT after the first line of output.
 for number, when in ((signal.SIGTERM, "folder"), (signal.SIGINT, "line")):
     process = subprocess.Popen(
         [program, source, "-o", "stopped.json", "--function=small"],
@@ -33,6 +34,6 @@ for number, when in ((signal.SIGTERM, "folder"), (signal.SIGINT, "line")):
     process.send_signal(number)
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 1, (number, process.returncode, errors)
-    assert "error: interrupted: there is no new 'stopped.json'" in errors, errors
+    assert "error: interrupted; 'stopped.json' was not written" in errors, errors
     assert not os.listdir(folder), os.listdir(folder)
     assert not os.path.exists("stopped.json")

@@ -1,4 +1,4 @@
-// Functions that nothing in C can be called as.
+// Functions whose names are not C identifiers, and one whose name is.
 func.func @"../../outside"(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %x : tensor<?xf32>
 }

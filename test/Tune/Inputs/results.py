@@ -1,4 +1,4 @@
-# ===- results.py - no choice changes a result -----------------------------===#
+# ===- results.py - tuning parameters do not change results ----------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,7 +7,8 @@
 # ===----------------------------------------------------------------------===#
 
 # results.py POSENC_RUN MODULE TUNING: runs the functions of the module with
-# files of choices for the CPU that the file TUNING is for.
+# different tuning parameters and expects equal results. The CPU and the names
+# of the parameters are taken from the file TUNING.
 
 import json
 import random
@@ -18,7 +19,7 @@ run, module, tuned = sys.argv[1:]
 with open(tuned, encoding="ascii") as file:
     tuning = json.load(file)
 
-# All ways through the code are taken, by tensors of some ten KiB.
+# These variants cover all paths of the kernels with tensors of some 10 KiB.
 variants = [
     {},
     {"prefetch_distance": 0, "stream_from": 0, "block_positions": 1},
@@ -30,13 +31,13 @@ variants = [
     {"block_positions": 4, "block_below": 16384},
     {"block_positions": 16, "block_below": 512, "prefetch_from": 0},
     {"block_positions": 16, "block_below": 511},
-    # Blocks that are taken in streams.
+    # Blocks of positions whose rows are processed in several streams.
     {"block_positions": 32, "block_below": 65536, "prefetch_from": 0},
     {"block_positions": 32, "block_below": 65536, "stream_from": 1},
     {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
 ]
-# Values of every choice: a new one needs some here. All of them are taken at
-# least once, in combinations that are random but always the same.
+# Values of every parameter; a new parameter needs some here. Each value is used
+# at least once, in combinations from a generator with a fixed seed.
 values = {
     "prefetch_cache": [1, 2],
     "prefetch_in_order": [0, 64, 8192],
@@ -59,7 +60,7 @@ values = {
     "attention_queries": [16, 100, 384],
     "attention_prefetch": [0, 1],
 }
-assert set(values) == set(tuning["choices"]), "choices without values to test"
+assert set(values) == set(tuning["choices"]), "parameters without values to test"
 generator = random.Random(7)
 for number in range(6):
     variants.append(
@@ -70,7 +71,7 @@ for number in range(6):
             )
         }
     )
-    # Sizes of these tensors count as those of large ones.
+    # Treats these small tensors as large ones.
     if number > 2:
         variants[-1]["prefetch_from"] = 0
 calls = {
@@ -78,11 +79,11 @@ calls = {
     "small": ["--input=5x1x16xbf16=random:seed=4", "--input=5xi32=iota"],
     "table": ["--input=37xi64=random", "--input=37x64xf32=random"],
 }
-# Two whole blocks, and one of which the last place has fewer rows.
+# Two whole blocks of positions, and one whose last stream has fewer rows.
 calls["wide"] = ["--input=75x32x128xf32=random:seed=5", "--input=75xi64=random"]
-# Of two rows the last of four places has but one.
+# The last of four streams has one row instead of two.
 calls["apart"] = ["--input=7x75x128xf32=random:seed=6", "--input=75xi64=random"]
-# Of several tiles of keys, the last one not full, and several blocks of queries.
+# Several tiles of keys, the last one partial, and several tiles of queries.
 calls["decode"] = [
     "--input=2x1x8x32xf32=random:seed=1",
     "--input=2x2x301x32xf32=random:seed=2",

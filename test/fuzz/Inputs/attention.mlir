@@ -1,4 +1,4 @@
-//===- attention.mlir - attention, its tile and its caches ----------------===//
+//===- attention.mlir - attention and KV cache ops ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- memrefs.mlir - the operations on memrefs ---------------------------===//
+//===- memrefs.mlir - ops on memrefs --------------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ops.mlir - every operation as a public function --------------------===//
+//===- ops.mlir - every op in a public function ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

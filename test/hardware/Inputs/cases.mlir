@@ -1,4 +1,4 @@
-// ===- cases.mlir - what is measured on a GPU ----------------------------===//
+// ===- cases.mlir - functions of the GPU benchmark -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 // ===----------------------------------------------------------------------===//
 
-// ../cases.txt has the sizes.
+// ../cases.txt lists the sizes.
 
 func.func @half_bf16(%q: tensor<?x?x32x128xbf16>, %k: tensor<?x?x8x128xbf16>, %p: tensor<?x?xi64>) -> (tensor<?x?x32x128xbf16>, tensor<?x?x8x128xbf16>) {
   %r:2 = posenc.rope half #posenc.frequencies<dim = 128, base = 5.0e+05>

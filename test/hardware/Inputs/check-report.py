@@ -1,4 +1,4 @@
-# ===- check-report.py - a report must have what it promises ---------------===#
+# ===- check-report.py - checks the JSON report of posenc-on-gpu -----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# check-report.py REPORT.json CASES.txt
+# usage: check-report.py REPORT.json CASES.txt
 
 import json
 import math
@@ -33,7 +33,7 @@ expect(lines and [case["name"] for case in cases] ==
 NAME = re.compile(r"[a-z]+/[a-z-]+/(f32|f16|bf16)/[0-9x+]+/cuda:0")
 for case, line in zip(cases, lines):
     name = case["name"]
-    expect(NAME.fullmatch(name), f"a strange name: {name}")
+    expect(NAME.fullmatch(name), f"unexpected form of the name: {name}")
     for counter in ("real_time", "bytes_per_second", "limit",
                     "fraction_of_limit", "p50_seconds", "p99_seconds"):
         expect(case[counter] > 0 and math.isfinite(case[counter]),
@@ -43,7 +43,7 @@ for case, line in zip(cases, lines):
     expect(case["iterations"] == 5 * (3 if is_graph else 1), f"{name}: {case}")
     limit = "fill" if name.startswith("sinusoidal") else "copy"
     expect(case["label"] == f"limit: {limit}" + ", in a graph" * is_graph, case)
-    # 4 times the cache, or within it.
+    # Without a graph, the copies fill the L2 cache four times.
     fill_all = case["copies"] * case["bytes_per_second"] * case["p50_seconds"]
     expect(is_graph or fill_all > 3.9 * context["device_l2_bytes"],
-           f"{name}: {fill_all} bytes in turn")
+           f"{name}: {fill_all} bytes in all copies, expected 4 times the L2 cache")

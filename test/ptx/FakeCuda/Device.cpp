@@ -1,4 +1,4 @@
-//===- Device.cpp - devices, contexts and names of the stand-in driver ----===//
+//===- Device.cpp - devices and contexts of the fake CUDA driver ----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,11 +30,11 @@ RegisterSymbol::RegisterSymbol(const char *name, void *address) {
   getMutableSymbols().push_back({name, address});
 }
 
-static uint64_t getNumber(const char *name, uint64_t otherwise) {
+static uint64_t getNumber(const char *name, uint64_t defaultValue) {
   const char *text = std::getenv(name);
   uint64_t value;
   if (!text || StringRef(text).getAsInteger(10, value))
-    return otherwise;
+    return defaultValue;
   return value;
 }
 
@@ -50,7 +50,7 @@ Driver::Driver() {
   }
 }
 
-// Never destroyed: others' destructors may still call.
+// Never destroyed: destructors of static objects may still call the driver.
 Driver &Driver::get() {
   static Driver *driver = new Driver;
   return *driver;
@@ -152,76 +152,76 @@ POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   if (device != 0)
     return CUDA_ERROR_INVALID_DEVICE;
   switch (attribute) {
-  case 1: // threads of a block
+  case 1: // threads per block; block size in x and y
   case 2:
   case 3:
     *value = 1024;
     break;
-  case 4:
+  case 4: // block size in z
     *value = 64;
     break;
-  case 5: // blocks of a grid
+  case 5: // blocks per grid in each dimension
     *value = 0x7fffffff;
     break;
   case 6:
   case 7:
     *value = 65535;
     break;
-  case 8: // shared memory of a block
+  case 8: // shared memory per block
     *value = 48 << 10;
     break;
-  case 9: // constants
+  case 9: // constant memory
     *value = 64 << 10;
     break;
-  case 10: // warp
+  case 10: // warp size
     *value = 32;
     break;
-  case 12: // registers
+  case 12: // registers per block and per multiprocessor
   case 82:
     *value = 65536;
     break;
-  case 13: // kHz
+  case 13: // clock in kHz
     *value = 1980000;
     break;
   case 16: // multiprocessors
     *value = 132;
     break;
-  case 36: // kHz of the memory
+  case 36: // memory clock in kHz
     *value = 2619000;
     break;
-  case 37: // bits of its bus
+  case 37: // memory bus width in bits
     *value = 5120;
     break;
-  case 38: // second cache
+  case 38: // size of the L2 cache
     *value = 50 << 20;
     break;
-  case 39: // threads of a multiprocessor
+  case 39: // threads per multiprocessor
     *value = 2048;
     break;
-  case 41:  // unified addresses
-  case 115: // pools
+  case 41:  // unified addressing
+  case 115: // memory pools
     *value = 1;
     break;
-  case 75:
+  case 75: // compute capability, major and minor
     *value = driver.capability / 10;
     break;
   case 76:
     *value = driver.capability % 10;
     break;
-  case 81: // shared memory of a multiprocessor
+  case 81: // shared memory per multiprocessor
     *value = driver.getSharedLimit() + 1024;
     break;
   case 83: // managed memory
   case 95: // cooperative launches
     *value = 0;
     break;
-  case 97: // shared memory of a block that asks for it
+  case 97: // opt-in shared memory per block
     *value = driver.getSharedLimit();
     break;
-  case 106: // blocks of a multiprocessor
+  case 106: // blocks per multiprocessor
     *value = 32;
     break;
-  case 111: // shared memory that is the system's
+  case 111: // reserved shared memory per block
     *value = 1024;
     break;
   default:
@@ -324,7 +324,7 @@ POSENC_CUDA cuCtxSynchronize() {
 }
 POSENC_CUDA_SYMBOL(cuCtxSynchronize)
 
-// The driver calls functions by their first names; the last version is meant.
+// Callers pass the base name of a function and get its latest version.
 POSENC_CUDA cuGetProcAddress_v2(const char *name, void **address, int, uint64_t,
                                 int *status) {
   *address = nullptr;

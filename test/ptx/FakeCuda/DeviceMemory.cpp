@@ -1,4 +1,4 @@
-//===- DeviceMemory.cpp - memory of the stand-in driver ---------*- C++ -*-===//
+//===- DeviceMemory.cpp - memory of the fake CUDA driver ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,22 +35,22 @@ POSENC_CUDA cuMemFree_v2(CUdeviceptr address) {
 }
 POSENC_CUDA_SYMBOL(cuMemFree_v2)
 
-// Memory that a stream has from where it gets it to where it gives it back; a
-// graph has the same address every time that it runs.
+// The memory exists from the allocation to the free in stream order. A captured
+// allocation has the same address in each launch of the graph.
 POSENC_CUDA cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
   LOCK_DRIVER
   if (!size)
     return CUDA_ERROR_INVALID_VALUE;
   if (size > size_t(16) << 30)
     return CUDA_ERROR_OUT_OF_MEMORY;
-  uint64_t place = driver.memory.reserve(size);
-  *address = place;
+  uint64_t reserved = driver.memory.reserve(size);
+  *address = reserved;
   return submit(driver, stream, [=] {
     Driver &driver = Driver::get();
-    // Of a graph that has not given it back.
-    if (driver.memory.find(place, 1))
+    // The graph was launched before and has not freed the memory.
+    if (driver.memory.find(reserved, 1))
       return CUDA_ERROR_INVALID_VALUE;
-    driver.memory.allocateAt(place, size, "memory of a stream");
+    driver.memory.allocateAt(reserved, size, "memory of a stream");
     driver.note("allocate " + Twine(size));
     return CUDA_SUCCESS;
   });
@@ -82,7 +82,7 @@ static Work copyToHost(void *to, CUdeviceptr from, size_t size) {
                                                      : CUDA_ERROR_INVALID_VALUE;
   };
 }
-// What nobody has written stays so.
+// Bytes that have not been written are copied as such.
 static Work copyOnDevice(CUdeviceptr to, CUdeviceptr from, size_t size) {
   return [=] {
     ptx::Memory &memory = Driver::get().memory;
@@ -109,61 +109,63 @@ static Work fillDevice(CUdeviceptr to, T value, size_t count) {
   };
 }
 
-static CUresult now(Work work) {
+// Runs work of the default stream; refused during a capture.
+static CUresult runNow(Work work) {
   LOCK_DRIVER
   if (CUresult result = checkUncaptured(driver))
     return result;
   return submit(driver, nullptr, std::move(work));
 }
-static CUresult later(void *stream, Work work) {
+// Runs work on a stream, or records it during a capture.
+static CUresult enqueue(void *stream, Work work) {
   LOCK_DRIVER
   return submit(driver, stream, std::move(work));
 }
 
 POSENC_CUDA cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) {
-  return now(copyToDevice(to, from, size));
+  return runNow(copyToDevice(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyHtoD_v2)
 POSENC_CUDA cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) {
-  return now(copyToHost(to, from, size));
+  return runNow(copyToHost(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyDtoH_v2)
 POSENC_CUDA cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) {
-  return now(copyOnDevice(to, from, size));
+  return runNow(copyOnDevice(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyDtoD_v2)
 POSENC_CUDA cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size,
                                  void *stream) {
-  return later(stream, copyToDevice(to, from, size));
+  return enqueue(stream, copyToDevice(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyHtoDAsync_v2)
 POSENC_CUDA cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size,
                                  void *stream) {
-  return later(stream, copyToHost(to, from, size));
+  return enqueue(stream, copyToHost(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyDtoHAsync_v2)
 POSENC_CUDA cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size,
                                  void *stream) {
-  return later(stream, copyOnDevice(to, from, size));
+  return enqueue(stream, copyOnDevice(to, from, size));
 }
 POSENC_CUDA_SYMBOL(cuMemcpyDtoDAsync_v2)
 
 POSENC_CUDA cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count) {
-  return now(fillDevice(to, value, count));
+  return runNow(fillDevice(to, value, count));
 }
 POSENC_CUDA_SYMBOL(cuMemsetD8_v2)
 POSENC_CUDA cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count) {
-  return now(fillDevice(to, value, count));
+  return runNow(fillDevice(to, value, count));
 }
 POSENC_CUDA_SYMBOL(cuMemsetD32_v2)
 POSENC_CUDA cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count,
                             void *stream) {
-  return later(stream, fillDevice(to, value, count));
+  return enqueue(stream, fillDevice(to, value, count));
 }
 POSENC_CUDA_SYMBOL(cuMemsetD8Async)
 POSENC_CUDA cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
                              void *stream) {
-  return later(stream, fillDevice(to, value, count));
+  return enqueue(stream, fillDevice(to, value, count));
 }
 POSENC_CUDA_SYMBOL(cuMemsetD32Async)
 
@@ -188,25 +190,25 @@ POSENC_CUDA cuPointerGetAttribute(void *value, int attribute,
   if (!region)
     return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-  case 1:
+  case 1: // context
     *static_cast<Context **>(value) = &driver.primary;
     return CUDA_SUCCESS;
-  case 2: // device memory
+  case 2: // memory type: device
     *static_cast<unsigned *>(value) = 2;
     return CUDA_SUCCESS;
-  case 3:
+  case 3: // device pointer
     *static_cast<CUdeviceptr *>(value) = address;
     return CUDA_SUCCESS;
-  case 8: // managed
+  case 8: // whether the memory is managed
     *static_cast<unsigned *>(value) = 0;
     return CUDA_SUCCESS;
-  case 9:
+  case 9: // device ordinal
     *static_cast<int *>(value) = 0;
     return CUDA_SUCCESS;
-  case 11: // where the allocation begins
+  case 11: // start of the allocation
     *static_cast<CUdeviceptr *>(value) = region->address;
     return CUDA_SUCCESS;
-  case 12:
+  case 12: // size of the allocation
     *static_cast<size_t *>(value) = region->size;
     return CUDA_SUCCESS;
   default:

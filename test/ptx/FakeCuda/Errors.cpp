@@ -1,4 +1,4 @@
-//===- Errors.cpp - names of errors of the stand-in driver ------*- C++ -*-===//
+//===- Errors.cpp - error names and texts of the fake CUDA driver ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

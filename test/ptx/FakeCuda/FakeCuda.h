@@ -1,4 +1,4 @@
-//===- FakeCuda.h - a stand-in for the CUDA driver --------------*- C++ -*-===//
+//===- FakeCuda.h - state of the fake CUDA driver ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,14 +16,15 @@
 #include <set>
 #include <thread>
 
-// A library that stands for libcuda.so.1: one device, whose kernels the
-// interpreter runs. What it does not know it does not export. Variables of the
-// environment:
-//   POSENC_FAKE_CUDA_SM    its compute capability, such as 80 or 90 (90)
-//   POSENC_FAKE_CUDA_SEED  an order of warps; see RunOptions (0)
-//   POSENC_FAKE_CUDA_LOG   a file to which a line is added for what is loaded,
-//                          launched and has run, with what it did
-//   POSENC_FAKE_CUDA_EDIT  `from=>to`: a fault to put into all PTX
+// A replacement for libcuda.so.1 with one device, whose kernels the PTX
+// interpreter runs. Functions that it does not support are not exported.
+// Environment variables and their defaults:
+//   POSENC_FAKE_CUDA_SM    the compute capability: 80 for sm_80 (90)
+//   POSENC_FAKE_CUDA_SEED  the order of warps; see RunOptions::seed (0)
+//   POSENC_FAKE_CUDA_LOG   a file; each module load, launch, allocation and
+//                          finished kernel, with its statistics, appends a line
+//   POSENC_FAKE_CUDA_EDIT  `from=>to`: replaces `from` by `to` in all PTX, to
+//                          inject a fault
 
 #define POSENC_CUDA extern "C" __attribute__((visibility("default"))) CUresult
 
@@ -61,7 +62,7 @@ using CUdevice = int;
 using CUdeviceptr = unsigned long long;
 
 struct Context {
-  unsigned users = 0; // of the primary one
+  unsigned users = 0; // number of retains
 };
 
 struct LoadedModule;
@@ -78,7 +79,7 @@ struct LoadedModule {
   std::map<std::string, std::unique_ptr<LoadedFunction>> functions;
 };
 
-/// What a stream does later; answers with what went wrong.
+/// Work of a stream. Returns its error.
 using Work = std::function<CUresult()>;
 
 struct Graph {
@@ -88,7 +89,7 @@ struct Graph {
 enum class CaptureMode { Global, ThreadLocal, Relaxed };
 
 struct Stream {
-  bool isBlocking = true; // for the default stream
+  bool isBlocking = true; // synchronizes with the default stream
   bool isCapturing = false, isInvalid = false;
   CaptureMode mode = CaptureMode::Global;
   std::thread::id thread;
@@ -101,13 +102,14 @@ struct Event {
   double milliseconds = 0;
 };
 
-/// The driver's state, of which there is one. Calls hold its mutex.
+/// The state of the driver, a singleton. Each call of the driver holds `mutex`.
 struct Driver {
   static Driver &get();
 
   std::recursive_mutex mutex;
   bool isInitialized = false;
-  /// After a fault every call answers with it, as contexts do.
+  /// The error of the first faulting kernel. Like a CUDA context, every later
+  /// call returns it.
   CUresult sticky = CUDA_SUCCESS;
   unsigned capability = 90; // major * 10 + minor
   uint32_t seed = 0;
@@ -121,37 +123,43 @@ struct Driver {
   std::set<Event *> events;
   std::set<Graph *> graphs, executables;
 
+  /// Appends a line to the log, if there is one.
   void note(const llvm::Twine &line);
+  /// The largest opt-in shared memory of a block, in bytes.
   unsigned getSharedLimit() const;
 
 private:
   Driver();
 };
 
-/// How a call begins that uses the driver.
+/// Declares `driver` and locks it for the rest of the call.
 #define LOCK_DRIVER                                                            \
   Driver &driver = Driver::get();                                              \
   std::lock_guard<std::recursive_mutex> lock(driver.mutex);
 
+/// The context stack and the capture mode of the calling thread.
 extern thread_local std::vector<Context *> contexts;
 extern thread_local CaptureMode threadMode;
 
-/// Initialised, with a current context and without an old fault.
+/// Succeeds if the driver is initialized, a context is current and no kernel
+/// has faulted.
 CUresult checkReady(const Driver &driver);
-/// Also refused while a stream records a graph.
+/// As checkReady(), but also fails, and invalidates the captures, if a capture
+/// forbids the call in this thread.
 CUresult checkUncaptured(Driver &driver);
-/// The stream that a handle stands for, or null.
+/// Returns the stream of a handle, or null if the handle is invalid.
 Stream *findStream(Driver &driver, void *handle);
-/// Does the work, or records it; `stream` has been given by the caller.
+/// Runs the work at once, or records it if `stream`, a handle from the caller,
+/// is being captured.
 CUresult submit(Driver &driver, void *stream, Work work);
-/// Makes every graph being recorded invalid.
+/// Invalidates all captures in progress.
 void invalidateCaptures(Driver &driver);
 
 struct Symbol {
   const char *name;
   void *address;
 };
-/// All that is exported, with the names that cuGetProcAddress takes.
+/// Returns all exported functions, for cuGetProcAddress.
 const std::vector<Symbol> &getSymbols();
 /// Registers a function; see POSENC_CUDA_SYMBOL.
 struct RegisterSymbol {

@@ -1,4 +1,4 @@
-//===- Modules.cpp - modules and launches of the stand-in driver ----------===//
+//===- Modules.cpp - modules and launches of the fake CUDA driver ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace llvm;
 using namespace posenc;
 using namespace posenc::fakecuda;
 
-// "sm_90a": 90 and its letter.
+// Splits "sm_90a" into 90 and "a".
 static bool parseTarget(StringRef target, unsigned &number, StringRef &letter) {
   if (!target.consume_front("sm_"))
     return false;
@@ -24,7 +24,8 @@ static bool parseTarget(StringRef target, unsigned &number, StringRef &letter) {
   return !target.drop_back(letter.size()).getAsInteger(10, number);
 }
 
-// A fault that does not find its place would prove nothing.
+// Applies POSENC_FAKE_CUDA_EDIT. Warns if its text is not in the PTX: the fault
+// would not be injected.
 static std::string edit(const Driver &driver, StringRef text) {
   std::string result = text.str();
   if (driver.editFrom.empty())
@@ -45,12 +46,12 @@ static CUresult load(Driver &driver, LoadedModule **module, StringRef image) {
   std::string text = edit(driver, image);
   Expected<ptx::Module> parsed = ptx::Module::parse(text);
   if (!parsed) {
-    errs() << "fake CUDA: PTX is refused: " << toString(parsed.takeError())
-           << "\n";
+    errs() << "fake CUDA: cannot parse the PTX: "
+           << toString(parsed.takeError()) << "\n";
     return CUDA_ERROR_INVALID_PTX;
   }
-  // Of a target with a letter, there is one device only; with an f, those of
-  // its family.
+  // PTX for sm_90 runs on all later devices, PTX for sm_100f on later devices
+  // of its family, and PTX for sm_90a on sm_90 only.
   unsigned number = 0;
   StringRef letter;
   bool fits = parseTarget(parsed->getTarget(), number, letter) &&
@@ -75,7 +76,7 @@ POSENC_CUDA cuModuleLoadData(LoadedModule **module, const void *image) {
     return result;
   if (!image)
     return CUDA_ERROR_INVALID_VALUE;
-  // ELF and fat binaries have machine code, which nobody here can run.
+  // ELF and fat binaries contain machine code, which cannot be interpreted.
   const auto *bytes = static_cast<const unsigned char *>(image);
   if (!std::memcmp(bytes, "\177ELF", 4) ||
       !std::memcmp(bytes, "\x50\xed\x55\xba", 4))
@@ -147,7 +148,7 @@ POSENC_CUDA cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size,
 }
 POSENC_CUDA_SYMBOL(cuModuleGetGlobal_v2)
 
-// Libraries are modules by another name.
+// Libraries are implemented as modules, and kernels as functions.
 POSENC_CUDA cuLibraryLoadData(LoadedModule **library, const void *image, int *,
                               void **, unsigned, int *, void **, unsigned) {
   return cuModuleLoadData(library, image);
@@ -182,30 +183,30 @@ POSENC_CUDA cuFuncGetAttribute(int *value, int attribute,
   LOCK_DRIVER
   if (!isFunction(driver, function))
     return CUDA_ERROR_INVALID_HANDLE;
-  const auto &most = function->kernel->maxThreads[0]
-                         ? function->kernel->maxThreads
-                         : function->kernel->requiredThreads;
+  const auto &limit = function->kernel->maxThreads[0]
+                          ? function->kernel->maxThreads
+                          : function->kernel->requiredThreads;
   switch (attribute) {
-  case 0: // threads of a block
-    *value = most[0] ? most[0] * most[1] * most[2] : 1024;
+  case 0: // threads per block
+    *value = limit[0] ? limit[0] * limit[1] * limit[2] : 1024;
     break;
-  case 1:
+  case 1: // static shared memory
     *value = function->staticShared;
     break;
-  case 2: // constants
+  case 2: // constant memory
     *value = 0;
     break;
   case 3: // local memory
     *value = function->kernel->laneBytes;
     break;
-  case 4: // registers: any number
+  case 4: // registers; arbitrary here
     *value = 32;
     break;
-  case 5:
+  case 5: // PTX version and binary version
   case 6:
     *value = driver.capability;
     break;
-  case 8:
+  case 8: // largest dynamic shared memory
     *value = function->maxDynamicShared;
     break;
   default:
@@ -222,7 +223,7 @@ POSENC_CUDA cuFuncSetAttribute(LoadedFunction *function, int attribute,
     return result;
   if (!isFunction(driver, function))
     return CUDA_ERROR_INVALID_HANDLE;
-  if (attribute == 9) // how the cache is divided
+  if (attribute == 9) // preferred shared memory carveout
     return CUDA_SUCCESS;
   if (attribute != 8 || value < 0 ||
       unsigned(value) + function->staticShared > driver.getSharedLimit())
@@ -248,7 +249,8 @@ static CUresult getCode(ptx::FaultKind kind) {
   }
 }
 
-// A kernel that fails does so later than its launch.
+// Runs a kernel. As on a device, a faulting kernel does not fail its launch but
+// all later calls; only invalid launches fail here.
 static CUresult runKernel(LoadedFunction *function,
                           const ptx::LaunchShape &shape,
                           ArrayRef<ptx::Argument> arguments) {
@@ -257,10 +259,10 @@ static CUresult runKernel(LoadedFunction *function,
   options.seed = driver.seed;
   options.sharedLimit = driver.getSharedLimit();
   CUresult result = CUDA_SUCCESS;
-  ptx::Statistics did;
+  ptx::Statistics statistics;
   handleAllErrors(function->module->module.launch(function->name, shape,
                                                   arguments, driver.memory,
-                                                  options, &did),
+                                                  options, &statistics),
                   [&](const ptx::Fault &fault) {
                     errs() << "fake CUDA: " << function->name << ": ";
                     fault.log(errs());
@@ -271,11 +273,13 @@ static CUresult runKernel(LoadedFunction *function,
                       result = CUDA_SUCCESS;
                     }
                   });
-  driver.note("ran " + function->name + " loaded " + Twine(did.loadedBytes) +
-              " in " + Twine(did.loadSectors) + " stored " +
-              Twine(did.storedBytes) + " in " + Twine(did.storeSectors) +
-              " rewritten " + Twine(did.rewrittenBytes) + " shared " +
-              Twine(did.sharedAccesses) + " in " + Twine(did.sharedPasses));
+  driver.note(
+      "ran " + function->name + " loaded " + Twine(statistics.loadedBytes) +
+      " in " + Twine(statistics.loadSectors) + " stored " +
+      Twine(statistics.storedBytes) + " in " + Twine(statistics.storeSectors) +
+      " rewritten " + Twine(statistics.rewrittenBytes) + " shared " +
+      Twine(statistics.sharedAccesses) + " in " +
+      Twine(statistics.sharedPasses));
   return result;
 }
 
@@ -327,7 +331,8 @@ struct LaunchConfig {
 POSENC_CUDA cuLaunchKernelEx(const LaunchConfig *config,
                              LoadedFunction *function, void **params,
                              void **extra) {
-  // Attributes are 64 bytes after their number; 4 is a cluster's shape.
+  // A CUlaunchAttribute has 72 bytes: its number, padding and a value of 64
+  // bytes. Number 4 is the cluster dimension.
   for (unsigned i = 0; i < config->numAttributes; ++i) {
     const auto *words =
         static_cast<const unsigned *>(config->attributes) + i * 18;

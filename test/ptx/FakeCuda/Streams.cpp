@@ -1,4 +1,4 @@
-//===- Streams.cpp - streams, events and graphs -----------------*- C++ -*-===//
+//===- Streams.cpp - streams, events and graphs of the fake CUDA driver ---===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ void invalidateCaptures(Driver &driver) {
       stream->isInvalid = true;
 }
 
-// Whether a call that a graph cannot hold is forbidden in this thread.
+// Returns whether a capture forbids this thread calls that cannot be captured.
 static bool isForbidden(const Driver &driver) {
   if (threadMode == CaptureMode::Relaxed)
     return false;
@@ -44,7 +44,7 @@ CUresult checkUncaptured(Driver &driver) {
   return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
-// 1 and 2 are the default streams' own names.
+// 1 and 2 are the handles of the legacy and the per-thread default stream.
 Stream *findStream(Driver &driver, void *handle) {
   if (reinterpret_cast<uintptr_t>(handle) <= 2)
     return &driver.defaultStream;
@@ -110,7 +110,8 @@ POSENC_CUDA cuStreamDestroy_v2(Stream *stream) {
 }
 POSENC_CUDA_SYMBOL(cuStreamDestroy_v2)
 
-// Of one stream that records, by whichever mode.
+// Fails, and invalidates the capture, if the stream to wait for is being
+// captured in any mode.
 static CUresult checkWait(Driver &driver, void *handle) {
   if (CUresult result = checkReady(driver))
     return result;

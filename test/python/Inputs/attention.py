@@ -1,4 +1,4 @@
-# ===- attention.py - compares the attention of configs with NumPy ---------===#
+# ===- attention.py - compares attention of configs with NumPy -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -26,12 +26,13 @@ def rotate(x, positions):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
-def attend(q, k, v, places, window):
-    """Of [batch, token, head, lane]; the keys' places are their numbers."""
+def attend(q, k, v, tokens, window):
+    """Attention of [batch, token, head, channel]. `tokens` are the token indices
+    of the queries."""
     k, v = (np.repeat(x, HEADS // KEY_HEADS, axis=2) for x in (k, v))
     scores = np.einsum("bihd,bjhd->bhij", q, k) * SCALE
     scores = CAP * np.tanh(scores / CAP)
-    i, j = places[:, None, :, None], np.arange(k.shape[1])
+    i, j = tokens[:, None, :, None], np.arange(k.shape[1])
     scores = np.where((j <= i) & (j > i - window), scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
@@ -62,27 +63,27 @@ def make(*shape):
 
 q = make(2, TOKENS, HEADS, DIM)
 k, v = make(2, TOKENS, KEY_HEADS, DIM), make(2, TOKENS, KEY_HEADS, DIM)
-places = np.arange(TOKENS)[None].repeat(2, axis=0)
-positions = places + FIRST
+tokens = np.arange(TOKENS)[None].repeat(2, axis=0)
+positions = tokens + FIRST
 everything = TOKENS
 
-# A rotation of both by the same changes nothing but rounding.
+# Rotating queries and keys by the same angle changes only the rounding.
 inputs = [q, k, v, positions]
-turned = rotate(q, positions), rotate(k, positions)
+rotated = rotate(q, positions), rotate(k, positions)
 for name, window in (
     ("attention", WINDOW),
     ("attention_sliding_attention", WINDOW),
     ("attention_full_attention", everything),
 ):
-    check(name, inputs, attend(*turned, v, places, window))
-    # The control: one key more.
-    check(name, inputs, attend(*turned, v, places, window - 1), code=3)
-# The last of the valid keys is the query's own. What lies beyond is not read.
+    check(name, inputs, attend(*rotated, v, tokens, window))
+    # Control: a window of one key less gives other results.
+    check(name, inputs, attend(*rotated, v, tokens, window - 1), code=3)
+# The last valid key is that of the query itself. Keys beyond it are not read.
 lengths = np.array([11, 3])
 last = lengths[:, None] - 1
 one = q[:, :1]
-cache = rotate(k, places)
-beyond = places >= lengths[:, None]
+cache = rotate(k, tokens)
+beyond = tokens >= lengths[:, None]
 rows = {}
 for name, keys in (("rotated", cache), ("raw", k), ("values", v)):
     rows[name] = np.where(beyond[..., None, None], np.nan, keys).transpose(0, 2, 1, 3)
@@ -95,7 +96,7 @@ for name, window in (
     for kind in ("rotated", "raw"):
         inputs = [one, rows[kind], rows["values"], lengths]
         check(name, inputs, expected, "--k-cache=" + kind)
-    # The control: raw keys are no rotated ones.
+    # Control: raw keys in a cache of rotated keys give other results.
     inputs = [one, rows["raw"], rows["values"], lengths]
     check(name, inputs, expected, code=3)
 print("ok")

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""DLTensor for NumPy arrays, and a kernel library called on them."""
+"""Creates DLTensors of NumPy arrays and calls a kernel library with them."""
 
 import ctypes
 
@@ -32,7 +32,7 @@ class DLTensor(ctypes.Structure):
 
 
 def make_tensor(array):
-    """A view of an array; uint16 stands for bf16, as NumPy has no such type."""
+    """Returns a view of an array. uint16 stands for bf16, which NumPy lacks."""
     kind = {"f": DL_FLOAT, "i": DL_INT, "u": DL_BFLOAT}[array.dtype.kind]
     dims = ctypes.c_int64 * array.ndim
     strides = [stride // array.itemsize for stride in array.strides]
@@ -42,7 +42,7 @@ def make_tensor(array):
 
 
 def exported_tensor(capsule):
-    """The tensor of what array.__dlpack__() gave; it lives with the capsule."""
+    """Returns the tensor in a capsule of array.__dlpack__(), which owns it."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype = ctypes.c_void_p
     get.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -57,7 +57,7 @@ class Library:
         self.prefix = prefix
 
     def call_tensors(self, function, tensors):
-        """The code and the message of a call."""
+        """Calls a function and returns its code and its error message."""
         message = ctypes.create_string_buffer(200)
         entry = getattr(self.library, f"{self.prefix}_{function}_dl")
         entry.restype = ctypes.c_int32

@@ -1,4 +1,4 @@
-# ===- norms.py - compares the norms of queries and keys with NumPy --------===#
+# ===- norms.py - compares norms of queries and keys with NumPy ------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -39,12 +39,12 @@ def norm_tokens(x, weight, eps):
 
 
 def norm_wrongly(x, weight, eps):
-    """The control: OLMo's weights, but a mean of each head."""
+    """Control: OLMo's weights, but a mean per head."""
     return rms(x, eps) * weight.reshape(x.shape[2:])
 
 
-# Keys of the config, the norm, its default epsilon, whether its weights are
-# those of all heads.
+# Keys of the config, the norm, its default epsilon, and whether the norm spans all
+# heads of a token.
 MODELS = {
     "qwen3": ({}, norm_heads, 1e-6, False),
     "exaone4": ({"rms_norm_eps": 0.03125}, norm_heads, 0.03125, False),
@@ -62,11 +62,12 @@ def rotate(x, positions):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 
-def attend(q, k, v, places):
-    """Of [batch, token, head, lane]; the keys' places are their numbers."""
+def attend(q, k, v, tokens):
+    """Attention of [batch, token, head, channel]. `tokens` are the token indices
+    of the queries."""
     k, v = (np.repeat(x, HEADS // KEY_HEADS, axis=2) for x in (k, v))
     scores = np.einsum("bihd,bjhd->bhij", q, k) / np.sqrt(DIM)
-    i, j = places[:, None, :, None], np.arange(k.shape[1])
+    i, j = tokens[:, None, :, None], np.arange(k.shape[1])
     scores = np.where(j <= i, scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
@@ -117,7 +118,7 @@ def check_model(name, dtype):
                    "hidden_size": HEADS * DIM, **keys}, file)
 
     def make(*shape):
-        # Heads of different sizes, so that their means differ.
+        # Heads of different magnitudes have different means.
         scale = np.arange(1, shape[2] + 1)[:, None] if len(shape) == 4 else 1
         return round_to(scale * random.standard_normal(shape), dtype)
 
@@ -125,15 +126,15 @@ def check_model(name, dtype):
     k, v = make(2, TOKENS, KEY_HEADS, DIM), make(2, TOKENS, KEY_HEADS, DIM)
     q_norm = make((HEADS if of_all else 1) * DIM)
     k_norm = make((KEY_HEADS if of_all else 1) * DIM)
-    places = np.arange(TOKENS)[None].repeat(2, axis=0)
-    positions = places + FIRST
+    tokens = np.arange(TOKENS)[None].repeat(2, axis=0)
+    positions = tokens + FIRST
     suffix = "_full_attention" if name in ("gemma3_text",) else ""
     if name == "exaone4":
         suffix = "_sliding_attention"  # Those of the other layers do not rotate.
 
     def attention(norm):
         return attend(rotate(norm(q, q_norm, eps), positions),
-                      rotate(norm(k, k_norm, eps), positions), v, places)
+                      rotate(norm(k, k_norm, eps), positions), v, tokens)
 
     inputs = [q, k, v, positions, q_norm, k_norm]
     check(name, dtype, "attention" + suffix, inputs, attention(norm))
@@ -141,18 +142,18 @@ def check_model(name, dtype):
         check(name, dtype, "attention" + suffix, inputs,
               attention(norm_wrongly), code=3)
 
-    # The last of the valid keys is the query's own. What lies beyond is not read.
+    # The last valid key is that of the query itself. Keys beyond it are not read.
     lengths = np.array([11, 3])
     last = lengths[:, None] - 1
     one = q[:, :1]
-    cache = round_to(rotate(norm(k, k_norm, eps), places), dtype)
-    beyond = (places >= lengths[:, None])[..., None, None]
+    cache = round_to(rotate(norm(k, k_norm, eps), tokens), dtype)
+    beyond = (tokens >= lengths[:, None])[..., None, None]
     hide = lambda x: np.where(beyond, np.nan, x).transpose(0, 2, 1, 3)
     query = rotate(norm(one, q_norm, eps), last)
     check(name, dtype, "decode" + suffix,
           [one, hide(cache), hide(v), lengths, q_norm],
           attend(query, cache, v, last))
-    raw = rotate(norm(k, k_norm, eps), places)
+    raw = rotate(norm(k, k_norm, eps), tokens)
     check(name, dtype, "decode" + suffix,
           [one, hide(k), hide(v), lengths, q_norm, k_norm],
           attend(query, raw, v, last), "--k-cache=raw")
@@ -162,7 +163,7 @@ for model in MODELS:
     check_model(model, "f32")
 for model in ("qwen3", "gemma3_text", "olmo2"):
     check_model(model, "bf16")
-# f64 takes another way: without fusion.
+# f64 attention is not fused, so it has other code.
 for model in ("gemma3_text", "olmo2"):
     check_model(model, "f64")
 print("ok")

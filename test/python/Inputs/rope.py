@@ -53,13 +53,13 @@ def main():
     positions = random.integers(0, 32768, (BATCH, TOKENS))
     q, k = make(BATCH, TOKENS, HEADS, DIM), make(BATCH, TOKENS, KEY_HEADS, DIM)
 
-    # Contiguous.
+    # Contiguous arrays.
     q_out, k_out = np.empty_like(q), np.empty_like(k)
     library.call("rope", q, k, positions, q_out, k_out)
     check(q_out, q, positions)
     check(k_out, k, positions)
 
-    # Batch, head, token: seen as batch, token, head; in place.
+    # A view of batch x head x token as batch x token x head, in place.
     def transposed(x):
         return x.transpose(0, 2, 1, 3).copy().transpose(0, 2, 1, 3)
     q_heads, k_heads = transposed(q), transposed(k)
@@ -67,7 +67,7 @@ def main():
     library.call("rope", q_heads, k_heads, positions, q_heads, k_heads)
     assert (q_heads == q_out).all() and (k_heads == k_out).all()
 
-    # Rows of [q | k | v], in place; v stays as it is.
+    # Rows of [q | k | v], in place; v is not changed.
     fused = make(BATCH, TOKENS, HEADS + 2 * KEY_HEADS, DIM)
     fused[:, :, :HEADS] = q
     fused[:, :, HEADS : HEADS + KEY_HEADS] = k
@@ -78,7 +78,7 @@ def main():
     assert (fused[:, :, HEADS : HEADS + KEY_HEADS] == k_out).all()
     assert (fused[:, :, HEADS + KEY_HEADS :] == v).all()
 
-    # Backwards, every other token, and one token of a longer cache.
+    # Reversed, every other token, and one token of a longer cache.
     library.call("rope", q[::-1, ::2], k[::-1, ::2],
                  np.ascontiguousarray(positions[::-1, ::2]),
                  q_heads[::-1, ::2], k_heads[::-1, ::2])
@@ -88,7 +88,7 @@ def main():
     library.call("rope", q, k, positions, q_heads, slot)
     assert (slot == k_out).all()
 
-    # What NumPy itself exports.
+    # DLPack tensors that NumPy exports.
     if q.dtype == np.float32:
         q_out[:] = 0
         capsules = [a.__dlpack__() for a in (q, k, positions, q_out, k_out)]
@@ -103,7 +103,7 @@ def main():
     assert abs(cos - np.cos(angles)).max() <= 2 * EPS32
     assert abs(sin - np.sin(angles)).max() <= 2 * EPS32
 
-    # What is refused says why.
+    # Errors have a message.
     def refuse(*arrays):
         return library.call_tensors("rope", [make_tensor(a) for a in arrays])
     before = fused.copy()

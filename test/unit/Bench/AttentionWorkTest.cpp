@@ -1,5 +1,4 @@
-//===- AttentionWorkTest.cpp - operations, bytes of attention ---*- C++ -*-===//
-//-*-===//
+//===- AttentionWorkTest.cpp - FLOPs and KV reads of attention ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +26,7 @@ Input makeInput(posenc_dtype dtype, std::vector<int64_t> shape,
   return input;
 }
 
-/// Queries (1, token, head, dim), keys and values (1, token, head, dim).
+/// Makes queries, keys and values of the shape [1, token, head, dim].
 std::vector<Input> makeInputs(int64_t queries, int64_t keys) {
   std::vector<Input> inputs;
   inputs.push_back(makeInput(POSENC_F32, {1, queries, kQueryHeads, kDim}));
@@ -36,19 +35,20 @@ std::vector<Input> makeInputs(int64_t queries, int64_t keys) {
   return inputs;
 }
 
-AttentionMeaning makeMeaning() {
-  AttentionMeaning meaning;
-  meaning.query = 0;
-  meaning.key = 1;
-  meaning.value = 2;
-  meaning.queryHeadDim = 2;
-  meaning.queryTokenDim = 1;
-  meaning.keyTokenDim = 1;
-  return meaning;
+/// Describes the inputs of makeInputs as an attention without masks.
+AttentionInfo makeInfo() {
+  AttentionInfo info;
+  info.query = 0;
+  info.key = 1;
+  info.value = 2;
+  info.queryHeadDim = 2;
+  info.queryTokenDim = 1;
+  info.keyTokenDim = 1;
+  return info;
 }
 
-/// Of a number of keys, queries (batch, token, head, dim) and caches (batch,
-/// head, token, dim).
+/// Makes queries [batch, 1, head, dim], caches of keys and values [batch, head,
+/// `keys`, dim], and the number of valid keys of each sequence.
 std::vector<Input> makeCaches(llvm::ArrayRef<int64_t> lengths, int64_t keys) {
   int64_t batch = static_cast<int64_t>(lengths.size());
   std::vector<Input> inputs;
@@ -59,20 +59,21 @@ std::vector<Input> makeCaches(llvm::ArrayRef<int64_t> lengths, int64_t keys) {
   return inputs;
 }
 
-AttentionMeaning makeDecode() {
-  AttentionMeaning meaning = makeMeaning();
-  meaning.keyTokenDim = 2;
-  meaning.lengths = 3;
-  meaning.isDecode = true;
-  return meaning;
+/// Describes the inputs of makeCaches as a decode.
+AttentionInfo makeDecode() {
+  AttentionInfo info = makeInfo();
+  info.keyTokenDim = 2;
+  info.lengths = 3;
+  info.isDecode = true;
+  return info;
 }
 
 int64_t getBytes(const std::vector<StreamStep> &steps) {
   return Stream{"", steps, false}.bytes();
 }
 
-/// As the definition says, pair by pair.
-TEST(AttentionWorkTest, CountsPairs) {
+/// FLOPs match a count of the visible (query, key) pairs, pair by pair.
+TEST(AttentionWorkTest, CountsVisiblePairs) {
   const std::optional<int64_t> windows[] = {std::nullopt, 0, 2, INT64_MAX};
   for (int64_t queries : {0, 1, 4, 7})
     for (int64_t keys : {0, 1, 4, 9})
@@ -85,32 +86,33 @@ TEST(AttentionWorkTest, CountsPairs) {
                 expected += (!isCausal || j <= i) &&
                             (!left || i - j <= *left) &&
                             (!right || j - i <= *right);
-            AttentionMeaning meaning = makeMeaning();
-            meaning.isCausal = isCausal;
-            meaning.windowLeft = left;
-            meaning.windowRight = right;
-            EXPECT_EQ(getFlops(meaning, makeInputs(queries, keys)),
+            AttentionInfo info = makeInfo();
+            info.isCausal = isCausal;
+            info.windowLeft = left;
+            info.windowRight = right;
+            EXPECT_EQ(getFlops(info, makeInputs(queries, keys)),
                       double(expected) * kFlopsPerPair)
                 << queries << " queries, " << keys << " keys, window "
                 << left.value_or(-1) << ", " << right.value_or(-1);
           }
 }
 
-/// Of 16 queries and 16 keys, those of which a query sees a key.
-TEST(AttentionWorkTest, CountsTiles) {
+/// Tiles of 16 queries x 16 keys count if any of their queries sees any of
+/// their keys.
+TEST(AttentionWorkTest, CountsVisibleTiles) {
   auto count = [](int64_t queries, int64_t keys, bool isCausal,
                   std::optional<int64_t> left) {
-    AttentionMeaning meaning = makeMeaning();
-    meaning.isCausal = isCausal;
-    meaning.windowLeft = left;
-    return getTiles(meaning, makeInputs(queries, keys)) / kQueryHeads;
+    AttentionInfo info = makeInfo();
+    info.isCausal = isCausal;
+    info.windowLeft = left;
+    return getTiles(info, makeInputs(queries, keys)) / kQueryHeads;
   };
   EXPECT_EQ(count(64, 64, false, std::nullopt), 16);
   EXPECT_EQ(count(64, 64, true, std::nullopt), 4 + 3 + 2 + 1);
   EXPECT_EQ(count(17, 33, false, std::nullopt), 2 * 3);
   EXPECT_EQ(count(0, 33, false, std::nullopt), 0);
   EXPECT_EQ(count(64, 0, false, std::nullopt), 0);
-  // Its own key and those before it, in the tile before, too.
+  // Windows that reach into the previous tile of keys, or further.
   EXPECT_EQ(count(64, 64, true, 15), 1 + 2 + 2 + 2);
   EXPECT_EQ(count(64, 64, true, 16), 1 + 2 + 2 + 2);
   EXPECT_EQ(count(64, 64, true, 17), 1 + 2 + 3 + 3);
@@ -121,7 +123,7 @@ TEST(AttentionWorkTest, CountsTiles) {
 
 TEST(AttentionWorkTest, ReadsAllKeysAndValues) {
   std::vector<Input> inputs = makeInputs(3, 5);
-  std::vector<StreamStep> steps = getReadSteps(makeMeaning(), inputs);
+  std::vector<StreamStep> steps = getReadSteps(makeInfo(), inputs);
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].from.data, inputs[1].array.dataAs<char>());
   EXPECT_EQ(steps[0].bytes(), 5 * kKeyHeads * kDim * 4);
@@ -129,12 +131,12 @@ TEST(AttentionWorkTest, ReadsAllKeysAndValues) {
   EXPECT_EQ(steps[1].bytes(), 5 * kKeyHeads * kValueDim * 4);
 }
 
-/// What is beyond the length counts for nothing.
-TEST(AttentionWorkTest, LengthsOfCaches) {
+/// Keys beyond the length of a sequence are neither counted nor read.
+TEST(AttentionWorkTest, RespectsLengthsOfCaches) {
   std::vector<Input> inputs = makeCaches({5, 0, 16}, 16);
-  AttentionMeaning meaning = makeDecode();
-  EXPECT_EQ(getFlops(meaning, inputs), 21 * kFlopsPerPair);
-  std::vector<StreamStep> steps = getReadSteps(meaning, inputs);
+  AttentionInfo info = makeDecode();
+  EXPECT_EQ(getFlops(info, inputs), 21 * kFlopsPerPair);
+  std::vector<StreamStep> steps = getReadSteps(info, inputs);
   EXPECT_EQ(getBytes(steps), 21 * kKeyHeads * (kDim + kValueDim) * 4);
   ASSERT_EQ(steps.size(), 4u);
   const ByteRows &first = steps[0].from, &last = steps[1].from;
@@ -143,48 +145,49 @@ TEST(AttentionWorkTest, LengthsOfCaches) {
   EXPECT_EQ(last.data - first.data, 2 * kKeyHeads * 16 * kDim * 4);
 }
 
-TEST(AttentionWorkTest, WindowOfACache) {
+/// Only the keys of the window are counted and read.
+TEST(AttentionWorkTest, RespectsWindowOfCache) {
   std::vector<Input> inputs = makeCaches({10}, 16);
-  AttentionMeaning meaning = makeDecode();
-  meaning.windowLeft = 3;
-  EXPECT_EQ(getFlops(meaning, inputs), 4 * kFlopsPerPair);
-  std::vector<StreamStep> steps = getReadSteps(meaning, inputs);
+  AttentionInfo info = makeDecode();
+  info.windowLeft = 3;
+  EXPECT_EQ(getFlops(info, inputs), 4 * kFlopsPerPair);
+  std::vector<StreamStep> steps = getReadSteps(info, inputs);
   EXPECT_EQ(getBytes(steps), 4 * kKeyHeads * (kDim + kValueDim) * 4);
   EXPECT_EQ(steps[0].from.data - inputs[1].array.dataAs<char>(), 6 * kDim * 4);
 }
 
-/// Ragged batches, with 2 and 3 queries that see 4 and 5 keys.
-TEST(AttentionWorkTest, PackedTokens) {
+/// Two ragged sequences, with 2 queries and 4 keys, and 3 queries and 5 keys.
+TEST(AttentionWorkTest, CountsRaggedBatch) {
   std::vector<Input> inputs;
   inputs.push_back(makeInput(POSENC_F32, {5, kQueryHeads, kDim}));
   inputs.push_back(makeInput(POSENC_F32, {9, kKeyHeads, kDim}));
   inputs.push_back(makeInput(POSENC_F32, {9, kKeyHeads, kValueDim}));
   inputs.push_back(makeInput(POSENC_I64, {3}, {0, 2, 5}));
   inputs.push_back(makeInput(POSENC_I64, {3}, {0, 4, 9}));
-  AttentionMeaning meaning = makeMeaning();
-  meaning.queryHeadDim = 1;
-  meaning.queryTokenDim = meaning.keyTokenDim = 0;
-  meaning.starts = {3, 4};
-  EXPECT_EQ(getFlops(meaning, inputs), (2 * 4 + 3 * 5) * kFlopsPerPair);
-  EXPECT_EQ(getBytes(getReadSteps(meaning, inputs)),
+  AttentionInfo info = makeInfo();
+  info.queryHeadDim = 1;
+  info.queryTokenDim = info.keyTokenDim = 0;
+  info.cuSeqlens = {3, 4};
+  EXPECT_EQ(getFlops(info, inputs), (2 * 4 + 3 * 5) * kFlopsPerPair);
+  EXPECT_EQ(getBytes(getReadSteps(info, inputs)),
             9 * kKeyHeads * (kDim + kValueDim) * 4);
-  meaning.isCausal = true;
-  EXPECT_EQ(getFlops(meaning, inputs), (3 + 4 + 3 + 4 + 5) * kFlopsPerPair);
+  info.isCausal = true;
+  EXPECT_EQ(getFlops(info, inputs), (3 + 4 + 3 + 4 + 5) * kFlopsPerPair);
 }
 
-/// Pages of 4 slots, of which an entry fills two and a half.
-TEST(AttentionWorkTest, PagedKeys) {
+/// Pages have 4 slots; the sequence fills two and a half of them.
+TEST(AttentionWorkTest, CountsPagedKeys) {
   std::vector<Input> inputs;
   inputs.push_back(makeInput(POSENC_F32, {1, 1, kQueryHeads, kDim}));
   inputs.push_back(makeInput(POSENC_F32, {8, 4, kKeyHeads, kDim}));
   inputs.push_back(makeInput(POSENC_F32, {8, 4, kKeyHeads, kValueDim}));
   inputs.push_back(makeInput(POSENC_I64, {1}, {10}));
-  AttentionMeaning meaning = makeMeaning();
-  meaning.lengths = 3;
-  meaning.blockTable = 3;
-  meaning.isDecode = true;
-  EXPECT_EQ(getFlops(meaning, inputs), 10 * kFlopsPerPair);
-  EXPECT_EQ(getBytes(getReadSteps(meaning, inputs)),
+  AttentionInfo info = makeInfo();
+  info.lengths = 3;
+  info.blockTable = 3;
+  info.isDecode = true;
+  EXPECT_EQ(getFlops(info, inputs), 10 * kFlopsPerPair);
+  EXPECT_EQ(getBytes(getReadSteps(info, inputs)),
             10 * kKeyHeads * (kDim + kValueDim) * 4);
 }
 

@@ -1,4 +1,4 @@
-//===- LimitTest.cpp - what the limits do to memory -------------*- C++ -*-===//
+//===- LimitTest.cpp - memory regions and streams of the limits -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// Bytes that are no NaN in any type, and differ from their neighbours.
+/// Returns bytes that are no NaN in any element type. Neighbours differ.
 std::vector<char> makeBytes(size_t count) {
   std::vector<char> bytes(count);
   for (size_t i = 0; i < count; ++i)
@@ -24,31 +24,32 @@ std::vector<char> makeBytes(size_t count) {
   return bytes;
 }
 
-/// Memory that begins at a cache line.
+/// Memory that is aligned to a cache line.
 struct alignas(64) Aligned {
   char bytes[8192];
 };
 
-TEST(RegionTest, WholeRows) {
+TEST(TouchedLinesTest, WholeRowsAreOneRun) {
   Aligned memory;
   ByteRows region = getTouchedLines(memory.bytes, 5, 320, 0, 320);
   EXPECT_EQ(region.rows, 1);
   EXPECT_EQ(region.bytes(), 1600);
 }
 
-TEST(RegionTest, WindowOfAlignedRows) {
+TEST(TouchedLinesTest, WindowOfAlignedRows) {
   Aligned memory;
-  // 32 of 80 lanes in f32: two of five lines.
+  // 32 of 80 channels of f32: two of the five cache lines of a row.
   ByteRows region = getTouchedLines(memory.bytes, 8, 320, 0, 128);
   EXPECT_EQ(region.rows, 8);
   EXPECT_EQ(region.stride, 320);
   EXPECT_EQ(region.bytes(), 8 * 128);
 }
 
-TEST(RegionTest, WindowOfRowsThatShareLines) {
+TEST(TouchedLinesTest, WindowOfRowsThatShareLines) {
   Aligned memory;
-  // 32 of 80 lanes in bf16: rows begin within lines, alternately. The first
-  // touches the line at 0, the second those at 128 and 192.
+  // 32 of 80 channels of bf16: every second row starts in the middle of a cache
+  // line. The window of the first row is the line at 0; that of the second row
+  // is in the lines at 128 and 192.
   ByteRows region = getTouchedLines(memory.bytes, 8, 160, 0, 64);
   EXPECT_EQ(region.rows, 4);
   EXPECT_EQ(region.stride, 320);
@@ -59,14 +60,14 @@ TEST(RegionTest, WindowOfRowsThatShareLines) {
   EXPECT_EQ(region.runs[1].bytes, 128);
 }
 
-TEST(RegionTest, NoLineTwice) {
+TEST(TouchedLinesTest, CountsSharedLinesOnce) {
   Aligned memory;
-  // Windows of 16 bytes in rows of 32: each line has two of them.
+  // Rows of 32 bytes, so each cache line has the windows of two rows.
   ByteRows region = getTouchedLines(memory.bytes, 8, 32, 8, 16);
   EXPECT_EQ(region.bytes(), 8 * 32);
 }
 
-TEST(StreamTest, BytesAreReadAndWritten) {
+TEST(StreamTest, CountsBytesReadAndWritten) {
   Aligned memory;
   StreamStep step;
   step.to = ByteRows::create(memory.bytes, 100);
@@ -75,7 +76,7 @@ TEST(StreamTest, BytesAreReadAndWritten) {
   EXPECT_EQ(step.bytes(), 100);
 }
 
-/// All of the memory that a stream is to write is written, and nothing else.
+/// Expects that a fill of the region writes all of it and nothing else.
 void expectWritten(const ByteRows &region, int threads) {
   Aligned memory;
   std::memset(&memory, 0x77, sizeof(memory));
@@ -94,7 +95,7 @@ void expectWritten(const ByteRows &region, int threads) {
       << region.rows << " rows, " << threads << " threads";
 }
 
-TEST(StreamTest, ThreadsWriteAll) {
+TEST(StreamTest, ThreadsWriteWholeRegion) {
   Aligned memory;
   for (int threads : {1, 2, 3, 7}) {
     for (int64_t bytes : {1, 63, 64, 65, 1000, 4096})
@@ -125,7 +126,7 @@ TEST(StreamTest, CopiesAreExact) {
   }
 }
 
-TEST(StreamTest, ReadsMoveBytesOnce) {
+TEST(StreamTest, ReadsCountBytesOnce) {
   Aligned memory;
   std::memset(&memory, 1, sizeof(memory));
   StreamStep step;
@@ -162,8 +163,8 @@ TEST(StreamTest, FmaCountsOperations) {
   }
 }
 
-/// A product with one is what it was, in every type, also at the end of rows
-/// that are no multiple of a vector.
+/// Streams scale by 1, which must preserve the values of every type, including
+/// the end of rows that are not a multiple of the vector size.
 TEST(StreamTest, ScaleKeepsValues) {
   for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16})
     for (int64_t bytes : {8, 64, 72, 200, 4096}) {
@@ -181,7 +182,8 @@ TEST(StreamTest, ScaleKeepsValues) {
     }
 }
 
-/// Also in windows of rows, of which some have few lines and some have many.
+/// As ScaleKeepsValues, for windows of 1 to 10 cache lines per row: rows of up
+/// to 8 lines have loops of their own.
 TEST(StreamTest, ScaleOfWindowsKeepsValues) {
   for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16})
     for (int64_t windowBytes = 64; windowBytes <= 640; windowBytes += 64) {
@@ -198,7 +200,7 @@ TEST(StreamTest, ScaleOfWindowsKeepsValues) {
     }
 }
 
-TEST(MachineTest, CacheHasASize) {
+TEST(CacheTest, LastLevelCacheHasPlausibleSize) {
   EXPECT_GE(getLastLevelCacheBytes(), 1 << 16);
 }
 

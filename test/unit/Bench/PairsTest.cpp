@@ -1,4 +1,4 @@
-//===- PairsTest.cpp - quantiles of paired times ----------------*- C++ -*-===//
+//===- PairsTest.cpp - quantiles of paired times --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-TEST(PairedTimesTest, SamplesAreOfOneCall) {
+TEST(PairedTimesTest, SamplesAreSecondsPerCall) {
   PairedTimes times(1);
   std::vector<char> memory(64);
   StreamStep step;
@@ -33,13 +33,13 @@ TEST(PairedTimesTest, SamplesAreOfOneCall) {
   EXPECT_DOUBLE_EQ(times.getKernel(0.5), 6);
   EXPECT_DOUBLE_EQ(times.getKernel(0.99), 11);
   EXPECT_DOUBLE_EQ(times.getTotal(), 66);
-  // Calls of a second and more, and a limit that takes nanoseconds.
+  // The kernel takes 1 to 11 seconds per call, the limit nanoseconds.
   EXPECT_GT(times.getLimit(), 0);
   EXPECT_LT(times.getFraction(), 0.01);
 }
 
-/// Of two limits the fast one counts.
-TEST(PairedTimesTest, FastestLimit) {
+/// The limit with the lowest median is selected.
+TEST(PairedTimesTest, SelectsFastestLimit) {
   std::vector<char> little(64), much(1 << 20);
   StreamStep small, large;
   small.to = ByteRows::create(little.data(), 64);
@@ -53,7 +53,7 @@ TEST(PairedTimesTest, FastestLimit) {
   EXPECT_EQ(times.getFastest(), 1u);
 }
 
-TEST(MeasureTest, SecondsOfABody) {
+TEST(MeasureSecondsTest, IncludesNestedMeasurement) {
   double inner = 0;
   double outer = measureSeconds([&] { inner = measureSeconds([] {}); });
   EXPECT_GE(inner, 0);

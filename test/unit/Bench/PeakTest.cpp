@@ -1,4 +1,4 @@
-//===- PeakTest.cpp - what loops at full speed do ---------------*- C++ -*-===//
+//===- PeakTest.cpp - FMA and read loops of each ISA ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ struct Peaks {
   const PeakLoops *loops;
 };
 
-/// Those that this CPU can run.
+/// Returns the loops that this CPU can run.
 std::vector<Peaks> getAllPeaks() {
   std::vector<Peaks> all = {{"portable", &kPortablePeaks}};
 #if defined(__x86_64__)
@@ -36,8 +36,8 @@ std::vector<Peaks> getAllPeaks() {
   return all;
 }
 
-/// The sum of all words, thus no byte is left out or read twice.
-TEST(PeakTest, ReadsAll) {
+/// The sum of all words is correct, so no byte is skipped or read twice.
+TEST(PeakTest, ReadsEachByteOnce) {
   std::vector<char> data(4096 + 3);
   for (size_t i = 0; i < data.size(); ++i)
     data[i] = static_cast<char>(i * 37 + i / 256);
@@ -58,8 +58,9 @@ TEST(PeakTest, ReadsAll) {
       }
 }
 
-/// At least as many operations as are asked for, and not many more.
-TEST(PeakTest, CountsOperations) {
+/// Loops run at least the requested number of operations, and at most 8192
+/// more.
+TEST(PeakTest, RunsRequestedOperations) {
   for (const Peaks &candidate : getAllPeaks())
     for (FmaLoop PeakLoops::*loop :
          {&PeakLoops::f64, &PeakLoops::f32, &PeakLoops::bf16})

@@ -1,4 +1,4 @@
-//===- ScaleTest.cpp - x *= a in every type and width -----------*- C++ -*-===//
+//===- ScaleTest.cpp - x *= a for each element type and ISA ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,7 +22,7 @@ struct Loops {
   const ScaleLoops *loops;
 };
 
-/// Those that this CPU can run.
+/// Returns the loops that this CPU can run.
 std::vector<Loops> getAllLoops() {
   std::vector<Loops> all = {{"portable", &kPortableLoops}};
 #if defined(__x86_64__)
@@ -36,13 +36,16 @@ std::vector<Loops> getAllLoops() {
   return all;
 }
 
-/// 3 and 4.5 in a type, each with its upper bits: the product with 1.5 is
-/// exact. The neighbour of 3 tells whether 16 bits are rounded.
+/// Two values of an element type and their products with 1.5. `before` is 3,
+/// whose product 4.5 is exact. For 16-bit types, `odd` has a product halfway
+/// between two values, which tests that results are rounded to nearest even.
 template <typename T> struct Values {
   ScaleLoop ScaleLoops::*loop;
   T before, after, odd, oddAfter;
 };
 
+/// Expects that each loop scales the given runs of rows by 1.5 and nothing
+/// else.
 template <typename T> void expectScaled(const Values<T> &values) {
   constexpr int64_t rows = 6, rowBytes = 1024;
   constexpr int64_t perRow = rowBytes / int64_t(sizeof(T));
@@ -91,12 +94,12 @@ TEST(ScaleTest, F64) {
 TEST(ScaleTest, F32) {
   expectScaled<float>({&ScaleLoops::f32, 3, 4.5f, 5, 7.5f});
 }
-// 1 + 1/1024 gives 1.5 + 1.5/1024, which lies between 1.5 + 1/1024 and the even
-// 1.5 + 2/1024.
+// 1.5 x (1 + 1/1024) is 1.5 + 1.5/1024, halfway between 1.5 + 1/1024 and the
+// even 1.5 + 2/1024.
 TEST(ScaleTest, F16) {
   expectScaled<uint16_t>({&ScaleLoops::f16, 0x4200, 0x4480, 0x3c01, 0x3e02});
 }
-// 1 + 1/128, likewise.
+// 1.5 x (1 + 1/128) is halfway between two values, as for f16.
 TEST(ScaleTest, BF16) {
   expectScaled<uint16_t>({&ScaleLoops::bf16, 0x4040, 0x4090, 0x3f81, 0x3fc2});
 }

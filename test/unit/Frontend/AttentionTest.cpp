@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - what a config says of its attention --*- C++ -*-===//
+//===- AttentionTest.cpp - attention keys of configs ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ using namespace posenc::frontend::test;
 
 namespace {
 
-/// A config of that type with 8 heads of 64 and other members.
+/// Returns a config of the type with 8 heads of 64 channels and more members.
 std::string config(llvm::StringRef type, llvm::StringRef members = "") {
   std::string text = "{\"model_type\": \"" + type.str() +
                      "\", \"hidden_size\": 512, \"num_attention_heads\": 8";
@@ -40,7 +40,8 @@ AttentionConfig good(llvm::StringRef text, bool qkNorm = false) {
   return outcome.config->attention.value_or(AttentionConfig());
 }
 
-/// The layers as `type:window`, with a `-` for those that do not rotate.
+/// Returns the layers as `type:window`, with a trailing `-` if they do not
+/// rotate.
 std::string layers(llvm::StringRef text) {
   std::string list;
   for (const LayerAttention &layer : good(text).layers)
@@ -50,13 +51,13 @@ std::string layers(llvm::StringRef text) {
   return list;
 }
 
-/// The error of a text with a caret where it is expected.
+/// Expects an error that mentions `key` at the caret in the text.
 void expectError(llvm::StringRef marked, llvm::StringRef key,
                  bool qkNorm = false) {
   Marked text(marked);
   EXPECT_TRUE(
       hasDiagnostic(readAll(text.text, qkNorm), Severity::Error, text, key));
-  // Whoever does not ask for the attention hears nothing of it.
+  // Without ReadOptions::attention, these keys are not checked.
   EXPECT_TRUE(read(text.text).config) << text.text;
 }
 
@@ -110,7 +111,7 @@ TEST(AttentionTest, Windows) {
   EXPECT_EQ(layers(config("mistral")), ":4096");
   EXPECT_EQ(layers(config("mistral", "\"sliding_window\": null")), ":");
   EXPECT_EQ(layers(config("phi3", "\"sliding_window\": 2047")), ":2047");
-  // Where the switch is absent, the model's own default counts.
+  // Without `use_sliding_window`, the default of the model applies.
   EXPECT_EQ(layers(config("qwen2", "\"sliding_window\": 512")), ":");
   EXPECT_EQ(layers(config("mistral", "\"sliding_window\": 512,"
                                      "\"use_sliding_window\": false")),
@@ -124,7 +125,7 @@ TEST(AttentionTest, Windows) {
               "use_sliding_window");
 }
 
-TEST(AttentionTest, LayersOfTheModelsCode) {
+TEST(AttentionTest, LayersWithoutLayerTypes) {
   EXPECT_EQ(layers(config("gemma2")),
             ":4096 sliding_attention:4096 full_attention:");
   EXPECT_EQ(layers(config("gemma2", "\"sliding_window_pattern\": 1")),
@@ -139,8 +140,8 @@ TEST(AttentionTest, LayersOfTheModelsCode) {
             ":512 full_attention: sliding_attention:512");
 }
 
-TEST(AttentionTest, LayersThatRotateInTheirWay) {
-  // None for both.
+TEST(AttentionTest, LayersWithDifferentRotations) {
+  // There is no layer without a type.
   EXPECT_EQ(layers(config("gemma3_text")),
             "sliding_attention:4096 full_attention:");
   EXPECT_EQ(layers(config("gemma3_text", "\"sliding_window_pattern\": 1")),
@@ -159,7 +160,7 @@ TEST(AttentionTest, LayersThatRotateInTheirWay) {
 }
 
 TEST(AttentionTest, WindowsOfBothSides) {
-  // Half of it on either side of the query's own key.
+  // Half of the window is on either side of the query's own key.
   EXPECT_EQ(layers(config("modernbert")),
             "sliding_attention:65 full_attention:");
   EXPECT_EQ(layers(config("modernbert", "\"local_attention\": 32")),
@@ -187,7 +188,8 @@ TEST(AttentionTest, LayersThatDoNotRotate) {
   EXPECT_EQ(smollm("\"no_rope_layers\": [0, false]"), ":-");
   EXPECT_EQ(smollm("\"no_rope_layers\": [1, 1], \"no_rope_layer_interval\": 2"),
             ":");
-  // Those are the ones that slide, unless the config says which.
+  // With a window, these are the sliding layers, unless the config has
+  // `layer_types`.
   std::string window = "\"use_sliding_window\": true, \"sliding_window\": 64";
   EXPECT_EQ(smollm(window), "full_attention: sliding_attention:64-");
   EXPECT_EQ(smollm(window + ", \"no_rope_layers\": [0, 1, 0, 0, 1], "
@@ -199,10 +201,10 @@ TEST(AttentionTest, LayersThatDoNotRotate) {
                    "\"no_rope_layer_interval\": 2"),
             ": nope:-");
   EXPECT_EQ(smollm(window + ", \"no_rope_layers\": [1, 1]"), "full_attention:");
-  // Of a list that is too long, the beginning counts.
+  // The end of a list that is too long is ignored.
   EXPECT_EQ(smollm("\"num_hidden_layers\": 2, \"no_rope_layers\": [1, 1, 0]"),
             ":");
-  // A key of models that are not known, but of no others.
+  // The key is read for unknown models, but not for other known ones.
   std::string some = "\"rope_theta\": 1e4, \"no_rope_layers\": [1, 0]";
   EXPECT_EQ(layers(config("other", some)), ": nope:-");
   EXPECT_EQ(layers(config("llama", some)), ":");
@@ -221,7 +223,7 @@ TEST(AttentionTest, LayersThatDoNotRotate) {
               "no_rope_layer_interval");
 }
 
-TEST(AttentionTest, LayersOfTheConfig) {
+TEST(AttentionTest, LayersOfLayerTypes) {
   std::string types = "\"layer_types\": [\"full_attention\", "
                       "\"sliding_attention\", \"full_attention\"]";
   EXPECT_EQ(layers(config("gemma2", types)),
@@ -241,16 +243,16 @@ TEST(AttentionTest, LayersOfTheConfig) {
               "sliding_window");
 }
 
-TEST(AttentionTest, OtherKinds) {
+TEST(AttentionTest, UnsupportedAttention) {
   auto hasAttention = [](llvm::StringRef text) {
     Outcome outcome = readAll(text);
     EXPECT_TRUE(outcome.config) << outcome.printed();
-    bool isThere = outcome.config && outcome.config->attention;
-    // Who asks for it hears why there is none.
-    EXPECT_NE(isThere, llvm::StringRef(outcome.printed())
-                           .contains("warning: no functions of attention"))
+    bool hasOne = outcome.config && outcome.config->attention;
+    // A missing attention is reported if it was requested.
+    EXPECT_NE(hasOne, llvm::StringRef(outcome.printed())
+                          .contains("warning: no attention functions"))
         << outcome.printed();
-    return isThere;
+    return hasOne;
   };
   EXPECT_FALSE(hasAttention(config("diffllama")));
   EXPECT_FALSE(hasAttention(config("llama4_text")));
@@ -271,7 +273,7 @@ TEST(AttentionTest, Latent) {
   EXPECT_EQ(plain.valueDim, 128);
   EXPECT_EQ(plain.rotaryOffset, 48);
   EXPECT_FALSE(plain.scale);
-  // The rotation of @rope is of the rotary channels alone.
+  // @rope has the rotary channels alone.
   Outcome outcome = readAll(config("deepseek_v3", shape));
   EXPECT_EQ(outcome.config->headDim, 16);
   EXPECT_EQ(outcome.config->numKeyValueHeads, 1);
@@ -284,7 +286,7 @@ TEST(AttentionTest, Latent) {
   ASSERT_TRUE(yarn.scale);
   EXPECT_DOUBLE_EQ(*yarn.scale, g * g / 8);
   EXPECT_EQ(yarn.valueDim, 32);
-  // Without the sizes there is nothing to attend with.
+  // Without sizes and defaults, there is no attention.
   EXPECT_FALSE(readAll(config("minicpm3", "\"qk_rope_head_dim\": 16"))
                    .config->attention);
 }
@@ -319,7 +321,7 @@ TEST(AttentionTest, Norms) {
     EXPECT_EQ(attention.norm->weightOffset, one.weightOffset) << one.type;
     EXPECT_EQ(attention.norm->allHeads, one.allHeads) << one.type;
   }
-  // Models that have no such norms, or others.
+  // Models without norms or with unsupported norms.
   for (const char *type :
        {"llama", "gemma2", "phi3", "cohere2", "deepseek_v3"}) {
     std::string start = std::string("{\"model_type\": ^\"") + type + "\"";

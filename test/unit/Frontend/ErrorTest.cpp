@@ -1,4 +1,4 @@
-//===- ErrorTest.cpp - every error: where, and which key --------*- C++ -*-===//
+//===- ErrorTest.cpp - position and key of every error --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,8 +15,8 @@ namespace {
 
 struct ErrorCase {
   const char *name;
-  /// Members of a Llama config, or a whole config where it begins with '{'.
-  /// The caret stands where the one error must be.
+  /// Members of a Llama config, or a whole config if the text begins with '{'.
+  /// The caret marks the position of the only error.
   const char *marked;
   const char *key;
 };
@@ -340,7 +340,7 @@ const ErrorCase cases[] = {
          "qk_rope_head_dim": 64, "rope_interleave": ^1})",
      "rope_interleave"},
 
-    // Layers that differ.
+    // Layer types.
     {"LayerWithoutDictionary",
      R"("layer_types": ^["full_attention", "sliding_attention"],
         "rope_parameters": {
@@ -442,7 +442,7 @@ const ErrorCase cases[] = {
      R"("rope_scaling": {"type": "linear", "factor": 2, ^"factor": 4})",
      "factor"},
 
-    // Nested text models: positions stay those of the file.
+    // Nested text models. Positions are relative to the file.
     {"NestedHeads",
      R"({"model_type": "llava", "text_config": {"model_type": "llama",
          "hidden_size": 64, "num_attention_heads": ^0}})",
@@ -458,7 +458,7 @@ const ErrorCase cases[] = {
 
 class ErrorTest : public testing::TestWithParam<ErrorCase> {};
 
-TEST_P(ErrorTest, IsReportedOnceAtItsPlace) {
+TEST_P(ErrorTest, IsReportedOnceAtItsPosition) {
   llvm::StringRef marked = GetParam().marked;
   Marked config(marked.ltrim('^').starts_with("{") ? marked.str()
                                                    : llama(marked));

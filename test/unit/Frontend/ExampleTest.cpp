@@ -1,4 +1,4 @@
-//===- ExampleTest.cpp - published configs, expected diagnostics *- C++ -*-===//
+//===- ExampleTest.cpp - published configs and expected diagnostics -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -79,8 +79,8 @@ TEST(ExampleTest, PublishedConfigs) {
   }
 }
 
-/// Beside every X.json stands X.expected: what is printed for it, nothing for
-/// a config without fault.
+/// Every X.json has an X.expected with the diagnostics printed for it. The file
+/// is empty for a valid config.
 TEST(ExampleTest, ExpectedDiagnostics) {
   std::string folder = POSENC_SOURCE_DIR "/test/Frontend";
   unsigned found = 0;

@@ -1,4 +1,4 @@
-//===- JsonTest.cpp - the grammar, positions and bounds ---------*- C++ -*-===//
+//===- JsonTest.cpp - grammar, positions and bounds of JSON ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace posenc::frontend::json;
 namespace {
 
 struct Parsed {
-  ParseError error; // before what is parsed with it
+  ParseError error; // must be initialized before `document`
   std::unique_ptr<Document> document;
 
   explicit Parsed(llvm::StringRef text, const ParseOptions &options = {})
@@ -57,7 +57,7 @@ TEST(JsonTest, Positions) {
   const Value &b = p.root().find("b")->value;
   expect(b, 3, 3);
   expect(b.elements()[1], 3, 7);
-  expect(b.elements()[2], 3, 13); // the letter is two bytes
+  expect(b.elements()[2], 3, 13); // the letter takes two bytes
 }
 
 TEST(JsonTest, DuplicateKeysAreKept) {
@@ -93,7 +93,7 @@ const NumberCase numbers[] = {
     {"4096000E-3", 4096, true, 4096},
     {"1e+2", 100, true, 100},
     {"0.1", 0.1, false, {}},
-    // Not an integer, though its double is one.
+    // Not an integer, although the nearest double is one.
     {"1.00000000000000000000001", 1, false, {}},
     {"9223372036854775807", 9223372036854775807.0, true, INT64_MAX},
     {"-9223372036854775808", -9223372036854775808.0, true, INT64_MIN},
@@ -171,8 +171,8 @@ const BadCase bad[] = {
     {"-NaN", 1, 2, "expected a digit"},
     {"-Infinite", 1, 1, "unexpected '-'"},
     {"+1", 1, 1, "unexpected '+'"},
-    {"01", 1, 1, "superfluous zero"},
-    {"-01", 1, 2, "superfluous zero"},
+    {"01", 1, 1, "leading zeros"},
+    {"-01", 1, 2, "leading zeros"},
     {".5", 1, 1, "unexpected '.'"},
     {"1.", 1, 3, "after the decimal point"},
     {"1.e5", 1, 3, "after the decimal point"},

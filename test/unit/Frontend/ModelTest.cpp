@@ -1,4 +1,4 @@
-//===- ModelTest.cpp - what models say by being absent ----------*- C++ -*-===//
+//===- ModelTest.cpp - defaults of model types ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,8 +13,7 @@ using namespace posenc::frontend::test;
 
 namespace {
 
-/// A type's defaults, with hidden size 4096 and 32 heads where the type has
-/// such keys.
+/// The defaults of a model type with hidden size 4096 and 32 heads.
 struct ModelCase {
   const char *type;
   bool interleaved;
@@ -190,11 +189,11 @@ TEST(ModelTest, NestedTextModel) {
   EXPECT_EQ(config.modelType, "mixtral");
   EXPECT_EQ(config.ropeTheta, 1e6);
   EXPECT_EQ(config.dtype, DType::BF16);
-  // A type of the whole serves where the part has none.
+  // The type of the root is used if the nested object has none.
   EXPECT_TRUE(good(R"({"model_type": "llama4", "text_config":
       {"head_dim": 128, "num_attention_heads": 40}})")
                   .interleaved);
-  // The top level counts where it has the keys.
+  // The root is used if it has the keys.
   EXPECT_EQ(
       good(llama(R"("text_config": {"num_attention_heads": 1})")).numHeads, 32);
 }
@@ -214,8 +213,8 @@ TEST(ModelTest, LayersThatAgree) {
       "layer_types": ["sliding_attention", "full_attention"]})");
 }
 
-/// The rotations of layer types, as `type:base`, and `/factor` if scaled,
-/// `%dim` if not of a whole head.
+/// Returns the rotations of layer types as `type:base`, followed by `/factor`
+/// if scaled and `%dim` if only a part of the head rotates.
 std::string rotations(llvm::StringRef text) {
   std::string list;
   ModelConfig config = good(text);
@@ -236,7 +235,7 @@ TEST(ModelTest, LayersThatDiffer) {
   EXPECT_EQ(rotations(gemma + "}"),
             "sliding_attention:10000 full_attention:1000000");
   EXPECT_EQ(good(gemma + "}").ropeTheta, 1e6);
-  // What these configs leave out.
+  // Keys that these configs leave out.
   ModelConfig bare = good(R"({"model_type": "gemma3_text"})");
   EXPECT_EQ(bare.numHeads, 8);
   EXPECT_EQ(bare.numKeyValueHeads, 4);
@@ -245,7 +244,7 @@ TEST(ModelTest, LayersThatDiffer) {
       "rope_scaling": {"rope_type": "linear", "factor": 8.0})";
   EXPECT_EQ(rotations(gemma + scaled + "}"),
             "sliding_attention:20000 full_attention:500000/8");
-  // The order of the config, which may have layers of one type only.
+  // The order is that of the config, which may have a single layer type.
   EXPECT_EQ(rotations(gemma + scaled + R"(, "layer_types": ["full_attention",
       "sliding_attention"]})"),
             "full_attention:500000/8 sliding_attention:20000");
@@ -280,14 +279,14 @@ TEST(ModelTest, DictionariesOfLayers) {
       "full_attention"])";
   EXPECT_EQ(rotations(llama(dict)),
             "full_attention:1000000/8 sliding_attention:10000 unused:7");
-  // Layers of other kinds need none.
+  // Layers that do not attend need no dictionary.
   EXPECT_EQ(rotations(llama(dict + types)),
             "sliding_attention:10000 full_attention:1000000/8");
-  // Bases may stand outside, too.
+  // Bases may be outside of the dictionaries.
   EXPECT_EQ(rotations(llama(dict + types + R"(, "rope_theta": 1e6,
       "rope_local_base_freq": 3e4)")),
             "sliding_attention:30000 full_attention:1000000/8");
-  // One type alone has no name.
+  // A single type has no rotation of its own.
   ModelConfig one = good(llama(dict + R"(, "layer_types": ["unused"])"));
   EXPECT_TRUE(one.rotations.empty());
   EXPECT_EQ(one.ropeTheta, 7);
@@ -297,7 +296,7 @@ TEST(ModelTest, DictionariesThatAreAlike) {
   std::string dicts = R"("rope_parameters": {
       "full_attention": {"rope_type": "default"},
       "sliding_attention": {"rope_type": "default"}}})";
-  // Bases outside of them, or in the model's code.
+  // The bases are outside of the dictionaries, or defaults of the model.
   EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_theta": 5e5,
       "rope_local_base_freq": 2e4, )" +
                       dicts),
@@ -309,7 +308,7 @@ TEST(ModelTest, DictionariesThatAreAlike) {
       "local_rope_theta": 30000, )" +
                       dicts),
             "full_attention:80000 sliding_attention:30000");
-  // One base serves both where the sliding layers have none of their own.
+  // Both types share one base if sliding layers have no separate one.
   ModelConfig olmo = good(R"({"model_type": "olmo3", "hidden_size": 512,
       "num_attention_heads": 8, "rope_theta": 5e5, )" +
                           dicts);
@@ -329,11 +328,11 @@ TEST(ModelTest, FractionsOfLayers) {
   EXPECT_EQ(rotations(gemma(half, "")),
             "full_attention:1000000%128 sliding_attention:10000");
   EXPECT_EQ(good(gemma(half, "")).rotaryDim, 128);
-  // One outside holds for all types.
+  // A fraction outside applies to all types.
   for (llvm::StringRef full : {half.c_str(), ""})
     EXPECT_EQ(rotations(gemma(full, half)),
               "full_attention:1000000%128 sliding_attention:10000%128");
-  // The fraction alone makes a difference.
+  // Rotations that differ only by the fraction are different.
   std::string alike = gemma(half, "");
   alike.replace(alike.find("1e6"), 3, "1e4");
   EXPECT_EQ(rotations(alike),
@@ -343,13 +342,13 @@ TEST(ModelTest, FractionsOfLayers) {
 TEST(ModelTest, LayersWithoutDictionary) {
   std::string full = R"("full_attention": {"rope_type": "linear", "factor": 8,
       "rope_theta": 1e6})";
-  // A base of their own says enough of the sliding layers.
+  // Sliding layers with a separate base need no dictionary.
   EXPECT_EQ(rotations(R"({"model_type": "gemma3_text",
       "rope_local_base_freq": 2e4, "rope_parameters": {
         "sliding_attention": null, )" +
                       full + "}}"),
             "sliding_attention:20000 full_attention:1000000/8");
-  // So does the model's code, which has one for each type.
+  // The same holds if the model has a default base for each type.
   EXPECT_EQ(rotations(R"({"model_type": "gemma3_text", "rope_parameters": {
         "sliding_attention": null, )" +
                       full + "}}"),
@@ -361,7 +360,7 @@ TEST(ModelTest, LayersWithoutDictionary) {
       "rope_parameters": {"full_attention": null, "sliding_attention": {
         "rope_type": "default", "rope_theta": 3e4}}})"),
             "full_attention:2000000 sliding_attention:30000");
-  // There are none.
+  // There are no sliding layers.
   EXPECT_EQ(good(R"({"model_type": "gemma3_text", "sliding_window_pattern": 1,
       "rope_parameters": {"sliding_attention": null, )" +
                  full + "}}")
@@ -373,7 +372,7 @@ TEST(ModelTest, LayersWithoutDictionary) {
                        full + "}"))
                 .ropeTheta,
             1e6);
-  // These do not rotate.
+  // The full-attention layers of these models do not rotate.
   EXPECT_EQ(good(R"({"model_type": "exaone4", "hidden_size": 512,
       "num_attention_heads": 8,
       "layer_types": ["sliding_attention", "full_attention"],
@@ -442,7 +441,7 @@ TEST(ScalingTest, YarnDefaults) {
   EXPECT_EQ(scaling.originalMaxPosition, 4096);
 }
 
-TEST(ScalingTest, LengthFallsBackToTheWholeOne) {
+TEST(ScalingTest, OriginalLengthDefaultsToMaxPosition) {
   Scaling scaling = good(llama(R"("max_position_embeddings": 2048,
       "rope_scaling": {"rope_type": "yarn", "factor": 4})"))
                         .scaling;

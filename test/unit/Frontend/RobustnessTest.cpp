@@ -1,4 +1,4 @@
-//===- RobustnessTest.cpp - no text is too strange --------------*- C++ -*-===//
+//===- RobustnessTest.cpp - damaged and hostile configs -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,7 +40,7 @@ const char config[] = R"({
   "torch_dtype": "bfloat16"
 })";
 
-/// What the first cannot have beside its keys.
+/// Keys that cannot be combined with those of the first config.
 const std::string layersConfig = R"({
   "model_type": "gemma3_text", "num_attention_heads": 8,
   "num_key_value_heads": 4, "rms_norm_eps": 1e-6, "sliding_window": 512,
@@ -53,8 +53,8 @@ const std::string layersConfig = R"({
   }
 })";
 
-/// Whatever the text, there is a config or an error, and every diagnostic
-/// points into the text.
+/// Checks that any text gives either a config or an error, and that every
+/// diagnostic points into the text.
 void check(llvm::StringRef text, const ReadOptions &options) {
   Outcome outcome = read(text, options);
   EXPECT_EQ(outcome.config.has_value(), outcome.count(Severity::Error) == 0);
@@ -80,7 +80,7 @@ void check(llvm::StringRef text) {
   check(text, everything());
 }
 
-TEST(RobustnessTest, TheConfigItselfIsGood) {
+TEST(RobustnessTest, UnchangedConfigsAreValid) {
   ReadOptions attention;
   attention.attention = true;
   for (const std::string &text : {std::string(config), layersConfig})
@@ -94,7 +94,7 @@ TEST(RobustnessTest, TheConfigItselfIsGood) {
 TEST(RobustnessTest, EveryPrefix) {
   llvm::StringRef whole = config;
   for (size_t size = 0; size != whole.size(); ++size) {
-    // A copy of its own, for the sanitizer to see reads behind its end.
+    // Copies the prefix, so that a sanitizer detects reads beyond its end.
     std::string prefix = whole.take_front(size).str();
     Outcome outcome = read(prefix);
     EXPECT_FALSE(outcome.config);
@@ -123,7 +123,7 @@ TEST(RobustnessTest, MutatedBytes) {
         text.insert(at, text.substr(random() % text.size(), random() % 40));
         break;
       case 3:
-        // In the place of a value, where the checks of the config begin.
+        // Replaces a value, to get past the parser to the checks of the config.
         at = text.find(": ", at);
         if (at != std::string::npos)
           text.replace(at + 2, text.find_first_of(",}\n", at) - at - 2,
@@ -155,7 +155,7 @@ TEST(RobustnessTest, LargeTexts) {
   check(many + "]}");
   check(std::string((16 << 20) + 1, ' '));
 
-  // A hundred thousand keys, in the places where keys are compared.
+  // A hundred thousand keys in dictionaries that are compared.
   std::string keys = "{\"type\": \"linear\", \"factor\": 2";
   for (int i = 0; i != 100000; ++i)
     keys += ", \"" + std::to_string(i) + "\": NaN";

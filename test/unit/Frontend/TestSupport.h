@@ -1,4 +1,4 @@
-//===- TestSupport.h - configs for the tests --------------------*- C++ -*-===//
+//===- TestSupport.h - configs for tests ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -38,7 +38,7 @@ inline Outcome read(llvm::StringRef text, const ReadOptions &options = {}) {
   return result;
 }
 
-/// A text with one position marked by a caret, which is taken out.
+/// A text with one position marked by a caret, which is removed.
 struct Marked {
   std::string text;
   unsigned line = 1, col = 1;
@@ -51,7 +51,7 @@ struct Marked {
   }
 };
 
-/// Keys that suffice for a model, to be followed by others.
+/// Returns a minimal config of a Llama model with additional members.
 inline std::string llama(llvm::StringRef members) {
   std::string text = "{\n"
                      "  \"model_type\": \"llama\",\n"
@@ -62,6 +62,7 @@ inline std::string llama(llvm::StringRef members) {
   return text + "\n}\n";
 }
 
+/// Succeeds if there is a diagnostic at the mark that quotes `key`.
 inline testing::AssertionResult hasDiagnostic(const Outcome &outcome,
                                               Severity severity,
                                               const Marked &marked,
@@ -72,9 +73,9 @@ inline testing::AssertionResult hasDiagnostic(const Outcome &outcome,
         llvm::StringRef(diag.message).contains("'" + key.str() + "'"))
       return testing::AssertionSuccess();
   return testing::AssertionFailure()
-         << "nothing at " << marked.line << ":" << marked.col << " with '"
-         << key.str() << "' in\n"
-         << outcome.printed() << "of\n"
+         << "no diagnostic at " << marked.line << ":" << marked.col
+         << " mentions '" << key.str() << "' in\n"
+         << outcome.printed() << "for\n"
          << marked.text;
 }
 

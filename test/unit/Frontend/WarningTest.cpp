@@ -1,4 +1,4 @@
-//===- WarningTest.cpp - every warning: where, and which key ----*- C++ -*-===//
+//===- WarningTest.cpp - position and key of every warning ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -74,7 +74,7 @@ const WarningCase cases[] = {
 
 class WarningTest : public testing::TestWithParam<WarningCase> {};
 
-TEST_P(WarningTest, IsGivenOnceAtItsPlace) {
+TEST_P(WarningTest, IsReportedOnceAtItsPosition) {
   llvm::StringRef marked = GetParam().marked;
   Marked config(marked.ltrim('^').starts_with("{") ? marked.str()
                                                    : llama(marked));
@@ -88,7 +88,7 @@ TEST_P(WarningTest, IsGivenOnceAtItsPlace) {
 INSTANTIATE_TEST_SUITE_P(All, WarningTest, testing::ValuesIn(cases),
                          [](const auto &info) { return info.param.name; });
 
-/// Configs of which there is nothing to say.
+/// Members of configs without diagnostics.
 const char *const silent[] = {
     "",
     R"("rope_scaling": null)",
@@ -101,7 +101,7 @@ const char *const silent[] = {
                            "rope_theta": 10000.0})",
     R"("rope_scaling": {"type": "linear", "rope_type": "linear", "factor": 2})",
     R"("rope_scaling": {"rope_type": "linear", "factor": 1})",
-    // The middle band may be empty: published configs have it so.
+    // The middle band may be empty, as in published configs.
     R"("rope_scaling": {"rope_type": "llama3", "factor": 8,
        "low_freq_factor": 4, "high_freq_factor": 4,
        "original_max_position_embeddings": 8192})",
@@ -109,7 +109,8 @@ const char *const silent[] = {
     R"("max_position_embeddings": 131072, "rope_scaling": {"factor": 8,
        "rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4,
        "original_max_position_embeddings": 8192})",
-    // A length taken from the whole one is not compared with it.
+    // A length that defaults to max_position_embeddings is not compared with
+    // it.
     R"("max_position_embeddings": 4096,
        "rope_scaling": {"rope_type": "yarn", "factor": 4})",
     R"("max_position_embeddings": 13107.2e1, "rope_scaling": {

@@ -1,4 +1,4 @@
-//===- AttentionBuildersTest.cpp - regions by C++ ---------------*- C++ -*-===//
+//===- AttentionBuildersTest.cpp - building the regions of attention ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,8 +27,8 @@ struct AttentionBuildersTest : AttrTest {
                         math::MathDialect>();
   }
 
-  /// Makes `module` a function with a plain attention of the type, which is the
-  /// result.
+  /// Sets `module` to a function with a plain attention of the element type and
+  /// returns the operation.
   AttentionOp makeAttention(const std::string &element) {
     std::string type = "tensor<2x5x4x8x" + element + ">";
     module = parseSourceString<ModuleOp>(
@@ -41,7 +41,7 @@ struct AttentionBuildersTest : AttrTest {
     return result;
   }
 
-  /// The names of the operations in a region.
+  /// Returns the names of the operations in a region.
   static SmallVector<StringRef> getNames(Region &region) {
     SmallVector<StringRef> names;
     for (Operation &op : region.front())
@@ -70,16 +70,16 @@ TEST_F(AttentionBuildersTest, SoftCap) {
         block.getTerminator()->getOperand(0).getDefiningOp());
     auto tanh = product.getLhs().getDefiningOp<math::TanhOp>();
     ASSERT_TRUE(tanh);
-    auto ratio = tanh.getOperand().getDefiningOp<arith::DivFOp>();
-    ASSERT_TRUE(ratio);
-    EXPECT_EQ(ratio.getLhs(), block.getArgument(0));
-    EXPECT_EQ(ratio.getRhs(), limit.getResult());
+    auto quotient = tanh.getOperand().getDefiningOp<arith::DivFOp>();
+    ASSERT_TRUE(quotient);
+    EXPECT_EQ(quotient.getLhs(), block.getArgument(0));
+    EXPECT_EQ(quotient.getRhs(), limit.getResult());
     EXPECT_EQ(product.getRhs(), limit.getResult());
     EXPECT_TRUE(op.getWhere().empty());
   }
 }
 
-TEST_F(AttentionBuildersTest, ScoresFollowEachOther) {
+TEST_F(AttentionBuildersTest, ScoresAreComposedInOrder) {
   AttentionOp op = makeAttention("f32");
   OpBuilder builder(op);
   buildSoftCap(builder, op, 30.0);
@@ -98,7 +98,7 @@ TEST_F(AttentionBuildersTest, ScoresFollowEachOther) {
                                     "posenc.yield"}));
 }
 
-TEST_F(AttentionBuildersTest, MasksBothHold) {
+TEST_F(AttentionBuildersTest, MasksAreCombinedByAnd) {
   AttentionOp op = makeAttention("f32");
   OpBuilder builder(op);
   auto compare = [](arith::CmpIPredicate predicate) {
@@ -115,7 +115,7 @@ TEST_F(AttentionBuildersTest, MasksBothHold) {
                                     "posenc.yield"}));
 }
 
-TEST_F(AttentionBuildersTest, RestIsSetAfterwards) {
+TEST_F(AttentionBuildersTest, OptionalAttributesAreSetAfterwards) {
   AttentionOp op = makeAttention("f32");
   OpBuilder builder(op);
   Value query = op.getQuery();
@@ -123,7 +123,7 @@ TEST_F(AttentionBuildersTest, RestIsSetAfterwards) {
                                    op.getInits());
   EXPECT_TRUE(succeeded(verify(*module)));
   EXPECT_EQ(other->getResultTypes(), op->getResultTypes());
-  // Everything but the place is the same.
+  // The operations differ only in their location.
   EXPECT_TRUE(OperationEquivalence::isEquivalentTo(
       op, other, OperationEquivalence::IgnoreLocations));
   other.setCausal(true);
@@ -134,7 +134,7 @@ TEST_F(AttentionBuildersTest, RestIsSetAfterwards) {
       builder, op.getLoc(),
       DenseElementsAttr::get(type, ArrayRef<int64_t>{3, 4})));
   other->moveAfter(op);
-  // The keys' heads and tokens have changed places.
+  // The layout swaps the dimensions of heads and tokens.
   ScopedDiagnosticHandler ignore(&context, [](Diagnostic &) {});
   EXPECT_TRUE(failed(verify(*module)));
   other.setKeyLayout(HeadLayout::TokenMajor);
@@ -162,7 +162,7 @@ TEST_F(AttentionBuildersTest, RegionsAreCloned) {
                 .getLhs(),
             score);
   EXPECT_TRUE(succeeded(verify(*module)));
-  // What a region is given or captures may be all there is.
+  // A region may consist of a terminator that yields an argument.
   AttentionOp plain = makeAttention("f32");
   OpBuilder other(plain);
   buildScore(other, plain, [](OpBuilder &, Location, ValueRange arguments) {

@@ -1,4 +1,4 @@
-//===- AxesTest.cpp - axis and frequency of each pair -----------*- C++ -*-===//
+//===- AxesTest.cpp - axis and frequency of each pair ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -67,7 +67,7 @@ TEST_F(AxesTest, FrequenciesWithoutAxes) {
   }
 }
 
-TEST_F(AxesTest, ExponentsGoOn) {
+TEST_F(AxesTest, ExponentsContinueAcrossAxes) {
   auto frequencies = parse<FrequenciesAttr>("#posenc.frequencies<dim = 8>");
   for (const char *layout : {"contiguous", "interleaved"}) {
     auto axes =
@@ -81,7 +81,7 @@ TEST_F(AxesTest, ExponentsGoOn) {
   }
 }
 
-TEST_F(AxesTest, ExponentsRestart) {
+TEST_F(AxesTest, ExponentsRestartOnAxialAxes) {
   auto frequencies = parse<FrequenciesAttr>("#posenc.frequencies<dim = 14>");
   auto axes = parse<AxesAttr>("#posenc.axes<axial, [1, 2, 4]>");
   auto pairs = computePairFrequencies(frequencies, axes);
@@ -104,8 +104,8 @@ TEST_F(AxesTest, ScalingOnAnAxis) {
     EXPECT_DOUBLE_EQ(pair.frequency.toDouble(), expected[i]) << "pair " << i;
 }
 
-/// A list has a value for each pair, whatever its axis.
-TEST_F(AxesTest, ExplicitFrequenciesStay) {
+/// A list of frequencies has one value per pair and does not depend on axes.
+TEST_F(AxesTest, ExplicitFrequenciesIgnoreAxes) {
   auto frequencies = parse<FrequenciesAttr>(
       "#posenc.frequencies<dim = 8, scaling = #posenc.explicit<"
       "values = [4.0, 3.0, 2.0, 1.0]>>");

@@ -1,4 +1,4 @@
-//===- BiasTest.cpp - slopes and thresholds ---------------------*- C++ -*-===//
+//===- BiasTest.cpp - ALiBi slopes and T5 thresholds ----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -54,12 +54,12 @@ TEST_F(BiasTest, Thresholds) {
                                   12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35,
                                   40, 46, 52, 59, 67, 77, 87, 99, 113}));
   EXPECT_EQ(thresholds(false, 2, 2), (SmallVector<int64_t>{1}));
-  // Powers of 3 are integers whatever a logarithm says.
+  // These thresholds are powers of 3 times 4, which a logarithm may round down.
   EXPECT_EQ(thresholds(false, 8, 324),
             (SmallVector<int64_t>{1, 2, 3, 4, 12, 36, 108}));
 }
 
-TEST_F(BiasTest, ThresholdsNeverFall) {
+TEST_F(BiasTest, ThresholdsAreSorted) {
   for (bool bidirectional : {false, true})
     for (int64_t buckets : {4, 6, 32, 66, 1024})
       for (int64_t maxDistance : {513, 1000, 65536, 2147483647}) {
@@ -76,7 +76,7 @@ TEST_F(BiasTest, Slopes) {
   for (int64_t head = 0; head < 8; ++head)
     EXPECT_EQ(slope(8, head), std::ldexp(1.0, -1 - head));
   EXPECT_EQ(slope(1, 0), std::ldexp(1.0, -8));
-  // Twelve heads: those of eight, then every other one of sixteen.
+  // Twelve heads have the slopes of 8 heads and every other one of 16 heads.
   EXPECT_EQ(slope(12, 7), std::ldexp(1.0, -8));
   EXPECT_EQ(slope(12, 8), std::sqrt(0.5));
   EXPECT_EQ(slope(12, 10), std::ldexp(std::sqrt(0.5), -2));

@@ -1,4 +1,4 @@
-//===- EffectsTest.cpp - what is read of destinations ---------------------===//
+//===- EffectsTest.cpp - memory effects on destinations -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,8 +20,8 @@ namespace {
 struct EffectsTest : AttrTest {
   EffectsTest() { context.loadDialect<func::FuncDialect>(); }
 
-  /// Whether the operation that `text` is reads its last operand, which it
-  /// writes.
+  /// Parses an operation from `text` and returns whether it reads its last
+  /// operand, which it must write.
   bool readsDestination(const std::string &text) {
     auto module = parseSourceString<ModuleOp>(
         "func.func @f(%x: memref<2x5x4x8xf32>, %o: memref<2x5x4x8xf32>, "
@@ -44,7 +44,7 @@ struct EffectsTest : AttrTest {
   }
 };
 
-TEST_F(EffectsTest, WrittenWhole) {
+TEST_F(EffectsTest, FullyWrittenDestinationsAreNotRead) {
   EXPECT_FALSE(readsDestination(
       "sincos #posenc.frequencies<dim = 16> positions(%c : memref<5xi64>) "
       "outs(%k, %k : memref<5x8xf32>, memref<5x8xf32>)"));
@@ -53,7 +53,7 @@ TEST_F(EffectsTest, WrittenWhole) {
       "memref<2x5x4x8xf32>) outs(%o : memref<2x5x4x8xf32>)"));
 }
 
-TEST_F(EffectsTest, WrittenInPart) {
+TEST_F(EffectsTest, PartlyWrittenDestinationsAreRead) {
   EXPECT_TRUE(readsDestination(
       "kv_append ins(%x, %x : memref<2x5x4x8xf32>, memref<2x5x4x8xf32>) "
       "lengths(%p : memref<2xi64>) "

@@ -1,4 +1,4 @@
-//===- FrequenciesTest.cpp - frequencies of each scaling --------*- C++ -*-===//
+//===- FrequenciesTest.cpp - frequencies of each scaling ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Expected numbers were computed by others in arbitrary precision; they are
-// given to the digits that they were published with.
+// The expected numbers were computed independently in arbitrary precision and
+// have the published number of digits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,21 +36,22 @@ TEST_F(FrequenciesTest, Plain) {
   EXPECT_TRUE(attr.hasUnitAttentionFactor());
   EXPECT_EQ(attr.getNumPairs(), 8);
   EXPECT_FALSE(attr.getScalingRule());
-  // The first is exact, and so is the base's power in 256 bits.
+  // The first frequency is exact, and the power of the base is correctly
+  // rounded to 256 bits.
   EXPECT_TRUE(attr.computeFrequencies()[0] == ::posenc::BigFloat(1.0));
   EXPECT_TRUE(attr.computeFrequencies()[4] ==
               ::posenc::BigFloat(1.0) / ::posenc::BigFloat(100.0));
 }
 
-TEST_F(FrequenciesTest, BaseOfAnyModel) {
+TEST_F(FrequenciesTest, OtherBases) {
   auto attr = frequencies("dim = 16, base = 1000000.0");
   EXPECT_NEAR(attr.computeFrequencies()[1].toDouble(), 0.177827941, 1e-9);
-  // A base below 1 has frequencies that grow.
+  // The frequencies of a base below 1 increase.
   expectNear(frequencies("dim = 4, base = 0.25").computeFrequencies(),
              {1.0, 2.0}, 1e-15);
 }
 
-TEST_F(FrequenciesTest, GreatestAndLeast) {
+TEST_F(FrequenciesTest, MinAndMaxDim) {
   EXPECT_EQ(frequencies("dim = 2").computeFrequencies().size(), 1u);
   auto all = frequencies("dim = 65536").computeFrequencies();
   ASSERT_EQ(all.size(), 32768u);
@@ -122,7 +123,7 @@ TEST_F(FrequenciesTest, YarnNotTruncated) {
 }
 
 TEST_F(FrequenciesTest, YarnWithEqualBounds) {
-  // Both bounds are beyond the ends: a step at pair 0 of width 0.001.
+  // Both ends of the ramp are clamped to pair 0, so it has the width 0.001.
   auto attr = frequencies("dim = 16, scaling = #posenc.yarn<factor = 4.0, "
                           "original_max_position = 6, beta_slow = 1>");
   auto plain = frequencies("dim = 16").computeFrequencies();
@@ -135,7 +136,7 @@ TEST_F(FrequenciesTest, YarnWithEqualBounds) {
 TEST_F(FrequenciesTest, YarnAttention) {
   std::string yarn = kYarn;
   EXPECT_DOUBLE_EQ(attention(yarn + ", attention_factor = 0.7>"), 0.7);
-  // Given, it wins over both weights.
+  // A given factor overrides both weights.
   EXPECT_DOUBLE_EQ(attention(yarn + ", mscale = 2.0, mscale_all_dim = 3.0, "
                                     "attention_factor = 0.7>"),
                    0.7);
@@ -143,11 +144,11 @@ TEST_F(FrequenciesTest, YarnAttention) {
   EXPECT_DOUBLE_EQ(attention(yarn + ", mscale = 2.0, mscale_all_dim = 3.0>"),
                    (0.2 * log4 + 1) / (0.3 * log4 + 1));
   EXPECT_EQ(attention(yarn + ", mscale = 1.5, mscale_all_dim = 1.5>"), 1.0);
-  // One weight alone counts for nothing.
+  // A single weight is ignored.
   EXPECT_NEAR(attention(yarn + ", mscale = 2.0>"), 1.13862943611, 1e-11);
   EXPECT_NEAR(attention(yarn + ", mscale_all_dim = 2.0>"), 1.13862943611,
               1e-11);
-  // A factor that extends nothing.
+  // Factors of at most 1 have the attention factor 1.
   EXPECT_EQ(attention("dim = 16, scaling = #posenc.yarn<factor = 1.0, "
                       "original_max_position = 4096>"),
             1.0);
@@ -175,8 +176,9 @@ TEST_F(FrequenciesTest, FactorOfOneIsUnit) {
                    .hasUnitAttentionFactor());
 }
 
-/// The verifier rejects what no text can say: reals of another type.
-TEST_F(FrequenciesTest, RealsOfAnotherType) {
+/// The verifier rejects float attributes of other types, which the textual form
+/// cannot express.
+TEST_F(FrequenciesTest, VerifierRejectsOtherFloatTypes) {
   Builder b(&context);
   std::vector<std::string> errors;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

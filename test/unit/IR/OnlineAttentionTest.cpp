@@ -1,4 +1,4 @@
-//===- OnlineAttentionTest.cpp - interfaces of the tile ---------*- C++ -*-===//
+//===- OnlineAttentionTest.cpp - decomposition of online_attention --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The transform dialect decomposes operations of one result only, so that the
-// interface of aggregated operations is called here.
+// The transform dialect decomposes only operations with a single result, so
+// these tests call AggregatedOpInterface directly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,8 @@ struct OnlineAttentionTest : testing::Test {
     context.loadAllAvailableDialects();
   }
 
-  /// Makes `module` a function with a tile of keys of the type.
+  /// Sets `module` to a function with an operation on a tile of keys of the
+  /// type `keys` and returns the operation.
   OnlineAttentionOp makeTile(const std::string &keys) {
     module = parseSourceString<ModuleOp>(
         "func.func @f(%q: tensor<2x5x8xf32>, %k: " + keys +
@@ -76,10 +77,11 @@ TEST_F(OnlineAttentionTest, IsDecomposedToLinalg) {
   int64_t numLoops = 0;
   module->walk([&](linalg::LinalgOp) { ++numLoops; });
   EXPECT_GT(numLoops, 5);
-  module->walk([](OnlineAttentionOp) { ADD_FAILURE() << "a tile is left"; });
+  module->walk(
+      [](OnlineAttentionOp) { ADD_FAILURE() << "online_attention remains"; });
 }
 
-TEST_F(OnlineAttentionTest, WithoutKeysIsItsDestinations) {
+TEST_F(OnlineAttentionTest, WithoutKeysReturnsItsDestinations) {
   OnlineAttentionOp tile = makeTile("tensor<0x8xf32>");
   auto aggregated = cast<linalg::AggregatedOpInterface>(tile.getOperation());
   IRRewriter rewriter(tile);

@@ -1,4 +1,4 @@
-//===- TestUtils.h - attributes from text -----------------------*- C++ -*-===//
+//===- TestUtils.h - parsing attributes -------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ namespace mlir::posenc {
 struct AttrTest : testing::Test {
   AttrTest() { context.loadDialect<PosencDialect>(); }
 
-  /// The attribute that `text` is.
+  /// Parses an attribute of the type, or fails the test.
   template <typename AttrTy> AttrTy parse(const std::string &text) {
     auto attr = dyn_cast_or_null<AttrTy>(parseAttribute(text, &context));
     EXPECT_TRUE(attr) << text;

@@ -1,4 +1,4 @@
-//===- TurnsTest.cpp - frequencies as fractions of a turn -------*- C++ -*-===//
+//===- TurnsTest.cpp - frequencies as fractions of a turn -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,12 +27,12 @@ namespace {
 
 Turns turns(const BigFloat &radians) { return Turns::fromRadians(radians); }
 
-/// `2*pi*fraction`
+/// Returns `2*pi*fraction`.
 BigFloat turn(const BigFloat &fraction) {
   return BigFloat(2.0) * BigFloat::pi() * fraction;
 }
 
-/// `2^exponent`
+/// Returns `2^exponent`.
 BigFloat power(int exponent) { return pow(BigFloat(2.0), BigFloat(exponent)); }
 
 TEST(Turns, PowersOfTwo) {
@@ -41,11 +41,11 @@ TEST(Turns, PowersOfTwo) {
                    k > 64 ? uint32_t{1} << (96 - k) : 0};
     EXPECT_EQ(turns(turn(power(-k))), expected) << "2*pi/2^" << k;
   }
-  // Less than half of the last place.
+  // Less than half a unit in the last ulp rounds to 0.
   EXPECT_EQ(turns(turn(power(-98))), (Turns{0, 0}));
 }
 
-TEST(Turns, WholeTurnsAreNone) {
+TEST(Turns, WholeTurnsAreZero) {
   for (int k : {0, 1, 31, 64, 100})
     EXPECT_EQ(turns(turn(power(k))), (Turns{0, 0})) << "2*pi*2^" << k;
   EXPECT_EQ(turns(turn(BigFloat(-3.0))), (Turns{0, 0}));
@@ -53,13 +53,13 @@ TEST(Turns, WholeTurnsAreNone) {
 }
 
 TEST(Turns, RoundToNearest) {
-  BigFloat place = power(-96);
-  EXPECT_EQ(turns(turn(place * BigFloat(5.25))), (Turns{0, 5}));
-  EXPECT_EQ(turns(turn(place * BigFloat(5.75))), (Turns{0, 6}));
-  // Up to a whole turn, which is none.
-  EXPECT_EQ(turns(turn(BigFloat(1.0) - place * BigFloat(0.25))), (Turns{0, 0}));
-  // Carries go from the low part to the high one.
-  EXPECT_EQ(turns(turn(power(-64) - place * BigFloat(0.25))), (Turns{1, 0}));
+  BigFloat ulp = power(-96);
+  EXPECT_EQ(turns(turn(ulp * BigFloat(5.25))), (Turns{0, 5}));
+  EXPECT_EQ(turns(turn(ulp * BigFloat(5.75))), (Turns{0, 6}));
+  // A value that rounds up to a whole turn becomes 0.
+  EXPECT_EQ(turns(turn(BigFloat(1.0) - ulp * BigFloat(0.25))), (Turns{0, 0}));
+  // The rounding carries from the low part to the high part.
+  EXPECT_EQ(turns(turn(power(-64) - ulp * BigFloat(0.25))), (Turns{1, 0}));
 }
 
 TEST(Turns, NegativeFrequencies) {
@@ -86,7 +86,8 @@ TEST(Turns, NotFinite) {
   EXPECT_EQ(turns(std::numeric_limits<double>::quiet_NaN()), (Turns{0, 0}));
 }
 
-/// `round(f / (2*pi) * 2^96) mod 2^96` from integers of 3000 bits.
+/// Expected values are `round(f / (2*pi) * 2^96) mod 2^96`, computed with
+/// integers of 3000 bits.
 TEST(Turns, Doubles) {
   struct {
     double radians;

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention on the oracle --------------*- C++ -*-===//
+//===- AttentionTest.cpp - reference evaluation of attention --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ namespace {
 
 class AttentionOpTest : public InterpreterTest {
 protected:
-  /// Different numbers, none of them 0.
+  /// Returns a tensor of distinct numbers other than 0.
   static ReferenceValue numbers(std::vector<int64_t> shape, int first) {
     ReferenceValue value = tensorOf(DType::F32, std::move(shape), {});
     for (int64_t i = 0; i < reference::numElements(value.array.shape); ++i)
@@ -28,8 +28,9 @@ protected:
     return value;
   }
 
-  /// Runs the operation on q, k and v, of (batch, token, head, dim) 2x2x4x4,
-  /// 2x3x2x4 and 2x3x2x4, and expects what the oracle gives for `spec`.
+  /// Runs the operation on q, k and v of the shapes 2x2x4x4, 2x3x2x4 and
+  /// 2x3x2x4 (batch x tokens x heads x dim), and expects the result of the
+  /// oracle for `spec`.
   void expectLike(const reference::AttentionSpec &spec, StringRef attributes,
                   StringRef operands, StringRef arguments,
                   std::vector<ReferenceValue> others) {
@@ -63,7 +64,7 @@ protected:
       EXPECT_EQ(results[0].largest[i], expected.largestValue[i / 4]);
     EXPECT_EQ(results[1].array.values, expected.logSumExp.values);
     EXPECT_FALSE(results[1].isAttention);
-    // What is compared must not be the plain attention.
+    // The result must differ from the plain attention.
     reference::AttentionResult plain =
         reference::attention(q.array, k.array, v.array, {});
     EXPECT_NE(results[0].array.values, plain.output.values);
@@ -71,7 +72,7 @@ protected:
 };
 
 TEST_F(AttentionOpTest, Numbers) {
-  // Without scores the mean of what is seen.
+  // If all scores are 0, the output is the mean of the visible values.
   std::vector<ReferenceValue> results =
       run(R"(
     func.func @f(%q: tensor<1x2x1x1xf32>, %v: tensor<1x3x1x2xf32>,
@@ -180,7 +181,7 @@ TEST_F(AttentionOpTest, PackedAndPaged) {
       reference::attention(q.array, k.array, k.array, spec).output.values);
 }
 
-TEST_F(AttentionOpTest, WhatTheOracleRefusesIsAnError) {
+TEST_F(AttentionOpTest, RejectionsOfTheOracleAreErrors) {
   StringRef text = R"(
     func.func @f(%q: tensor<1x1x1x1xf32>, %n: tensor<1xi64>)
         -> tensor<1x1x1x1xf32> {
@@ -191,11 +192,11 @@ TEST_F(AttentionOpTest, WhatTheOracleRefusesIsAnError) {
       return %r : tensor<1x1x1x1xf32>
     })";
   run(text, {numbers({1, 1, 1, 1}, 1), tensorOf(DType::I64, {1}, {2})});
-  EXPECT_EQ(message, "the reference refuses it: a length does not lie within "
-                     "the keys' capacity");
+  EXPECT_EQ(message, "rejected by the reference: a length exceeds the capacity "
+                     "of the keys");
 }
 
-/// An attention of two queries, and what follows it.
+/// Returns a function with an attention of two queries, followed by `rest`.
 static std::string followedBy(StringRef rest, StringRef type) {
   return ("func.func @f(%q: tensor<1x2x1x2xf32>, %o: tensor<1x2x1x2xf32>)"
           " -> " +
@@ -228,7 +229,7 @@ TEST_F(AttentionOpTest, ResultsAreMoved) {
   EXPECT_EQ(results[0].largest, (std::vector<double>{0, 5, 5}));
 }
 
-TEST_F(AttentionOpTest, WhatFollowsIsNotMeasured) {
+TEST_F(AttentionOpTest, RejectsComputingWithAttentionResults) {
   ReferenceValue q = tensorOf(DType::F32, {1, 2, 1, 2}, {1, 2, 3, 5});
   run(followedBy("%p = arith.constant dense<1> : tensor<2xi64>"
                  " %t = posenc.rope half #posenc.frequencies<dim = 2>"
@@ -237,22 +238,23 @@ TEST_F(AttentionOpTest, WhatFollowsIsNotMeasured) {
                  " return %t : tensor<1x2x1x2xf32>",
                  "tensor<1x2x1x2xf32>"),
       {q, q});
-  EXPECT_EQ(message, "the reference cannot measure what is computed from an "
-                     "attention's result");
+  EXPECT_EQ(message, "the reference has no error bound for values computed "
+                     "from an attention result");
   run(followedBy("%t = tensor.insert_slice %r into %q[0, 0, 0, 0] [1, 2, 1, 2]"
                  " [1, 1, 1, 1] : tensor<1x2x1x2xf32> into tensor<1x2x1x2xf32>"
                  " return %t : tensor<1x2x1x2xf32>",
                  "tensor<1x2x1x2xf32>"),
       {q, q});
-  EXPECT_EQ(message, "the reference cannot measure a tensor of which only a "
-                     "part is an attention's result");
+  EXPECT_EQ(message, "the reference has no error bound for a tensor that is "
+                     "only partly an attention result");
 }
 
 //===----------------------------------------------------------------------===//
 // posenc.kv_append
 //===----------------------------------------------------------------------===//
 
-/// Two new tokens of one head go to two entries of three slots.
+/// Returns a function that appends two tokens of one head to two sequences,
+/// each with a cache of three slots.
 static std::string append(StringRef attributes, StringRef operands,
                           StringRef argument) {
   return ("func.func @f(%k: tensor<2x2x1x2xf32>, %kc: tensor<2x3x1x2xf32>, " +
@@ -290,11 +292,12 @@ TEST_F(AttentionOpTest, Append) {
   EXPECT_EQ(results[0].array.values, expected);
   run(append("", "lengths(%n : tensor<2xi64>)", "%n: tensor<2xi64>"),
       {newRows(), cache, tensorOf(DType::I64, {2}, {3, 4})});
-  EXPECT_EQ(message, "the length 4 of sequence 1 exceeds the cache's 3 slots");
+  EXPECT_EQ(message,
+            "the length 4 of sequence 1 exceeds the capacity of 3 slots");
   run(append("", "slots(%n : tensor<2x2xi32>)", "%n: tensor<2x2xi32>"),
       {newRows(), cache, tensorOf(DType::I32, {2, 2}, {1, 1, -1, 3})});
   EXPECT_EQ(message,
-            "the reference refuses it: two new rows have the same slot");
+            "rejected by the reference: two new rows have the same slot");
 }
 
 TEST_F(AttentionOpTest, AppendRotates) {
@@ -306,7 +309,7 @@ TEST_F(AttentionOpTest, AppendRotates) {
           {newRows(), cache, tensorOf(DType::I64, {2}, {3, 1})});
   ASSERT_EQ(results.size(), 2u) << message;
   const reference::Array &keys = results[0].array;
-  // The second token of the first entry is at the position 2.
+  // The second token of the first sequence has position 2.
   EXPECT_NEAR(double(keys.values[4]), 2 * (std::cos(2) - std::sin(2)), 1e-15);
   EXPECT_NEAR(double(keys.magnitude[4]), 2 * std::sqrt(2.0), 1e-15);
   EXPECT_EQ(keys.magnitude[0], -1);
@@ -330,8 +333,8 @@ TEST_F(AttentionOpTest, AppendNorms) {
   EXPECT_EQ(results[0].limitUlp, 4 + 8);
 }
 
-TEST_F(AttentionOpTest, AppendKeepsTheMeasureOfWhatItCopies) {
-  // Values that were rotated are measured as such in their slots.
+TEST_F(AttentionOpTest, AppendKeepsMagnitudesOfCopiedRows) {
+  // Rotated values keep their magnitudes in their slots.
   std::vector<ReferenceValue> results = run(
       R"(
     func.func @f(%x: tensor<1x1x1x2xf32>, %c: tensor<1x2x1x2xf32>,
@@ -355,7 +358,7 @@ TEST_F(AttentionOpTest, AppendKeepsTheMeasureOfWhatItCopies) {
   EXPECT_EQ(results[0].limitUlp, 4);
 }
 
-TEST_F(AttentionOpTest, AppendKeepsTheMeasureOfLanesThatItDoesNotRotate) {
+TEST_F(AttentionOpTest, AppendKeepsMagnitudesOfUnrotatedLanes) {
   std::vector<ReferenceValue> results = run(
       R"(
     func.func @f(%x: tensor<1x1x1x4xf32>, %c: tensor<1x1x1x4xf32>,

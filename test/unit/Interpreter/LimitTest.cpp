@@ -1,4 +1,4 @@
-//===- LimitTest.cpp - how far results may be off ---------------*- C++ -*-===//
+//===- LimitTest.cpp - error bounds of results ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@ namespace {
 
 class LimitTest : public InterpreterTest {
 protected:
-  /// The first cosine table of `type` at one position.
+  /// Returns the cosine table of `type` for one position.
   ReferenceValue table(StringRef type, StringRef scaling, int64_t position) {
     std::string tensor = ("tensor<1x2x" + type + ">").str();
     auto results =
@@ -29,7 +29,7 @@ protected:
     return results.empty() ? ReferenceValue() : results[0];
   }
 
-  /// A rope of a rope.
+  /// Returns the results of two successive rotations.
   std::vector<ReferenceValue> chain(StringRef type, DType dtype) {
     std::string tensor = ("tensor<1x4x" + type + ">").str();
     std::string rest =
@@ -60,7 +60,7 @@ TEST_F(LimitTest, Tables) {
   EXPECT_EQ(table("f32", yarn, 1).absoluteSlack, 0x1p-61);
 }
 
-TEST_F(LimitTest, FarPositionsHaveMore) {
+TEST_F(LimitTest, LimitsGrowWithFarPositions) {
   EXPECT_EQ(table("f64", "", int64_t(1) << 31).absoluteSlack, 0x1p-60);
   EXPECT_EQ(table("f64", "", -(int64_t(1) << 31)).absoluteSlack, 0x1p-60);
   EXPECT_EQ(table("f64", "", int64_t(1) << 60).absoluteSlack,
@@ -68,7 +68,7 @@ TEST_F(LimitTest, FarPositionsHaveMore) {
   EXPECT_EQ(table("f64", "", INT64_MIN).absoluteSlack, 0x1p-60 + 0x1p-31);
 }
 
-TEST_F(LimitTest, RotationsInheritTheLimitOfWhatTheyRotate) {
+TEST_F(LimitTest, RotationsInheritTheLimitOfTheirOperand) {
   auto f32 = chain("f32", DType::F32);
   ASSERT_EQ(f32.size(), 2u);
   EXPECT_EQ(f32[0].limitUlp, 4);

@@ -1,4 +1,4 @@
-//===- PosencOpsTest.cpp - the encodings against their formulas -*- C++ -*-===//
+//===- PosencOpsTest.cpp - tables and rotations against their formulas ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -37,7 +37,7 @@ TEST_F(InterpreterTest, SincosOfTensorAndScalar) {
                                        std::cos(1.0L), std::cos(0.01L)});
   expectNear(results[1].array.values, {std::sin(3.0L), std::sin(0.03L),
                                        -std::sin(1.0L), -std::sin(0.01L)});
-  // A scalar counts up.
+  // A scalar position is the first of consecutive positions.
   expectNear(runOne(R"(
     func.func @f(%p: i64) -> tensor<3x1xf64> {
       %e = tensor.empty() : tensor<3x1xf64>
@@ -94,15 +94,15 @@ TEST_F(InterpreterTest, RopeOfSeveralTensors) {
   long double c = std::cos(4.0L), s = std::sin(4.0L);
   expectNear(results[0].array.values, {5, c, s, 6, -s, c});
   expectNear(results[1].array.values, {7, c - s, c + s});
-  // What passes through has no magnitude of its own.
+  // Copied lanes have the magnitude -1.
   EXPECT_EQ(results[0].array.magnitude[0], -1);
   EXPECT_NEAR(double(results[0].array.magnitude[1]), 1, 1e-15);
   EXPECT_NEAR(double(results[1].array.magnitude[2]), std::sqrt(2.0), 1e-15);
 }
 
-// Each half of a head by an axis of its own: what the second rotation leaves
-// alone is no exact copy of an argument.
-TEST_F(InterpreterTest, WhatPassesThroughIsAsExactAsItWas) {
+// Two rotations of different channels. The lanes that the second one copies
+// were rotated by the first, so they are not exact.
+TEST_F(InterpreterTest, CopiedLanesKeepTheirMagnitude) {
   auto results = run(R"(
     func.func @f(%x: tensor<1x5xf32>, %p: tensor<1xi64>) -> tensor<1x5xf32> {
       %a = posenc.rope half #posenc.frequencies<dim = 2>
@@ -118,7 +118,7 @@ TEST_F(InterpreterTest, WhatPassesThroughIsAsExactAsItWas) {
   ASSERT_EQ(results.size(), 1u);
   long double c = std::cos(4.0L), s = std::sin(4.0L);
   expectNear(results[0].array.values, {c, s, -s, c, 7});
-  // By ulps, but for the lane that neither rotates.
+  // Only the lane that neither operation rotates is exact.
   EXPECT_NEAR(double(results[0].array.magnitude[0]), 1, 1e-15);
   EXPECT_NEAR(double(results[0].array.magnitude[1]), 1, 1e-15);
   EXPECT_NEAR(double(results[0].array.magnitude[3]), 1, 1e-15);

@@ -1,4 +1,4 @@
-//===- RegionTest.cpp - the regions of attention ----------------*- C++ -*-===//
+//===- RegionTest.cpp - score and where regions of attention --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,11 +15,11 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// One query and one key: the logarithm of the sum is the score.
+/// An attention of one visible key per query: log-sum-exp is the score.
 class RegionTest : public InterpreterTest {
 protected:
-  /// The new score of the head 2 of batch entry 1, where the query stands at
-  /// the place 5 and sees the key 5 only. The old score is `score`.
+  /// Returns the new score of head 2 of sequence 1, whose query at position 5
+  /// sees only key 5. `score` is the score before the region.
   long double newScore(StringRef body, double score = 0.75,
                        StringRef captured = "") {
     std::string text = R"(
@@ -45,17 +45,17 @@ protected:
                       tensorOf(DType::I32, {2}, {-7, 9})});
     return result.size() == 6 ? result[5] : NAN;
   }
-  /// That of an operation on floats.
+  /// Returns the new score for a single operation on floats.
   long double real(StringRef operation, double score = 0.75) {
     return newScore(("%y = " + operation + " : f32").str(), score);
   }
-  /// The index that the operations give as %x.
+  /// Returns the index %x that the operations define.
   long double index(StringRef body) {
     return newScore((body + " %w = arith.index_cast %x : index to i64"
                             " %y = arith.sitofp %w : i64 to f32")
                         .str());
   }
-  /// The error of a body; the rest of a region follows.
+  /// Returns the diagnostic for a region that begins with `body`.
   std::string fault(StringRef body) {
     ScopedDiagnosticHandler none(&context,
                                  [](Diagnostic &) { return failure(); });
@@ -103,7 +103,7 @@ TEST_F(RegionTest, Floats) {
   EXPECT_EQ(newScore("%c = arith.constant 2.0 : f32"
                      " %y = arith.minimumf %s, %c : f32"),
             0.75);
-  // Nothing is rounded to f32, but what a model rounds to 16 bits is.
+  // Results are not rounded to f32, only to 16-bit types.
   EXPECT_NE(newScore("%c = arith.constant 3.0 : f32"
                      " %y = arith.divf %s, %c : f32",
                      1),
@@ -168,12 +168,12 @@ TEST_F(RegionTest, Choices) {
 }
 
 TEST_F(RegionTest, Biases) {
-  // The third of eight heads, at a distance of 4.
+  // The third of eight heads, 4 positions apart.
   EXPECT_EQ(newScore("%k4 = arith.constant 4 : index"
                      " %near = arith.subi %j, %k4 : index"
                      " %y = posenc.alibi(%h, %i, %near) heads = 8 : f32"),
             -0.5);
-  // SEMANTICS' rows: the query 5, and the keys 0, 5 and 11.
+  // Query 5 with the keys 0, 5 and 11.
   auto bucket = [&](int64_t key) {
     return index(("%far = arith.constant " + Twine(key) +
                   " : index %rel = arith.subi %far, %i : index"
@@ -213,14 +213,14 @@ TEST_F(RegionTest, Where) {
   EXPECT_EQ(result, (Elements{2.5, 5}));
 }
 
-TEST_F(RegionTest, OthersAreErrors) {
+TEST_F(RegionTest, UnsupportedOperationsAreErrors) {
   EXPECT_EQ(fault("%x = arith.bitcast %s : f32 to i32"),
             "the reference does not evaluate 'arith.bitcast'");
   EXPECT_EQ(fault("%x:2 = arith.addui_extended %zero, %zero : i32, i1"),
             "the reference does not evaluate 'arith.addui_extended'");
 }
 
-TEST_F(RegionTest, WhatHasNoMeaningIsAnError) {
+TEST_F(RegionTest, UndefinedBehaviorIsAnError) {
   EXPECT_EQ(fault("%x = arith.divsi %zero, %zero : i32"),
             "divides by zero, or has a quotient that does not fit");
   EXPECT_EQ(fault("%c = arith.constant 3 : index"
@@ -236,7 +236,7 @@ TEST_F(RegionTest, WhatHasNoMeaningIsAnError) {
                   " %d = arith.constant -1 : i32"
                   " %x = arith.remsi %c, %d : i32"),
             "divides by zero, or has a quotient that does not fit");
-  // A result that only must not be used is none.
+  // Unused poison is not an error.
   EXPECT_EQ(fault("%c = arith.constant 1.0e20 : f32"
                   " %x = arith.fptosi %c : f32 to i32"
                   " %y = arith.shli %x, %x : i32"

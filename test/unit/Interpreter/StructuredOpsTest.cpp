@@ -1,4 +1,4 @@
-//===- StructuredOpsTest.cpp - structured operations of linalg --*- C++ -*-===//
+//===- StructuredOpsTest.cpp - reference evaluation of linalg operations --===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ namespace reference = ::posenc::reference;
 
 namespace {
 
-/// How far a kernel's element may be off.
+/// Returns the allowed error of an element.
 double getBound(const ReferenceValue &value, size_t index) {
   long double magnitude = value.array.magnitude[index];
   if (magnitude == reference::kUnknownMagnitude)
@@ -26,7 +26,7 @@ double getBound(const ReferenceValue &value, size_t index) {
   return double(value.limitUlp * reference::ulp(value.type, magnitude));
 }
 
-/// A function of one tensor whose elements the body changes.
+/// Returns a function that applies the body to each element of a tensor.
 std::string mapTo(std::string type, std::string body) {
   return "func.func @f(%x: tensor<?x" + type + ">) -> tensor<?x" + type +
          "> { %r = linalg.map ins(%x : tensor<?x" + type +
@@ -51,7 +51,7 @@ std::string productOf(StringRef type) {
 }
 
 TEST_F(InterpreterTest, SumsAreBoundedByTheirTerms) {
-  // Terms cancel, so that the error is no part of the sum.
+  // Terms cancel, so the error is not proportional to the sum.
   auto results =
       run(productOf("f32"), {tensorOf(DType::F32, {1, 4}, {100, -100, 1, 0.1L}),
                              tensorOf(DType::F32, {4, 1}, {100, 100, 1, 1}),
@@ -77,7 +77,7 @@ TEST_F(InterpreterTest, ShortSumsOfProductsAreRoundedOnce) {
   }
 }
 
-TEST_F(InterpreterTest, SumsWithoutTermsAreTheirBeginning) {
+TEST_F(InterpreterTest, SumsWithoutTermsAreTheirInitialValue) {
   auto results = run(productOf("f32"), {tensorOf(DType::F32, {1, 0}, {}),
                                         tensorOf(DType::F32, {0, 1}, {}),
                                         tensorOf(DType::F32, {1, 1}, {7})});
@@ -100,7 +100,7 @@ TEST_F(InterpreterTest, InfinitiesAndNaNsAreKept) {
 }
 
 TEST_F(InterpreterTest, OperationsAreRoundedInTheirType) {
-  // What a type can hold is exact; what overflows is an infinity.
+  // Representable results are exact, and results that overflow are infinite.
   auto results = run(mapTo("f32", "%y = arith.mulf %a, %a : f32 "),
                      {tensorOf(DType::F32, {3}, {3, 1 + 0x1p-23L, 0x1p100L})});
   ASSERT_EQ(results.size(), 1u);
@@ -110,8 +110,8 @@ TEST_F(InterpreterTest, OperationsAreRoundedInTheirType) {
   EXPECT_EQ(results[0].array.values[2], INFINITY);
 }
 
-TEST_F(InterpreterTest, ErrorsReachWhatIsComputedFromThem) {
-  // The difference has no error of its own, but the root's.
+TEST_F(InterpreterTest, ErrorsOfOperandsPropagate) {
+  // The difference is exact, but inherits the error of exp.
   auto results = run(mapTo("f32", "%c = arith.constant 1.0 : f32 "
                                   "%s = math.exp %a : f32 "
                                   "%y = arith.subf %s, %c : f32 "),
@@ -136,8 +136,8 @@ TEST_F(InterpreterTest, UncertainComparisonsAllowForBothSides) {
 }
 
 TEST_F(InterpreterTest, LargeErrorsHaveABound) {
-  // Of f16 a sum is rounded at every step, so that the error is larger than any
-  // unit of the type.
+  // A sum in f16 is rounded at every step, so the error exceeds any unit of the
+  // type.
   auto results = run(R"(
     func.func @f(%x: tensor<?xf16>, %o: tensor<f16>) -> tensor<f16> {
       %s = linalg.reduce {arith.addf} ins(%x : tensor<?xf16>)
@@ -152,12 +152,13 @@ TEST_F(InterpreterTest, LargeErrorsHaveABound) {
   EXPECT_LE(getBound(results[0], 0), 8000 * 0x1p-10 * 4000);
 }
 
-TEST_F(InterpreterTest, RefusesShapesThatDisagree) {
+TEST_F(InterpreterTest, RejectsMismatchedShapes) {
   run(productOf("f32"), {tensorOf(DType::F32, {1, 2}, {1, 2}),
                          tensorOf(DType::F32, {3, 1}, {1, 2, 3}),
                          tensorOf(DType::F32, {1, 1}, {0})});
-  EXPECT_EQ(message, "operand #1 has size 3 in dimension 0, where the operands "
-                     "before it have 2");
+  EXPECT_EQ(message,
+            "operand #1 has size 3 in dimension 0, but earlier operands "
+            "have 2");
   const char *text = R"(
     func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
       %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i + 1)>,
@@ -176,11 +177,12 @@ TEST_F(InterpreterTest, RefusesShapesThatDisagree) {
   EXPECT_EQ(message, "operand #0 is read or written outside of its shape");
 }
 
-TEST_F(InterpreterTest, RefusesResultsOfWhichNothingIsKnown) {
+TEST_F(InterpreterTest, RejectsResultsWithoutErrorBound) {
   run(mapTo("f32", "%i = arith.fptosi %a : f32 to i32 "
                    "%y = arith.sitofp %i : i32 to f32 "),
       {tensorOf(DType::F32, {1}, {1e30L})});
-  EXPECT_EQ(message, "the reference cannot measure any element of the result");
+  EXPECT_EQ(message,
+            "the reference has no error bound for any element of the result");
 }
 
 } // namespace

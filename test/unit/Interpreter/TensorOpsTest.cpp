@@ -1,4 +1,4 @@
-//===- TensorOpsTest.cpp - shapes, slices and integers ----------*- C++ -*-===//
+//===- TensorOpsTest.cpp - shapes, slices and integers --------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-TEST_F(InterpreterTest, ArgumentsAreHandedOnBitByBit) {
+TEST_F(InterpreterTest, ArgumentsArePassedOnBitByBit) {
   auto results = run("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {"
                      "  return %x : tensor<2xf32> }",
                      {tensorOf(DType::F32, {2}, {1, 2})});
@@ -50,7 +50,7 @@ TEST_F(InterpreterTest, CollapseAndExpandKeepTheElements) {
   run(text, {x, scalarOf(3)});
   EXPECT_EQ(message, "changes the number of elements");
   run(text, {x, scalarOf(-2)});
-  EXPECT_EQ(message, "a size is -2");
+  EXPECT_EQ(message, "expected a non-negative size, got -2");
 }
 
 TEST_F(InterpreterTest, CastChecksTheSizes) {
@@ -62,7 +62,7 @@ TEST_F(InterpreterTest, CastChecksTheSizes) {
   EXPECT_EQ(runOne(text, {tensorOf(DType::F32, {3}, {1, 2, 3})}),
             (Elements{1, 2, 3}));
   run(text, {tensorOf(DType::F32, {2}, {1, 2})});
-  EXPECT_EQ(message, "sizes 2 do not fit 'tensor<3xf32>'");
+  EXPECT_EQ(message, "sizes 2 do not match 'tensor<3xf32>'");
 }
 
 TEST_F(InterpreterTest, ExtractSlice) {
@@ -76,13 +76,13 @@ TEST_F(InterpreterTest, ExtractSlice) {
   EXPECT_EQ(runOne(text, {x, scalarOf(2), scalarOf(2)}), (Elements{9, 11}));
   EXPECT_EQ(shape, Shape{2});
   run(text, {x, scalarOf(3), scalarOf(1)});
-  EXPECT_EQ(message, "the slice leaves the tensor in dimension 0");
+  EXPECT_EQ(message, "the slice exceeds the tensor in dimension 0");
   run(text, {x, scalarOf(-1), scalarOf(1)});
-  EXPECT_EQ(message, "the slice leaves the tensor in dimension 0");
+  EXPECT_EQ(message, "the slice exceeds the tensor in dimension 0");
   run(text, {x, scalarOf(0), scalarOf(3)});
-  EXPECT_EQ(message, "the slice leaves the tensor in dimension 1");
+  EXPECT_EQ(message, "the slice exceeds the tensor in dimension 1");
   run(text, {x, scalarOf(0), scalarOf(INT64_MAX)});
-  EXPECT_EQ(message, "the slice leaves the tensor in dimension 1");
+  EXPECT_EQ(message, "the slice exceeds the tensor in dimension 1");
 }
 
 TEST_F(InterpreterTest, InsertSlice) {
@@ -97,7 +97,7 @@ TEST_F(InterpreterTest, InsertSlice) {
             (Elements{0, 8, 2, 3, 9, 5}));
 }
 
-TEST_F(InterpreterTest, WhatIsPartlyWrittenIsNoNumberElsewhere) {
+TEST_F(InterpreterTest, UnwrittenElementsAreNaN) {
   auto values = runOne(R"(
     func.func @f(%x: tensor<1xf32>) -> tensor<2xf32> {
       %y = tensor.empty() : tensor<2xf32>

@@ -1,4 +1,4 @@
-//===- TestSupport.h - evaluates MLIR text ----------------------*- C++ -*-===//
+//===- TestSupport.h - evaluation of MLIR text ------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -51,8 +51,8 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// The results of the only function of a text; nothing after an error, whose
-  /// text is then in `message`.
+  /// Returns the results of the only function of a text. After an error,
+  /// returns no results and sets `message`.
   std::vector<ReferenceValue> run(StringRef text,
                                   std::vector<ReferenceValue> arguments) {
     message.clear();
@@ -72,7 +72,7 @@ protected:
     return failed(results) ? std::vector<ReferenceValue>() : *results;
   }
 
-  /// The elements of the only result.
+  /// Returns the elements of the only result and sets `shape`.
   std::vector<long double> runOne(StringRef text,
                                   std::vector<ReferenceValue> arguments) {
     std::vector<ReferenceValue> results = run(text, std::move(arguments));

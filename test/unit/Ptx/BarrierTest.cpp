@@ -1,4 +1,4 @@
-//===- BarrierTest.cpp - barriers of the interpreter ------------*- C++ -*-===//
+//===- BarrierTest.cpp - barriers in the PTX interpreter ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -22,6 +22,7 @@ void expectFault(const std::string &body, const std::string &text,
   kernel.shape.block = {threads, 1, 1};
   kernel.expectFault(kind, {}, {text});
 }
+// Expects the kernel to run without a fault.
 void expectNone(const std::string &body, uint32_t threads = 64) {
   Kernel kernel(makeModule("", prologue + body));
   kernel.shape.block = {threads, 1, 1};
@@ -30,38 +31,38 @@ void expectNone(const std::string &body, uint32_t threads = 64) {
 
 } // namespace
 
-TEST(PtxBarrier, SomeLanesOnly) {
-  // By a branch, by a guard, and by lanes that wait at another one.
+TEST(PtxBarrier, DivergedLanes) {
+  // Lanes that wait at different barriers, and lanes excluded by a guard.
   expectFault("setp.lt.u32 %p0, %r9, 7; @%p0 bra $A; bra.uni $B;"
               "$A: bar.sync 0; bra.uni $C; $B: bar.sync 1; $C:",
               "of warp 0 wait at line");
-  expectFault("setp.lt.u32 %p0, %r9, 7; @%p0 bar.sync 0;", "leaves out lanes");
-  // Each lane by itself, where that is allowed.
+  expectFault("setp.lt.u32 %p0, %r9, 7; @%p0 bar.sync 0;", "excludes lanes");
+  // barrier.sync, which is not aligned, allows divergence.
   expectNone("setp.lt.u32 %p0, %r9, 7; @%p0 bra $A; barrier.sync 0;"
              "bra.uni $B; $A: barrier.sync 0; $B:");
 }
 
-TEST(PtxBarrier, SomeWarpsOnly) {
+TEST(PtxBarrier, MissingWarps) {
   expectFault("setp.lt.u32 %p0, %r0, 32; @!%p0 bra $END; bar.sync 0, 64; $END:",
-              "no thread can go on: warp 0 waits");
+              "deadlock: warp 0 waits");
   expectFault("setp.lt.u32 %p0, %r0, 32; @!%p0 bra $B; bar.sync 0; bra.uni $C;"
               "$B: bar.sync 1; $C:",
               "warp 1 waits");
-  // Threads that have ended are not waited for.
+  // Barriers do not wait for threads that have ended.
   expectNone("setp.lt.u32 %p0, %r0, 32; @!%p0 exit; bar.sync 0;");
   expectNone("setp.lt.u32 %p0, %r0, 40; @!%p0 ret; bar.sync 0;");
 }
 
-TEST(PtxBarrier, Counts) {
+TEST(PtxBarrier, ThreadCounts) {
   expectNone("bar.sync 2, 64;");
   expectNone("bar.sync 2, 64;", 50);
-  expectFault("bar.sync 2, 32; bar.sync 3, 128;", "no thread can go on");
-  expectFault("bar.sync 2, 40;", "a multiple of 32");
-  expectFault("bar.sync 16;", "barrier 16 of 16");
+  expectFault("bar.sync 2, 32; bar.sync 3, 128;", "deadlock");
+  expectFault("bar.sync 2, 40;", "not a multiple of 32");
+  expectFault("bar.sync 16;", "barrier 16 does not exist");
   expectFault("shr.u32 %r1, %r0, 5; add.s32 %r1, %r1, 2; shl.b32 %r1, %r1, 5;"
               "bar.sync 0, %r1;",
-              "is for 96 threads here, for 64");
-  expectFault("bar.sync %r9;", "do not agree on the barrier");
+              "expects 96 threads here, but 64");
+  expectFault("bar.sync %r9;", "disagree on the barrier");
 }
 
 TEST(PtxBarrier, Reductions) {
@@ -82,12 +83,12 @@ TEST(PtxBarrier, Reductions) {
   EXPECT_EQ(kernel.statistics.barriers, 4u);
 }
 
-TEST(PtxBarrier, OfWarps) {
+TEST(PtxBarrier, WarpBarriers) {
   expectNone("setp.lt.u32 %p0, %r9, 7; @%p0 bra $A; bar.warp.sync -128;"
              "bra.uni $B; $A: bar.warp.sync 127; $B: bar.warp.sync -1;");
   expectFault("setp.lt.u32 %p0, %r9, 7; @%p0 bra $A; bar.warp.sync 127; $A:",
-              "do not agree on who takes part", 32, ptx::FaultKind::Undefined);
+              "disagree on the member mask", 32, ptx::FaultKind::Undefined);
   expectFault("setp.lt.u32 %p0, %r9, 7; @%p0 bra $A; bar.warp.sync -1;"
               "bra.uni $B; $A: bar.sync 0; $B:",
-              "no thread can go on", 32);
+              "deadlock", 32);
 }

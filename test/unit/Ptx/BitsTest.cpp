@@ -1,4 +1,4 @@
-//===- BitsTest.cpp - logic and fields of bits in the interpreter ---------===//
+//===- BitsTest.cpp - logic, shifts and bit fields in the PTX interpreter -===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -46,7 +46,7 @@ TEST(PtxBits, ShiftsAreClamped) {
   EXPECT_EQ(evaluate("mov.b16 %h0, -8; shr.u16 %h1, %h0, 1;", "%h1"), 0x7ffcu);
 }
 
-TEST(PtxBits, Funnels) {
+TEST(PtxBits, FunnelShifts) {
   std::string ab = "mov.b32 %r0, 0x89abcdef; mov.b32 %r1, 0x01234567;";
   EXPECT_EQ(evaluate(ab + "shf.l.wrap.b32 %r2, %r0, %r1, 36;", "%r2"),
             0x12345678u);
@@ -58,7 +58,7 @@ TEST(PtxBits, Funnels) {
             0x01234567u);
 }
 
-TEST(PtxBits, Fields) {
+TEST(PtxBits, BitFields) {
   std::string a = "mov.b32 %r0, 0x89abcdef;";
   EXPECT_EQ(evaluate(a + "bfe.u32 %r1, %r0, 8, 8;", "%r1"), 0xcdu);
   EXPECT_EQ(evaluate(a + "bfe.s32 %r1, %r0, 8, 8;", "%r1"), 0xffffffcdu);
@@ -76,11 +76,11 @@ TEST(PtxBits, Fields) {
   EXPECT_EQ(evaluate("bmsk.clamp.b32 %r1, 4, 8;", "%r1"), 0xff0u);
 }
 
-TEST(PtxBits, Bytes) {
+TEST(PtxBits, BytePermutes) {
   std::string ab = "mov.b32 %r0, 0x83828180; mov.b32 %r1, 0x07060504;";
   EXPECT_EQ(evaluate(ab + "prmt.b32 %r2, %r0, %r1, 0x7450;", "%r2"),
             0x07040580u);
-  // A byte's sign.
+  // Bit 3 of a selector replicates the sign of the byte.
   EXPECT_EQ(evaluate(ab + "prmt.b32 %r2, %r0, %r1, 0xc84b;", "%r2"),
             0x00ff04ffu);
   EXPECT_EQ(evaluate(ab + "prmt.b32.f4e %r2, %r0, %r1, 1;", "%r2"),
@@ -89,7 +89,7 @@ TEST(PtxBits, Bytes) {
             0x83828382u);
 }
 
-TEST(PtxBits, Counts) {
+TEST(PtxBits, BitCounts) {
   EXPECT_EQ(evaluate("mov.b32 %r0, 0xf0f; popc.b32 %r1, %r0;", "%r1"), 8u);
   EXPECT_EQ(evaluate("mov.b64 %d0, -1; popc.b64 %r1, %d0;", "%r1"), 64u);
   EXPECT_EQ(evaluate("mov.b32 %r0, 1; clz.b32 %r1, %r0;", "%r1"), 31u);

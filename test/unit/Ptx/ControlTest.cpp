@@ -1,4 +1,4 @@
-//===- ControlTest.cpp - branches and calls of the interpreter --*- C++ -*-===//
+//===- ControlTest.cpp - branches and calls in the PTX interpreter --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ namespace {
 const char *prologue = "ld.param.b64 %d0, [out]; mov.u32 %r0, %tid.x;\n"
                        "mul.wide.u32 %d1, %r0, 4; add.s64 %d1, %d0, %d1;\n";
 
-// What every thread of a block stores.
+// Runs a kernel with one block and returns the %r1 that each thread stores.
 std::vector<uint32_t> run(const std::string &body, unsigned threads,
                           const std::string &functions = "") {
   Kernel kernel(makeModule(".param .u64 out",
@@ -30,8 +30,8 @@ std::vector<uint32_t> run(const std::string &body, unsigned threads,
 
 } // namespace
 
-TEST(PtxControl, LanesGoTheirOwnWaysAndMeetAgain) {
-  // A loop that each lane leaves after its own number of turns, and a branch.
+TEST(PtxControl, DivergedLanesReconverge) {
+  // A loop with a trip count that differs between lanes, and a branch.
   std::vector<uint32_t> out = run("mov.b32 %r1, 0; mov.b32 %r2, 0;\n"
                                   "$LOOP: setp.ge.u32 %p0, %r2, %r0;\n"
                                   "@%p0 bra $DONE;\n"
@@ -43,7 +43,7 @@ TEST(PtxControl, LanesGoTheirOwnWaysAndMeetAgain) {
                                   "@!%p1 bra $ODD;\n"
                                   "add.s32 %r1, %r1, 1000;\n"
                                   "$ODD:\n"
-                                  // All lanes of the warp are together again.
+                                  // All lanes of the warp have reconverged.
                                   "activemask.b32 %r4;\n"
                                   "popc.b32 %r4, %r4;\n"
                                   "shl.b32 %r4, %r4, 16; or.b32 %r1, %r1, %r4;",
@@ -54,7 +54,7 @@ TEST(PtxControl, LanesGoTheirOwnWaysAndMeetAgain) {
         << i;
 }
 
-TEST(PtxControl, TablesOfBranches) {
+TEST(PtxControl, BranchTables) {
   std::vector<uint32_t> out = run("and.b32 %r2, %r0, 3;\n"
                                   "$T: .branchtargets $A, $B, $C, $B;\n"
                                   "brx.idx %r2, $T;\n"
@@ -89,7 +89,7 @@ TEST(PtxControl, Calls) {
           "call.uni (q), both, (p); ld.param.b32 %r1, [q]; }\n"
           "setp.lt.u32 %p0, %r0, 4;\n"
           "@!%p0 bra $END;\n"
-          // Of some lanes only.
+          // A call in which only some lanes are active.
           "{ .param .b32 p; .param .b32 q; st.param.b32 [p], %r1;\n"
           "call (q), twice, (p); ld.param.b32 %r1, [q]; }\n"
           "$END:",
@@ -98,7 +98,7 @@ TEST(PtxControl, Calls) {
     EXPECT_EQ(out[i], i < 4 ? 1 : (i > 20 ? 1 : 2 * i) + 100) << i;
 }
 
-TEST(PtxControl, LabelsAndRegistersOfABlockAreItsOwn) {
+TEST(PtxControl, LabelsAndRegistersAreScoped) {
   std::vector<uint32_t> out =
       run("mov.b32 %r1, 0;\n"
           "{ .reg .pred P1; setp.eq.s32 P1, %r0, 0; @P1 bra DONE;\n"
@@ -122,7 +122,8 @@ TEST(PtxControl, Faults) {
 
   Kernel table(makeModule("", "$T: .branchtargets $A, $A;\n"
                               "mov.b32 %r0, 2; brx.idx %r0, $T; $A:"));
-  table.expectFault(ptx::FaultKind::Undefined, {}, {"branch 2 of 2"});
+  table.expectFault(ptx::FaultKind::Undefined, {},
+                    {"branch 2 of a table with 2 targets"});
 
   Kernel recursion(
       makeModule("", "call again;", "", ".func again()\n{\ncall again;\n}\n"));
@@ -133,7 +134,7 @@ TEST(PtxControl, RegistersMustBeWritten) {
   Kernel kernel(makeModule("", "mov.u32 %r0, %tid.x;\n"
                                "setp.eq.s32 %p0, %r0, 5;\n"
                                "@!%p0 mov.b32 %r1, 1;\n"
-                               // A copy of it is no use.
+                               // Moving it is allowed, using it is not.
                                "mov.b32 %r2, %r1;\n"
                                "add.s32 %r3, %r2, 1;"));
   kernel.shape.block = {32, 1, 1};

@@ -1,4 +1,4 @@
-//===- ConvertTest.cpp - conversions of the interpreter ---------*- C++ -*-===//
+//===- ConvertTest.cpp - conversions in the PTX interpreter ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -52,7 +52,7 @@ TEST(PtxConvert, FloatsToIntegers) {
 }
 
 TEST(PtxConvert, IntegersToFloats) {
-  // 2^24 + 1 and 2^24 + 3 lie in the middle.
+  // 2^24 + 1 and 2^24 + 3 are ties.
   EXPECT_EQ(evaluate("mov.b32 %r0, 0x1000001; cvt.rn.f32.s32 %r1, %r0;", "%r1"),
             0x4b800000u);
   EXPECT_EQ(evaluate("mov.b32 %r0, 0x1000003; cvt.rn.f32.s32 %r1, %r0;", "%r1"),
@@ -62,12 +62,12 @@ TEST(PtxConvert, IntegersToFloats) {
   EXPECT_EQ(
       evaluate("mov.b32 %r0, -0x1000001; cvt.rz.f32.s32 %r1, %r0;", "%r1"),
       0xcb800000u);
-  // 2^64 - 1 is once rounded.
+  // 2^64 - 1 has more bits than f32 and f64.
   EXPECT_EQ(evaluate("mov.b64 %d0, -1; cvt.rz.f32.u64 %r1, %d0;", "%r1"),
             0x5f7fffffu);
   EXPECT_EQ(evaluate("mov.b64 %d0, -1; cvt.rn.f64.s64 %d1, %d0;", "%d1"),
             0xbff0000000000000u);
-  // 2^54 + 2^30 + 1 would be rounded twice through f64.
+  // 2^54 + 2^30 + 1 must not be rounded to f64 first.
   EXPECT_EQ(evaluate("mov.b64 %d0, 0x40000040000001; cvt.rn.f32.s64 %r1, %d0;",
                      "%r1"),
             0x5a800001u);
@@ -86,7 +86,7 @@ TEST(PtxConvert, FloatsToFloats) {
   EXPECT_EQ(
       evaluate("mov.b32 %r0, 0xff812345; cvt.rn.bf16.f32 %h0, %r0;", "%h0"),
       0x7fffu);
-  // The largest f16 and what is beyond; half the least subnormal.
+  // Around the largest f16, and around half of the smallest subnormal f16.
   EXPECT_EQ(
       evaluate("mov.b32 %r0, 0f477FEFFF; cvt.rn.f16.f32 %h0, %r0;", "%h0"),
       0x7bffu);
@@ -128,12 +128,12 @@ TEST(PtxConvert, Pairs) {
             0x3f81u);
 }
 
-TEST(PtxConvert, WhatIsLostMustBeSaid) {
+TEST(PtxConvert, InexactConversionsNeedARounding) {
   EXPECT_NE(getInstructionError("cvt.f16.f32 %h0, %r0;").find("a rounding"),
             std::string::npos);
-  EXPECT_NE(getInstructionError("cvt.s32.f32 %r0, %r1;").find("integers"),
+  EXPECT_NE(getInstructionError("cvt.s32.f32 %r0, %r1;").find(".rzi"),
             std::string::npos);
-  EXPECT_NE(getInstructionError("cvt.rn.f64.f32 %d0, %r1;").find("nothing"),
+  EXPECT_NE(getInstructionError("cvt.rn.f64.f32 %d0, %r1;").find("exact"),
             std::string::npos);
   EXPECT_NE(getInstructionError("cvt.rn.satfinite.e4m3x2.f32 %h0, %r0, %r1;")
                 .find("'cvt'"),

@@ -1,4 +1,4 @@
-//===- FakeCudaTest.cpp - the stand-in for the CUDA driver ------*- C++ -*-===//
+//===- FakeCudaTest.cpp - the fake CUDA driver ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace posenc::test;
 
 namespace {
 
-// The driver as programs have it: opened at run time, its functions by name.
+// Opens the driver at run time and calls its functions by name.
 class PtxFakeCuda : public testing::Test {
 protected:
   void SetUp() override {
@@ -36,7 +36,7 @@ protected:
     return function(arguments...);
   }
 
-  // The kernel `k` of a text.
+  // Loads a PTX module and returns its kernel `k`.
   void *load(const std::string &text) {
     void *module = nullptr, *function = nullptr;
     EXPECT_EQ(call("cuModuleLoadData", &module, text.c_str()), 0);
@@ -57,7 +57,7 @@ protected:
   void *library = nullptr, *context = nullptr;
 };
 
-// Adds a number to each of the elements.
+// A kernel that adds n to each element.
 std::string makeAdd(const std::string &body = "") {
   return makeModule(".param .u64 out, .param .u32 n",
                     "ld.param.b64 %d0, [out]; ld.param.b32 %r1, [n];\n"
@@ -88,7 +88,7 @@ TEST_F(PtxFakeCuda, LaunchesOnStreams) {
             0);
   EXPECT_EQ(host[0], 11u);
   EXPECT_EQ(host[63], 8u);
-  // More threads than the kernel takes, and no such stream.
+  // More threads than .maxntid, and an invalid stream.
   EXPECT_EQ(launch(function, 65, stream, {&device, &n}), 1);
   EXPECT_EQ(launch(function, 64, &n, {&device, &n}), 400);
   EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
@@ -96,7 +96,7 @@ TEST_F(PtxFakeCuda, LaunchesOnStreams) {
   EXPECT_EQ(call("cuMemFree_v2", device), 0);
 }
 
-TEST_F(PtxFakeCuda, Facts) {
+TEST_F(PtxFakeCuda, DeviceProperties) {
   int value = 0;
   char name[64];
   EXPECT_EQ(call("cuDeviceGetCount", &value), 0);
@@ -123,7 +123,7 @@ TEST_F(PtxFakeCuda, Facts) {
   EXPECT_EQ(call("cuGetProcAddress_v2", "cuNothing", &address, 12000,
                  uint64_t(0), &status),
             500);
-  // What it does not have is not there at all.
+  // Unsupported functions are not exported.
   EXPECT_EQ(dlsym(library, "cuTensorMapEncodeTiled"), nullptr);
   uint64_t device = allocate(100), base = 0;
   EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 99), 0);
@@ -133,7 +133,7 @@ TEST_F(PtxFakeCuda, Facts) {
   EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 100), 1);
 }
 
-TEST_F(PtxFakeCuda, ImagesItCannotRun) {
+TEST_F(PtxFakeCuda, RefusesUnsupportedImages) {
   void *module = nullptr;
   auto loadText = [&](const std::string &text) {
     return call("cuModuleLoadData", &module, text.c_str());
@@ -156,7 +156,7 @@ TEST_F(PtxFakeCuda, ImagesItCannotRun) {
   EXPECT_EQ(call("cuModuleGetFunction", &function, module, "other"), 500);
 }
 
-TEST_F(PtxFakeCuda, GraphsAreRecordedAndRunAgain) {
+TEST_F(PtxFakeCuda, GraphsAreCapturedAndLaunched) {
   void *function = load(makeAdd());
   void *stream = nullptr, *graph = nullptr, *executable = nullptr;
   ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
@@ -168,7 +168,7 @@ TEST_F(PtxFakeCuda, GraphsAreRecordedAndRunAgain) {
   EXPECT_EQ(call("cuStreamIsCapturing", stream, &status), 0);
   EXPECT_EQ(status, 1);
   EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
-  // The number is that of the call, not of what comes later.
+  // Arguments are read when the launch is captured.
   n = 100;
   EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 0);
   n = 0;
@@ -188,7 +188,7 @@ TEST_F(PtxFakeCuda, GraphsAreRecordedAndRunAgain) {
   EXPECT_EQ(call("cuGraphExecDestroy", executable), 0);
 }
 
-TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
+TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
   std::string text = makeAdd();
   void *function = load(text), *module = nullptr;
   uint64_t device = allocate(256), other = 0;
@@ -203,7 +203,7 @@ TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
     EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
     return result;
   };
-  // Waiting, allocating, loading, copying at once.
+  // Synchronization, allocation, module loading and synchronous copies.
   EXPECT_EQ(capture(2, 1,
                     [&](void *stream) {
                       EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
@@ -229,7 +229,7 @@ TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
                                 900);
                     }),
             901);
-  // A relaxed thread may.
+  // A thread in relaxed mode may load modules.
   EXPECT_EQ(
       capture(0, 1,
               [&](void *) {
@@ -241,8 +241,8 @@ TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
                 EXPECT_EQ(mode, 2);
               }),
       0);
-  // Another thread may not while a global capture goes on, but while one of
-  // this thread only does.
+  // A global capture also forbids calls of other threads; a thread-local one
+  // does not.
   for (int mode : {0, 1})
     EXPECT_EQ(capture(mode, 1,
                       [&](void *) {
@@ -253,7 +253,7 @@ TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
                         }).join();
                       }),
               mode ? 0 : 901);
-  // The default stream waits for those that do not say otherwise.
+  // The default stream synchronizes with blocking streams only.
   EXPECT_EQ(capture(2, 0,
                     [&](void *) {
                       EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
@@ -269,10 +269,10 @@ TEST_F(PtxFakeCuda, WhatAGraphCannotHold) {
   EXPECT_EQ(call("cuStreamBeginCapture_v2", (void *)nullptr, 0), 900);
 }
 
-// The last tests of the process, each in one of its own: a fault stays.
+// Each of these tests runs in its own process, since a fault is sticky.
 using PtxFakeCudaDeathTest = PtxFakeCuda;
 
-TEST_F(PtxFakeCudaDeathTest, FaultsStay) {
+TEST_F(PtxFakeCudaDeathTest, FaultsAreSticky) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto fail = [&] {
     void *function = load(makeAdd());
@@ -280,7 +280,7 @@ TEST_F(PtxFakeCudaDeathTest, FaultsStay) {
     uint32_t n = 1;
     std::vector<uint32_t> host(32);
     call("cuMemcpyHtoD_v2", device, (void *)host.data(), size_t(128));
-    // The kernel fails after its launch; nothing works from then on.
+    // The launch succeeds; the fault of the kernel fails all later calls.
     bool isGood =
         launch(function, 64, nullptr, {&device, &n}) == 0 &&
         call("cuCtxSynchronize") == 700 &&
@@ -294,7 +294,7 @@ TEST_F(PtxFakeCudaDeathTest, FaultsStay) {
               "bytes .*byte 128 of 'device memory', which has 128");
 }
 
-TEST_F(PtxFakeCudaDeathTest, WhatNobodyWroteIsNotRead) {
+TEST_F(PtxFakeCudaDeathTest, ReadsOfUninitializedMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   auto fail = [&] {
     void *function = load(makeAdd());
@@ -307,9 +307,9 @@ TEST_F(PtxFakeCudaDeathTest, WhatNobodyWroteIsNotRead) {
   EXPECT_EXIT(fail(), testing::ExitedWithCode(7), "has not been written");
 }
 
-TEST_F(PtxFakeCudaDeathTest, OtherDevices) {
+TEST_F(PtxFakeCudaDeathTest, ComputeCapability) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // The child begins anew, with this environment.
+  // The child process starts again with this environment.
   setenv("POSENC_FAKE_CUDA_SM", "80", 1);
   auto check = [&] {
     auto loadFor = [&](const std::string &target) {

@@ -1,4 +1,4 @@
-//===- FloatTest.cpp - float arithmetic of the interpreter ------*- C++ -*-===//
+//===- FloatTest.cpp - float arithmetic in the PTX interpreter ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,35 +25,35 @@ std::string hex(uint64_t bits, unsigned digits) {
   return std::string(digits - text.size(), '0') + text;
 }
 
-// A format for MPFR.
-struct Shape {
+// A floating-point format in terms of MPFR.
+struct Format {
   const char *type;
   unsigned bytes, precision;
-  int least, most; // exponents, as MPFR counts them
+  int minExponent, maxExponent; // in the convention of MPFR
 };
-const Shape f16{"f16", 2, 11, -23, 16};
-const Shape bf16{"bf16", 2, 8, -132, 128};
-const Shape f32{"f32", 4, 24, -148, 128};
-const Shape f64{"f64", 8, 53, -1073, 1024};
+const Format f16{"f16", 2, 11, -23, 16};
+const Format bf16{"bf16", 2, 8, -132, 128};
+const Format f32{"f32", 4, 24, -148, 128};
+const Format f64{"f64", 8, 53, -1073, 1024};
 
-double decode(const Shape &shape, uint64_t bits) {
-  if (&shape == &f16)
+double decode(const Format &format, uint64_t bits) {
+  if (&format == &f16)
     return ptx::toDouble(ptx::Half{uint16_t(bits)});
-  if (&shape == &bf16)
+  if (&format == &bf16)
     return ptx::toDouble(ptx::BFloat{uint16_t(bits)});
-  if (&shape == &f32)
+  if (&format == &f32)
     return ptx::bitCast<float>(uint32_t(bits));
   return ptx::bitCast<double>(bits);
 }
 
-// What MPFR makes of an operation, as a double that holds it exactly.
-double compute(const Shape &shape, const std::string &op, mpfr_rnd_t rounding,
+// Computes an operation with MPFR. A double represents the result exactly.
+double compute(const Format &format, const std::string &op, mpfr_rnd_t rounding,
                const double (&in)[3]) {
-  mpfr_set_emin(shape.least);
-  mpfr_set_emax(shape.most);
+  mpfr_set_emin(format.minExponent);
+  mpfr_set_emax(format.maxExponent);
   mpfr_t a, b, c, result;
   for (mpfr_t *value : {&a, &b, &c, &result})
-    mpfr_init2(*value, shape.precision);
+    mpfr_init2(*value, format.precision);
   mpfr_set_d(a, in[0], MPFR_RNDN);
   mpfr_set_d(b, in[1], MPFR_RNDN);
   mpfr_set_d(c, in[2], MPFR_RNDN);
@@ -74,11 +74,11 @@ double compute(const Shape &shape, const std::string &op, mpfr_rnd_t rounding,
   return value;
 }
 
-// Many triples at once: a thread each.
-void checkOperation(const Shape &shape, const std::string &op,
+// Compares an operation with MPFR for 512 operand triples, one per thread.
+void checkOperation(const Format &format, const std::string &op,
                     const std::string &rounding, mpfr_rnd_t mode) {
-  const char prefix = shape.bytes == 2 ? 'h' : shape.bytes == 4 ? 'r' : 'd';
-  const std::string bits = std::to_string(8 * shape.bytes);
+  const char prefix = format.bytes == 2 ? 'h' : format.bytes == 4 ? 'r' : 'd';
+  const std::string bits = std::to_string(8 * format.bytes);
   std::string load, names;
   unsigned operands = op == "fma" ? 3 : op == "sqrt" || op == "rcp" ? 1 : 2;
   for (unsigned i = 0; i < 3; ++i)
@@ -92,7 +92,7 @@ void checkOperation(const Shape &shape, const std::string &op,
       "mov.u32 %r20, %tid.x; mul.wide.u32 %d12, %r20, 32;\n"
       "add.s64 %d10, %d10, %d12; add.s64 %d11, %d11, %d12;\n"
       "mov.b64 %d2, %d10;\n" +
-          load + op + rounding + "." + shape.type + " %" + prefix + "5" +
+          load + op + rounding + "." + format.type + " %" + prefix + "5" +
           names + ";\nst.global.b" + bits + " [%d11], %" + prefix + "5;"));
   std::mt19937_64 random(1);
   unsigned count = 512;
@@ -100,17 +100,18 @@ void checkOperation(const Shape &shape, const std::string &op,
   for (unsigned i = 0; i < count; ++i) {
     for (unsigned j = 0; j < 3; ++j) {
       uint64_t value = random();
-      // Often near one another, for cancellation, and often subnormal.
+      // A quarter each: unrelated, close to each other (for cancellation),
+      // subnormal, and with few significant bits.
       if (i % 4 == 1 && j)
         value =
-            in[4 * i] ^ (value & 7) ^ (value << 63 >> (64 - 8 * shape.bytes));
+            in[4 * i] ^ (value & 7) ^ (value << 63 >> (64 - 8 * format.bytes));
       if (i % 4 == 2)
-        value &= (uint64_t(1) << (shape.precision - 1)) - 1;
+        value &= (uint64_t(1) << (format.precision - 1)) - 1;
       if (i % 4 == 3)
-        value &= ~uint64_t(0) << (shape.precision / 2);
-      in[4 * i + j] = shape.bytes == 8
+        value &= ~uint64_t(0) << (format.precision / 2);
+      in[4 * i + j] = format.bytes == 8
                           ? value
-                          : value & ((uint64_t(1) << (8 * shape.bytes)) - 1);
+                          : value & ((uint64_t(1) << (8 * format.bytes)) - 1);
     }
   }
   kernel.shape.block = {count, 1, 1};
@@ -119,17 +120,17 @@ void checkOperation(const Shape &shape, const std::string &op,
   for (unsigned i = 0; i < count; ++i) {
     double values[3];
     for (unsigned j = 0; j < 3; ++j)
-      values[j] = decode(shape, in[4 * i + j]);
-    double expected = compute(shape, op, mode, values);
-    double found = decode(shape, out[4 * i]);
+      values[j] = decode(format, in[4 * i + j]);
+    double expected = compute(format, op, mode, values);
+    double found = decode(format, out[4 * i]);
     if (expected != expected) {
       EXPECT_NE(found, found);
       continue;
     }
     EXPECT_EQ(ptx::bitCast<uint64_t>(found), ptx::bitCast<uint64_t>(expected))
-        << op << rounding << "." << shape.type << " of 0x" << hex(in[4 * i], 16)
-        << " 0x" << hex(in[4 * i + 1], 16) << " 0x" << hex(in[4 * i + 2], 16)
-        << ": " << found << ", expected " << expected;
+        << op << rounding << "." << format.type << " of 0x"
+        << hex(in[4 * i], 16) << " 0x" << hex(in[4 * i + 1], 16) << " 0x"
+        << hex(in[4 * i + 2], 16) << ": " << found << ", expected " << expected;
   }
 }
 
@@ -140,21 +141,21 @@ const std::pair<const char *, mpfr_rnd_t> roundings[] = {{".rn", MPFR_RNDN},
 
 } // namespace
 
-TEST(PtxFloat, EveryRoundingOfF32AndF64) {
-  for (const Shape *shape : {&f32, &f64})
+TEST(PtxFloat, RoundingModesOfF32AndF64) {
+  for (const Format *format : {&f32, &f64})
     for (const char *op : {"add", "sub", "mul", "fma", "div", "sqrt", "rcp"})
       for (auto [name, mode] : roundings)
-        checkOperation(*shape, op, name, mode);
+        checkOperation(*format, op, name, mode);
 }
 
-TEST(PtxFloat, SixteenBitsAreRoundedOnce) {
-  for (const Shape *shape : {&f16, &bf16})
+TEST(PtxFloat, HalfPrecisionIsRoundedOnce) {
+  for (const Format *format : {&f16, &bf16})
     for (const char *op : {"add", "sub", "mul", "fma"})
-      checkOperation(*shape, op, ".rn", MPFR_RNDN);
+      checkOperation(*format, op, ".rn", MPFR_RNDN);
 }
 
-TEST(PtxFloat, Pairs) {
-  // 1.5 + 1.5 above, 2 + 0.5 below.
+TEST(PtxFloat, PackedHalfPrecision) {
+  // 1.5 + 1.5 in the upper half, 2 + 0.5 in the lower half.
   EXPECT_EQ(evaluate("mov.b32 %r0, 0x3e004000; mov.b32 %r1, 0x3e003800;"
                      "add.rn.f16x2 %r2, %r0, %r1;",
                      "%r2"),
@@ -167,7 +168,7 @@ TEST(PtxFloat, Pairs) {
             0xbfc0c000u);
 }
 
-TEST(PtxFloat, TwoF32AtOnce) {
+TEST(PtxFloat, PackedF32) {
   // 1 and 2, times 3 and 4, plus 5 and 6.
   std::string abc = "mov.b64 %d0, 0x400000003f800000;"
                     "mov.b64 %d1, 0x4080000040400000;"
@@ -180,7 +181,7 @@ TEST(PtxFloat, TwoF32AtOnce) {
             0x40c0000040800000u);
 }
 
-TEST(PtxFloat, OneNaNForAll) {
+TEST(PtxFloat, CanonicalNaN) {
   EXPECT_EQ(
       evaluate("mov.b32 %r0, 0xffc12345; add.rn.f32 %r1, %r0, %r0;", "%r1"),
       0x7fffffffu);
@@ -206,7 +207,7 @@ TEST(PtxFloat, SubnormalsAndSaturation) {
       0u);
 }
 
-TEST(PtxFloat, Extremes) {
+TEST(PtxFloat, MinMaxAndTests) {
   std::string zeros = "mov.b32 %r0, 0x80000000; mov.b32 %r1, 0;";
   EXPECT_EQ(evaluate(zeros + "min.f32 %r2, %r1, %r0;", "%r2"), 0x80000000u);
   EXPECT_EQ(evaluate(zeros + "max.f32 %r2, %r0, %r1;", "%r2"), 0u);
@@ -241,7 +242,7 @@ TEST(PtxFloat, Comparisons) {
             6u);
 }
 
-TEST(PtxFloat, WhatMayBeFusedIsRefused) {
+TEST(PtxFloat, RefusesContraction) {
   for (const char *text :
        {"add.f32 %r0, %r1, %r2;", "sub.ftz.f32 %r0, %r1, %r2;",
         "mul.f32 %r0, %r1, %r2;", "mul.f64 %d0, %d1, %d2;",
@@ -257,11 +258,11 @@ TEST(PtxFloat, WhatMayBeFusedIsRefused) {
             0x40000000u);
 }
 
-TEST(PtxFloat, ApproximationsAreRefused) {
+TEST(PtxFloat, RefusesApproximations) {
   for (const char *text :
        {"ex2.approx.ftz.f32 %r0, %r1;", "sin.approx.f32 %r0, %r1;",
         "div.full.f32 %r0, %r1, %r2;", "rcp.approx.ftz.f32 %r0, %r1;"})
-    EXPECT_NE(getInstructionError(text).find("own approximation"),
+    EXPECT_NE(getInstructionError(text).find("hardware approximation"),
               std::string::npos)
         << text;
   EXPECT_NE(

@@ -1,4 +1,4 @@
-//===- IntegerTest.cpp - integer arithmetic of the interpreter --*- C++ -*-===//
+//===- IntegerTest.cpp - integer arithmetic in the PTX interpreter --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,7 +10,7 @@
 
 using namespace posenc::test;
 
-TEST(PtxInteger, SumsWrap) {
+TEST(PtxInteger, AdditionAndSubtraction) {
   EXPECT_EQ(evaluate("mov.b32 %r0, 0x7fffffff; add.s32 %r1, %r0, 1;", "%r1"),
             0x80000000u);
   EXPECT_EQ(evaluate("mov.b32 %r0, 0; sub.u32 %r1, %r0, 1;", "%r1"),
@@ -26,13 +26,13 @@ TEST(PtxInteger, SumsWrap) {
 }
 
 TEST(PtxInteger, Carries) {
-  // 2^64 - 1 + 2 in two halves.
+  // 2^64 - 1 + 2 by 32-bit halves.
   const char *add = "mov.b32 %r0, -1; add.cc.u32 %r1, %r0, 2;"
                     "addc.cc.u32 %r2, %r0, 0; addc.u32 %r3, 5, 0;"
                     "mov.b64 %d0, {%r1, %r2};";
   EXPECT_EQ(evaluate(add, "%d0"), 1u);
   EXPECT_EQ(evaluate(add, "%r3"), 6u);
-  // 1 - 2 borrows all the way.
+  // 1 - 2 borrows from both halves.
   const char *sub = "mov.b32 %r0, 1; sub.cc.u32 %r1, %r0, 2;"
                     "subc.u32 %r2, 0, 0; mov.b64 %d0, {%r1, %r2};";
   EXPECT_EQ(evaluate(sub, "%d0"), ~uint64_t(0));
@@ -46,13 +46,13 @@ TEST(PtxInteger, Carries) {
             0xffffffffu);
 }
 
-TEST(PtxInteger, CarryMustBeWritten) {
+TEST(PtxInteger, UninitializedCarry) {
   Kernel kernel(makeModule("", "addc.u32 %r0, 1, 1;"));
   kernel.expectFault(posenc::ptx::FaultKind::Uninitialized, {},
                      {"carry", "thread (0, 0, 0)"});
 }
 
-TEST(PtxInteger, Products) {
+TEST(PtxInteger, Multiplication) {
   EXPECT_EQ(evaluate("mov.b32 %r0, -3; mul.lo.s32 %r1, %r0, 5;", "%r1"),
             uint32_t(-15));
   EXPECT_EQ(evaluate("mov.b32 %r0, -1; mul.hi.u32 %r1, %r0, %r0;", "%r1"),
@@ -77,7 +77,7 @@ TEST(PtxInteger, Products) {
       0x1fffffeu);
 }
 
-TEST(PtxInteger, Quotients) {
+TEST(PtxInteger, Division) {
   EXPECT_EQ(evaluate("mov.b32 %r0, -7; div.s32 %r1, %r0, 2;", "%r1"),
             uint32_t(-3));
   EXPECT_EQ(evaluate("mov.b32 %r0, -7; rem.s32 %r1, %r0, 2;", "%r1"),
@@ -93,7 +93,7 @@ TEST(PtxInteger, Quotients) {
       0xffffffffu);
 }
 
-TEST(PtxInteger, Extremes) {
+TEST(PtxInteger, MinMaxAndAbs) {
   EXPECT_EQ(evaluate("mov.b32 %r0, -1; min.s32 %r1, %r0, 1;", "%r1"),
             0xffffffffu);
   EXPECT_EQ(evaluate("mov.b32 %r0, -1; min.u32 %r1, %r0, 1;", "%r1"), 1u);
@@ -103,13 +103,14 @@ TEST(PtxInteger, Extremes) {
   EXPECT_EQ(evaluate("mov.b32 %r0, 5; sad.u32 %r1, %r0, 9, 1;", "%r1"), 5u);
 }
 
-TEST(PtxInteger, UnknownOnesAreErrors) {
+TEST(PtxInteger, Errors) {
   EXPECT_NE(getInstructionError("mul.s32 %r0, 1, 1;").find(".lo, .hi"),
             std::string::npos);
   EXPECT_NE(getInstructionError("add.foo.s32 %r0, 1, 1;").find("'.foo'"),
             std::string::npos);
-  EXPECT_NE(getInstructionError("add.u16x2 %r0, 1, 1;").find("no type"),
-            std::string::npos);
+  EXPECT_NE(
+      getInstructionError("add.u16x2 %r0, 1, 1;").find("a supported type"),
+      std::string::npos);
   EXPECT_NE(getInstructionError("add.s32 %r0, %d1, 1;").find("8 bytes"),
             std::string::npos);
   EXPECT_NE(getInstructionError("add.s32 %r0, %r1;").find("operands"),

@@ -1,4 +1,4 @@
-//===- Kernel.cpp - short kernels in tests ----------------------*- C++ -*-===//
+//===- Kernel.cpp - small PTX kernels for tests ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Kernel.h - short kernels in tests ------------------------*- C++ -*-===//
+//===- Kernel.h - small PTX kernels for tests -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,19 +15,20 @@
 
 namespace posenc::test {
 
-/// A module for sm_90 with a kernel `k` of these parameters, such as
-/// ".param .u64 a", with registers %h, %r, %d and %p (16, 32, 64 bits and
-/// predicates) and a body.
+/// Returns the PTX of a module for sm_90 with one kernel `k`. `params` are its
+/// parameters (".param .u64 a"), `tuning` directives such as .maxntid, and
+/// `variables` declarations of module scope. The body can use registers %h, %r,
+/// %d (16, 32 and 64 bits) and %p (predicates).
 std::string makeModule(const std::string &params, const std::string &body,
                        const std::string &tuning = "",
                        const std::string &variables = "");
 
-/// What one thread leaves in a register (%h, %r, %d or %p) after a body. A
-/// failure is a test failure.
+/// Runs a body in one thread and returns the register `result` (%h, %r, %d or
+/// %p). An error fails the test.
 uint64_t evaluate(const std::string &body, const std::string &result,
                   const ptx::ParseOptions &options = {});
 
-/// A module with one kernel `k`, and memory to run it in.
+/// A module with a kernel `k`, and the device memory to run it.
 class Kernel {
 public:
   explicit Kernel(const std::string &text,
@@ -40,7 +41,7 @@ public:
 
   /// Fails the test if the launch fails.
   void run(const std::vector<ptx::Argument> &arguments);
-  /// Expects a fault of this kind whose message has all of `parts`.
+  /// Expects a fault of this kind with a message that contains all of `parts`.
   void expectFault(ptx::FaultKind kind,
                    const std::vector<ptx::Argument> &arguments,
                    const std::vector<std::string> &parts);
@@ -49,10 +50,10 @@ private:
   std::optional<ptx::Module> module;
 };
 
-/// The error that a text of PTX has; empty if it has none.
+/// Parses PTX and returns the error, or "".
 std::string getError(const std::string &text,
                      const ptx::ParseOptions &options = {});
-/// The error that the one instruction has in a body.
+/// Parses a kernel with one instruction and returns the error, or "".
 std::string getInstructionError(const std::string &instruction);
 
 } // namespace posenc::test

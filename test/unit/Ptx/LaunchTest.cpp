@@ -1,4 +1,4 @@
-//===- LaunchTest.cpp - launches that the interpreter refuses ---*- C++ -*-===//
+//===- LaunchTest.cpp - launches in the PTX interpreter -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,15 +24,15 @@ void expectRefused(const std::string &text, const ptx::LaunchShape &shape,
 } // namespace
 
 TEST(PtxLaunch, Shapes) {
-  std::string most = makeModule("", "", ".maxntid 64, 2, 1");
-  expectRefused(most, {{1, 1, 1}, {129, 1, 1}, 0}, {}, "at most 64 x 2 x 1");
-  Kernel fits(most);
+  std::string limited = makeModule("", "", ".maxntid 64, 2, 1");
+  expectRefused(limited, {{1, 1, 1}, {129, 1, 1}, 0}, {}, "at most 64 x 2 x 1");
+  Kernel fits(limited);
   fits.shape.block = {128, 1, 1};
   fits.run({});
   std::string exact = makeModule("", "", ".reqntid 64\n.minnctapersm 2");
   expectRefused(exact, {{1, 1, 1}, {32, 1, 1}, 0}, {}, "requires blocks");
   std::string any = makeModule("", "");
-  expectRefused(any, {{0, 1, 1}, {32, 1, 1}, 0}, {}, "nothing to launch");
+  expectRefused(any, {{0, 1, 1}, {32, 1, 1}, 0}, {}, "is empty");
   expectRefused(any, {{1, 65536, 1}, {32, 1, 1}, 0}, {}, "grid");
   expectRefused(any, {{1, 1, 1}, {1025, 1, 1}, 0}, {}, "block of 1025");
   expectRefused(makeModule("", "", ".reqnctapercluster 2, 1, 1"),
@@ -57,13 +57,13 @@ TEST(PtxLaunch, SharedMemory) {
                                 ".shared .align 4 .b8 s[20];\n"
                                 ".shared .align 8 .b8 t[40000];\n"
                                 ".shared .align 8 .b8 unused[40000];\n");
-  // 20, then 24 … 40024, then dynamic memory at 40032.
+  // s is at 0 to 20, t at 24 to 40024, and dynamic memory starts at 40032.
   Kernel kernel(text);
   kernel.shape.dynamicShared = 9000;
   kernel.run({});
   EXPECT_EQ(kernel.statistics.staticShared, 40032u);
   expectRefused(text, {{1, 1, 1}, {1, 1, 1}, 10000}, {},
-                "needs 50032 bytes of shared memory; there are 49152");
+                "needs 50032 bytes of shared memory; the limit is 49152");
   Kernel small(text);
   small.shape.dynamicShared = 8;
   small.expectFault(ptx::FaultKind::OutOfBounds, {}, {"shared memory has"});
@@ -82,7 +82,7 @@ TEST(PtxLaunch, NoSuchKernel) {
   EXPECT_EQ(module.getTarget(), "sm_90");
 }
 
-TEST(PtxLaunch, AnyOrderOfWarpsGivesTheSame) {
+TEST(PtxLaunch, ResultsDoNotDependOnTheSchedule) {
   for (uint32_t seed = 0; seed < 8; ++seed) {
     Kernel kernel(makeModule(
         ".param .u64 out",

@@ -1,4 +1,4 @@
-//===- MemoryTest.cpp - loads and stores of the interpreter -----*- C++ -*-===//
+//===- MemoryTest.cpp - loads and stores in the PTX interpreter -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -51,7 +51,7 @@ TEST(PtxMemory, OutOfBounds) {
                        {"line 14", "block (0, 0, 0), thread (0, 0, 0)",
                         "ld.global.b32", text});
   }
-  // Half of it is inside.
+  // An access of which half is in bounds.
   Kernel kernel(makeModule(params, std::string(addresses) +
                                        "ld.global.b64 %d2, [%d0+8];"));
   std::vector<uint32_t> a(3, 0), b(3, 0);
@@ -72,7 +72,7 @@ TEST(PtxMemory, Misaligned) {
                      {"16 bytes", "not a multiple"});
 }
 
-TEST(PtxMemory, WhatIsReadMustHaveBeenWritten) {
+TEST(PtxMemory, UninitializedAndReadOnlyMemory) {
   std::string load = std::string(addresses) + "ld.global.b32 %r1, [%d1];";
   std::string store = "st.global.b32 [%d1], %r0;\n";
   {
@@ -96,7 +96,7 @@ TEST(PtxMemory, WhatIsReadMustHaveBeenWritten) {
     kernel.expectFault(ptx::FaultKind::ReadOnly,
                        {kernel.memory.add(a, ptx::Access::ReadOnly, "a"),
                         kernel.memory.add(b, ptx::Access::ReadOnly, "b")},
-                       {"'b' is read only"});
+                       {"'b' is read-only"});
   }
   {
     Kernel kernel(makeModule("", ".shared .align 4 .b8 s[64];\n"
@@ -112,7 +112,7 @@ TEST(PtxMemory, WhatIsReadMustHaveBeenWritten) {
   }
 }
 
-TEST(PtxMemory, SpacesAndTheirWindows) {
+TEST(PtxMemory, GenericAddresses) {
   Kernel kernel(makeModule(
       params, std::string(addresses) +
                   ".local .align 4 .b8 depot[64]; .shared .align 4 .b8 s[16];\n"
@@ -136,7 +136,7 @@ TEST(PtxMemory, SpacesAndTheirWindows) {
                       {"shared memory has 16"});
 }
 
-TEST(PtxMemory, VariablesAndTheirInitialisers) {
+TEST(PtxMemory, VariablesAndInitializers) {
   Kernel kernel(makeModule(
       params,
       std::string(addresses) +
@@ -160,19 +160,19 @@ TEST(PtxMemory, VariablesAndTheirInitialisers) {
       kernel.memory.add(b, ptx::Access::WriteOnly, "b")};
   kernel.run(arguments);
   EXPECT_EQ(b, (std::vector<uint32_t>{2, 0, 8, 8}));
-  // What the first launch left in a variable is there for the second.
+  // Variables keep their values between launches.
   kernel.run(arguments);
   EXPECT_EQ(b, (std::vector<uint32_t>{2, 0, 9, 9}));
 
   Kernel write(makeModule("", "mov.b64 %d0, table; st.b32 [%d0], 1;", "",
                           ".const .align 4 .b8 table[16] = {1};\n"));
-  write.expectFault(ptx::FaultKind::ReadOnly, {}, {"'table' is read only"});
+  write.expectFault(ptx::FaultKind::ReadOnly, {}, {"'table' is read-only"});
   Kernel space(makeModule("", "ld.global.b32 %r0, [table];", "",
                           ".const .align 4 .b8 table[16] = {1};\n"));
-  space.expectFault(ptx::FaultKind::OutOfBounds, {}, {"another space"});
+  space.expectFault(ptx::FaultKind::OutOfBounds, {}, {"another state space"});
 }
 
-TEST(PtxMemory, ParametersOfManyBytes) {
+TEST(PtxMemory, AggregateParameters) {
   Kernel kernel(makeModule(
       ".param .u64 out, .param .align 16 .b8 pair[16], .param .u8 byte",
       "ld.param.b64 %d0, [out]; ld.param.v2.b64 {%d1, %d2}, [pair];\n"

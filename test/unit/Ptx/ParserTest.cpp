@@ -1,4 +1,4 @@
-//===- ParserTest.cpp - texts that the interpreter reads and refuses ------===//
+//===- ParserTest.cpp - the parser of the PTX interpreter -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ const std::string header = ".version 8.0\n.target sm_90, debug\n"
 
 } // namespace
 
-TEST(PtxParser, WhatSurroundsKernels) {
+TEST(PtxParser, ModuleDirectives) {
   EXPECT_EQ(getError("// comment\n/* another\n */" + header +
                      ".file 1 \"a.mlir\"\n"
                      ".extern .func  (.param .b32 r) f (.param .b32 p)\n;\n"
@@ -38,14 +38,15 @@ TEST(PtxParser, WhatSurroundsKernels) {
                      "\tmov.b32 %x, 0f3F800000;\n\tret;\n}\n"
                      ".section .debug_abbrev\n{\n.b8 1\n}\n"),
             "");
-  // A driver's image ends with a NUL.
+  // The source ends at its first NUL, as in the CUDA driver.
   EXPECT_EQ(getError(header + std::string(1, '\0') + "rubbish"), "");
 }
 
 TEST(PtxParser, Errors) {
-  expectError("", "line 1: no PTX");
-  expectError(".version 8.0\n", "no .target");
-  expectError(".version 8.0\n.target sm_90\n.address_size 32\n", "64 bits");
+  expectError("", "line 1: expected PTX");
+  expectError(".version 8.0\n", "expected a .target");
+  expectError(".version 8.0\n.target sm_90\n.address_size 32\n",
+              "expected .address_size 64");
   expectError(header + ".visible .entry k()\n{\n.reg .b32 %r<2>;\nfoo.b32 %r0;"
                        "\n}\n",
               "line 7: unknown instruction 'foo'");
@@ -53,16 +54,16 @@ TEST(PtxParser, Errors) {
   expectError(header + ".visible .entry k()\n{\n", "expected");
   expectError(header + ".visible .entry k() .maxfoo 3 {\n}\n",
               "unknown directive '.maxfoo'");
-  expectError(header + ".visible .entry k() {\n/* \n", "comment without");
-  expectError(header + ".visible .entry k() {\n\"a\n", "string without");
+  expectError(header + ".visible .entry k() {\n/* \n", "unterminated comment");
+  expectError(header + ".visible .entry k() {\n\"a\n", "unterminated string");
   expectError(header + ".visible .entry k() {\n#\n", "unexpected character");
   expectError(header + ".global .b32 a = 0f12;\n", "not a number");
   expectError(header + ".global .b32 a = 1.5;\n", "not a number");
-  expectError(header + ".global .b32 a[1] = {1, 2};\n", "more initialisers");
+  expectError(header + ".global .b32 a[1] = {1, 2};\n", "more initializers");
   expectError(header + ".global .align 3 .b32 a;\n", "power of 2");
   expectError(header + ".global .b32 a;\n.global .b32 a;\n", "twice");
   expectError(header + ".global .u64 a = b;\n", "unknown name 'b'");
-  expectError(header + ".shared .u32 a = 1;\n", "no initialisers");
+  expectError(header + ".shared .u32 a = 1;\n", "cannot have an initializer");
   expectError(header + ".extern .global .b32 a;\n", "another module");
   expectError(header + ".tex .u64 a;\n", "unknown declaration '.tex'");
   expectError(header + ".entry k() {\n}\n.entry k() {\n}\n", "defined twice");
@@ -80,10 +81,10 @@ TEST(PtxParser, Names) {
   expect("bra $NOWHERE;", "unknown label '$NOWHERE'");
   expect("call nobody;", "unknown function 'nobody'");
   expect("call k;", "no body to call");
-  expect("@%r1 mov.b32 %r1, 1;", "is no predicate");
+  expect("@%r1 mov.b32 %r1, 1;", "expected a predicate as the guard");
   expect("mov.b32 %p1, 1;", "is a predicate");
   expect("ld.global.b32 %r1, [nothing];", "unknown name 'nothing'");
-  expect("ld.global.v2.b32 {%r1}, [%d0];", "as many registers");
+  expect("ld.global.v2.b32 {%r1}, [%d0];", "number of registers");
   expect("ld.global.b32 %r1, %d0;", "in brackets");
   expect("ld.global.b64 %r1, [%d0];", "4 bytes");
   expect("st.global.foo.b32 [%d0], %r1;", "'.foo'");
@@ -92,7 +93,7 @@ TEST(PtxParser, Names) {
          "unknown instruction 'mma'");
 }
 
-TEST(PtxParser, LabelsTwice) {
-  expectError(makeModule("", "$A: $A:"), "stands twice");
+TEST(PtxParser, DuplicateLabels) {
+  expectError(makeModule("", "$A: $A:"), "is defined twice");
   expectError(makeModule("", ".reg .b32 %r<4>;"), "declared twice");
 }

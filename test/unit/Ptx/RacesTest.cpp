@@ -1,4 +1,4 @@
-//===- RacesTest.cpp - accesses without an order are found ------*- C++ -*-===//
+//===- RacesTest.cpp - race detection in the PTX interpreter --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,15 +20,16 @@ const char *prologue =
     "xor.b32 %r1, %r0, 32; mul.wide.u32 %d2, %r1, 4; add.s64 %d2, %d0, %d2;\n"
     "xor.b32 %r1, %r0, 1; mul.wide.u32 %d3, %r1, 4; add.s64 %d3, %d0, %d3;\n";
 
-// Threads 0 … 63 of a block, in a few orders of their warps.
+// Runs a block of two warps in three schedules and expects a race in each.
 void expectRace(const std::string &body, const std::string &text) {
   for (uint32_t seed : {0, 1, 2}) {
     Kernel kernel(makeModule("", prologue + body));
     kernel.shape.block = {64, 1, 1};
     kernel.options.seed = seed;
-    kernel.expectFault(ptx::FaultKind::Race, {}, {"a race", text});
+    kernel.expectFault(ptx::FaultKind::Race, {}, {"data race", text});
   }
 }
+// The same, but expects no race.
 void expectNone(const std::string &body) {
   for (uint32_t seed : {0, 1, 2, 3}) {
     Kernel kernel(makeModule("", prologue + body));
@@ -41,18 +42,18 @@ void expectNone(const std::string &body) {
 } // namespace
 
 TEST(PtxRaces, BetweenWarps) {
-  // d2 is another warp's place.
+  // %d2 is the address of a thread of the other warp.
   expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
              "add.s32 %r2, %r2, 0;");
   expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
              "add.s32 %r2, %r2, 0;"
              "bar.sync 0; st.shared.b32 [%d1], %r9;");
-  // The second barrier is missing: a warp still reads.
+  // The second barrier is missing, so a warp may write before the other reads.
   expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d2]; "
              "add.s32 %r2, %r2, 0;"
              "st.shared.b32 [%d1], %r9;",
              "shared.b32");
-  // What warps read may all read.
+  // All warps may read the same byte.
   expectNone("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0]; "
              "add.s32 %r2, %r2, 0;"
              "ld.shared.b32 %r3, [%d0]; add.s32 %r3, %r3, 0; bar.sync 0; "
@@ -60,15 +61,15 @@ TEST(PtxRaces, BetweenWarps) {
   expectRace("st.shared.b32 [%d1], %r0; bar.sync 0; ld.shared.b32 %r2, [%d0]; "
              "add.s32 %r2, %r2, 0;"
              "st.shared.b32 [%d1], %r9;",
-             "another read here");
+             "another thread read here");
 }
 
 TEST(PtxRaces, WithinAWarp) {
-  // d3 is another lane's place.
+  // %d3 is the address of another lane of the warp.
   std::string read = "ld.shared.b32 %r2, [%d3]; add.s32 %r2, %r2, 0;";
   expectRace("st.shared.b32 [%d1], %r0;" + read, "wrote here");
   expectNone("st.shared.b32 [%d1], %r0; bar.warp.sync -1;" + read);
-  // The other warp is not waited for.
+  // bar.warp.sync does not order the accesses of the other warp.
   expectRace("st.shared.b32 [%d1], 1; bar.sync 0; st.shared.b32 [%d1], %r0;"
              "bar.warp.sync -1; ld.shared.b32 %r2, [%d2]; add.s32 %r2, %r2, 0;",
              "shared.b32");
@@ -88,7 +89,7 @@ TEST(PtxRaces, StoresOfDifferentValues) {
 }
 
 TEST(PtxRaces, BarriersOfSomeWarps) {
-  // Warp 0 tells warp 1 only.
+  // A barrier of warps 0 and 1.
   std::string hand =
       "shr.u32 %r2, %r0, 5; setp.eq.u32 %p0, %r2, 0;"
       "@%p0 st.shared.b32 [%d1], %r0;"
@@ -101,12 +102,12 @@ TEST(PtxRaces, BarriersOfSomeWarps) {
         makeModule("", prologue + hand + "$THIRD: " + third + "$END:"));
     kernel.shape.block = {96, 1, 1};
     if (isRace)
-      kernel.expectFault(ptx::FaultKind::Race, {}, {"a race"});
+      kernel.expectFault(ptx::FaultKind::Race, {}, {"data race"});
     else
       kernel.run({});
   };
   run("", false);
-  // The third warp did not wait.
+  // Warp 2 does not take part in the barrier.
   run("sub.s32 %r4, %r0, 64; mul.wide.u32 %d4, %r4, 4;"
       "add.s64 %d4, %d0, %d4; st.shared.b32 [%d4], 99;",
       true);
@@ -120,11 +121,11 @@ TEST(PtxRaces, ArrivalsDoNotWait) {
                          "$CONSUMER: bar.sync 1, 64;"
                          "ld.shared.b32 %r3, [%d2]; add.s32 %r3, %r3, 0; $END:";
   expectNone(body + consumer);
-  expectRace(body + "st.shared.b32 [%d1], -1;" + consumer, "a race");
+  expectRace(body + "st.shared.b32 [%d1], -1;" + consumer, "data race");
 }
 
-// A place of another's may be read by who does not use what was there.
-TEST(PtxRaces, ValuesThatAreNotUsed) {
+// A racing load is allowed if its value is not used.
+TEST(PtxRaces, UnusedValues) {
   std::string load = "st.shared.b32 [%d1], 1; bar.sync 0;"
                      "ld.shared.v2.b32 {%r2, %r3}, [%d4];";
   std::string address = "and.b32 %r4, %r1, 62; mul.wide.u32 %d4, %r4, 4;"
@@ -135,12 +136,12 @@ TEST(PtxRaces, ValuesThatAreNotUsed) {
   expectRace(address + load + store + "add.s32 %r5, %r2, 1;",
              "ld.shared.v2.b32: shared byte");
   expectRace(address + load + "add.s32 %r5, %r3, 1;" + store, "shared");
-  // Before a barrier they are in order, whenever they are used.
+  // A barrier orders earlier loads, whenever their values are used.
   expectNone(address + load + "bar.sync 0;" + store + "add.s32 %r5, %r2, 1;");
   expectRace(address + load + store + "bar.sync 0;", "ld.shared.v2.b32");
 }
 
-TEST(PtxRaces, OfGlobalMemory) {
+TEST(PtxRaces, GlobalMemory) {
   const char *start = "ld.param.b64 %d5, [out]; mov.u32 %r0, %tid.x;"
                       "mov.u32 %r9, %ctaid.x;"
                       "mad.lo.s32 %r1, %r9, 64, %r0;"
@@ -152,14 +153,14 @@ TEST(PtxRaces, OfGlobalMemory) {
     std::vector<uint32_t> out(192, 7);
     uint64_t address = kernel.memory.add(out, ptx::Access::ReadWrite, "out");
     if (isRace)
-      kernel.expectFault(ptx::FaultKind::Race, {address}, {"a race"});
+      kernel.expectFault(ptx::FaultKind::Race, {address}, {"data race"});
     else
       kernel.run({address});
   };
   run("ld.global.b32 %r2, [%d6]; add.s32 %r2, %r2, 0; st.global.b32 [%d6], "
       "%r1;",
       false);
-  // Blocks are not ordered, whatever their barriers.
+  // Barriers do not order the accesses of different blocks.
   run("st.global.b32 [%d6], %r1; bar.sync 0; ld.global.b32 %r2, [%d5+4]; "
       "add.s32 %r2, %r2, 0;",
       true);
@@ -180,7 +181,7 @@ TEST(PtxRaces, OfGlobalMemory) {
       true);
 }
 
-TEST(PtxRaces, TheyCanBeLetBe) {
+TEST(PtxRaces, ChecksCanBeDisabled) {
   Kernel kernel(
       makeModule("", std::string(prologue) +
                          "st.shared.b32 [%d0], %r0;"

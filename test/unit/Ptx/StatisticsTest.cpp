@@ -1,4 +1,4 @@
-//===- StatisticsTest.cpp - what the interpreter counts ---------*- C++ -*-===//
+//===- StatisticsTest.cpp - statistics of the PTX interpreter -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,8 @@ using namespace posenc::test;
 
 namespace {
 
-// A load of `type` by each of 32 lanes, `stride` bytes apart.
+// Returns the statistics of a load by each of 32 lanes from addresses `stride`
+// bytes apart.
 ptx::Statistics load(const std::string &type, const std::string &to,
                      unsigned stride, uint64_t offset = 0) {
   Kernel kernel(makeModule(
@@ -28,7 +29,8 @@ ptx::Statistics load(const std::string &type, const std::string &to,
   return kernel.statistics;
 }
 
-// Passes of a store to shared memory, `stride` bytes apart.
+// Returns the passes of a store to shared memory by each of 32 lanes to
+// addresses `stride` bytes apart.
 uint64_t countPasses(const std::string &type, const std::string &from,
                      unsigned stride) {
   Kernel kernel(makeModule(
@@ -45,7 +47,7 @@ uint64_t countPasses(const std::string &type, const std::string &from,
 
 } // namespace
 
-TEST(PtxStatistics, Transactions) {
+TEST(PtxStatistics, GlobalTransactions) {
   ptx::Statistics dense = load(".b32", "%r1", 4);
   EXPECT_EQ(dense.loads, 1u);
   EXPECT_EQ(dense.loadedBytes, 128u);
@@ -64,7 +66,7 @@ TEST(PtxStatistics, Transactions) {
   EXPECT_EQ(one.loadSectors, 1u);
 }
 
-TEST(PtxStatistics, BanksOfSharedMemory) {
+TEST(PtxStatistics, SharedMemoryBanks) {
   EXPECT_EQ(countPasses(".b32", "%r0", 4), 1u);
   EXPECT_EQ(countPasses(".b32", "%r0", 8), 2u);
   EXPECT_EQ(countPasses(".b32", "%r0", 128), 32u);

@@ -1,4 +1,4 @@
-//===- WarpTest.cpp - values between lanes in the interpreter ---*- C++ -*-===//
+//===- WarpTest.cpp - warp-wide instructions in the PTX interpreter -------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@ using namespace posenc::test;
 
 namespace {
 
-// What every lane of a warp stores.
+// Runs a kernel with one warp and returns the %r1 that each lane stores.
 std::vector<uint32_t> run(const std::string &body) {
   Kernel kernel(makeModule(
       ".param .u64 out", "ld.param.b64 %d0, [out]; mov.u32 %r0, %laneid;\n"
@@ -68,8 +68,8 @@ TEST(PtxWarp, Votes) {
   expectLanes("elect.sync %r1|%p0, -1;", [](uint32_t) { return 0; });
 }
 
-TEST(PtxWarp, PartsOfAWarpMeet) {
-  // Lanes come to the shuffle by two ways.
+TEST(PtxWarp, ShufflesReconverge) {
+  // Lanes reach the shuffle on two paths.
   expectLanes("setp.lt.u32 %p0, %r0, 9; @%p0 bra $A; add.s32 %r2, %r0, 100;"
               "bra.uni $B; $A: add.s32 %r2, %r0, 200;"
               "$B: shfl.sync.bfly.b32 %r1, %r2, 16, 31, -1;",
@@ -87,13 +87,13 @@ TEST(PtxWarp, Faults) {
     kernel.expectFault(kind, {}, {text});
   };
   expectFault("shfl.sync.bfly.b32 %r1, %r0, 1, 31, 0xff;",
-              ptx::FaultKind::Undefined, "who takes part");
+              ptx::FaultKind::Undefined, "disagree on the member mask");
   expectFault("setp.lt.u32 %p0, %r0, 8;"
               "@%p0 shfl.sync.bfly.b32 %r1, %r0, 8, 31, 0xff;",
               ptx::FaultKind::Undefined, "does not take part");
   expectFault("setp.lt.u32 %p0, %r0, 8;"
               "@%p0 shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1;",
-              ptx::FaultKind::Barrier, "leaves out lanes");
+              ptx::FaultKind::Barrier, "excludes lanes");
 }
 
 TEST(PtxWarp, SpecialRegisters) {

@@ -1,4 +1,4 @@
-//===- AngleTest.cpp - Exact angles against other arithmetic ----*- C++ -*-===//
+//===- AngleTest.cpp - exact angles against independent arithmetic --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,8 +23,8 @@ struct Golden {
 } // namespace
 
 // Computed in decimal arithmetic of 160 digits (Machin's formula and Taylor
-// series), with nothing of MPFR's. The last four rows of each group are the
-// nearest approaches to a zero among all positions below 2^31 and 2^63.
+// series), independently of MPFR. The last four rows of each group are the
+// positions nearest to a zero of sin or cos below 2^31 and 2^63.
 static const Golden goldens[] = {
     {10000, 0, 16, 1, 5.403023058681397174009366e-1L,
      8.414709848078965066525023e-1L},
@@ -133,10 +133,10 @@ TEST(Angle, ZeroAndTinyAngles) {
   CosSin zero = cosSin(0, Real(0.1), Real(1));
   EXPECT_EQ(zero.cos, 1.0L);
   EXPECT_EQ(zero.sin, 0.0L);
-  CosSin still = cosSin(INT64_MIN, Real(0), Real(1));
-  EXPECT_EQ(still.cos, 1.0L);
-  EXPECT_EQ(still.sin, 0.0L);
-  // Below 2^-32 the sine is the angle to within half a unit.
+  CosSin constant = cosSin(INT64_MIN, Real(0), Real(1));
+  EXPECT_EQ(constant.cos, 1.0L);
+  EXPECT_EQ(constant.sin, 0.0L);
+  // Below 2^-32 the sine equals the angle to within half a unit.
   CosSin tiny = cosSin(-3, Real(0x1p-40), Real(1));
   EXPECT_EQ(tiny.cos, 1.0L);
   EXPECT_EQ(tiny.sin, -0x3p-40L);
@@ -164,9 +164,9 @@ TEST(Angle, NegativePositionsMirror) {
   }
 }
 
-TEST(Angle, UsualRecipeIsOffByThePublishedAmounts) {
-  // The largest error of cosine and sine when inverse frequencies and angles
-  // are rounded to f32 as LlamaRotaryEmbedding does, base 1e4 and d = 128.
+TEST(Angle, F32AnglesHaveThePublishedErrors) {
+  // The largest error of cosine and sine if inverse frequencies and angles are
+  // rounded to f32, as LlamaRotaryEmbedding does, for base 1e4 and d = 128.
   struct {
     int64_t position;
     long double error;

@@ -1,4 +1,4 @@
-//===- AppendTest.cpp - New rows of a cache ---------------------*- C++ -*-===//
+//===- AppendTest.cpp - new rows of KV caches -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,7 +15,7 @@
 using namespace posenc::reference;
 
 namespace {
-/// Two sequences of three new tokens, for caches of eight, token-major.
+/// Two sequences of three new tokens and caches of eight tokens, token-major.
 class Append : public ::testing::Test {
 protected:
   Caches caches{randomArray({2, 8, 2, 4}, DType::F32, 1),
@@ -47,7 +47,7 @@ TEST_F(Append, CopiesRowsToTheirSlots) {
     }
   EXPECT_EQ(result.keys.values, expected.keys.values);
   EXPECT_EQ(result.values.values, expected.values.values);
-  // All of it must be bit-equal.
+  // All elements must match bit for bit.
   for (const Array *cache : {&result.keys, &result.values})
     for (long double magnitude : cache->magnitude)
       EXPECT_EQ(magnitude, -1);
@@ -101,8 +101,8 @@ TEST_F(Append, RotatesKeys) {
       EXPECT_EQ(result.keys.values[to], rotated.values[from]);
       EXPECT_EQ(result.keys.magnitude[to], rotated.magnitude[from]);
     }
-  // A correctly rounded cache is within the limits of a rotation, and one with
-  // another row changed is not.
+  // A correctly rounded cache is within the limits of a rotation. A cache with
+  // a change in another row is not.
   auto measured = [&](const Array &got) {
     return compare(DType::F32, toBytes(DType::F32, got).data(), result.keys);
   };
@@ -133,7 +133,7 @@ TEST_F(Append, NormsKeysBeforeTheRotation) {
 }
 
 TEST_F(Append, ThenAttendEqualsRotatingOnLoad) {
-  // A cache of rotated keys, against the raw rows rotated by attention.
+  // A cache of rotated keys against raw keys that attention rotates.
   const Array queries = randomArray({2, 1, 4, 4}, DType::F32, 5);
   const Array raw = randomArray({2, 8, 2, 4}, DType::F32, 6);
   const Array rows = randomArray({2, 8, 2, 6}, DType::F32, 7);
@@ -154,26 +154,28 @@ TEST_F(Append, ThenAttendEqualsRotatingOnLoad) {
              attend({queries, raw, rows}, onLoad));
 }
 
-TEST_F(Append, RefusesWhatMakesNoSense) {
-  auto refused = [&](auto change) {
+TEST_F(Append, RejectsInvalidArguments) {
+  auto expectRejected = [&](auto change) {
     const auto saved = std::make_tuple(caches, keys, values, spec);
     change();
     EXPECT_NE(check(), "");
     std::tie(caches, keys, values, spec) = saved;
     EXPECT_EQ(check(), "");
   };
-  refused([&] { caches.keys.shape = {16, 2, 4}; });
-  refused([&] { keys.shape = {12, 4}; });
-  refused([&] { keys.shape[1] = -3; });
-  refused([&] { keys.values.pop_back(); });
-  refused([&] { keys = randomArray({2, 3, 1, 4}, DType::F32); });
-  refused([&] { keys = randomArray({2, 3, 2, 6}, DType::F32); });
-  refused([&] { values = randomArray({1, 6, 2, 6}, DType::F32); });
-  refused([&] { caches.values = randomArray({4, 4, 2, 6}, DType::F32); });
-  refused([&] { spec.slots.pop_back(); });
-  refused([&] { spec.slots[0] = 16; });
-  refused([&] { spec.slots[0] = 5; });
-  refused([&] { spec.keyNorm = RmsNorm{{1}, 0}; });
-  refused([&] { spec.keyRotation = rotationOf(6, spec.slots); });
-  refused([&] { spec.keyRotation = rotationOf(4); });
+  expectRejected([&] { caches.keys.shape = {16, 2, 4}; });
+  expectRejected([&] { keys.shape = {12, 4}; });
+  expectRejected([&] { keys.shape[1] = -3; });
+  expectRejected([&] { keys.values.pop_back(); });
+  expectRejected([&] { keys = randomArray({2, 3, 1, 4}, DType::F32); });
+  expectRejected([&] { keys = randomArray({2, 3, 2, 6}, DType::F32); });
+  expectRejected([&] { values = randomArray({1, 6, 2, 6}, DType::F32); });
+  expectRejected([&] {
+    caches.values = randomArray({4, 4, 2, 6}, DType::F32);
+  });
+  expectRejected([&] { spec.slots.pop_back(); });
+  expectRejected([&] { spec.slots[0] = 16; });
+  expectRejected([&] { spec.slots[0] = 5; });
+  expectRejected([&] { spec.keyNorm = RmsNorm{{1}, 0}; });
+  expectRejected([&] { spec.keyRotation = rotationOf(6, spec.slots); });
+  expectRejected([&] { spec.keyRotation = rotationOf(4); });
 }

@@ -1,4 +1,4 @@
-//===- AttentionFaultsTest.cpp - Injected faults must be caught -*- C++ -*-===//
+//===- AttentionFaultsTest.cpp - detection of faults in attention ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// As FaultsTest.cpp: each test plants one fault in what passes without it, for
-// every type an attention can have.
+// As in FaultsTest.cpp, each test injects a fault into a correct result, for
+// every element type of attention.
 
 #include "AttentionTestUtils.h"
 
@@ -84,11 +84,12 @@ TEST_P(AttentionFaults, SwappedHeadsOfOneRow) {
 }
 
 TEST_P(AttentionFaults, DroppedKey) {
-  // Of all rows.
+  // One key is missing in all rows.
   AttentionSpec faulty = spec;
   faulty.sees = [](int64_t, int64_t, int64_t, int64_t j) { return j != 20; };
   expectCaught(faulty);
-  // Of one row the key that weighs most: the bound for bf16 is 1/16 of mag.
+  // In one row, the key with the largest weight is missing: the bound for bf16
+  // is 1/16 of mag, so other keys may go unnoticed.
   auto isRow = [](int64_t b, int64_t h, int64_t i) {
     return b == 1 && h == 3 && i == 21;
   };
@@ -138,7 +139,7 @@ TEST_P(AttentionFaults, WrongScale) {
   AttentionSpec faulty = spec;
   faulty.scale = {};
   expectCaught(faulty);
-  // exp2 in place of exp.
+  // exp2 instead of exp.
   faulty.scale = *spec.scale * std::log(2.0);
   expectCaught(faulty);
   faulty.scale = *spec.scale * 1.1;
@@ -167,7 +168,7 @@ TEST_P(AttentionFaults, WrongRotation) {
   faulty = spec;
   faulty.keyRotation = {};
   expectCaught(faulty);
-  // The queries counted from 0 and not from their place.
+  // Query positions counted from 0 instead of from the end of the keys.
   faulty = spec;
   for (int64_t i = 0; i < sizes.queries; ++i)
     faulty.queryRotation->positions.push_back(i);
@@ -175,7 +176,7 @@ TEST_P(AttentionFaults, WrongRotation) {
 }
 
 TEST_P(AttentionFaults, WrongDenominator) {
-  // The sums without the weight of a sink.
+  // The denominator lacks the weight of a sink.
   AttentionSpec sinks = spec;
   sinks.sinks = {1, 1, 1, 1};
   Array faulty = ref.output;
@@ -197,7 +198,7 @@ TEST_P(AttentionFaults, SpecialValues) {
     EXPECT_TRUE(comparison.mismatch);
     EXPECT_EQ(comparison.index, (std::vector<int64_t>{1, 2, 3, 4}));
   }
-  // A number where there should be a NaN.
+  // A number instead of a NaN.
   Array before = ref.output;
   x.v.values[5] = std::numeric_limits<long double>::quiet_NaN();
   spec.left = {};
@@ -210,7 +211,7 @@ TEST_P(AttentionFaults, RowThatSeesNoKey) {
   Array before = ref.output;
   ref = attend(x, spec);
   Array faulty = ref.output;
-  // The uniform weights of -1e30, and anything else that is not 0.
+  // Uniform weights, as masking by -1e30 gives, and any other nonzero value.
   std::copy_n(&before.values[at(0, 2, 0)], 16, &faulty.values[at(0, 2, 0)]);
   expectCaught(faulty);
   faulty = ref.output;
@@ -223,16 +224,16 @@ TEST_P(AttentionFaults, RowThatSeesNoKey) {
 namespace {
 enum class Fault {
   None,
-  MissingMax,     ///< exp(s) in place of exp(s - max).
-  MissingRescale, ///< Of the sums, where a tile raises the maximum.
+  MissingMax,     ///< exp(s) instead of exp(s - max).
+  MissingRescale, ///< Accumulators are not rescaled if the maximum grows.
   DroppedTile,
   MissingTail, ///< The keys after the last whole tile.
   StaleDenominator,
 };
 } // namespace
 
-/// A flash attention in f32 as kernels have it, in tiles of 8 keys, of one
-/// sequence with as many key heads as query heads.
+/// FlashAttention in f32 with tiles of 8 keys, for one sequence without grouped
+/// queries.
 static Array online(const Operands &x, float scale, Fault fault) {
   const int64_t keys = x.k.shape[1], width = x.k.shape[3];
   const int64_t valueWidth = x.v.shape[3], tile = 8;
@@ -241,7 +242,7 @@ static Array online(const Operands &x, float scale, Fault fault) {
   for (int64_t i = 0; i < x.q.shape[1]; ++i)
     for (int64_t h = 0; h < x.q.shape[2]; ++h) {
       float max = -std::numeric_limits<float>::infinity(), sum = 0;
-      std::vector<float> sums(size_t(valueWidth), 0);
+      std::vector<float> acc(size_t(valueWidth), 0);
       for (int64_t begin = 0; begin < keys; begin += tile) {
         int64_t end = std::min(begin + tile, keys);
         if ((fault == Fault::DroppedTile && begin == 2 * tile) ||
@@ -263,18 +264,18 @@ static Array online(const Operands &x, float scale, Fault fault) {
         if (fault == Fault::MissingRescale)
           rescale = 1;
         sum *= fault == Fault::StaleDenominator ? 1 : rescale;
-        for (float &value : sums)
+        for (float &value : acc)
           value *= rescale;
         for (int64_t j = begin; j < end; ++j) {
           float weight = std::exp(scores[size_t(j - begin)] - newMax);
           sum += weight;
           for (int64_t d = 0; d < valueWidth; ++d)
-            sums[size_t(d)] +=
+            acc[size_t(d)] +=
                 weight * float(x.v.values[rowOf(x.v, 0, j, h) + size_t(d)]);
         }
         max = newMax;
       }
-      for (float value : sums)
+      for (float value : acc)
         result.values.push_back(value / sum);
     }
   return result;
@@ -290,7 +291,7 @@ TEST_P(AttentionFaults, OnlineSoftmax) {
   for (Fault fault : {Fault::MissingRescale, Fault::DroppedTile,
                       Fault::MissingTail, Fault::StaleDenominator})
     EXPECT_FALSE(passes(run(fault))) << int(fault);
-  // Without the maximum the result is right until it overflows.
+  // Without the maximum, the result is correct until it overflows.
   EXPECT_TRUE(passes(run(Fault::MissingMax)));
   spec.scale = 40.0;
   ref = attend(x, spec);

@@ -1,4 +1,4 @@
-//===- AttentionPropertiesTest.cpp - The laws of attention ------*- C++ -*-===//
+//===- AttentionPropertiesTest.cpp - algebraic properties of attention ----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,7 @@ TEST(AttentionProperties, WeightsSumToOne) {
              std::vector<long double>(result.output.values.size(), 1));
 }
 
-TEST(AttentionProperties, OrderOfKeysIsOfNoMatter) {
+TEST(AttentionProperties, OrderOfKeysDoesNotMatter) {
   Operands x = randomOperands({}), y = x;
   auto reversed = [](const Array &a) {
     return pickRows(a, {a.shape[0], a.shape[1], a.shape[2]},
@@ -48,22 +48,22 @@ TEST(AttentionProperties, CausalRowsDependOnTheirPrefixOnly) {
   for (int64_t n = 1; n <= sizes.queries; ++n) {
     Operands prefix{tokensOf(x.q, 0, 0, n), tokensOf(x.k, 0, 0, n),
                     tokensOf(x.v, 0, 0, n)};
-    AttentionResult part = attend(prefix, rotating());
-    expectNear(part.output.values, {whole.output.values.begin(),
+    AttentionResult some = attend(prefix, rotating());
+    expectNear(some.output.values, {whole.output.values.begin(),
                                     whole.output.values.begin() +
-                                        int64_t(part.output.values.size())});
-    // And decoding the last token against all keys gives its row.
+                                        int64_t(some.output.values.size())});
+    // Decoding the last token against all keys gives the last row.
     prefix.q = tokensOf(x.q, 0, n - 1, n);
     AttentionResult last = attend(prefix, rotating());
     expectNear(last.output.values,
-               {part.output.values.end() - int64_t(last.output.values.size()),
-                part.output.values.end()});
+               {some.output.values.end() - int64_t(last.output.values.size()),
+                some.output.values.end()});
   }
 }
 
-TEST(AttentionProperties, ScoresDependOnDistancesOnly) {
+TEST(AttentionProperties, ScoresDependOnRelativePositionsOnly) {
   Operands x = randomOperands({1, 5, 9});
-  AttentionResult byPlace = attend(x, rotating());
+  AttentionResult byDefault = attend(x, rotating());
   for (int64_t shift :
        {int64_t(0), int64_t(1), int64_t(2147483000), int64_t(-5000000000)}) {
     AttentionSpec spec = rotating();
@@ -71,11 +71,11 @@ TEST(AttentionProperties, ScoresDependOnDistancesOnly) {
     keys.resize(9);
     std::iota(keys.begin(), keys.end(), shift);
     spec.queryRotation->positions.assign(keys.begin() + 4, keys.end());
-    expectSame(attend(x, spec), byPlace);
-    // The keys alone must not move.
+    expectSame(attend(x, spec), byDefault);
+    // Moving only the keys changes the result.
     if (shift) {
       spec.queryRotation->positions.clear();
-      EXPECT_TRUE(differ(attend(x, spec), byPlace));
+      EXPECT_TRUE(differ(attend(x, spec), byDefault));
     }
   }
 }
@@ -109,7 +109,7 @@ TEST(AttentionProperties, RotationInsideIsRotationBefore) {
     }
 }
 
-TEST(AttentionProperties, AxesTurnTheirOwnPairs) {
+TEST(AttentionProperties, AxesRotateTheirOwnPairs) {
   Operands x = randomOperands({2, 4, 4});
   AxesSpec axes{AxesKind::Sections, {1, 3}};
   std::vector<int64_t> positions{3, 1, 4, 1, 5, 9, 2, 6,
@@ -180,7 +180,7 @@ TEST(AttentionProperties, LayoutsAgree) {
 
 TEST(AttentionProperties, LengthsCutTheKeys) {
   Operands x = randomOperands({4, 2, 9});
-  // What lies beyond a length is not read.
+  // Keys and values beyond a length are not read.
   const std::vector<int64_t> lengths{9, 5, 1, 0};
   for (int64_t b = 0; b < 4; ++b)
     for (int64_t t = lengths[size_t(b)]; t < 9; ++t)
@@ -206,7 +206,7 @@ TEST(AttentionProperties, LengthsCutTheKeys) {
 }
 
 namespace {
-/// Three sequences of keys, of which the second is empty, and their queries.
+/// Three sequences with queries and keys; the second has no keys.
 class Packed : public ::testing::Test {
 protected:
   static constexpr int64_t sequences = 3, capacity = 8;
@@ -230,7 +230,7 @@ protected:
       starts.push_back(starts.back() + length);
     return starts;
   }
-  /// Every sequence on its own, one after the other.
+  /// Returns the concatenated outputs of a separate attention per sequence.
   std::vector<long double> separately(const AttentionSpec &spec) const {
     std::vector<long double> result;
     for (int64_t b = 0; b < sequences; ++b) {
@@ -247,7 +247,7 @@ protected:
 };
 } // namespace
 
-TEST_F(Packed, RaggedIsEverySequenceOnItsOwn) {
+TEST_F(Packed, RaggedSequencesAreIndependent) {
   AttentionSpec spec = rotating();
   spec.left = 4;
   std::vector<long double> expected = separately(spec);
@@ -259,7 +259,7 @@ TEST_F(Packed, RaggedIsEverySequenceOnItsOwn) {
   EXPECT_EQ(result.output.shape, (std::vector<int64_t>{8, 4, 6}));
   expectNear(result.output.values, expected);
 
-  // Positions of packed rows, those of the places written out.
+  // Explicit positions of packed rows that equal the default ones.
   spec.queryRotation->positions = {2, 3, 4, -1, 3, 4, 5, 6};
   spec.keyRotation->positions = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6};
   expectNear(attend(y, spec).output.values, expected);
@@ -279,7 +279,7 @@ TEST_F(Packed, RaggedIsEverySequenceOnItsOwn) {
   expectNear(headsFirst(output).values, expected);
 }
 
-TEST_F(Packed, RowsOfNoSequenceAreZero) {
+TEST_F(Packed, RowsOutsideOfSequencesAreZero) {
   AttentionSpec spec;
   spec.queryStarts = {0, 1};
   spec.keyStarts = {0, 2};
@@ -292,7 +292,7 @@ TEST_F(Packed, RowsOfNoSequenceAreZero) {
     EXPECT_EQ(result.output.values[i], 0);
   for (size_t i = 4; i < result.logSumExp.values.size(); ++i)
     EXPECT_EQ(result.logSumExp.values[i], -INFINITY);
-  // As of other queries without keys, all that is left is the sink.
+  // As for other queries without keys, the denominator is the sink alone.
   spec.sinks = {1, 2, 3, 4};
   result = attend({packed(x.q, queryLengths), packed(x.k, keyLengths),
                    packed(x.v, keyLengths)},
@@ -304,7 +304,7 @@ TEST_F(Packed, RowsOfNoSequenceAreZero) {
 TEST_F(Packed, PagedIsContiguous) {
   AttentionSpec spec = rotating();
   std::vector<long double> expected = separately(spec);
-  // Pages of three tokens, in no order; pages 2 and 6 belong to nobody.
+  // Pages of three tokens in arbitrary order; pages 2 and 6 are unused.
   constexpr int64_t pageSize = 3, blocks = 3, pages = 8;
   spec.blockTable = BlockTable{{5, 0, -1, -1, -1, 99, 7, 3, 1}, blocks};
   spec.keyLengths = keyLengths;
@@ -327,7 +327,7 @@ TEST_F(Packed, PagedIsContiguous) {
   y.k = transposed(y.k);
   y.v = transposed(y.v);
   expectNear(attend(y, spec).output.values, expected);
-  // Padded queries go with pages too.
+  // Pages also work with padded queries.
   spec.queryStarts.clear();
   y.q = tokensOf(x.q, 0, 0, 3);
   spec.blockTable->pages.resize(size_t(blocks));
@@ -338,13 +338,13 @@ TEST_F(Packed, PagedIsContiguous) {
 
 TEST(AttentionProperties, WindowIsAMask) {
   Operands x = randomOperands({});
-  AttentionSpec window, function, table, summand;
+  AttentionSpec window, function, table, additive;
   window.causal = true;
   window.left = 2;
   function.sees = [](int64_t, int64_t, int64_t i, int64_t j) {
     return j <= i && j >= i - 2;
   };
-  // Query 0 of 5 stands at place 4 of 9.
+  // Query 0 of 5 has position 4 of 9.
   Array mask{{5, 9}, {}, {}};
   for (int64_t i = 4; i < 9; ++i)
     for (int64_t j = 0; j < 9; ++j)
@@ -352,14 +352,14 @@ TEST(AttentionProperties, WindowIsAMask) {
   table.mask = AttentionMask{mask, true};
   for (long double &value : mask.values)
     value = value != 0 ? 0 : -INFINITY;
-  summand.mask = AttentionMask{mask, false};
+  additive.mask = AttentionMask{mask, false};
   AttentionResult expected = attend(x, window);
   expectSame(attend(x, function), expected);
   expectSame(attend(x, table), expected);
-  expectSame(attend(x, summand), expected);
+  expectSame(attend(x, additive), expected);
 }
 
-TEST(AttentionProperties, MasksAreRepeated) {
+TEST(AttentionProperties, MasksAreBroadcast) {
   Operands x = randomOperands({});
   for (std::vector<int64_t> shape :
        std::vector<std::vector<int64_t>>{{},
@@ -391,7 +391,7 @@ TEST(AttentionProperties, MasksAreRepeated) {
   }
 }
 
-TEST(AttentionProperties, SummandsComeAfterTheScoreFunction) {
+TEST(AttentionProperties, AdditiveMasksFollowTheScoreFunction) {
   Operands x = randomOperands({});
   AttentionSpec spec, expected;
   spec.mask = AttentionMask{randomArray({5, 9}, DType::F32, 5), false};
@@ -419,7 +419,7 @@ TEST(AttentionProperties, SinkIsAKeyOfValueZero) {
   expectSame(attend(x, sink), attend(y, key));
 }
 
-TEST(AttentionProperties, LargeSoftCapIsNone) {
+TEST(AttentionProperties, LargeSoftCapHasNoEffect) {
   Operands x = randomOperands({});
   AttentionSpec capped;
   double cap = 1e9;
@@ -427,7 +427,7 @@ TEST(AttentionProperties, LargeSoftCapIsNone) {
     return cap * std::tanh(s / cap);
   };
   expectSame(attend(x, capped), attend(x, AttentionSpec()));
-  // And a tiny one makes all weights equal.
+  // A tiny soft cap makes all weights equal.
   cap = 1e-20;
   Array mean = attend(x, capped).output;
   AttentionSpec flat;
@@ -435,8 +435,8 @@ TEST(AttentionProperties, LargeSoftCapIsNone) {
   expectNear(mean.values, attend(x, flat).output.values);
 }
 
-TEST(AttentionProperties, FunctionsAreToldTheirIndices) {
-  // Scores that name their place decide which value comes out.
+TEST(AttentionProperties, ScoreFunctionsGetTheirIndices) {
+  // Each score selects one value by its indices.
   Operands x = randomOperands({});
   AttentionSpec spec;
   spec.score = [](double, int64_t b, int64_t h, int64_t i, int64_t j) {

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - Attention by hand and by golden numbers --------===//
+//===- AttentionTest.cpp - attention by hand and by golden numbers --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace posenc::reference;
 static constexpr long double infinity =
     std::numeric_limits<long double>::infinity();
 
-/// Rank 4 with one sequence and one head; one token per row.
+/// Returns a tensor of rank 4 with one sequence and one head, a token per row.
 static Array rows(std::vector<std::vector<long double>> values) {
   Array result;
   result.shape = {1, int64_t(values.size()), 1, int64_t(values[0].size())};
@@ -39,14 +39,14 @@ TEST(Attention, ByHand) {
   expectNear(result.output.magnitude, {5, 10, 1});
   expectNear(result.logSumExp.values, {std::log(4.0L)});
   EXPECT_EQ(result.largestValue, (std::vector<double>{16}));
-  // The default scale of two channels.
+  // The default scale for two channels.
   spec.scale = {};
   x.q = rows({{std::log(3.0L) / std::sqrt(2.0L), 0}});
   expectNear(attend(x, spec).output.values, {5, -2, 1});
 }
 
-TEST(Attention, CausalWindowAndPlacesByHand) {
-  // Equal scores: the output is the mean of the keys that are seen.
+TEST(Attention, CausalWindowAndPositionsByHand) {
+  // All scores are equal, so the output is the mean of the visible values.
   Operands x{rows({{0}, {0}}), rows({{0}, {0}, {0}, {0}}),
              rows({{1}, {2}, {4}, {8}})};
   AttentionSpec spec;
@@ -63,16 +63,16 @@ TEST(Attention, CausalWindowAndPlacesByHand) {
   spec.left = std::numeric_limits<int64_t>::max();
   spec.right = 0;
   expectNear(attend(x, spec).output.values, {7 / 3.0L, 3.75L});
-  // Functions are told places, masks numbers of queries.
-  AttentionSpec places;
-  places.sees = [](int64_t, int64_t, int64_t place, int64_t key) {
-    return place == key;
+  // Functions get query positions, while masks are indexed by query.
+  AttentionSpec diagonal;
+  diagonal.sees = [](int64_t, int64_t, int64_t position, int64_t key) {
+    return position == key;
   };
-  expectNear(attend(x, places).output.values, {4, 8});
+  expectNear(attend(x, diagonal).output.values, {4, 8});
   AttentionSpec masked;
   masked.mask = AttentionMask{{{2, 4}, {1, 0, 0, 0, 0, 1, 0, 0}, {}}, true};
   expectNear(attend(x, masked).output.values, {1, 2});
-  // More queries than keys: the first stand before all keys.
+  // With more queries than keys, the first positions are before all keys.
   std::swap(x.q, x.k);
   x.v = rows({{3}, {5}});
   AttentionSpec causal;
@@ -136,22 +136,22 @@ TEST(Attention, SpecialValues) {
   const long double nan = std::numeric_limits<long double>::quiet_NaN();
   AttentionSpec spec;
   spec.mask = AttentionMask{{{3}, {1, 0, 1}, {}}, true};
-  // A key that is not seen is not read, whatever it holds.
+  // A masked key is not read, so its NaN has no effect.
   Operands x{rows({{1}}), rows({{1}, {nan}, {1}}), rows({{1}, {nan}, {3}})};
   expectNear(attend(x, spec).output.values, {2});
   EXPECT_EQ(attend(x, spec).largestValue[0], 3);
   spec.mask = AttentionMask{{{3}, {0, -infinity, 0}, {}}, false};
   x.k = rows({{1}, {1}, {1}});
   expectNear(attend(x, spec).output.values, {2});
-  // A summand of -infinity leaves a key out even if its score is none.
+  // A mask of -infinity removes a key even if its score is NaN.
   x.k = rows({{1}, {nan}, {1}});
   expectNear(attend(x, spec).output.values, {2});
   x.k = rows({{1}, {1}, {1}});
-  // All scores -infinity: as if nothing were seen.
+  // If all scores are -infinity, the row has no visible keys.
   spec.mask->array.values = {-infinity, -infinity, -infinity};
   EXPECT_EQ(attend(x, spec).output.values[0], 0);
   EXPECT_EQ(attend(x, spec).logSumExp.values[0], -infinity);
-  // NaN and +infinity in a score that counts reach the result.
+  // NaN and +infinity in the score of a visible key make the result NaN.
   for (long double bad : {nan, infinity}) {
     AttentionSpec plain;
     Operands y{rows({{1}}), rows({{1}, {bad}}), rows({{1}, {3}})};
@@ -163,7 +163,7 @@ TEST(Attention, SpecialValues) {
 }
 
 TEST(Attention, LargestValueIsFinite) {
-  // Else the bound of the column without the infinity would allow anything.
+  // An infinite value would make the bound of the other column infinite.
   AttentionResult result = attend(
       {rows({{0}}), rows({{0}, {0}}), rows({{infinity, 1}, {0, -3}})}, {});
   EXPECT_EQ(result.output.values, (std::vector<long double>{infinity, -1}));
@@ -185,7 +185,7 @@ TEST(Attention, EmptyOperands) {
   }
 }
 
-/// ((7 n^2 + 3 n + seed) mod 17 - 8) / 4 in element n.
+/// Returns a tensor whose element n is ((7 n^2 + 3 n + seed) mod 17 - 8) / 4.
 static Array pattern(std::vector<int64_t> shape, int64_t seed) {
   Array result;
   for (int64_t n = 0; n < numElements(shape); ++n)
@@ -195,7 +195,8 @@ static Array pattern(std::vector<int64_t> shape, int64_t seed) {
   return result;
 }
 
-// The golden numbers: mpmath, 60 digits, from the formulas over the pattern.
+// Golden numbers computed with mpmath, with 60 digits, from the formulas and
+// the pattern.
 
 TEST(Attention, GoldenSoftCapAndSinks) {
   AttentionSpec spec;
@@ -227,8 +228,8 @@ TEST(Attention, GoldenNormRotationAlibiAndWindow) {
   spec.left = 2;
   spec.queryNorm = RmsNorm{{1, 0.5, 2, 1}, 0x1p-10};
   spec.queryRotation = spec.keyRotation = rotationOf(4);
-  spec.score = [](double s, int64_t, int64_t, int64_t place, int64_t key) {
-    return s + alibiBias(0, 8, place, key);
+  spec.score = [](double s, int64_t, int64_t, int64_t position, int64_t key) {
+    return s + alibiBias(0, 8, position, key);
   };
   AttentionResult result =
       attend({pattern({1, 3, 1, 4}, 1), pattern({1, 4, 1, 4}, 5),
@@ -248,7 +249,7 @@ TEST(Attention, GoldenNormRotationAlibiAndWindow) {
 }
 
 namespace {
-/// A valid call, to be made invalid in one way.
+/// A valid call, which each test case makes invalid by one change.
 struct Call {
   Operands x = randomOperands({});
   AttentionSpec spec;
@@ -265,7 +266,7 @@ static std::string reasonAfter(const Change &change) {
   return call.check();
 }
 
-TEST(Attention, RefusesWhatMakesNoSense) {
+TEST(Attention, RejectsInvalidArguments) {
   const std::vector<void (*)(Call &)> changes = {
       [](Call &c) { c.x.q.shape = {2, 5, 32}; },
       [](Call &c) { c.x.q.shape[0] = -2; },
@@ -316,7 +317,7 @@ TEST(Attention, RefusesWhatMakesNoSense) {
   };
   for (size_t i = 0; i < changes.size(); ++i)
     EXPECT_NE(reasonAfter(changes[i]), "") << "change " << i;
-  // A page that no key of the sequence lies on may be anything.
+  // Table elements of pages without valid keys are not checked.
   EXPECT_EQ(reasonAfter([](Call &c) {
               c.spec.blockTable = BlockTable{{0, -1, 1, 7}, 2};
               c.spec.keyLengths = {9, 0};
@@ -338,7 +339,7 @@ TEST(Attention, RefusesWhatMakesNoSense) {
   EXPECT_NE(ragged({0, 5}), "");
 }
 
-TEST(AttentionDeathTest, StopsWhenTheCheckWasSkipped) {
+TEST(AttentionDeathTest, AbortsOnInvalidArguments) {
   Operands x = randomOperands({});
   AttentionSpec spec;
   spec.left = -1;

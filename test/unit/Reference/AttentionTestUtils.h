@@ -1,4 +1,4 @@
-//===- AttentionTestUtils.h - What the attention tests share ----*- C++ -*-===//
+//===- AttentionTestUtils.h - helpers of attention tests --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@
 
 namespace posenc::reference {
 
-/// The operands of one attention, laid out sequence, token, head, channel.
+/// The operands of an attention: sequence x token x head x channel.
 struct Operands {
   Array q, k, v;
 };
@@ -44,12 +44,13 @@ inline Rotation rotationOf(int64_t dim, std::vector<int64_t> positions = {}) {
   return rotation;
 }
 
-/// An index along each of the first three dimensions of x.
+/// Returns the offset of row (a, b, c) of x.
 inline size_t rowOf(const Array &x, int64_t a, int64_t b, int64_t c) {
   return size_t(((a * x.shape[1] + b) * x.shape[2] + c) * x.shape[3]);
 }
 
-/// Result (a, b, c) is row from(a, b, c) of x.
+/// Returns an array whose row (a, b, c) is the row of x at the offset
+/// from(a, b, c).
 template <typename From>
 Array pickRows(const Array &x, std::vector<int64_t> shape, const From &from) {
   Array result;
@@ -71,7 +72,7 @@ inline Array transposed(const Array &x) {
       [&](int64_t a, int64_t b, int64_t c) { return rowOf(x, a, c, b); });
 }
 
-/// Tokens [begin, end) of one sequence of a token-major tensor.
+/// Returns tokens [begin, end) of a sequence of a token-major tensor.
 inline Array tokensOf(const Array &x, int64_t sequence, int64_t begin,
                       int64_t end) {
   return pickRows(x, {1, end - begin, x.shape[2]},
@@ -97,7 +98,7 @@ inline void expectSame(const AttentionResult &a, const AttentionResult &b) {
   expectNear(a.logSumExp.values, b.logSumExp.values);
 }
 
-/// Whether the results differ anywhere by what is no rounding error.
+/// Whether the outputs differ by more than rounding errors.
 inline bool differ(const AttentionResult &a, const AttentionResult &b) {
   for (size_t i = 0; i < a.output.values.size(); ++i)
     if (!(std::fabs(a.output.values[i] - b.output.values[i]) <= 1e-6L))

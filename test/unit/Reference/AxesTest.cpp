@@ -1,4 +1,4 @@
-//===- AxesTest.cpp - Which axis turns which pair ---------------*- C++ -*-===//
+//===- AxesTest.cpp - assignment of pairs to axes -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,7 @@ TEST(Axes, InterleavedSections) {
   PairTable table(plainSpec(20), {AxesKind::InterleavedSections, {5, 3, 2}});
   EXPECT_EQ(axesOf(table),
             (std::vector<int64_t>{0, 1, 2, 0, 1, 2, 0, 1, 0, 0}));
-  // Qwen3-VL's own sections: 24 pairs of time, 20 of height, 20 of width.
+  // The sections of Qwen3-VL: 24 pairs of time, 20 of height, 20 of width.
   PairTable qwen(plainSpec(128), {AxesKind::InterleavedSections, {24, 20, 20}});
   std::vector<int64_t> axes = axesOf(qwen);
   EXPECT_EQ(std::count(axes.begin(), axes.end(), 0), 24);
@@ -52,14 +52,14 @@ TEST(Axes, AxialRestartsTheFrequencies) {
   }
 }
 
-TEST(Axes, AxialScalesEveryPartByItself) {
+TEST(Axes, AxialScalesEachAxisSeparately) {
   PairTable table(yarnSpec(32), {AxesKind::Axial, {8, 8}});
-  Frequencies part(yarnSpec(16));
+  Frequencies section(yarnSpec(16));
   for (int64_t i = 0; i < 8; ++i) {
-    EXPECT_TRUE(table.frequency(i) == part[i]);
-    EXPECT_TRUE(table.frequency(8 + i) == part[i]);
+    EXPECT_TRUE(table.frequency(i) == section[i]);
+    EXPECT_TRUE(table.frequency(8 + i) == section[i]);
   }
-  EXPECT_TRUE(table.attention() == part.attention());
+  EXPECT_TRUE(table.attention() == section.attention());
 }
 
 TEST(Axes, AxialListDoesNotRestart) {

@@ -1,4 +1,4 @@
-//===- BiasTest.cpp - Biases on attention scores ----------------*- C++ -*-===//
+//===- BiasTest.cpp - biases on attention scores --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,13 +17,13 @@ TEST(Alibi, Slopes) {
     EXPECT_EQ(alibiSlope(h, 8), std::ldexp(1.0, -int(h) - 1));
   EXPECT_NEAR(alibiSlope(0, 16), std::sqrt(0.5), 1e-15);
   EXPECT_EQ(alibiSlope(0, 1), 0x1p-8);
-  // Twelve heads: those of eight, then every other one of sixteen.
+  // Twelve heads have the slopes of 8 heads and every other one of 16 heads.
   for (int64_t h = 0; h < 12; ++h)
     EXPECT_EQ(alibiSlope(h, 12),
               h < 8 ? alibiSlope(h, 8) : alibiSlope(2 * (h - 8), 16));
 }
 
-TEST(Alibi, FallsOnBothSides) {
+TEST(Alibi, DecreasesOnBothSides) {
   EXPECT_EQ(alibiBias(1, 8, 5, 3), -0.5);
   EXPECT_EQ(alibiBias(1, 8, 3, 5), -0.5);
   EXPECT_EQ(alibiBias(1, 8, 3, 3), 0);
@@ -44,7 +44,7 @@ TEST(T5, GoldenRows) {
             (std::vector<int64_t>{5, 4, 3, 2, 1, 0, 17, 18, 19, 20, 21, 22}));
 }
 
-TEST(T5, BucketsBeginWhereTheLogarithmIsAnInteger) {
+TEST(T5, BucketsStartAtIntegerLogarithms) {
   // 8 * 16^(t/8): 8, 11.3, 16, 22.6, 32, 45.3, 64, 90.5, and 128.
   const int64_t begins[] = {8, 12, 16, 23, 32, 46, 64, 91};
   for (int64_t t = 0; t < 8; ++t) {
@@ -58,8 +58,8 @@ TEST(T5, BucketsBeginWhereTheLogarithmIsAnInteger) {
   EXPECT_EQ(t5Bucket(INT64_MAX), 31);
 }
 
-TEST(T5, IntegersAreNotLostToRounding) {
-  // ln 5 / ln 125 * 3, which 320 bits put below 1.
+TEST(T5, IntegerLogarithmsAreExact) {
+  // ln 5 / ln 125 * 3 is 1, but is rounded below 1 in 320 bits.
   T5Buckets spec{6, 375, false};
   EXPECT_EQ(t5Bucket(-14, spec), 3);
   EXPECT_EQ(t5Bucket(-15, spec), 4);
@@ -79,7 +79,7 @@ TEST(T5, OneDirection) {
   EXPECT_EQ(t5Bucket(-128, spec), 31);
 }
 
-TEST(T5, RefusesWhatMakesNoSense) {
+TEST(T5, RejectsInvalidArguments) {
   EXPECT_EQ(check(T5Buckets{}), "");
   EXPECT_EQ(check(T5Buckets{2, 2, false}), "");
   EXPECT_NE(check(T5Buckets{33, 128, true}), "");
@@ -90,7 +90,7 @@ TEST(T5, RefusesWhatMakesNoSense) {
   EXPECT_EQ(check(T5Buckets{32, 9, true}), "");
 }
 
-TEST(Shaw, ClipsTheDistance) {
+TEST(Shaw, ClipsTheRelativePosition) {
   EXPECT_EQ(shawIndex(5, 5, 3), 3);
   EXPECT_EQ(shawIndex(5, 7, 3), 5);
   EXPECT_EQ(shawIndex(5, 8, 3), 6);
@@ -118,9 +118,9 @@ TEST(RelShift, ByHand) {
   EXPECT_EQ(relShift(empty).values.size(), 0u);
 }
 
-TEST(RelShift, LinesUpDistances) {
-  // Column c of the input is distance keys - 1 - c; afterwards column j of
-  // query i is the distance to key j, wherever that is not negative.
+TEST(RelShift, AlignsRelativePositions) {
+  // Column c of the input has the relative position keys - 1 - c. In the
+  // result, column j of query i has the one of key j, if it is not negative.
   const int64_t queries = 4, keys = 6;
   Array scores{{2, 3, queries, keys}, {}, {}};
   for (int64_t n = 0; n < numElements(scores.shape); ++n)
@@ -130,8 +130,8 @@ TEST(RelShift, LinesUpDistances) {
   ASSERT_EQ(shifted.shape, scores.shape);
   for (int64_t row = 0; row < 2 * 3 * queries; ++row)
     for (int64_t j = 0; j < keys; ++j) {
-      int64_t distance = row % queries + keys - queries - j;
-      if (distance >= 0)
-        EXPECT_EQ(shifted.values[size_t(row * keys + j)], row * 100 + distance);
+      int64_t relative = row % queries + keys - queries - j;
+      if (relative >= 0)
+        EXPECT_EQ(shifted.values[size_t(row * keys + j)], row * 100 + relative);
     }
 }

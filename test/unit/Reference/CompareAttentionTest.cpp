@@ -1,4 +1,4 @@
-//===- CompareAttentionTest.cpp - The measure of attention ------*- C++ -*-===//
+//===- CompareAttentionTest.cpp - errors of attention results -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ static constexpr long double infinity =
 static constexpr long double notANumber =
     std::numeric_limits<long double>::quiet_NaN();
 
-/// Rows of one element each.
+/// Returns a reference with one element per row.
 static AttentionResult reference(std::vector<long double> values,
                                  std::vector<long double> magnitude,
                                  double largest) {
@@ -52,7 +52,7 @@ TEST(CompareAttention, CountsInUnitsOfTheBound) {
   EXPECT_TRUE(one.within(1));
   EXPECT_FALSE(one.within(1e-6));
   EXPECT_FALSE(element(DType::F32, 1 + 273 * 0x1p-23L, 1, 2, 4).within(1));
-  // 8 * 2^-10 and 8 * 2^-7, and next to nothing of the other term.
+  // The bounds are 8 * 2^-10 and 8 * 2^-7; the other term is negligible.
   EXPECT_TRUE(element(DType::F16, 1 + 8 * 0x1p-10L, 1, 1, 1).within(1));
   EXPECT_FALSE(element(DType::F16, 1 + 9 * 0x1p-10L, 1, 1, 1).within(1));
   EXPECT_TRUE(element(DType::BF16, 1 + 8 * 0x1p-7L, 1, 1, 1).within(1));
@@ -71,8 +71,8 @@ TEST(CompareAttention, EveryRowHasItsLargestValue) {
   EXPECT_EQ(second.index, (std::vector<int64_t>{1, 0}));
 }
 
-TEST(CompareAttention, FrobeniusSeesWhatNoElementShows) {
-  // Every element off by a hundredth of its bound.
+TEST(CompareAttention, BothBoundsAreNeeded) {
+  // The error of every element is a hundredth of its bound.
   std::vector<long double> values(100, 1), off(100, 1 + 3e-6L);
   AttentionResult ref = reference(values, values, 40);
   AttentionComparison comparison = measure(DType::F32, off, ref);
@@ -81,7 +81,7 @@ TEST(CompareAttention, FrobeniusSeesWhatNoElementShows) {
   EXPECT_FALSE(comparison.within(defaultLimitRelative(DType::F32)));
   EXPECT_TRUE(measure(DType::F32, values, ref)
                   .within(defaultLimitRelative(DType::F32)));
-  // And one element that is wrong among many, which the norm does not.
+  // The norm does not detect a single wrong element among many.
   std::vector<long double> many(1000000, 1);
   ref = reference(many, many, 1);
   std::vector<long double> one = many;
@@ -113,7 +113,7 @@ TEST(CompareAttention, SpecialValues) {
 }
 
 TEST(CompareAttention, Overflow) {
-  // 65520 is half way from the largest f16 to the next power of two.
+  // 65520 is halfway between the largest f16 and the next power of two.
   EXPECT_TRUE(element(DType::F16, infinity, 65521, 65521, 65521).within(0));
   EXPECT_TRUE(element(DType::F16, infinity, 65400, 65400, 65504).within(1));
   EXPECT_TRUE(element(DType::F16, infinity, 60000, 60000, 65504).mismatch);
@@ -121,7 +121,7 @@ TEST(CompareAttention, Overflow) {
 }
 
 TEST(CompareAttention, Subnormals) {
-  // Rounding to the spacing of f16's subnormals is no error of the kernel.
+  // Rounding to subnormals of f16 is within the bounds.
   long double tiny = 0x1p-24L;
   EXPECT_TRUE(element(DType::F16, tiny, 1.4L * tiny, tiny, 0x1p-20).maxRatio <=
               0.1);

@@ -1,4 +1,4 @@
-//===- CompareTest.cpp - The measure of an error ----------------*- C++ -*-===//
+//===- CompareTest.cpp - errors in units in the last place ----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,7 +17,7 @@ static const long double infinity =
 static const long double notANumber =
     std::numeric_limits<long double>::quiet_NaN();
 
-/// One lane: the result against the reference at a given magnitude.
+/// Compares one element with a reference of a given magnitude.
 static Comparison lane(DType type, long double result, long double ref,
                        std::optional<long double> magnitude = {},
                        CompareOptions options = {}) {
@@ -33,14 +33,14 @@ TEST(Compare, CountsInUnitsOfTheMagnitude) {
   EXPECT_EQ(lane(DType::F32, 1 + 3 * step, 1).maxUlp, 3.0L);
   EXPECT_EQ(lane(DType::F32, 1 + 3 * step, 1).maxAbs, 3 * step);
   EXPECT_EQ(lane(DType::F32, 1 + 3 * step, 1, 1024).maxUlp, 3 / 1024.0L);
-  // Near a zero of its own the lane counts in units of its pair.
+  // An element near zero counts in units of its pair.
   EXPECT_EQ(lane(DType::F32, step / 8, 0, 1).maxUlp, 0.125L);
   EXPECT_EQ(lane(DType::F32, 3 * 0x1p-149L, 0x1p-149L).maxUlp, 2.0L);
   EXPECT_EQ(lane(DType::F32, -0.0L, 0).maxUlp, 0.0L);
   EXPECT_EQ(lane(DType::I64, 7, 9).maxUlp, 2.0L);
 }
 
-TEST(Compare, SlackComesOffTheAbsoluteError) {
+TEST(Compare, SlackIsSubtractedFromTheError) {
   CompareOptions options;
   options.absoluteSlack = 0x1p-61L;
   EXPECT_EQ(lane(DType::F32, 0x1p-70L, 0, {}, options).maxUlp, 0.0L);
@@ -63,7 +63,7 @@ TEST(Compare, SpecialValues) {
 }
 
 TEST(Compare, Overflow) {
-  // 65520 is half way from the largest f16 to the next power of two.
+  // 65520 is halfway between the largest f16 and the next power of two.
   EXPECT_TRUE(lane(DType::F16, infinity, 65521).within(0));
   EXPECT_TRUE(lane(DType::F16, infinity, 1e9L).within(0));
   EXPECT_TRUE(lane(DType::F16, infinity, 65519.9L).within(0.51L));
@@ -94,14 +94,14 @@ TEST(Compare, PassThroughIsBitEqual) {
     EXPECT_TRUE(lane(type, -0.0L, 0.0L, -1).mismatch);
     EXPECT_TRUE(lane(type, 0.5L + ulp(type, 0.5L), 0.5L, -1).mismatch);
     EXPECT_TRUE(lane(type, notANumber, 0.5L, -1).mismatch);
-    // Flushing is for results of arithmetic, which these are not.
+    // Only computed elements may be flushed.
     long double subnormal = smallestNormal(type) / 2;
     EXPECT_TRUE(lane(type, subnormal, subnormal, -1).within(0));
     EXPECT_TRUE(lane(type, 0, subnormal, -1).mismatch);
   }
 }
 
-TEST(Compare, NamesTheWorstLane) {
+TEST(Compare, ReturnsTheIndexOfTheLargestError) {
   Array ref{{2, 3}, {1, 2, 3, 4, 5, 6}, {}};
   Array got = ref;
   got.values[4] += 0x1p-20L;
@@ -117,7 +117,7 @@ TEST(Compare, NamesTheWorstLane) {
   EXPECT_TRUE(worst.mismatch);
   EXPECT_EQ(worst.index, (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(worst.maxUlp, 2.0L);
-  // Of several mismatches the first.
+  // The first of several mismatches.
   got.values[3] = infinity;
   bytes = toBytes(DType::F32, got);
   worst = compare(DType::F32, bytes.data(), ref);

@@ -1,4 +1,4 @@
-//===- FaultsTest.cpp - Injected faults must be caught ----------*- C++ -*-===//
+//===- FaultsTest.cpp - detection of faults in rotations ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-// A checker that cannot fail proves nothing: each test plants one fault in a
-// correctly rounded result, and the comparison must refuse it at the default
-// limit, for every type, and accept the same result without the fault.
+// Each test injects a fault into a correctly rounded result, for every type.
+// The comparison must reject it at the default limit, and must accept the
+// result without the fault.
 
 #include "TestUtils.h"
 
@@ -18,7 +18,7 @@ using namespace posenc::reference;
 
 namespace {
 
-/// A rotation of 4 heads with channels that pass through on both sides.
+/// A rotation of 4 heads with copied channels on both sides.
 class Faults : public ::testing::TestWithParam<DType> {
 protected:
   static constexpr int64_t tokens = 6, heads = 4, width = 40, dim = 32;
@@ -46,7 +46,7 @@ protected:
     EXPECT_TRUE(compareWith(ref).within(limit)) << "the control";
     EXPECT_FALSE(compareWith(faulty).within(limit)) << "the fault";
   }
-  /// The reference with one change made to it.
+  /// Applies a change to the reference.
   void expectCaught(const std::function<void(Array &)> &fault) const {
     Array faulty = ref;
     fault(faulty);
@@ -77,7 +77,7 @@ TEST_P(Faults, SwappedLanes) {
 }
 
 TEST_P(Faults, PositionOffByOne) {
-  // One token only, and one whose lowest frequency hardly moves.
+  // Only one token is wrong, and its lowest frequency hardly changes.
   std::vector<int64_t> wrong = positions;
   ++wrong[5];
   expectCaught(rope(x, spec, {}, wrong, options));
@@ -94,8 +94,8 @@ TEST_P(Faults, WrongAttentionFactor) {
   FrequencySpec wrong = spec;
   wrong.attentionFactor = 1.0;
   expectCaught(rope(x, wrong, {}, positions, options));
-  // Forward again where the inverse was asked for, turned the right way round:
-  // att in place of 1/att.
+  // An inverse rotation with the right direction, but with att instead of
+  // 1/att.
   RotateOptions inverse = options;
   inverse.inverse = true;
   Array undone = rope(x, spec, {}, positions, inverse);
@@ -124,8 +124,8 @@ TEST_P(Faults, WrongWindow) {
 }
 
 TEST_P(Faults, OneUlpTooMany) {
-  // The largest lane of its pair, where a step of the lane is a unit of the
-  // measure. Rounding took half a unit at most.
+  // Chooses the larger lane of a pair, whose unit is that of the magnitude. Its
+  // rounding error is at most half a unit.
   size_t lane = at(0, 0, offset);
   for (int64_t i = 0; i < dim; ++i)
     if (std::fabs(ref.values[at(0, 0, offset + i)]) >
@@ -139,32 +139,32 @@ TEST_P(Faults, OneUlpTooMany) {
       [&](Array &a) { a.values[lane] = rounded + direction * wrongBy * unit; });
 }
 
-TEST_P(Faults, NaNInPlaceOfANumber) {
+TEST_P(Faults, NaNInsteadOfANumber) {
   expectCaught([](Array &a) { a.values[at(1, 1, offset + 3)] = NAN; });
   expectCaught([](Array &a) { a.values[at(1, 1, offset + 3)] = INFINITY; });
 }
 
-TEST_P(Faults, NumberInPlaceOfANaN) {
+TEST_P(Faults, NumberInsteadOfANaN) {
   x.values[at(1, 1, offset + 3)] = NAN;
   Array before = ref;
   ref = rope(x, spec, {}, positions, options);
   expectCaught(before);
 }
 
-TEST_P(Faults, WrongPassThrough) {
+TEST_P(Faults, ChangedCopiedChannel) {
   for (int64_t channel : {int64_t(0), offset - 1, offset + dim, width - 1}) {
     size_t lane = at(4, 2, channel);
     expectCaught([&](Array &a) {
       a.values[lane] += ulp(type, std::fabs(a.values[lane]));
     });
     expectCaught([&](Array &a) { a.values[lane] = -a.values[lane]; });
-    // Scaled as if it had been rotated.
+    // The channel is scaled like a rotated one.
     expectCaught([&](Array &a) { a.values[lane] *= 1.13862943611L; });
   }
 }
 
 TEST_P(Faults, RoundedTooCoarsely) {
-  // A result that went through bf16 on its way to a finer type.
+  // The result was rounded to bf16 first.
   if (type == DType::BF16)
     return;
   expectCaught([](Array &a) {
@@ -185,8 +185,8 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, Faults,
                          nameOf);
 
 TEST(TableFaults, NearAZeroOfTheSine) {
-  // f = 1: the position nearest to a zero below 2^31. An angle good to 2^-53
-  // there is many units off, and an f32 table must show it.
+  // The position below 2^31 nearest to a zero for f = 1. An angle with an error
+  // of 2^-53 is wrong by many units there, which an f32 table must show.
   CosSinTable table = sincos(plainSpec(2), {}, {411557987}, {1});
   CompareOptions options;
   options.absoluteSlack = 0x1p-61L;

@@ -1,4 +1,4 @@
-//===- FrequenciesTest.cpp - Scalings against published rows ----*- C++ -*-===//
+//===- FrequenciesTest.cpp - scalings against published numbers -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,7 +63,7 @@ TEST(Frequencies, YarnEqualEndsMakeAStep) {
   // so the ramp is 0 everywhere.
   for (int64_t i = 0; i < 8; ++i)
     EXPECT_EQ(equalEnds.value(i), plain.value(i));
-  // Equal ends inside the range: a step between two pairs.
+  // Equal ends inside the range give a step between two pairs.
   spec.betaFast = spec.betaSlow = 32;
   Frequencies step(spec);
   for (int64_t i = 0; i < 8; ++i)
@@ -71,7 +71,8 @@ TEST(Frequencies, YarnEqualEndsMakeAStep) {
 }
 
 TEST(Frequencies, YarnRampEndsBelowTheDimension) {
-  // low = 4, and high = 17 is held at d - 1 = 15: the ramp at pair 5 is 1/11.
+  // low = 4, and high = 17 is clamped to d - 1 = 15: the ramp at pair 5 is
+  // 1/11.
   FrequencySpec spec = yarnSpec();
   spec.originalMaxPosition = 1e9;
   spec.betaFast = 1e6;
@@ -83,7 +84,7 @@ TEST(Frequencies, YarnRampEndsBelowTheDimension) {
 TEST(Frequencies, YarnAttentionFactor) {
   FrequencySpec spec = yarnSpec();
   spec.mscale = 0.707;
-  // One of the two alone, or a zero, counts as not given.
+  // A single weight or a zero is ignored.
   EXPECT_TRUE(
       isClose(Frequencies(spec).attentionFactor(), 1.13862943611L, 1e-11L));
   spec.mscaleAllDim = 0.0;
@@ -135,7 +136,7 @@ TEST(Frequencies, Llama3EmptyMiddleBand) {
   }
 }
 
-TEST(Frequencies, ExplicitListIsTakenAsItIs) {
+TEST(Frequencies, ExplicitListIsUnchanged) {
   FrequencySpec spec = plainSpec(6);
   spec.kind = ScalingKind::Explicit;
   spec.list = {0.1, 0.0, -2.5};
@@ -152,7 +153,7 @@ static void expectRejected(const FrequencySpec &spec, const char *part) {
       << '"' << check(spec) << "\" does not name " << part;
 }
 
-TEST(Frequencies, RejectsWhatHasNoMeaning) {
+TEST(Frequencies, RejectsInvalidSpecs) {
   expectRejected(plainSpec(7), "even");
   expectRejected(plainSpec(0), "even");
   expectRejected(plainSpec(8, 0.0), "base");

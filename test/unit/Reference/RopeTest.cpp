@@ -1,4 +1,4 @@
-//===- RopeTest.cpp - The laws of rotary encoding ---------------*- C++ -*-===//
+//===- RopeTest.cpp - algebraic properties of rotations -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,7 +28,7 @@ static void expectNear(const Array &a, const Array &b, long double bound) {
     EXPECT_LE(std::fabs(a.values[i] - b.values[i]), bound) << "lane " << i;
 }
 
-/// A single vector; its position is a scalar.
+/// Rotates a single vector at a scalar position.
 static Array vectorOf(int64_t dim, unsigned seed) {
   Array x = randomArray({1, dim}, DType::F32, seed);
   x.shape = {dim};
@@ -45,7 +45,7 @@ TEST(Rope, PositionZeroIsTheIdentity) {
     EXPECT_EQ(result.values[i], 1.5L * x.values[i]);
 }
 
-TEST(Rope, ScoresDependOnTheDistanceOnly) {
+TEST(Rope, ScoresDependOnRelativePositionsOnly) {
   FrequencySpec spec = plainSpec(64);
   Array q = vectorOf(64, 1), k = vectorOf(64, 2);
   for (int64_t distance : {0, 1, 17, 1000000}) {
@@ -86,7 +86,7 @@ TEST(Rope, InverseUndoesTheAttentionFactorToo) {
     expectNear(ropeAt(there, yarnSpec(), 12345, inverse), x, 1e-17L);
   }
   inverse.interleaved = false;
-  // With a factor of 1 it is the rotation by the opposite position.
+  // With a factor of 1, the inverse is the rotation by the negated position.
   expectNear(ropeAt(x, plainSpec(16), 99, inverse),
              ropeAt(x, plainSpec(16), -99), 0.0L);
   FrequencySpec vanishing = plainSpec(16);
@@ -95,7 +95,7 @@ TEST(Rope, InverseUndoesTheAttentionFactorToo) {
   EXPECT_NE(checkRope(x, vanishing, {}, {1}, inverse), "");
 }
 
-TEST(Rope, PairingsAreOneMapUnderAPermutation) {
+TEST(Rope, PairingsAreEqualUpToAPermutation) {
   const int64_t dim = 32;
   Array x = vectorOf(dim, 6);
   auto permute = [&](const Array &from) {
@@ -129,8 +129,8 @@ TEST(Rope, MatchesTablesAndRotate) {
   }
 }
 
-TEST(Rope, AxesTurnTheirOwnPairs) {
-  // Equal positions on all axes are one axis.
+TEST(Rope, AxesRotateTheirOwnPairs) {
+  // Equal positions on all axes are the same as a single axis.
   Array x = randomArray({4, 16}, DType::F32);
   std::vector<int64_t> positions{3, 1, 4, 1}, thrice;
   for (int axis = 0; axis < 3; ++axis)
@@ -144,7 +144,7 @@ TEST(Rope, AxesTurnTheirOwnPairs) {
 }
 
 TEST(Rope, RepeatedRowsShareTheirAngles) {
-  // Rows equal on one axis only must not be taken for each other.
+  // Rows that are equal on only one axis must not share angles.
   AxesSpec axes{AxesKind::Sections, {1, 1}};
   CosSinTable table = sincos(plainSpec(4), axes, {7, 7, 8, 7, 1, 2, 1, 1}, {4});
   auto row = [&](size_t r) {

@@ -1,4 +1,4 @@
-//===- RotateTest.cpp - The rotation of pairs -------------------*- C++ -*-===//
+//===- RotateTest.cpp - rotation of channel pairs -------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,7 +30,7 @@ TEST(Rotate, HalfAndInterleavedByHand) {
                                       3 * 0.5L - 1 * 2, 4 * 0.25L - 2 * 4}));
 }
 
-TEST(Rotate, WindowPassesTheRestThrough) {
+TEST(Rotate, OtherChannelsAreCopied) {
   Array x = randomArray({2, 10}, DType::F32);
   CosSinTable table = sincos(plainSpec(4), {}, {5, 6}, {2});
   for (int64_t offset : {0, 3, 6}) {
@@ -47,7 +47,7 @@ TEST(Rotate, WindowPassesTheRestThrough) {
 }
 
 TEST(Rotate, MagnitudeIsThatOfTheScaledPair) {
-  // A rotation by a quarter of a turn moves all of the pair into one lane.
+  // This rotation moves the whole pair into one lane.
   Array x{{2}, {3, 4}, {}};
   Array cos{{1}, {0.6L * 2}, {}}, sin{{1}, {-0.8L * 2}, {}};
   Array result = rotate(x, cos, sin, rotateAlong({}));
@@ -58,7 +58,8 @@ TEST(Rotate, MagnitudeIsThatOfTheScaledPair) {
 }
 
 TEST(Rotate, PositionDimensionsInAnyOrder) {
-  // Layouts (batch, sequence, head, dim) and (sequence, head, batch, dim).
+  // The layouts are batch x sequence x head x dim and sequence x head x batch x
+  // dim.
   const int64_t batch = 2, sequence = 3, heads = 2, dim = 4;
   Array x = randomArray({batch, sequence, heads, dim}, DType::F32);
   CosSinTable table =
@@ -102,7 +103,7 @@ TEST(Rotate, SpecialInputsFollowTheArithmetic) {
   EXPECT_EQ(rotated(infinity, infinity)[1], infinity);
   EXPECT_TRUE(std::isnan(rotated(NAN, 1)[0]));
   EXPECT_TRUE(std::isnan(rotated(NAN, 1)[1]));
-  // The smallest subnormal of f64 does not underflow in here.
+  // The square of the smallest subnormal of f64 does not underflow.
   EXPECT_TRUE(isClose(rotated(0x1p-1074L, 0)[1],
                       0x1p-1074L * table.sin.values[0], 0x1p-60L));
 }
@@ -115,7 +116,7 @@ TEST(Rotate, EmptyTensors) {
   EXPECT_TRUE(result.values.empty());
 }
 
-TEST(Rotate, RejectsWhatDoesNotFit) {
+TEST(Rotate, RejectsMismatchedOperands) {
   Array x = randomArray({2, 3, 4}, DType::F32);
   CosSinTable table = sincos(plainSpec(4), {}, {1, 2}, {2});
   auto reason = [&](const RotateOptions &options) {

@@ -1,4 +1,4 @@
-//===- SinusoidalTest.cpp - Sinusoidal rows and their shift -----*- C++ -*-===//
+//===- SinusoidalTest.cpp - sinusoidal tables -----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -55,7 +55,8 @@ static void expectShift(SinusoidalOrder order, bool interleaved, int64_t from,
 }
 
 TEST(Sinusoidal, ShiftIsARotation) {
-  // A pair (sin, cos) turns backwards, a pair (cos, sin) forwards.
+  // A pair (sin, cos) rotates by the negative angle, and (cos, sin) by the
+  // positive angle.
   expectShift(SinusoidalOrder::Interleaved, true, 7, 10, -3);
   expectShift(SinusoidalOrder::SinCos, false, 7, 10, -3);
   expectShift(SinusoidalOrder::CosSin, false, 7, 10, 3);

@@ -1,4 +1,4 @@
-//===- TensorTest.cpp - Conversions and spacings ----------------*- C++ -*-===//
+//===- TensorTest.cpp - conversions and units in the last place -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -65,7 +65,7 @@ TEST(Tensor, EveryHalfMidpointRoundsToEven) {
       long double value = decode(type, bits), next = decode(type, bits + 1);
       if (std::isnan(value) || std::isinf(value))
         continue;
-      // Beyond the largest number the grid goes on, as far as rounding minds.
+      // For rounding, the number after the largest one is the overflow bound.
       if (std::isinf(next))
         next = overflowBound(type);
       uint64_t even = bits & 1 ? bits + 1 : bits;
@@ -99,7 +99,7 @@ TEST(Tensor, WideFormatsAgreeWithTheCompiler) {
   }
   EXPECT_EQ(encode(DType::F32, 1e-40L), bitsOf(1e-40f));
   EXPECT_EQ(encode(DType::F64, 4e-320L), bitsOf(4e-320));
-  // A long double between two doubles, nearer to the upper one by its last bit.
+  // A long double that is nearer to the upper of two doubles by its last bit.
   long double above = 1 + 0x1p-53L + 0x1p-63L;
   EXPECT_EQ(roundTo(DType::F64, above), 1 + 0x1p-52L);
   EXPECT_EQ(roundTo(DType::F64, 1 + 0x1p-53L), 1.0L);

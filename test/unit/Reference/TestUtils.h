@@ -1,4 +1,4 @@
-//===- TestUtils.h - What the reference tests share -------------*- C++ -*-===//
+//===- TestUtils.h - helpers of the reference tests -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -25,7 +25,7 @@ inline FrequencySpec plainSpec(int64_t dim, double base = 10000.0) {
   return spec;
 }
 
-/// YaRN with the numbers of the golden rows: s = 4, L = 4096.
+/// Returns YaRN with the parameters of the golden numbers: s = 4, L = 4096.
 inline FrequencySpec yarnSpec(int64_t dim = 16) {
   FrequencySpec spec = plainSpec(dim);
   spec.kind = ScalingKind::Yarn;
@@ -34,7 +34,7 @@ inline FrequencySpec yarnSpec(int64_t dim = 16) {
   return spec;
 }
 
-/// Standard normal values that \p type holds exactly.
+/// Returns standard normal values, rounded to \p type.
 inline Array randomArray(std::vector<int64_t> shape, DType type,
                          unsigned seed = 7) {
   std::mt19937 generator(seed);
@@ -55,7 +55,7 @@ inline RotateOptions rotateAlong(std::vector<int64_t> positionDims,
   return options;
 }
 
-/// |a - b| <= bound * |b|.
+/// Succeeds if |a - b| <= bound * |b|.
 inline ::testing::AssertionResult isClose(long double a, long double b,
                                           long double bound) {
   if (std::fabs(a - b) <= bound * std::fabs(b))

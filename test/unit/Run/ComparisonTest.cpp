@@ -1,4 +1,4 @@
-//===- ComparisonTest.cpp - how an attention is measured --------*- C++ -*-===//
+//===- ComparisonTest.cpp - comparison of attention results ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -20,7 +20,7 @@ namespace reference = posenc::reference;
 
 namespace {
 
-/// Two rows of an attention in f32, of which the second sees no key.
+/// Two rows of an f32 attention result. The second row sees no key.
 class ComparisonTest : public ::testing::Test {
 protected:
   ComparisonTest() {
@@ -36,7 +36,8 @@ protected:
 
   float &element(int number) { return result.dataAs<float>()[number]; }
 
-  /// Whether it is within the limits, with what is printed in `out`, `err`.
+  /// Returns whether the result is within the limits; captures the output in
+  /// `out` and `err`.
   bool compare(const Limits &limits = {}) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
@@ -57,12 +58,12 @@ TEST_F(ComparisonTest, Exact) {
   EXPECT_EQ(out, "result #0: max error 0.00 ulp (abs 0.0e+00) at [0,0] "
                  "rel 0.0e+00\n");
   EXPECT_EQ(err, "");
-  // The sign of 0 is nobody's concern.
+  // The sign of zero is ignored.
   element(3) = -0.0f;
   EXPECT_TRUE(compare());
 }
 
-TEST_F(ComparisonTest, UnitsAreOfTheSumsOfSizes) {
+TEST_F(ComparisonTest, UlpsAreRelativeToTheMagnitude) {
   element(1) += 0x1p-22f;
   EXPECT_TRUE(compare()) << err;
   // The unit at 2 is 2^-22.
@@ -70,7 +71,7 @@ TEST_F(ComparisonTest, UnitsAreOfTheSumsOfSizes) {
                  "rel 2.1e-07\n");
 }
 
-TEST_F(ComparisonTest, TheWholeResultHasALimit) {
+TEST_F(ComparisonTest, RelativeErrorHasALimit) {
   element(1) += 0x1p-17f;
   EXPECT_FALSE(compare());
   EXPECT_EQ(err, "error: result #0: the relative error is 6.82e-06; the limit "
@@ -105,7 +106,7 @@ TEST_F(ComparisonTest, Mismatches) {
   EXPECT_EQ(err, "error: result #0: the shapes differ\n");
 }
 
-TEST_F(ComparisonTest, OtherResultsHaveNoLimitAsAWhole) {
+TEST_F(ComparisonTest, OtherResultsHaveNoRelativeLimit) {
   expected.isAttention = false;
   expected.limitUlp = 4;
   element(1) += 0x1p-22f;

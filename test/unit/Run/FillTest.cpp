@@ -1,4 +1,4 @@
-//===- FillTest.cpp - the values of generated arrays ------------*- C++ -*-===//
+//===- FillTest.cpp - values of generated inputs --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,7 +27,8 @@ Array allocate(posenc_dtype dtype, int64_t size) {
   return array;
 }
 
-/// The elements that the same numbers give in f64, rounded by the oracle.
+/// Checks that random values equal those of f64 with the same seed, rounded by
+/// the oracle.
 void expectRounded(posenc_dtype dtype, DType type) {
   constexpr int64_t count = 100000;
   Array exact = allocate(POSENC_F64, count), array = allocate(dtype, count);
@@ -59,12 +60,12 @@ TEST(FillTest, RandomNumbersAreStandardNormal) {
   EXPECT_NEAR(moments[4], 3, 0.05);
 }
 
-TEST(FillTest, ASeedKeepsItsMeaning) {
+TEST(FillTest, SeedsArePortable) {
   Array array = allocate(POSENC_I64, 4);
   EXPECT_FALSE(bool(fillRandom(array, 7)));
   std::vector<int64_t> first(array.dataAs<int64_t>(),
                              array.dataAs<int64_t>() + 4);
-  // SplitMix64's own first four numbers for 7, modulo 4096.
+  // The first four numbers of SplitMix64 with the seed 7, modulo 4096.
   EXPECT_EQ(first, (std::vector<int64_t>{3543, 1564, 2562, 2507}));
 }
 
@@ -81,7 +82,8 @@ TEST(FillTest, RandomIntegersAreBelow4096) {
 }
 
 TEST(FillTest, EveryValueIsRoundedOnce) {
-  // All numbers of a 16-bit type, those halfway between two, and beside those.
+  // Numbers of a 16-bit type, midpoints between neighbours, and the neighbours
+  // of midpoints in f64.
   for (auto [dtype, type] : {std::pair(POSENC_F16, DType::F16),
                              std::pair(POSENC_BF16, DType::BF16)}) {
     Array array = allocate(dtype, 1);
@@ -108,7 +110,7 @@ TEST(FillTest, Iota) {
   Array array = allocate(POSENC_F16, 2050);
   EXPECT_FALSE(bool(fillIota(array)));
   EXPECT_EQ(array.dataAs<uint16_t>()[1], 0x3c00);
-  // Beyond 2048 an odd number is none of f16.
+  // f16 has no odd numbers beyond 2048.
   EXPECT_EQ(array.dataAs<uint16_t>()[2049], array.dataAs<uint16_t>()[2048]);
 }
 
@@ -124,18 +126,20 @@ TEST(FillTest, IotaOfQuantizedTypes) {
   EXPECT_EQ(wide.dataAs<uint8_t>()[3], 0x42);
 }
 
-TEST(FillTest, ParsesIntegersInTheirRange) {
+TEST(FillTest, ParseIntegerChecksTheRange) {
   auto parse = [](posenc_dtype dtype, llvm::StringRef text) -> std::string {
     llvm::Expected<int64_t> value = parseInteger(dtype, text);
     return value ? std::to_string(*value) : llvm::toString(value.takeError());
   };
   EXPECT_EQ(parse(POSENC_I64, "-9223372036854775808"), "-9223372036854775808");
   EXPECT_EQ(parse(POSENC_I64, "9223372036854775808"),
-            "'9223372036854775808' is no i64");
+            "expected an integer of type i64, got '9223372036854775808'");
   EXPECT_EQ(parse(POSENC_I32, "-2147483648"), "-2147483648");
-  EXPECT_EQ(parse(POSENC_I32, "2147483648"), "'2147483648' is no i32");
-  EXPECT_EQ(parse(POSENC_INDEX, "0x10"), "'0x10' is no index");
-  EXPECT_EQ(parse(POSENC_I64, ""), "'' is no i64");
+  EXPECT_EQ(parse(POSENC_I32, "2147483648"),
+            "expected an integer of type i32, got '2147483648'");
+  EXPECT_EQ(parse(POSENC_INDEX, "0x10"),
+            "expected an integer of type index, got '0x10'");
+  EXPECT_EQ(parse(POSENC_I64, ""), "expected an integer of type i64, got ''");
 }
 
 } // namespace

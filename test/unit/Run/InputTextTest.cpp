@@ -1,4 +1,4 @@
-//===- InputTextTest.cpp - the text of one --input --------------*- C++ -*-===//
+//===- InputTextTest.cpp - parser of --input values -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-/// What a text is taken for, in one line; or the error.
+/// Returns a description of the parsed text, or the error.
 std::string describe(llvm::StringRef text) {
   llvm::Expected<InputText> input = parseInputText(text);
   if (!input)
@@ -50,15 +50,15 @@ TEST(InputTextTest, Forms) {
 }
 
 TEST(InputTextTest, Errors) {
-  EXPECT_EQ(describe("1e18xf32=0"), "'1e18' is no size");
+  EXPECT_EQ(describe("1e18xf32=0"), "expected a size, got '1e18'");
   EXPECT_EQ(describe("9223372036854775808xf32=0"),
-            "'9223372036854775808' is no size");
+            "expected a size, got '9223372036854775808'");
   EXPECT_EQ(describe("-1xf32=0"), "the size -1 is negative");
-  EXPECT_EQ(describe("?xf32=0"), "'?' is no size");
-  EXPECT_EQ(describe("xf32=0"), "'xf32' is no element type");
-  EXPECT_EQ(describe("4=0"), "'4' is no size");
-  EXPECT_EQ(describe("4x=0"), "'' is no element type");
-  EXPECT_EQ(describe("4xF32=0"), "'F32' is no element type");
+  EXPECT_EQ(describe("?xf32=0"), "expected a size, got '?'");
+  EXPECT_EQ(describe("xf32=0"), "unknown element type 'xf32'");
+  EXPECT_EQ(describe("4=0"), "expected a size, got '4'");
+  EXPECT_EQ(describe("4x=0"), "unknown element type ''");
+  EXPECT_EQ(describe("4xF32=0"), "unknown element type 'F32'");
   EXPECT_EQ(describe("4xf32=random:"),
             "expected random:seed=N, N a number from 0 to 2^64-1");
   EXPECT_EQ(describe("4xf32=random:seed=nan"),
@@ -72,11 +72,11 @@ TEST(InputTextTest, Errors) {
         << text;
 }
 
-TEST(InputTextTest, LongTextsAreCut) {
+TEST(InputTextTest, LongTextsAreTruncated) {
   std::string rank;
   for (int i = 0; i < 33; ++i)
     rank += "1x";
-  EXPECT_EQ(describe(rank + "f32=0"), "the rank is more than 32");
+  EXPECT_EQ(describe(rank + "f32=0"), "the rank exceeds 32");
   EXPECT_LT(describe(std::string(100000, '7') + "xf32=0").size(), 100u);
   EXPECT_LT(describe(std::string(100000, 'q') + "=0").size(), 100u);
 }

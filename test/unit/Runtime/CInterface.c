@@ -1,4 +1,4 @@
-//===- CInterface.c - The interface used from C -------------------*- C -*-===//
+//===- CInterface.c - Calls the runtime from C ----------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

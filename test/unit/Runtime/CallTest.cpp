@@ -1,4 +1,4 @@
-//===- CallTest.cpp - Calling functions -------------------------*- C++ -*-===//
+//===- CallTest.cpp - Calling functions -----------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -28,10 +28,10 @@ protected:
 
   Library library;
   std::string error;
-  int64_t places[2] = {-7, -7};
+  int64_t shapeOut[2] = {-7, -7};
 };
 
-/// Calls and expects a failure with exactly this text.
+/// Calls a function and expects this status and error text.
 void expectFailure(Function function, const std::vector<posenc_value> &inputs,
                    const std::vector<posenc_value> &outputs,
                    posenc_status status, const std::string &text) {
@@ -109,7 +109,7 @@ TEST_F(Call, RealScalarsAndShapes) {
                                      view(data, POSENC_F64, ofShape)};
   };
   posenc_value out = view(y, POSENC_F64, shape);
-  // Nothing, the output, part of it, and memory that is not aligned.
+  // A shape-only input may be NULL, overlap the output or be misaligned.
   for (void *data : {static_cast<void *>(nullptr), static_cast<void *>(y),
                      static_cast<void *>(y + 1),
                      static_cast<void *>(reinterpret_cast<char *>(y) + 1)}) {
@@ -155,7 +155,7 @@ TEST_F(Call, KernelErrors) {
 // Refusals
 //===----------------------------------------------------------------------===//
 
-/// What a kernel is called with when it is asked for its reasons.
+/// The DLTensor that the checked entry point receives.
 struct CheckedTensor {
   void *data;
   int32_t deviceType, deviceId, rank;
@@ -180,8 +180,9 @@ int32_t explain(const CheckedTensor *x, int64_t n, const CheckedTensor *y,
   return refusal;
 }
 
-/// The library's checked form says why; without one there is the code.
-TEST(Refusal, IsSaidInWords) {
+/// The error text comes from the checked entry point; without one it has the
+/// code.
+TEST(Refusal, HasTheTextOfTheCheckedEntryPoint) {
   std::string error;
   std::string json = libraryJson(functionJson(
       "f", tensorJson("x", "bf16", "2,3") + "," + scalarJson("n", "i64"),
@@ -205,7 +206,7 @@ TEST(Refusal, IsSaidInWords) {
                   code == 8 ? POSENC_SHAPE_MISMATCH : POSENC_INVALID_ARGUMENT,
                   "f: n is wrong");
   }
-  // Of other codes nobody asks.
+  // Other codes do not call the checked entry point.
   refusal = 4;
   expectFailure(library.function(0), inputs, outputs, POSENC_KERNEL_FAILED,
                 "f: the kernel failed with code 4");
@@ -318,7 +319,7 @@ TEST_F(Call, SizesMustAgree) {
 TEST_F(Call, ProductsMustNotOverflow) {
   double q[2] = {};
   int64_t positions[1] = {};
-  // Zero does not hide the rest: the strides overflow all the same.
+  // A size of zero does not help: the strides overflow.
   for (auto [n0, n1] : {std::pair<int64_t, int64_t>{INT64_MAX, 1},
                         {INT64_MAX / 16 + 1, 1},
                         {int64_t(1) << 32, int64_t(1) << 32},
@@ -326,16 +327,16 @@ TEST_F(Call, ProductsMustNotOverflow) {
                         {1, INT64_MAX}}) {
     std::vector<int64_t> qShape = {n0, n1, 2}, pShape = {n0, n1};
     posenc_value value = view(q, POSENC_F64, qShape);
-    EXPECT_EQ(
-        posenc_output_shape(find("add_positions").get(), &value, 1, 0, places),
-        POSENC_INVALID_ARGUMENT);
+    EXPECT_EQ(posenc_output_shape(find("add_positions").get(), &value, 1, 0,
+                                  shapeOut),
+              POSENC_INVALID_ARGUMENT);
     expectFailure(find("add_positions"),
                   {value, view(positions, POSENC_I64, pShape), scalar(0)},
                   {value}, POSENC_SHAPE_MISMATCH,
                   "add_positions: the sizes of input 'q' are too large: their "
                   "product overflows");
   }
-  // The largest that fits reaches past the end of memory instead.
+  // The largest size that fits reaches past the end of memory.
   std::vector<int64_t> shape = {INT64_MAX / 16, 4};
   EXPECT_FALSE(find("scale").call(
       {view(reinterpret_cast<void *>(~uintptr_t(15)), POSENC_F32, shape)},
@@ -363,7 +364,7 @@ TEST_F(Call, Data) {
   EXPECT_TRUE(find("scale").call({view(memory + 4, POSENC_F32, shape)},
                                  {view(memory + 36, POSENC_F32, shape)}, error))
       << error;
-  // What is empty needs no data.
+  // Empty tensors need no data.
   EXPECT_TRUE(find("scale").call({view(nullptr, POSENC_F32, none)},
                                  {view(nullptr, POSENC_F32, none)}, error))
       << error;
@@ -380,16 +381,17 @@ TEST_F(Call, OutputShapes) {
   EXPECT_FALSE(find("add_positions").outputShape(inputs, 1, shape, error));
   EXPECT_EQ(error, "add_positions: there is no output #1");
   EXPECT_FALSE(find("loop").outputShape({}, 0, shape, error));
-  EXPECT_EQ(error, "loop: the inputs do not decide size 'n' of output 'out'");
+  EXPECT_EQ(error,
+            "loop: the inputs do not determine size 'n' of output 'out'");
   EXPECT_EQ(posenc_output_shape(find("fill").get(), nullptr, 0, 0, nullptr),
             POSENC_INVALID_ARGUMENT);
-  EXPECT_EQ(posenc_output_shape(nullptr, nullptr, 0, 0, places),
+  EXPECT_EQ(posenc_output_shape(nullptr, nullptr, 0, 0, shapeOut),
             POSENC_INVALID_ARGUMENT);
-  // Nothing is written by a failure.
+  // A failure writes nothing.
   posenc_value values[2] = {scalar(-1), scalar(0)};
-  EXPECT_EQ(posenc_output_shape(find("fill").get(), values, 2, 0, places),
+  EXPECT_EQ(posenc_output_shape(find("fill").get(), values, 2, 0, shapeOut),
             POSENC_SHAPE_MISMATCH);
-  EXPECT_EQ(places[0], -7);
+  EXPECT_EQ(shapeOut[0], -7);
 }
 
 TEST_F(Call, NothingIsWrittenByAFailedCheck) {

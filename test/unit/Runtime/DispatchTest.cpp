@@ -1,4 +1,4 @@
-//===- DispatchTest.cpp - Arguments arrive in order -------------*- C++ -*-===//
+//===- DispatchTest.cpp - Calls with any number of arguments --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t maxScalars = POSENC_MAX_ARGUMENTS - 1;
 
-/// Every third one has 32 bits, as in the signature that is made below.
+/// Every third scalar has 32 bits, as in signature().
 template <size_t I>
 using Scalar = std::conditional_t<I % 3 == 1, int32_t, int64_t>;
 
@@ -72,7 +72,7 @@ TEST(Dispatch, RefusesMoreArguments) {
   int32_t (*kernel)() = [] { return 0; };
   Library library = openMemory(signature(maxScalars + 1),
                                {{"m_f", addressOf(kernel)}}, error);
-  // Its signature can still be read.
+  // The signature can be queried.
   ASSERT_TRUE(library) << error;
   Function function = library.find("f", error);
   EXPECT_EQ(function.numInputs(), maxScalars + 1);
@@ -101,8 +101,8 @@ int32_t pick(const int64_t *x, int64_t width, int32_t *y, const uint16_t *z,
   return 0;
 }
 
-/// Scalars stand at their place between tensors; a size may be named by a
-/// scalar that comes later.
+/// Scalars keep their position between tensors; a later scalar may be the size
+/// of a tensor.
 TEST(Dispatch, MixedSignature) {
   std::string error;
   Library library = openMemory(
@@ -128,7 +128,7 @@ TEST(Dispatch, MixedSignature) {
   const int64_t expected[] = {11, 3, -22, 0x3F80, 2, 4};
   for (int i = 0; i < 6; ++i)
     EXPECT_EQ(results[0].dataAs<int64_t>()[i], expected[i]) << i;
-  // The same bits of another type.
+  // A type of the same size is refused.
   EXPECT_FALSE(
       function.call({view(x, POSENC_I64, xShape), scalar(3),
                      view(y, POSENC_I32, yShape), view(&z, POSENC_F16, {})},

@@ -1,4 +1,4 @@
-//===- ElfCheckTest.cpp - Damaged shared libraries --------------*- C++ -*-===//
+//===- ElfCheckTest.cpp - Damaged shared libraries ------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,8 +18,8 @@ using namespace posenc::test;
 
 namespace {
 
-/// Nothing is loaded here. The bytes are copied to memory of exactly their
-/// size, so that a sanitizer sees a read past the end.
+/// Checks a library and returns the error, or "". The bytes are copied to
+/// memory of their exact size, so that a sanitizer detects reads past the end.
 std::string check(const std::string &bytes, ElfSummary *out = nullptr) {
   std::vector<char> exact(bytes.begin(), bytes.end());
   ElfSummary summary;
@@ -31,7 +31,7 @@ std::string check(const std::string &bytes, ElfSummary *out = nullptr) {
   return error;
 }
 
-/// The same library linked in several ways: hash tables, packed relocations.
+/// The bytes of one library, linked with different hash tables and relocations.
 std::vector<std::string> libraries() {
   std::vector<std::string> list;
   std::string paths = POSENC_TEST_LINKED;
@@ -59,8 +59,8 @@ struct Table {
   size_t begin, end;
 };
 
-/// Headers, dynamic table, symbols, hashes, relocations and versions: what the
-/// check reads. Section headers know where they are.
+/// The tables that checkElf() reads: headers, dynamic table, symbols, hashes,
+/// relocations and versions.
 std::vector<Table> tables(const std::string &bytes) {
   auto header = load<Elf64_Ehdr>(bytes, 0);
   std::vector<Table> list = {
@@ -140,12 +140,12 @@ TEST(ElfCheck, HeadersBeyondTheFile) {
     EXPECT_NE(check(patched(bytes, offsetof(Elf64_Ehdr, e_phnum), count)), "");
     EXPECT_NE(check(patched(bytes, offsetof(Elf64_Ehdr, e_shnum), count)), "");
   }
-  // Without section headers the rest still counts.
+  // Section headers are optional.
   EXPECT_EQ(check(patched<uint64_t>(bytes, offsetof(Elf64_Ehdr, e_shoff), 0)),
             "");
 }
 
-/// The section headers stand last, so that no prefix is complete.
+/// The section headers are last, so every prefix is incomplete.
 TEST(ElfCheck, EveryTruncation) {
   for (const std::string &bytes : libraries())
     for (size_t length = 0; length < bytes.size();
@@ -153,7 +153,7 @@ TEST(ElfCheck, EveryTruncation) {
       ASSERT_NE(check(bytes.substr(0, length)), "") << length;
 }
 
-/// Without section headers a truncation must be seen by what is loaded.
+/// Without section headers, truncation is detected by the segments.
 TEST(ElfCheck, EveryTruncationWithoutSections) {
   for (std::string bytes : libraries()) {
     bytes = patched<uint64_t>(bytes, offsetof(Elf64_Ehdr, e_shoff), 0);
@@ -188,7 +188,7 @@ TEST(ElfCheck, ByteMutationsNeverCrash) {
   }
 }
 
-/// Whole fields with the values that overflow sums and products.
+/// Sets whole fields to values that overflow sums and products.
 TEST(ElfCheck, FieldMutationsNeverCrash) {
   const uint64_t values[] = {
       0,          1,          7,         0x7FFFFFFF, 0x80000000,    0xFFFFFFFF,

@@ -1,4 +1,4 @@
-//===- LibraryTest.cpp - Opening and asking libraries -----------*- C++ -*-===//
+//===- LibraryTest.cpp - Opening and querying libraries -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -42,7 +42,7 @@ TEST(Library, Opens) {
   EXPECT_EQ(library.metadata().rfind("{\"posenc\"", 0), 0u);
 }
 
-TEST(Library, TellsSignatures) {
+TEST(Library, Signatures) {
   std::string error;
   Library library = Library::open(POSENC_TEST_KERNELS, error);
   ASSERT_TRUE(library) << error;
@@ -66,7 +66,7 @@ TEST(Library, TellsSignatures) {
   EXPECT_EQ(posenc_function_num_sizes(function.get()), 2u);
   EXPECT_STREQ(posenc_function_size_name(function.get(), 1), "n1");
 
-  // A size that a scalar decides is dynamic too.
+  // A size that a scalar determines is dynamic, too.
   Function fill = library.find("fill", error);
   EXPECT_EQ(fill.output(0).type(), "?x8xi32");
   EXPECT_EQ(posenc_function_num_sizes(fill.get()), 0u);
@@ -135,7 +135,7 @@ TEST(Library, FindListsWhatExists) {
   EXPECT_TRUE(contains(error, "; the library has scale, ")) << error;
 }
 
-TEST(Library, RefusesWhatIsNoFile) {
+TEST(Library, RefusesOtherFiles) {
   TempDir folder;
   EXPECT_TRUE(contains(refuse(folder.path("none.so"), POSENC_NOT_FOUND),
                        "No such file"));
@@ -143,7 +143,7 @@ TEST(Library, RefusesWhatIsNoFile) {
   EXPECT_TRUE(contains(refuse(folder.path(""), POSENC_BAD_LIBRARY),
                        "not a regular file"));
   refuse("/dev/null", POSENC_BAD_LIBRARY);
-  // Nobody writes to this pipe, and it must not be waited for.
+  // Opening a pipe without a writer must not block.
   std::string pipe = folder.path("pipe.so");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   refuse(pipe, POSENC_BAD_LIBRARY);
@@ -157,10 +157,10 @@ TEST(Library, RefusesWhatIsNoFile) {
 struct Refused {
   int variant;
   const char *text;
-  bool mayRun; ///< whether the library has to be loaded to see the fault
+  bool mayRun; ///< whether the library is loaded before it is refused
 };
 
-TEST(Library, RefusesWhatIsNoKernelLibrary) {
+TEST(Library, RefusesOtherLibraries) {
   const Refused cases[] = {
       {1, "not a posenc kernel library: it has no '..._metadata'", false},
       {2, "'worse_metadata'", false},
@@ -173,7 +173,8 @@ TEST(Library, RefusesWhatIsNoKernelLibrary) {
       {9, "metadata: not valid JSON", true},
       {10, "abi 2 is unknown", true},
       {11, "posenc_test_nobody_has_this", false},
-      {13, "'foreign_get_metadata', but its other functions are not", false},
+      {13, "'foreign_get_metadata', but its other functions do not share",
+       false},
   };
   for (const Refused &item : cases) {
     ::unsetenv("POSENC_TEST_LOADED");
@@ -215,8 +216,8 @@ TEST(Library, OpensTwiceAndByRelativePath) {
   std::filesystem::current_path(before);
 }
 
-/// The system's loader would give the old code for the name it knows.
-TEST(Library, OpensANewFileUnderTheNameOfAnOpenOne) {
+/// dlopen() alone would return the old library for the same name.
+TEST(Library, OpensAReplacedFile) {
   TempDir folder;
   std::string path = folder.path("lib.so"), error;
   std::string other = std::string(POSENC_TEST_REFUSED_DIR) + "/refused12.so";
@@ -243,7 +244,7 @@ TEST(Library, ErrorTextsBelongToThreads) {
   std::thread([&] { inThread = posenc_last_error(); }).join();
   EXPECT_EQ(inThread, "");
   EXPECT_TRUE(contains(posenc_last_error(), "/nonexistent/a.so"));
-  // A success leaves it alone.
+  // A call that succeeds does not change the text.
   std::string error;
   EXPECT_TRUE(Library::open(POSENC_TEST_KERNELS, error));
   EXPECT_TRUE(contains(posenc_last_error(), "/nonexistent/a.so"));
@@ -251,7 +252,7 @@ TEST(Library, ErrorTextsBelongToThreads) {
 
 void *throwing(void *, const char *) { throw 1; }
 
-TEST(Library, NoExceptionGetsOut) {
+TEST(Library, CatchesExceptionsOfCallbacks) {
   posenc_library *library = nullptr;
   std::string json = libraryJson(functionJson("f", "", "", ""));
   EXPECT_EQ(

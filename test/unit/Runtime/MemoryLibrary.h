@@ -1,4 +1,4 @@
-//===- MemoryLibrary.h - Libraries made in memory ---------------*- C++ -*-===//
+//===- MemoryLibrary.h - Kernel libraries in memory -------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -63,7 +63,7 @@ void *addressOf(Result (*function)(Arguments...)) {
   return reinterpret_cast<void *>(function);
 }
 
-/// A tensor over memory that somebody else owns. `shape` must live on.
+/// A tensor over `data`, which it does not own. `shape` must outlive it.
 inline posenc_value view(const void *data, posenc_dtype dtype,
                          const std::vector<int64_t> &shape) {
   return runtime::tensor({const_cast<void *>(data), dtype,

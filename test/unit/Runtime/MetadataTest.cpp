@@ -1,4 +1,4 @@
-//===- MetadataTest.cpp - Metadata that is wrong ----------------*- C++ -*-===//
+//===- MetadataTest.cpp - Parsing metadata --------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -23,13 +23,13 @@ std::string parse(const std::string &text) {
   return parseMetadata(text.data(), text.size(), metadata, error) ? "" : error;
 }
 
-/// The error for a library with one function of these parts.
+/// Parses a library with one function and returns the error, or "".
 std::string function(const std::string &inputs, const std::string &outputs,
                      const std::string &sizes) {
   return parse(libraryJson(functionJson("f", inputs, outputs, sizes)));
 }
 
-/// A metadata text with every feature.
+/// Metadata with every feature.
 std::string rich() {
   return libraryJson(
       functionJson("f",
@@ -82,7 +82,7 @@ TEST(Metadata, Functions) {
                              "\",\"inputs\":[],\"outputs\":[],\"sizes\":[]}"));
   };
   EXPECT_EQ(withSymbol("m_x"), "");
-  // A function of the C library must not be reached.
+  // The symbol must not be a function of the C library.
   for (const char *symbol : {"system", "m", "mm_f", "m_f-g", "m_f\\u00e9"})
     EXPECT_NE(withSymbol(symbol), "") << symbol;
   EXPECT_EQ(parse(libraryJson("{\"symbol\":\"m_f\"}")),
@@ -162,7 +162,7 @@ TEST(Metadata, Shapes) {
 }
 
 TEST(Metadata, CodeForGpus) {
-  // A function of these keys, and what the library has for Vulkan.
+  // Parses a function with these keys in a library with this value of "vulkan".
   auto gpu = [](const std::string &keys, const std::string &vulkan = "") {
     std::string text =
         libraryJson("{\"name\":\"f\"," + keys +
@@ -222,7 +222,7 @@ TEST(Metadata, IntegersBeyond64Bits) {
               "functions[0].inputs[0].shape[0]: neither a size nor a name");
 }
 
-/// A name with a NUL would be cut short for users of the C interface.
+/// A name with a NUL would be truncated by the C interface.
 TEST(Metadata, ControlCharactersInNames) {
   for (const char *name : {"a\\u0000b", "\\n", "\\u007f"})
     EXPECT_EQ(function(tensorJson(name, "f32", "1"), "", ""),
@@ -240,7 +240,7 @@ int32_t nothing() { return 0; }
 
 void *lookupAny(void *, const char *) { return addressOf(nothing); }
 
-/// Whatever is still accepted after a change must be usable.
+/// Metadata that is accepted after a change must be usable.
 TEST(Metadata, MutationsNeverCrash) {
   std::mt19937 random(7);
   std::string text = rich();
@@ -261,7 +261,7 @@ TEST(Metadata, MutationsNeverCrash) {
   EXPECT_GT(accepted, 0);
 }
 
-/// Deletes, doubles and swaps whole tokens, which bytes seldom hit.
+/// Deletes, duplicates and swaps tokens, which random bytes rarely do.
 TEST(Metadata, TokenMutationsNeverCrash) {
   std::vector<std::string> tokens(1);
   for (char c : rich()) {

@@ -1,4 +1,4 @@
-//===- NpyReadTest.cpp - Reading .npy files, good and bad -------*- C++ -*-===//
+//===- NpyReadTest.cpp - Reading .npy files, good and bad -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -46,7 +46,8 @@ protected:
     error.clear();
     return readNpy(folder.path("x.npy"), array, error);
   }
-  /// Must fail with a text that contains `part` and leave the array alone.
+  /// Expects a failure with a text that contains `part`, and an unchanged
+  /// array.
   void refuse(const std::string &bytes, const std::string &part) {
     Array before;
     std::string ignored;
@@ -231,7 +232,7 @@ TEST_F(NpyRead, MutationsNeverCrash) {
   int accepted = 0;
   for (int i = 0; i < 5000; ++i)
     accepted += read(mutate(header, random) + "0123456789ab");
-  // Some changes only touch spaces or the order.
+  // Some changes only affect white space or the order.
   EXPECT_GT(accepted, 0);
   EXPECT_LT(accepted, 2000);
 }

@@ -1,4 +1,4 @@
-//===- NpyWriteTest.cpp - Writing .npy files --------------------*- C++ -*-===//
+//===- NpyWriteTest.cpp - Writing .npy files ------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -45,7 +45,7 @@ TEST_F(NpyWrite, RoundTrips) {
     }
 }
 
-TEST_F(NpyWrite, TheBytesAreThoseOfNumPy) {
+TEST_F(NpyWrite, MatchesNumPy) {
   uint16_t data[2] = {0x3F80, 0x4000};
   int64_t shape[] = {2};
   std::string path = folder.path("x.npy");
@@ -89,7 +89,7 @@ TEST_F(NpyWrite, FailuresLeaveNothingBehind) {
   std::string path = folder.path("x.npy");
   writeFile(path, "old");
 
-  // A disk that is full in the middle of the data.
+  // A limit on the size of files simulates a full disk.
   struct rlimit before, limited;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   limited = before;

@@ -1,4 +1,4 @@
-//===- OverlapTest.cpp - Which overlaps of tensors are allowed --*- C++ -*-===//
+//===- OverlapTest.cpp - Overlap of tensors -------------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -35,7 +35,8 @@ protected:
     ASSERT_TRUE(library) << error;
   }
 
-  /// The arguments at these elements of one buffer; "" or the error text.
+  /// Calls f with tensors at these elements of one buffer. Returns the error,
+  /// or "".
   std::string call(int a, int b, int c, int d, int x, int y, int64_t n = 1) {
     std::vector<int64_t> flat = {n, 4}, cube = {n, 2, 2};
     std::vector<posenc_value> inputs = {

@@ -18,7 +18,7 @@
 
 namespace posenc::test {
 
-/// A folder that is removed at the end.
+/// A temporary directory, which the destructor removes.
 class TempDir {
 public:
   TempDir() {
@@ -53,13 +53,13 @@ inline std::string readFile(const std::string &path) {
 }
 
 inline void writeFile(const std::string &path, const std::string &bytes) {
-  // Some file systems wait for the disk when a file is cut off and rewritten.
+  // Some file systems wait for the disk when a file is truncated and rewritten.
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Changes one to four bytes; the same every time for the same generator.
+/// Changes one to four bytes. The result depends only on the state of `random`.
 inline std::string mutate(std::string bytes, std::mt19937 &random) {
   if (bytes.empty())
     return bytes;

@@ -1,4 +1,4 @@
-//===- TypesTest.cpp - Element types, texts and owned arrays ----*- C++ -*-===//
+//===- TypesTest.cpp - Element types, status names and arrays -------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanCodeTest.cpp - A library's kernels for Vulkan ----------------===//
+//===- VulkanCodeTest.cpp - Reading a library's kernels for Vulkan --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,7 +19,7 @@ namespace {
 
 using Words = std::vector<uint32_t>;
 
-/// Writes the count of the words and their sum.
+/// Sets the number of words and the checksum.
 void finish(Words &words) {
   words[2] = words.size();
   words[3] = 0x811c9dc5;
@@ -27,8 +27,9 @@ void finish(Words &words) {
     words[3] = (words[3] ^ words[i]) * 0x01000193;
 }
 
-/// Three words of SPIR-V, two constants, and the kernels "abcde", which takes a
-/// tensor of f32 and an index, and "f", which takes nothing.
+/// Returns three words of SPIR-V, two constants, and two kernels: "abcde",
+/// which takes a tensor of 4-byte elements and an index, and "f" without
+/// arguments.
 Words makeWords() {
   Words words{0x564e5350, 1,  0, 0, 3,          2,    2,      70, 71, 72,
               80,         81, 5, 2, 0x64636261, 0x65, 0x6934, 1,  0,  0x66};
@@ -62,8 +63,9 @@ TEST(VulkanCode, IsRead) {
 TEST(VulkanCode, SaysWhatIsWrong) {
   Words words = makeWords();
   words[0] ^= 1;
-  EXPECT_EQ(readError(words),
-            "the kernels for Vulkan are damaged: they do not begin as such");
+  EXPECT_EQ(
+      readError(words),
+      "the kernels for Vulkan are damaged: expected the magic number 'PSNV'");
   words = makeWords();
   words[1] = 2;
   EXPECT_EQ(readError(words), "the kernels for Vulkan are of version 2, not 1");
@@ -75,7 +77,7 @@ TEST(VulkanCode, SaysWhatIsWrong) {
   words[8] ^= 1 << 30;
   EXPECT_EQ(readError(words),
             "the kernels for Vulkan are damaged: their checksum is wrong");
-  // Of all sizes, those that do not add up.
+  // Sizes that contradict the number of words.
   for (size_t at : {4, 5, 6, 12, 13, 17, 18})
     for (uint32_t value : {0u, 4u, 7u, 0x7fffffffu, 0xffffffffu}) {
       words = makeWords();
@@ -86,7 +88,7 @@ TEST(VulkanCode, SaysWhatIsWrong) {
       EXPECT_EQ(readError(words), "the kernels for Vulkan are malformed")
           << at << " " << value;
     }
-  // Arguments of an unknown kind, a name twice, one for no terminal.
+  // An unknown kind of argument, and a control character in a name.
   for (auto [at, value] :
        {std::pair<size_t, uint32_t>{16, 0x6a34}, {14, 0x64630a61}}) {
     words = makeWords();
@@ -96,11 +98,11 @@ TEST(VulkanCode, SaysWhatIsWrong) {
   }
 }
 
-// Every prefix, and whatever numbers: an error or not, but never a crash.
+// Every prefix is an error. Random words may be accepted but must not crash.
 TEST(VulkanCode, SurvivesDamage) {
   Words whole = makeWords();
   for (size_t size = 0; size < whole.size(); ++size) {
-    // At the end of its memory.
+    // Memory of the exact size, so that a sanitizer detects reads past the end.
     Words part(whole.begin(), whole.begin() + size);
     EXPECT_NE(readError(part), "");
     if (size < 7)

@@ -1,4 +1,4 @@
-//===- WithoutExceptions.cpp - No exceptions, no RTTI -----------*- C++ -*-===//
+//===- WithoutExceptions.cpp - Uses the runtime without exceptions --------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CpuTest.cpp - which version a CPU gets -------------------*- C++ -*-===//
+//===- CpuTest.cpp - choice of a variant by CPU ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -14,7 +14,8 @@
 #if defined(__x86_64__)
 
 namespace {
-/// What a CPU answers to CPUID, and what its operating system saves.
+/// The results of CPUID on a CPU, and the registers that its operating system
+/// saves.
 struct FakeCpu {
   const char *vendor; ///< 12 characters
   unsigned signature; ///< leaf 1, EAX
@@ -77,7 +78,7 @@ const FakeCpu kBergamo = {kAmd, 0x00aa0f02, true, true, kAvx512State};
 const FakeCpu kTurin = {kAmd, 0x00b00f21, true, true, kAvx512State};
 const FakeCpu kSkylake = {kIntel, 0x00050654, true, false, kAvx512State};
 const FakeCpu kSapphireRapids = {kIntel, 0x000806f8, true, true, kAvx512State};
-/// Virtual machines that hide what the CPU has.
+/// Virtual machines that hide features of the CPU.
 const FakeCpu kTurinWithoutAvx512 = {kAmd, 0x00b00f21, false, false, kAvxState};
 const FakeCpu kGenoaWithoutState = {kAmd, 0x00a10f11, true, true, kAvxState};
 const FakeCpu kGenoaWithoutVnni = {kAmd,
@@ -90,13 +91,15 @@ const FakeCpu kGenoaWithoutVnni = {kAmd,
 const FakeCpu kOld = {kIntel,           0x000206a7, false, false, kAvxState,
                       /*highestLeaf=*/1};
 
-/// Bits as findCpu would find them, which remembers the first CPU.
+/// Returns the bits of findCpu() for a CPU. findCpu() itself caches the first
+/// CPU.
 int64_t findBits(const FakeCpu &which) {
   cpu = &which;
   return findCpuFeatures() | findCpuFamily() << kCpuFamilyShift;
 }
 
-/// The target that a library for all of them runs on the CPU, or none.
+/// Returns the target whose code a library for all targets runs on a CPU, or
+/// "none".
 std::string choose(std::vector<std::string> targets, const FakeCpu &which) {
   std::vector<TargetSpec> unused;
   std::vector<TargetSpec> specs =
@@ -152,7 +155,7 @@ TEST(CpuTest, Features) {
   EXPECT_EQ(findCpuFeatures(), 0);
 }
 
-TEST(CpuTest, LooksOnce) {
+TEST(CpuTest, DetectsTheCpuOnce) {
   cpu = &kTurin;
   int64_t first = findCpu();
   EXPECT_EQ(first, findBits(kTurin));
@@ -160,7 +163,7 @@ TEST(CpuTest, LooksOnce) {
   EXPECT_EQ(findCpu(), first);
 }
 
-TEST(CpuTest, TheFamilysOwnVersionComesFirst) {
+TEST(CpuTest, PrefersTheVariantOfTheFamily) {
   std::vector<std::string> targets = {"x86-64:x86-64-v3", "x86-64:x86-64-v4",
                                       "x86-64:znver3", "x86-64:znver4",
                                       "x86-64:znver5"};
@@ -168,24 +171,24 @@ TEST(CpuTest, TheFamilysOwnVersionComesFirst) {
   EXPECT_EQ(choose(targets, kGenoa), "x86-64:znver4");
   EXPECT_EQ(choose(targets, kTurin), "x86-64:znver5");
   EXPECT_EQ(choose(targets, kSkylake), "x86-64:x86-64-v4");
-  // Its code would need what is hidden.
+  // The code of its family needs the hidden AVX-512.
   EXPECT_EQ(choose(targets, kTurinWithoutAvx512), "x86-64:x86-64-v3");
   EXPECT_EQ(choose(targets, kOld), "none");
 }
 
-TEST(CpuTest, ElseTheMostFeatures) {
+TEST(CpuTest, OtherwisePrefersTheMostFeatures) {
   std::vector<std::string> targets = {"x86-64:x86-64-v3", "x86-64:x86-64-v4"};
   EXPECT_EQ(choose(targets, kMilan), "x86-64:x86-64-v3");
   EXPECT_EQ(choose(targets, kTurin), "x86-64:x86-64-v4");
   EXPECT_EQ(choose(targets, kGenoaWithoutState), "x86-64:x86-64-v3");
-  // For any CPU before what is tuned for another.
+  // Generic code is preferred to code tuned for another family.
   targets = {"x86-64:znver3", "x86-64:x86-64-v3"};
   EXPECT_EQ(choose(targets, kTurinWithoutAvx512), "x86-64:x86-64-v3");
   targets = {"x86-64:znver5", "x86-64:znver4"};
   EXPECT_EQ(choose(targets, kSapphireRapids), "x86-64:znver5");
 }
 
-TEST(CpuTest, WhatNoCpuWouldGetIsLeftOut) {
+TEST(CpuTest, UnreachableTargetsAreUnused) {
   std::vector<TargetSpec> unused;
   llvm::cantFail(TargetSpec::parseAll(
       {"x86-64:x86-64-v3", "x86-64:znver3", "x86-64:haswell", "x86-64:znver3"},

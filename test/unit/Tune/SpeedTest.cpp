@@ -1,4 +1,4 @@
-//===- SpeedTest.cpp - how sure a comparison is -----------------*- C++ -*-===//
+//===- SpeedTest.cpp - confidence intervals of speeds ---------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,7 +16,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-TEST(SpeedTest, OfEqualRatios) {
+TEST(SpeedTest, EqualRatiosAreCertain) {
   Speed faster = Speed::get(std::vector<double>(8, 1.25));
   EXPECT_EQ(faster.median, 1.25);
   EXPECT_TRUE(faster.isFaster());
@@ -26,7 +26,7 @@ TEST(SpeedTest, OfEqualRatios) {
   EXPECT_FALSE(same.isFaster() || same.isSlower());
 }
 
-TEST(SpeedTest, OutliersMoveNothing) {
+TEST(SpeedTest, IgnoresOutliers) {
   std::vector<double> ratios(25, 1.1);
   for (int i = 0; i < 6; ++i)
     ratios[4 * i] = i % 2 ? 1e-3 : 1e3;
@@ -36,8 +36,9 @@ TEST(SpeedTest, OutliersMoveNothing) {
   EXPECT_EQ(speed.high, 1.1);
 }
 
-/// How often the interval has the median of what the ratios are drawn from, of
-/// which one half is far more spread than the other.
+/// Returns how often the interval contains the median of the distribution that
+/// the ratios are drawn from. The distribution is skewed: its upper half is ten
+/// times as wide as its lower half.
 double getCoverage(size_t count) {
   constexpr int trials = 4000;
   constexpr double median = 1.07;
@@ -58,8 +59,9 @@ double getCoverage(size_t count) {
   return double(numCovered) / trials;
 }
 
-TEST(SpeedTest, NineteenOfTwentyIntervalsHaveTheMedian) {
-  // Where ratios are few, the ends lie between no two that would be exact.
+TEST(SpeedTest, IntervalsContainMedianAt95Percent) {
+  // With few ratios, no pair of order statistics has a coverage of exactly 95
+  // %.
   EXPECT_NEAR(getCoverage(8), 0.95, 0.03);
   EXPECT_NEAR(getCoverage(25), 0.95, 0.02);
   EXPECT_NEAR(getCoverage(100), 0.95, 0.02);

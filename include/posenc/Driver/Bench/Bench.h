@@ -1,4 +1,4 @@
-//===- Bench.h - posenc-bench -----------------------------------*- C++ -*-===//
+//===- Bench.h - main function of posenc-bench ------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 
 namespace mlir::posenc {
 
-/// The program posenc-bench; returns its exit code.
+/// Runs posenc-bench and returns its exit code.
 int benchMain(int argc, char **argv);
 
 } // namespace mlir::posenc

@@ -1,4 +1,4 @@
-//===- ByteRun.h - part of a row of memory ----------------------*- C++ -*-===//
+//===- ByteRun.h - contiguous bytes of a row --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 
 namespace mlir::posenc {
 
-/// Bytes that are gone through, from an offset in a row.
+/// Contiguous bytes of a row, from a byte offset on.
 struct ByteRun {
   int64_t offset, bytes;
 };

@@ -1,4 +1,4 @@
-//===- Limit.h - how fast the machine moves and computes --------*- C++ -*-===//
+//===- Limit.h - memory bandwidth and FMA rate of the machine ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -18,67 +18,72 @@
 
 namespace mlir::posenc {
 
-/// Memory that is gone through: in each of `rows` rows, `stride` bytes apart,
-/// the same runs of bytes. All is one run where nothing is left out.
+/// A strided region of memory that a step reads or writes: the same runs of
+/// bytes in each of `rows` rows, which are `stride` bytes apart. The caller
+/// owns the memory. A contiguous region is one row with one run.
 struct ByteRows {
   char *data = nullptr;
   int64_t rows = 1;
   int64_t stride = 0;
   std::vector<ByteRun> runs;
 
-  /// One run of `bytes` at `data`, which stays the caller's.
+  /// Creates a contiguous region of `bytes` bytes at `data`.
   static ByteRows create(void *data, int64_t bytes);
-  /// Of all runs in all rows, without what is between them.
+  /// Returns the bytes of all runs in all rows.
   int64_t bytes() const;
 };
 
-/// The least that a kernel has to do with one of its tensors, as plain loops
-/// with the vectors of this CPU do it.
+/// The minimum work of a kernel on one of its tensors, done by a plain loop
+/// over the widest vectors of the CPU.
 struct StreamStep {
   enum Kind {
-    Scale, ///< x *= a, in place: what is read and written is the same
-    Copy,  ///< every byte is read at one place and written at another
-    Fill,  ///< memset: nothing is read
-    Read,  ///< every byte is read, nothing is written
-    Fma    ///< products and sums in registers: no memory at all
+    Scale, ///< x *= a: reads and writes `to` in place
+    Copy,  ///< reads `from` and writes `to`
+    Fill,  ///< memset: writes `to`
+    Read,  ///< reads `from`
+    Fma    ///< FMAs in registers, without memory
   };
   Kind kind = Scale;
   posenc_dtype dtype = POSENC_F32;
-  /// Of those that write.
+  /// Destination of Scale, Copy and Fill.
   ByteRows to;
-  /// For Read and for Copy, there of the same form as `to`.
+  /// Source of Copy and Read. For Copy it has the same rows and runs as `to`.
   ByteRows from;
-  /// For Fma: how many, at least.
+  /// For Fma: the number of floating-point operations, a product and a sum each
+  /// counting as one.
   double flops = 0;
 
-  /// Bytes that move: read and written.
+  /// Returns the bytes read plus the bytes written.
   int64_t bytes() const;
 };
 
-/// A way to do all steps, and its name.
+/// One implementation of a limit: steps that run one after another.
 struct Stream {
   std::string name;
   std::vector<StreamStep> steps;
-  /// Whether copies go around the caches, and reads ask for bytes in advance.
+  /// Whether copies use streaming stores, and reads prefetch.
   bool hasHints = false;
 
   int64_t bytes() const;
-  /// 0 if it is limited by the bytes.
+  /// Returns 0 if the limit is in bytes.
   double flops() const;
-  /// Does the steps, each divided among `threads` threads.
+  /// Runs the steps, each divided among `threads` threads.
   void run(int threads) const;
 };
 
-/// The ways to do these steps among which the fastest is the limit: with hints
-/// to the caches and without, or just one where there is nothing to hint at.
+/// Returns the implementations of these steps, the fastest of which is the
+/// limit: with and without streaming stores or prefetches, or a single one if
+/// neither applies.
 std::vector<Stream> createStreams(std::vector<StreamStep> steps);
 
-/// The cache lines that a window of each row touches, of `count` rows of
-/// `rowBytes` that begin at `data`; all of it if the window is the row.
+/// Returns the cache lines that a window of each row touches, for `count`
+/// contiguous rows of `rowBytes` bytes from `data` on, which is aligned to a
+/// cache line. The region is contiguous if the window is the whole row.
 ByteRows getTouchedLines(void *data, int64_t count, int64_t rowBytes,
                          int64_t windowOffset, int64_t windowBytes);
 
-/// Bytes of the largest cache; a guess where the system does not tell.
+/// Returns the bytes of the largest cache of CPU 0, or 32 MiB if the system
+/// does not report it.
 int64_t getLastLevelCacheBytes();
 
 } // namespace mlir::posenc

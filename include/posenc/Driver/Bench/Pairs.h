@@ -1,4 +1,4 @@
-//===- Pairs.h - a kernel and its limits, timed in turn ---------*- C++ -*-===//
+//===- Pairs.h - paired times of a kernel and its limits --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,26 +15,31 @@
 
 namespace mlir::posenc {
 
-/// Seconds of one call of a kernel and of each of its limits, measured in turn:
-/// a machine that is slow for a while is so for both, and their ratio stays.
+/// Seconds per call of a kernel and of each of its limits, measured in turn.
+/// When the machine is slow for a while, it slows down both, so their ratio is
+/// stable.
 class PairedTimes {
 public:
   explicit PairedTimes(size_t numLimits) : limits(numLimits) {}
 
-  /// Runs each once: `time` returns the seconds of a number of calls, which is
-  /// how many the limits run, too.
+  /// Takes one sample of the kernel and one of each limit, of `calls` calls
+  /// each. `time` runs the kernel and returns the seconds of all calls;
+  /// `streams` are the limits, which run on `threads` threads.
   void measure(llvm::function_ref<double(int64_t calls)> time, int64_t calls,
                const std::vector<Stream> &streams, int threads);
 
+  /// Returns the number of samples.
   size_t count() const { return kernel.size(); }
-  /// The sum of the kernel's, and all of them.
+  /// Returns the sum of the kernel's samples.
   double getTotal() const;
-  /// A quantile of the kernel's, in [0, 1].
+  /// Returns a quantile of the kernel's samples; `quantile` is in [0, 1].
   double getKernel(double quantile) const;
-  /// The limit with the lowest median, and that median.
+  /// Returns the index of the limit with the lowest median.
   size_t getFastest() const;
+  /// Returns the median of the fastest limit.
   double getLimit() const;
-  /// The median of the ratios of the fastest limit's time to the kernel's.
+  /// Returns the median ratio of the fastest limit's time to the kernel's: the
+  /// kernel's speed as a fraction of the limit.
   double getFraction() const;
 
 private:
@@ -42,7 +47,7 @@ private:
   std::vector<std::vector<double>> limits;
 };
 
-/// The seconds that the body takes.
+/// Returns the seconds that `body` takes.
 double measureSeconds(llvm::function_ref<void()> body);
 
 } // namespace mlir::posenc

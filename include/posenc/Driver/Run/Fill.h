@@ -1,4 +1,4 @@
-//===- Fill.h - the values of generated arrays ------------------*- C++ -*-===//
+//===- Fill.h - values of generated inputs ----------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,22 +16,22 @@
 
 namespace mlir::posenc {
 
-/// Fills an array with standard normal numbers rounded to its type, integers
-/// with numbers from 0 to 4095, i1 with 0 and 1. The same seed gives the same
-/// numbers.
+/// Fills an array with random values: standard normal numbers rounded to a
+/// floating-point type, integers from 0 to 4095, i8 from -128 to 127, i1 0
+/// or 1. The values depend only on the type and the seed.
 llvm::Error fillRandom(const ::posenc::runtime::Array &array, uint64_t seed);
 
 /// Fills an array with the row-major index of each element.
 llvm::Error fillIota(const ::posenc::runtime::Array &array);
 
-/// Fills an array with one number.
+/// Fills an array with the number that `value` spells.
 llvm::Error fillValue(const ::posenc::runtime::Array &array,
                       llvm::StringRef value);
 
-/// The number that a text stands for.
+/// Parses a floating-point number.
 llvm::Expected<double> parseReal(llvm::StringRef text);
 
-/// The integer that a text stands for, in the range of a type.
+/// Parses a decimal integer. Values outside the range of `dtype` are an error.
 llvm::Expected<int64_t> parseInteger(posenc_dtype dtype, llvm::StringRef text);
 
 } // namespace mlir::posenc

@@ -19,15 +19,16 @@
 
 namespace mlir::posenc {
 
-/// One argument of a call: an array, an integer, or a floating-point number.
+/// An argument of a call: an array, an integer, or a floating-point number.
 struct Input {
   ::posenc::runtime::Array array;
   int64_t scalar = 0;
   double real = 0;
   bool isScalar = false;
-  /// Whether a scalar is `real`.
+  /// Whether the scalar is the floating-point number `real`, not `scalar`.
   bool isReal = false;
 
+  /// Refers to `array`, which must outlive the result.
   posenc_value value() const {
     return isReal     ? ::posenc::runtime::real(real)
            : isScalar ? ::posenc::runtime::scalar(scalar)
@@ -35,17 +36,18 @@ struct Input {
   }
 };
 
-/// Makes the arguments of a function, one for each text:
-///   @x.npy                       the array of a file
-///   1x32x128xbf16=random:seed=7  an array of that shape and type; also
+/// Creates the arguments of a function from texts of the forms
+///   @x.npy                       the array in a file
+///   1x32x128xbf16=random:seed=7  an array of this shape and type; also
 ///                 =iota, =VALUE
 ///   i64=5, 5, f32=0.5, 0.5       a number
-/// Without a seed, the number of the argument is one.
+/// The seed defaults to the index of the argument.
 llvm::Expected<std::vector<Input>>
 createInputs(::posenc::runtime::Function function,
              llvm::ArrayRef<std::string> texts);
 
-/// An array of zeros, unless it is more than the memory there is.
+/// Allocates an array of zeros. Fails if it needs more memory than is
+/// available.
 llvm::Expected<::posenc::runtime::Array>
 allocateArray(posenc_dtype dtype, std::vector<int64_t> shape);
 

@@ -1,4 +1,4 @@
-//===- Kernels.h - functions to call, from any kind of input ----*- C++ -*-===//
+//===- Kernels.h - loading of kernels to call -------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -21,24 +21,26 @@
 
 namespace mlir::posenc {
 
-/// Whether a path names a compiled library.
+/// Whether a path names a compiled library, `*.so` or `*.so.*`.
 bool isLibraryPath(StringRef path);
 
-/// Where a function runs.
+/// The device that a function runs on.
 struct Device {
   enum class Kind { CPU, Cuda, Vulkan };
   Kind kind = Kind::CPU;
+  /// The ordinal of a GPU among those of its API.
   int32_t number = 0;
 };
 
-/// A function to call: of a compiled library, or of a module that was compiled
-/// in memory.
+/// A callable function of a compiled library, or of a module that was compiled
+/// in memory. Owns the library.
 class Kernel {
 public:
-  /// `name` may be empty where there is only one function. With
-  /// `keepSource` the module is kept as it was read. It is compiled with the
-  /// choices of the file `tuning`, if that is not empty, and for the device.
-  /// Null after an error on standard error.
+  /// Opens a library, or compiles a module or config.json for `device`. `name`
+  /// may be empty if there is only one function. If `keepSource`, getSource()
+  /// returns the function before lowering. `tuning` is the path of a tuning
+  /// file, or empty. On failure, prints an error to standard error and returns
+  /// null.
   static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
                                       InputOptions options, bool keepSource,
                                       StringRef tuning = "",
@@ -49,7 +51,8 @@ public:
                    ArrayRef<posenc_value> outputs) const;
 
   ::posenc::runtime::Function getFunction() const { return function; }
-  /// The function as it was read, or null.
+  /// Returns the function before lowering; null without `keepSource` and for a
+  /// compiled library.
   FunctionOpInterface getSource() const { return source; }
 
 private:
@@ -59,7 +62,7 @@ private:
   bool find(StringRef name);
 
   Device device;
-  // In the order in which they depend on each other.
+  // Each member depends on those above it, so the order matters.
   std::unique_ptr<MLIRContext> context;
   std::unique_ptr<DiagnosticPrinter> diagnostics;
   OwningOpRef<ModuleOp> sourceModule;

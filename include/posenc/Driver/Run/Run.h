@@ -1,4 +1,4 @@
-//===- Run.h - posenc-run ---------------------------------------*- C++ -*-===//
+//===- Run.h - entry point of posenc-run ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 
 namespace mlir::posenc {
 
-/// The program posenc-run; returns its exit code.
+/// Runs posenc-run and returns its exit code.
 int runMain(int argc, char **argv);
 
 } // namespace mlir::posenc

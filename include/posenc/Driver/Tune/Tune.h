@@ -1,4 +1,4 @@
-//===- Tune.h - posenc-tune -------------------------------------*- C++ -*-===//
+//===- Tune.h - main function of posenc-tune --------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -11,7 +11,7 @@
 
 namespace mlir::posenc {
 
-/// The program posenc-tune; returns its exit code.
+/// Runs posenc-tune and returns its exit code.
 int tuneMain(int argc, char **argv);
 
 } // namespace mlir::posenc

@@ -6,23 +6,25 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# posenc-bench runs this beside itself, asks for a number of calls at a time and
-# measures its own limit in between. One line of JSON in, one out:
+# posenc-bench runs this script in a process of its own, requests a number of
+# calls at a time and measures its limit in between. A request is a line of JSON
+# on stdin, its answer a line of JSON on stdout:
 #
 #   {"command": "list", "shapes": [...]}
-#       {"peers": {name: numbers of shapes}, "skipped": {name: reason}}
+#       {"peers": {name: [indices of shapes]}, "skipped": {name: reason}}
 #   {"command": "open", "peer": name, "shape": shape}      {}
-#   {"command": "run", "calls": n}                         {"seconds": of all}
+#   {"command": "run", "calls": n}              {"seconds": of all calls}
 #
-# or {"error": text}. A shape has family (rope, attention or decode), variant,
-# dtype, tokens, heads (of queries and of keys), dim and threads.
+# The answer to a request that fails is {"error": text}. A shape has the keys
+# family (rope, attention or decode), variant, dtype, tokens, heads (of queries
+# and of keys), dim and threads.
 #
-# Of rope every peer rotates queries and keys [1, tokens, heads, dim] from tables
-# of cos and sin that are made beforehand: what a framework does on each layer.
-# Of attention it gets queries and keys that are rotated already, in whatever
-# layout it likes best; decode is one query against a cache of so many tokens.
-# Where it wants as many heads of keys as of queries, these are repeated
-# beforehand, unless the queries of a key head can be rows of one head.
+# Rope: each peer rotates queries and keys [1, tokens, heads, dim] with tables
+# of cos and sin that are computed beforehand, as a framework does in each
+# layer. Attention: queries and keys are already rotated and have the peer's
+# preferred layout. Decode is one query against a cache of `tokens` keys. For
+# peers without grouped-query attention, either the queries of a GQA group
+# become rows of one head, or keys and values are repeated beforehand.
 
 import importlib.util
 import json
@@ -37,7 +39,7 @@ def is_installed(*packages):
 
 
 def make_angles(shape):
-    """Position times frequency, [tokens, dim / 2]."""
+    """Returns position times frequency, [tokens, dim / 2]."""
     import numpy
     half = shape["dim"] // 2
     frequencies = BASE ** (-numpy.arange(half) / half)
@@ -45,7 +47,7 @@ def make_angles(shape):
 
 
 def make_tensors(shape):
-    """Queries and keys in f32."""
+    """Returns queries and keys in f32."""
     import numpy
     generator = numpy.random.default_rng(1)
     return [generator.standard_normal(
@@ -53,8 +55,9 @@ def make_tensors(shape):
         for heads in shape["heads"]]
 
 
-# Each opens a shape: a function without arguments that rotates all tensors once
-# and returns them, or has `get` to return them.
+# Rope: each open_* function prepares a shape and returns a function without
+# arguments, which rotates all tensors once. That function returns the results,
+# or its attribute `get` does.
 
 
 def open_numpy(shape):
@@ -94,18 +97,19 @@ def make_torch(shape, convert):
                 for table in (numpy.cos, numpy.sin))
     tensors = [torch.from_numpy(x).to(dtype) for x in make_tensors(shape)]
 
-    # As transformers writes it, for each pairing.
-    def turn_half(x):
+    # As in Hugging Face Transformers, for each pairing.
+    def rotate_half(x):
         a, b = x.chunk(2, dim=-1)
         return torch.cat((-b, a), dim=-1)
 
-    def turn_interleaved(x):
+    def rotate_every_two(x):
         return torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
 
-    turn = turn_half if shape["variant"] == "half" else turn_interleaved
+    rotate_pairs = (rotate_half if shape["variant"] == "half"
+                    else rotate_every_two)
 
     def rotate(tensors, cos, sin):
-        return [x * cos + turn(x) * sin for x in tensors]
+        return [x * cos + rotate_pairs(x) * sin for x in tensors]
 
     rotate = convert(rotate)
 
@@ -151,7 +155,7 @@ def open_onnxruntime(shape):
     nodes, inputs, outputs, feeds = [], [], [], {}
     for number, x in enumerate(make_tensors(shape)):
         heads = x.shape[2]
-        # Batch, sequence, all lanes of all heads.
+        # [batch, sequence, heads * dim]
         x = x.astype(kind).reshape(1, shape["tokens"], heads * shape["dim"])
         nodes.append(onnx.helper.make_node(
             "RotaryEmbedding", [f"x{number}", "positions", "cos", "sin"],
@@ -168,7 +172,7 @@ def open_onnxruntime(shape):
             ("sin", numpy.sin(angles).astype(kind)))]
     graph = onnx.helper.make_graph(nodes, "rope", inputs, outputs, constants)
     session = open_session(shape, graph)
-    # Memory that is there beforehand, not new for each call.
+    # Results have preallocated memory instead of new memory for each call.
     binding = session.io_binding()
     results = []
     for number, x in enumerate(feeds.values()):
@@ -189,7 +193,7 @@ def open_onnxruntime(shape):
 
 
 def compile_model(shape, results, parameters):
-    """A request of what OpenVINO makes of it."""
+    """Compiles a model and returns an inference request."""
     import openvino
     compiled = openvino.Core().compile_model(
         openvino.Model(results, parameters), "CPU",
@@ -221,8 +225,8 @@ def open_openvino(shape):
     angles = numpy.concatenate([angles, angles], axis=-1)[None, None]
     cos, sin = (ops.convert(ops.constant(table(angles).astype(numpy.float32)),
                             kind) for table in (numpy.cos, numpy.sin))
-    # The form that its CPU plugin replaces by an operation of its own, which
-    # has heads before tokens.
+    # The pattern that OpenVINO's CPU plugin fuses to its rope operation, which
+    # expects [batch, heads, tokens, dim].
     parameters, results, feeds = [], [], []
     for x in make_tensors(shape):
         x = numpy.ascontiguousarray(x.transpose(0, 2, 1, 3))
@@ -230,9 +234,9 @@ def open_openvino(shape):
         first, second = ops.variadic_split(
             parameter, ops.constant(3), ops.constant([half, half])).outputs()
         minus = ops.convert(ops.constant(numpy.float32(-1)), kind)
-        turned = ops.concat([ops.multiply(second, minus), first], 3)
+        rotated = ops.concat([ops.multiply(second, minus), first], 3)
         results.append(ops.add(ops.multiply(parameter, cos),
-                               ops.multiply(turned, sin)))
+                               ops.multiply(rotated, sin)))
         parameters.append(parameter)
         feeds.append(x)
     request = compile_model(shape, results, parameters)
@@ -248,11 +252,12 @@ def open_openvino(shape):
     return call
 
 
-# Attention: what is opened has `get` to return the output [queries, heads, dim].
+# Attention: the attribute `get` of the returned function returns the output
+# [queries, heads, dim].
 
 
 def make_heads(shape):
-    """Queries, keys and values [tokens, heads, dim] in f32."""
+    """Returns queries, keys and values [tokens, heads, dim] in f32."""
     import numpy
     generator = numpy.random.default_rng(2)
     heads, key_heads = shape["heads"]
@@ -264,7 +269,7 @@ def make_heads(shape):
 
 
 def attend(shape, rows):
-    """What some of the queries get, in f64."""
+    """Computes the output of the queries `rows` in f64."""
     import numpy
     q, k, v = make_heads(shape)
     group = shape["heads"][0] // shape["heads"][1]
@@ -281,14 +286,15 @@ def attend(shape, rows):
 
 
 def fold(q, key_heads):
-    """[tokens, heads, dim] with the queries of a key head as rows of one."""
+    """Moves the queries of each GQA group into the rows of one head: transposes
+    [tokens, heads, dim] to [group size * tokens, key_heads, dim]."""
     tokens, heads, dim = q.shape
     q = q.reshape(tokens, key_heads, heads // key_heads, dim)
     return q.transpose(2, 0, 1, 3).reshape(-1, key_heads, dim)
 
 
 def unfold(rows, heads):
-    """The inverse."""
+    """The inverse of fold."""
     count, key_heads, dim = rows.shape
     group = heads // key_heads
     rows = rows.reshape(group, count // group, key_heads, dim)
@@ -296,7 +302,10 @@ def unfold(rows, heads):
 
 
 def arrange(shape):
-    """Queries, keys, values for who has no groups of heads, and the way back."""
+    """Returns queries, keys and values for peers without grouped-query
+    attention, and a function that restores the shape of the output. Causal masks
+    depend on the query's row, so for them keys and values are repeated instead of
+    folding the queries."""
     heads, key_heads = shape["heads"]
     q, k, v = make_heads(shape)
     if shape["variant"] == "causal":
@@ -311,7 +320,7 @@ def open_torch_attention(shape):
     torch.set_num_threads(shape["threads"])
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[shape["dtype"]]
     *tensors, restore = arrange(shape)
-    # Heads before tokens.
+    # [batch, heads, tokens, dim]
     q, k, v = (torch.from_numpy(numpy.ascontiguousarray(
         x.transpose(1, 0, 2)[None])).to(dtype) for x in tensors)
     causal = shape["variant"] == "causal"
@@ -331,7 +340,6 @@ def open_onnxruntime_attention(shape):
     import numpy
     import onnx
     import onnxruntime
-    element = onnx.TensorProto.FLOAT
     heads, key_heads = shape["heads"]
     grouped = shape["variant"] != "full"
     if grouped:
@@ -350,7 +358,8 @@ def open_onnxruntime_attention(shape):
     def rows(x):
         return x.reshape(1, x.shape[0], -1)
 
-    # A cache has room for the new key: the last one is given as that.
+    # GroupQueryAttention appends the new key and value to the cache. The last
+    # ones are passed as the new ones.
     new = slice(-1, None) if past else slice(None)
     add("query", rows(q))
     add("key", rows(k[new]))
@@ -390,7 +399,7 @@ def open_onnxruntime_attention(shape):
         values[name] = onnxruntime.OrtValue.ortvalue_from_numpy(array)
         binding.bind_ortvalue_input(name, values[name])
     for name, array in results.items():
-        # What comes out of a cache is that cache.
+        # The updated cache overwrites the old one.
         shared = values.get(name.replace("present", "past"))
         values[name] = shared or onnxruntime.OrtValue.ortvalue_from_numpy(array)
         binding.bind_ortvalue_output(name, values[name])
@@ -413,7 +422,8 @@ def open_openvino_attention(shape):
                for x in tensors]
     parameters = [ops.parameter(list(x.shape), kind) for x in tensors]
     if shape["family"] == "decode":
-        # For so few queries its own operation takes twice as long.
+        # With one query, OpenVINO's scaled_dot_product_attention takes twice as
+        # long as these operations.
         q, k, v = parameters
         scale = numpy.float32(shape["dim"] ** -0.5)
         scores = ops.multiply(ops.matmul(q, k, False, True),
@@ -435,7 +445,7 @@ def open_openvino_attention(shape):
     return call
 
 
-def on_one_thread(shape):
+def is_f32_on_one_thread(shape):
     return shape["dtype"] == "f32" and shape["threads"] == 1
 
 
@@ -443,42 +453,44 @@ def any_shape(shape):
     return True
 
 
-def with_kernel(shape):
+def is_not_bf16(shape):
     # RotaryEmbedding has no bf16 on CPUs.
     return shape["dtype"] != "bf16"
 
 
-def with_fusion(shape):
+def is_fused_rope(shape):
     return shape["variant"] == "half" and shape["dtype"] != "f16"
 
 
-def has_attention(shape):
+def has_torch_attention(shape):
     import torch
     return hasattr(torch.nn.functional, "scaled_dot_product_attention")
 
 
-# For each the packages that it needs, and of rope and of attention how it is
-# opened and which shapes it has.
+# For each peer: the packages that it needs and, for rope and for attention, the
+# function that opens a shape and the one that tells whether it is supported.
 PEERS = {
-    "numpy": (["numpy"], (open_numpy, on_one_thread), None),
+    "numpy": (["numpy"], (open_numpy, is_f32_on_one_thread), None),
     "torch": (["torch", "numpy"], (open_torch, any_shape),
-              (open_torch_attention, has_attention)),
+              (open_torch_attention, has_torch_attention)),
     "torch-compile": (["torch", "numpy"], (open_torch_compile, any_shape), None),
     "onnxruntime": (["onnxruntime", "onnx", "numpy"],
-                    (open_onnxruntime, with_kernel),
-                    (open_onnxruntime_attention, with_kernel)),
-    "openvino": (["openvino", "numpy"], (open_openvino, with_fusion),
+                    (open_onnxruntime, is_not_bf16),
+                    (open_onnxruntime_attention, is_not_bf16)),
+    "openvino": (["openvino", "numpy"], (open_openvino, is_fused_rope),
                  (open_openvino_attention, any_shape)),
 }
 
 
-def find_form(name, shape):
-    """How a peer opens a shape, or None if it does not have it."""
-    form = PEERS[name][1 if shape["family"] == "rope" else 2]
-    return form[0] if form and form[1](shape) else None
+def find_opener(name, shape):
+    """Returns the function with which a peer opens a shape, or None if the peer
+    does not support the shape."""
+    opener = PEERS[name][1 if shape["family"] == "rope" else 2]
+    return opener[0] if opener and opener[1](shape) else None
 
 
 def find_missing(name):
+    """Returns the reason why a peer is not available, or None."""
     missing = [package for package in PEERS[name][0]
                if not is_installed(package)]
     if missing:
@@ -491,7 +503,8 @@ def find_missing(name):
 
 
 def check(shape, call):
-    """A peer that computes something else is not compared with."""
+    """Raises an error if the results of a peer are wrong. Rope is checked only in
+    f32."""
     import numpy
     if shape["family"] != "rope":
         call()
@@ -525,13 +538,13 @@ class Server:
             skipped = {name: why for name, why in skipped.items() if why}
             peers = {name: [number for number, shape
                             in enumerate(request["shapes"])
-                            if find_form(name, shape)]
+                            if find_opener(name, shape)]
                      for name in PEERS if name not in skipped}
             return {"peers": peers, "skipped": skipped}
         if request["command"] == "open":
             self.call = None
             shape = request["shape"]
-            self.call = find_form(request["peer"], shape)(shape)
+            self.call = find_opener(request["peer"], shape)(shape)
             check(shape, self.call)
             self.call()
             return {}
@@ -542,14 +555,14 @@ class Server:
 
 
 def main():
-    # Packages print what they like; the answers have a way of their own.
+    # Packages may print to stdout, which is only for answers.
     answers = sys.stdout
     sys.stdout = sys.stderr
     server = Server()
     for line in sys.stdin:
         try:
             answer = server.handle(json.loads(line))
-        except Exception as error:  # whatever a package throws
+        except Exception as error:  # Any exception of a package.
             text = " ".join(str(error).split()) or type(error).__name__
             answer = {"error": text[:300]}
         print(json.dumps(answer), file=answers, flush=True)

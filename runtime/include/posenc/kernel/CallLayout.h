@@ -1,4 +1,4 @@
-//===- CallLayout.h - limits and the layout of a call -----------*-- C --*-===//
+//===- CallLayout.h - limits and the layout of a call -------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,8 +17,9 @@ enum { kWorkspaceAlignment = 64 };
  * stack frame. */
 enum { kSharedBytes = 144 << 10, kSmallSharedBytes = 64 << 10 };
 
-/* Kernels for Vulkan take at most so many 32-bit words of arguments as push
- * constants, the least that a device must offer; more are in a buffer. */
+/* The largest number of 32-bit argument words that a Vulkan kernel takes as
+ * push constants, which every device supports. Kernels with more words read
+ * them from a buffer. */
 enum { kMaxPushWords = 32 };
 
 /* What determines the number of tasks of a kernel's parallel loop: nothing
@@ -29,7 +30,7 @@ enum PosencTaskCount { kOneTask, kTasksByOutputs, kTasksByInputs, kTasksByAll };
 enum PosencSizeCode {
   kSizeEnd,
   kSizeConstant, /* pushes the operand */
-  kSizeWord,     /* pushes the word of the call that the operand numbers */
+  kSizeWord,     /* pushes the word of the call with the operand as its index */
   kSizeAdd,
   kSizeMultiply
 };
@@ -44,8 +45,8 @@ enum PosencLastWord {
   /* The address of the memory that all phases share, whose size the kernel
    * computes. */
   kMeasuredWord,
-  /* The number of the phase to run. At -1 the kernel stores the size of that
-   * memory here; a negative size means that it overflows. */
+  /* The number of the phase to run. For phase -1 the kernel stores the size of
+   * the memory of kMeasuredWord here, negative if it overflows. */
   kPhaseWord
 };
 

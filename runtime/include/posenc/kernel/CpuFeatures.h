@@ -1,4 +1,4 @@
-//===- CpuFeatures.h - CPU features and families ----------------*-- C --*-===//
+//===- CpuFeatures.h - CPU features and families ------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- CudaLibrary.h - the CUDA driver --------------------------*-- C --*-===//
+//===- CudaLibrary.h - constants of the CUDA driver ---------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -9,9 +9,8 @@
 #ifndef POSENC_KERNEL_CUDALIBRARY_H
 #define POSENC_KERNEL_CUDALIBRARY_H
 
-/* What the kernel support library and the runtime both call of the CUDA
- * driver. CUDA 12 was the first with libraries of kernels, which serve all
- * contexts. */
+/* The file name of the CUDA driver, which the kernel support library and the
+ * runtime open. */
 #define POSENC_CUDA_DRIVER "libcuda.so.1"
 
 /* CUdevice_attribute: the compute capability. */

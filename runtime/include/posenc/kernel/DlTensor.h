@@ -1,4 +1,4 @@
-//===- DlTensor.h - DLPack tensors ------------------------------*-- C --*-===//
+//===- DlTensor.h - DLPack tensors --------------------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

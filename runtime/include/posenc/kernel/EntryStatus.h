@@ -1,4 +1,4 @@
-//===- EntryStatus.h - status codes of entry points -------------*-- C --*-===//
+//===- EntryStatus.h - status codes of entry points ---------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

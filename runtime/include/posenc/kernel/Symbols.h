@@ -1,4 +1,4 @@
-//===- Symbols.h - symbols of kernel libraries ------------------*-- C --*-===//
+//===- Symbols.h - symbols of kernel libraries --------------------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- VulkanCode.h - kernels for Vulkan and their launcher -----*-- C --*-===//
+//===- VulkanCode.h - kernels for Vulkan and their launcher -------*- C -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -40,7 +40,7 @@ static inline uint32_t posencSumVulkanWords(const uint32_t *words,
   return sum;
 }
 
-/* What the Vulkan entry point of a function calls; the runtime provides it. A
+/* The callbacks of the Vulkan entry points, which the runtime provides. A
  * Vulkan buffer has no address, so addresses are numbers that only the
  * launcher can interpret. */
 struct PosencVulkanLauncher {

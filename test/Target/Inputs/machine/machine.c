@@ -1,4 +1,4 @@
-/*===- machine.c - what a program needs without a system ----------*- C -*-===*\
+/*===- machine.c - libc functions for a bare machine --------------*- C -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,7 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* The names are libc's. Bochs prints what is written to port 0xe9. */
+/* Implements the functions of libc that the program needs. Bochs prints the bytes
+ * that are written to port 0xe9. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ static void putNumber(uint64_t value, unsigned base, int digits) {
     put(text[--count]);
 }
 
-/* `%d` and `%016llx`. */
+/* Supports only `%d` and `%016llx`. */
 int printf(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

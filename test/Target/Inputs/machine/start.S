@@ -1,4 +1,4 @@
-/*===- start.S - from the BIOS to main --------------------------*- asm -*-===*\
+/*===- start.S - boot sector that calls main --------------------*- asm -*-===*\
 |*
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 |* See LICENSE for license information.
@@ -6,9 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* The boot sector of a disk that has the whole program, which is read to where
- * it is linked, below 640 KiB. Enters 64-bit mode, lets programs use all vector
- * registers that the CPU has, and calls main. */
+/* The boot sector of a disk that contains the whole program. Loads the program to
+ * its link address, below 640 KiB, enters 64-bit mode, enables all vector registers
+ * of the CPU, and calls main. */
 
   .section .boot, "ax"
   .code16
@@ -32,7 +32,7 @@ read:
 
   cli
   lgdt gdt_pointer
-  /* The first 2 MiB as one page, at 0x1000. */
+  /* Page tables at 0x1000 map the first 2 MiB as one page. */
   movw $0x1000, %di
   xorl %eax, %eax
   movw $(3 * 1024), %cx
@@ -101,7 +101,7 @@ long_mode:
   xsetbv
 1:
   call main
-  /* Bochs ends when it reads this word. */
+  /* Bochs exits when this word is written to its port. */
   movw $0x8900, %dx
   leaq shutdown(%rip), %rsi
   movl $8, %ecx

@@ -1,4 +1,4 @@
-//===- consumer.cpp - lowers a rope with an installed Posenc ----*- C++ -*-===//
+//===- consumer.cpp - lowers a rope with an installed Posenc --------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- kernels.c - A kernel library with the rules of a real one --*- C -*-===//
+//===- kernels.c - A kernel library written in C --------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -75,7 +75,7 @@ int32_t fake_scale(const float *x, float *y, int64_t n0) {
   return 0;
 }
 
-/* The form of TVM FFI, which a process may have or not. */
+/* The TVM FFI entry point; the process may not have loaded TVM FFI. */
 extern void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
     __attribute__((weak));
 int __tvm_ffi_fake_scale(void *handle, const void *args, int32_t count,
@@ -118,7 +118,7 @@ int64_t fake_scratch_workspace(int64_t n) {
   return n * 8;
 }
 
-// Reverses through the workspace, so that in place works.
+// Reverses x through the workspace, so that y may be x.
 int32_t fake_scratch(const int64_t *x, int64_t *y, int64_t n, void *workspace);
 int32_t fake_scratch(const int64_t *x, int64_t *y, int64_t n, void *workspace) {
   int64_t *copy = workspace;

@@ -1,4 +1,4 @@
-//===- ErrorsTest.cpp - What the host refuses on a device -------*- C++ -*-===//
+//===- ErrorsTest.cpp - Errors of Vulkan devices, buffers and kernels -----===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -36,7 +36,7 @@ protected:
   }
 };
 
-/// For the life of the object.
+/// Sets an environment variable for the lifetime of the object.
 class Environment {
 public:
   Environment(const char *name, const char *value) : name(name) {
@@ -73,7 +73,7 @@ TEST(VulkanLoader, AnotherLibrary) {
 }
 
 TEST_F(VulkanErrors, NoDriver) {
-  // Names that the loader has had in turn.
+  // The current and the older variable of the Vulkan loader.
   Environment files("VK_DRIVER_FILES", "/nonexistent.json"),
       names("VK_ICD_FILENAMES", "/nonexistent.json");
   uint32_t count = 77;
@@ -102,7 +102,7 @@ TEST_F(VulkanErrors, Facts) {
   const posenc_vulkan_facts *known = posenc_vulkan_device_facts(device.get());
   EXPECT_STREQ(asked.name, known->name);
   EXPECT_STRNE(asked.name, "");
-  // What Vulkan promises.
+  // The limits that Vulkan guarantees.
   EXPECT_GE(known->subgroup_size, 1u);
   EXPECT_GE(known->max_workgroup_invocations, 128u);
   EXPECT_GE(known->max_grid[0], 65535u);

@@ -1,4 +1,4 @@
-//===- RunTest.cpp - Kernels on a Vulkan device -----------------*- C++ -*-===//
+//===- RunTest.cpp - Kernels on a Vulkan device ---------------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,8 +19,8 @@ namespace {
 
 class VulkanRun : public VulkanTest {
 protected:
-  /// a[i] = i, b[i] = 2i, in groups of 64; elements from n on stay as they
-  /// were.
+  /// Adds a[i] = i and b[i] = 2i for i < n in workgroups of 64. Other elements
+  /// of the output must not change.
   template <typename T> void checkAdd(const char *type, uint32_t n) {
     uint32_t size = n + 5;
     std::vector<T> a(size), b(size), out(size, T(-1));
@@ -71,7 +71,7 @@ TEST_F(VulkanRun, RunsManyTimes) {
   std::vector<int32_t> zeros(n, 0), ones(n, 1);
   posenc_vulkan_upload(sum.get(), 0, zeros.data(), 4 * n);
   posenc_vulkan_upload(one.get(), 0, ones.data(), 4 * n);
-  // In place: each run sees what the one before has written.
+  // In place: each run reads the result of the previous one.
   posenc_vulkan_buffer *buffers[] = {sum.get(), one.get(), sum.get()};
   for (int i = 0; i < 500; ++i)
     ASSERT_EQ(kernel->run(1, buffers, &n), POSENC_OK);
@@ -98,7 +98,7 @@ TEST_F(VulkanRun, TakesTurnsAmongThreads) {
   second.join();
 }
 
-TEST_F(VulkanRun, KeepsWhatItsObjectsNeed) {
+TEST_F(VulkanRun, KernelsKeepTheirDeviceAlive) {
   Module module = createModule(addKernel("i32"));
   Kernel kernel = createKernel(module, "k", 3, 4);
   Buffer buffer = createBuffer(256);
@@ -131,8 +131,8 @@ TEST_F(VulkanRun, CopiesPartsOfBuffers) {
   EXPECT_EQ(read, "2ab5");
 }
 
-// On devices where the host sees all memory nothing else goes that way.
-TEST_F(VulkanRun, CopiesThroughTheHostsMemory) {
+// Devices whose memory is all mapped use the staging buffer only in this test.
+TEST_F(VulkanRun, CopiesThroughAStagingBuffer) {
   using posenc::runtime::VulkanBuffer;
   constexpr size_t bytes = (16 << 20) + 4321;
   std::vector<char> sent(bytes), received(bytes);

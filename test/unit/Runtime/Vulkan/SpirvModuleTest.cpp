@@ -1,4 +1,4 @@
-//===- SpirvModuleTest.cpp - Damaged SPIR-V modules -------------*- C++ -*-===//
+//===- SpirvModuleTest.cpp - Reading SPIR-V modules -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,10 +16,11 @@ using namespace posenc::runtime;
 using namespace posenc::test;
 using testing::ElementsAre;
 
-// No device is needed here.
+// These tests need no device.
 
+// Reads a module and returns the error, or "".
 static std::string read(const Words &words, SpirvModule *out = nullptr) {
-  // Memory of exactly this size, so that a sanitizer sees a read past the end.
+  // Memory of the exact size, so that a sanitizer detects reads past the end.
   Words exact(words);
   exact.shrink_to_fit();
   SpirvModule module;
@@ -31,7 +32,7 @@ static std::string read(const Words &words, SpirvModule *out = nullptr) {
   return error;
 }
 
-TEST(SpirvModule, TellsWhatAKernelNeeds) {
+TEST(SpirvModule, Requirements) {
   SpirvModule module;
   ASSERT_EQ(read(addKernel("f64"), &module), "");
   EXPECT_EQ(module.version, 0x10000u);
@@ -41,7 +42,7 @@ TEST(SpirvModule, TellsWhatAKernelNeeds) {
   EXPECT_THAT(module.kernels[0].workgroupSize, ElementsAre(64, 1, 1));
 }
 
-TEST(SpirvModule, NeedsWhatADeviceHas) {
+TEST(SpirvModule, ChecksCapabilities) {
   SpirvModule plain, wide, whole;
   ASSERT_EQ(read(addKernel("f32"), &plain), "");
   ASSERT_EQ(read(addKernel("f64"), &wide), "");
@@ -60,8 +61,8 @@ TEST(SpirvModule, NeedsWhatADeviceHas) {
   EXPECT_EQ(checkCapabilities(whole, facts), POSENC_OK);
 }
 
-/// Cuts between instructions are for the checksum of VulkanCode.
-TEST(SpirvModule, RefusesEveryCutInstruction) {
+/// Truncation between instructions is detected by the checksum of VulkanCode.
+TEST(SpirvModule, RefusesTruncatedInstructions) {
   Words good = addKernel();
   for (size_t begin = 0, end = 5; begin < good.size(); begin = end) {
     if (begin)

@@ -1,4 +1,4 @@
-//===- Vulkan.cpp - Owners of what a test makes on a device -----*- C++ -*-===//
+//===- Vulkan.cpp - Test fixture for Vulkan devices -----------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -24,7 +24,7 @@ Words posenc::test::assemble(const std::string &text) {
   auto module = mlir::parseSourceString<mlir::spirv::ModuleOp>(text, config);
   llvm::SmallVector<uint32_t> binary;
   if (!module || failed(mlir::spirv::serialize(*module, binary))) {
-    ADD_FAILURE() << "cannot be assembled:\n" << text;
+    ADD_FAILURE() << "cannot assemble the module:\n" << text;
     return {};
   }
   return {binary.begin(), binary.end()};

@@ -1,4 +1,4 @@
-//===- Vulkan.h - Owners of what a test makes on a device -------*- C++ -*-===//
+//===- Vulkan.h - Test fixture for Vulkan devices ---------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -30,14 +30,14 @@ using Kernel = std::unique_ptr<runtime::VulkanKernel>;
 
 using Words = std::vector<uint32_t>;
 
-/// The binary form of `text`, a spirv.module.
+/// Assembles `text`, a spirv.module in MLIR, to SPIR-V.
 Words assemble(const std::string &text);
 
-/// A module of one kernel @k with a workgroup of 64: out[i] = a[i] + b[i] for
-/// i < n, a push constant; `type` is i32, i64, f32 or f64.
+/// Returns a module with one kernel @k and workgroups of 64: out[i] = a[i] +
+/// b[i] for i < n, a push constant. `type` is i32, i64, f32 or f64.
 Words addKernel(const std::string &type = "f32");
 
-/// Tests that need a device, and are skipped where there is none.
+/// A test that opens the first Vulkan device. Skipped if there is none.
 class VulkanTest : public testing::Test {
 protected:
   void SetUp() override;

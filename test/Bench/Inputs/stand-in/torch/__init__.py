@@ -1,4 +1,4 @@
-# ===- __init__.py - what the peers call of PyTorch, in NumPy --------------===#
+# ===- __init__.py - stand-in for PyTorch, in NumPy ------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -6,8 +6,10 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# Takes nothing that scaled_dot_product_attention would not take. STAND_IN_FAULT
-# is what it does wrong.
+# The functions of PyTorch that peers.py calls for attention. Arguments that
+# scaled_dot_product_attention would reject are errors. STAND_IN_FAULT selects a
+# fault: `scale`, `causal` and `heads` give wrong results; `old` is a version
+# without scaled_dot_product_attention.
 
 import contextlib
 import os
@@ -61,13 +63,13 @@ def no_grad():
 def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False):
     assert attn_mask is None and dropout_p == 0.0
     assert query.dtype == key.dtype == value.dtype
-    # As many heads of keys as of queries.
+    # Keys and values must have as many heads as queries.
     assert query.shape[:2] == key.shape[:2] == value.shape[:2]
     assert query.shape[3] == key.shape[3] and key.shape[2] == value.shape[2]
     scores = query.array @ key.array.swapaxes(2, 3)
     scores = scores / query.shape[3] ** (0.45 if FAULT == "scale" else 0.5)
     if is_causal and FAULT != "causal":
-        # Aligned to the first key.
+        # PyTorch's causal mask is aligned to the first key.
         scores = numpy.where(numpy.tri(*scores.shape[2:], dtype=bool), scores,
                              -numpy.inf)
     weights = numpy.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -1,4 +1,4 @@
-//===- AttentionMeaning.cpp - what an attention computes --------*- C++ -*-===//
+//===- AttentionInfo.cpp - analysis of posenc.attention -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,19 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Meaning.h"
+#include "FunctionInfo.h"
 
 #include "posenc/IR/Posenc.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// What the name adds for whatever is not plain.
-static std::string getForm(AttentionOp op, bool isDecode) {
-  std::string form;
+/// Returns the suffix of the variant in a case's name: a word for each feature
+/// that the plain variant lacks.
+static std::string getVariantSuffix(AttentionOp op, bool isDecode) {
+  std::string suffix;
   auto add = [&](bool holds, StringRef word) {
     if (holds)
-      form += ("-" + word).str();
+      suffix += ("-" + word).str();
   };
   bool isHeadMajor = op.getKeyLayout() == HeadLayout::HeadMajor;
   add(isDecode && !isHeadMajor, "token-major");
@@ -30,29 +31,31 @@ static std::string getForm(AttentionOp op, bool isDecode) {
   add(!op.getScore().empty(), "score");
   add(op.getMask() || !op.getWhere().empty(), "mask");
   add(static_cast<bool>(op.getSinks()), "sinks");
-  return form;
+  return suffix;
 }
 
-static std::optional<size_t> getArgument(Value value) {
+/// Returns the argument number of `value`, or nullopt if it is null or not a
+/// block argument.
+static std::optional<size_t> getArgumentNumber(Value value) {
   auto argument = dyn_cast_or_null<BlockArgument>(value);
   return argument ? std::optional<size_t>(argument.getArgNumber())
                   : std::nullopt;
 }
 
-void mlir::posenc::readAttention(AttentionOp op, Meaning &meaning) {
+void mlir::posenc::readAttentionInfo(AttentionOp op, FunctionInfo &info) {
   auto query = cast<ShapedType>(op.getQuery().getType());
   bool isDecode = op.getLengths() && !op.hasRaggedQueries() &&
                   query.getDimSize(op.getQueryTokenDim()) == 1;
-  meaning.family = isDecode ? "decode" : "attention";
-  meaning.variant = isDecode         ? op.getKeyRotation() ? "raw" : "rotated"
-                    : op.getCausal() ? "causal"
-                                     : "full";
-  meaning.variant += getForm(op, isDecode);
+  info.family = isDecode ? "decode" : "attention";
+  info.variant = isDecode         ? op.getKeyRotation() ? "raw" : "rotated"
+                 : op.getCausal() ? "causal"
+                                  : "full";
+  info.variant += getVariantSuffix(op, isDecode);
 
-  AttentionMeaning read;
+  AttentionInfo read;
   bool areArguments = true;
   auto find = [&](Value value) {
-    std::optional<size_t> argument = getArgument(value);
+    std::optional<size_t> argument = getArgumentNumber(value);
     areArguments &= argument.has_value();
     return argument.value_or(0);
   };
@@ -62,7 +65,7 @@ void mlir::posenc::readAttention(AttentionOp op, Meaning &meaning) {
   if (op.getLengths())
     read.lengths = find(op.getLengths());
   for (Value starts : op.getCuSeqlens())
-    read.starts.push_back(find(starts));
+    read.cuSeqlens.push_back(find(starts));
   if (op.getBlockTable())
     read.blockTable = find(op.getBlockTable());
   if (!areArguments)
@@ -74,5 +77,5 @@ void mlir::posenc::readAttention(AttentionOp op, Meaning &meaning) {
   read.isCausal = op.getCausal();
   read.windowLeft = op.getWindowLeft();
   read.windowRight = op.getWindowRight();
-  meaning.attention = std::move(read);
+  info.attention = std::move(read);
 }

@@ -1,4 +1,4 @@
-//===- AttentionPartsTest.cpp - keys in parts, by many threads --*- C++ -*-===//
+//===- AttentionSplitKVTest.cpp - KV splits and threads -------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Few queries and many keys: they are parts that threads share, or that one
-// does alone where there are many entries. Neither may change a bit.
+// With few queries and many keys, the keys of a head are divided into KV splits
+// (Flash-Decoding). Several tasks compute the splits of a head, or one task
+// does where the batch is too large for the buffer of partial results. Neither
+// that choice, nor the number of threads, nor the other sequences of a batch
+// may change a bit of the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +24,14 @@ using namespace posenc::test;
 
 namespace {
 
-struct Parts {
+struct SplitKVCase {
   const char *name;
   AttentionCase c;
   int64_t keys;
   int64_t queries = 1;
 };
 
-void PrintTo(const Parts &parts, std::ostream *os) { *os << parts.name; }
+void PrintTo(const SplitKVCase &split, std::ostream *os) { *os << split.name; }
 
 AttentionCase getCase(posenc_dtype dtype, int64_t heads, int64_t keyHeads,
                       int64_t dim, bool keyHeadMajor) {
@@ -41,15 +44,15 @@ AttentionCase getCase(posenc_dtype dtype, int64_t heads, int64_t keyHeads,
   return c;
 }
 
-std::vector<Parts> getAll() {
-  std::vector<Parts> all = {
+std::vector<SplitKVCase> getAll() {
+  std::vector<SplitKVCase> all = {
       {"Rows", getCase(POSENC_F32, 8, 2, 64, false), 2111},
       {"RowsBF16", getCase(POSENC_BF16, 8, 2, 64, false), 2111},
       {"RowsF16", getCase(POSENC_F16, 16, 4, 32, false), 1500},
       {"SevenHeads", getCase(POSENC_F32, 14, 2, 64, false), 1025},
       {"OneKeyHead", getCase(POSENC_F32, 4, 1, 128, true), 5000},
-      {"TwoParts", getCase(POSENC_F32, 4, 1, 64, true), 513},
-      {"OnePart", getCase(POSENC_F32, 4, 1, 64, true), 511},
+      {"TwoSplits", getCase(POSENC_F32, 4, 1, 64, true), 513},
+      {"OneSplit", getCase(POSENC_F32, 4, 1, 64, true), 511},
       {"Wide", getCase(POSENC_F32, 32, 2, 64, false), 1100},
       {"Window", getCase(POSENC_F32, 4, 2, 64, false), 3000},
       {"Sinks", getCase(POSENC_F32, 4, 2, 64, false), 1600},
@@ -59,35 +62,37 @@ std::vector<Parts> getAll() {
       {"ThreeQueries", getCase(POSENC_BF16, 6, 1, 64, true), 1500, 3},
       {"FiveQueries", getCase(POSENC_F16, 4, 1, 128, true), 1025, 5},
       {"EightQueries", getCase(POSENC_F32, 4, 2, 64, false), 2111, 8},
-      {"UnknownOne", getCase(POSENC_F32, 8, 8, 64, false), 2111, 1},
-      {"UnknownThree", getCase(POSENC_F32, 2, 2, 64, false), 2111, 3},
+      {"DynamicOne", getCase(POSENC_F32, 8, 8, 64, false), 2111, 1},
+      {"DynamicThree", getCase(POSENC_F32, 2, 2, 64, false), 2111, 3},
       {"SoftCap", getCase(POSENC_F32, 8, 2, 64, false), 2111},
-      {"UnknownAlibi", getCase(POSENC_F32, 6, 1, 64, true), 2111, 3},
-      {"UnknownEight", getCase(POSENC_BF16, 6, 2, 64, false), 2111, 8},
+      {"DynamicAlibi", getCase(POSENC_F32, 6, 1, 64, true), 2111, 3},
+      {"DynamicEight", getCase(POSENC_BF16, 6, 2, 64, false), 2111, 8},
   };
-  for (Parts &parts : all) {
-    bool isUnknown = std::strncmp(parts.name, "Unknown", 7) == 0;
-    parts.c.staticQueries = isUnknown ? 0 : parts.queries;
-    if (parts.queries > 1 || isUnknown) {
-      parts.c.causal = parts.c.sinks = parts.c.logSums = true;
-      parts.c.left = 1200;
+  for (SplitKVCase &split : all) {
+    bool isDynamic = std::strncmp(split.name, "Dynamic", 7) == 0;
+    split.c.staticQueries = isDynamic ? 0 : split.queries;
+    if (split.queries > 1 || isDynamic) {
+      split.c.causal = split.c.sinks = split.c.logSums = true;
+      split.c.left = 1200;
     }
-    if (std::strcmp(parts.name, "Window") == 0)
-      parts.c.left = 1999;
-    if (std::strcmp(parts.name, "Sinks") == 0)
-      parts.c.sinks = parts.c.logSums = true;
-    parts.c.softCap = std::strcmp(parts.name, "SoftCap") == 0;
-    parts.c.alibi = std::strcmp(parts.name, "UnknownAlibi") == 0;
-    if (std::strcmp(parts.name, "Paged") == 0)
-      parts.c.form = Form::Paged;
-    if (std::strcmp(parts.name, "Rotated") == 0)
-      parts.c.queryAngles = parts.c.keyAngles = Angles::Places;
+    if (std::strcmp(split.name, "Window") == 0)
+      split.c.left = 1999;
+    if (std::strcmp(split.name, "Sinks") == 0)
+      split.c.sinks = split.c.logSums = true;
+    split.c.softCap = std::strcmp(split.name, "SoftCap") == 0;
+    split.c.alibi = std::strcmp(split.name, "DynamicAlibi") == 0;
+    if (std::strcmp(split.name, "Paged") == 0)
+      split.c.form = Form::Paged;
+    if (std::strcmp(split.name, "Rotated") == 0)
+      split.c.queryAngles = split.c.keyAngles = Angles::TokenIndices;
   }
   return all;
 }
 
-class AttentionPartsTest : public testing::TestWithParam<Parts> {};
+class AttentionSplitKVTest : public testing::TestWithParam<SplitKVCase> {};
 
+/// Expects the bits of `expected` in `results`, which may repeat them, once per
+/// sequence.
 void expectSame(const std::vector<runtime::Array> &results,
                 const std::vector<runtime::Array> &expected) {
   ASSERT_EQ(results.size(), expected.size());
@@ -102,7 +107,8 @@ void expectSame(const std::vector<runtime::Array> &results,
   }
 }
 
-/// Calls bodies on as many threads, from the last to the first.
+/// Makes the library run its tasks on `number` threads, each thread from its
+/// last task to its first.
 void setThreads(const Kernel &kernel, int64_t number) {
   static int64_t threads;
   threads = number;
@@ -121,7 +127,7 @@ void setThreads(const Kernel &kernel, int64_t number) {
       nullptr);
 }
 
-/// The same entry so many times.
+/// Returns a batch of `times` copies of the sequences of `array`.
 runtime::Array repeat(const runtime::Array &array, int64_t times) {
   std::vector<int64_t> shape(array.shape().begin(), array.shape().end());
   shape[0] *= times;
@@ -134,11 +140,11 @@ runtime::Array repeat(const runtime::Array &array, int64_t times) {
 
 } // namespace
 
-TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
-  const Parts &parts = GetParam();
-  Kernel kernel(getModule(parts.c));
-  int64_t queries = parts.queries;
-  AttentionData data(parts.c, {1, queries, parts.keys}, 11);
+TEST_P(AttentionSplitKVTest, ThreadsChangeNoBit) {
+  const SplitKVCase &split = GetParam();
+  Kernel kernel(getModule(split.c));
+  int64_t queries = split.queries;
+  AttentionData data(split.c, {1, queries, split.keys}, 11);
   std::vector<runtime::Array> alone = kernel.call("f", data.getInputs());
   EXPECT_EQ(data.check(alone), "");
   for (int64_t threads : {1, 2, 3, 7}) {
@@ -146,17 +152,18 @@ TEST_P(AttentionPartsTest, ThreadsAndEntriesChangeNoBit) {
     setThreads(kernel, threads);
     expectSame(kernel.call("f", data.getInputs()), alone);
   }
-  // So many that there is no memory for the parts of all.
-  AttentionData many(parts.c, {40, queries, 600}, 12);
+  // A batch so large that one task computes all splits of a head.
+  AttentionData many(split.c, {40, queries, 600}, 12);
   EXPECT_EQ(many.check(kernel.call("f", many.getInputs())), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Code, AttentionPartsTest, testing::ValuesIn(getAll()),
-                         [](const testing::TestParamInfo<Parts> &info) {
+INSTANTIATE_TEST_SUITE_P(Code, AttentionSplitKVTest,
+                         testing::ValuesIn(getAll()),
+                         [](const testing::TestParamInfo<SplitKVCase> &info) {
                            return std::string(info.param.name);
                          });
 
-TEST(AttentionEntriesTest, EntriesChangeNoBitOfOneAnother) {
+TEST(AttentionBatchTest, SequencesDoNotAffectEachOther) {
   AttentionCase c = getCase(POSENC_F32, 8, 2, 64, false);
   c.staticQueries = 1;
   Kernel kernel(getModule(c));
@@ -175,13 +182,14 @@ TEST(AttentionEntriesTest, EntriesChangeNoBitOfOneAnother) {
   };
   std::vector<runtime::Array> one = call(1);
   ASSERT_EQ(one.size(), 1u);
-  // With memory for the parts of all, and without.
+  // Small batches with several tasks for the splits of a head, and a large one
+  // with one task.
   for (int64_t times : {2, 3, 40})
     expectSame(call(times), one);
 }
 
-/// One function takes few queries and many, in any order.
-TEST(AttentionNumbersTest, EachNumberOfQueriesIsRight) {
+/// One compiled function handles all numbers of queries, in any order of calls.
+TEST(AttentionQueryCountTest, DynamicCountMatchesOracle) {
   for (auto [heads, keyHeads] : {std::pair(4, 1), std::pair(2, 2)}) {
     AttentionCase c = getCase(POSENC_F32, heads, keyHeads, 32, keyHeads == 1);
     c.causal = c.lengths = c.logSums = true;
@@ -194,9 +202,9 @@ TEST(AttentionNumbersTest, EachNumberOfQueriesIsRight) {
   }
 }
 
-/// Each entry of packed queries says which way it goes.
-TEST(AttentionNumbersTest, EntriesOfFewAndManyQueriesAreRight) {
-  for (Form form : {Form::Packed, Form::PackedQueries})
+/// In a ragged batch, each sequence uses the kernel for its number of queries.
+TEST(AttentionQueryCountTest, RaggedBatchMatchesOracle) {
+  for (Form form : {Form::Ragged, Form::RaggedQueries})
     for (auto [heads, keyHeads] : {std::pair(6, 1), std::pair(4, 2)}) {
       AttentionCase c = getCase(POSENC_F32, heads, keyHeads, 32, heads == 6);
       c.form = form;
@@ -216,8 +224,8 @@ TEST(AttentionNumbersTest, EntriesOfFewAndManyQueriesAreRight) {
     }
 }
 
-/// Regions and masks of few queries, where they hide what is no number.
-TEST(AttentionNumbersTest, RegionsAndMasksAreRight) {
+/// Regions and masks, with NaNs in keys and values that they mask.
+TEST(AttentionQueryCountTest, RegionsAndMasksMatchOracle) {
   std::vector<AttentionCase> cases(8, getCase(POSENC_F32, 6, 2, 32, false));
   cases[0].softCap = true;
   cases[1].alibi = cases[1].causal = true;

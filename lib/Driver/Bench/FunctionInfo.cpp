@@ -1,4 +1,4 @@
-//===- Meaning.cpp - what a function computes -------------------*- C++ -*-===//
+//===- FunctionInfo.cpp - analysis of the functions of a source -----------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Meaning.h"
+#include "FunctionInfo.h"
 
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/Driver/Diagnostics.h"
@@ -23,11 +23,12 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// A pair is rotated with four products and two sums.
-static constexpr double kFlopsPerLane = 3;
+/// The rotation of a pair of elements takes four products and two sums.
+static constexpr double kFlopsPerElement = 3;
 
-/// Sets what is summed, if an argument of the function has it.
-static void readProduct(linalg::LinalgOp op, Meaning::Result &result) {
+/// Sets the reduction of a matrix product from the first operand that is an
+/// argument of the function and has the reduction dimension.
+static void readProduct(linalg::LinalgOp op, FunctionInfo::Result &result) {
   SmallVector<unsigned> loops;
   op.getReductionDims(loops);
   AffineExpr loop = getAffineDimExpr(loops.front(), op->getContext());
@@ -38,13 +39,13 @@ static void readProduct(linalg::LinalgOp op, Meaning::Result &result) {
     if (argument && dim &&
         isa<FunctionOpInterface>(argument.getOwner()->getParentOp())) {
       result.reduction = {argument.getArgNumber(), *dim};
-      return; // the second matrix may be packed
+      return; // The second matrix may be packed, with another number of dims.
     }
   }
 }
 
-/// The product of matrices that a value is, or from which it is computed
-/// element by element or rotated; null if there is none.
+/// Returns the matrix product that `op` is, or whose result `op` processes
+/// elementwise, by reshapes or by rope; null if there is none.
 static linalg::LinalgOp findProduct(Operation *op) {
   if (!op)
     return nullptr;
@@ -57,33 +58,34 @@ static linalg::LinalgOp findProduct(Operation *op) {
   return isPassed ? findProduct(op->getOperand(0).getDefiningOp()) : nullptr;
 }
 
-static void readResult(Operation *op, Meaning &meaning,
-                       Meaning::Result &result) {
+static void readResult(Operation *op, FunctionInfo &info,
+                       FunctionInfo::Result &result) {
   if (auto rope = dyn_cast_or_null<RopeOp>(op)) {
-    meaning.family = "rope";
-    meaning.variant = stringifyPairing(rope.getPairing());
+    info.family = "rope";
+    info.variant = stringifyPairing(rope.getPairing());
     result.windowOffset = rope.getOffset();
     result.windowSize = rope.getFrequencies().getDim();
-    result.flops = kFlopsPerLane;
+    result.flops = kFlopsPerElement;
   } else if (auto rotate = dyn_cast_or_null<RotateOp>(op)) {
-    meaning.family = "rotate";
-    meaning.variant = stringifyPairing(rotate.getPairing());
-    result.flops = kFlopsPerLane;
+    info.family = "rotate";
+    info.variant = stringifyPairing(rotate.getPairing());
+    result.flops = kFlopsPerElement;
   } else if (auto table = dyn_cast_or_null<SinusoidalOp>(op)) {
-    meaning.family = "sinusoidal";
-    meaning.variant = stringifyTableOrder(table.getOrder());
+    info.family = "sinusoidal";
+    info.variant = stringifyTableOrder(table.getOrder());
   } else if (isa_and_nonnull<SincosOp>(op)) {
-    meaning.family = "sincos";
-    meaning.variant = "table";
+    info.family = "sincos";
+    info.variant = "table";
   } else if (auto attention = dyn_cast_or_null<AttentionOp>(op)) {
-    readAttention(attention, meaning);
+    readAttentionInfo(attention, info);
   }
   if (linalg::LinalgOp product = findProduct(op))
     readProduct(product, result);
 }
 
-/// Whether a function has operations of linalg that read all of their operands,
-/// and of others such as move no elements.
+/// Returns whether a function has linalg ops and no ops other than those that
+/// read all elements of their operands or move none, so every input is read
+/// entirely.
 static bool readsAll(FunctionOpInterface function) {
   bool hasLinalg = false;
   WalkResult result = function.getFunctionBody().walk([&](Operation *op) {
@@ -99,19 +101,19 @@ static bool readsAll(FunctionOpInterface function) {
   return hasLinalg && !result.wasInterrupted();
 }
 
-static Meaning getMeaning(FunctionOpInterface function) {
-  Meaning meaning;
-  meaning.family = function.getName().str();
-  meaning.variant = "kernel";
-  meaning.results.resize(function.getNumResults());
+static FunctionInfo getInfo(FunctionOpInterface function) {
+  FunctionInfo info;
+  info.family = function.getName().str();
+  info.variant = "kernel";
+  info.results.resize(function.getNumResults());
   if (function.isExternal())
-    return meaning;
-  meaning.readsAll = readsAll(function);
+    return info;
+  info.readsAll = readsAll(function);
   Operation *terminator = function.getFunctionBody().front().getTerminator();
   for (auto [value, result] :
-       llvm::zip(terminator->getOperands(), meaning.results))
-    readResult(value.getDefiningOp(), meaning, result);
-  return meaning;
+       llvm::zip(terminator->getOperands(), info.results))
+    readResult(value.getDefiningOp(), info, result);
+  return info;
 }
 
 std::optional<std::vector<SourceFunction>>
@@ -126,6 +128,6 @@ mlir::posenc::readSource(StringRef path, const InputOptions &options) {
   std::vector<SourceFunction> functions;
   for (auto function : module->getOps<FunctionOpInterface>())
     if (function.isPublic())
-      functions.push_back({function.getName().str(), getMeaning(function)});
+      functions.push_back({function.getName().str(), getInfo(function)});
   return functions;
 }

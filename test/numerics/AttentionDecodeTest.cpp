@@ -1,4 +1,4 @@
-//===- AttentionFewQueriesTest.cpp - attention of a few queries -*- C++ -*-===//
+//===- AttentionDecodeTest.cpp - attention with at most 8 queries ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Attention of one to eight queries, which takes a way of its own: keys are read
-// once for all of them. Where their number is not known, it says which way.
+// Attention with 1 to 8 queries per sequence uses the decode kernel, which
+// reads each key and value once for all of them, unless the heads of a group
+// are too many and too wide for it. With a dynamic number of queries, the
+// compiled function chooses between the decode and the prefill kernel at run
+// time. Every case is compiled both ways.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +24,7 @@ namespace {
 
 Sizes oneQuery(int64_t keys, int64_t heads, int64_t keyHeads, int64_t dim,
                int64_t valueDim) {
-  return fewQueries(1, keys, heads, keyHeads, dim, valueDim);
+  return decodeSizes(1, keys, heads, keyHeads, dim, valueDim);
 }
 
 const Case kCases[] = {
@@ -29,7 +32,7 @@ const Case kCases[] = {
     Case{"TwoQueries", sized(2, 200)}.causal(),
     Case{"OneQuery", sized(1, 200)}.causal(),
     Case{"OneQueryNoKeys", sized(1, 0)}.withLogSum(),
-    Case{"OneQueryAlone", oneQuery(101, 1, 1, 128, 128)},
+    Case{"OneQueryOneHead", oneQuery(101, 1, 1, 128, 128)},
     Case{"OneQueryThreeHeads", oneQuery(7, 3, 1, 40, 24)},
     Case{"OneQueryManyHeads", oneQuery(97, 16, 1, 128, 128)}
         .headMajor()
@@ -51,66 +54,70 @@ const Case kCases[] = {
         .withLogSum(),
     Case{"OneQuerySoftCap", oneQuery(100, 4, 2, 64, 64), "", "", kSoftCap,
          setSoftCap},
-    Case{"FewQueries", fewQueries(2, 300, 1, 1, 64, 64)}.causal(),
-    Case{"FewQueriesNoKeys", fewQueries(3, 0, 4, 2, 64, 64)}
+    Case{"Speculative", decodeSizes(2, 300, 1, 1, 64, 64)}.causal(),
+    Case{"SpeculativeNoKeys", decodeSizes(3, 0, 4, 2, 64, 64)}
         .causal()
         .withLogSum(),
-    Case{"FewQueriesFewerKeys", fewQueries(8, 5, 4, 2, 64, 64)}
+    Case{"SpeculativeFewerKeys", decodeSizes(8, 5, 4, 2, 64, 64)}
         .causal()
         .withLogSum(),
-    Case{"FewQueriesTile", fewQueries(8, 64, 4, 1, 64, 64)}
+    Case{"SpeculativeTile", decodeSizes(8, 64, 4, 1, 64, 64)}
         .causal()
         .headMajor(),
-    Case{"FewQueriesNotCausal", fewQueries(5, 77, 3, 1, 128, 40)}
+    Case{"SpeculativeNotCausal", decodeSizes(5, 77, 3, 1, 128, 40)}
         .headMajor()
         .withLogSum(),
-    Case{"FewQueriesThreeHeads", fewQueries(3, 131, 6, 2, 40, 24)}
+    Case{"SpeculativeThreeHeads", decodeSizes(3, 131, 6, 2, 40, 24)}
         .causal()
         .headMajor()
         .withLogSum(),
-    Case{"FewQueriesManyHeads", fewQueries(7, 97, 32, 2, 64, 64)}
+    Case{"SpeculativeManyHeads", decodeSizes(7, 97, 32, 2, 64, 64)}
         .causal()
         .withLogSum(),
-    Case{"FewQueriesTooMany", fewQueries(8, 50, 34, 2, 256, 256)}.causal(),
-    Case{"FewQueriesWindow", fewQueries(8, 300, 4, 2, 64, 64),
+    Case{"SpeculativeBeyondLimit", decodeSizes(8, 50, 34, 2, 256, 256)}
+        .causal(),
+    Case{"SpeculativeWindow", decodeSizes(8, 300, 4, 2, 64, 64),
          "causal window_left = 150", "", "", window(150, std::nullopt, true)},
-    Case{"FewQueriesNarrowWindow", fewQueries(8, 300, 4, 1, 256, 8),
+    Case{"SpeculativeNarrowWindow", decodeSizes(8, 300, 4, 1, 256, 8),
          "causal window_left = 2", "", "", window(2, std::nullopt, true)}
         .headMajor()
         .withLogSum(),
-    Case{"FewQueriesWindowRight", fewQueries(5, 120, 4, 2, 64, 64),
+    Case{"SpeculativeWindowRight", decodeSizes(5, 120, 4, 2, 64, 64),
          "window_left = 40 window_right = 2", "", "", window(40, 2)}
         .headMajor(),
-    Case{"FewQueriesRotation", fewQueries(5, 130, 4, 1, 64, 64), kRotated, "",
+    Case{"SpeculativeRotation", decodeSizes(5, 130, 4, 1, 64, 64), kRotated, "",
          "", setRotated},
-    Case{"FewQueriesNorms", fewQueries(3, 70, 4, 2, 64, 64), "norm_eps = 0.01",
+    Case{"SpeculativeNorms", decodeSizes(3, 70, 4, 2, 64, 64),
+         "norm_eps = 0.01",
          "query_norm(%x0 : tensor<64xf32>) key_norm(%x1 : tensor<64xf32>)", "",
          setNorms, makeNorms}
         .causal(),
-    Case{"FewQueriesLengths", fewQueries(5, 101, 4, 2, 64, 64), "",
+    Case{"SpeculativeLengths", decodeSizes(5, 101, 4, 2, 64, 64), "",
          "lengths(%x0 : tensor<?xi64>)", "", setLengths, makeLengths}
         .causal()
         .headMajor(),
-    Case{"FewQueriesSinks", fewQueries(3, 100, 4, 2, 64, 64), "",
+    Case{"SpeculativeSinks", decodeSizes(3, 100, 4, 2, 64, 64), "",
          "sinks(%x0 : tensor<4xf32>)", "", setSinks, makeSinks}
         .causal()
         .withLogSum(),
     Case{"PagedOneQuery", paged(1), "causal", kPages, "", setPages, makePages}
         .headMajor(),
-    Case{"PagedFewQueries", paged(5), "causal", kPages, "", setPages, makePages}
+    Case{"PagedSpeculative", paged(5), "causal", kPages, "", setPages,
+         makePages}
         .withLogSum(),
 };
 
-class AttentionFewQueriesTest : public testing::TestWithParam<Case> {};
+class AttentionDecodeTest : public testing::TestWithParam<Case> {};
 
-TEST_P(AttentionFewQueriesTest, IsRight) {
-  expectRight(GetParam(), POSENC_F32, Route::Direct);
+TEST_P(AttentionDecodeTest, MatchesOracle) {
+  expectMatchesOracle(GetParam(), POSENC_F32, Route::Direct);
 }
-TEST_P(AttentionFewQueriesTest, IsRightOfUnknownNumber) {
-  expectRight(GetParam().ofUnknownNumber(), POSENC_F32, Route::Direct);
+TEST_P(AttentionDecodeTest, MatchesOracleWithDynamicQueryCount) {
+  expectMatchesOracle(GetParam().withDynamicQueries(), POSENC_F32,
+                      Route::Direct);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AttentionFewQueriesTest,
-                         testing::ValuesIn(kCases), getCaseName);
+INSTANTIATE_TEST_SUITE_P(All, AttentionDecodeTest, testing::ValuesIn(kCases),
+                         getCaseName);
 
 } // namespace
