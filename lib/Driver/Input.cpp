@@ -360,6 +360,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
   StringRef flag = options.dtype          ? "--dtype"
                    : options.pairing      ? "--pairing"
                    : options.keyCache     ? "--k-cache"
+                   : options.cacheType    ? "--cache-dtype"
                    : options.decodeTokens ? "--decode-tokens"
                    : options.qkNorm       ? "--qk-norm"
                                           : "";

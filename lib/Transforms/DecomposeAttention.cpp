@@ -8,6 +8,7 @@
 
 #include "AttentionDecomposition.h"
 
+#include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
@@ -24,6 +25,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-decompose-attention"
 
 /// Maximum bytes of a task's queries, and of its accumulators.
 static constexpr int64_t kMaxTaskBytes = 128 << 10;
@@ -558,6 +561,11 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
 ValueRange AttentionDecomposition::decompose() {
   normAllHeads();
   chooseTiles();
+  reportChoice(op, DEBUG_TYPE,
+               llvm::formatv("tasks of {0} query heads and {1} register tiles "
+                             "of {2} queries, {3} keys per tile",
+                             headsPerTile, numQueryTiles, queriesPerTile,
+                             keysPerTile));
   AffineExpr d0 = builder.getAffineDimExpr(0);
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
   OpFoldResult tilesOfQueries =

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +33,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-fold-conversions"
 
 namespace {
 /// A conversion `stored * scale`. The scale is a tensor of f32 (`scales`), a
@@ -214,6 +217,9 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
                     : isScaled(*key) || isScaled(*value))
       return rewriter.notifyMatchFailure(
           op, "attention does not scale this combination of types");
+    reportChoice(op, DEBUG_TYPE,
+                 llvm::formatv("loads keys and values of {0}{1}", stored,
+                               isQuantized ? " and their scales" : ""));
     rewriter.setInsertionPoint(op);
     Value keyScales, valueScales;
     if (isQuantized) {

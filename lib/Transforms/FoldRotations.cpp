@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
@@ -28,6 +29,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-fold-rotations"
 
 namespace {
 /// A rope in the form in which attention and kv_append take it.
@@ -119,8 +122,10 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     if (areQueriesRaw &&
         fold(op.getQueryMutable(), op.getQueryPositionsMutable(),
              op.getQueryTokenDim(),
-             [&](RotationAttr attr) { op.setQueryRotationAttr(attr); }))
+             [&](RotationAttr attr) { op.setQueryRotationAttr(attr); })) {
+      reportChoice(op, DEBUG_TYPE, "rotates its queries");
       return success();
+    }
     // Attention without a fused kernel would rotate the keys again for each
     // tile of queries.
     bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
@@ -129,8 +134,10 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
                            op.getKeyTokenDim(), [&](RotationAttr attr) {
                              op.setKeyRotationAttr(attr);
-                           }))
+                           })) {
+      reportChoice(op, DEBUG_TYPE, "rotates its keys");
       return success();
+    }
     return rewriter.notifyMatchFailure(op, "no rope to fold");
   }
 };
@@ -154,6 +161,7 @@ struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
         findRotation(rewriter, op, op.getKey(), op.getTokenDim());
     if (failed(rotation))
       return failure();
+    reportChoice(op, DEBUG_TYPE, "rotates its keys");
     rewriter.modifyOpInPlace(op, [&] {
       op.getKeyMutable().assign(rotation->rows);
       op.getPositionsMutable().assign(rotation->positions);

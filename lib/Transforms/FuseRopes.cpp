@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -28,6 +29,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-fuse-ropes"
 
 /// Maximum number of tensors of a merged rope (rope_c1).
 static constexpr size_t kMaxTensors = 16;
@@ -54,9 +57,14 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
     // An inverse rotate multiplies by the tables' attention factor, an inverse
     // rope divides by it.
     FrequenciesAttr frequencies = sincos.getFrequencies();
-    if (op.getInverse() && !frequencies.hasUnitAttentionFactor())
+    if (op.getInverse() && !frequencies.hasUnitAttentionFactor()) {
+      reportMissed(op, DEBUG_TYPE,
+                   "an inverse rotation by tables does not divide by the "
+                   "attention factor, which is not 1");
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
+    }
 
+    reportChoice(op, DEBUG_TYPE, "fused with its sincos");
     rewriter.replaceOpWithNewOp<RopeOp>(
         op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
         op.getInits(), op.getPairingAttr(), frequencies, sincos.getAxesAttr(),
@@ -92,6 +100,9 @@ template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
     if (!earlier)
       return rewriter.notifyMatchFailure(op, "nothing to merge with");
 
+    reportChoice(op, DEBUG_TYPE,
+                 Twine("merged with an earlier rotation by the same ") +
+                     (isa<RopeOp>(op) ? "positions" : "tables"));
     SmallVector<Value> inputs(earlier.getInputs()), inits(earlier.getInits());
     llvm::append_range(inputs, op.getInputs());
     llvm::append_range(inits, op.getInits());

@@ -9,6 +9,7 @@
 #include "AttentionCode.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -17,7 +18,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
@@ -27,6 +27,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "convert-posenc-attention-to-vector"
 
 //===----------------------------------------------------------------------===//
 // Keys
@@ -452,6 +454,29 @@ static void emitRaggedTask(ImplicitLocOpBuilder &builder,
   emitPrefillTask(builder, prefill, queryRows, keyRows, task);
 }
 
+/// Reports the kernels of an attention and their tiles.
+static void reportKernels(AttentionOp op,
+                          const std::optional<AttentionCode> &prefill,
+                          ArrayRef<DecodeVariant> codes) {
+  if (prefill)
+    reportChoice(
+        op, DEBUG_TYPE,
+        llvm::formatv("prefill kernel: {0} queries of {1} heads and "
+                      "{2} keys per tile, {3}",
+                      prefill->tiles.getTokens(), prefill->tiles.heads,
+                      prefill->tiles.keys,
+                      prefill->hasBF16Dots ? "bf16 dot products" : "f32 FMA"));
+  for (const DecodeVariant &variant : codes) {
+    const AttentionTiles &tiles = variant.code.tiles;
+    reportChoice(op, DEBUG_TYPE,
+                 llvm::formatv("decode kernel for {0} to {1} queries: {2} "
+                               "query heads of {3} key heads per task, {4} "
+                               "keys per tile, up to {5} KV splits",
+                               tiles.minTokens, tiles.getTokens(), tiles.heads,
+                               tiles.keyHeads, tiles.keys, tiles.maxSplits));
+  }
+}
+
 static void convertAttention(AttentionOp op, const VectorTarget &target,
                              AttentionScratch &scratch) {
   ImplicitLocOpBuilder builder(op.getLoc(), op);
@@ -467,6 +492,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
   for (DecodeRange variant : getDecodeRanges(op, target))
     codes.push_back(
         {AttentionCode(builder, op, target, scratch, variant), {}, {}});
+  reportKernels(op, prefill, codes);
   const AttentionCode &first = prefill ? *prefill : codes.front().code;
   int64_t maxRows = first.tiles.getQueryTile();
   for (const DecodeVariant &variant : codes)
@@ -567,10 +593,7 @@ struct ConvertPosencAttentionToVector final
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {
-        remark::missed(
-            op.getLoc(),
-            remark::RemarkOpts::name("AttentionToVector").category("posenc"))
-            << remark::reason("{0}", *reason);
+        reportMissed(op, DEBUG_TYPE, *reason);
         continue;
       }
       convertible.push_back(op);

@@ -19,6 +19,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -36,6 +37,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-forall-to-tasks"
 
 /// Kernels with more phases become a single phase: the phases of a kernel are
 /// bits of a 64-bit mask.
@@ -250,6 +253,21 @@ struct ForallToTasks final
                       : builder.getUnitAttr();
   }
 
+  void report(const Work &work, Attribute amount) {
+    auto by = dyn_cast<StringAttr>(amount);
+    reportChoice(getOperation(), DEBUG_TYPE,
+                 llvm::formatv("phases: {0}, parallel: {1}; the bytes of {2} "
+                               "determine the number of tasks",
+                               work.phases.size(),
+                               llvm::count_if(work.phases,
+                                              [](const Phase &phase) {
+                                                return bool(phase.forall);
+                                              }),
+                               !by           ? "the outputs"
+                               : by == "all" ? "all tensors"
+                                             : "the inputs"));
+  }
+
   /// Replaces the buffers that phases share by views of one buffer, which
   /// becomes an argument.
   LogicalResult shareBuffers(RewriterBase &rewriter,
@@ -331,8 +349,9 @@ struct ForallToTasks final
     IRRewriter rewriter(&getContext());
     Location loc = function.getLoc();
     Type index = rewriter.getIndexType();
-    function->setAttr(PosencDialect::kChunkedAttrName,
-                      getAmount(rewriter, work));
+    Attribute amount = getAmount(rewriter, work);
+    report(work, amount);
+    function->setAttr(PosencDialect::kChunkedAttrName, amount);
     function->removeAttr(kByAllAttrName);
     if (!work.shared.empty() &&
         failed(shareBuffers(rewriter, work.shared,

@@ -17,6 +17,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/kernel/CallLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,6 +35,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-plan-workspace"
 
 /// Up to this size, buffers shared by phases are on the stack of the caller's
 /// thread.
@@ -184,6 +187,9 @@ struct PlanWorkspace final
                     : std::nullopt;
     }
     if (onStack) {
+      reportChoice(function, DEBUG_TYPE,
+                   llvm::formatv("{0} buffers of {1} bytes are on the stack",
+                                 allocs.size(), *onStack));
       for (memref::AllocOp alloc : allocs) {
         rewriter.setInsertionPoint(alloc);
         Operation *buffer = rewriter.replaceOpWithNewOp<memref::AllocaOp>(
@@ -194,6 +200,11 @@ struct PlanWorkspace final
       return;
     }
 
+    reportChoice(
+        function, DEBUG_TYPE,
+        llvm::formatv("{0} buffers are in a workspace, as they are not "
+                      "known to fit in {1} bytes of stack",
+                      allocs.size(), kMaxStackBytes));
     Location loc = function.getLoc();
     unsigned number = function.getNumArguments();
     auto bytes = MemRefType::get({ShapedType::kDynamic}, rewriter.getI8Type());

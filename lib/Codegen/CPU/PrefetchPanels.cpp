@@ -16,6 +16,7 @@
 #include "Streaming.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -33,6 +34,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-prefetch-panels"
 
 /// Whether a value depends on the loop's induction variable.
 static bool dependsOn(Value value, scf::ForOp loop) {
@@ -188,8 +191,15 @@ struct PrefetchPanels final
       if (std::optional<PanelRead> read = PanelRead::get(op, sums))
         reads.push_back(*read);
     });
-    for (PanelRead &read : reads)
+    for (PanelRead &read : reads) {
+      reportChoice(
+          read.op, DEBUG_TYPE,
+          llvm::formatv("prefetches the next block of the panel, {0} "
+                        "cache lines per row{1}",
+                        read.linesPerRow,
+                        read.tiles ? ", divided among register tiles" : ""));
       read.prefetchNext(target);
+    }
   }
 };
 } // namespace

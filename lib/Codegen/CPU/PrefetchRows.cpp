@@ -15,6 +15,7 @@
 #include "Streaming.h"
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -35,6 +36,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-prefetch-rows"
 
 namespace {
 /// A read of all vectors of a row in a loop nest inside the loop over rows. The
@@ -190,6 +193,8 @@ static void prefetchNextRow(scf::ForOp rows, RowRead read,
   int64_t distance = target.prefetchDistance;
   int64_t ahead =
       std::max<int64_t>(distance / read.getBytes().value_or(distance), 1);
+  reportChoice(read.op, DEBUG_TYPE,
+               llvm::formatv("prefetches the row {0} iterations ahead", ahead));
   Value row = rows.getInductionVar();
   Value next = arith::AddIOp::create(
       builder, loc, row,

@@ -10,6 +10,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,6 +27,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-promote-allocs-to-stack"
 
 /// Limits in bytes of a buffer that is allocated in a loop (the scratch of a
 /// tile), of any other buffer, and of all promoted buffers of a function. A
@@ -147,15 +150,22 @@ struct PromoteAllocsToStack final
     int64_t total = 0, limit = getMaxTotalBytes(getOperation());
     getOperation()->walk([&](memref::AllocOp alloc) {
       std::optional<int64_t> bytes = getSizeBound(alloc);
-      if (!bytes)
+      if (!bytes) {
+        reportMissed(alloc, DEBUG_TYPE,
+                     "its size has no bound, or too large a one");
         return;
+      }
       // Whether a function takes a workspace must not depend on the target,
       // and the scratch of a tile does. Without a limit of the stack, a tile
       // therefore counts with at most kMaxBytes.
       int64_t counted =
           limit < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
-      if (total + counted > limit || !isLocal(alloc))
+      if (total + counted > limit || !isLocal(alloc)) {
+        reportMissed(alloc, DEBUG_TYPE,
+                     "it leaves the function, or would exceed the limit of " +
+                         Twine(limit) + " bytes");
         return;
+      }
       total += counted;
       allocs.push_back({alloc, *bytes});
     });

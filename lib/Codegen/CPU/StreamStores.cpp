@@ -17,6 +17,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,6 +32,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-stream-stores"
 
 /// Whether an index along rows is a multiple of `of` elements.
 static bool isMultiple(Value index, int64_t of) {
@@ -115,6 +118,10 @@ struct StreamStores final
     }
     if (writes.empty())
       return;
+    reportChoice(loop, DEBUG_TYPE,
+                 llvm::formatv("two versions: streaming stores to {0} outputs "
+                               "of {1} bytes or more, and ordinary stores",
+                               writes.size(), target.streamFrom));
     rewriter.setInsertionPoint(loop);
     Location loc = loop.getLoc();
     Value condition = emitCanStream(rewriter, loc, inputs, outputs, target);

@@ -10,6 +10,7 @@
 
 #include "Streaming.h"
 #include "VectorLoops.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Numerics/BF16Halves.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
@@ -261,12 +262,16 @@ void TableElements::writeRows(OpBuilder &builder, Value positions,
                               VectorWriter writer) const {
   Location loc = op->getLoc();
   SmallVector<Value> sizes = getLoopSizes(builder, op);
+  // One position alone has no loops.
+  std::optional<int64_t> count =
+      sizes.empty() ? 1 : getConstantIntValue(sizes.back());
+  bool areRuns = table.canTakeRuns() && (!count || *count >= table.getRun());
+  reportChoice(op, "convert-posenc-tables-to-vector",
+               areRuns ? "cos and sin by angle addition along runs of positions"
+                       : "cos and sin by the exact phase of each position");
   auto writeAll = [&](OpBuilder &b, Location l, PositionTable::Pairs pairs,
                       Access access) {
-    // A single position has no loops.
-    std::optional<int64_t> count =
-        sizes.empty() ? 1 : getConstantIntValue(sizes.back());
-    if (table.canTakeRuns() && (!count || *count >= table.getRun()))
+    if (areRuns)
       return writeRuns(b, l, positions, outputs, sizes, pairs, access, writer);
     forEachIndex(
         b, l, sizes, [&](OpBuilder &b2, Location l2, ValueRange loops) {

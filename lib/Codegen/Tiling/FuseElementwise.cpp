@@ -15,6 +15,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -28,6 +29,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-fuse-elementwise"
 
 /// Whether the pass may fuse the operation: it works on tensors, can be tiled
 /// and vectorized, and is not inside a tile already.
@@ -89,6 +92,7 @@ static linalg::GenericOp fuseInputs(RewriterBase &rewriter,
         linalg::fuseElementwiseOps(rewriter, operand);
     if (failed(fused))
       return op;
+    reportChoice(producer, DEBUG_TYPE, "fused into its only user");
     rewriter.replaceOp(op, fused->replacements.lookup(op->getResult(0)));
     rewriter.eraseOp(producer);
     op = cast<linalg::GenericOp>(fused->fusedOp);

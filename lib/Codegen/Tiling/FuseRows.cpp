@@ -21,6 +21,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -37,6 +38,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-fuse-rows"
 
 /// Maximum number of elements between two operations of an iteration: a few
 /// rows of a model, which fit on the stack.
@@ -59,6 +62,8 @@ public:
 
   /// Finds the operations. Returns whether there is anything to fuse.
   bool find();
+  /// Returns the names of the producers that are fused.
+  std::string getNames() const;
   /// Replaces the operations by one scf.forall over rows.
   LogicalResult fuse(RewriterBase &rewriter);
 
@@ -360,6 +365,15 @@ bool RowFusion::find() {
   return false;
 }
 
+std::string RowFusion::getNames() const {
+  std::string names;
+  for (const Member &member : members)
+    if (member.op != root && !isFree(member.op))
+      names += (names.empty() ? "" : ", ") +
+               member.op->getName().getStringRef().str();
+  return names;
+}
+
 /// Gives a producer that does not read its destination a destination of its
 /// own. A shared one, as in a decomposed softmax, would be copied.
 static void detachInit(RewriterBase &rewriter, Operation *producer) {
@@ -436,6 +450,9 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
       if (isRoot(op)) {
         RowFusion fusion(cast<DestinationStyleOpInterface>(op));
         if (fusion.find()) {
+          reportChoice(op, DEBUG_TYPE,
+                       "computes its producers row by row: " +
+                           fusion.getNames());
           Operation *next = op->getNextNode();
           if (failed(fusion.fuse(rewriter)))
             return signalPassFailure();

@@ -8,6 +8,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -21,6 +22,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-reuse-operands"
 
 /// Half of a 32 KiB L1 data cache.
 static constexpr int64_t kMaxScratchBytes = 16 << 10;
@@ -127,8 +130,18 @@ static bool keepsScratch(linalg::LinalgOp op, Value input) {
 /// Lets an operation write its result over an input that has no later users.
 static void reuseInput(RewriterBase &rewriter, linalg::GenericOp op) {
   OpOperand *input = findReusableInput(op);
-  if (!input || keepsScratch(op, input->get()))
+  if (!input)
     return;
+  if (keepsScratch(op, input->get())) {
+    reportMissed(op, DEBUG_TYPE,
+                 llvm::formatv("other operations read input #{0}, which stays "
+                               "in the L1 cache",
+                               input->getOperandNumber()));
+    return;
+  }
+  reportChoice(
+      op, DEBUG_TYPE,
+      llvm::formatv("writes over its input #{0}", input->getOperandNumber()));
   Value destination = op.getDpsInitOperand(0)->get(), value = input->get();
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;

@@ -11,6 +11,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,6 +27,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-tile-contractions"
 
 /// Returns the longest of `loops`, where dynamic loops count as long, and the
 /// last one of equally long loops. The others are added to `others`.
@@ -168,6 +171,7 @@ struct TileContractions final
       ContractionTiles tiles = getTiles(product, width);
       // With its user fused, a product's tiles stay in the L1 and L2 caches.
       linalg::GenericOp user = findUser(product);
+      report(product, tiles, user);
       scf::ForallOp tiled = tileProduct(rewriter, product, tiles);
       rewriter.replaceOp(product.op, tiled.getResults());
       SmallVector<LoopLikeOpInterface> loops{tiled};
@@ -178,6 +182,20 @@ struct TileContractions final
   }
 
 private:
+  static void report(const Product &product, const ContractionTiles &tiles,
+                     bool isFused) {
+    reportChoice(
+        product.op, DEBUG_TYPE,
+        llvm::formatv("blocks of {0} x {1} x {2}, register tiles of {3} x {4}, "
+                      "{5}, {6}{7}",
+                      tiles.blockRows, tiles.blockColumns, tiles.blockReduction,
+                      tiles.rows, tiles.columns,
+                      tiles.usesBF16Dots ? "bf16 dot products" : "FMA",
+                      product.panels ? "panels of the caller"
+                                     : "panels are packed",
+                      isFused ? ", fused with its elementwise user" : ""));
+  }
+
   /// Columns of a register tile whose accumulators have `width` bits: two
   /// vectors.
   int64_t getColumns(unsigned width) const {

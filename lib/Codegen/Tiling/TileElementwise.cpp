@@ -19,6 +19,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,6 +38,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-tile-elementwise"
 
 namespace {
 /// The roles of an operation's loops.
@@ -254,8 +257,12 @@ struct TileElementwise final
     auto isShort = [&](unsigned loop) {
       return !ShapedType::isDynamic(ranges[loop]) && ranges[loop] < lanes;
     };
-    if (isShort(roles.vector))
+    if (isShort(roles.vector)) {
+      reportChoice(op, DEBUG_TYPE,
+                   llvm::formatv("rows of {0} elements, one at a time",
+                                 ranges[roles.vector]));
       return tileShortRows(rewriter, op, roles);
+    }
     std::optional<unsigned> transposed = roles.transposed;
     if (transposed && isShort(*transposed))
       transposed = std::nullopt;
@@ -274,6 +281,12 @@ struct TileElementwise final
                          ranges[roles.vector] <= kMaxVectors * lanes &&
                          ranges[roles.vector] % lanes == 0;
     bool isPhase = isa<FunctionOpInterface>(op->getParentOp());
+    reportChoice(
+        op, DEBUG_TYPE,
+        llvm::formatv("vectors of {0} elements{1}{2}{3}", lanes,
+                      roles.reductions.empty() ? "" : ", summed by column",
+                      isInRegisters ? " in registers" : "",
+                      transposed ? ", squares are transposed" : ""));
     if (isInRegisters && !isPhase) {
       if (fuseInput(rewriter, op, roles))
         return success();

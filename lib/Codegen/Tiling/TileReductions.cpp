@@ -15,6 +15,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -33,6 +34,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-tile-reductions"
 
 /// Bytes of the partial results of a long row, which the loop carries in
 /// registers. Several registers are needed because consecutive additions to one
@@ -154,6 +157,8 @@ struct TileReductions final
     }
     SmallVector<int64_t> sizes(op.getNumLoops(), 0);
     sizes[loop] = getNumPartialResults(op, op.getStaticLoopRanges()[loop]);
+    reportChoice(op, DEBUG_TYPE,
+                 llvm::formatv("{0} partial results per row", sizes[loop]));
     rewriter.setInsertionPoint(op);
     FailureOr<scf::SCFTilingResult> parts = scf::tileReductionUsingScf(
         rewriter, cast<PartialReductionOpInterface>(op.getOperation()),

@@ -8,6 +8,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -32,6 +33,8 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+#define DEBUG_TYPE "posenc-vectorize-linalg"
 
 bool mlir::posenc::isVectorElement(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
@@ -205,6 +208,10 @@ struct VectorizeLinalg final
       // later.
       if (succeeded(result))
         rewriter.replaceOp(op, result->replacements);
+      else
+        reportMissed(op, DEBUG_TYPE,
+                     "upstream's vectorizer does not support it; it becomes a "
+                     "loop over elements");
     }
     if (failed(apply([&](RewritePatternSet &patterns) {
           vector::populateVectorReductionToContractPatterns(patterns);
