@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionVectorCase.h"
+#include "Faults.h"
 
 #include <cmath>
 #include <limits>
@@ -19,6 +20,7 @@
 using namespace posenc;
 using namespace posenc::test;
 using namespace posenc::test::vectors;
+namespace arith = mlir::arith;
 
 namespace {
 
@@ -286,19 +288,20 @@ INSTANTIATE_TEST_SUITE_P(Some, AttentionFormTest, testing::ValuesIn(kForms),
 // Faults
 //===----------------------------------------------------------------------===//
 
-/// Faults seeded into the code printed at the vector stage, with 32-byte
-/// vectors.
 const Fault kFaults[] = {
-    {"Control", "", ""},
-    {"Scale", "dense<0.180336878>", "dense<0.18035>"},
-    {"Coefficient", "dense<0.240222424>", "dense<0.2403>"},
-    {"Magic", "dense<0x4B40007F>", "dense<0x4B400080>"},
-    {"Exponent", "dense<23>", "dense<22>"},
-    {"Maximum", "arith.cmpf ogt", "arith.cmpf olt"},
-    {"Bound", "arith.cmpi slt, %", "arith.cmpi sle, %"},
-    {"Lane", "[0, 1, 2, 3, 4, 5, 6, 7]", "[0, 1, 2, 3, 5, 4, 6, 7]"},
-    {"Transposition", "[0, 8, 1, 9, 2, 10, 3, 11]",
-     "[0, 8, 1, 9, 2, 10, 11, 3]"},
+    control(),
+    {"Scale", splat(0.180336878), setConstant(0.18035)},
+    {"ExpCoefficient", splat(0.240222424), setConstant(0.2403)},
+    {"ExpRounding", splat(0x1.8p23 + 127), setConstant(0x1.8p23 + 128)},
+    {"ExpExponent", splat(23), setConstant(22)},
+    {"MaxIsMin", cmpf(arith::CmpFPredicate::OGT),
+     setPredicate(arith::CmpFPredicate::OLT)},
+    {"AlmostCausal", cmpi(arith::CmpIPredicate::slt, onVectors()),
+     setPredicate(arith::CmpIPredicate::sle)},
+    {"Lane", denseConstant({0, 1, 2, 3, 4, 5, 6, 7}),
+     setElements({0, 1, 2, 3, 5, 4, 6, 7})},
+    {"Transposition", shuffle({0, 8, 1, 9, 2, 10, 3, 11}),
+     setMask({0, 8, 1, 9, 2, 10, 11, 3})},
 };
 
 class AttentionExpFaultTest : public testing::TestWithParam<Fault> {};
@@ -307,19 +310,19 @@ TEST_P(AttentionExpFaultTest, IsCaught) {
   const Fault &fault = GetParam();
   Case c = Case{"Fault", {}}.causal();
   Inputs inputs = makeInputs(c, POSENC_F32);
-  std::string code = replace(lowerToText(makeModule(c, POSENC_F32, {}),
-                                         mlir::posenc::Stage::Vector, 32),
-                             fault);
-  std::vector<runtime::Array> results = Kernel(code).call("f", inputs.values());
+  LoweredModule module(makeModule(c, POSENC_F32, {}),
+                       mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  std::vector<runtime::Array> results =
+      compileWithFault(module, fault).call("f", inputs.values());
   ASSERT_EQ(results.size(), 1u);
   reference::AttentionComparison comparison =
       compare(POSENC_F32, results.front(), compute(c, inputs));
   EXPECT_EQ(
       comparison.within(reference::defaultLimitRelative(reference::DType::F32)),
-      std::string(fault.name) == "Control")
+      fault.isControl())
       << comparison.relative;
 }
-INSTANTIATE_TEST_SUITE_P(Code, AttentionExpFaultTest,
+INSTANTIATE_TEST_SUITE_P(Vector, AttentionExpFaultTest,
                          testing::ValuesIn(kFaults), getFaultName);
 
 } // namespace

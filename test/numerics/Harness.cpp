@@ -14,12 +14,10 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
-#include <string_view>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -53,26 +51,44 @@ static std::unique_ptr<mlir::MLIRContext> createContext() {
       registry, mlir::MLIRContext::Threading::DISABLED);
 }
 
-std::string test::lowerToText(const std::string &text, Stage stage,
-                              unsigned vectorBytes, bool hasBF16Dots) {
-  std::unique_ptr<mlir::MLIRContext> context = createContext();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, context.get());
+LoweredModule::LoweredModule(const std::string &text, Stage stage,
+                             unsigned vectorBytes, bool hasBF16Dots)
+    : context(createContext()),
+      module(mlir::parseSourceString<mlir::ModuleOp>(text, context.get())) {
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
   if (!target) {
     ADD_FAILURE() << llvm::toString(target.takeError());
-    return "";
+    module = {};
+    return;
   }
   if (vectorBytes)
     target->vectorBytes = vectorBytes;
   target->hasBF16Dots = hasBF16Dots;
   if (!module || failed(mlir::posenc::lowerModule(*module, stage, *target))) {
     ADD_FAILURE() << "cannot lower\n" << text;
-    return "";
+    module = {};
   }
-  std::string lowered;
-  llvm::raw_string_ostream os(lowered);
-  module->print(os);
-  return lowered;
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> LoweredModule::clone() const {
+  if (!module)
+    return {};
+  return mlir::ModuleOp(*module).clone();
+}
+
+static std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text;
+}
+
+/// Lowers a module and prints it; empty after a failure.
+static std::string lowerToText(const std::string &text, Stage stage,
+                               unsigned vectorBytes, bool hasBF16Dots = false) {
+  LoweredModule lowered(text, stage, vectorBytes, hasBF16Dots);
+  mlir::OwningOpRef<mlir::ModuleOp> module = lowered.clone();
+  return module ? print(*module) : "";
 }
 
 /// Returns the module's text at the intermediate stage of the route.
@@ -100,10 +116,19 @@ Kernel::Kernel(const std::string &text, Route route,
                const mlir::posenc::GpuTargets &gpus)
     : context(createContext()), module(mlir::parseSourceString<mlir::ModuleOp>(
                                     prepare(text, route), context.get())) {
+  compile(gpus);
+}
+
+Kernel::Kernel(mlir::OwningOpRef<mlir::ModuleOp> module)
+    : module(std::move(module)) {
+  compile({});
+}
+
+void Kernel::compile(const mlir::posenc::GpuTargets &gpus) {
   if (module)
     jit = mlir::posenc::JitLibrary::create(*module, {}, std::nullopt, gpus);
   if (!jit) {
-    ADD_FAILURE() << "cannot compile\n" << text;
+    ADD_FAILURE() << "cannot compile\n" << (module ? print(*module) : "");
     return;
   }
   std::string error;
@@ -146,77 +171,6 @@ Kernel::call(const std::string &function,
     results.clear();
   }
   return results;
-}
-
-void posenc::test::PrintTo(const Fault &fault, std::ostream *os) {
-  *os << fault.name;
-}
-
-std::string
-posenc::test::getFaultName(const testing::TestParamInfo<Fault> &info) {
-  return info.param.name;
-}
-
-/// Matches `from` at the beginning of `text`. Returns the length of the match,
-/// or nullopt. `names` gets the value names that `*` matched.
-static std::optional<size_t> match(std::string_view text, std::string_view from,
-                                   std::vector<std::string> &names) {
-  auto isName = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
-  auto isSpace = [](char c) { return c == ' ' || c == '\n'; };
-  names.clear();
-  size_t at = 0, beginOfName = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == '*' && i > 0 &&
-        (from[i - 1] == '%' || isName(from[i - 1]))) {
-      while (at < text.size() && isName(text[at]))
-        ++at;
-      names.emplace_back(text.substr(beginOfName, at - beginOfName));
-      continue;
-    }
-    if (at == text.size())
-      return std::nullopt;
-    if (from[i] == ' ' && isSpace(text[at])) {
-      while (at < text.size() && isSpace(text[at]))
-        ++at;
-      continue;
-    }
-    if (text[at++] != from[i])
-      return std::nullopt;
-    if (from[i] == '%')
-      beginOfName = at;
-  }
-  return at;
-}
-
-std::string posenc::test::replace(std::string text, const Fault &fault) {
-  std::string_view from = fault.from, to = fault.to;
-  if (from.empty())
-    return text;
-  std::string result;
-  std::vector<std::string> names;
-  bool hasMatch = false;
-  for (size_t at = 0; at < text.size();) {
-    std::optional<size_t> length =
-        text[at] == from[0]
-            ? match(std::string_view(text).substr(at), from, names)
-            : std::nullopt;
-    if (!length) {
-      result += text[at++];
-      continue;
-    }
-    hasMatch = true;
-    at += *length;
-    for (size_t i = 0; i < to.size(); ++i) {
-      if (to[i] == '$')
-        result += names.at(to[++i] - '0');
-      else
-        result += to[i];
-    }
-  }
-  EXPECT_TRUE(hasMatch) << "expected a match of '" << from << "' in\n" << text;
-  return result;
 }
 
 reference::DType test::getReferenceType(posenc_dtype dtype) {

@@ -15,6 +15,7 @@
 #include "posenc/Target/KernelModule.h"
 #include "posenc/runtime/Library.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "gtest/gtest.h"
@@ -34,12 +35,22 @@ enum class Route {
 };
 const char *getName(Route route);
 
-/// Lowers a module to a stage for this machine and prints it. A `vectorBytes`
-/// of 0 means the machine's vector width; `hasBF16Dots` is the field of
-/// TargetSpec. Returns an empty string after a failure, which is a test
-/// failure.
-std::string lowerToText(const std::string &module, mlir::posenc::Stage stage,
-                        unsigned vectorBytes, bool hasBF16Dots = false);
+/// A module lowered in memory to a stage for this machine. Failures are test
+/// failures.
+class LoweredModule {
+public:
+  /// `vectorBytes` of 0 means the machine's; `hasBF16Dots` is that of
+  /// TargetSpec. At Stage::Posenc the module is as it has been parsed.
+  LoweredModule(const std::string &text, mlir::posenc::Stage stage,
+                unsigned vectorBytes = 0, bool hasBF16Dots = false);
+
+  /// Null after a failure.
+  mlir::OwningOpRef<mlir::ModuleOp> clone() const;
+
+private:
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
 
 /// A module compiled in memory, with its own context. Failures are test
 /// failures.
@@ -48,6 +59,9 @@ public:
   /// Compiles `module` for this machine and, if `gpus` names any, for GPUs.
   explicit Kernel(const std::string &module, Route route = Route::Direct,
                   const mlir::posenc::GpuTargets &gpus = {});
+  /// Compiles a module at any stage for this machine. The module's context must
+  /// outlive the kernel. A null module is a test failure.
+  explicit Kernel(mlir::OwningOpRef<mlir::ModuleOp> module);
 
   /// Calls `function` and returns its results in new arrays; empty after a
   /// failure.
@@ -58,27 +72,14 @@ public:
   const runtime::Library &getLibrary() const { return library; }
 
 private:
+  void compile(const mlir::posenc::GpuTargets &gpus);
+
+  /// Is null if the caller owns the context.
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<mlir::posenc::JitLibrary> jit;
   runtime::Library library;
 };
-
-/// A seeded fault: a change of a kernel's source or of the code generated for
-/// it, which the checks must detect. An empty `from` is the control without a
-/// change. In `from`, `%*` matches any SSA value, `%dim*` one whose name begins
-/// with `dim`, and a space matches any white space. In `to`, `$0` is the name
-/// that the first `*` matched, `$1` the second, and so on.
-struct Fault {
-  const char *name;
-  const char *from, *to;
-};
-void PrintTo(const Fault &fault, std::ostream *os);
-std::string getFaultName(const testing::TestParamInfo<Fault> &info);
-
-/// Applies the fault at every match, because a call runs only one of several
-/// versions of a loop. It is a test failure if nothing matches.
-std::string replace(std::string text, const Fault &fault);
 
 /// Returns the reference implementation's type for `dtype`; f32 for any other.
 reference::DType getReferenceType(posenc_dtype dtype);

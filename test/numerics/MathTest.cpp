@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Faults.h"
 #include "MathFunctions.h"
 
 #include <cmath>
@@ -191,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Functions, Math,
 // Faults
 //===----------------------------------------------------------------------===//
 
-/// A fault in the code generated for a function.
+/// Is a fault in the LLVM dialect of a function.
 struct MathFault {
   const char *function;
   posenc_dtype dtype;
@@ -201,60 +202,64 @@ void PrintTo(const MathFault &fault, std::ostream *os) {
   *os << fault.function << " " << fault.fault.name;
 }
 
-class MathFaults : public testing::TestWithParam<MathFault> {};
+class MathFaultTest : public testing::TestWithParam<MathFault> {};
 
-TEST_P(MathFaults, AreCaught) {
-  const MathFault &parameter = GetParam();
-  posenc_dtype dtype = parameter.dtype;
-  const MathFunction &function = findFunction(parameter.function);
+TEST_P(MathFaultTest, IsCaught) {
+  const auto &[name, dtype, fault] = GetParam();
+  const MathFunction &function = findFunction(name);
   std::string type = std::string("tensor<?x") + posenc_dtype_name(dtype) + ">";
   bool isBinary = function.arity == 2;
-  std::string text =
-      lowerToText("func.func @" + std::string(function.name) + "(%x: " + type +
-                      (isBinary ? ", %y: " + type : "") + ") -> " + type +
-                      " {\n  %r = math." + function.name + " %x" +
-                      (isBinary ? ", %y" : "") + " : " + type +
-                      "\n  return %r : " + type + "\n}\n",
-                  mlir::posenc::Stage::Llvm, 0);
-  Kernel kernel(replace(text, parameter.fault));
+  LoweredModule module("func.func @" + std::string(function.name) +
+                           "(%x: " + type + (isBinary ? ", %y: " + type : "") +
+                           ") -> " + type + " {\n  %r = math." + function.name +
+                           " %x" + (isBinary ? ", %y" : "") + " : " + type +
+                           "\n  return %r : " + type + "\n}\n",
+                       mlir::posenc::Stage::Llvm);
+  Kernel kernel = compileWithFault(module, fault);
   MathCase numbers = isBinary ? makeBinaryCase(dtype) : makeUnaryCase(dtype);
   runtime::Array result = call(kernel, function, toArray(dtype, numbers.x),
                                toArray(dtype, numbers.y));
-  bool isControl = *parameter.fault.from == '\0';
-  EXPECT_EQ(numbers.compare(function, result).within(4), isControl);
+  EXPECT_EQ(numbers.compare(function, result).within(4), fault.isControl());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Math, MathFaults,
-    testing::Values(
-        MathFault{"sin", POSENC_F32, {"Control", "", ""}},
-        // The last of 53 bits of 1/pi, and some of the bits of 1/pi for large
-        // arguments.
-        MathFault{"sin",
-                  POSENC_F32,
-                  {"OneByPi", "0.31830988618379069", "0.31830988618379063"}},
-        MathFault{
-            "cos", POSENC_F32, {"Far", "5.7943566767140717E-44", "5.0E-44"}},
-        // The last bit of a word of 2/pi.
-        MathFault{"sin",
-                  POSENC_F64,
-                  {"TwoByPi", "-121206125134887583", "-121206125134887584"}},
-        MathFault{"log",
-                  POSENC_F64,
-                  {"Ln2", "-2.1219444005469057E-4", "-2.12194440054E-4"}},
-        MathFault{"log",
-                  POSENC_F32,
-                  {"NaN", "0x7FF8000000000000", "0x7FF0000000000000"}},
-        MathFault{"powf",
-                  POSENC_F64,
-                  {"TwoThirds", "0.66666666666666663", "0.66666666666666652"}},
-        MathFault{"atan2",
-                  POSENC_F64,
-                  {"Pi", "3.1415926535897931", "3.14159265358979"}},
-        MathFault{"tanh", POSENC_F32, {"Limit", "9.020000e+00", "6.5"}}),
-    [](const auto &info) {
-      return std::string(info.param.function) + "_" + info.param.fault.name;
-    });
+const MathFault kMathFaults[] = {
+    {"sin", POSENC_F32, control()},
+    // This is the last of 53 bits of 1/pi.
+    {"sin",
+     POSENC_F32,
+     {"OneByPi", constant(0.31830988618379069),
+      setConstant(0.31830988618379063)}},
+    // Large arguments need this part of 1/pi.
+    {"cos",
+     POSENC_F32,
+     {"OneByPiOfLargeArguments", constant(5.7943566767140717E-44),
+      setConstant(5.0E-44)}},
+    // This is the last bit of a word of 2/pi.
+    {"sin",
+     POSENC_F64,
+     {"TwoByPi", constant(-121206125134887583),
+      setConstant(-121206125134887584)}},
+    {"log",
+     POSENC_F64,
+     {"Ln2", constant(-2.1219444005469057E-4), setConstant(-2.12194440054E-4)}},
+    {"log",
+     POSENC_F32,
+     {"NaN", constant(std::numeric_limits<double>::quiet_NaN()),
+      setConstant(std::numeric_limits<double>::infinity())}},
+    {"powf",
+     POSENC_F64,
+     {"TwoThirds", constant(0.66666666666666663),
+      setConstant(0.66666666666666652)}},
+    {"atan2",
+     POSENC_F64,
+     {"Pi", constant(3.1415926535897931), setConstant(3.14159265358979)}},
+    {"tanh", POSENC_F32, {"Limit", constant(9.02), setConstant(6.5)}},
+};
+INSTANTIATE_TEST_SUITE_P(Math, MathFaultTest, testing::ValuesIn(kMathFaults),
+                         [](const auto &info) {
+                           return std::string(info.param.function) + "_" +
+                                  info.param.fault.name;
+                         });
 
 //===----------------------------------------------------------------------===//
 // 16-bit types

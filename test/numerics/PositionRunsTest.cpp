@@ -13,16 +13,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Harness.h"
+#include "Faults.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 
 using namespace posenc;
 using namespace posenc::test;
+namespace arith = mlir::arith;
 
 namespace {
 
@@ -200,68 +205,75 @@ TEST(PositionRunsTest, AreWithin0p6Ulp) {
           << posenc_dtype_name(dtype) << " from " << first;
 }
 
-/// Whether a kernel with a seeded fault still has the same bits in any order
-/// and the required accuracy.
-bool survives(posenc_dtype dtype, const Fault &fault) {
-  std::string code = lowerToText(getModule({"interleaved", dtype, 96}),
-                                 mlir::posenc::Stage::Vector,
-                                 /*vectorBytes=*/32);
-  Kernel kernel(replace(code, fault));
-  return BothOrders(kernel, POSENC_I64).areSame() &&
-         getMaxUlp(kernel, 96, 1000000) <= 0.6L;
-}
-
+/// Is a fault in a table. Results must then depend on the order of the
+/// positions, or be less accurate.
 struct RunsFault {
   posenc_dtype dtype;
   Fault fault;
 };
-
-std::string getFaultOfTypeName(const testing::TestParamInfo<RunsFault> &info) {
-  return std::string(posenc_dtype_name(info.param.dtype)) + "_" +
-         info.param.fault.name;
+void PrintTo(const RunsFault &fault, std::ostream *os) {
+  *os << posenc_dtype_name(fault.dtype) << " " << fault.fault.name;
 }
 
 class PositionRunsFaultTest : public testing::TestWithParam<RunsFault> {};
 
 TEST_P(PositionRunsFaultTest, IsCaught) {
-  EXPECT_EQ(survives(GetParam().dtype, GetParam().fault),
-            std::string(GetParam().fault.name) == "Control");
+  const auto &[dtype, fault] = GetParam();
+  LoweredModule module(getModule({"interleaved", dtype, 96}),
+                       mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  Kernel kernel = compileWithFault(module, fault);
+  bool isRight = BothOrders(kernel, POSENC_I64).areSame() &&
+                 getMaxUlp(kernel, 96, 1000000) <= 0.6L;
+  EXPECT_EQ(isRight, fault.isControl());
+}
+
+bool isMinimum(mlir::Operation *op) {
+  auto reduction = mlir::dyn_cast<mlir::vector::ReductionOp>(op);
+  return reduction && reduction.getKind() == mlir::vector::CombiningKind::MINUI;
+}
+void setMaximum(mlir::vector::ReductionOp op) {
+  op.setKind(mlir::vector::CombiningKind::MAXUI);
 }
 
 std::vector<RunsFault> makeFaults() {
-  std::vector<RunsFault> faults;
-  // The limits below which elements are recomputed, in f32 and in bf16; the
-  // lengths of stretches and runs, the steps in them, and on which side of the
-  // middle a position is.
-  for (Fault fault :
-       {Fault{"Limit", "dense<964689920>", "dense<0>"},
-        Fault{"Marks", "arith.constant 29441 : i16", "arith.constant 0 : i16"},
-        Fault{"MinMark", "vector.reduction <minui>",
-              "vector.reduction <maxui>"},
-        Fault{"Stretch", "arith.constant -256 : i64",
-              "arith.constant -512 : i64"},
-        Fault{"Run", "arith.constant -64 : i64", "arith.constant -128 : i64"},
-        Fault{"StepOfBase", "arith.constant 6 : i64", "arith.constant 7 : i64"},
-        Fault{"Step", "arith.constant 63 : i64", "arith.constant 31 : i64"},
-        Fault{"Side", "arith.constant -2147483648 : i32",
-              "arith.constant 0 : i32"}})
-    faults.push_back({POSENC_BF16, fault});
-  for (Fault fault :
-       {Fault{"Stretch", "arith.constant -128 : i64",
-              "arith.constant -256 : i64"},
-        Fault{"Run", "arith.constant -32 : i64", "arith.constant -64 : i64"},
-        Fault{"StepOfBase", "arith.constant 5 : i64",
-              "arith.constant 6 : i64"}})
-    faults.push_back({POSENC_F32, fault});
-  // The comparison with the base position in memory; the sign of a rotation.
-  for (posenc_dtype dtype : {POSENC_BF16, POSENC_F32})
-    for (Fault fault : {Fault{"Control", "", ""},
-                        Fault{"CachedBase", "arith.cmpi ne", "arith.cmpi sgt"},
-                        Fault{"Sign", "arith.negf", "math.absf"}})
-      faults.push_back({dtype, fault});
+  using arith::CmpIPredicate;
+  std::vector<RunsFault> faults = {
+      // A zero is near if an element is below a limit.
+      {POSENC_BF16, {"LimitOfSums", splat(964689920), setConstant(0)}},
+      {POSENC_BF16,
+       {"LimitOfResults", integerConstant(16, 29441), setConstant(0)}},
+      {POSENC_BF16,
+       {"SmallestElement", isMinimum,
+        change<mlir::vector::ReductionOp>(setMaximum)}},
+      // A stretch has four runs. A run has 64 positions, or 32 for f32.
+      {POSENC_BF16, {"Stretch", integerConstant(64, -256), setConstant(-512)}},
+      {POSENC_BF16, {"Run", integerConstant(64, -64), setConstant(-128)}},
+      {POSENC_BF16, {"IndexOfRun", integerConstant(64, 6), setConstant(7)}},
+      {POSENC_BF16, {"IndexInRun", integerConstant(64, 63), setConstant(31)}},
+      // A position is on one side of the middle of its run.
+      {POSENC_BF16,
+       {"Side", integerConstant(32, std::numeric_limits<int32_t>::min()),
+        setConstant(0)}},
+      {POSENC_F32, {"Stretch", integerConstant(64, -128), setConstant(-256)}},
+      {POSENC_F32, {"Run", integerConstant(64, -32), setConstant(-64)}},
+      {POSENC_F32, {"IndexOfRun", integerConstant(64, 5), setConstant(6)}}};
+  for (posenc_dtype dtype : {POSENC_BF16, POSENC_F32}) {
+    faults.push_back({dtype, control()});
+    // The base position may be the one that is kept in memory.
+    faults.push_back({dtype,
+                      {"KeptBasePosition", cmpi(CmpIPredicate::ne),
+                       setPredicate(CmpIPredicate::sgt)}});
+    faults.push_back({dtype,
+                      {"RotationSign", op<arith::NegFOp>(),
+                       replaceWith<mlir::math::AbsFOp>()}});
+  }
   return faults;
 }
 INSTANTIATE_TEST_SUITE_P(Faults, PositionRunsFaultTest,
-                         testing::ValuesIn(makeFaults()), getFaultOfTypeName);
+                         testing::ValuesIn(makeFaults()), [](const auto &info) {
+                           return std::string(
+                                      posenc_dtype_name(info.param.dtype)) +
+                                  "_" + info.param.fault.name;
+                         });
 
 } // namespace

@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Harness.h"
+#include "Faults.h"
 
-#include <cctype>
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
 #include <cmath>
 
 using namespace posenc;
@@ -166,41 +167,41 @@ TEST(TableTest, HoldsNextToQuarterTurns) {
   }
 }
 
-/// Seeded faults: without the low part of the frequencies, or with a slightly
-/// wrong scale of the low half of the remainder, the same positions must fail.
-TEST(TableTest, FaultsNextToQuarterTurnsAreCaught) {
+/// Without the low words of the frequencies, and with a rounding constant that
+/// is a little off, errors must show at the same positions.
+const Fault kNearZeroFaults[] = {
+    control(),
+    {"LowWords",
+     [](mlir::Operation *op) {
+       auto global = mlir::dyn_cast<mlir::memref::GlobalOp>(op);
+       return global && global.getSymName() == "frequencies_low";
+     },
+     change<mlir::memref::GlobalOp>([](mlir::memref::GlobalOp op) {
+       mlir::Builder builder(op);
+       auto values =
+           mlir::cast<mlir::DenseElementsAttr>(op.getInitialValueAttr());
+       op.setInitialValueAttr(mlir::DenseElementsAttr::get(
+           values.getType(), mlir::Attribute(builder.getI64IntegerAttr(0))));
+     })},
+    {"Rounding", splat(2.44140625E-4), setConstant(2.4414062501E-4)},
+};
+
+class TableFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(TableFaultTest, IsCaughtNextToQuarterTurns) {
   NearZeros near;
-  std::string right = lowerToText(getModule(near.getCase(POSENC_F32)),
-                                  mlir::posenc::Stage::Vector,
-                                  /*vectorBytes=*/32);
-  auto replaceValues = [&](std::string before, std::string values) {
-    std::string code = right;
-    before += "dense<";
-    size_t begin = code.find(before);
-    EXPECT_NE(begin, std::string::npos) << before;
-    for (; begin != std::string::npos; begin = code.find(before, begin)) {
-      begin += before.size();
-      code.replace(begin, code.find('>', begin) - begin, values);
-    }
-    return code;
-  };
-  auto isRight = [&](const std::string &code) {
-    std::vector<runtime::Array> results =
-        Kernel(code).call("f", {near.argument.value()});
-    return results.size() == 2 &&
-           reference::compare(reference::DType::F32, results[0].data(),
-                              near.table.cos)
-               .within(1);
-  };
-  EXPECT_TRUE(isRight(right));
-  EXPECT_FALSE(
-      isRight(replaceValues("@frequencies_low : memref<64xi64> = ", "0")));
-  std::string bias = "dense<2.44140625E-4>", code = right;
-  ASSERT_NE(code.find(bias), std::string::npos);
-  for (size_t at; (at = code.find(bias)) != std::string::npos;)
-    code.replace(at, bias.size(), "dense<2.4414062501E-4>");
-  EXPECT_FALSE(isRight(code));
+  LoweredModule module(getModule(near.getCase(POSENC_F32)),
+                       mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  std::vector<runtime::Array> results =
+      compileWithFault(module, GetParam()).call("f", {near.argument.value()});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(reference::compare(reference::DType::F32, results[0].data(),
+                               near.table.cos)
+                .within(1),
+            GetParam().isControl());
 }
+INSTANTIATE_TEST_SUITE_P(Faults, TableFaultTest,
+                         testing::ValuesIn(kNearZeroFaults), getFaultName);
 
 TEST(TableTest, HoldsBeyond32Bits) {
   // Beyond 2^31, the absolute error bound grows by |p|*2^-94 radians.
