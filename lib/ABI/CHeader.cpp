@@ -35,8 +35,9 @@ static constexpr llvm::StringLiteral kCpuForms =
 
 static constexpr llvm::StringLiteral kTensors =
     R"( * DLPack tensors whose strides are NULL are contiguous. Otherwise the stride of
- * the last dimension must be 1; other strides may have any value and sign. Views
- * of one buffer may be rotated in place, such as q and k of rows [q | k | v].
+ * the last dimension must be 1; other strides may have any value and sign.
+ * Views of one buffer may be rotated in place, such as q and k of rows
+ * [q | k | v].
  * Element types are passed as
  *   f16, bf16: their bits in uint16_t; in DLPack (kDLFloat, 16) and
  *      (kDLBfloat, 16)

@@ -36,7 +36,7 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
     types.append({pointer, pointer});
     types.append(3, i64);
   }
-  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+  if (kernel->hasAttr(PosencDialect::kTasksAttrName))
     types.append(2, i64);
   if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
     types.push_back(i64);
@@ -136,12 +136,12 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   if (int64_t bytes = layout.getSharedBytes()) // of f32
     addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
   if (!layout.getScratchBytes().empty()) {
-    Value chunk = entry->getArgument(1), total = constant(loc, 0);
+    Value task = entry->getArgument(1), total = constant(loc, 0);
     for (int64_t bytes : layout.getScratchBytes())
       total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
     Value address = LLVM::AddOp::create(
         builder, loc, loadWord(loc, words, layout.getScratchWord()),
-        LLVM::MulOp::create(builder, loc, chunk, total));
+        LLVM::MulOp::create(builder, loc, task, total));
     for (int64_t bytes : layout.getScratchBytes()) {
       addOwnBuffer(address, bytes);
       address =
@@ -153,7 +153,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
                   builder, loc, i64,
                   getWordAddress(loc, words, layout.getPhaseWord())),
               1);
-  if (kernel->hasAttr(PosencDialect::kChunkedAttrName))
+  if (kernel->hasAttr(PosencDialect::kTasksAttrName))
     operands.append({entry->getArgument(1), entry->getArgument(2)});
   // GPU kernels are not divided into tasks; the launcher is passed instead.
   if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
@@ -167,10 +167,10 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
 /// Returns the rule for the number of tasks: kOneTask, kTasksByOutputs etc. of
 /// the kernel support library.
 static int64_t getTaskRule(LLVM::LLVMFuncOp kernel) {
-  Attribute chunked = kernel->getAttr(PosencDialect::kChunkedAttrName);
-  if (!chunked)
+  Attribute rule = kernel->getAttr(PosencDialect::kTasksAttrName);
+  if (!rule)
     return kOneTask;
-  auto text = dyn_cast<StringAttr>(chunked);
+  auto text = dyn_cast<StringAttr>(rule);
   return !text              ? kTasksByOutputs
          : text == "inputs" ? kTasksByInputs
                             : kTasksByAll;

@@ -168,7 +168,7 @@ static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   SizeExpr trailing = op.getTrailingQueries()
                           ? analysis.getInteger(op.getTrailingQueries())
                           : SizeExpr(0);
-  SmallVector<SizeExpr> places{
+  SmallVector<SizeExpr> ranges{
       analysis.createLoop(0, batch - 1),
       analysis.createLoop(0, query[op.getQueryHeadDim()] - 1),
       analysis.createLoop(first - trailing, keys - 1 - trailing),
@@ -178,9 +178,9 @@ static LogicalResult visitRegions(AttentionOp op, SizeAnalysis &analysis) {
   for (Region *region : {&op.getScore(), &op.getWhere()}) {
     if (region->empty())
       continue;
-    for (auto [argument, place] :
-         llvm::zip_equal(region->getArguments().take_back(4), places))
-      analysis.setInteger(argument, place);
+    for (auto [argument, range] :
+         llvm::zip_equal(region->getArguments().take_back(4), ranges))
+      analysis.setInteger(argument, range);
     if (failed(analysis.visitRegion(*region, guards)))
       return failure();
   }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionSizes.h"
+#include "Tiling.h"
 
 #include "posenc/IR/Posenc.h"
 
@@ -309,16 +310,8 @@ FailureOr<TilingResult>
 AttentionOp::generateResultTileValue(OpBuilder &builder, unsigned resultNumber,
                                      ArrayRef<OpFoldResult> offsets,
                                      ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> domainOffsets, domainSizes;
-  if (failed(getIterationDomainTileFromResultTile(
-          builder, resultNumber, offsets, sizes, domainOffsets, domainSizes)))
-    return failure();
-  FailureOr<TilingResult> tile =
-      getTiledImplementation(builder, domainOffsets, domainSizes);
-  if (failed(tile))
-    return failure();
-  return TilingResult{
-      tile->tiledOps, {tile->tiledValues[resultNumber]}, tile->generatedSlices};
+  return createResultTile(cast<TilingInterface>(getOperation()), builder,
+                          resultNumber, offsets, sizes);
 }
 
 LogicalResult AttentionOp::getIterationDomainTileFromOperandTiles(

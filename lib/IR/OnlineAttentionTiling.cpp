@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OnlineAttentionTiling.h"
+#include "Tiling.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -127,6 +127,21 @@ LogicalResult OnlineAttentionOp::getResultTilePosition(
   return success();
 }
 
+FailureOr<TilingResult> mlir::posenc::createResultTile(
+    TilingInterface op, OpBuilder &builder, unsigned resultNumber,
+    ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> domainOffsets, domainSizes;
+  if (failed(op.getIterationDomainTileFromResultTile(
+          builder, resultNumber, offsets, sizes, domainOffsets, domainSizes)))
+    return failure();
+  FailureOr<TilingResult> tile =
+      op.getTiledImplementation(builder, domainOffsets, domainSizes);
+  if (failed(tile))
+    return failure();
+  return TilingResult{
+      tile->tiledOps, {tile->tiledValues[resultNumber]}, tile->generatedSlices};
+}
+
 LogicalResult OnlineAttentionOp::getIterationDomainTileFromResultTile(
     OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
@@ -146,14 +161,6 @@ LogicalResult OnlineAttentionOp::getIterationDomainTileFromResultTile(
 FailureOr<TilingResult> OnlineAttentionOp::generateResultTileValue(
     OpBuilder &builder, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
     ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> domainOffsets, domainSizes;
-  if (failed(getIterationDomainTileFromResultTile(
-          builder, resultNumber, offsets, sizes, domainOffsets, domainSizes)))
-    return failure();
-  FailureOr<TilingResult> tile =
-      getTiledImplementation(builder, domainOffsets, domainSizes);
-  if (failed(tile))
-    return failure();
-  return TilingResult{
-      tile->tiledOps, {tile->tiledValues[resultNumber]}, tile->generatedSlices};
+  return createResultTile(cast<TilingInterface>(getOperation()), builder,
+                          resultNumber, offsets, sizes);
 }

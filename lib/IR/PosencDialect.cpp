@@ -78,7 +78,7 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
              << "'" << name << "' is a #posenc.abi attribute of a function";
     return success();
   }
-  if (name == kChunkedAttrName) {
+  if (name == kTasksAttrName) {
     auto by = dyn_cast<StringAttr>(attr.getValue());
     if (!function || !(isa<UnitAttr>(attr.getValue()) ||
                        (by && (by == "inputs" || by == "all"))))

@@ -12,7 +12,7 @@
 
 // CHECK-LABEL: func.func @split
 // CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
-// CHECK-SAME: posenc.chunked
+// CHECK-SAME: posenc.tasks
 // CHECK: %[[TOTAL:.*]] = arith.muli
 // CHECK: arith.muli %[[TOTAL]], %[[I]]
 // CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
@@ -35,7 +35,7 @@ func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 
 // With `by_inputs`, the number of tasks follows from the input bytes.
 // CHECK-LABEL: func.func @by_inputs
-// CHECK-SAME: posenc.chunked = "inputs"
+// CHECK-SAME: posenc.tasks = "inputs"
 func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
@@ -97,8 +97,8 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 // Ops before and after loops are phases, too. Copies of caches do not count as
 // work.
 // CHECK-LABEL: func.func @around
-// CHECK-SAME: posenc.chunked = "inputs"
 // CHECK-SAME: posenc.phases = array<i1: false, true, false>
+// CHECK-SAME: posenc.tasks = "inputs"
 func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
@@ -118,7 +118,7 @@ func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #ab
 // A value that is not in memory cannot cross a barrier, so everything is one
 // phase, which is not worth several tasks.
 // CHECK-LABEL: func.func @value
-// CHECK-NOT: posenc.chunked
+// CHECK-NOT: posenc.tasks
 // CHECK: scf.forall
 func.func @value(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index

@@ -18,13 +18,13 @@
 // CHECK: memref.view %[[B]][%{{.*}}][] : memref<4032xi8> to memref<500xindex>
 // CHECK: scf.for
 // CHECK: memref.alloca() : memref<100xf32>
-func.func @kernel(%x: memref<4xf32>, %chunk: index, %total: index) attributes {posenc.workspace, posenc.chunked} {
+func.func @kernel(%x: memref<4xf32>, %task: index, %total: index) attributes {posenc.workspace, posenc.tasks} {
   %a = memref.alloca() {alignment = 64 : i64} : memref<8x8xf32>
   %small = memref.alloca() : memref<63xf32>
   %b = memref.alloca() : memref<500xindex>
   "test.use"(%a, %small, %b) : (memref<8x8xf32>, memref<63xf32>, memref<500xindex>) -> ()
   %c1 = arith.constant 1 : index
-  scf.for %i = %chunk to %total step %c1 {
+  scf.for %i = %task to %total step %c1 {
     %c = memref.alloca() : memref<100xf32>
     "test.use"(%c) : (memref<100xf32>) -> ()
   }

@@ -59,7 +59,7 @@
 // RUN: rm -rf %t && mkdir %t
 // RUN: posenc-compile %s -o %t/fused.o 2>&1 | FileCheck %s --check-prefix=SLOW \
 // RUN:   --implicit-check-not='warning'
-// SLOW: mixed-caches.mlir:{{[0-9]+}}:8: warning: attention is not fused {{.*}}: a norm over all heads of quantized keys is not supported
+// SLOW: mixed-caches.mlir:{{[0-9]+}}:8: warning: attention is not fused, {{.*}}: a norm over all heads of quantized keys is not supported
 // SLOW-NOT: warning
 
 // Decomposition gives the same results up to rounding.

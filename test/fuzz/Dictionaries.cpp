@@ -186,8 +186,8 @@ static constexpr StringLiteral mlirWords[] = {
     "#posenc.bound<kind = pages, input = 1, limit = [-1], each = [4], lengths "
     "= 0>",
     "posenc.abi",
-    "posenc.chunked",
-    "posenc.chunked = \"inputs\"",
+    "posenc.tasks",
+    "posenc.tasks = \"inputs\"",
     "posenc.name",
     "\"posenc.rope\"",
     "posenc.rope",

@@ -293,7 +293,7 @@ def PosencForallToTasksPass
     becomes
     ```
     func.func @f(%x: memref<?x64xf32, ...>, %task: index, %tasks: index)
-        attributes {posenc.abi = ..., posenc.chunked} {
+        attributes {posenc.abi = ..., posenc.tasks} {
       scf.for %i = %begin to %end step %c1 { ... }
     }
     ```

@@ -38,7 +38,7 @@ def PosencDialect : Dialect {
     | attribute | on | meaning |
     |---|---|---|
     | `posenc.abi` | function | the C signature of a kernel, a `#posenc.abi` |
-    | `posenc.chunked` | function | the last two arguments are the index of a task and the number of tasks; the number follows from the bytes of the outputs, with the value `"inputs"` from those of the inputs that no output may overwrite, with `"all"` from both |
+    | `posenc.tasks` | function | the last two arguments are the index of a task and the number of tasks; the number follows from the bytes of the outputs, with the value `"inputs"` from those of the inputs that no output may overwrite, with `"all"` from both |
     | `posenc.phases` | function | for each phase of a kernel, whether its tasks may run in parallel |
     | `posenc.measured` | function | the kernel computes the size of its workspace itself |
     | `posenc.shared` | function | bytes of the memory that all tasks of a call share |
@@ -68,8 +68,8 @@ def PosencDialect : Dialect {
     /// On a function whose last two arguments are the index of a task and the
     /// number of tasks. The value names the tensors whose bytes determine the
     /// number of tasks: a unit for the outputs, "inputs", or "all" for both.
-    static constexpr ::llvm::StringLiteral kChunkedAttrName = "posenc.chunked";
-    /// On a function with `posenc.chunked` whose work has several phases: a list
+    static constexpr ::llvm::StringLiteral kTasksAttrName = "posenc.tasks";
+    /// On a function with `posenc.tasks` whose work has several phases: a list
     /// of booleans, for each phase whether its tasks may run in parallel;
     /// otherwise the phase has one task. The argument before the index of the
     /// task is a memref of one i64, the index of the phase. If it is -1, the

@@ -8,7 +8,7 @@
 
 #include "AttentionBF16Dots.h"
 
-#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -34,7 +34,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionDecode.h"
-#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/BF16.h"
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
 

@@ -61,7 +61,7 @@ struct PositionBlock {
 /// Reading and writing memory in several streams can be a fifth faster than in
 /// one, if the streams are far enough apart.
 static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
-                             int64_t positions, uint64_t leastBytes) {
+                             int64_t positions, uint64_t minBytes) {
   int64_t bytes = positions * type.getElementTypeBitWidth() / 8;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
     if (llvm::is_contained(loopDims, dim))
@@ -70,7 +70,7 @@ static bool isTakenInStreams(MemRefType type, ArrayRef<int64_t> loopDims,
       return false;
     bytes *= size;
   }
-  return uint64_t(bytes) >= leastBytes;
+  return uint64_t(bytes) >= minBytes;
 }
 
 /// Emits `body` for all numbers below `count` and, for each, all indices of

@@ -14,10 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Numerics/BF16Halves.h"
-#include "posenc/Numerics/ElementwiseBuilder.h"
-
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/BF16.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
@@ -46,14 +44,11 @@ struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
       return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
     ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
     Value bits = b.cast<arith::BitcastOp>(rewriter.getI32Type(), op.getIn());
-    Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
-    Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
     Value isNaN =
         arith::CmpFOp::create(rewriter, op.getLoc(), arith::CmpFPredicate::UNO,
                               op.getIn(), op.getIn());
-    Value quiet = b.ori(bits, b.i32(0x00400000));
-    Value chosen = b.shru(b.select(isNaN, quiet, rounded), b.i32(16));
-    Value half = b.cast<arith::TruncIOp>(rewriter.getI16Type(), chosen);
+    Value half = b.cast<arith::TruncIOp>(rewriter.getI16Type(),
+                                         roundToBF16(b, bits, isNaN));
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), half);
     return success();
   }

@@ -238,7 +238,7 @@ struct ForallToTasks final
     : mlir::posenc::impl::PosencForallToTasksPassBase<ForallToTasks> {
   using Base::Base;
 
-  /// Returns the value of `posenc.chunked`: the tensors whose bytes determine
+  /// Returns the value of `posenc.tasks`: the tensors whose bytes determine
   /// the number of tasks.
   Attribute getAmount(Builder &builder, const Work &work) {
     if (getOperation()->hasAttr(kByAllAttrName))
@@ -329,7 +329,7 @@ struct ForallToTasks final
   void runOnOperation() override {
     FunctionOpInterface function = getOperation();
     if (!function->hasAttr(PosencDialect::kAbiAttrName) ||
-        function->hasAttr(PosencDialect::kChunkedAttrName) ||
+        function->hasAttr(PosencDialect::kTasksAttrName) ||
         function.isExternal() ||
         !llvm::hasSingleElement(function.getFunctionBody()))
       return;
@@ -351,7 +351,7 @@ struct ForallToTasks final
     Type index = rewriter.getIndexType();
     Attribute amount = getAmount(rewriter, work);
     report(work, amount);
-    function->setAttr(PosencDialect::kChunkedAttrName, amount);
+    function->setAttr(PosencDialect::kTasksAttrName, amount);
     function->removeAttr(kByAllAttrName);
     if (!work.shared.empty() &&
         failed(shareBuffers(rewriter, work.shared,

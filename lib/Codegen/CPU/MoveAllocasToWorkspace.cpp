@@ -56,7 +56,7 @@ struct MoveAllocasToWorkspace final
     IRRewriter rewriter(&getContext());
     unsigned number =
         function.getNumArguments() -
-        (function->hasAttr(PosencDialect::kChunkedAttrName) ? 2 : 0) -
+        (function->hasAttr(PosencDialect::kTasksAttrName) ? 2 : 0) -
         (function->hasAttr(PosencDialect::kPhasesAttrName) ? 1 : 0);
     SmallVector<int64_t> sizes;
     for (auto alloca : llvm::make_early_inc_range(

@@ -13,7 +13,7 @@
 //   swapped   for interleaved pairs: `x*cos + swap(x)*sin`, with each cos twice
 //             and the sines with alternating signs;
 //   split     for bf16: even and odd elements in separate vectors
-//             (BF16Halves.h). These are the two lanes of interleaved pairs, or
+//             (BF16.h). These are the two lanes of interleaved pairs, or
 //             the even and the odd pairs of half pairs.
 //
 //===----------------------------------------------------------------------===//

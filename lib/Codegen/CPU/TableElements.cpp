@@ -11,7 +11,7 @@
 #include "Streaming.h"
 #include "VectorLoops.h"
 #include "posenc/IR/Remarks.h"
-#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

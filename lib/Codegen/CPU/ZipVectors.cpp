@@ -8,7 +8,7 @@
 
 #include "ZipVectors.h"
 
-#include "posenc/Numerics/BF16Halves.h"
+#include "posenc/Numerics/BF16.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -8,7 +8,7 @@
 
 #include "FloatBits.h"
 
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/BF16.h"
 
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 
@@ -149,12 +149,10 @@ static Value emitNarrowToF16(ElementwiseBuilder &b, Value bits) {
 }
 
 static Value emitNarrowToBF16(ElementwiseBuilder &b, Value bits) {
-  Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
-  Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
+  // Vulkan drivers may assume that comparisons of floats see no NaNs.
   Value isNaN = compare(b, arith::CmpIPredicate::ugt,
                         b.andi(bits, b.i32(0x7fffffff)), b.i32(0x7f800000));
-  Value quiet = b.ori(bits, b.i32(0x00400000));
-  return b.shru(b.select(isNaN, quiet, rounded), b.i32(16));
+  return roundToBF16(b, bits, isNaN);
 }
 
 Value mlir::posenc::emitNarrow(OpBuilder &builder, Location loc, Value value,

@@ -170,7 +170,7 @@ TEST(Frequencies, RejectsInvalidSpecs) {
   expectRejected(spec, "unknown");
   spec.kind = ScalingKind::Explicit;
   spec.list = {1, 2, 3};
-  expectRejected(spec, "3 entries");
+  expectRejected(spec, "got 3");
   spec.list = {1, 2, 3, INFINITY};
   expectRejected(spec, "finite");
 }

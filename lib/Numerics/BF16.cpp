@@ -1,4 +1,4 @@
-//===- BF16Halves.cpp - vectors of bf16 as halves of words ------*- C++ -*-===//
+//===- BF16.cpp - bf16 rounding and bf16 halves of words ------------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,14 +6,22 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Numerics/BF16Halves.h"
-
-#include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/BF16.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+Value mlir::posenc::roundToBF16(ElementwiseBuilder &b, Value bits,
+                                Value isNaN) {
+  // Half a unit minus one, plus one if the last kept bit is odd, carries into
+  // the kept bits.
+  Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
+  Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
+  Value quiet = b.ori(bits, b.i32(0x00400000));
+  return b.shru(b.select(isNaN, quiet, rounded), b.i32(16));
+}
 
 BF16Halves mlir::posenc::splitBF16(OpBuilder &builder, Location loc,
                                    Value value) {

@@ -1,4 +1,4 @@
-//===- OnlineAttentionParts.cpp - KV splits of online_attention -----------===//
+//===- OnlineAttentionSplitKV.cpp - KV splits of online_attention ---------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OnlineAttentionTiling.h"
+#include "Tiling.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,4 +1,4 @@
-//===- BF16Halves.h - bf16 vectors as halves of 32-bit words ----*- C++ -*-===//
+//===- BF16.h - bf16 rounding and bf16 halves of words ----------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -13,12 +13,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_NUMERICS_BF16HALVES_H
-#define POSENC_NUMERICS_BF16HALVES_H
+#ifndef POSENC_NUMERICS_BF16_H
+#define POSENC_NUMERICS_BF16_H
 
-#include "mlir/IR/Builders.h"
+#include "posenc/Numerics/ElementwiseBuilder.h"
 
 namespace mlir::posenc {
+
+/// Rounds f32 values, given as i32 bits, to the nearest bf16, ties to even, and
+/// returns the bf16 bits in the lower halves of i32. Values for which `isNaN`
+/// (i1) holds become quiet NaNs of the same sign.
+Value roundToBF16(ElementwiseBuilder &b, Value bits, Value isNaN);
 
 struct BF16Halves {
   Value even, odd;
@@ -40,4 +45,4 @@ Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves);
 
 } // namespace mlir::posenc
 
-#endif // POSENC_NUMERICS_BF16HALVES_H
+#endif // POSENC_NUMERICS_BF16_H

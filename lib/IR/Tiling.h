@@ -1,4 +1,4 @@
-//===- OnlineAttentionTiling.h - tiling of online_attention -----*- C++ -*-===//
+//===- Tiling.h - shared tiling of the attention operations -----*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_IR_ONLINEATTENTIONTILING_H
-#define POSENC_LIB_IR_ONLINEATTENTIONTILING_H
+#ifndef POSENC_LIB_IR_TILING_H
+#define POSENC_LIB_IR_TILING_H
 
 #include "posenc/IR/Posenc.h"
 
@@ -19,6 +19,13 @@ TilingResult createTile(OpBuilder &builder, OnlineAttentionOp op,
                         ArrayRef<OpFoldResult> offsets,
                         ArrayRef<OpFoldResult> sizes, ValueRange inits);
 
+/// Implements `TilingInterface::generateResultTileValue`: creates the tile that
+/// computes a slice of one result. Fails if no tile computes just this slice.
+FailureOr<TilingResult> createResultTile(TilingInterface op, OpBuilder &builder,
+                                         unsigned resultNumber,
+                                         ArrayRef<OpFoldResult> offsets,
+                                         ArrayRef<OpFoldResult> sizes);
+
 } // namespace mlir::posenc
 
-#endif // POSENC_LIB_IR_ONLINEATTENTIONTILING_H
+#endif // POSENC_LIB_IR_TILING_H
