@@ -9,8 +9,8 @@
 #
 # Usage: check-includes.py SOURCE_ROOT
 #
-# Each folder of lib/ and include/posenc/ is a library. A library may include
-# its own headers, those of the libraries that REACHES lists for it, and those
+# Each folder of lib/ and include/posenc/ is a component. A component may include
+# its own headers, those of the components that REACHES lists for it, and those
 # in runtime/include/posenc/kernel. Prints every other include, and exits with 1
 # if there is one.
 
@@ -44,7 +44,7 @@ REACHES = {
     "Interpreter": IR | {"Interpreter", "Reference"},
     "Driver": TARGET | {"Frontend", "Interpreter", "Reference", "Driver", "runtime"},
 }
-# The library of a header is the folder after `posenc/`.
+# The component of a header is the folder after `posenc/`.
 INCLUDE = re.compile(r'^\s*#\s*include\s*"posenc/([^/"]+)/[^"]*"')
 
 
@@ -52,30 +52,30 @@ def check(root):
     """Yields a message for each include that violates the layering."""
     for tree in ("lib", os.path.join("include", "posenc")):
         top = os.path.join(root, tree)
-        for library in sorted(os.listdir(top)):
-            if not os.path.isdir(os.path.join(top, library)):
+        for component in sorted(os.listdir(top)):
+            if not os.path.isdir(os.path.join(top, component)):
                 continue
-            if library not in REACHES:
-                yield f"{tree}/{library}: REACHES does not list this library"
+            if component not in REACHES:
+                yield f"{tree}/{component}: REACHES does not list this component"
                 continue
-            allowed = REACHES[library] | {library, "kernel"}
-            if library == "ABI":
+            allowed = REACHES[component] | {component, "kernel"}
+            if component == "ABI":
                 # The metadata contains the version that the runtime checks.
                 allowed |= {"runtime"}
-            for folder, _, names in os.walk(os.path.join(top, library)):
+            for folder, _, names in os.walk(os.path.join(top, component)):
                 for name in sorted(names):
                     if name.endswith((".h", ".cpp")):
                         yield from check_file(
-                            root, os.path.join(folder, name), library, allowed)
+                            root, os.path.join(folder, name), component, allowed)
 
 
-def check_file(root, path, library, allowed):
+def check_file(root, path, component, allowed):
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             match = INCLUDE.match(line)
             if match and match.group(1) not in allowed:
                 where = os.path.relpath(path, root)
-                yield (f"{where}:{number}: {library} must not include "
+                yield (f"{where}:{number}: {component} must not include "
                        f"{match.group(1)}")
 
 
