@@ -11,6 +11,22 @@
 #include <cstdarg>
 #include <cstdio>
 
+const char *posenc_status_name(posenc_status status) {
+  static const char *const names[] = {"ok",
+                                      "invalid argument",
+                                      "not found",
+                                      "input/output error",
+                                      "bad library",
+                                      "shape mismatch",
+                                      "dtype mismatch",
+                                      "kernel failed",
+                                      "out of memory",
+                                      "unsupported"};
+  constexpr posenc_status count = sizeof(names) / sizeof(names[0]);
+  static_assert(count == POSENC_UNSUPPORTED + 1, "one name per status");
+  return status >= 0 && status < count ? names[status] : "unknown status";
+}
+
 namespace posenc::runtime {
 
 // A fixed buffer, since a string may fail to grow, and its destructor may run

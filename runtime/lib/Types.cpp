@@ -46,22 +46,6 @@ posenc_dtype posenc_dtype_from_name(const char *name) {
   return POSENC_DTYPE_INVALID;
 }
 
-const char *posenc_status_name(posenc_status status) {
-  static const char *const names[] = {"ok",
-                                      "invalid argument",
-                                      "not found",
-                                      "input/output error",
-                                      "bad library",
-                                      "shape mismatch",
-                                      "dtype mismatch",
-                                      "kernel failed",
-                                      "out of memory",
-                                      "unsupported"};
-  constexpr posenc_status count = sizeof(names) / sizeof(names[0]);
-  static_assert(count == POSENC_UNSUPPORTED + 1, "one name per status");
-  return status >= 0 && status < count ? names[status] : "unknown status";
-}
-
 namespace posenc::runtime {
 
 bool tensorBytes(posenc_dtype dtype, const int64_t *shape, int32_t rank,

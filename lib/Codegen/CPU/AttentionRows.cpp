@@ -318,35 +318,6 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
   });
 }
 
-AttentionResult mlir::posenc::emitResult(ImplicitLocOpBuilder &builder,
-                                         Value maximum, Value total,
-                                         Value sinks) {
-  ElementwiseBuilder b(builder, builder.getLoc(), total);
-  Value isNothing = arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ,
-                                          total, b.f32(0));
-  Value reciprocal = b.binary<arith::DivFOp>(b.f32(1), total);
-  Value logSum =
-      b.fma(maximum, b.f32(llvm::numbers::ln2), emitLog(builder, total));
-  // emitLog treats NaN as a number; adding total - total restores NaN.
-  logSum = b.add(logSum, b.sub(total, total));
-  Value emptyLogSum = b.f32(-std::numeric_limits<double>::infinity());
-  Value hasNoKeys = isNothing;
-  if (sinks) {
-    // Multiplying the sink by log2(e) and by ln(2) does not restore it. If no
-    // key has changed the state, the log-sum-exp is the sink itself.
-    auto [first, sinkSum] = emitSinkState(builder, sinks);
-    auto isEqual = [&](Value x, Value y) -> Value {
-      return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, x, y);
-    };
-    Value isUnchanged =
-        b.andi(isEqual(maximum, first), isEqual(total, b.f32(1)));
-    hasNoKeys = b.ori(isNothing, isUnchanged);
-    emptyLogSum = sinks;
-  }
-  return {b.select(isNothing, b.f32(0), reciprocal),
-          b.select(hasNoKeys, emptyLogSum, logSum)};
-}
-
 void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code,
                                const AttentionBlock &block, Value count) {
