@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -100,6 +102,21 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
     if (!function || !isa<UnitAttr>(attr.getValue()))
       return op->emitError()
              << "'" << name << "' is a unit attribute of a function";
+    return success();
+  }
+  if (name == kByAllAttrName || name == kByInputsAttrName ||
+      name == kSharedBufferAttrName || name == kStreamedAttrName) {
+    bool isOnItsOp = name == kByAllAttrName      ? bool(function)
+                     : name == kByInputsAttrName ? isa<scf::ForallOp>(op)
+                     : name == kStreamedAttrName ? isa<linalg::LinalgOp>(op)
+                                                 : isa<memref::AllocaOp>(op);
+    if (!isOnItsOp || !isa<UnitAttr>(attr.getValue()))
+      return op->emitError()
+             << "'" << name << "' is a unit attribute of "
+             << (name == kByAllAttrName      ? "a function"
+                 : name == kByInputsAttrName ? "an scf.forall"
+                 : name == kStreamedAttrName ? "a linalg operation"
+                                             : "a memref.alloca");
     return success();
   }
   if (name == kKernelTypeAttrName) {

@@ -50,14 +50,14 @@ func.func @any(%q: memref<?x16x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref
 // leave lanes empty. Both kernels have KV splits, and merge them one after the
 // other.
 // CHECK-LABEL: func.func @one
-// CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<16384xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64, posenc.shared_buffer} : memref<16384xf32>
 // CHECK: %[[ONE:.*]] = arith.cmpi {{.*}}, %c0 : index
 // CHECK: %[[FEW:.*]] = arith.cmpi ule, %{{.*}}, %c30 : index
 // CHECK: scf.forall
 // CHECK: scf.if %[[ONE]] {
 // CHECK: } else {
 // CHECK: scf.if %[[FEW]] {
-// CHECK: {by_inputs}
+// CHECK: {posenc.by_inputs}
 // CHECK: arith.select %[[ONE]], %{{.*}}, %c0
 // CHECK: arith.select %[[FEW]], %{{.*}}, %c0
 // CHECK: scf.execute_region no_inline {

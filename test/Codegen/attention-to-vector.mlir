@@ -231,7 +231,7 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 // updated only if it changes.
 // CHECK-LABEL: func.func @decode
 // CHECK-SAME: (%[[Q:.*]]: memref<?x4x1x128xf32>, %[[K:.*]]: memref<?x1x?x128xf32>, %[[V:.*]]: memref<?x1x?x128xf32>, %[[O:.*]]: memref<?x4x1x128xf32>)
-// CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, shared}
+// CHECK: %[[SHARED:.*]] = memref.alloca() {alignment = 64 : i64, posenc.shared_buffer}
 // CHECK: scf.forall (%{{.*}}, %{{.*}}) in (%{{.*}}, %[[SHARES:.*]]) {
 // CHECK: scf.for {{.*}} step %c8 {
 // CHECK: memref.extract_aligned_pointer_as_index %[[V]]
@@ -277,7 +277,7 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
 // CHECK: vector.store %{{.*}}, %[[SHARED]]
-// CHECK: {by_inputs}
+// CHECK: {posenc.by_inputs}
 // CHECK: scf.execute_region no_inline {
 // CHECK: vector.load %[[SHARED]]
 // CHECK: vector.store %{{.*}}, %[[O]]

@@ -111,7 +111,7 @@ func.func @parts(%a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, s
 
 // Stack memory is not deallocated.
 // CHECK-LABEL: func.func @freed
-// CHECK: memref.alloca() {shared} : memref<4xi64>
+// CHECK: memref.alloca() {posenc.shared_buffer} : memref<4xi64>
 // CHECK: return
 func.func @freed(%v: i64) {
   %c0 = arith.constant 0 : index
@@ -170,7 +170,7 @@ func.func @bounded(%n: index, %v: f32) {
 // Buffers move to the stack while there is room for all of them. Buffers
 // outside of loops may be used by several loops, so they are marked `shared`.
 // CHECK-LABEL: func.func @many
-// CHECK-COUNT-8: memref.alloca() {shared} : memref<65536xi8>
+// CHECK-COUNT-8: memref.alloca() {posenc.shared_buffer} : memref<65536xi8>
 // CHECK-NOT: memref.alloca()
 // CHECK: memref.alloc() : memref<65536xi8>
 func.func @many(%v: i8) {

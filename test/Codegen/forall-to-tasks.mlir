@@ -42,7 +42,7 @@ func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %m = memref.dim %o, %c0 : memref<?x?xf32>
   scf.forall (%i) in (%m) {
     memref.store %f, %o[%i, %c0] : memref<?x?xf32>
-  } {by_inputs}
+  } {posenc.by_inputs}
   return
 }
 
@@ -65,7 +65,7 @@ func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
   %own = memref.alloca() : memref<4xf32>
-  %s = memref.alloca() {shared} : memref<16xf32>
+  %s = memref.alloca() {posenc.shared_buffer} : memref<16xf32>
   scf.forall (%i) in (16) {
     memref.store %f, %own[%c0] : memref<4xf32>
     memref.store %f, %s[%i] : memref<16xf32>

@@ -54,7 +54,7 @@ func.func @dynamic(%x: memref<?x?xf32>, %o: memref<?x?xf32>) attributes {posenc.
 
 // Small buffers are on the stack, where phases share memory.
 // CHECK-LABEL: func.func @small
-// CHECK: memref.alloca() {alignment = 64 : i64, shared} : memref<64xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64, posenc.shared_buffer} : memref<64xf32>
 // SPLIT-LABEL: func.func @small
 // SPLIT-SAME: posenc.shared = 256 : i64
 // SPLIT-NOT: memref.alloc

@@ -47,7 +47,7 @@ func.func @streamed(%x: memref<4x16xf32>, %y: memref<4x16xf32>, %row: index) {
   %b = memref.subview %y[%row, 0] [1, 16] [1, 1] : memref<4x16xf32> to memref<16xf32, strided<[1], offset: ?>>
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
       ins(%a : memref<16xf32, strided<[1], offset: ?>>)
-      outs(%b : memref<16xf32, strided<[1], offset: ?>>) attrs = {streamed} {
+      outs(%b : memref<16xf32, strided<[1], offset: ?>>) attrs = {posenc.streamed} {
   ^bb0(%p: f32, %o: f32):
     %s = arith.negf %p : f32
     linalg.yield %s : f32

@@ -138,7 +138,7 @@ def PosencDecomposeRotationsPass
     input.
 
     The tuning options, and at run time the sizes and addresses of the tensors,
-    determine prefetches, streaming stores (the attribute `streamed`) and the
+    determine prefetches, streaming stores (the attribute `posenc.streamed`) and the
     order of rows. Left alone: all other operations.
 
     ```
@@ -172,7 +172,7 @@ def PosencVectorizeTilesPass
     `memref.assume_alignment` of the view. Two views of the even and the odd
     elements of a range are loaded and stored as one vector; with `zip`, this
     vector is deinterleaved only if different operations are applied to the two
-    views. Stores of an operation with the attribute `streamed` are non-temporal.
+    views. Stores of an operation with the attribute `posenc.streamed` are non-temporal.
     Left alone: all other operations.
 
     ```

@@ -39,6 +39,10 @@ def PosencDialect : Dialect {
     |---|---|---|
     | `posenc.abi` | function | the C signature of a kernel, a `#posenc.abi` |
     | `posenc.tasks` | function | the last two arguments are the index of a task and the number of tasks; the number follows from the bytes of the outputs, with the value `"inputs"` from those of the inputs that no output may overwrite, with `"all"` from both |
+    | `posenc.by_all` | function | the bytes of all inputs and outputs determine the number of tasks |
+    | `posenc.by_inputs` | `scf.forall` | the bytes of the inputs determine the number of tasks |
+    | `posenc.shared_buffer` | `memref.alloca` | passes data from one parallel loop to another; any other alloca is memory of a task |
+    | `posenc.streamed` | `linalg` tile | uses streaming stores |
     | `posenc.phases` | function | for each phase of a kernel, whether its tasks may run in parallel |
     | `posenc.measured` | function | the kernel computes the size of its workspace itself |
     | `posenc.shared` | function | bytes of the memory that all tasks of a call share |
@@ -118,6 +122,23 @@ def PosencDialect : Dialect {
     static constexpr ::llvm::StringLiteral kPackedAttrName = "posenc.packed";
     /// A string on a function: its documentation for the C header, in lines.
     static constexpr ::llvm::StringLiteral kDocAttrName = "posenc.doc";
+
+    /// A unit on a function: the bytes of all inputs and outputs determine the
+    /// number of tasks, because it may read much more than it writes, or the
+    /// reverse: matrix products and reductions.
+    static constexpr ::llvm::StringLiteral kByAllAttrName = "posenc.by_all";
+    /// A unit on an `scf.forall`: its input bytes determine the number of tasks
+    /// instead of its output bytes.
+    static constexpr ::llvm::StringLiteral kByInputsAttrName =
+        "posenc.by_inputs";
+    /// A unit on a `memref.alloca` that passes data from one parallel loop to
+    /// another. Any other alloca is scratch memory, of which each task has its
+    /// own copy.
+    static constexpr ::llvm::StringLiteral kSharedBufferAttrName =
+        "posenc.shared_buffer";
+    /// A unit on a tile of linalg that uses streaming stores.
+    static constexpr ::llvm::StringLiteral kStreamedAttrName =
+        "posenc.streamed";
 
   private:
     void registerAttributes();

@@ -13,11 +13,6 @@
 
 namespace mlir::posenc {
 
-/// Marks a function whose number of tasks follows from the bytes of all inputs
-/// and outputs, because it may read much more than it writes, or the reverse:
-/// matrix products and reductions.
-constexpr llvm::StringLiteral kByAllAttrName = "by_all";
-
 /// Whether a vector with this element type has the same layout in registers and
 /// in memory. i1 does not: it takes one byte in memory.
 bool isVectorElement(Type type);

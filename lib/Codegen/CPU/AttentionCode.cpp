@@ -414,7 +414,8 @@ Value AttentionScratch::allocate(ImplicitLocOpBuilder &builder, Operation *op,
   auto memory =
       memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
   if (isShared)
-    memory->setAttr(kSharedAttrName, builder.getUnitAttr());
+    memory->setAttr(PosencDialect::kSharedBufferAttrName,
+                    builder.getUnitAttr());
   buffers.push_back({memory, op, true, isShared});
   return memory;
 }

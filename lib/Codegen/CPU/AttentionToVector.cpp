@@ -548,7 +548,7 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
                                       /*mapping=*/std::nullopt);
   // Decode writes little and reads much, so its tasks are counted by input
   // bytes.
-  forall->setAttr(kByInputsAttrName, builder.getUnitAttr());
+  forall->setAttr(PosencDialect::kByInputsAttrName, builder.getUnitAttr());
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
   if (op.hasRaggedQueries())

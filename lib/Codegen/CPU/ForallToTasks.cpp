@@ -145,7 +145,7 @@ bool PhaseFinder::hasCrossingValue() {
 /// task would store to one of them.
 bool PhaseFinder::findShared() {
   for (auto alloca : body.getOps<memref::AllocaOp>()) {
-    if (!alloca->hasAttr(kSharedAttrName))
+    if (!alloca->hasAttr(PosencDialect::kSharedBufferAttrName))
       continue;
     llvm::SmallSet<size_t, 4> phases;
     bool isStored = false;
@@ -241,10 +241,11 @@ struct ForallToTasks final
   /// Returns the value of `posenc.tasks`: the tensors whose bytes determine
   /// the number of tasks.
   Attribute getAmount(Builder &builder, const Work &work) {
-    if (getOperation()->hasAttr(kByAllAttrName))
+    if (getOperation()->hasAttr(PosencDialect::kByAllAttrName))
       return builder.getStringAttr("all");
     bool isByInputs = llvm::any_of(work.phases, [](const Phase &phase) {
-      return phase.forall && phase.forall->hasAttr(kByInputsAttrName);
+      return phase.forall &&
+             phase.forall->hasAttr(PosencDialect::kByInputsAttrName);
     });
     // The copy of a cache that is not updated in place does not count as work:
     // the bytes of the new inputs do.
@@ -352,7 +353,7 @@ struct ForallToTasks final
     Attribute amount = getAmount(rewriter, work);
     report(work, amount);
     function->setAttr(PosencDialect::kTasksAttrName, amount);
-    function->removeAttr(kByAllAttrName);
+    function->removeAttr(PosencDialect::kByAllAttrName);
     if (!work.shared.empty() &&
         failed(shareBuffers(rewriter, work.shared,
                             function.getNumArguments() - isMeasured)))

@@ -195,7 +195,8 @@ struct PlanWorkspace final
         Operation *buffer = rewriter.replaceOpWithNewOp<memref::AllocaOp>(
             alloc, alloc.getType(),
             rewriter.getI64IntegerAttr(kWorkspaceAlignment));
-        buffer->setAttr(kSharedAttrName, rewriter.getUnitAttr());
+        buffer->setAttr(PosencDialect::kSharedBufferAttrName,
+                        rewriter.getUnitAttr());
       }
       return;
     }

@@ -104,7 +104,8 @@ static void promote(RewriterBase &rewriter, memref::AllocOp alloc, Block &body,
     auto memory =
         memref::AllocaOp::create(rewriter, alloc.getLoc(), of, alignment);
     if (isShared)
-      memory->setAttr(kSharedAttrName, rewriter.getUnitAttr());
+      memory->setAttr(PosencDialect::kSharedBufferAttrName,
+                      rewriter.getUnitAttr());
     return memory;
   };
   rewriter.setInsertionPointToStart(&body);

@@ -10,6 +10,7 @@
 
 #include "Streaming.h"
 #include "VectorLoops.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
@@ -113,7 +114,7 @@ void RowRotation::rotate(OpBuilder &builder, Location loc,
                          ArrayRef<PairLanes> parts, Access access) const {
   linalg::GenericOp tile = createRotation(builder, loc, compute, parts);
   if (access == Access::Streamed)
-    tile->setAttr(kStreamedAttrName, builder.getUnitAttr());
+    tile->setAttr(PosencDialect::kStreamedAttrName, builder.getUnitAttr());
 }
 
 void RowRotation::prefetch(OpBuilder &builder, Location loc, Value input,

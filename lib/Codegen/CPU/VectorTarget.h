@@ -41,14 +41,6 @@ struct VectorTarget : Tuning {
   unsigned getLocalityHint() const { return 4 - prefetchCache; }
 };
 
-/// Marks a tile of linalg that uses streaming stores.
-constexpr llvm::StringLiteral kStreamedAttrName = "streamed";
-/// Marks an `scf.forall` whose number of tasks follows from its input bytes
-/// instead of its output bytes.
-constexpr llvm::StringLiteral kByInputsAttrName = "by_inputs";
-/// Marks a `memref.alloca` that passes data from one parallel loop to another.
-/// Any other alloca is scratch memory, of which each task has its own copy.
-constexpr llvm::StringLiteral kSharedAttrName = "shared";
 /// How rows are read and written.
 enum class Access {
   Cached,

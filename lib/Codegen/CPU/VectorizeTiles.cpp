@@ -18,6 +18,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -300,7 +301,7 @@ void TileVectorizer::storeRow(const Lanes &to, Value value) {
       rewriter, loc, value, to.memref, to.getIndices(rewriter, loc),
       /*nontemporal=*/false,
       to.getAlignment(cast<VectorType>(value.getType())));
-  if (op->hasAttr(kStreamedAttrName))
+  if (op->hasAttr(PosencDialect::kStreamedAttrName))
     streamTo(store, target);
 }
 
@@ -357,7 +358,7 @@ void TileVectorizer::run() {
     destinations.push_back(slice(outputs, first, size));
     // Streaming stores must complete a cache line at once, so all vectors are
     // stored at the end. Other stores free their registers immediately.
-    if (!op->hasAttr(kStreamedAttrName)) {
+    if (!op->hasAttr(PosencDialect::kStreamedAttrName)) {
       storeAll(destinations, results);
       results.clear();
       destinations.clear();

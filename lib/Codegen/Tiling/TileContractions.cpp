@@ -11,6 +11,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -161,7 +162,8 @@ struct TileContractions final
         products.push_back(*product);
     });
     if (!products.empty())
-      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+      getOperation()->setAttr(PosencDialect::kByAllAttrName,
+                              rewriter.getUnitAttr());
     for (Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));

@@ -19,6 +19,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -341,7 +342,8 @@ struct TileElementwise final
         if (loops.reductions.empty() == areReductions || op->use_empty())
           continue;
         if (areReductions)
-          getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+          getOperation()->setAttr(PosencDialect::kByAllAttrName,
+                                  rewriter.getUnitAttr());
         if (failed(tileOne(rewriter, op, loops)))
           return signalPassFailure();
       }

@@ -17,6 +17,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -409,7 +410,8 @@ struct TileInnerProducts final
     });
     IRRewriter rewriter(&getContext());
     if (!products.empty())
-      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+      getOperation()->setAttr(PosencDialect::kByAllAttrName,
+                              rewriter.getUnitAttr());
     for (const Product &product : products)
       if (failed(tileOne(rewriter, product)))
         return signalPassFailure();

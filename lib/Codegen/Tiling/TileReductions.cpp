@@ -15,6 +15,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -206,7 +207,8 @@ struct TileReductions final
     });
     IRRewriter rewriter(&getContext());
     if (!operations.empty())
-      getOperation()->setAttr(kByAllAttrName, rewriter.getUnitAttr());
+      getOperation()->setAttr(PosencDialect::kByAllAttrName,
+                              rewriter.getUnitAttr());
     for (auto [op, loop] : operations)
       if (failed(tileOne(rewriter, op, loop)))
         return signalPassFailure();
