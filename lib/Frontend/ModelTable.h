@@ -202,8 +202,8 @@ struct ModelRow {
         pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
     return copy;
   }
-  /// As slides(), for an encoder: the window has `window` keys, half of them on
-  /// either side, and the query's own key.
+  /// Sets the sliding window of an encoder: the window has `window` keys, half
+  /// of them on either side, and the query's own key.
   constexpr ModelRow slidesBothWays(int64_t window, int64_t pattern) const {
     ModelRow copy = bidirectional().slides(window, pattern);
     copy.attention.isTwoSidedWindow = true;

@@ -28,7 +28,7 @@ bool ElfDynamic::readTags(std::string &error) {
       return true;
     if (entry.d_tag == DT_NEEDED)
       needed.push_back(entry.d_un.d_val);
-    // As in the loader, the last one of duplicate tags counts.
+    // The last one of duplicate tags counts, as it does for the loader.
     tags[entry.d_tag] = entry.d_un.d_val;
   }
 }

@@ -56,7 +56,7 @@ struct Summary {
 
 /// The outcome of an input that ran to its end.
 struct Outcome {
-  /// What is wrong; empty if nothing is.
+  /// The error that was found; empty if there is none.
   std::string wrong;
   /// The last stage that the input reached, below maxReached.
   size_t reached = 0;

@@ -29,22 +29,6 @@ AttentionCase getDotsCase() {
   return c;
 }
 
-const AttentionSubject &getDots() {
-  static const AttentionSubject subject(getDotsCase(), {3, 40, 331},
-                                        KeyValues::Finite,
-                                        mlir::posenc::Stage::Vector,
-                                        /*hasBF16Dots=*/true);
-  return subject;
-}
-
-const AttentionSubject &getNonFiniteDots() {
-  static const AttentionSubject subject(getDotsCase(), {3, 40, 331},
-                                        KeyValues::SomeNonFinite,
-                                        mlir::posenc::Stage::Vector,
-                                        /*hasBF16Dots=*/true);
-  return subject;
-}
-
 /// Swaps the halves of a pair of bf16. The operand `shifted` is the one that is
 /// shifted to its half.
 Edit swapHalves(unsigned shifted) {
@@ -75,9 +59,15 @@ const Fault kDotsFaults[] = {
          operand(0, op<arith::AddFOp>(operand(0, loopCarried())))),
      replaceWith<arith::MaximumFOp>()},
 };
-INSTANTIATE_TEST_SUITE_P(BF16Dots, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getDots, kDotsFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    BF16Dots, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getDotsCase(),
+                                   {3, 40, 331},
+                                   KeyValues::Finite,
+                                   mlir::posenc::Stage::Vector,
+                                   /*hasBF16Dots=*/true},
+                                  kDotsFaults)),
+    getAttentionFaultName);
 
 const Fault kNonFiniteDotsFaults[] = {
     control(),
@@ -85,9 +75,14 @@ const Fault kNonFiniteDotsFaults[] = {
      setPredicate(CmpFPredicate::ONE)},
     {"ZeroWeightCounts", isWeightZero(), setPredicate(CmpFPredicate::ONE)},
 };
-INSTANTIATE_TEST_SUITE_P(BF16DotsNonFinite, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getNonFiniteDots,
-                                                       kNonFiniteDotsFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    BF16DotsNonFinite, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getDotsCase(),
+                                   {3, 40, 331},
+                                   KeyValues::SomeNonFinite,
+                                   mlir::posenc::Stage::Vector,
+                                   /*hasBF16Dots=*/true},
+                                  kNonFiniteDotsFaults)),
+    getAttentionFaultName);
 
 } // namespace

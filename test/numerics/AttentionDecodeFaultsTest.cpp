@@ -41,11 +41,6 @@ AttentionCase getDecodeCase() {
   return c;
 }
 
-const AttentionSubject &getDecode() {
-  static const AttentionSubject subject(getDecodeCase(), {3, 1, 331});
-  return subject;
-}
-
 /// Matches the scf.if for tiles that raise a running max. It rescales the sums
 /// and accumulators in memory and computes the weights of the tile again.
 Matcher isNewMax() {
@@ -91,8 +86,8 @@ const Fault kDecodeFaults[] = {
      addToOperand(0, 1)},
 };
 INSTANTIATE_TEST_SUITE_P(Decode, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getDecode,
-                                                       kDecodeFaults)),
+                         testing::ValuesIn(withSubject(
+                             {getDecodeCase(), {3, 1, 331}}, kDecodeFaults)),
                          getAttentionFaultName);
 
 //===----------------------------------------------------------------------===//
@@ -110,11 +105,6 @@ AttentionCase getSpeculativeCase() {
   c.left = 157;
   c.scale = 0.25;
   return c;
-}
-
-const AttentionSubject &getSpeculative() {
-  static const AttentionSubject subject(getSpeculativeCase(), {3, 3, 331});
-  return subject;
 }
 
 /// Matches the token of a query. A key head has 5 queries of each token.
@@ -170,24 +160,21 @@ const Fault kSpeculativeFaults[] = {
      setOperand(1, 8)},
 };
 INSTANTIATE_TEST_SUITE_P(Speculative, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getSpeculative,
+                         testing::ValuesIn(withSubject({getSpeculativeCase(),
+                                                        {3, 3, 331}},
                                                        kSpeculativeFaults)),
                          getAttentionFaultName);
-
-const AttentionSubject &getNonFinite() {
-  static const AttentionSubject subject(getSpeculativeCase(), {40, 3, 40},
-                                        KeyValues::SomeNonFinite);
-  return subject;
-}
 
 const Fault kNonFiniteFaults[] = {
     control(),
     {"ZeroWeightCounts", isWeightZero(), setPredicate(CmpFPredicate::OLT)},
 };
-INSTANTIATE_TEST_SUITE_P(SpeculativeNonFinite, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getNonFinite,
-                                                       kNonFiniteFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    SpeculativeNonFinite, AttentionFaultTest,
+    testing::ValuesIn(withSubject(
+        {getSpeculativeCase(), {40, 3, 40}, KeyValues::SomeNonFinite},
+        kNonFiniteFaults)),
+    getAttentionFaultName);
 
 //===----------------------------------------------------------------------===//
 // Any number of queries
@@ -199,11 +186,6 @@ AttentionCase getDynamicQueriesCase() {
   return c;
 }
 
-const AttentionSubject &getDynamicQueries() {
-  static const AttentionSubject subject(getDynamicQueriesCase(), {3, 3, 331});
-  return subject;
-}
-
 const Fault kDynamicQueriesFaults[] = {
     control(),
     {"LastTileDropped", op<arith::CeilDivUIOp>(operand(1, constant(4))),
@@ -213,7 +195,8 @@ const Fault kDynamicQueriesFaults[] = {
      setOperand(1, 4)},
 };
 INSTANTIATE_TEST_SUITE_P(DynamicQueries, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getDynamicQueries,
+                         testing::ValuesIn(withSubject({getDynamicQueriesCase(),
+                                                        {3, 3, 331}},
                                                        kDynamicQueriesFaults)),
                          getAttentionFaultName);
 
@@ -230,12 +213,6 @@ AttentionCase getModsCase() {
   return c;
 }
 
-const AttentionSubject &getMods() {
-  static const AttentionSubject subject(getModsCase(), {3, 3, 331},
-                                        KeyValues::UnseenNonFinite);
-  return subject;
-}
-
 const Fault kModsFaults[] = {
     control(),
     {"AlibiSign", op<arith::NegFOp>(onVectors()), replaceWith<math::AbsFOp>()},
@@ -250,8 +227,10 @@ const Fault kModsFaults[] = {
      setPredicate(CmpIPredicate::eq)},
     {"ZeroWeightCounts", isWeightZero(), setPredicate(CmpFPredicate::OLT)},
 };
-INSTANTIATE_TEST_SUITE_P(Mods, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getMods, kModsFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    Mods, AttentionFaultTest,
+    testing::ValuesIn(withSubject(
+        {getModsCase(), {3, 3, 331}, KeyValues::UnseenNonFinite}, kModsFaults)),
+    getAttentionFaultName);
 
 } // namespace

@@ -11,18 +11,20 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <memory>
+#include <optional>
+
 using namespace posenc;
 using namespace posenc::test;
 namespace arith = mlir::arith;
 namespace vector = mlir::vector;
 
-AttentionSubject::AttentionSubject(const AttentionCase &c, AttentionSizes sizes,
-                                   KeyValues keyValues,
-                                   mlir::posenc::Stage stage, bool hasBF16Dots)
-    : module(getModule(c), stage, /*vectorBytes=*/hasBF16Dots ? 64 : 32,
-             hasBF16Dots),
-      data(c, sizes, /*seed=*/5) {
-  switch (keyValues) {
+LoweredAttention::LoweredAttention(const AttentionSubject &subject)
+    : module(getModule(subject.attention), subject.stage,
+             /*vectorBytes=*/subject.hasBF16Dots ? 64 : 32,
+             subject.hasBF16Dots),
+      data(subject.attention, subject.sizes, /*seed=*/5) {
+  switch (subject.keyValues) {
   case KeyValues::Finite:
     break;
   case KeyValues::SomeNonFinite:
@@ -44,20 +46,26 @@ std::string posenc::test::getAttentionFaultName(
 }
 
 std::vector<AttentionFault>
-posenc::test::withSubject(const AttentionSubject &(*getSubject)(),
+posenc::test::withSubject(const AttentionSubject &subject,
                           llvm::ArrayRef<Fault> faults) {
+  auto lowered = std::make_shared<std::optional<LoweredAttention>>();
+  auto getAttention = [=]() -> const LoweredAttention & {
+    if (!*lowered)
+      lowered->emplace(subject);
+    return **lowered;
+  };
   std::vector<AttentionFault> result;
   for (const Fault &fault : faults)
-    result.push_back({getSubject, fault});
+    result.push_back({getAttention, fault});
   return result;
 }
 
 TEST_P(AttentionFaultTest, IsCaught) {
-  const Fault &fault = GetParam().fault;
-  const AttentionSubject &subject = GetParam().getSubject();
-  Kernel kernel = compileWithFault(subject.module, fault);
+  const auto &[getAttention, fault] = GetParam();
+  const LoweredAttention &attention = getAttention();
+  Kernel kernel = compileWithFault(attention.module, fault);
   std::string error =
-      subject.data.check(kernel.call("f", subject.data.getInputs()));
+      attention.data.check(kernel.call("f", attention.data.getInputs()));
   EXPECT_EQ(error.empty(), fault.isControl()) << error;
 }
 

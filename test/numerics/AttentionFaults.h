@@ -10,13 +10,10 @@
 // is put into a copy of it, which must then be beyond the limits that the
 // control keeps:
 //
-//   static const AttentionSubject &getPaged() {
-//     static const AttentionSubject subject(getPagedCase(), {3, 40, 43});
-//     return subject;
-//   }
 //   INSTANTIATE_TEST_SUITE_P(Paged, AttentionFaultTest,
 //                            testing::ValuesIn(
-//                                withSubject(getPaged, kPagedFaults)),
+//                                withSubject({getPagedCase(), {3, 40, 43}},
+//                                            kPagedFaults)),
 //                            getAttentionFaultName);
 //
 //===----------------------------------------------------------------------===//
@@ -31,30 +28,36 @@
 
 namespace posenc::test {
 
-/// Says which keys and values are infinite or NaN.
+/// Selects the keys and values that are infinite or NaN.
 enum class KeyValues {
   Finite,
-  SomeNonFinite,  // Some are, and results that depend on them are, too.
-  UnseenNonFinite // Those that no query sees are.
+  SomeNonFinite,  // Some rows, and the results that depend on them.
+  UnseenNonFinite // The rows that no query sees.
 };
 
-/// Is an attention at a stage of the lowering, and its inputs.
+/// The attention that faults are put into. Vectors have a fixed width, so that
+/// the IR is the same on every machine: 64 bytes with `hasBF16Dots`, otherwise
+/// 32.
 struct AttentionSubject {
+  AttentionCase attention;
+  AttentionSizes sizes;
+  KeyValues keyValues = KeyValues::Finite;
+  mlir::posenc::Stage stage = mlir::posenc::Stage::Vector;
+  bool hasBF16Dots = false;
+};
+
+/// The lowered module of a subject, and its inputs.
+struct LoweredAttention {
   LoweredModule module;
   AttentionData data;
 
-  /// Vectors have a fixed width, so that the IR is the same on every machine:
-  /// 64 bytes with `hasBF16Dots`, otherwise 32.
-  AttentionSubject(const AttentionCase &c, AttentionSizes sizes,
-                   KeyValues keyValues = KeyValues::Finite,
-                   mlir::posenc::Stage stage = mlir::posenc::Stage::Vector,
-                   bool hasBF16Dots = false);
+  explicit LoweredAttention(const AttentionSubject &subject);
 };
 
-/// Is a fault and the subject that it is put into.
+/// A fault, and the attention that it is put into.
 struct AttentionFault {
-  /// Lowers the module on the first call.
-  const AttentionSubject &(*getSubject)();
+  /// Returns the attention, which the first call for a subject lowers.
+  std::function<const LoweredAttention &()> getAttention;
   Fault fault;
 };
 void PrintTo(const AttentionFault &fault, std::ostream *os);
@@ -62,10 +65,10 @@ std::string
 getAttentionFaultName(const testing::TestParamInfo<AttentionFault> &info);
 
 /// Pairs each fault with the subject.
-std::vector<AttentionFault> withSubject(const AttentionSubject &(*getSubject)(),
+std::vector<AttentionFault> withSubject(const AttentionSubject &subject,
                                         llvm::ArrayRef<Fault> faults);
 
-/// Has one test, IsCaught, which is in AttentionFaults.cpp.
+/// The suite of the test IsCaught in AttentionFaults.cpp.
 class AttentionFaultTest : public testing::TestWithParam<AttentionFault> {};
 
 // Several files of faults share the following cases.

@@ -40,20 +40,6 @@ AttentionCase getSplitsCase() {
   return c;
 }
 
-/// Returns a subject with more sequences than the workspace has room for. One
-/// task does all splits of a sequence.
-const AttentionSubject &getOneTask() {
-  static const AttentionSubject subject(getSplitsCase(), {20, 1, 600});
-  return subject;
-}
-
-/// Returns a subject with tasks that leave their splits in the workspace, where
-/// another task merges them.
-const AttentionSubject &getManyTasks() {
-  static const AttentionSubject subject(getSplitsCase(), {2, 1, 1300});
-  return subject;
-}
-
 /// Matches `merged * factor + split * factor`.
 template <typename... Conditions> Matcher isMerged(Conditions... conditions) {
   return op<math::FmaOp>(operand(2, op<arith::MulFOp>()), conditions...);
@@ -95,13 +81,16 @@ const Fault kSplitsFaults[] = {
     {"EndOfSplit", isFirstKey(op<arith::AddIOp>()),
      replaceWith<arith::MaxSIOp>()},
 };
+// The workspace has no room for so many sequences, so that one task does all
+// splits of a sequence.
 INSTANTIATE_TEST_SUITE_P(KVSplitsOfOneTask, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getOneTask,
-                                                       kSplitsFaults)),
+                         testing::ValuesIn(withSubject(
+                             {getSplitsCase(), {20, 1, 600}}, kSplitsFaults)),
                          getAttentionFaultName);
+// Tasks leave their splits in the workspace, where another task merges them.
 INSTANTIATE_TEST_SUITE_P(KVSplitsOfManyTasks, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getManyTasks,
-                                                       kSplitsFaults)),
+                         testing::ValuesIn(withSubject(
+                             {getSplitsCase(), {2, 1, 1300}}, kSplitsFaults)),
                          getAttentionFaultName);
 
 const Fault kWorkspaceFaults[] = {
@@ -118,7 +107,8 @@ const Fault kWorkspaceFaults[] = {
     {"MergedIsLast", isMerged(isStoredAsAccumulator()), forward(2)},
 };
 INSTANTIATE_TEST_SUITE_P(KVSplitsWorkspace, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getManyTasks,
+                         testing::ValuesIn(withSubject({getSplitsCase(),
+                                                        {2, 1, 1300}},
                                                        kWorkspaceFaults)),
                          getAttentionFaultName);
 

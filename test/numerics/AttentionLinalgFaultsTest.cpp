@@ -30,13 +30,6 @@ using arith::CmpIPredicate;
 
 namespace {
 
-const AttentionSubject &getLinalg() {
-  static const AttentionSubject subject(getAllFeaturesCase(), {3, 37, 75},
-                                        KeyValues::Finite,
-                                        mlir::posenc::Stage::Linalg);
-  return subject;
-}
-
 /// Matches the element of an input of a linalg.generic, or the old element of
 /// an output.
 ValueMatcher isElement(bool ofOutput) {
@@ -82,9 +75,13 @@ const Fault kLinalgFaults[] = {
          usedBy<linalg::YieldOp>()),
      forward(1)},
 };
-INSTANTIATE_TEST_SUITE_P(Linalg, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getLinalg,
-                                                       kLinalgFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    Linalg, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getAllFeaturesCase(),
+                                   {3, 37, 75},
+                                   KeyValues::Finite,
+                                   mlir::posenc::Stage::Linalg},
+                                  kLinalgFaults)),
+    getAttentionFaultName);
 
 } // namespace

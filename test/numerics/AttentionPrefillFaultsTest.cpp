@@ -35,11 +35,6 @@ namespace {
 // Prefill
 //===----------------------------------------------------------------------===//
 
-const AttentionSubject &getPrefill() {
-  static const AttentionSubject subject(getPrefillCase(), {3, 40, 331});
-  return subject;
-}
-
 /// Matches a load or store of vectors of a memref of this rank.
 template <typename OpTy> Matcher hasRank(int64_t rank) {
   return [=](mlir::Operation *candidate) {
@@ -135,19 +130,13 @@ const Fault kPrefillFaults[] = {
     {"NormEpsilon", constant(1e-5), setConstant(1e-3)},
 };
 INSTANTIATE_TEST_SUITE_P(Prefill, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getPrefill,
-                                                       kPrefillFaults)),
+                         testing::ValuesIn(withSubject(
+                             {getPrefillCase(), {3, 40, 331}}, kPrefillFaults)),
                          getAttentionFaultName);
 
 //===----------------------------------------------------------------------===//
 // Infinities and NaNs in some keys and values
 //===----------------------------------------------------------------------===//
-
-const AttentionSubject &getNonFinite() {
-  static const AttentionSubject subject(getPrefillCase(), {3, 40, 331},
-                                        KeyValues::SomeNonFinite);
-  return subject;
-}
 
 const Fault kNonFiniteFaults[] = {
     control(),
@@ -155,10 +144,12 @@ const Fault kNonFiniteFaults[] = {
      setPredicate(CmpFPredicate::ONE)},
     {"ZeroWeightCounts", isWeightZero(), setPredicate(CmpFPredicate::ONE)},
 };
-INSTANTIATE_TEST_SUITE_P(PrefillNonFinite, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getNonFinite,
-                                                       kNonFiniteFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    PrefillNonFinite, AttentionFaultTest,
+    testing::ValuesIn(
+        withSubject({getPrefillCase(), {3, 40, 331}, KeyValues::SomeNonFinite},
+                    kNonFiniteFaults)),
+    getAttentionFaultName);
 
 //===----------------------------------------------------------------------===//
 // Paged keys, and a mask that is added
@@ -170,11 +161,6 @@ AttentionCase getPagedCase() {
   c.causal = true;
   c.mask = Mask::Added;
   return c;
-}
-
-const AttentionSubject &getPaged() {
-  static const AttentionSubject subject(getPagedCase(), {3, 40, 43});
-  return subject;
 }
 
 /// Matches the slot of a key in its page.
@@ -191,8 +177,9 @@ const Fault kPagedFaults[] = {
     {"MaskInverted", cmpf(CmpFPredicate::UNE),
      setPredicate(CmpFPredicate::UEQ)},
 };
-INSTANTIATE_TEST_SUITE_P(Paged, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getPaged, kPagedFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    Paged, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getPagedCase(), {3, 40, 43}}, kPagedFaults)),
+    getAttentionFaultName);
 
 } // namespace

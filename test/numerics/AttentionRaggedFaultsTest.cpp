@@ -37,11 +37,6 @@ AttentionCase getRaggedCase() {
   return c;
 }
 
-const AttentionSubject &getRagged() {
-  static const AttentionSubject subject(getRaggedCase(), {5, 150, 40});
-  return subject;
-}
-
 const Fault kRaggedFaults[] = {
     control(),
     {"Bisection", cmpi(CmpIPredicate::sle, usedBy<arith::SelectOp>()),
@@ -67,19 +62,14 @@ const Fault kRaggedFaults[] = {
      swapOperands(0, 1)},
 };
 INSTANTIATE_TEST_SUITE_P(Ragged, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getRagged,
-                                                       kRaggedFaults)),
+                         testing::ValuesIn(withSubject(
+                             {getRaggedCase(), {5, 150, 40}}, kRaggedFaults)),
                          getAttentionFaultName);
 
 AttentionCase getRaggedDecodeCase() {
   AttentionCase c = getRaggedCase();
   c.heads = 10;
   return c;
-}
-
-const AttentionSubject &getRaggedDecode() {
-  static const AttentionSubject subject(getRaggedDecodeCase(), {24, 3, 40});
-  return subject;
 }
 
 const Fault kRaggedDecodeFaults[] = {
@@ -93,7 +83,8 @@ const Fault kRaggedDecodeFaults[] = {
      replaceWith<arith::DivUIOp>()},
 };
 INSTANTIATE_TEST_SUITE_P(RaggedDecode, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getRaggedDecode,
+                         testing::ValuesIn(withSubject({getRaggedDecodeCase(),
+                                                        {24, 3, 40}},
                                                        kRaggedDecodeFaults)),
                          getAttentionFaultName);
 

@@ -25,13 +25,6 @@ using mlir::posenc::RotationAttr;
 
 namespace {
 
-const AttentionSubject &getSource() {
-  static const AttentionSubject subject(getAllFeaturesCase(), {3, 37, 75},
-                                        KeyValues::Finite,
-                                        mlir::posenc::Stage::Posenc);
-  return subject;
-}
-
 const Fault kSourceFaults[] = {
     control(),
     {"Scale", op<AttentionOp>(), setAttr("scale", 0.251)},
@@ -71,9 +64,13 @@ const Fault kSourceFaults[] = {
     {"NoSinks", op<AttentionOp>(),
      change<AttentionOp>([](AttentionOp op) { op.getSinksMutable().clear(); })},
 };
-INSTANTIATE_TEST_SUITE_P(Source, AttentionFaultTest,
-                         testing::ValuesIn(withSubject(getSource,
-                                                       kSourceFaults)),
-                         getAttentionFaultName);
+INSTANTIATE_TEST_SUITE_P(
+    Source, AttentionFaultTest,
+    testing::ValuesIn(withSubject({getAllFeaturesCase(),
+                                   {3, 37, 75},
+                                   KeyValues::Finite,
+                                   mlir::posenc::Stage::Posenc},
+                                  kSourceFaults)),
+    getAttentionFaultName);
 
 } // namespace

@@ -175,7 +175,8 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen) {
-  // As many columns as fill the registers, then the remainder by fours.
+  // Each step takes the columns that fill the registers; the remainder is taken
+  // four at a time.
   constexpr int64_t fewer = 4;
   int64_t max = onlySeen ? 1 : code.tiles.valueColumns;
   int64_t all = onlySeen ? code.valueDim : code.getNumColumns(), few = 0;

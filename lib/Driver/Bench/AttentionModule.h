@@ -36,7 +36,7 @@ struct AttentionForm {
 /// `tokens` tokens, and appends element type and shape to the name.
 void setAttention(const AttentionForm &form, int64_t tokens, Case &to);
 
-/// As setAttention, for the function `decode`: one query against a full KV
+/// Sets the case up for the function `decode`: one query against a full KV
 /// cache of `keys` rotated keys.
 void setDecode(const AttentionForm &form, int64_t keys, Case &to);
 

@@ -53,15 +53,15 @@ public:
   /// threads through its entry point. Inputs that it overwrites are restored.
   /// Returns an error if a call fails.
   llvm::Expected<Verification> verify() const;
-  /// As verify(), for a call that bind() has returned, without the run through
-  /// the runtime.
+  /// Verifies a call that bind() has returned, without the run through the
+  /// runtime.
   llvm::Expected<Verification> verify(const Call &code) const;
 
   /// Calls the function and returns its status.
   int32_t call() const;
   /// Returns the seconds that `calls` calls take.
   double measure(int64_t calls) const { return measure(calls, own); }
-  /// As measure(), for a call that bind() has returned.
+  /// Measures a call that bind() has returned.
   static double measure(int64_t calls, const Call &code);
 
   /// Returns the steps of the limit: the minimum work of any implementation on

@@ -33,8 +33,8 @@ struct AttentionInfo {
   std::optional<int64_t> windowLeft, windowRight;
 };
 
-/// What a function computes, as its source tells. A library's metadata does
-/// not.
+/// A description of what a function computes. It comes from the function's
+/// source; the metadata of a library does not have it.
 struct FunctionInfo {
   struct Result {
     /// The channels of each row that are rotated; all if windowSize is nullopt.

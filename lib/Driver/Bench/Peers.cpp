@@ -111,7 +111,8 @@ static json::Object toJson(const PeerShape &shape) {
 llvm::Expected<PeerMemory> PeerMemory::create(const PeerShape &shape) {
   PeerMemory memory;
   if (shape.family == "attention") {
-    // As BenchKernel::getSteps: bounds the time of the limit, not its rate.
+    // This bounds the time of the limit, not its rate; see
+    // BenchKernel::getSteps.
     constexpr double maxFlops = 4e9;
     memory.flops = std::min(shape.getFlops(), maxFlops);
     memory.dtype = shape.dtype;

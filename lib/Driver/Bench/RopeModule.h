@@ -52,7 +52,7 @@ struct RopeForm {
 /// tokens, and appends element type and shape to the name.
 void setRope(const RopeForm &form, int64_t tokens, Case &to);
 
-/// As setRope, for the function `sinusoidal`: a table of `tokens` rows and
+/// Sets the case up for the function `sinusoidal`: a table of `tokens` rows and
 /// `dim` columns.
 void setSinusoidal(posenc_dtype dtype, int64_t dim, int64_t tokens, Case &to);
 

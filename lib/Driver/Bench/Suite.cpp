@@ -226,14 +226,14 @@ std::vector<Case> SuiteBuilder::build() {
     fewHeads.headDim = fewHeads.rotaryDim = 64;
     addRope("half", fewHeads);
 
-    // As in Phi-2.
+    // Phi-2 has this shape.
     RopeForm window = form;
     window.keyHeads = 32;
     window.headDim = 80;
     window.rotaryDim = 32;
     addRope("half-window", window);
 
-    // As in Qwen2-VL.
+    // Qwen2-VL has these sections.
     RopeForm sections = form;
     sections.axes = "<contiguous, [16, 24, 24]>";
     sections.numAxes = 3;

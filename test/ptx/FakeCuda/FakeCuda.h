@@ -144,8 +144,8 @@ extern thread_local CaptureMode threadMode;
 /// Succeeds if the driver is initialized, a context is current and no kernel
 /// has faulted.
 CUresult checkReady(const Driver &driver);
-/// As checkReady(), but also fails, and invalidates the captures, if a capture
-/// forbids the call in this thread.
+/// Performs checkReady(), and also fails, and invalidates the captures, if a
+/// capture forbids the call in this thread.
 CUresult checkUncaptured(Driver &driver);
 /// Returns the stream of a handle, or null if the handle is invalid.
 Stream *findStream(Driver &driver, void *handle);

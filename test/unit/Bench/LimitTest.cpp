@@ -182,8 +182,8 @@ TEST(StreamTest, ScaleKeepsValues) {
     }
 }
 
-/// As ScaleKeepsValues, for windows of 1 to 10 cache lines per row: rows of up
-/// to 8 lines have loops of their own.
+/// Scaling windows of 1 to 10 cache lines per row keeps values. Rows of up to 8
+/// lines have loops of their own.
 TEST(StreamTest, ScaleOfWindowsKeepsValues) {
   for (posenc_dtype dtype : {POSENC_F64, POSENC_F32, POSENC_F16, POSENC_BF16})
     for (int64_t windowBytes = 64; windowBytes <= 640; windowBytes += 64) {

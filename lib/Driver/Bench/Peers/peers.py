@@ -97,7 +97,7 @@ def make_torch(shape, convert):
                 for table in (numpy.cos, numpy.sin))
     tensors = [torch.from_numpy(x).to(dtype) for x in make_tensors(shape)]
 
-    # As in Hugging Face Transformers, for each pairing.
+    # The following functions rotate as Hugging Face Transformers does.
     def rotate_half(x):
         a, b = x.chunk(2, dim=-1)
         return torch.cat((-b, a), dim=-1)
