@@ -161,10 +161,16 @@ struct PromoteAllocsToStack final
       // therefore counts with at most kMaxBytes.
       int64_t counted =
           limit < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
-      if (total + counted > limit || !isLocal(alloc)) {
+      if (total + counted > limit) {
         reportMissed(alloc, DEBUG_TYPE,
-                     "it leaves the function, or would exceed the limit of " +
+                     "the buffers on the stack would exceed the limit of " +
                          Twine(limit) + " bytes");
+        return;
+      }
+      if (!isLocal(alloc)) {
+        reportMissed(alloc, DEBUG_TYPE,
+                     "a call or a terminator uses it, so it may outlive the "
+                     "function");
         return;
       }
       total += counted;
