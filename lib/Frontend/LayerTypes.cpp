@@ -20,7 +20,9 @@ bool Scaling::operator==(const Scaling &other) const {
   auto tie = [](const Scaling &s) {
     return std::tie(s.kind, s.factor, s.lowFreqFactor, s.highFreqFactor,
                     s.betaFast, s.betaSlow, s.originalMaxPosition, s.truncate,
-                    s.attentionFactor, s.mscale, s.mscaleAllDim, s.list);
+                    s.attentionFactor, s.mscale, s.mscaleAllDim, s.extFactor,
+                    s.attnFactor, s.mixedB, s.maxPosition, s.length,
+                    s.rotatedPairs, s.list, s.longList);
   };
   return tie(*this) == tie(other);
 }

@@ -33,11 +33,28 @@ Attribute ModelModule::getScaling(const Scaling &scaling) {
         context, real(scaling.factor), real(scaling.originalMaxPosition),
         real(scaling.betaFast), real(scaling.betaSlow), scaling.truncate,
         real(scaling.attentionFactor), real(scaling.mscale),
-        real(scaling.mscaleAllDim));
+        real(scaling.mscaleAllDim), real(scaling.extFactor),
+        real(scaling.attnFactor));
   case Scaling::Kind::Explicit:
     return ExplicitScalingAttr::get(context,
                                     builder.getDenseF64ArrayAttr(scaling.list),
                                     real(scaling.attentionFactor));
+  case Scaling::Kind::Ntk:
+    return NtkScalingAttr::get(context, real(scaling.factor),
+                               real(scaling.mixedB));
+  case Scaling::Kind::Dynamic:
+    return DynamicScalingAttr::get(context, real(scaling.factor),
+                                   real(scaling.maxPosition),
+                                   real(scaling.length));
+  case Scaling::Kind::Longrope:
+    return LongropeScalingAttr::get(
+        context, builder.getDenseF64ArrayAttr(scaling.list),
+        builder.getDenseF64ArrayAttr(scaling.longList),
+        real(scaling.originalMaxPosition), real(scaling.length),
+        real(scaling.factor), real(scaling.attentionFactor));
+  case Scaling::Kind::Proportional:
+    return ProportionalScalingAttr::get(context, scaling.rotatedPairs,
+                                        real(scaling.factor));
   }
   llvm_unreachable("unknown scaling");
 }

@@ -48,10 +48,9 @@ SmallVector<PairFrequency>
 mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies,
                                      AxesAttr axes) {
   SmallVector<PairFrequency> result;
-  // An explicit list has a frequency for each pair, so frequencies do not
-  // restart for each axis.
+  FrequencyScalingInterface rule = frequencies.getScalingRule();
   if (axes && axes.getLayout() == AxisLayout::Axial &&
-      !isa_and_nonnull<ExplicitScalingAttr>(frequencies.getScaling())) {
+      !(rule && rule.isIndexedByPair())) {
     for (auto [axis, section] : llvm::enumerate(axes.getSections()))
       for (::posenc::BigFloat &f : frequencies.computeAxisFrequencies(section))
         result.push_back({static_cast<int64_t>(axis), std::move(f)});

@@ -7,45 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttrFields.h"
-#include "posenc/IR/Posenc.h"
+#include "ScalingSupport.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::BigFloat;
-
-using EmitError = function_ref<InFlightDiagnostic()>;
-
-static double toDouble(FloatAttr value) { return value.getValueAsDouble(); }
-
-/// Whether an optional real is absent, or finite and positive. Every real of
-/// the dialect is an f64; the generic form could carry another type.
-static bool isPositive(FloatAttr value) {
-  return !value || (value.getType().isF64() && std::isfinite(toDouble(value)) &&
-                    toDouble(value) > 0);
-}
-
-/// Bases and factors are divisors. Below this limit, frequencies would be so
-/// large that their computed bits no longer include the fraction of a turn.
-static constexpr double kMinDivisor = 0x1p-64;
-
-static LogicalResult verifyDivisor(EmitError emitError, FloatAttr value,
-                                   StringRef what, StringRef constraint) {
-  if (toDouble(value) < kMinDivisor)
-    return emitError() << "expected a " << what << " of at least 2^-64 ("
-                       << constraint << ")";
-  return success();
-}
-
-/// Returns `b^(-2i/d)` for `i < d/2`.
-static SmallVector<BigFloat> unscaledFrequencies(int64_t dim,
-                                                 const BigFloat &base) {
-  SmallVector<BigFloat> result;
-  for (int64_t i = 0; i < dim / 2; ++i)
-    result.push_back(pow(base, BigFloat(-2.0 * i) / BigFloat(dim)));
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // frequencies
@@ -214,6 +182,7 @@ Llama3ScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
 Attribute YarnScalingAttr::parse(AsmParser &parser, Type) {
   Builder &builder = parser.getBuilder();
   FloatAttr factor, original, attention, mscale, mscaleAllDim;
+  FloatAttr extFactor, attnFactor;
   FloatAttr fast = builder.getF64FloatAttr(32.0);
   FloatAttr slow = builder.getF64FloatAttr(1.0);
   bool truncate = true;
@@ -226,10 +195,12 @@ Attribute YarnScalingAttr::parse(AsmParser &parser, Type) {
                  .real("attention_factor", attention, /*required=*/false)
                  .real("mscale", mscale, /*required=*/false)
                  .real("mscale_all_dim", mscaleAllDim, /*required=*/false)
+                 .real("ext_factor", extFactor, /*required=*/false)
+                 .real("attn_factor", attnFactor, /*required=*/false)
                  .parse()))
     return {};
   return get(parser.getContext(), factor, original, fast, slow, truncate,
-             attention, mscale, mscaleAllDim);
+             attention, mscale, mscaleAllDim, extFactor, attnFactor);
 }
 
 void YarnScalingAttr::print(AsmPrinter &printer) const {
@@ -244,7 +215,9 @@ void YarnScalingAttr::print(AsmPrinter &printer) const {
     fields.boolean("truncate", false);
   fields.real("attention_factor", getAttentionFactor())
       .real("mscale", getMscale())
-      .real("mscale_all_dim", getMscaleAllDim());
+      .real("mscale_all_dim", getMscaleAllDim())
+      .real("ext_factor", getExtFactor())
+      .real("attn_factor", getAttnFactor());
 }
 
 LogicalResult YarnScalingAttr::verifyFor(EmitError emitError, int64_t,
@@ -264,6 +237,11 @@ LogicalResult YarnScalingAttr::verifyFor(EmitError emitError, int64_t,
       !isPositive(getMscaleAllDim()))
     return emitError() << "expected attention_factor, mscale and "
                           "mscale_all_dim to be finite and positive (yarn_c5)";
+  if (FloatAttr ext = getExtFactor())
+    if (!ext.getType().isF64() || !(toDouble(ext) >= 0 && toDouble(ext) <= 1))
+      return emitError() << "expected an ext_factor between 0 and 1 (yarn_c7)";
+  if (!isPositive(getAttnFactor()))
+    return emitError() << "expected a finite, positive attn_factor (yarn_c8)";
   return verifyDivisor(emitError, getFactor(), "factor", "yarn_c6");
 }
 
@@ -298,7 +276,11 @@ YarnScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
       ramp = BigFloat(0.0);
     if (ramp > one)
       ramp = one;
-    f = f / factor * ramp + f * (one - ramp);
+    // The weight of the unscaled frequency.
+    BigFloat kept = one - ramp;
+    if (getExtFactor())
+      kept = kept * BigFloat(toDouble(getExtFactor()));
+    f = f / factor * (one - kept) + f * kept;
   }
   return result;
 }
@@ -307,15 +289,18 @@ BigFloat YarnScalingAttr::computeAttentionFactor() const {
   if (getAttentionFactor())
     return BigFloat(toDouble(getAttentionFactor()));
   BigFloat factor(toDouble(getFactor())), one(1.0);
+  BigFloat multiple(getAttnFactor() ? toDouble(getAttnFactor()) : 1.0);
+  if (getExtFactor() && toDouble(getExtFactor()) == 0)
+    return multiple;
   auto magnitude = [&](double weight) {
     if (!(factor > one))
       return one;
     return BigFloat(weight) / BigFloat(10.0) * log(factor) + one;
   };
   if (getMscale() && getMscaleAllDim())
-    return magnitude(toDouble(getMscale())) /
+    return multiple * magnitude(toDouble(getMscale())) /
            magnitude(toDouble(getMscaleAllDim()));
-  return magnitude(1.0);
+  return multiple * magnitude(1.0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -362,3 +347,5 @@ ExplicitScalingAttr::computeFrequencies(int64_t dim, const BigFloat &) const {
 BigFloat ExplicitScalingAttr::computeAttentionFactor() const {
   return BigFloat(getAttentionFactor() ? toDouble(getAttentionFactor()) : 1.0);
 }
+
+bool ExplicitScalingAttr::isIndexedByPair() const { return true; }

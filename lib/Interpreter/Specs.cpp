@@ -22,6 +22,10 @@ static std::optional<double> optionalReal(FloatAttr value) {
   return value ? std::optional(real(value)) : std::nullopt;
 }
 
+static std::vector<double> list(DenseF64ArrayAttr values) {
+  return values.asArrayRef().vec();
+}
+
 FailureOr<FrequencySpec>
 mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
   FrequencySpec spec;
@@ -54,13 +58,48 @@ mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
             spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
             spec.mscale = optionalReal(scaling.getMscale());
             spec.mscaleAllDim = optionalReal(scaling.getMscaleAllDim());
+            spec.extFactor = optionalReal(scaling.getExtFactor()).value_or(1);
+            spec.attnFactor = optionalReal(scaling.getAttnFactor()).value_or(1);
             return true;
           })
           .Case([&](ExplicitScalingAttr scaling) {
             spec.kind = ScalingKind::Explicit;
-            ArrayRef<double> values = scaling.getValues().asArrayRef();
-            spec.list.assign(values.begin(), values.end());
+            spec.list = list(scaling.getValues());
             spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
+            return true;
+          })
+          .Case([&](NtkScalingAttr scaling) {
+            spec.kind = ScalingKind::Ntk;
+            spec.factor = real(scaling.getFactor());
+            spec.mixedB = optionalReal(scaling.getMixedB());
+            return true;
+          })
+          .Case([&](DynamicScalingAttr scaling) {
+            spec.kind = ScalingKind::Dynamic;
+            spec.factor = real(scaling.getFactor());
+            spec.maxPosition = real(scaling.getMaxPosition());
+            spec.length = real(scaling.getLength());
+            return true;
+          })
+          .Case([&](LongropeScalingAttr scaling) {
+            spec.kind = ScalingKind::Longrope;
+            spec.list = list(scaling.getShortFactors());
+            spec.longList = list(scaling.getLongFactors());
+            spec.originalMaxPosition = real(scaling.getOriginalMaxPosition());
+            spec.length = real(scaling.getLength());
+            spec.factor = optionalReal(scaling.getFactor()).value_or(1);
+            spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
+            return true;
+          })
+          .Case([&](ProportionalScalingAttr scaling) {
+            spec.kind = ScalingKind::Proportional;
+            spec.rotatedPairs = scaling.getRotatedPairs();
+            spec.factor = real(scaling.getFactor());
+            return true;
+          })
+          .Case([&](DivisorsScalingAttr scaling) {
+            spec.kind = ScalingKind::Divisors;
+            spec.list = list(scaling.getValues());
             return true;
           })
           .Default(false);

@@ -31,7 +31,7 @@ static std::string checkDefault(const FrequencySpec &spec) {
   return checkAbove("base", spec.base, 0);
 }
 
-static std::string checkLinear(const FrequencySpec &spec) {
+std::string checkFactor(const FrequencySpec &spec) {
   std::string reason = checkDefault(spec);
   return reason.empty() ? checkAbove("factor", spec.factor, 0) : reason;
 }
@@ -66,12 +66,21 @@ const ScalingRule *findScalingRule(ScalingKind kind) {
   static const ScalingRule rules[] = {
       {ScalingKind::Default, false, checkDefault, unscaledFrequencies,
        unitAttention},
-      {ScalingKind::Linear, false, checkLinear, linearFrequencies,
+      {ScalingKind::Linear, false, checkFactor, linearFrequencies,
        unitAttention},
       {ScalingKind::Llama3, false, checkLlama3, llama3Frequencies,
        unitAttention},
       {ScalingKind::Yarn, false, checkYarn, yarnFrequencies, yarnAttention},
       {ScalingKind::Explicit, true, checkExplicit, explicitFrequencies,
+       unitAttention},
+      {ScalingKind::Ntk, false, checkNtk, ntkFrequencies, unitAttention},
+      {ScalingKind::Dynamic, false, checkDynamic, dynamicFrequencies,
+       unitAttention},
+      {ScalingKind::Longrope, true, checkLongrope, longropeFrequencies,
+       longropeAttention},
+      {ScalingKind::Proportional, true, checkProportional,
+       proportionalFrequencies, unitAttention},
+      {ScalingKind::Divisors, true, checkDivisors, divisorsFrequencies,
        unitAttention},
   };
   for (const ScalingRule &rule : rules)

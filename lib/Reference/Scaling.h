@@ -43,6 +43,22 @@ std::string checkAbove(const char *name, double value, double bound);
 std::string checkLlama3(const FrequencySpec &spec);
 std::vector<Real> llama3Frequencies(const FrequencySpec &spec);
 
+/// Checks the base and the factor.
+std::string checkFactor(const FrequencySpec &spec);
+
+std::string checkNtk(const FrequencySpec &spec);
+std::vector<Real> ntkFrequencies(const FrequencySpec &spec);
+std::string checkDynamic(const FrequencySpec &spec);
+std::vector<Real> dynamicFrequencies(const FrequencySpec &spec);
+
+std::string checkLongrope(const FrequencySpec &spec);
+std::vector<Real> longropeFrequencies(const FrequencySpec &spec);
+Real longropeAttention(const FrequencySpec &spec);
+std::string checkProportional(const FrequencySpec &spec);
+std::vector<Real> proportionalFrequencies(const FrequencySpec &spec);
+std::string checkDivisors(const FrequencySpec &spec);
+std::vector<Real> divisorsFrequencies(const FrequencySpec &spec);
+
 std::string checkYarn(const FrequencySpec &spec);
 std::vector<Real> yarnFrequencies(const FrequencySpec &spec);
 Real yarnAttention(const FrequencySpec &spec);

@@ -31,6 +31,10 @@ std::string checkYarn(const FrequencySpec &spec) {
   for (const std::optional<double> &scale : {spec.mscale, spec.mscaleAllDim})
     if (scale && !std::isfinite(*scale))
       return "mscale and mscaleAllDim must be finite";
+  if (!(spec.extFactor >= 0 && spec.extFactor <= 1))
+    return "extFactor must be between 0 and 1";
+  if (reason = checkAbove("attnFactor", spec.attnFactor, 0); !reason.empty())
+    return reason;
   return checkAbove("originalMaxPosition", spec.originalMaxPosition, 0);
 }
 
@@ -56,7 +60,8 @@ std::vector<Real> yarnFrequencies(const FrequencySpec &spec) {
   for (size_t i = 0; i < result.size(); ++i) {
     Real ramp = (Real(int64_t(i)) - low) / (high - low);
     ramp = min(max(ramp, Real(0)), one);
-    result[i] = result[i] / factor * ramp + result[i] * (one - ramp);
+    Real kept = Real(spec.extFactor) * (one - ramp);
+    result[i] = result[i] / factor * (one - kept) + result[i] * kept;
   }
   return result;
 }
@@ -69,12 +74,16 @@ static Real magnitudeScale(double factor, double mscale) {
 }
 
 Real yarnAttention(const FrequencySpec &spec) {
+  // ggml scales cosines and sines only if a part of the frequencies is kept.
+  Real multiple(spec.attnFactor);
+  if (spec.extFactor == 0)
+    return multiple;
   double mscale = spec.mscale.value_or(0);
   double mscaleAllDim = spec.mscaleAllDim.value_or(0);
   if (mscale != 0 && mscaleAllDim != 0)
-    return magnitudeScale(spec.factor, mscale) /
+    return multiple * magnitudeScale(spec.factor, mscale) /
            magnitudeScale(spec.factor, mscaleAllDim);
-  return magnitudeScale(spec.factor, 1);
+  return multiple * magnitudeScale(spec.factor, 1);
 }
 
 } // namespace posenc::reference

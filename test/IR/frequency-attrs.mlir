@@ -105,3 +105,21 @@ func.func @shared(%t: memref<4x8xf32>, %p: memref<4xi64>) {
   posenc.sinusoidal sin_cos <dim = 8> positions(%p : memref<4xi64>) outs(%t : memref<4x8xf32>)
   return
 }
+
+// Each of these scalings is printed as it is written.
+// CHECK: func.func private @ntk() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.ntk<factor = 4.000000e+00>>}
+func.func private @ntk() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.ntk<factor = 4.000000e+00>>}
+// CHECK: func.func private @ntk_mixed() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.ntk<factor = 4.000000e+00, mixed_b = 6.250000e-01>>}
+func.func private @ntk_mixed() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.ntk<factor = 4.000000e+00, mixed_b = 6.250000e-01>>}
+// CHECK: func.func private @dynamic() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.dynamic<factor = 2.000000e+00, max_position = 4.096000e+03, length = 1.638400e+04>>}
+func.func private @dynamic() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.dynamic<factor = 2.000000e+00, max_position = 4.096000e+03, length = 1.638400e+04>>}
+// CHECK: func.func private @longrope() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.longrope<short_factors = [1.000000e+00, 1.500000e+00], long_factors = [2.000000e+00, 8.000000e+00], original_max_position = 4.096000e+03, length = 8.192000e+03, factor = 3.200000e+01, attention_factor = 1.250000e+00>>}
+func.func private @longrope() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.longrope<short_factors = [1.000000e+00, 1.500000e+00], long_factors = [2.000000e+00, 8.000000e+00], original_max_position = 4.096000e+03, length = 8.192000e+03, factor = 3.200000e+01, attention_factor = 1.250000e+00>>}
+// CHECK: func.func private @proportional() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.proportional<rotated_pairs = 1>>}
+func.func private @proportional() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.proportional<rotated_pairs = 1>>}
+// CHECK: func.func private @proportional_factor() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.proportional<rotated_pairs = 1, factor = 8.000000e+00>>}
+func.func private @proportional_factor() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.proportional<rotated_pairs = 1, factor = 8.000000e+00>>}
+// CHECK: func.func private @divisors() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.divisors<values = [1.000000e+00, 8.000000e+00]>>}
+func.func private @divisors() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.divisors<values = [1.000000e+00, 8.000000e+00]>>}
+// CHECK: func.func private @yarn_ggml() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03, ext_factor = 5.000000e-01, attn_factor = 2.000000e+00>>}
+func.func private @yarn_ggml() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03, ext_factor = 5.000000e-01, attn_factor = 2.000000e+00>>}

@@ -491,3 +491,141 @@ func.func private @f() attributes {test.attr = #posenc.explicit<values = [-]>}
 // explicit: a comma too many.
 // expected-error @+1 {{expected floating point literal}}
 func.func private @f() attributes {test.attr = #posenc.explicit<values = [1.0,]>}
+
+// -----
+
+// yarn: a negative ext_factor.
+// expected-error @+1 {{expected an ext_factor between 0 and 1 (yarn_c7)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4, original_max_position = 4096, ext_factor = -1>>}
+
+// -----
+
+// yarn: an ext_factor above 1.
+// expected-error @+1 {{expected an ext_factor between 0 and 1 (yarn_c7)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4, original_max_position = 4096, ext_factor = 1.5>>}
+
+// -----
+
+// yarn: an attn_factor of 0.
+// expected-error @+1 {{expected a finite, positive attn_factor (yarn_c8)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.yarn<factor = 4, original_max_position = 4096, attn_factor = 0>>}
+
+// -----
+
+// ntk: a factor of 0.
+// expected-error @+1 {{expected a finite factor of at least 2^-64 (ntk_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.ntk<factor = 0>>}
+
+// -----
+
+// ntk: a single pair.
+// expected-error @+1 {{expected a rotary dimension of at least 4, got 2 (ntk_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 2, scaling = #posenc.ntk<factor = 2>>}
+
+// -----
+
+// ntk: a negative mixed_b.
+// expected-error @+1 {{expected a finite, positive mixed_b (ntk_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.ntk<factor = 2, mixed_b = -1>>}
+
+// -----
+
+// ntk: a base beyond the range.
+// expected-error @+1 {{expected the base times the factor to be between 2^-64 and 2^1023 (ntk_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.ntk<factor = 1.0e300>>}
+
+// -----
+
+// dynamic: a factor of 0.
+// expected-error @+1 {{expected a finite factor of at least 2^-64 (dynamic_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.dynamic<factor = 0, max_position = 4096, length = 8192>>}
+
+// -----
+
+// dynamic: no length up to which nothing is scaled.
+// expected-error @+1 {{expected finite, positive max_position and length (dynamic_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.dynamic<factor = 2, max_position = 0, length = 8192>>}
+
+// -----
+
+// dynamic: a length of 0.
+// expected-error @+1 {{expected finite, positive max_position and length (dynamic_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.dynamic<factor = 2, max_position = 4096, length = 0>>}
+
+// -----
+
+// dynamic: a single pair.
+// expected-error @+1 {{expected a rotary dimension of at least 4, got 2 (dynamic_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 2, scaling = #posenc.dynamic<factor = 2, max_position = 4096, length = 8192>>}
+
+// -----
+
+// dynamic: a base beyond the range.
+// expected-error @+1 {{expected the scaled base to be between 2^-64 and 2^1023 (dynamic_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.dynamic<factor = 1.0e300, max_position = 4096, length = 8192>>}
+
+// -----
+
+// longrope: a short list.
+// expected-error @+1 {{expected 2 short_factors, got 1 (longrope_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0], long_factors = [1.0, 2.0], original_max_position = 4096, length = 8192>>}
+
+// -----
+
+// longrope: a long list of three.
+// expected-error @+1 {{expected 2 long_factors, got 3 (longrope_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], long_factors = [1.0, 2.0, 3.0], original_max_position = 4096, length = 8192>>}
+
+// -----
+
+// longrope: a divisor of 0.
+// expected-error @+1 {{expected finite long_factors of at least 2^-64 (longrope_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], long_factors = [1.0, 0.0], original_max_position = 4096, length = 8192>>}
+
+// -----
+
+// longrope: an original length of 1.
+// expected-error @+1 {{expected a finite original_max_position greater than 1, and a finite, positive length (longrope_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], long_factors = [1.0, 2.0], original_max_position = 1, length = 8192>>}
+
+// -----
+
+// longrope: a length of 0.
+// expected-error @+1 {{expected a finite original_max_position greater than 1, and a finite, positive length (longrope_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], long_factors = [1.0, 2.0], original_max_position = 4096, length = 0>>}
+
+// -----
+
+// longrope: an attention_factor of 0.
+// expected-error @+1 {{expected factor and attention_factor to be finite and positive (longrope_c4)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], long_factors = [1.0, 2.0], original_max_position = 4096, length = 8192, attention_factor = 0>>}
+
+// -----
+
+// proportional: no pairs.
+// expected-error @+1 {{expected between 1 and 2 rotated_pairs, got 0 (proportional_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.proportional<rotated_pairs = 0>>}
+
+// -----
+
+// proportional: too many pairs.
+// expected-error @+1 {{expected between 1 and 2 rotated_pairs, got 3 (proportional_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.proportional<rotated_pairs = 3>>}
+
+// -----
+
+// proportional: a factor of 0.
+// expected-error @+1 {{expected a finite factor of at least 2^-64 (proportional_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.proportional<rotated_pairs = 1, factor = 0>>}
+
+// -----
+
+// divisors: one of two.
+// expected-error @+1 {{expected 2 values, got 1 (divisors_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.divisors<values = [1.0]>>}
+
+// -----
+
+// divisors: a negative one.
+// expected-error @+1 {{expected finite values of at least 2^-64 (divisors_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.divisors<values = [1.0, -1.0]>>}

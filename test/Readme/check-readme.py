@@ -134,6 +134,13 @@ SCALINGS = {
               "original_max_position = 8192>",
     "yarn": "<factor = 4, original_max_position = 4096>",
     "explicit": "<values = [1, 0.5, 0.25, 0.125, 0.1, 0.01, 0.001, 0]>",
+    "ntk": "<factor = 4>",
+    "dynamic": "<factor = 2, max_position = 4096, length = 16384>",
+    "longrope": "<short_factors = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], "
+                "long_factors = [1.0, 1.1, 1.2, 1.3, 2.0, 4.0, 8.0, 16.0], "
+                "original_max_position = 4096, length = 8192>",
+    "proportional": "<rotated_pairs = 2>",
+    "divisors": "<values = [1.0, 1.1, 1.2, 1.3, 2.0, 4.0, 8.0, 16.0]>",
 }
 
 

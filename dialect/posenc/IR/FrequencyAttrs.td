@@ -85,13 +85,16 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
     `truncate` (the default) first rounds low down and high up; if they are
     equal, `high` is raised by 0.001. Then
     `ramp_i = clamp((i-low)/(high-low), 0, 1)` and
-    `f_i = (f_i/s)*ramp_i + f_i*(1-ramp_i)`.
+    `f_i = (f_i/s)*(1 - e_i) + f_i*e_i` with `e_i = ext_factor*(1-ramp_i)`.
 
     `att` is `attention_factor` if given; else, with
-    `g(s,m) = 1 if s <= 1 else 0.1*m*ln(s) + 1`, it is
-    `g(s,mscale)/g(s,mscale_all_dim)` if both are given, else `g(s,1)`.
+    `g(s,m) = 1 if s <= 1 else 0.1*m*ln(s) + 1`, it is `attn_factor` times
+    `g(s,mscale)/g(s,mscale_all_dim)` if both are given, else times `g(s,1)`.
+    With `ext_factor = 0` it is `attn_factor` alone.
     Source: Peng et al., YaRN (2023), in the parameterisation of
-    `transformers`.
+    `transformers`; `ext_factor` and `attn_factor` are those of ggml (where the
+    factor is `1/freq_scale`), and `extrapolation_factor` and `attn_factor` of
+    vLLM. Both are 1 in `transformers`.
 
     ```mlir
     #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03>
@@ -106,6 +109,8 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
     - (yarn_c5) `attention_factor`, `mscale` and `mscale_all_dim` are finite
       and positive where given.
     - (yarn_c6) `factor` is at least 2^-64.
+    - (yarn_c7) `ext_factor` is between 0 and 1.
+    - (yarn_c8) `attn_factor` is finite and positive.
   }];
   let parameters = (ins
     Posenc_Real<"context extension">:$factor,
@@ -115,11 +120,14 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
     AttrParameter<"bool", "whether the bounds are rounded to pair indices">:$truncate,
     Posenc_OptionalReal<"factor of cos and sin">:$attention_factor,
     Posenc_OptionalReal<"`m` in the numerator of `att`">:$mscale,
-    Posenc_OptionalReal<"`m` in the denominator of `att`">:$mscale_all_dim);
+    Posenc_OptionalReal<"`m` in the denominator of `att`">:$mscale_all_dim,
+    Posenc_OptionalReal<"weight of the unscaled frequencies, default 1">:$ext_factor,
+    Posenc_OptionalReal<"factor of the derived `att`, default 1">:$attn_factor);
 }
 
 def Posenc_ExplicitScalingAttr : Posenc_Scaling<"ExplicitScaling", "explicit",
-                                             ["computeAttentionFactor"]> {
+                                             ["computeAttentionFactor",
+                                              "isIndexedByPair"]> {
   let summary = "explicit frequencies";
   let description = [{
     `f_i = values[i]`; the base is ignored. `att = attention_factor`, 1 if
@@ -137,6 +145,132 @@ def Posenc_ExplicitScalingAttr : Posenc_Scaling<"ExplicitScaling", "explicit",
   let parameters = (ins
     AttrParameter<"::mlir::DenseF64ArrayAttr", "radians per position">:$values,
     Posenc_OptionalReal<"factor of cos and sin">:$attention_factor);
+}
+
+def Posenc_NtkScalingAttr : Posenc_Scaling<"NtkScaling", "ntk"> {
+  let summary = "NTK-aware scaling: a larger base, for a fixed factor";
+  let description = [{
+    `f_i = b'^(-2i/d)` with `b' = b * factor^(d/(d-2))`, which leaves the first
+    frequency unchanged and divides the last by `factor`. With `mixed_b` it is
+    `f_i = b^(-2i/d) / factor^(((i+1)/(d/2))^mixed_b)` instead. `att = 1`.
+    Source: the NTK-aware interpolation published by bloc97 (2023); `mixed_b` is
+    that of vLLM, whose form without it equals `mixed_b = 1` here.
+
+    ```mlir
+    #posenc.ntk<factor = 4.000000e+00>
+    ```
+
+    Constraints:
+    - (ntk_c1) `factor` is finite and at least 2^-64.
+    - (ntk_c2) without `mixed_b`, the rotary dimension is at least 4.
+    - (ntk_c3) `mixed_b` is finite and positive where given.
+    - (ntk_c4) the changed base is between 2^-64 and 2^1023.
+  }];
+  let parameters = (ins
+    Posenc_Real<"context extension">:$factor,
+    Posenc_OptionalReal<"exponent of the mixed form">:$mixed_b);
+}
+
+def Posenc_DynamicScalingAttr : Posenc_Scaling<"DynamicScaling", "dynamic"> {
+  let summary = "NTK-aware scaling by the length of the sequence";
+  let description = [{
+    With `M = max_position` and `n = max(length, M)`:
+    `f_i = b'^(-2i/d)`, `b' = b * (factor*n/M - (factor - 1))^(d/(d-2))`. Up to
+    the length `M` nothing is scaled. `att = 1`. Source: emozilla's dynamic NTK
+    (2023), in the form of `transformers`.
+
+    ```mlir
+    #posenc.dynamic<factor = 2.000000e+00, max_position = 4.096000e+03, length = 1.638400e+04>
+    ```
+
+    Constraints:
+    - (dynamic_c1) `factor` is finite and at least 2^-64.
+    - (dynamic_c2) `max_position` and `length` are finite and positive.
+    - (dynamic_c3) the rotary dimension is at least 4.
+    - (dynamic_c4) the changed base is between 2^-64 and 2^1023.
+  }];
+  let parameters = (ins
+    Posenc_Real<"factor of lengths beyond the maximum">:$factor,
+    Posenc_Real<"length up to which nothing is scaled">:$max_position,
+    Posenc_Real<"length of the sequences">:$length);
+}
+
+def Posenc_LongropeScalingAttr : Posenc_Scaling<"LongropeScaling", "longrope",
+                                             ["computeAttentionFactor",
+                                              "isIndexedByPair"]> {
+  let summary = "a divisor for each pair, from one of two lists by the length";
+  let description = [{
+    `f_i = b^(-2i/d) / e_i`, where `e` is `long_factors` if `length` is above
+    `original_max_position`, else `short_factors`. `att` is `attention_factor`
+    if given; else, with `s = factor` and `L = original_max_position`, it is
+    `sqrt(1 + ln(s)/ln(L))`, and 1 if `s <= 1` or `factor` is absent. Source:
+    Ding et al., LongRoPE (2024), in the form of `transformers`.
+
+    ```mlir
+    #posenc.longrope<short_factors = [1.000000e+00, 1.000000e+00], long_factors = [2.000000e+00, 8.000000e+00], original_max_position = 4.096000e+03, length = 8.192000e+03, factor = 3.200000e+01>
+    ```
+
+    Constraints:
+    - (longrope_c1) each list has one number for each of the `d/2` pairs.
+    - (longrope_c2) the numbers of the lists are finite and at least 2^-64.
+    - (longrope_c3) `original_max_position` is finite and greater than 1;
+      `length` is finite and positive.
+    - (longrope_c4) `factor` and `attention_factor` are finite and positive
+      where given.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors up to the original length">:$short_factors,
+    AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors beyond the original length">:$long_factors,
+    Posenc_Real<"context length of pretraining">:$original_max_position,
+    Posenc_Real<"length of the sequences">:$length,
+    Posenc_OptionalReal<"context extension, for `att`">:$factor,
+    Posenc_OptionalReal<"factor of cos and sin">:$attention_factor);
+  let extraClassDeclaration = [{
+    /// Returns the list that the length selects.
+    ::mlir::DenseF64ArrayAttr getSelectedFactors() const;
+  }];
+}
+
+def Posenc_ProportionalScalingAttr
+    : Posenc_Scaling<"ProportionalScaling", "proportional",
+                     ["isIndexedByPair"]> {
+  let summary = "rotates the first pairs of the whole head only";
+  let description = [{
+    `f_i = b^(-2i/d) / factor` for `i < rotated_pairs`, else 0, so that the other
+    pairs are multiplied by 1. In contrast to a smaller rotary dimension, pairs
+    and exponents are those of the whole head. `att = 1`. Source: Gemma 4 in
+    `transformers`, where `rotated_pairs` is half of the head dimension times
+    `partial_rotary_factor`, rounded down.
+
+    ```mlir
+    #posenc.proportional<rotated_pairs = 2>
+    ```
+
+    Constraints:
+    - (proportional_c1) `rotated_pairs` is between 1 and `d/2`.
+    - (proportional_c2) `factor` is finite and at least 2^-64.
+  }];
+  let parameters = (ins
+    AttrParameter<"int64_t", "number of pairs that rotate">:$rotated_pairs,
+    Posenc_Real<"divisor of the frequencies, default 1">:$factor);
+}
+
+def Posenc_DivisorsScalingAttr : Posenc_Scaling<"DivisorsScaling", "divisors",
+                                             ["isIndexedByPair"]> {
+  let summary = "a divisor for each pair";
+  let description = [{
+    `f_i = b^(-2i/d) / values[i]`, `att = 1`. Source: `freq_factors` of ggml.
+
+    ```mlir
+    #posenc.divisors<values = [1.000000e+00, 8.000000e+00]>
+    ```
+
+    Constraints:
+    - (divisors_c1) there is one value for each of the `d/2` pairs.
+    - (divisors_c2) every value is finite and at least 2^-64.
+  }];
+  let parameters = (ins
+    AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors of the frequencies">:$values);
 }
 
 def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {

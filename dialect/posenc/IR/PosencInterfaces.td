@@ -35,6 +35,11 @@ def Posenc_FrequencyScalingInterface : AttrInterface<"FrequencyScalingInterface"
       /*methodBody=*/"", /*defaultImplementation=*/[{
         return ::posenc::BigFloat(1.0);
       }]>,
+    InterfaceMethod<[{
+      Whether the rule lists a number for each pair of the whole head, so that
+      frequencies do not restart on each axis of an axial encoding.
+    }], "bool", "isIndexedByPair", (ins),
+      /*methodBody=*/"", /*defaultImplementation=*/"return false;">,
   ];
 }
 

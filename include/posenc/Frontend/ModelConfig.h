@@ -31,7 +31,17 @@ enum class DType { F32, BF16, F16, F64 };
 /// The scaling of the frequencies b^(-2i/d). Each kind uses the fields of its
 /// own formula; the others keep their defaults.
 struct Scaling {
-  enum class Kind { Default, Linear, Llama3, Yarn, Explicit };
+  enum class Kind {
+    Default,
+    Linear,
+    Llama3,
+    Yarn,
+    Explicit,
+    Ntk,
+    Dynamic,
+    Longrope,
+    Proportional
+  };
   Kind kind = Kind::Default;
   double factor = 1;
   double lowFreqFactor = 1;
@@ -43,8 +53,21 @@ struct Scaling {
   /// Absent if the config omits them or sets them to null; the two mscales are
   /// also absent if they are 0.
   std::optional<double> attentionFactor, mscale, mscaleAllDim;
-  /// The frequencies themselves, for Kind::Explicit.
+  /// Factors of YaRN, 1 if absent.
+  std::optional<double> extFactor, attnFactor;
+  /// The exponent of the mixed form of Kind::Ntk.
+  std::optional<double> mixedB;
+  /// For Kind::Dynamic: the length up to which nothing is scaled.
+  double maxPosition = 0;
+  /// For Kind::Dynamic and Kind::Longrope: the length of the sequences.
+  double length = 0;
+  /// For Kind::Proportional: the number of pairs that rotate.
+  int64_t rotatedPairs = 0;
+  /// The frequencies themselves, for Kind::Explicit; the divisors up to the
+  /// original length, for Kind::Longrope.
   std::vector<double> list;
+  /// For Kind::Longrope: the divisors beyond the original length.
+  std::vector<double> longList;
 
   bool operator==(const Scaling &other) const;
 };

@@ -24,11 +24,16 @@
 namespace posenc::reference {
 
 enum class ScalingKind {
-  Default,  ///< f_i = b^(-2i/d). Su et al., RoFormer, 2021.
-  Linear,   ///< f_i / s. Chen et al., Position Interpolation, 2023.
-  Llama3,   ///< f_i / s for long wavelengths only. Llama 3.1's model code.
-  Yarn,     ///< A ramp from f_i to f_i / s. Peng et al., YaRN, 2023.
-  Explicit, ///< A list of f_i.
+  Default,      ///< f_i = b^(-2i/d). Su et al., RoFormer, 2021.
+  Linear,       ///< f_i / s. Chen et al., Position Interpolation, 2023.
+  Llama3,       ///< f_i / s for long wavelengths only. Llama 3.1's model code.
+  Yarn,         ///< A ramp from f_i to f_i / s. Peng et al., YaRN, 2023.
+  Explicit,     ///< A list of f_i.
+  Ntk,          ///< A base that grows with s. bloc97, NTK-aware, 2023; vLLM.
+  Dynamic,      ///< A base that grows with the length. emozilla, 2023.
+  Longrope,     ///< f_i / e_i, e by the length. Ding et al., LongRoPE, 2024.
+  Proportional, ///< f_i / s for the first pairs, else 0. Gemma 4's model code.
+  Divisors,     ///< f_i / c_i. ggml's freq_factors.
 };
 
 /// The rotary parameters of a model. Each kind ignores the fields that it does
@@ -50,13 +55,24 @@ struct FrequencySpec {
   /// Yarn only. Used only if both are given and not 0.
   std::optional<double> mscale;
   std::optional<double> mscaleAllDim;
-  std::vector<double> list; ///< Explicit: d/2 frequencies, of any sign.
+  /// Yarn only: the weight of the unscaled frequencies, and a factor of the
+  /// derived attention factor.
+  double extFactor = 1.0;
+  double attnFactor = 1.0;
+  std::optional<double> mixedB; ///< Ntk: the exponent of vLLM's mixed form.
+  double maxPosition = 0.0;     ///< Dynamic: M.
+  double length = 0.0;          ///< Dynamic, longrope: the sequence length.
+  int64_t rotatedPairs = 0;     ///< Proportional: the number of pairs.
+  /// Explicit: d/2 frequencies, of any sign. Divisors: c_i. Longrope: e_i up to
+  /// the length L.
+  std::vector<double> list;
+  std::vector<double> longList; ///< Longrope: e_i beyond the length L.
 };
 
 /// Returns an empty string if the spec is valid, otherwise the reason why not:
 /// an odd dim, a number that is not finite, base <= 0 (yarn: <= 1), factor <=
-/// 0, high < low, betaFast < betaSlow, a missing length, or a list of the wrong
-/// length.
+/// 0, high < low, betaFast < betaSlow, a missing length, a list of the wrong
+/// length, or a divisor <= 0.
 std::string check(const FrequencySpec &spec);
 
 /// The frequencies and the attention factor of a spec. The constructor aborts

@@ -206,7 +206,7 @@ TEST_F(FrequenciesTest, VerifierRejectsOtherFloatTypes) {
   auto yarn = [&](FloatAttr factor, FloatAttr original, FloatAttr fast,
                   FloatAttr attention) {
     return YarnScalingAttr::get(&context, factor, original, fast, wide, true,
-                                attention, nullptr, nullptr);
+                                attention, nullptr, nullptr, nullptr, nullptr);
   };
   check(wide, yarn(narrow, wide, wide, nullptr), "(yarn_c1)");
   check(wide, yarn(wide, wide, narrow, nullptr), "(yarn_c2)");
@@ -216,6 +216,61 @@ TEST_F(FrequenciesTest, VerifierRejectsOtherFloatTypes) {
         ExplicitScalingAttr::get(&context, b.getDenseF64ArrayAttr({1.0, 2.0}),
                                  narrow),
         "(explicit_c3)");
+}
+
+TEST_F(FrequenciesTest, Ntk) {
+  expectNear(frequencies("dim = 16, scaling = #posenc.ntk<factor = 4>")
+                 .computeFrequencies(),
+             {1.0, 0.259412817014923, 0.0672950096316178, 0.0174571880195843,
+              0.00452861832131953, 0.00117478163591889, 0.000304753413551119,
+              7.90569415042095e-05},
+             1e-14);
+  expectNear(
+      frequencies("dim = 16, scaling = #posenc.ntk<factor = 4, mixed_b = 0.625>")
+          .computeFrequencies(),
+      {0.685270807014841, 0.176548875509782, 0.0471906611909668,
+       0.0128710030874812, 0.00355785029978416, 0.00099315558376142,
+       0.000279348685332219, 7.90569415042095e-05},
+      1e-14);
+}
+
+TEST_F(FrequenciesTest, Dynamic) {
+  std::string most = "dim = 16, scaling = #posenc.dynamic<factor = 2, "
+                     "max_position = 4096, length = ";
+  expectNear(frequencies(most + "16384>").computeFrequencies(),
+             {1.0, 0.239481356005984, 0.0573513198744648, 0.0137345718522698,
+              0.00328917389134318, 0.000787695823638343, 0.000188638463965161,
+              4.51753951452626e-05},
+             1e-14);
+  auto plain = frequencies("dim = 16").computeFrequencies();
+  for (auto [f, unscaled] :
+       llvm::zip_equal(frequencies(most + "4096>").computeFrequencies(), plain))
+    EXPECT_TRUE(f == unscaled);
+}
+
+TEST_F(FrequenciesTest, Longrope) {
+  std::string most =
+      "dim = 4, scaling = #posenc.longrope<short_factors = [1.0, 2.0], "
+      "long_factors = [4.0, 8.0], original_max_position = 4096, ";
+  expectNear(frequencies(most + "length = 4096>").computeFrequencies(),
+             {1.0, 0.005}, 1e-16);
+  expectNear(frequencies(most + "length = 4097>").computeFrequencies(),
+             {0.25, 0.00125}, 1e-16);
+  EXPECT_NEAR(attention(most + "length = 1, factor = 32>"), 1.19023807142381,
+              1e-14);
+  EXPECT_EQ(attention(most + "length = 1, factor = 0.5>"), 1.0);
+  EXPECT_EQ(attention(most + "length = 1, attention_factor = 1.25>"), 1.25);
+}
+
+TEST_F(FrequenciesTest, ProportionalAndDivisors) {
+  expectNear(frequencies("dim = 16, base = 1000000.0, scaling = "
+                         "#posenc.proportional<rotated_pairs = 2>")
+                 .computeFrequencies(),
+             {1.0, 0.177827941003892, 0, 0, 0, 0, 0, 0}, 1e-14);
+  expectNear(frequencies("dim = 4, scaling = #posenc.divisors<values = [2.0, "
+                         "8.0]>")
+                 .computeFrequencies(),
+             {0.5, 0.00125}, 1e-16);
 }
 
 } // namespace

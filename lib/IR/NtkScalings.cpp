@@ -1,0 +1,133 @@
+//===- NtkScalings.cpp - #posenc.ntk and #posenc.dynamic ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttrFields.h"
+#include "ScalingSupport.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+/// Returns `b * scale^(d/(d-2))`, which divides the last frequency by `scale`.
+static BigFloat scaleBase(const BigFloat &base, const BigFloat &scale,
+                          int64_t dim) {
+  return base * pow(scale, BigFloat(dim) / BigFloat(dim - 2.0));
+}
+
+static bool isValidBase(const BigFloat &base) {
+  return !(base < BigFloat(kMinDivisor)) && !(base > BigFloat(0x1p1023));
+}
+
+//===----------------------------------------------------------------------===//
+// ntk
+//===----------------------------------------------------------------------===//
+
+Attribute NtkScalingAttr::parse(AsmParser &parser, Type) {
+  FloatAttr factor, mixed;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .real("factor", factor)
+                 .real("mixed_b", mixed, /*required=*/false)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), factor, mixed);
+}
+
+void NtkScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .real("factor", getFactor())
+      .real("mixed_b", getMixedB());
+}
+
+LogicalResult NtkScalingAttr::verifyFor(EmitError emitError, int64_t dim,
+                                        double base) const {
+  if (!isDivisor(getFactor()))
+    return emitError() << "expected a finite factor of at least 2^-64 (ntk_c1)";
+  if (!isPositive(getMixedB()))
+    return emitError() << "expected a finite, positive mixed_b (ntk_c3)";
+  if (getMixedB())
+    return success();
+  if (dim < 4)
+    return emitError() << "expected a rotary dimension of at least 4, got "
+                       << dim << " (ntk_c2)";
+  if (!isValidBase(scaleBase(base, toDouble(getFactor()), dim)))
+    return emitError() << "expected the base times the factor to be between "
+                          "2^-64 and 2^1023 (ntk_c4)";
+  return success();
+}
+
+SmallVector<BigFloat>
+NtkScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
+  BigFloat factor(toDouble(getFactor()));
+  if (!getMixedB())
+    // An axis with a single pair has the frequency 1 for every base.
+    return unscaledFrequencies(dim,
+                               dim == 2 ? base : scaleBase(base, factor, dim));
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  for (auto [i, f] : llvm::enumerate(result)) {
+    BigFloat part = BigFloat(i + 1.0) / BigFloat(dim / 2.0);
+    f = f / pow(factor, pow(part, BigFloat(toDouble(getMixedB()))));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// dynamic
+//===----------------------------------------------------------------------===//
+
+Attribute DynamicScalingAttr::parse(AsmParser &parser, Type) {
+  FloatAttr factor, maxPosition, length;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .real("factor", factor)
+                 .real("max_position", maxPosition)
+                 .real("length", length)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), factor, maxPosition, length);
+}
+
+void DynamicScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .real("factor", getFactor())
+      .real("max_position", getMaxPosition())
+      .real("length", getLength());
+}
+
+/// Returns the scale of the base, 1 up to the maximum length.
+static BigFloat getDynamicScale(DynamicScalingAttr attr) {
+  BigFloat factor(toDouble(attr.getFactor())), one(1.0);
+  if (toDouble(attr.getLength()) <= toDouble(attr.getMaxPosition()))
+    return one;
+  BigFloat ratio = BigFloat(toDouble(attr.getLength())) /
+                   BigFloat(toDouble(attr.getMaxPosition()));
+  return factor * ratio - (factor - one);
+}
+
+LogicalResult DynamicScalingAttr::verifyFor(EmitError emitError, int64_t dim,
+                                            double base) const {
+  if (!isDivisor(getFactor()))
+    return emitError()
+           << "expected a finite factor of at least 2^-64 (dynamic_c1)";
+  if (!isPositive(getMaxPosition()) || !isPositive(getLength()))
+    return emitError() << "expected finite, positive max_position and length "
+                          "(dynamic_c2)";
+  if (dim < 4)
+    return emitError() << "expected a rotary dimension of at least 4, got "
+                       << dim << " (dynamic_c3)";
+  if (!isValidBase(scaleBase(base, getDynamicScale(*this), dim)))
+    return emitError() << "expected the scaled base to be between 2^-64 and "
+                          "2^1023 (dynamic_c4)";
+  return success();
+}
+
+SmallVector<BigFloat>
+DynamicScalingAttr::computeFrequencies(int64_t dim,
+                                       const BigFloat &base) const {
+  if (dim == 2)
+    return unscaledFrequencies(dim, base);
+  return unscaledFrequencies(dim, scaleBase(base, getDynamicScale(*this), dim));
+}

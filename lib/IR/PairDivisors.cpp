@@ -1,0 +1,167 @@
+//===- PairDivisors.cpp - scalings with a rule for each pair --------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttrFields.h"
+#include "ScalingSupport.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::BigFloat;
+
+//===----------------------------------------------------------------------===//
+// longrope
+//===----------------------------------------------------------------------===//
+
+Attribute LongropeScalingAttr::parse(AsmParser &parser, Type) {
+  DenseF64ArrayAttr shortFactors, longFactors;
+  FloatAttr original, length, factor, attention;
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .reals("short_factors", shortFactors)
+                 .reals("long_factors", longFactors)
+                 .real("original_max_position", original)
+                 .real("length", length)
+                 .real("factor", factor, /*required=*/false)
+                 .real("attention_factor", attention, /*required=*/false)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), shortFactors, longFactors, original, length,
+             factor, attention);
+}
+
+void LongropeScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer)
+      .reals("short_factors", getShortFactors())
+      .reals("long_factors", getLongFactors())
+      .real("original_max_position", getOriginalMaxPosition())
+      .real("length", getLength())
+      .real("factor", getFactor())
+      .real("attention_factor", getAttentionFactor());
+}
+
+LogicalResult LongropeScalingAttr::verifyFor(EmitError emitError, int64_t dim,
+                                             double) const {
+  for (auto [values, what] :
+       {std::pair(getShortFactors(), StringRef("short_factors")),
+        std::pair(getLongFactors(), StringRef("long_factors"))})
+    if (failed(verifyDivisors(emitError, values, dim, what, "longrope_c1",
+                              "longrope_c2")))
+      return failure();
+  if (!isPositive(getOriginalMaxPosition()) || !isPositive(getLength()) ||
+      toDouble(getOriginalMaxPosition()) <= 1)
+    return emitError() << "expected a finite original_max_position greater "
+                          "than 1, and a finite, positive length "
+                          "(longrope_c3)";
+  if (!isPositive(getFactor()) || !isPositive(getAttentionFactor()))
+    return emitError() << "expected factor and attention_factor to be finite "
+                          "and positive (longrope_c4)";
+  return success();
+}
+
+DenseF64ArrayAttr LongropeScalingAttr::getSelectedFactors() const {
+  return toDouble(getLength()) > toDouble(getOriginalMaxPosition())
+             ? getLongFactors()
+             : getShortFactors();
+}
+
+SmallVector<BigFloat>
+LongropeScalingAttr::computeFrequencies(int64_t dim,
+                                        const BigFloat &base) const {
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  divideFrequencies(result, getSelectedFactors());
+  return result;
+}
+
+BigFloat LongropeScalingAttr::computeAttentionFactor() const {
+  if (getAttentionFactor())
+    return toDouble(getAttentionFactor());
+  if (!getFactor() || toDouble(getFactor()) <= 1)
+    return 1.0;
+  return pow(BigFloat(1.0) + log(toDouble(getFactor())) /
+                                 log(toDouble(getOriginalMaxPosition())),
+             0.5);
+}
+
+bool LongropeScalingAttr::isIndexedByPair() const { return true; }
+
+//===----------------------------------------------------------------------===//
+// proportional
+//===----------------------------------------------------------------------===//
+
+Attribute ProportionalScalingAttr::parse(AsmParser &parser, Type) {
+  int64_t pairs = 0;
+  FloatAttr factor = parser.getBuilder().getF64FloatAttr(1.0);
+  if (failed(mlir::posenc::FieldParser(parser)
+                 .integer("rotated_pairs", pairs)
+                 .real("factor", factor, /*required=*/false)
+                 .parse()))
+    return {};
+  return get(parser.getContext(), pairs, factor);
+}
+
+void ProportionalScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter fields(printer);
+  fields.integer("rotated_pairs", getRotatedPairs());
+  if (toDouble(getFactor()) != 1.0)
+    fields.real("factor", getFactor());
+}
+
+LogicalResult ProportionalScalingAttr::verifyFor(EmitError emitError,
+                                                 int64_t dim, double) const {
+  if (getRotatedPairs() < 1 || getRotatedPairs() > dim / 2)
+    return emitError() << "expected between 1 and " << dim / 2
+                       << " rotated_pairs, got " << getRotatedPairs()
+                       << " (proportional_c1)";
+  if (!isDivisor(getFactor()))
+    return emitError()
+           << "expected a finite factor of at least 2^-64 (proportional_c2)";
+  return success();
+}
+
+SmallVector<BigFloat>
+ProportionalScalingAttr::computeFrequencies(int64_t dim,
+                                            const BigFloat &base) const {
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  for (auto [i, f] : llvm::enumerate(result))
+    f = static_cast<int64_t>(i) < getRotatedPairs()
+            ? f / BigFloat(toDouble(getFactor()))
+            : BigFloat(0.0);
+  return result;
+}
+
+bool ProportionalScalingAttr::isIndexedByPair() const { return true; }
+
+//===----------------------------------------------------------------------===//
+// divisors
+//===----------------------------------------------------------------------===//
+
+Attribute DivisorsScalingAttr::parse(AsmParser &parser, Type) {
+  DenseF64ArrayAttr values;
+  if (failed(mlir::posenc::FieldParser(parser).reals("values", values).parse()))
+    return {};
+  return get(parser.getContext(), values);
+}
+
+void DivisorsScalingAttr::print(AsmPrinter &printer) const {
+  FieldPrinter(printer).reals("values", getValues());
+}
+
+LogicalResult DivisorsScalingAttr::verifyFor(EmitError emitError, int64_t dim,
+                                             double) const {
+  return verifyDivisors(emitError, getValues(), dim, "values", "divisors_c1",
+                        "divisors_c2");
+}
+
+SmallVector<BigFloat>
+DivisorsScalingAttr::computeFrequencies(int64_t dim,
+                                        const BigFloat &base) const {
+  SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
+  divideFrequencies(result, getValues());
+  return result;
+}
+
+bool DivisorsScalingAttr::isIndexedByPair() const { return true; }
