@@ -140,6 +140,14 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       return fail("decode-tokens '" + *options.decodeTokens +
                   "' is not an integer from 1 to " + Twine(maxTokens));
   }
+  if (options.ropeLength) {
+    int64_t length;
+    if (StringRef(*options.ropeLength).getAsInteger(10, length) || length < 1 ||
+        length > INT32_MAX)
+      return fail("rope-length '" + *options.ropeLength +
+                  "' is not an integer from 1 to 2^31-1");
+    readOptions.ropeLength = length;
+  }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
@@ -362,6 +370,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                    : options.keyCache     ? "--k-cache"
                    : options.cacheType    ? "--cache-dtype"
                    : options.decodeTokens ? "--decode-tokens"
+                   : options.ropeLength   ? "--rope-length"
                    : options.qkNorm       ? "--qk-norm"
                                           : "";
   if (!isConfig && !flag.empty())

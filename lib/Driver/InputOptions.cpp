@@ -37,6 +37,10 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "for a config.json: queries per sequence in a call of @decode "
              "(default: 1)",
              options.decodeTokens);
+  parser.add("rope-length", "N",
+             "for a config.json: length of the sequences, for rope types whose "
+             "frequencies depend on it (dynamic, longrope)",
+             options.ropeLength);
   parser.add("qk-norm",
              "for a config.json: attention normalizes queries and keys as the "
              "model does, with the checkpoint's weights q_norm and k_norm",
@@ -60,6 +64,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--k-cache=", options.keyCache);
   add("--cache-dtype=", options.cacheType);
   add("--decode-tokens=", options.decodeTokens);
+  add("--rope-length=", options.ropeLength);
   if (options.qkNorm)
     flags.push_back("--qk-norm");
   add("--stack-limit=", options.stackLimit);

@@ -53,7 +53,8 @@ std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
 
 std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
                                         StringRef suffix) {
-  bool hasFactor = isa_and_nonnull<YarnScalingAttr>(frequencies.getScaling());
+  bool hasFactor = isa_and_nonnull<YarnScalingAttr, LongropeScalingAttr>(
+      frequencies.getScaling());
   StringRef factor =
       hasFactor ? ", times the attention factor of the scaling" : "";
   return formatv(

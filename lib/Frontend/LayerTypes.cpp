@@ -83,9 +83,10 @@ class RotationReader {
 public:
   RotationReader(ConfigReader &reader, const json::Value &config,
                  const ModelRow &row, const RopeDictionaries &dicts,
-                 HeadSize head, ModelConfig &result)
+                 HeadSize head, std::optional<int64_t> ropeLength,
+                 ModelConfig &result)
       : reader(reader), config(config), row(row), dicts(dicts), head(head),
-        result(result) {}
+        ropeLength(ropeLength), result(result) {}
 
   void read();
 
@@ -113,6 +114,7 @@ private:
   const ModelRow &row;
   const RopeDictionaries &dicts;
   HeadSize head;
+  std::optional<int64_t> ropeLength;
   ModelConfig &result;
   Field<int64_t> maxPosition, original;
 };
@@ -134,7 +136,8 @@ bool RotationReader::readRotation(const RopeDictionaries &dicts,
       reader, config, {dicts.scaling, dicts.parameters}, row, head);
   const RopeType *type = readRopeType(reader, dicts);
   if (type && dicts.main) {
-    RopeContext context{reader, *dicts.main, theta, maxPosition, original};
+    RopeContext context{reader,   *dicts.main, theta,     maxPosition,
+                        original, ropeLength,  head.size, rotation.rotaryDim};
     rotation.scaling = readScaling(*type, context);
   }
   return type && !theta.bad();
@@ -356,10 +359,9 @@ void RotationReader::read() {
     readSliding(std::move(types));
 }
 
-void posenc::frontend::readRotations(ConfigReader &reader,
-                                     const json::Value &config,
-                                     const ModelRow &row,
-                                     const RopeDictionaries &dicts,
-                                     HeadSize head, ModelConfig &result) {
-  RotationReader(reader, config, row, dicts, head, result).read();
+void posenc::frontend::readRotations(
+    ConfigReader &reader, const json::Value &config, const ModelRow &row,
+    const RopeDictionaries &dicts, HeadSize head,
+    std::optional<int64_t> ropeLength, ModelConfig &result) {
+  RotationReader(reader, config, row, dicts, head, ropeLength, result).read();
 }

@@ -33,10 +33,11 @@ bool addLayerType(ConfigReader &reader, llvm::StringRef key,
 
 /// Reads the layer types, and the base, the scaling and the rotary dimension,
 /// either once for all layers or for each layer type. `head` is the size of a
-/// head.
+/// head, `ropeLength` the option of that name in ReadOptions.
 void readRotations(ConfigReader &reader, const json::Value &config,
                    const ModelRow &row, const RopeDictionaries &dicts,
-                   HeadSize head, ModelConfig &result);
+                   HeadSize head, std::optional<int64_t> ropeLength,
+                   ModelConfig &result);
 
 } // namespace posenc::frontend
 

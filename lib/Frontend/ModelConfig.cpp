@@ -262,7 +262,8 @@ void ModelReader::read(ModelConfig &result) {
   result.mayNorm = mayNorm();
   RopeDictionaries dicts = findRopeDictionaries(reader, *config);
   const json::Value &at = readHeadShape(reader, *config, *row, result);
-  readRotations(reader, *config, *row, dicts, {result.headDim, &at}, result);
+  readRotations(reader, *config, *row, dicts, {result.headDim, &at},
+                options.ropeLength, result);
   if (options.attention && (isKnown || options.assumeAttention))
     readAttention(reader, *config, *row, options.qkNorm, result);
   std::optional<DType> dtype = readDType(*config);

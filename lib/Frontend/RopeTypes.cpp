@@ -164,6 +164,14 @@ static void readYarn(RopeContext &context, Scaling &scaling) {
   scaling.mscaleAllDim = readUnlessZero(context, "mscale_all_dim").value;
   scaling.truncate =
       reader.boolean(context.dict, "truncate").value.value_or(true);
+  // Keys of vLLM.
+  scaling.attnFactor = reader.positive(context.dict, "attn_factor").value;
+  Field<double> extrapolation =
+      reader.positive(context.dict, "extrapolation_factor");
+  if (extrapolation.value && *extrapolation.value > 1)
+    reader.error(extrapolation.at(),
+                 "'extrapolation_factor' must be at most 1");
+  scaling.extFactor = extrapolation.value;
 
   // The ends of the ramp are divided by the logarithm of the base.
   const Field<double> &theta = context.theta;
@@ -172,6 +180,136 @@ static void readYarn(RopeContext &context, Scaling &scaling) {
                                  "' must be greater than 1 for rope type "
                                  "'yarn', not " +
                                  spelled(*theta.value));
+}
+
+/// Reads a factor that, unlike those of the other scalings, may be absent.
+static std::optional<double> readOptionalFactor(RopeContext &context,
+                                                StringRef key) {
+  return context.reader.divisor(context.reader.number(context.dict, key)).value;
+}
+
+/// Reports a rotary dimension that has a single pair: the exponent d/(d-2) of
+/// the base is not defined for it.
+static void requireTwoPairs(RopeContext &context) {
+  if (context.rotaryDim == 2)
+    context.reader.error(context.dict,
+                         "the rotary dimension must be at least 4 for this "
+                         "rope type, not 2");
+}
+
+/// Returns the length that the kernels are built for. A missing one is reported
+/// only if the config is right, since it is not an error of the config.
+static double readLength(RopeContext &context, StringRef type) {
+  if (!context.length && !context.reader.hasErrors())
+    context.reader.error(context.dict,
+                         "rope type '" + type +
+                             "' depends on the length of the sequence, which "
+                             "is supported for a known length only: pass "
+                             "--rope-length=N");
+  return double(context.length.value_or(1));
+}
+
+static void readNtk(RopeContext &context, Scaling &scaling) {
+  scaling.kind = Scaling::Kind::Ntk;
+  Field<double> factor = readFactor(context, "factor");
+  scaling.factor = factor.value.value_or(1);
+  if (factor.value)
+    warnIfBelowOne(context, factor.at(), *factor.value);
+  Field<double> mixed = context.reader.positive(context.dict, "mixed_b");
+  scaling.mixedB = mixed.value;
+  if (!mixed.given())
+    requireTwoPairs(context);
+}
+
+static void readDynamic(RopeContext &context, Scaling &scaling) {
+  requireTwoPairs(context);
+  // The factor of the base itself, for every length (Hunyuan).
+  if (std::optional<double> alpha = readOptionalFactor(context, "alpha")) {
+    scaling.kind = Scaling::Kind::Ntk;
+    scaling.factor = *alpha;
+    return;
+  }
+  scaling.kind = Scaling::Kind::Dynamic;
+  Field<double> factor = readFactor(context, "factor");
+  scaling.factor = factor.value.value_or(1);
+  if (factor.value)
+    warnIfBelowOne(context, factor.at(), *factor.value);
+  if (!context.maxPosition.given())
+    context.reader.error(context.dict,
+                         "rope type 'dynamic' needs 'max_position_embeddings'");
+  scaling.maxPosition = double(context.maxPosition.value.value_or(1));
+  scaling.length = readLength(context, "dynamic");
+}
+
+/// Reads a list with a divisor for each pair.
+static std::vector<double> readDivisors(RopeContext &context, StringRef key) {
+  ConfigReader &reader = context.reader;
+  const json::Member *member = ConfigReader::given(context.dict, key);
+  if (!member) {
+    reader.missing(context.dict, key);
+    return {};
+  }
+  if (!member->value.isArray()) {
+    reader.error(member->value, "'" + key +
+                                    "' must be a list of numbers, not " +
+                                    json::describeKind(member->value));
+    return {};
+  }
+  std::vector<double> result;
+  for (const json::Value &element : member->value.elements()) {
+    if (!element.isNumber() || !std::isfinite(element.number()) ||
+        element.number() < 0x1p-64) {
+      reader.error(element, "'" + key +
+                                "' must hold finite numbers of at least "
+                                "2^-64");
+      return {};
+    }
+    result.push_back(element.number());
+  }
+  int64_t pairs = context.rotaryDim / 2;
+  if (pairs && int64_t(result.size()) != pairs)
+    reader.error(member->value, "'" + key + "' must have " + Twine(pairs) +
+                                    " numbers, one for each pair of channels, "
+                                    "not " +
+                                    Twine(result.size()));
+  return result;
+}
+
+static void readLongrope(RopeContext &context, Scaling &scaling) {
+  ConfigReader &reader = context.reader;
+  scaling.kind = Scaling::Kind::Longrope;
+  scaling.list = readDivisors(context, "short_factor");
+  scaling.longList = readDivisors(context, "long_factor");
+  Field<int64_t> original = readOriginalLength(context);
+  if (original.value && *original.value < 2)
+    reader.error(original.at(), "'" + originalKey +
+                                    "' must be at least 2 for rope type "
+                                    "'longrope'");
+  scaling.originalMaxPosition = double(original.value.value_or(2));
+  scaling.factor = 1;
+  if (std::optional<double> factor = readOptionalFactor(context, "factor"))
+    scaling.factor = *factor;
+  else if (original.value && context.maxPosition.value)
+    scaling.factor =
+        double(*context.maxPosition.value) / double(*original.value);
+  scaling.attentionFactor =
+      reader.positive(context.dict, "attention_factor").value;
+  // Separate attention factors of the two lists (Phi 3.5 MoE).
+  Field<double> ofShort = reader.positive(context.dict, "short_mscale");
+  Field<double> ofLong = reader.positive(context.dict, "long_mscale");
+  scaling.length = readLength(context, "longrope");
+  bool isLong = scaling.length > scaling.originalMaxPosition;
+  if (std::optional<double> own = isLong ? ofLong.value : ofShort.value)
+    scaling.attentionFactor = own;
+}
+
+static void readProportional(RopeContext &context, Scaling &scaling) {
+  scaling.kind = Scaling::Kind::Proportional;
+  scaling.factor = readOptionalFactor(context, "factor").value_or(1);
+  // `partial_rotary_factor` counts pairs here; all channels have a pair.
+  scaling.rotatedPairs = context.rotaryDim / 2;
+  if (context.rotaryDim)
+    context.rotaryDim = context.headDim;
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,20 +322,31 @@ static constexpr StringLiteral linearKeys[] = {"factor"};
 static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
                                                "high_freq_factor", originalKey};
 static constexpr StringLiteral yarnKeys[] = {
-    "factor", "attention_factor", "beta_fast", "beta_slow",
-    "mscale", "mscale_all_dim",   "truncate",  originalKey};
+    "factor",      "attention_factor",    "beta_fast", "beta_slow",
+    "mscale",      "mscale_all_dim",      "truncate",  originalKey,
+    "attn_factor", "extrapolation_factor"};
+static constexpr StringLiteral ntkKeys[] = {"factor", "mixed_b"};
+// Configs of Hunyuan also have YaRN's keys, which its model ignores.
+static constexpr StringLiteral dynamicKeys[] = {
+    "factor", "alpha",          "beta_fast", "beta_slow",
+    "mscale", "mscale_all_dim", originalKey};
+static constexpr StringLiteral longropeKeys[] = {
+    "factor",       "attention_factor", "short_factor", "long_factor",
+    "short_mscale", "long_mscale",      originalKey};
+static constexpr StringLiteral proportionalKeys[] = {"factor"};
 
 static constexpr RopeType types[] = {
     {"default", readDefault, {}},
     {"linear", readLinear, linearKeys},
     {"llama3", readLlama3, llama3Keys},
     {"yarn", readYarn, yarnKeys},
-    {"dynamic", nullptr, {}},
-    {"longrope", nullptr, {}},
+    {"dynamic", readDynamic, dynamicKeys},
+    {"longrope", readLongrope, longropeKeys},
     {"mrope", nullptr, {}},
-    {"ntk", nullptr, {}},
-    {"proportional", nullptr, {}},
-    {"su", nullptr, {}},
+    {"ntk", readNtk, ntkKeys},
+    {"proportional", readProportional, proportionalKeys},
+    // The older name of longrope.
+    {"su", readLongrope, longropeKeys},
 };
 
 bool RopeType::knowsKey(StringRef key) const {

@@ -23,6 +23,12 @@ struct RopeContext {
   Field<int64_t> maxPosition;
   /// original_max_position_embeddings outside of `dict`.
   Field<int64_t> outerOriginal;
+  /// The length that scalings which depend on it are built for.
+  std::optional<int64_t> length;
+  int64_t headDim;
+  /// The rotary dimension by the keys of the config, which a scaling may
+  /// change; 0 after an error.
+  int64_t &rotaryDim;
 };
 
 /// Reads the keys of one rope type into `scaling` and reports errors. To add a

@@ -33,6 +33,8 @@ struct InputOptions {
   std::optional<std::string> cacheType;
   /// Queries per sequence in a call of `@decode`. Default: 1.
   std::optional<std::string> decodeTokens;
+  /// The length that rotations which depend on it are built for.
+  std::optional<std::string> ropeLength;
   /// Whether attention normalizes its queries and keys.
   bool qkNorm = false;
   /// Maximum stack use of a function in bytes. Default: unlimited.

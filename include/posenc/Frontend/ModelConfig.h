@@ -168,6 +168,9 @@ enum class Pairing { Half, Interleaved };
 struct ReadOptions {
   /// Overrides the pairing of the model type.
   std::optional<Pairing> pairing;
+  /// The length of the sequences, for rope types whose frequencies depend on
+  /// it. Without it, such a rope type is an error.
+  std::optional<int64_t> ropeLength;
   /// Whether to read and check the keys of the attention.
   bool attention = false;
   /// With `attention`: whether to read the attention of unknown model types as

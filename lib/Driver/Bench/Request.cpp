@@ -122,10 +122,11 @@ static std::optional<int> checkRequest(BenchRequest &request,
     return std::nullopt;
   if (!request.target.empty() || !request.tuning.empty() ||
       !getInputFlags(request.inputOptions).empty()) {
-    llvm::errs() << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
-                    "--cache-dtype, --decode-tokens, --qk-norm and "
-                    "--stack-limit need a module or config.json, and '"
-                 << request.path << "' is a compiled library\n";
+    llvm::errs()
+        << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
+           "--cache-dtype, --decode-tokens, --qk-norm, --rope-length and "
+           "--stack-limit need a module or config.json, and '"
+        << request.path << "' is a compiled library\n";
     return kExitError;
   }
   return std::nullopt;
