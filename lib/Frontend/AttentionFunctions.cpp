@@ -28,6 +28,10 @@ LogicalResult ModelModule::checkAttention() {
     if (dim > 65536)
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
+  if (getAxes() && attention.isCausal && options.keyCache == KeyCache::Raw)
+    return emitError(loc) << "raw keys of a model with several position axes "
+                             "cannot be rotated by their index in the cache; "
+                             "pass --k-cache=rotated";
   // The scores are multiplied and divided by f32 constants.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);
@@ -135,10 +139,10 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
 }
 
 static RotationAttr getRotation(const ::posenc::frontend::ModelConfig &config,
-                                FrequenciesAttr frequencies) {
+                                FrequenciesAttr frequencies, AxesAttr axes) {
   Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
   return RotationAttr::get(frequencies.getContext(), pairing, frequencies,
-                           config.attention->rotaryOffset, AxesAttr());
+                           config.attention->rotaryOffset, axes);
 }
 
 void ModelModule::buildAttention(FrequenciesAttr frequencies,
@@ -155,7 +159,7 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       {"q", heads(config.numHeads, attention.headDim), {"batch", "tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
-      {"positions", getType({kDynamic, kDynamic}, builder.getI64Type())}};
+      {"positions", getPositionsType({kDynamic, kDynamic})}};
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function = createFunction(
       "attention" + suffix, describeAttention(frequencies, layer, suffix),
@@ -167,7 +171,7 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
     op.setWindowRight(*layer.window - 1);
   if (!layer.rotates)
     return;
-  RotationAttr rotation = getRotation(config, frequencies);
+  RotationAttr rotation = getRotation(config, frequencies, getAxes());
   op.setQueryRotationAttr(rotation);
   op.setKeyRotationAttr(rotation);
   op.getQueryPositionsMutable().assign(function.getArgument(3));
@@ -198,6 +202,11 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     arguments.insert(arguments.begin() + 3, {"v_scales", scales});
     arguments.insert(arguments.begin() + 2, {"k_scales", scales});
   }
+  // The positions of a token on several axes do not follow from its index.
+  bool hasPositions = getAxes() && layer.rotates;
+  if (hasPositions)
+    arguments.push_back(
+        {"positions", getPositionsType({kDynamic, options.decodeTokens})});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function = createFunction(
       "decode" + suffix, describeDecode(frequencies, layer, suffix), arguments,
@@ -210,8 +219,14 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     return;
   // Without operands for positions, the operation rotates queries at the last
   // positions of the sequence and raw keys at their index in the cache.
-  RotationAttr rotation = getRotation(config, frequencies);
+  RotationAttr rotation = getRotation(config, frequencies, getAxes());
   op.setQueryRotationAttr(rotation);
+  if (hasPositions)
+    for (BlockArgument argument : function.getArguments())
+      if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                PosencDialect::kNameAttrName) ==
+          "positions")
+        op.getQueryPositionsMutable().assign(argument);
   if (isRaw)
     op.setKeyRotationAttr(rotation);
 }

@@ -42,12 +42,29 @@ std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
           ? "channels 2i and 2i + 1 are a pair"
           : formatv("channels i and i + {0} are a pair", dim / 2).str();
   if (dim == headDim)
-    return formatv("All channels of a head rotate; {0}.", pairs).str();
+    return formatv("All channels of a head rotate; {0}.{1}", pairs,
+                   describeAxes())
+        .str();
   std::string counted =
       offset == 0 ? "" : formatv(", i counted from {0}", offset).str();
   return formatv("Channels {0} to {1} of a head rotate, the others do not; "
-                 "{2}{3}.",
-                 offset, offset + dim - 1, pairs, counted)
+                 "{2}{3}.{4}",
+                 offset, offset + dim - 1, pairs, counted, describeAxes())
+      .str();
+}
+
+std::string ModelModule::describeAxes() {
+  const ::posenc::frontend::Sections &sections = config.sections;
+  if (sections.pairs.empty())
+    return "";
+  std::string counts;
+  for (int64_t pairs : sections.pairs)
+    counts += (counts.empty() ? "" : ", ") + std::to_string(pairs);
+  return formatv(" Positions have {0} axes, as the model numbers time, rows "
+                 "and columns; {1} pairs of channels use the axes 0 to {2}, "
+                 "{3}.",
+                 sections.pairs.size(), counts, sections.pairs.size() - 1,
+                 sections.interleaved ? "which take turns" : "in this order")
       .str();
 }
 
@@ -59,8 +76,9 @@ std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
       hasFactor ? ", times the attention factor of the scaling" : "";
   return formatv(
              "Tables of the rotary embedding: row t has the cosines, and the "
-             "sines, of the {0} angles at position positions[t]{1}.{2}",
-             frequencies.getNumPairs(), factor, describeLayers(suffix))
+             "sines, of the {0} angles at position positions[t]{1}.{2}{3}",
+             frequencies.getNumPairs(), factor, describeAxes(),
+             describeLayers(suffix))
       .str();
 }
 
@@ -168,7 +186,8 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                          .str()
                    : "";
   std::string positions =
-      tokens == 1
+      getAxes() ? "its positions"
+      : tokens == 1
           ? "position lengths[b] - 1"
           : formatv("positions lengths[b] - {0} to lengths[b] - 1", tokens)
                 .str();

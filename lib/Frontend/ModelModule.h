@@ -53,6 +53,11 @@ private:
   /// Returns the element type of KV caches.
   Type getCacheType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
+  /// Returns how the position axes share the pairs; null for a single axis.
+  AxesAttr getAxes();
+  /// Returns the type of positions of this shape, after a dimension of axes if
+  /// there are several.
+  RankedTensorType getPositionsType(ArrayRef<int64_t> shape);
   /// Creates a public function and sets the insertion point to the start of its
   /// body. `doc` is its comment in the C header.
   func::FuncOp createFunction(StringRef name, StringRef doc,
@@ -66,6 +71,8 @@ private:
   // FunctionDocs.cpp
   using Layer = ::posenc::frontend::LayerAttention;
   std::string describeLayers(StringRef suffix);
+  /// Describes several axes of positions, after a space; empty for one axis.
+  std::string describeAxes();
   std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
                                int64_t offset);
   std::string describeScores(const Layer &layer);

@@ -142,6 +142,15 @@ static constexpr ModelRow models[] = {
     row("qwen3_moe")
         .slidesFromMaxWindow(/*onRequest=*/true)
         .norms(QkNormKind::EachHead),
+    // Multimodal models, whose configs have sections.
+    row("qwen2_5_vl").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_5_vl_text").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_vl").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_vl_text").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen3_vl").theta(5e6).norms(QkNormKind::EachHead),
+    row("qwen3_vl_text").theta(5e6).norms(QkNormKind::EachHead),
+    row("qwen3_vl_moe").theta(5e6).norms(QkNormKind::EachHead),
+    row("qwen3_vl_moe_text").theta(5e6).norms(QkNormKind::EachHead),
     row("seed_oss"),
     row("starcoder2"),
     row("yi"),
@@ -245,6 +254,8 @@ static constexpr ModelRow models[] = {
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),
     row("glm4").interleaved().partial(0.5),
+    row("glm4v").interleaved().partial(0.5),
+    row("glm4v_text").interleaved().partial(0.5),
     row("gptj", gptjKeys).interleaved().rotaryDim(64),
     row("helium").interleaved().theta(1e5),
     row("kimi_k2", latentKeys)

@@ -80,6 +80,22 @@ RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
                                elementType ? elementType : getElementType());
 }
 
+AxesAttr ModelModule::getAxes() {
+  if (config.sections.pairs.empty())
+    return {};
+  return AxesAttr::get(builder.getContext(),
+                       config.sections.interleaved ? AxisLayout::Interleaved
+                                                   : AxisLayout::Contiguous,
+                       config.sections.pairs);
+}
+
+RankedTensorType ModelModule::getPositionsType(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> whole(shape);
+  if (AxesAttr axes = getAxes())
+    whole.insert(whole.begin(), axes.getNumAxes());
+  return getType(whole, builder.getI64Type());
+}
+
 func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
                                          ArrayRef<NamedType> arguments,
                                          ArrayRef<NamedType> results) {
@@ -121,8 +137,7 @@ Value ModelModule::createDestination(RankedTensorType type, ValueRange sizes) {
 void ModelModule::buildSincos(FrequenciesAttr frequencies,
                               const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
-  RankedTensorType positionsType =
-      getType({ShapedType::kDynamic}, builder.getI64Type());
+  RankedTensorType positionsType = getPositionsType({ShapedType::kDynamic});
   // Tables are f32 for every model, because rotations multiply in f32.
   RankedTensorType tableType = getType(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
@@ -131,11 +146,14 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
                      {{"positions", positionsType, {"tokens"}}},
                      {{"cos", tableType}, {"sin", tableType}});
   Value positions = function.getArgument(0);
-  SmallVector<Value> sizes = createSizes(positions, 1);
+  SmallVector<Value> sizes{
+      tensor::DimOp::create(builder, loc, positions,
+                            arith::ConstantIndexOp::create(
+                                builder, loc, positionsType.getRank() - 1))};
   SmallVector<Value> inits{createDestination(tableType, sizes),
                            createDestination(tableType, sizes)};
   auto op = SincosOp::create(builder, loc, TypeRange{tableType, tableType},
-                             positions, inits, frequencies, AxesAttr());
+                             positions, inits, frequencies, getAxes());
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 
@@ -149,8 +167,8 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   };
   RankedTensorType queries = heads(config.numHeads);
   RankedTensorType keys = heads(config.numKeyValueHeads);
-  RankedTensorType positionsType = getType(
-      {ShapedType::kDynamic, ShapedType::kDynamic}, builder.getI64Type());
+  RankedTensorType positionsType =
+      getPositionsType({ShapedType::kDynamic, ShapedType::kDynamic});
   func::FuncOp function =
       createFunction("rope" + suffix, describeRope(frequencies, suffix),
                      {{"q", queries, {"batch", "tokens"}},
@@ -165,7 +183,7 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
   auto op = RopeOp::create(builder, loc, TypeRange{queries, keys}, inputs,
                            function.getArgument(2), inits, pairing, frequencies,
-                           AxesAttr(), ArrayRef<int64_t>{0, 1},
+                           getAxes(), ArrayRef<int64_t>{0, 1},
                            config.rotaryOffset, /*inverse=*/false);
   func::ReturnOp::create(builder, loc, op.getResults());
 }

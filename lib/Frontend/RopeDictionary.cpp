@@ -133,6 +133,10 @@ static Field<StringRef> readTypeName(ConfigReader &reader,
   Field<StringRef> newer = reader.string(dict, "rope_type");
   Field<StringRef> older = reader.string(dict, "type");
   bad = newer.bad() || older.bad();
+  // The type 'mrope' stands for sections, and newer versions of transformers
+  // write the scaling beside it.
+  if (newer.value && older.value && *older.value == "mrope")
+    return newer;
   if (newer.value && older.value && *newer.value != *older.value) {
     reader.error(newer.at().offset() > older.at().offset() ? newer.at()
                                                            : older.at(),
@@ -143,23 +147,11 @@ static Field<StringRef> readTypeName(ConfigReader &reader,
   return newer.given() ? newer : older;
 }
 
-/// Reports rotations by several position axes (M-RoPE) at the key that selects
-/// them.
-static bool reportSections(ConfigReader &reader, const json::Value &dict) {
-  const json::Member *sections = ConfigReader::given(dict, "mrope_section");
-  if (sections)
-    reader.error(sections->key, "'mrope_section' needs several position "
-                                "axes, which are not supported yet");
-  return sections;
-}
-
 const RopeType *posenc::frontend::readRopeType(ConfigReader &reader,
                                                const RopeDictionaries &dicts) {
   if (!dicts.main)
     return dicts.broken ? nullptr : findRopeType("default");
   const json::Value &dict = *dicts.main;
-  if (reportSections(reader, dict))
-    return nullptr;
   bool bad = false;
   Field<StringRef> name = readTypeName(reader, dict, bad);
   if (bad)

@@ -67,6 +67,12 @@ static Field<int64_t> readOriginalLength(RopeContext &context) {
 
 static void readDefault(RopeContext &, Scaling &) {}
 
+/// The sections are read for every type; this one has to have them.
+static void readMrope(RopeContext &context, Scaling &) {
+  if (!ConfigReader::given(context.dict, "mrope_section"))
+    context.reader.missing(context.dict, "mrope_section");
+}
+
 static void readLinear(RopeContext &context, Scaling &scaling) {
   scaling.kind = Scaling::Kind::Linear;
   Field<double> factor = readFactor(context, "factor");
@@ -317,7 +323,9 @@ static void readProportional(RopeContext &context, Scaling &scaling) {
 //===----------------------------------------------------------------------===//
 
 static constexpr StringLiteral commonKeys[] = {
-    "rope_type", "type", "rope_theta", "partial_rotary_factor"};
+    "rope_type",     "type",
+    "rope_theta",    "partial_rotary_factor",
+    "mrope_section", "mrope_interleaved"};
 static constexpr StringLiteral linearKeys[] = {"factor"};
 static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
                                                "high_freq_factor", originalKey};
@@ -342,7 +350,7 @@ static constexpr RopeType types[] = {
     {"yarn", readYarn, yarnKeys},
     {"dynamic", readDynamic, dynamicKeys},
     {"longrope", readLongrope, longropeKeys},
-    {"mrope", nullptr, {}},
+    {"mrope", readMrope, {}},
     {"ntk", readNtk, ntkKeys},
     {"proportional", readProportional, proportionalKeys},
     // The older name of longrope.

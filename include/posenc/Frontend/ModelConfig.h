@@ -72,6 +72,20 @@ struct Scaling {
   bool operator==(const Scaling &other) const;
 };
 
+/// How several position axes share the pairs of a multimodal model: time, row
+/// and column of an image or video.
+struct Sections {
+  /// The number of pairs of each axis; empty if there is one axis.
+  std::vector<int64_t> pairs;
+  /// Whether consecutive pairs use different axes (Qwen3-VL), instead of
+  /// consecutive pairs of one section (Qwen2-VL).
+  bool interleaved = false;
+
+  bool operator==(const Sections &other) const {
+    return pairs == other.pairs && interleaved == other.interleaved;
+  }
+};
+
 /// The rotation of all layers of one type.
 struct LayerRotation {
   /// The name of the layer type in the config, such as `sliding_attention`.
@@ -151,6 +165,7 @@ struct ModelConfig {
   bool mayNorm = true;
   double ropeTheta = 10000;
   Scaling scaling;
+  Sections sections;
   /// The rotation of each layer type, which replaces `ropeTheta`, `scaling` and
   /// `rotaryDim`. Empty if all layers rotate alike.
   std::vector<LayerRotation> rotations;
