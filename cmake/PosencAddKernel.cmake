@@ -8,7 +8,8 @@
 
 # posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
-#                   [K_CACHE <kind>] [DECODE_TOKENS <n>] [QK_NORM]
+#                   [K_CACHE <kind>] [CACHE_DTYPE <type>] [DECODE_TOKENS <n>]
+#                   [ROPE_LENGTH <n>] [QK_NORM]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
 #                   [STACK_LIMIT <bytes>])
 #
@@ -19,7 +20,7 @@
 # version at load time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM"
-    "INPUT;DTYPE;PAIRING;K_CACHE;DECODE_TOKENS;THREADS;TUNING;STACK_LIMIT"
+    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;DECODE_TOKENS;ROPE_LENGTH;THREADS;TUNING;STACK_LIMIT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
@@ -55,7 +56,8 @@ function(posenc_add_kernel name)
   foreach(kernel IN LISTS ARG_KERNELS)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
-  foreach(option DTYPE PAIRING K_CACHE DECODE_TOKENS THREADS STACK_LIMIT)
+  foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE DECODE_TOKENS ROPE_LENGTH
+          THREADS STACK_LIMIT)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})

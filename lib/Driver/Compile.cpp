@@ -399,7 +399,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "(default: host)",
              targets);
   addInputOptions(parser, request.inputOptions);
-  parser.add("kernels", "NAME,...", "functions to compile (default: all)",
+  parser.add("kernels", "NAME,...",
+             "functions to compile; for a config.json also 'serving', "
+             "those that a server calls (default: all of a module; sincos, "
+             "rope, attention and decode of a config.json)",
              [&](StringRef text) -> std::optional<std::string> {
                SmallVector<StringRef> names;
                text.split(names, ',');

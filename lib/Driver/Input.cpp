@@ -103,6 +103,11 @@ static bool isRotation(StringRef function) {
   return function.starts_with("sincos") || function.starts_with("rope");
 }
 
+/// The value of --kernels for all functions that a server calls.
+static constexpr StringLiteral kServingSet = "serving";
+
+static bool isServing(StringRef kernel);
+
 static OwningOpRef<ModuleOp>
 loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   frontend::ReadOptions readOptions;
@@ -174,6 +179,8 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
     });
     return buildModule(context, *config, builderOptions);
   };
+  builderOptions.serving = llvm::any_of(
+      options.kernels, [](const std::string &name) { return isServing(name); });
   bool isNamed = !options.kernels.empty();
   bool namesAttention = !llvm::all_of(options.kernels, isRotation);
   bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
@@ -282,19 +289,52 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
 // Functions to keep
 //===----------------------------------------------------------------------===//
 
+/// Names of function families of a config. Functions of one layer type add its
+/// name.
+static SmallVector<StringRef> getFamilies() {
+  SmallVector<StringRef> families{"sincos", "rope", "attention", "decode"};
+  families.append(std::begin(kServingFamilies), std::end(kServingFamilies));
+  return families;
+}
+
+/// Returns the family of a function: the longest name that fits.
+static StringRef getFamily(StringRef function) {
+  StringRef found;
+  for (StringRef family : getFamilies())
+    if ((function == family || function.starts_with((family + "_").str())) &&
+        family.size() > found.size())
+      found = family;
+  return found;
+}
+
+static bool isServing(StringRef kernel) {
+  return kernel == kServingSet ||
+         llvm::is_contained(kServingFamilies, getFamily(kernel));
+}
+
 /// Expands the names of function families. If a config has several layer types,
 /// there may be no function `decode`, only `decode_<type>`; the name `decode`
-/// then stands for the functions of all types.
+/// then stands for the functions of all types. The name `serving` stands for
+/// the families of a server.
 static std::vector<std::string> expandFamilies(ModuleOp module,
                                                ArrayRef<std::string> kernels) {
-  std::vector<std::string> expanded;
+  std::vector<std::string> names;
   for (const std::string &kernel : kernels) {
+    if (kernel != kServingSet) {
+      names.push_back(kernel);
+      continue;
+    }
+    names.insert(names.end(), std::begin(kServingFamilies),
+                 std::end(kServingFamilies));
+    names.push_back("decode");
+  }
+  std::vector<std::string> expanded;
+  for (const std::string &kernel : names) {
     size_t before = expanded.size();
-    bool isFamily =
-        llvm::is_contained({"sincos", "rope", "attention", "decode"}, kernel);
+    bool isFamily = llvm::is_contained(getFamilies(), StringRef(kernel));
     if (isFamily && !module.lookupSymbol(kernel))
       for (auto function : module.getOps<FunctionOpInterface>())
-        if (function.getName().starts_with(kernel + "_"))
+        if (getFamily(function.getName()) == kernel)
           expanded.push_back(function.getName().str());
     if (expanded.size() == before)
       expanded.push_back(kernel);

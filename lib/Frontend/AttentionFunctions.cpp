@@ -28,6 +28,17 @@ LogicalResult ModelModule::checkAttention() {
     if (dim > 65536)
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
+  if (options.serving && !attention.isCausal)
+    return emitError(loc) << "a model whose attention is bidirectional has no "
+                             "functions that append to a cache or read it; "
+                             "remove them from --kernels";
+  if (options.serving && attention.norm && attention.norm->weightOffset != 0 &&
+      options.keyCache == KeyCache::Rotated)
+    return emitError(loc)
+           << "functions that append to a cache cannot add "
+           << attention.norm->weightOffset
+           << " to the weights of the norm, as this model does; without "
+              "--qk-norm they take keys after the norm";
   if (getAxes() && attention.isCausal && options.keyCache == KeyCache::Raw)
     return emitError(loc) << "raw keys of a model with several position axes "
                              "cannot be rotated by their index in the cache; "
@@ -85,46 +96,54 @@ Type ModelModule::getCacheType() {
   llvm_unreachable("unknown cache type");
 }
 
-/// Creates the operation and the return of @attention or @decode, and assigns
-/// the operands that both share by the names of the arguments. Argument 0 is
-/// the queries, 1 the keys, and the next one that has no scales the values.
+Value ModelModule::getArgument(func::FuncOp function, StringRef name) {
+  for (BlockArgument argument : function.getArguments())
+    if (function
+            .getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                          PosencDialect::kNameAttrName)
+            .getValue() == name)
+      return argument;
+  return {};
+}
+
+Value ModelModule::getRows(func::FuncOp function, char letter) {
+  for (StringRef suffix : {"", "_cache", "_pages"})
+    if (Value argument =
+            getArgument(function, std::string(1, letter) + suffix.str()))
+      return argument;
+  return {};
+}
+
+/// Creates the operation and the return of an attention function. Assigns the
+/// operands that these functions share, by the names of the arguments; the
+/// rotations and their positions are left to the caller.
 AttentionOp ModelModule::createAttention(func::FuncOp function,
                                          const Layer &layer,
                                          RankedTensorType type) {
   const AttentionConfig &attention = *config.attention;
-  Value query = function.getArgument(0);
+  Value query = getArgument(function, "q");
   SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
   Value init = createDestination(type, sizes);
-  auto getName = [&](unsigned number) {
-    return function
-        .getArgAttrOfType<StringAttr>(number, PosencDialect::kNameAttrName)
-        .getValue();
-  };
-  unsigned values = getName(2).ends_with("_scales") ? 3 : 2;
-  auto op = AttentionOp::create(builder, loc, query, function.getArgument(1),
-                                function.getArgument(values), init);
+  auto op = AttentionOp::create(builder, loc, query, getRows(function, 'k'),
+                                getRows(function, 'v'), init);
   func::ReturnOp::create(builder, loc, op.getResults());
   op.setScaleAttr(real(attention.scale));
   if (layer.window)
     op.setWindowLeft(*layer.window - 1);
-  bool hasNorm = false;
-  for (unsigned number = 2; number < function.getNumArguments(); ++number) {
-    StringRef name = getName(number);
-    Value operand = function.getArgument(number);
-    if (name == "k_scales")
-      op.getKeyScalesMutable().assign(operand);
-    else if (name == "v_scales")
-      op.getValueScalesMutable().assign(operand);
-    else if (name == "lengths")
-      op.getLengthsMutable().assign(operand);
-    else if (name == "sinks")
-      op.getSinksMutable().assign(operand);
-    else if (name == "q_norm")
-      op.getQueryNormMutable().assign(operand);
-    else if (name == "k_norm")
-      op.getKeyNormMutable().assign(operand);
-    hasNorm |= name.ends_with("_norm");
-  }
+  auto assign = [&](MutableOperandRange operands, StringRef name) {
+    Value argument = getArgument(function, name);
+    if (argument)
+      operands.assign(argument);
+    return static_cast<bool>(argument);
+  };
+  assign(op.getKeyScalesMutable(), "k_scales");
+  assign(op.getValueScalesMutable(), "v_scales");
+  assign(op.getLengthsMutable(), "lengths");
+  assign(op.getCuSeqlensMutable(), "cu_seqlens");
+  assign(op.getBlockTableMutable(), "block_table");
+  assign(op.getSinksMutable(), "sinks");
+  bool hasNorm = assign(op.getQueryNormMutable(), "q_norm");
+  hasNorm |= assign(op.getKeyNormMutable(), "k_norm");
   if (hasNorm) {
     op.setNormEpsAttr(real(attention.norm->eps));
     if (attention.norm->weightOffset != 0)
@@ -138,11 +157,10 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
   return op;
 }
 
-static RotationAttr getRotation(const ::posenc::frontend::ModelConfig &config,
-                                FrequenciesAttr frequencies, AxesAttr axes) {
+RotationAttr ModelModule::getRotation(FrequenciesAttr frequencies) {
   Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
   return RotationAttr::get(frequencies.getContext(), pairing, frequencies,
-                           config.attention->rotaryOffset, axes);
+                           config.attention->rotaryOffset, getAxes());
 }
 
 void ModelModule::buildAttention(FrequenciesAttr frequencies,
@@ -171,37 +189,46 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
     op.setWindowRight(*layer.window - 1);
   if (!layer.rotates)
     return;
-  RotationAttr rotation = getRotation(config, frequencies, getAxes());
+  RotationAttr rotation = getRotation(frequencies);
   op.setQueryRotationAttr(rotation);
   op.setKeyRotationAttr(rotation);
   op.getQueryPositionsMutable().assign(function.getArgument(3));
   op.getKeyPositionsMutable().assign(function.getArgument(3));
 }
 
+void ModelModule::addCaches(SmallVectorImpl<NamedType> &arguments,
+                            StringRef kind) {
+  const AttentionConfig &attention = *config.attention;
+  SmallVector<StringRef, 2> sizes{"batch", "capacity"};
+  if (kind == "pages")
+    sizes = {"pages", "page_size"};
+  for (auto [letter, dim] : {std::pair('k', attention.headDim),
+                             std::pair('v', attention.valueDim)}) {
+    std::string name(1, letter);
+    RankedTensorType type = getType(
+        {kDynamic, attention.numKeyValueHeads, kDynamic, dim}, getCacheType());
+    arguments.push_back({name + "_" + kind.str(), type});
+    if (letter == 'k')
+      arguments.back().sizes = sizes;
+    if (isQuantized())
+      arguments.push_back(
+          {name + "_scales",
+           getType(type.getShape().drop_back(), builder.getF32Type())});
+  }
+}
+
 void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
                               const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
   const AttentionConfig &attention = *config.attention;
-  auto cache = [&](int64_t dim) {
-    return getType({kDynamic, attention.numKeyValueHeads, kDynamic, dim},
-                   getCacheType());
-  };
   bool isRaw = options.keyCache == KeyCache::Raw;
   auto heads = [&](int64_t dim) {
     return getType({kDynamic, options.decodeTokens, config.numHeads, dim});
   };
   RankedTensorType output = heads(attention.valueDim);
-  SmallVector<NamedType> arguments{
-      {"q", heads(attention.headDim), {"batch"}},
-      {"k_cache", cache(attention.headDim), {"batch", "capacity"}},
-      {"v_cache", cache(attention.valueDim)},
-      {"lengths", getType({kDynamic}, builder.getI64Type())}};
-  if (getCacheType().getIntOrFloatBitWidth() == 8) {
-    RankedTensorType scales = getType(
-        {kDynamic, attention.numKeyValueHeads, kDynamic}, builder.getF32Type());
-    arguments.insert(arguments.begin() + 3, {"v_scales", scales});
-    arguments.insert(arguments.begin() + 2, {"k_scales", scales});
-  }
+  SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"batch"}}};
+  addCaches(arguments, "cache");
+  arguments.push_back({"lengths", getType({kDynamic}, builder.getI64Type())});
   // The positions of a token on several axes do not follow from its index.
   bool hasPositions = getAxes() && layer.rotates;
   if (hasPositions)
@@ -219,14 +246,10 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     return;
   // Without operands for positions, the operation rotates queries at the last
   // positions of the sequence and raw keys at their index in the cache.
-  RotationAttr rotation = getRotation(config, frequencies, getAxes());
+  RotationAttr rotation = getRotation(frequencies);
   op.setQueryRotationAttr(rotation);
   if (hasPositions)
-    for (BlockArgument argument : function.getArguments())
-      if (function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                PosencDialect::kNameAttrName) ==
-          "positions")
-        op.getQueryPositionsMutable().assign(argument);
+    op.getQueryPositionsMutable().assign(getArgument(function, "positions"));
   if (isRaw)
     op.setKeyRotationAttr(rotation);
 }
@@ -243,6 +266,8 @@ void ModelModule::buildAttentionFunctions() {
     // A bidirectional model does not decode.
     if (attention.isCausal)
       buildDecode(ofLayer, layer, suffix);
+    if (attention.isCausal && options.serving)
+      buildServing(ofLayer, layer, suffix);
   };
   ArrayRef<Layer> layers = attention.layers;
   // If all layer types agree, functions without a suffix are built as well.

@@ -161,7 +161,7 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
 
 /// Describes the scales of quantized caches.
 std::string ModelModule::describeCaches() {
-  if (getCacheType().getIntOrFloatBitWidth() != 8)
+  if (!isQuantized())
     return "";
   return "\nThe caches are quantized: a key is k_cache times the scale of its "
          "row in k_scales, a value v_cache times that in v_scales.";
@@ -213,5 +213,95 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                              : "those of the newest tokens count too, and are",
                  describeCaches(), rotation, describeScores(layer),
                  describeNorms(isRaw))
+      .str();
+}
+
+std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
+                                        const Layer &layer, bool isPaged,
+                                        StringRef suffix) {
+  const AttentionConfig &attention = *config.attention;
+  bool rotates = layer.rotates && options.keyCache == KeyCache::Rotated;
+  std::string where =
+      isPaged
+          ? "token t goes to slot slots[t] mod page_size of page slots[t] / "
+            "page_size, and nowhere if slots[t] is negative"
+          : "token t of sequence b goes to index lengths[b] - tokens + t; "
+            "lengths count the new tokens too";
+  std::string keys =
+      rotates ? formatv("Keys are rotated {0}. {1}",
+                        isPaged || getAxes() ? "by their positions"
+                                             : "by their index in the cache",
+                        describeRotation(frequencies, attention.headDim,
+                                         attention.rotaryOffset))
+                    .str()
+      : layer.rotates
+          ? "Keys are stored as they come, before norm and rotation."
+          : "These layers do not rotate; positions are not read.";
+  std::string norm =
+      rotates && attention.norm
+          ? " Keys are normed first, with the checkpoint's weights."
+          : "";
+  std::string quantized =
+      isQuantized() ? "\nThe caches are quantized: each row has a scale, its "
+                      "largest magnitude divided by that of the type."
+                    : "";
+  return formatv("Writes keys and values of new tokens into the cache: {0}. "
+                 "Other rows are unchanged; the outputs may be the inputs.{1}\n"
+                 "{2}{3}{4}",
+                 where, describeLayers(suffix), keys, norm, quantized)
+      .str();
+}
+
+/// Describes the keys that a token of a causal model sees.
+static std::string describeSeen(const std::optional<int64_t> &window) {
+  return window ? formatv("the last {0} tokens up to its own", *window).str()
+                : "the tokens up to its own";
+}
+
+std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
+                                        const Layer &layer, StringRef suffix) {
+  const AttentionConfig &attention = *config.attention;
+  std::string rotation =
+      layer.rotates
+          ? "q and k are not rotated yet: this function rotates them by their "
+            "positions. " +
+                describeRotation(frequencies, attention.headDim,
+                                 attention.rotaryOffset)
+          : "These layers do not rotate; positions are not read.";
+  return formatv("Attention of whole sequences that follow each other: "
+                 "sequence b has the tokens cu_seqlens[b] to cu_seqlens[b + 1] "
+                 "(exclusive). Each token sees {0}; tokens after the last "
+                 "sequence give 0.{1}\n{2}\n{3}{4}",
+                 describeSeen(layer.window), describeLayers(suffix), rotation,
+                 describeScores(layer), describeNorms(/*ofRawKeys=*/true))
+      .str();
+}
+
+std::string ModelModule::describePaged(FrequenciesAttr frequencies,
+                                       const Layer &layer, StringRef suffix) {
+  const AttentionConfig &attention = *config.attention;
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  std::string rotation =
+      layer.rotates
+          ? formatv("q is not rotated yet: this function rotates it by its "
+                    "positions. The pages hold {0}. {1}",
+                    isRaw ? "keys as they were before their norm and rotation, "
+                            "which are done here for each call"
+                          : "rotated keys",
+                    describeRotation(frequencies, attention.headDim,
+                                     attention.rotaryOffset))
+                .str()
+          : "These layers do not rotate; positions are not read.";
+  return formatv(
+             "Attention of the last tokens of each sequence to its pages, for "
+             "prefill in chunks and decoding in one call: sequence b has the "
+             "queries cu_seqlens[b] to cu_seqlens[b + 1] (exclusive) and "
+             "lengths[b] keys, those of the queries included and last. Key j "
+             "is in slot j mod page_size of page block_table[b, j / "
+             "page_size]. "
+             "Each token sees {0}.{1}{2}\n{3}\n{4}{5}",
+             describeSeen(layer.window), describeLayers(suffix),
+             describeCaches(), rotation, describeScores(layer),
+             describeNorms(isRaw))
       .str();
 }

@@ -33,7 +33,7 @@ public:
 
 private:
   struct NamedType {
-    StringRef name;
+    std::string name;
     Type type;
     /// The names of the dynamic sizes.
     SmallVector<StringRef, 2> sizes = {};
@@ -94,7 +94,32 @@ private:
   void addOperands(SmallVectorImpl<NamedType> &arguments, bool withKeyNorm);
   AttentionOp createAttention(func::FuncOp function, const Layer &layer,
                               RankedTensorType type);
+  /// Returns the argument of that name, or null.
+  Value getArgument(func::FuncOp function, StringRef name);
+  /// Returns the argument `<letter>`, `<letter>_cache` or `<letter>_pages`.
+  Value getRows(func::FuncOp function, char letter);
+  bool isQuantized() { return getCacheType().getIntOrFloatBitWidth() == 8; }
   std::string describeCaches();
+
+  // ServingFunctions.cpp
+  void buildServing(FrequenciesAttr frequencies, const Layer &layer,
+                    const std::string &suffix);
+  void buildAppend(FrequenciesAttr frequencies, const Layer &layer,
+                   bool isPaged, const std::string &suffix);
+  void buildRagged(FrequenciesAttr frequencies, const Layer &layer,
+                   const std::string &suffix);
+  void buildPaged(FrequenciesAttr frequencies, const Layer &layer,
+                  const std::string &suffix);
+  /// Adds a cache of keys and one of values, each with its scales if it is
+  /// quantized. `kind` is `cache` or `pages`.
+  void addCaches(SmallVectorImpl<NamedType> &arguments, StringRef kind);
+  RotationAttr getRotation(FrequenciesAttr frequencies);
+  std::string describeAppend(FrequenciesAttr frequencies, const Layer &layer,
+                             bool isPaged, StringRef suffix);
+  std::string describeRagged(FrequenciesAttr frequencies, const Layer &layer,
+                             StringRef suffix);
+  std::string describePaged(FrequenciesAttr frequencies, const Layer &layer,
+                            StringRef suffix);
 
   OpBuilder builder;
   Location loc;

@@ -35,7 +35,14 @@ struct ModuleBuilderOptions {
   std::optional<CacheType> cacheType;
   /// Number of queries per sequence in a call of @decode.
   int64_t decodeTokens = 1;
+  /// Whether to build the functions of a server as well.
+  bool serving = false;
 };
+
+/// The names of the function families that `ModuleBuilderOptions::serving`
+/// adds.
+inline constexpr StringLiteral kServingFamilies[] = {
+    "append", "append_paged", "attention_ragged", "attention_paged"};
 
 /// Builds the functions of a model:
 ///   @sincos(positions) -> (cos, sin): tables of f32 for every element type
@@ -46,12 +53,24 @@ struct ModuleBuilderOptions {
 ///     `decodeTokens` queries of each sequence to caches of batch x heads x
 ///     capacity x dim. A quantized cache is followed by an argument with its
 ///     scales, batch x heads x capacity.
-/// @decode is built for causal models only. Models with attention sinks add an
-/// operand `sinks`; norms add `q_norm` and `k_norm`, where @decode has `k_norm`
-/// for raw keys only. If layer types differ, each type has functions with its
-/// name as a suffix. Layers of a type that do not rotate, while others do, have
-/// functions with the further suffix `_nope`.
-/// Returns null after an error diagnostic.
+/// With `serving`, also
+///   @append(k, v, lengths, k_cache, v_cache) -> caches: writes the newest
+///   keys,
+///     rotated unless the cache is raw, and values of each sequence
+///   @append_paged(k, v, positions, slots, k_pages, v_pages) -> pages: writes
+///     tokens x heads x dim into the slots of a paged cache, pages x heads x
+///     slots x dim
+///   @attention_ragged(q, k, v, positions, cu_seqlens) -> o: @attention of
+///     sequences that follow each other, tokens x heads x dim
+///   @attention_paged(q, positions, k_pages, v_pages, block_table, cu_seqlens,
+///     lengths) -> o: attention of the last queries of each sequence, any
+///     number of them, to its pages
+/// @decode and these are built for causal models only. Models with attention
+/// sinks add an operand `sinks`; norms add `q_norm` and `k_norm`, where @decode
+/// has `k_norm` for raw keys only. If layer types differ, each type has
+/// functions with its name as a suffix. Layers of a type that do not rotate,
+/// while others do, have functions with the further suffix `_nope`. Returns
+/// null after an error diagnostic.
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context,
                                   const ::posenc::frontend::ModelConfig &config,
                                   const ModuleBuilderOptions &options = {});

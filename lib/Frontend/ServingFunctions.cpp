@@ -1,0 +1,163 @@
+//===- ServingFunctions.cpp - cache and batch functions of a model --------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions that a server calls besides @decode: appending to a cache, and
+// attention of sequences of different lengths in one call.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelModule.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::AttentionConfig;
+
+static constexpr int64_t kDynamic = ShapedType::kDynamic;
+
+void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
+                              bool isPaged, const std::string &suffix) {
+  OpBuilder::InsertionGuard guard(builder);
+  const AttentionConfig &attention = *config.attention;
+  auto rows = [&](int64_t dim) {
+    SmallVector<int64_t> shape{kDynamic, attention.numKeyValueHeads, dim};
+    if (!isPaged)
+      shape.insert(shape.begin(), kDynamic);
+    return getType(shape);
+  };
+  RankedTensorType list = getType({kDynamic}, builder.getI64Type());
+  bool rotates = layer.rotates && options.keyCache == KeyCache::Rotated;
+  SmallVector<NamedType> arguments{{"k", rows(attention.headDim)},
+                                   {"v", rows(attention.valueDim)}};
+  if (isPaged) {
+    arguments.front().sizes = {"tokens"};
+    arguments.push_back({"positions", getPositionsType({kDynamic})});
+    arguments.push_back({"slots", list});
+  } else {
+    arguments.front().sizes = {"batch", "tokens"};
+    arguments.push_back({"lengths", list});
+    // Otherwise the position of a token is its index in the cache.
+    if (rotates && getAxes())
+      arguments.push_back(
+          {"positions", getPositionsType({kDynamic, kDynamic})});
+  }
+  size_t firstCache = arguments.size();
+  addCaches(arguments, isPaged ? "pages" : "cache");
+  SmallVector<NamedType> results;
+  for (const NamedType &cache : ArrayRef(arguments).drop_front(firstCache))
+    results.push_back({cache.name + "_out", cache.type});
+  bool hasNorm = rotates && attention.norm;
+  if (hasNorm)
+    arguments.push_back(
+        {"k_norm",
+         getType({(attention.norm->allHeads ? attention.numKeyValueHeads : 1) *
+                  attention.headDim})});
+  func::FuncOp function = createFunction(
+      (isPaged ? "append_paged" : "append") + suffix,
+      describeAppend(frequencies, layer, isPaged, suffix), arguments, results);
+  auto get = [&](StringRef name) { return getArgument(function, name); };
+
+  std::string kind = isPaged ? "_pages" : "_cache";
+  SmallVector<Value> inits{get("k" + kind), get("v" + kind)};
+  if (isQuantized())
+    inits.append({get("k_scales"), get("v_scales")});
+  SmallVector<Type> types = llvm::to_vector(ValueRange(inits).getTypes());
+  auto layout = [&](HeadLayout value) {
+    return HeadLayoutAttr::get(builder.getContext(), value);
+  };
+  auto op = KvAppendOp::create(
+      builder, loc, types, get("k"), get("v"),
+      rotates ? get("positions") : Value(), hasNorm ? get("k_norm") : Value(),
+      isPaged ? Value() : get("lengths"), isPaged ? get("slots") : Value(),
+      inits, layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
+      rotates ? getRotation(frequencies) : RotationAttr(),
+      hasNorm ? real(attention.norm->eps) : FloatAttr());
+  SmallVector<Value> returned = llvm::to_vector_of<Value>(op.getResults());
+  // Each cache is followed by its scales, as among the arguments.
+  if (isQuantized())
+    std::swap(returned[1], returned[2]);
+  func::ReturnOp::create(builder, loc, returned);
+}
+
+void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
+                              const std::string &suffix) {
+  OpBuilder::InsertionGuard guard(builder);
+  const AttentionConfig &attention = *config.attention;
+  auto heads = [&](int64_t count, int64_t dim) {
+    return getType({kDynamic, count, dim});
+  };
+  int64_t keyHeads = attention.numKeyValueHeads;
+  RankedTensorType output = heads(config.numHeads, attention.valueDim);
+  SmallVector<NamedType> arguments{
+      {"q", heads(config.numHeads, attention.headDim), {"tokens"}},
+      {"k", heads(keyHeads, attention.headDim)},
+      {"v", heads(keyHeads, attention.valueDim)},
+      {"positions", getPositionsType({kDynamic})},
+      {"cu_seqlens",
+       getType({kDynamic}, builder.getI64Type()),
+       {"batch_plus_1"}}};
+  addOperands(arguments, /*withKeyNorm=*/true);
+  func::FuncOp function = createFunction(
+      "attention_ragged" + suffix, describeRagged(frequencies, layer, suffix),
+      arguments, {{"o", output}});
+  AttentionOp op = createAttention(function, layer, output);
+  // Queries and keys are of the same sequences.
+  Value list = getArgument(function, "cu_seqlens");
+  op.getCuSeqlensMutable().assign({list, list});
+  op.setCausal(true);
+  if (!layer.rotates)
+    return;
+  RotationAttr rotation = getRotation(frequencies);
+  Value positions = getArgument(function, "positions");
+  op.setQueryRotationAttr(rotation);
+  op.setKeyRotationAttr(rotation);
+  op.getQueryPositionsMutable().assign(positions);
+  op.getKeyPositionsMutable().assign(positions);
+}
+
+void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
+                             const std::string &suffix) {
+  OpBuilder::InsertionGuard guard(builder);
+  const AttentionConfig &attention = *config.attention;
+  auto heads = [&](int64_t dim) {
+    return getType({kDynamic, config.numHeads, dim});
+  };
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  RankedTensorType output = heads(attention.valueDim);
+  RankedTensorType list = getType({kDynamic}, builder.getI64Type());
+  SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"tokens"}},
+                                   {"positions", getPositionsType({kDynamic})}};
+  addCaches(arguments, "pages");
+  arguments.push_back({"block_table",
+                       getType({kDynamic, kDynamic}, builder.getI32Type()),
+                       {"batch", "max_pages"}});
+  arguments.push_back({"cu_seqlens", list, {"batch_plus_1"}});
+  arguments.push_back({"lengths", list});
+  addOperands(arguments, /*withKeyNorm=*/isRaw);
+  func::FuncOp function = createFunction(
+      "attention_paged" + suffix, describePaged(frequencies, layer, suffix),
+      arguments, {{"o", output}});
+  AttentionOp op = createAttention(function, layer, output);
+  op.setKeyLayout(HeadLayout::HeadMajor);
+  op.setCausal(true);
+  if (!layer.rotates)
+    return;
+  RotationAttr rotation = getRotation(frequencies);
+  op.setQueryRotationAttr(rotation);
+  op.getQueryPositionsMutable().assign(getArgument(function, "positions"));
+  // Without positions, raw keys rotate at their index in the sequence.
+  if (isRaw)
+    op.setKeyRotationAttr(rotation);
+}
+
+void ModelModule::buildServing(FrequenciesAttr frequencies, const Layer &layer,
+                               const std::string &suffix) {
+  buildAppend(frequencies, layer, /*isPaged=*/false, suffix);
+  buildAppend(frequencies, layer, /*isPaged=*/true, suffix);
+  buildRagged(frequencies, layer, suffix);
+  buildPaged(frequencies, layer, suffix);
+}
