@@ -163,6 +163,9 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
 
   SmallVector<frontend::Diagnostic> diagnostics;
   bool isRead = true;
+  // Whether functions remain if the attention cannot be built. With several
+  // position axes, a flag asks for raw keys, and ignoring it would be wrong.
+  bool hasOtherFunctions = true;
   auto build = [&](bool attention) -> OwningOpRef<ModuleOp> {
     readOptions.attention = attention;
     diagnostics.clear();
@@ -171,6 +174,9 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
     isRead = config.has_value();
     if (!isRead)
       return nullptr;
+    hasOtherFunctions =
+        config->hasRotation() &&
+        !(config->axes && builderOptions.keyCache == KeyCache::Raw);
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
         diagnostics.push_back(
@@ -184,13 +190,15 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   bool isNamed = !options.kernels.empty();
   bool namesAttention = !llvm::all_of(options.kernels, isRotation);
   bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
+  readOptions.rotation = llvm::any_of(options.kernels, isRotation);
   readOptions.assumeAttention = namesAttention || options.qkNorm;
   OwningOpRef<ModuleOp> module = build(wantsAttention);
   // If attention is not supported and was not requested explicitly, builds the
   // other functions and turns the errors into warnings. An invalid value in the
   // config is an error whenever a function depends on it.
   SmallVector<frontend::Diagnostic> reasons;
-  if (!module && isRead && wantsAttention && !isNamed && !options.qkNorm) {
+  if (!module && isRead && hasOtherFunctions && wantsAttention && !isNamed &&
+      !options.qkNorm) {
     for (frontend::Diagnostic &diagnostic : diagnostics)
       if (diagnostic.severity == frontend::Severity::Error)
         reasons.push_back(diagnostic);

@@ -28,7 +28,10 @@ LogicalResult ModelModule::checkAttention() {
     if (dim > 65536)
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
-  if (options.serving && !attention.isCausal)
+  if (options.serving &&
+      !llvm::any_of(attention.layers, [&](const Layer &layer) {
+        return attention.isCausalIn(layer);
+      }))
     return emitError(loc) << "a model whose attention is bidirectional has no "
                              "functions that append to a cache or read it; "
                              "remove them from --kernels";
@@ -39,10 +42,6 @@ LogicalResult ModelModule::checkAttention() {
            << attention.norm->weightOffset
            << " to the weights of the norm, as this model does; without "
               "--qk-norm they take keys after the norm";
-  if (getAxes() && attention.isCausal && options.keyCache == KeyCache::Raw)
-    return emitError(loc) << "raw keys of a model with several position axes "
-                             "cannot be rotated by their index in the cache; "
-                             "pass --k-cache=rotated";
   // The scores are multiplied and divided by f32 constants.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);
@@ -54,6 +53,16 @@ LogicalResult ModelModule::checkAttention() {
     return emitError(loc)
            << "expected a scale of the scores within the range of f32, got "
            << scale;
+  // The limit of posenc.alibi (alibi_c1).
+  if (attention.bias && config.numHeads > 65536)
+    return emitError(loc) << "expected at most 65536 heads for a bias of the "
+                             "scores, got "
+                          << config.numHeads;
+  if (config.axes && attention.isCausal && options.keyCache == KeyCache::Raw)
+    return emitError(loc)
+           << "--k-cache=raw needs the positions of keys, which do not follow "
+              "from their index in the cache for a model with several position "
+              "axes ('mrope_section'): expected --k-cache=rotated";
   return success();
 }
 
@@ -68,7 +77,7 @@ void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
     arguments.push_back({"sinks", getType({config.numHeads}, sums)});
   }
   if (!attention.norm)
-    return;
+    return addBiasOperand(arguments);
   auto getWeights = [&](int64_t heads) {
     return getType(
         {(attention.norm->allHeads ? heads : 1) * attention.headDim});
@@ -76,6 +85,7 @@ void ModelModule::addOperands(SmallVectorImpl<NamedType> &arguments,
   arguments.push_back({"q_norm", getWeights(config.numHeads)});
   if (withKeyNorm)
     arguments.push_back({"k_norm", getWeights(attention.numKeyValueHeads)});
+  addBiasOperand(arguments);
 }
 
 Type ModelModule::getCacheType() {
@@ -144,6 +154,7 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
   assign(op.getSinksMutable(), "sinks");
   bool hasNorm = assign(op.getQueryNormMutable(), "q_norm");
   hasNorm |= assign(op.getKeyNormMutable(), "k_norm");
+  Value biasTable = getArgument(function, "rel_bias");
   if (hasNorm) {
     op.setNormEpsAttr(real(attention.norm->eps));
     if (attention.norm->weightOffset != 0)
@@ -154,6 +165,7 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
     builder.setInsertionPoint(op);
     buildSoftCap(builder, op, *attention.softCap);
   }
+  buildBias(op, layer, biasTable);
   return op;
 }
 
@@ -183,9 +195,10 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       "attention" + suffix, describeAttention(frequencies, layer, suffix),
       arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
-  op.setCausal(attention.isCausal);
+  bool isCausal = attention.isCausalIn(layer);
+  op.setCausal(isCausal);
   // Causal attention hides the keys after a query anyway.
-  if (layer.window && !attention.isCausal)
+  if (layer.window && !isCausal)
     op.setWindowRight(*layer.window - 1);
   if (!layer.rotates)
     return;
@@ -263,11 +276,15 @@ void ModelModule::buildAttentionFunctions() {
     if (!ofLayer)
       ofLayer = frequencies;
     buildAttention(ofLayer, layer, suffix);
-    // A bidirectional model does not decode.
-    if (attention.isCausal)
-      buildDecode(ofLayer, layer, suffix);
-    if (attention.isCausal && options.serving)
-      buildServing(ofLayer, layer, suffix);
+    // A bidirectional model does not decode. Of an encoder and a decoder, only
+    // one does, so its function needs no suffix.
+    bool hasEncoder = attention.layers.front().isEncoder;
+    if (!attention.isCausalIn(layer))
+      return;
+    std::string ofDecoder = hasEncoder ? "" : suffix;
+    buildDecode(ofLayer, layer, ofDecoder);
+    if (options.serving)
+      buildServing(ofLayer, layer, ofDecoder);
   };
   ArrayRef<Layer> layers = attention.layers;
   // If all layer types agree, functions without a suffix are built as well.

@@ -25,12 +25,34 @@ using ::posenc::frontend::AttentionConfig;
 std::string ModelModule::describeLayers(StringRef suffix) {
   if (!suffix.consume_front("_"))
     return "";
+  if (config.attention && config.attention->layers.front().isEncoder)
+    return formatv(" For the self-attention of the {0}.", suffix).str();
   if (suffix.consume_back("nope"))
     return suffix.consume_back("_")
                ? formatv(" For layers of type {0} that do not rotate.", suffix)
                      .str()
                : " For layers that do not rotate.";
   return formatv(" For layers of type {0}.", suffix).str();
+}
+
+/// Describes the position axes, or returns an empty string for a single one.
+std::string ModelModule::describeAxes() {
+  if (!config.axes)
+    return "";
+  using Layout = ::posenc::frontend::PositionAxes::Layout;
+  std::string sections;
+  llvm::raw_string_ostream os(sections);
+  llvm::interleaveComma(config.axes->sections, os);
+  StringRef layout = "The pairs of the axes follow each other";
+  if (config.axes->layout == Layout::Interleaved)
+    layout = "The pairs of the axes alternate";
+  else if (config.axes->layout == Layout::Alternating)
+    layout = "The first pairs have the even frequencies and the row, the "
+             "others the odd frequencies and the column";
+  return formatv(" A token has a position on each of {0} axes, the first "
+                 "dimension of positions. {1}: {2} pairs.",
+                 config.axes->sections.size(), layout, sections)
+      .str();
 }
 
 /// Describes the channels of a head that rotate, and their pairing.
@@ -53,21 +75,6 @@ std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
       .str();
 }
 
-std::string ModelModule::describeAxes() {
-  const ::posenc::frontend::Sections &sections = config.sections;
-  if (sections.pairs.empty())
-    return "";
-  std::string counts;
-  for (int64_t pairs : sections.pairs)
-    counts += (counts.empty() ? "" : ", ") + std::to_string(pairs);
-  return formatv(" Positions have {0} axes, as the model numbers time, rows "
-                 "and columns; {1} pairs of channels use the axes 0 to {2}, "
-                 "{3}.",
-                 sections.pairs.size(), counts, sections.pairs.size() - 1,
-                 sections.interleaved ? "which take turns" : "in this order")
-      .str();
-}
-
 std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
                                         StringRef suffix) {
   bool hasFactor = isa_and_nonnull<YarnScalingAttr, LongropeScalingAttr>(
@@ -76,9 +83,11 @@ std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
       hasFactor ? ", times the attention factor of the scaling" : "";
   return formatv(
              "Tables of the rotary embedding: row t has the cosines, and the "
-             "sines, of the {0} angles at position positions[t]{1}.{2}{3}",
-             frequencies.getNumPairs(), factor, describeAxes(),
-             describeLayers(suffix))
+             "sines, of the {0} angles at position {1}{2}.{3}{4}",
+             frequencies.getNumPairs(),
+             config.axes ? "positions[a][t], with a the axis of the angle"
+                         : "positions[t]",
+             factor, describeLayers(suffix), describeAxes())
       .str();
 }
 
@@ -104,7 +113,7 @@ std::string ModelModule::describeScores(const Layer &layer) {
   std::string text = formatv("Scores are q . k times {0}", scale).str();
   if (attention.softCap)
     text += formatv(", then s becomes {0} tanh(s / {0})", *attention.softCap);
-  text += ".";
+  text += "." + describeBias(layer);
   if (attention.hasSinks)
     text += " sinks has one logit per head, which enters the softmax sum only.";
   return text;
@@ -136,9 +145,10 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
                                            const Layer &layer,
                                            StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
-  std::string seen = attention.isCausal ? "the tokens up to its own"
-                                        : "all tokens of its sequence";
-  if (layer.window && attention.isCausal)
+  bool isCausal = attention.isCausalIn(layer);
+  std::string seen =
+      isCausal ? "the tokens up to its own" : "all tokens of its sequence";
+  if (layer.window && isCausal)
     seen = formatv("the last {0} tokens up to its own", *layer.window).str();
   else if (layer.window)
     seen = formatv("tokens at most {0} before or after it", *layer.window - 1)
@@ -186,11 +196,12 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                          .str()
                    : "";
   std::string positions =
-      getAxes() ? "its positions"
-      : tokens == 1
+      tokens == 1
           ? "position lengths[b] - 1"
           : formatv("positions lengths[b] - {0} to lengths[b] - 1", tokens)
                 .str();
+  if (config.axes)
+    positions = "positions";
   std::string rotation = "These layers do not rotate.";
   if (layer.rotates)
     rotation =

@@ -47,6 +47,7 @@ private:
   int64_t readKeyHeads();
   int64_t readGivenKeyHeads();
   int64_t readHeadDim();
+  int64_t readDefaultHeadDim();
   const json::Value &getHeadDimSource() const;
 
   ConfigReader &reader;
@@ -101,10 +102,12 @@ int64_t ShapeReader::readHeadDim() {
     return row.defaultHeadDim;
   StringRef required =
       keys.headDimFromHidden ? keys.hidden[0] : keys.headDim[0];
-  if (!keys.headDimFromHidden || !hidden.given()) {
+  if (!keys.headDimFromHidden || (!hidden.given() && !row.defaultHidden)) {
     reader.missing(config, required);
     return 0;
   }
+  if (row.defaultHidden && !hidden.bad() && !(heads.given() && hidden.given()))
+    return readDefaultHeadDim();
   if (!hidden.value || !heads.value)
     return 0;
   if (*hidden.value % *heads.value != 0) {
@@ -115,6 +118,22 @@ int64_t ShapeReader::readHeadDim() {
     return 0;
   }
   return *hidden.value / *heads.value;
+}
+
+/// Derives the size of a head from the hidden size and the number of heads, at
+/// least one of which is the default of the model.
+int64_t ShapeReader::readDefaultHeadDim() {
+  int64_t hiddenSize = hidden.value.value_or(row.defaultHidden);
+  if (numHeads == 0)
+    return 0;
+  if (hiddenSize % numHeads == 0)
+    return hiddenSize / numHeads;
+  reader.error(getHeadDimSource(),
+               "'" + StringRef(keys.heads[0]) + "' (" + Twine(numHeads) +
+                   ") does not divide '" + keys.hidden[0] + "' (" +
+                   Twine(hiddenSize) + "), and there is no '" +
+                   keys.headDim[0] + "'");
+  return 0;
 }
 
 const json::Value &ShapeReader::getHeadDimSource() const {

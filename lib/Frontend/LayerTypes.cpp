@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayerTypes.h"
-#include "Sections.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -140,11 +139,6 @@ bool RotationReader::readRotation(const RopeDictionaries &dicts,
     RopeContext context{reader,   *dicts.main, theta,     maxPosition,
                         original, ropeLength,  head.size, rotation.rotaryDim};
     rotation.scaling = readScaling(*type, context);
-    Sections sections = readSections(reader, *dicts.main, rotation.rotaryDim);
-    if (!rotation.type.empty() && !sections.pairs.empty())
-      reader.error(*dicts.main, "'mrope_section' is not supported in a "
-                                "dictionary of one layer type");
-    result.sections = std::move(sections);
   }
   return type && !theta.bad();
 }

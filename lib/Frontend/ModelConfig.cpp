@@ -9,10 +9,12 @@
 #include "posenc/Frontend/ModelConfig.h"
 
 #include "AttentionKeys.h"
+#include "BiasModels.h"
 #include "ConfigReader.h"
 #include "HeadShape.h"
 #include "LayerTypes.h"
 #include "ModelTable.h"
+#include "PositionAxes.h"
 #include "RopeDictionary.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,6 +65,8 @@ private:
   void readPairing(ModelConfig &result);
   bool mayNorm() const;
   std::optional<DType> readDType(const json::Value &object);
+  DType readModelDType();
+  bool readBiasAttention(ModelConfig &result);
 
   ConfigReader &reader;
   const json::Value &root;
@@ -75,29 +79,47 @@ private:
   bool isKnown = false;
 };
 
+/// Returns whether an object has the number of heads.
+static bool hasHeads(const json::Value &object, const json::Member *type) {
+  const ModelRow *row = nullptr;
+  if (type && type->value.isString())
+    row = findModel(type->value.string());
+  return llvm::any_of((row ? row : &unknownModel())->keys->heads,
+                      [&](StringRef key) { return object.find(key); });
+}
+
 /// Finds the config of the text model, which multimodal models keep in a nested
-/// object.
+/// object, also in that of a thinker. Without a text model, the vision encoder
+/// of Pixtral is what a config means.
 void ModelReader::findTextConfig() {
   config = &root;
   typeMember = ConfigReader::given(root, "model_type");
-  auto hasHeads = [](const json::Value &object, const json::Member *type) {
-    const ModelRow *row = nullptr;
-    if (type && type->value.isString())
-      row = findModel(type->value.string());
-    return llvm::any_of((row ? row : &unknownModel())->keys->heads,
-                        [&](StringRef key) { return object.find(key); });
-  };
-  if (hasHeads(root, typeMember))
-    return;
-  for (StringRef key : {"text_config", "llm_config", "language_config"}) {
-    const json::Member *nested = ConfigReader::given(root, key);
+  auto enter = [&](StringRef key) {
+    const json::Member *nested = ConfigReader::given(*config, key);
     if (!nested || !nested->value.isObject())
-      continue;
+      return false;
     config = &nested->value;
     if (const json::Member *type = ConfigReader::given(*config, "model_type"))
       typeMember = type;
+    return true;
+  };
+  auto enterAny = [&] {
+    return llvm::any_of(llvm::ArrayRef<StringRef>{"text_config", "llm_config",
+                                                  "language_config",
+                                                  "thinker_config"},
+                        enter);
+  };
+  // The maximum depth of the parser bounds the loop.
+  while (!hasHeads(*config, typeMember) && enterAny())
+    continue;
+  if (config != &root || typeMember)
     return;
-  }
+  const json::Member *vision = ConfigReader::given(root, "vision_config");
+  if (!vision || !vision->value.isObject())
+    return;
+  const json::Member *type = ConfigReader::given(vision->value, "model_type");
+  if (type && type->value.isString() && type->value.string() == "pixtral")
+    enter("vision_config");
 }
 
 bool ModelReader::hasRopeKey() const {
@@ -142,11 +164,11 @@ bool ModelReader::findRow() {
                                           " has no rotary embedding");
       return false;
     }
-    if (hasSeveralAxes(modelType)) {
+    if (hasFloatPositions(modelType)) {
       reader.error(typeMember->value,
                    "'model_type' " + quoted(modelType) +
-                       " has several position axes, which are not supported "
-                       "yet");
+                       " rotates by coordinates that are not integers, and "
+                       "positions must be integers");
       return false;
     }
   }
@@ -239,6 +261,24 @@ std::optional<DType> ModelReader::readDType(const json::Value &object) {
   return first;
 }
 
+DType ModelReader::readModelDType() {
+  std::optional<DType> dtype = readDType(*config);
+  if (!dtype && config != &root)
+    dtype = readDType(root);
+  return dtype.value_or(DType::F32);
+}
+
+/// Reads a model that has a bias instead of a rotation. Returns false for other
+/// models.
+bool ModelReader::readBiasAttention(ModelConfig &result) {
+  if (!typeMember || !typeMember->value.isString())
+    return false;
+  const ModelRow *biased = findBiasModel(*config, typeMember->value.string());
+  if (biased)
+    readBiasModel(reader, *config, *biased, *typeMember, options, result);
+  return biased;
+}
+
 /// Whether the model normalizes queries and keys before the rotation. True for
 /// unknown models.
 bool ModelReader::mayNorm() const {
@@ -255,6 +295,10 @@ bool ModelReader::mayNorm() const {
 
 void ModelReader::read(ModelConfig &result) {
   findTextConfig();
+  if (readBiasAttention(result)) {
+    result.dtype = readModelDType();
+    return;
+  }
   if (!findRow() || !rotates())
     return;
   result.modelType = modelType.str();
@@ -264,12 +308,10 @@ void ModelReader::read(ModelConfig &result) {
   const json::Value &at = readHeadShape(reader, *config, *row, result);
   readRotations(reader, *config, *row, dicts, {result.headDim, &at},
                 options.ropeLength, result);
+  readPositionAxes(reader, *config, *row, dicts, at, result);
   if (options.attention && (isKnown || options.assumeAttention))
     readAttention(reader, *config, *row, options.qkNorm, result);
-  std::optional<DType> dtype = readDType(*config);
-  if (!dtype && config != &root)
-    dtype = readDType(root);
-  result.dtype = dtype.value_or(DType::F32);
+  result.dtype = readModelDType();
 }
 
 } // namespace

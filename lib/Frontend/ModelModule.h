@@ -49,15 +49,14 @@ private:
   /// Returns null after an error diagnostic.
   FrequenciesAttr getFrequencies(int64_t rotaryDim, double theta,
                                  const Scaling &scaling);
+  /// Returns the attribute of the position axes, or null for a single one.
+  AxesAttr getAxes();
+  /// Returns the type of positions of the shape, for each axis.
+  RankedTensorType getPositionsType(ArrayRef<int64_t> shape);
   Type getElementType();
   /// Returns the element type of KV caches.
   Type getCacheType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
-  /// Returns how the position axes share the pairs; null for a single axis.
-  AxesAttr getAxes();
-  /// Returns the type of positions of this shape, after a dimension of axes if
-  /// there are several.
-  RankedTensorType getPositionsType(ArrayRef<int64_t> shape);
   /// Creates a public function and sets the insertion point to the start of its
   /// body. `doc` is its comment in the C header.
   func::FuncOp createFunction(StringRef name, StringRef doc,
@@ -71,7 +70,6 @@ private:
   // FunctionDocs.cpp
   using Layer = ::posenc::frontend::LayerAttention;
   std::string describeLayers(StringRef suffix);
-  /// Describes several axes of positions, after a space; empty for one axis.
   std::string describeAxes();
   std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
                                int64_t offset);
@@ -101,6 +99,11 @@ private:
   bool isQuantized() { return getCacheType().getIntOrFloatBitWidth() == 8; }
   std::string describeCaches();
 
+  // AttentionBias.cpp
+  void addBiasOperand(SmallVectorImpl<NamedType> &arguments);
+  /// Adds the bias of the model to the score region. `table` is null for ALiBi.
+  void buildBias(AttentionOp op, const Layer &layer, Value table);
+  std::string describeBias(const Layer &layer);
   // ServingFunctions.cpp
   void buildServing(FrequenciesAttr frequencies, const Layer &layer,
                     const std::string &suffix);

@@ -142,15 +142,6 @@ static constexpr ModelRow models[] = {
     row("qwen3_moe")
         .slidesFromMaxWindow(/*onRequest=*/true)
         .norms(QkNormKind::EachHead),
-    // Multimodal models, whose configs have sections.
-    row("qwen2_5_vl").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_5_vl_text").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_vl").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_vl_text").theta(1e6).slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen3_vl").theta(5e6).norms(QkNormKind::EachHead),
-    row("qwen3_vl_text").theta(5e6).norms(QkNormKind::EachHead),
-    row("qwen3_vl_moe").theta(5e6).norms(QkNormKind::EachHead),
-    row("qwen3_vl_moe_text").theta(5e6).norms(QkNormKind::EachHead),
     row("seed_oss"),
     row("starcoder2"),
     row("yi"),
@@ -226,6 +217,57 @@ static constexpr ModelRow models[] = {
         .unsupportedNorms(layerNorms)
         .normsIf("qk_layernorm"),
 
+    // Half pairing and several position axes.
+    row("pixtral").heads(16, 0).hidden(1024).patches(),
+    row("qwen2_5_omni")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_5_omni_text")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_5_omni_thinker")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_5_vl")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(
+            /*onRequest=*/true),
+    row("qwen2_5_vl_text")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen2_vl")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(
+            /*onRequest=*/true),
+    row("qwen2_vl_text")
+        .theta(1e6)
+        .sections()
+        .slidesFromMaxWindow(/*onRequest=*/true),
+    row("qwen3_vl")
+        .theta(5e6)
+        .headDim(128)
+        .interleavedSections({24, 20, 20})
+        .norms(QkNormKind::EachHead),
+    row("qwen3_vl_moe")
+        .theta(5e6)
+        .interleavedSections({24, 20, 20})
+        .norms(QkNormKind::EachHead),
+    row("qwen3_vl_moe_text")
+        .theta(5e6)
+        .interleavedSections({24, 20, 20})
+        .norms(QkNormKind::EachHead),
+    row("qwen3_vl_text")
+        .theta(5e6)
+        .headDim(128)
+        .interleavedSections({24, 20, 20})
+        .norms(QkNormKind::EachHead),
+
     // Half pairing, only for one value of `position_embedding_type`.
     row("esm").bidirectional().onlyIfPositionType("rotary"),
     row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
@@ -254,8 +296,8 @@ static constexpr ModelRow models[] = {
     row("ernie4_5_moe").interleaved().theta(5e5),
     row("glm").interleaved().partial(0.5),
     row("glm4").interleaved().partial(0.5),
-    row("glm4v").interleaved().partial(0.5),
-    row("glm4v_text").interleaved().partial(0.5),
+    row("glm4v").interleaved().heads(32, 2).sections(),
+    row("glm4v_text").interleaved().heads(32, 2).sections(),
     row("gptj", gptjKeys).interleaved().rotaryDim(64),
     row("helium").interleaved().theta(1e5),
     row("kimi_k2", latentKeys)
@@ -293,7 +335,6 @@ static constexpr StringLiteral withoutRotation[] = {
     "biogpt",
     "blenderbot",
     "blenderbot-small",
-    "bloom",
     "camembert",
     "canine",
     "clip",
@@ -331,8 +372,6 @@ static constexpr StringLiteral withoutRotation[] = {
     "megatron-bert",
     "mobilebert",
     "mpnet",
-    "mpt",
-    "mt5",
     "mvp",
     "nezha",
     "nllb-moe",
@@ -352,10 +391,8 @@ static constexpr StringLiteral withoutRotation[] = {
     "splinter",
     "squeezebert",
     "switch_transformers",
-    "t5",
     "tapas",
     "transfo-xl",
-    "umt5",
     "vit",
     "wav2vec2",
     "whisper",
@@ -380,6 +417,6 @@ bool posenc::frontend::hasNoRotaryEmbedding(StringRef modelType) {
   return llvm::is_contained(withoutRotation, modelType);
 }
 
-bool posenc::frontend::hasSeveralAxes(StringRef modelType) {
-  return llvm::is_contained({"dinov3_vit", "pixtral"}, modelType);
+bool posenc::frontend::hasFloatPositions(StringRef modelType) {
+  return modelType == "dinov3_vit";
 }

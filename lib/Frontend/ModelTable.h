@@ -106,6 +106,19 @@ struct AttentionRow {
   QkNormRow norm;
 };
 
+/// The position axes of a model type.
+struct AxesRow {
+  /// Whether tokens have several positions, with the sections in
+  /// `mrope_section`. Other models have sections if the key is given.
+  bool areRequired = false;
+  /// The layout, unless `mrope_interleaved` is given.
+  bool areInterleaved = false;
+  /// The sections of a config without the key; zeros if it must be given.
+  std::array<int64_t, 3> defaultSections = {0, 0, 0};
+  /// The tokens are the patches of an image, with a row and a column.
+  bool arePatches = false;
+};
+
 struct ModelRow {
   llvm::StringLiteral type;
   const KeyNames *keys;
@@ -114,6 +127,7 @@ struct ModelRow {
   double defaultPartial = 1;
   int64_t defaultHeads = 0;     // 0: must be given
   int64_t defaultKeyHeads = 0;  // 0: the number of query heads
+  int64_t defaultHidden = 0;    // 0: must be given if it is needed
   int64_t defaultHeadDim = 0;   // 0: hidden size / heads
   int64_t defaultRotaryDim = 0; // 0: from the partial factor
   /// The separate base of the sliding layers, or 0 if they have none.
@@ -126,6 +140,7 @@ struct ModelRow {
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
   llvm::StringLiteral positionType = "";
+  AxesRow axes;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
@@ -155,6 +170,11 @@ struct ModelRow {
     ModelRow copy = *this;
     copy.defaultHeads = queries;
     copy.defaultKeyHeads = keys;
+    return copy;
+  }
+  constexpr ModelRow hidden(int64_t value) const {
+    ModelRow copy = *this;
+    copy.defaultHidden = value;
     return copy;
   }
   constexpr ModelRow headDim(int64_t value) const {
@@ -273,6 +293,24 @@ struct ModelRow {
     copy.attention.norm.description = description;
     return copy;
   }
+  /// Tokens have several positions; the config has the sections.
+  constexpr ModelRow sections() const {
+    ModelRow copy = *this;
+    copy.axes.areRequired = true;
+    return copy;
+  }
+  constexpr ModelRow
+  interleavedSections(std::array<int64_t, 3> defaultSections) const {
+    ModelRow copy = sections();
+    copy.axes.areInterleaved = true;
+    copy.axes.defaultSections = defaultSections;
+    return copy;
+  }
+  constexpr ModelRow patches() const {
+    ModelRow copy = bidirectional();
+    copy.axes.arePatches = true;
+    return copy;
+  }
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
     ModelRow copy = *this;
     copy.positionType = value;
@@ -290,9 +328,9 @@ const ModelRow &unknownModel();
 /// Whether models of the type are known to have no rotary embedding.
 bool hasNoRotaryEmbedding(llvm::StringRef modelType);
 
-/// Whether models of the type are known to rotate by several position axes (the
-/// rows and columns of an image), which no key of their configs tells.
-bool hasSeveralAxes(llvm::StringRef modelType);
+/// Whether models of the type are known to rotate by coordinates that are not
+/// integers, which no key of their configs tells.
+bool hasFloatPositions(llvm::StringRef modelType);
 
 } // namespace posenc::frontend
 

@@ -59,6 +59,42 @@ Attribute ModelModule::getScaling(const Scaling &scaling) {
   llvm_unreachable("unknown scaling");
 }
 
+AxesAttr ModelModule::getAxes() {
+  if (!config.axes)
+    return {};
+  AxisLayout layout =
+      config.axes->layout ==
+              ::posenc::frontend::PositionAxes::Layout::Interleaved
+          ? AxisLayout::Interleaved
+          : AxisLayout::Contiguous;
+  return AxesAttr::get(builder.getContext(), layout, config.axes->sections);
+}
+
+RankedTensorType ModelModule::getPositionsType(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> sizes;
+  if (config.axes)
+    sizes.push_back(config.axes->sections.size());
+  llvm::append_range(sizes, shape);
+  return getType(sizes, builder.getI64Type());
+}
+
+/// Returns the frequencies 0, 2, ..., 1, 3, ... of a model as an explicit list.
+static FrequenciesAttr alternate(FrequenciesAttr frequencies) {
+  SmallVector<::posenc::BigFloat> all = frequencies.computeFrequencies();
+  SmallVector<double> ordered;
+  for (size_t first : {0, 1})
+    for (size_t pair = first; pair < all.size(); pair += 2)
+      ordered.push_back(all[pair].toDouble());
+  MLIRContext *context = frequencies.getContext();
+  Builder builder(context);
+  double factor = frequencies.computeAttentionFactor().toDouble();
+  return FrequenciesAttr::get(
+      context, frequencies.getDim(), frequencies.getBase(),
+      ExplicitScalingAttr::get(context, builder.getDenseF64ArrayAttr(ordered),
+                               factor == 1 ? FloatAttr()
+                                           : builder.getF64FloatAttr(factor)));
+}
+
 Type ModelModule::getElementType() {
   switch (dtype) {
   case ::posenc::frontend::DType::F32:
@@ -78,22 +114,6 @@ RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
                                       Type elementType) {
   return RankedTensorType::get(shape,
                                elementType ? elementType : getElementType());
-}
-
-AxesAttr ModelModule::getAxes() {
-  if (config.sections.pairs.empty())
-    return {};
-  return AxesAttr::get(builder.getContext(),
-                       config.sections.interleaved ? AxisLayout::Interleaved
-                                                   : AxisLayout::Contiguous,
-                       config.sections.pairs);
-}
-
-RankedTensorType ModelModule::getPositionsType(ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> whole(shape);
-  if (AxesAttr axes = getAxes())
-    whole.insert(whole.begin(), axes.getNumAxes());
-  return getType(whole, builder.getI64Type());
 }
 
 func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
@@ -146,12 +166,11 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
                      {{"positions", positionsType, {"tokens"}}},
                      {{"cos", tableType}, {"sin", tableType}});
   Value positions = function.getArgument(0);
-  SmallVector<Value> sizes{
-      tensor::DimOp::create(builder, loc, positions,
-                            arith::ConstantIndexOp::create(
-                                builder, loc, positionsType.getRank() - 1))};
-  SmallVector<Value> inits{createDestination(tableType, sizes),
-                           createDestination(tableType, sizes)};
+  // The tokens are the last dimension, after the axes.
+  Value tokens = tensor::DimOp::create(builder, loc, positions,
+                                       positionsType.getRank() - 1);
+  SmallVector<Value> inits{createDestination(tableType, tokens),
+                           createDestination(tableType, tokens)};
   auto op = SincosOp::create(builder, loc, TypeRange{tableType, tableType},
                              positions, inits, frequencies, getAxes());
   func::ReturnOp::create(builder, loc, op.getResults());
@@ -192,14 +211,23 @@ FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
                                             const Scaling &scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
   // The verifier of the attribute bounds the rotary dimension.
-  return FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
-                                     real(theta), getScaling(scaling));
+  auto result =
+      FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
+                                  real(theta), getScaling(scaling));
+  bool alternates =
+      config.axes && config.axes->layout ==
+                         ::posenc::frontend::PositionAxes::Layout::Alternating;
+  return result && alternates ? alternate(result) : result;
 }
 
 OwningOpRef<ModuleOp> ModelModule::build() {
-  frequencies =
-      getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);
-  if (!frequencies || failed(checkAttention()))
+  if (config.hasRotation()) {
+    frequencies =
+        getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);
+    if (!frequencies)
+      return nullptr;
+  }
+  if (failed(checkAttention()))
     return nullptr;
   for (const ::posenc::frontend::LayerRotation &rotation : config.rotations) {
     FrequenciesAttr ofLayer =
@@ -219,7 +247,7 @@ OwningOpRef<ModuleOp> ModelModule::build() {
     buildRotation(layerFrequencies[rotation.type], "_" + rotation.type);
   // If all layers rotate alike, each layer type also gets functions with its
   // own suffix, so callers can look them up by type.
-  if (config.rotations.empty()) {
+  if (config.rotations.empty() && config.hasRotation()) {
     buildRotation(frequencies, "");
     for (const std::string &type : config.layerTypes)
       buildRotation(frequencies, "_" + type);

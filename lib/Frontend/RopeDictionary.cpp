@@ -126,6 +126,15 @@ posenc::frontend::getLayerDictionaries(const RopeDictionaries &dicts,
   return result;
 }
 
+/// Whether two names denote the same scaling. Multimodal models call the
+/// default one `mrope` in one key and `default` in the other.
+static bool isSameType(StringRef a, StringRef b) {
+  auto canonical = [](StringRef name) {
+    return name == "mrope" ? StringRef("default") : name;
+  };
+  return canonical(a) == canonical(b);
+}
+
 /// Returns the value of `rope_type` or of its older name `type`. Sets `bad`
 /// after an error, such as two different values.
 static Field<StringRef> readTypeName(ConfigReader &reader,
@@ -133,11 +142,7 @@ static Field<StringRef> readTypeName(ConfigReader &reader,
   Field<StringRef> newer = reader.string(dict, "rope_type");
   Field<StringRef> older = reader.string(dict, "type");
   bad = newer.bad() || older.bad();
-  // The type 'mrope' stands for sections, and newer versions of transformers
-  // write the scaling beside it.
-  if (newer.value && older.value && *older.value == "mrope")
-    return newer;
-  if (newer.value && older.value && *newer.value != *older.value) {
+  if (newer.value && older.value && !isSameType(*newer.value, *older.value)) {
     reader.error(newer.at().offset() > older.at().offset() ? newer.at()
                                                            : older.at(),
                  "'rope_type' is " + quoted(*newer.value) + ", but 'type' is " +

@@ -67,12 +67,6 @@ static Field<int64_t> readOriginalLength(RopeContext &context) {
 
 static void readDefault(RopeContext &, Scaling &) {}
 
-/// The sections are read for every type; this one has to have them.
-static void readMrope(RopeContext &context, Scaling &) {
-  if (!ConfigReader::given(context.dict, "mrope_section"))
-    context.reader.missing(context.dict, "mrope_section");
-}
-
 static void readLinear(RopeContext &context, Scaling &scaling) {
   scaling.kind = Scaling::Kind::Linear;
   Field<double> factor = readFactor(context, "factor");
@@ -350,7 +344,7 @@ static constexpr RopeType types[] = {
     {"yarn", readYarn, yarnKeys},
     {"dynamic", readDynamic, dynamicKeys},
     {"longrope", readLongrope, longropeKeys},
-    {"mrope", readMrope, {}},
+    {"mrope", readDefault, {}},
     {"ntk", readNtk, ntkKeys},
     {"proportional", readProportional, proportionalKeys},
     // The older name of longrope.

@@ -150,6 +150,10 @@ def check_model(name):
     if name == "gptj":
         config = {"model_type": name, "n_embd": 256, "n_head": 4,
                   "rotary_dim": 32, "n_positions": 2048}
+    elif name == "mpt":
+        config = {"model_type": name, "d_model": 256, "n_heads": 4}
+    elif name in ("qwen2_vl", "qwen2_5_vl", "glm4v"):
+        config["rope_scaling"] = {"type": "default", "mrope_section": [8, 12, 12]}
     write("item.json", json.dumps(config))
     run(["posenc-compile", "item.json", "-o", "item.o"])
 

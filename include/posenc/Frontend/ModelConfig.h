@@ -72,18 +72,22 @@ struct Scaling {
   bool operator==(const Scaling &other) const;
 };
 
-/// How several position axes share the pairs of a multimodal model: time, row
-/// and column of an image or video.
-struct Sections {
-  /// The number of pairs of each axis; empty if there is one axis.
-  std::vector<int64_t> pairs;
-  /// Whether consecutive pairs use different axes (Qwen3-VL), instead of
-  /// consecutive pairs of one section (Qwen2-VL).
-  bool interleaved = false;
-
-  bool operator==(const Sections &other) const {
-    return pairs == other.pairs && interleaved == other.interleaved;
-  }
+/// Several position axes, such as time, row and column, which share the pairs
+/// of a head. Positions then have a leading dimension of axes.
+struct PositionAxes {
+  enum class Layout {
+    /// The first sections[0] pairs use axis 0, the next ones axis 1, and so on.
+    Contiguous,
+    /// Pairs take turns among the axes (Qwen3-VL): pair i uses axis a = i mod n
+    /// if a > 0 and i < n * sections[a], else axis 0.
+    Interleaved,
+    /// Two axes: the first pairs use axis 0 and have the frequencies 0, 2, ...
+    /// of the model, the others axis 1 and the frequencies 1, 3, ... (Pixtral).
+    Alternating,
+  };
+  Layout layout = Layout::Contiguous;
+  /// The number of pairs of each axis.
+  std::vector<int64_t> sections;
 };
 
 /// The rotation of all layers of one type.
@@ -109,9 +113,13 @@ struct LayerAttention {
   /// own key; absent if all are visible.
   std::optional<int64_t> window;
   bool rotates = true;
+  /// Whether these are the layers of the encoder of an encoder-decoder model.
+  /// They are bidirectional, even if the model is causal.
+  bool isEncoder = false;
 
   bool isLike(const LayerAttention &other) const {
-    return window == other.window && rotates == other.rotates;
+    return window == other.window && rotates == other.rotates &&
+           isEncoder == other.isEncoder;
   }
 };
 
@@ -127,6 +135,21 @@ struct QkNorm {
   bool allHeads = false;
 };
 
+/// A bias of the scores that depends on the relative position.
+struct ScoreBias {
+  enum class Kind {
+    /// -slope(head) * |query - key|
+    Alibi,
+    /// A row of a learned table (buckets x heads) for the relative position.
+    T5,
+  };
+  Kind kind = Kind::Alibi;
+  /// Whether the bias is divided by sqrt(headDim), as the scores are.
+  bool isScaled = false;
+  int64_t numBuckets = 32;
+  int64_t maxDistance = 128;
+};
+
 /// The attention of a model.
 struct AttentionConfig {
   int64_t numKeyValueHeads = 0;
@@ -140,6 +163,7 @@ struct AttentionConfig {
   std::optional<double> softCap;
   /// Present if ReadOptions::qkNorm is set.
   std::optional<QkNorm> norm;
+  std::optional<ScoreBias> bias;
   bool isCausal = true;
   bool hasSinks = false;
   /// At least one layer type; all types are different. If the config has no
@@ -147,6 +171,10 @@ struct AttentionConfig {
   /// the window of the config, and the types of the model's implementation
   /// follow.
   std::vector<LayerAttention> layers;
+
+  bool isCausalIn(const LayerAttention &layer) const {
+    return isCausal && !layer.isEncoder;
+  }
 };
 
 struct ModelConfig {
@@ -156,7 +184,8 @@ struct ModelConfig {
   /// Channels per head of the tensors that @rope rotates. For multi-head latent
   /// attention these are the rotary channels alone.
   int64_t headDim = 0;
-  /// Channels [rotaryOffset, rotaryOffset + rotaryDim) of a head rotate.
+  /// Channels [rotaryOffset, rotaryOffset + rotaryDim) of a head rotate. 0 for
+  /// models without rotary embedding, whose attention has a bias instead.
   int64_t rotaryDim = 0;
   int64_t rotaryOffset = 0;
   bool interleaved = false;
@@ -165,10 +194,11 @@ struct ModelConfig {
   bool mayNorm = true;
   double ropeTheta = 10000;
   Scaling scaling;
-  Sections sections;
   /// The rotation of each layer type, which replaces `ropeTheta`, `scaling` and
   /// `rotaryDim`. Empty if all layers rotate alike.
   std::vector<LayerRotation> rotations;
+  /// Absent if a token has a single position.
+  std::optional<PositionAxes> axes;
   DType dtype = DType::F32;
   /// The distinct names in `layer_types`, in order of appearance, if there are
   /// several. Functions are built for each name.
@@ -176,6 +206,8 @@ struct ModelConfig {
   /// Absent if ReadOptions::attention is not set or the attention of the model
   /// is not supported.
   std::optional<AttentionConfig> attention;
+
+  bool hasRotation() const { return rotaryDim != 0; }
 };
 
 enum class Pairing { Half, Interleaved };
@@ -186,7 +218,11 @@ struct ReadOptions {
   /// The length of the sequences, for rope types whose frequencies depend on
   /// it. Without it, such a rope type is an error.
   std::optional<int64_t> ropeLength;
-  /// Whether to read and check the keys of the attention.
+  /// Whether functions of the rotation are requested by name. Then a model
+  /// without rotary embedding is an error, even if it has an attention.
+  bool rotation = false;
+  /// Whether to read and check the keys of the attention. A model without
+  /// rotary embedding has nothing else.
   bool attention = false;
   /// With `attention`: whether to read the attention of unknown model types as
   /// well. Such a model is assumed to be causal, with a warning.

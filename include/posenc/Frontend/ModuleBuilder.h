@@ -55,8 +55,7 @@ inline constexpr StringLiteral kServingFamilies[] = {
 ///     scales, batch x heads x capacity.
 /// With `serving`, also
 ///   @append(k, v, lengths, k_cache, v_cache) -> caches: writes the newest
-///   keys,
-///     rotated unless the cache is raw, and values of each sequence
+///     keys, rotated unless the cache is raw, and values of each sequence
 ///   @append_paged(k, v, positions, slots, k_pages, v_pages) -> pages: writes
 ///     tokens x heads x dim into the slots of a paged cache, pages x heads x
 ///     slots x dim
@@ -65,12 +64,18 @@ inline constexpr StringLiteral kServingFamilies[] = {
 ///   @attention_paged(q, positions, k_pages, v_pages, block_table, cu_seqlens,
 ///     lengths) -> o: attention of the last queries of each sequence, any
 ///     number of them, to its pages
+/// Models with several position axes have positions with a leading dimension of
+/// axes, also as an argument of @decode after `lengths`, since the lengths do
+/// not tell them; raw keys are an error. Models without rotary embedding have
+/// no
+/// @sincos and @rope. An encoder-decoder model has @attention_encoder and
+/// @attention_decoder instead of @attention.
 /// @decode and these are built for causal models only. Models with attention
 /// sinks add an operand `sinks`; norms add `q_norm` and `k_norm`, where @decode
-/// has `k_norm` for raw keys only. If layer types differ, each type has
-/// functions with its name as a suffix. Layers of a type that do not rotate,
-/// while others do, have functions with the further suffix `_nope`. Returns
-/// null after an error diagnostic.
+/// has `k_norm` for raw keys only; a learned bias adds `rel_bias`. If layer
+/// types differ, each type has functions with its name as a suffix. Layers of a
+/// type that do not rotate, while others do, have functions with the further
+/// suffix `_nope`. Returns null after an error diagnostic.
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context,
                                   const ::posenc::frontend::ModelConfig &config,
                                   const ModuleBuilderOptions &options = {});
