@@ -35,13 +35,12 @@ LogicalResult ModelModule::checkAttention() {
     return emitError(loc) << "a model whose attention is bidirectional has no "
                              "functions that append to a cache or read it; "
                              "remove them from --kernels";
-  if (options.serving && attention.norm && attention.norm->weightOffset != 0 &&
+  if (options.serving && attention.norm && attention.norm->allHeads &&
       options.keyCache == KeyCache::Rotated)
     return emitError(loc)
-           << "functions that append to a cache cannot add "
-           << attention.norm->weightOffset
-           << " to the weights of the norm, as this model does; without "
-              "--qk-norm they take keys after the norm";
+           << "functions that append to a cache cannot norm all heads of a "
+              "token together, as this model does; without --qk-norm they take "
+              "keys after the norm";
   // The scores are multiplied and divided by f32 constants.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);

@@ -52,10 +52,7 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
     results.push_back({cache.name + "_out", cache.type});
   bool hasNorm = rotates && attention.norm;
   if (hasNorm)
-    arguments.push_back(
-        {"k_norm",
-         getType({(attention.norm->allHeads ? attention.numKeyValueHeads : 1) *
-                  attention.headDim})});
+    arguments.push_back({"k_norm", getType({attention.headDim})});
   func::FuncOp function = createFunction(
       (isPaged ? "append_paged" : "append") + suffix,
       describeAppend(frequencies, layer, isPaged, suffix), arguments, results);
@@ -75,7 +72,10 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
       isPaged ? Value() : get("lengths"), isPaged ? get("slots") : Value(),
       inits, layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
       rotates ? getRotation(frequencies) : RotationAttr(),
-      hasNorm ? real(attention.norm->eps) : FloatAttr());
+      hasNorm ? real(attention.norm->eps) : FloatAttr(),
+      hasNorm && attention.norm->weightOffset != 0
+          ? real(attention.norm->weightOffset)
+          : FloatAttr());
   SmallVector<Value> returned = llvm::to_vector_of<Value>(op.getResults());
   // Each cache is followed by its scales, as among the arguments.
   if (isQuantized())

@@ -259,14 +259,7 @@ static LogicalResult verifyGroups(AttentionOp op) {
   bool hasNorm = op.getQueryNorm() || op.getKeyNorm();
   if (failed(verifyNormEps(op, hasNorm, op.getNormEpsAttr(), "attn_c13")))
     return failure();
-  if (!op.getNormOffset())
-    return success();
-  if (!hasNorm)
-    return op.emitOpError() << "norm_offset without a norm (attn_c13)";
-  if (!op.getNormOffset()->isFinite())
-    return op.emitOpError() << "expected norm_offset to be finite, got "
-                            << op.getNormOffsetAttr() << " (attn_c13)";
-  return success();
+  return verifyNormOffset(op, hasNorm, op.getNormOffsetAttr(), "attn_c13");
 }
 
 /// Verifies sizes: equal ones, and those that are related in another way.

@@ -221,6 +221,18 @@ LogicalResult mlir::posenc::verifyNormEps(Operation *op, bool hasNorm,
   return success();
 }
 
+LogicalResult mlir::posenc::verifyNormOffset(Operation *op, bool hasNorm,
+                                             FloatAttr offset,
+                                             StringRef constraint) {
+  if (offset && !hasNorm)
+    return op->emitOpError()
+           << "norm_offset without a norm (" << constraint << ")";
+  if (!isFinite(offset))
+    return op->emitOpError() << "expected norm_offset to be finite, got "
+                             << offset << " (" << constraint << ")";
+  return success();
+}
+
 LogicalResult mlir::posenc::verifyScaleAndWindow(Operation *op, FloatAttr scale,
                                                  IntegerAttr left,
                                                  IntegerAttr right,

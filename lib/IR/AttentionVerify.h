@@ -73,6 +73,9 @@ LogicalResult verifyNorm(Operation *op, StringRef name, Value norm,
                          StringRef constraint);
 LogicalResult verifyNormEps(Operation *op, bool hasNorm, FloatAttr eps,
                             StringRef constraint);
+/// Verifies that `norm_offset` is present only with a norm, and finite.
+LogicalResult verifyNormOffset(Operation *op, bool hasNorm, FloatAttr offset,
+                               StringRef constraint);
 
 /// Checks optional attributes, which are null if absent.
 LogicalResult verifyScaleAndWindow(Operation *op, FloatAttr scale,

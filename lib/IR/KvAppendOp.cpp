@@ -76,6 +76,10 @@ bool KvAppendOp::hasRaggedRows() {
   return getSlots() && cast<ShapedType>(getKey().getType()).getRank() == 3;
 }
 
+double KvAppendOp::getNormWeightOffset() {
+  return getNormOffset() ? getNormOffset()->convertToDouble() : 0;
+}
+
 bool KvAppendOp::isQuantized() {
   return isQuantizedType(getInits().front().getType());
 }
@@ -155,6 +159,8 @@ LogicalResult KvAppendOp::verify() {
   if (failed(verifyNorm(*this, "norm", getNorm(), "kv_append_c8")) ||
       failed(verifyNormEps(*this, static_cast<bool>(getNorm()),
                            getNormEpsAttr(), "kv_append_c8")) ||
+      failed(verifyNormOffset(*this, static_cast<bool>(getNorm()),
+                              getNormOffsetAttr(), "kv_append_c8")) ||
       failed(detail::verifySymbols(*this, "kv_append_c4")))
     return failure();
   return detail::verifyDestinations(*this, "kv_append_c9");

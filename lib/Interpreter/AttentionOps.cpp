@@ -404,7 +404,8 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   reference::AppendSpec spec;
   spec.rowLayout = getLayout(op.getLayout());
   spec.cacheLayout = getLayout(op.getCacheLayout());
-  spec.keyNorm = getNorm(op.getNorm(), op.getNormEps(), /*offset=*/0, values);
+  spec.keyNorm =
+      getNorm(op.getNorm(), op.getNormEps(), op.getNormWeightOffset(), values);
   reference::Caches caches{inits[0]->array, inits[1]->array};
   if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
                          spec.keyRotation)) ||

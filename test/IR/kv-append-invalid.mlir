@@ -304,6 +304,28 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %w: tensor<8xf32>
 
 // -----
 
+// An offset of the weights without weights.
+func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>, %o1: tensor<2x9x4x8xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op norm_offset without a norm (kv_append_c8)}}
+  %r:2 = posenc.kv_append norm_offset = 1
+    ins(%k, %v : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o1 : tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>)
+  return
+}
+
+// -----
+
+// An offset that is not a number.
+func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %w: tensor<8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>, %o1: tensor<2x9x4x8xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected norm_offset to be finite, got 0x7FF8000000000000 : f64 (kv_append_c8)}}
+  %r:2 = posenc.kv_append norm_eps = 0.1 norm_offset = 0x7FF8000000000000
+    ins(%k, %v : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) norm(%w : tensor<8xf32>) lengths(%n : tensor<2xi64>)
+    outs(%o0, %o1 : tensor<2x9x4x8xf32>, tensor<2x9x4x8xf32>)
+  return
+}
+
+// -----
+
 // A cache in memory.
 func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xf32>, %o1: memref<2x9x4x8xf32>) {
   // expected-error @+1 {{'posenc.kv_append' op mixes tensors and memrefs (kv_append_c9)}}

@@ -16,8 +16,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
   let description = [{
     Writes each token's row of every key head into a slot of the key cache and
     the same slot of the value cache; all other rows are unchanged. Keys are
-    first normed with `norm` and then rotated at `positions`, as in
-    `posenc.attention`; the result is rounded once to the element type of the
+    first normed with `norm` (to whose weights `norm_offset` is added) and then
+    rotated at `positions`, as in `posenc.attention`; the result is rounded once to the element type of the
     caches, which may differ from that of the new rows.
 
     New rows are `(batch, tokens, heads, dim)` with `layout = token_major`, the
@@ -83,7 +83,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       axes if the rotation has `axes`. A rotation with `axes` or with `slots`
       requires `positions`.
     - (kv_append_c8) `norm` has rank 1; `norm_eps` is present if and only if
-      `norm` is, and is finite and not negative.
+      `norm` is, and is finite and not negative; `norm_offset` is present only if
+      `norm` is, and is finite.
     - (kv_append_c9) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
     - (kv_append_c10) scales are tensors of f32 of rank 3.
@@ -99,13 +100,15 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$cache_layout,
     OptionalAttr<Posenc_RotationAttr>:$rotation,
-    OptionalAttr<F64Attr>:$norm_eps);
+    OptionalAttr<F64Attr>:$norm_eps,
+    OptionalAttr<F64Attr>:$norm_offset);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     oilist(
       `layout` `=` custom<HeadLayout>($layout)
       | `cache_layout` `=` custom<HeadLayout>($cache_layout)
       | `norm_eps` `=` custom<Real>($norm_eps)
+      | `norm_offset` `=` custom<Real>($norm_offset)
       | `rotation` `=` custom<Rotation>($rotation))
     `ins` `(` $key `,` $value `:` type($key) `,` type($value) `)`
     oilist(
@@ -120,6 +123,9 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     bool readsDestinations() { return true; }
     /// Whether new rows have no batch dimension.
     bool hasRaggedRows();
+    /// Returns the number that is added to the weights of the norm, 0 if
+    /// `norm_offset` is absent.
+    double getNormWeightOffset();
     /// Whether the caches are i8 or f8, and have scales.
     bool isQuantized();
     /// Return the dimensions of heads and of tokens in the new rows and in the
