@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PositionalVerify.h"
 #include "posenc/IR/PairFrequencies.h"
 #include "posenc/IR/Posenc.h"
 
@@ -48,9 +49,8 @@ SmallVector<PairFrequency>
 mlir::posenc::computePairFrequencies(FrequenciesAttr frequencies,
                                      AxesAttr axes) {
   SmallVector<PairFrequency> result;
-  FrequencyScalingInterface rule = frequencies.getScalingRule();
   if (axes && axes.getLayout() == AxisLayout::Axial &&
-      !(rule && rule.isIndexedByPair())) {
+      restartsOnAxes(frequencies)) {
     for (auto [axis, section] : llvm::enumerate(axes.getSections()))
       for (::posenc::BigFloat &f : frequencies.computeAxisFrequencies(section))
         result.push_back({static_cast<int64_t>(axis), std::move(f)});

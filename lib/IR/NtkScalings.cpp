@@ -64,9 +64,7 @@ SmallVector<BigFloat>
 NtkScalingAttr::computeFrequencies(int64_t dim, const BigFloat &base) const {
   BigFloat factor(toDouble(getFactor()));
   if (!getMixedB())
-    // An axis with a single pair has the frequency 1 for every base.
-    return unscaledFrequencies(dim,
-                               dim == 2 ? base : scaleBase(base, factor, dim));
+    return unscaledFrequencies(dim, scaleBase(base, factor, dim));
   SmallVector<BigFloat> result = unscaledFrequencies(dim, base);
   for (auto [i, f] : llvm::enumerate(result)) {
     BigFloat part = BigFloat(i + 1.0) / BigFloat(dim / 2.0);
@@ -127,7 +125,5 @@ LogicalResult DynamicScalingAttr::verifyFor(EmitError emitError, int64_t dim,
 SmallVector<BigFloat>
 DynamicScalingAttr::computeFrequencies(int64_t dim,
                                        const BigFloat &base) const {
-  if (dim == 2)
-    return unscaledFrequencies(dim, base);
   return unscaledFrequencies(dim, scaleBase(base, getDynamicScale(*this), dim));
 }

@@ -56,9 +56,30 @@ bool mlir::posenc::haveCompatibleShapes(Type a, Type b) {
          succeeded(verifyCompatibleShape(a, b));
 }
 
+bool mlir::posenc::restartsOnAxes(FrequenciesAttr frequencies) {
+  FrequencyScalingInterface rule = frequencies.getScalingRule();
+  return !rule || !rule.isIndexedByPair();
+}
+
+LogicalResult mlir::posenc::verifyAxisFrequencies(
+    function_ref<InFlightDiagnostic()> emitError, FrequenciesAttr frequencies,
+    AxesAttr axes) {
+  FrequencyScalingInterface rule = frequencies.getScalingRule();
+  if (!axes || axes.getLayout() != AxisLayout::Axial || !rule ||
+      !restartsOnAxes(frequencies))
+    return success();
+  double base = frequencies.getBase().getValueAsDouble();
+  for (int64_t pairs : axes.getSections())
+    if (failed(rule.verifyFor(emitError, 2 * pairs, base)))
+      return failure();
+  return success();
+}
+
 LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,
-                                       AxesAttr axes, int64_t numPairs,
+                                       AxesAttr axes,
+                                       FrequenciesAttr frequencies,
                                        StringRef constraint) {
+  int64_t numPairs = frequencies.getNumPairs();
   if (!axes)
     return success();
   auto type = dyn_cast<ShapedType>(positions);
@@ -70,7 +91,8 @@ LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,
     return op->emitOpError()
            << "sections add up to " << axes.getNumPairs() << " pairs of "
            << numPairs << " (" << constraint << ")";
-  return success();
+  return verifyAxisFrequencies([&] { return op->emitOpError(); }, frequencies,
+                               axes);
 }
 
 LogicalResult mlir::posenc::verifyRotation(

@@ -33,9 +33,20 @@ SmallVector<int64_t> getRotatedSymbols(Type type, ArrayRef<int64_t> dims,
 /// static, and bufferization may give memrefs different layouts.
 bool haveCompatibleShapes(Type a, Type b);
 
-/// Checks axes against positions and pairs; errors end in `constraint`.
+/// Whether the frequencies of an axial layout restart on each axis. They do
+/// not if the scaling has a list with an element for each pair.
+bool restartsOnAxes(FrequenciesAttr frequencies);
+
+/// Checks the scaling with the dimension of each axis, if the axes are axial.
+/// `axes` may be null.
+LogicalResult
+verifyAxisFrequencies(function_ref<InFlightDiagnostic()> emitError,
+                      FrequenciesAttr frequencies, AxesAttr axes);
+
+/// Checks axes against positions and frequencies; errors about their number end
+/// in `constraint`.
 LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
-                         int64_t numPairs, StringRef constraint);
+                         FrequenciesAttr frequencies, StringRef constraint);
 
 /// The numbers of the constraints that `rotate` and `rope` share.
 struct RotationConstraints {

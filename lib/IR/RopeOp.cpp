@@ -35,8 +35,8 @@ LogicalResult RopeOp::verify() {
     return emitOpError() << "expected one operand of positions, got "
                          << getODSOperands(1).size();
   Type positions = getPositions().getType();
-  if (failed(verifyAxes(*this, positions, getAxesAttr(),
-                        getFrequencies().getNumPairs(), "rope_c6")))
+  if (failed(verifyAxes(*this, positions, getAxesAttr(), getFrequencies(),
+                        "rope_c6")))
     return failure();
   if (failed(verifyRotation(*this, getInputs(), getInits(), getDims(),
                             getNumPositionLoops(positions, getAxesAttr()),

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttrFields.h"
+#include "PositionalVerify.h"
 #include "posenc/IR/Posenc.h"
 
 using namespace mlir;
@@ -64,5 +65,5 @@ LogicalResult RotationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "sections add up to " << axes.getNumPairs()
                        << " pairs of " << frequencies.getNumPairs()
                        << " (rotation_c2)";
-  return success();
+  return verifyAxisFrequencies(emitError, frequencies, axes);
 }

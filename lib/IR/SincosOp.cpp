@@ -41,7 +41,7 @@ LogicalResult SincosOp::verify() {
                            << numPairs << ", got " << table << " (sincos_c2)";
   }
   if (failed(verifyAxes(*this, getPositions().getType(), getAxesAttr(),
-                        numPairs, "sincos_c4")))
+                        getFrequencies(), "sincos_c4")))
     return failure();
   if (type.getRank() != getNumLoops() + 1)
     return emitOpError() << "expected destinations of rank "

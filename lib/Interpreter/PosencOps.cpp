@@ -34,9 +34,10 @@ static ReferenceValue makeTable(Type elementType, Array array,
   ReferenceValue result;
   result.type = *getReferenceType(elementType);
   result.array = std::move(array);
-  result.array.magnitude.clear();
-  for (long double value : result.array.values)
-    result.array.magnitude.push_back(std::fabs(value));
+  // Elements that must match bit for bit have a negative magnitude.
+  if (result.array.magnitude.empty())
+    for (long double value : result.array.values)
+      result.array.magnitude.push_back(std::fabs(value));
   result.limitUlp = double(defaultLimitUlp(
       ResultKind::Table, result.type, !frequencies.hasUnitAttentionFactor()));
   result.absoluteSlack =
@@ -165,20 +166,24 @@ static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
       getFrequencySpec(op, op.getFrequencies());
   if (failed(spec))
     return failure();
+  reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
+  reference::SinusoidalOptions options;
+  options.order = getOrder(op.getOrder());
+  options.zeroPad = op.getZeroPad();
+  options.paddingPosition = op.getPaddingPosition();
   Value init = op.getInits().front();
   std::vector<int64_t> positions;
   Shape shape;
-  getPositions(op.getPositions(), AxesAttr(), values.getShape(init).front(),
-               values, positions, shape);
+  getPositions(op.getPositions(), op.getAxesAttr(),
+               values.getShape(init).front(), values, positions, shape);
   Shape table = shape;
-  table.push_back(op.getFrequencies().getDim());
+  table.push_back(op.getRowSize());
   if (failed(checkShape(op, table)) ||
-      failed(reject(op, reference::checkSinCos(*spec, {}, positions, shape))) ||
+      failed(reject(op, reference::checkSinusoidal(*spec, axes, positions,
+                                                   shape, options))) ||
       failed(checkDestination(op, table, init, values)))
     return failure();
-  Array array =
-      reference::sinusoidal(*spec, positions, getOrder(op.getOrder()));
-  array.shape = table;
+  Array array = reference::sinusoidal(*spec, axes, positions, shape, options);
   values.set(op.getResult(0),
              makeTable(getElementTypeOrSelf(init.getType()), std::move(array),
                        op.getFrequencies(), getAngleSlack(positions)));

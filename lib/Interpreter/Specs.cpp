@@ -102,6 +102,12 @@ mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
             spec.list = list(scaling.getValues());
             return true;
           })
+          .Case([&](GeometricScalingAttr scaling) {
+            spec.kind = ScalingKind::Geometric;
+            spec.shift = real(scaling.getShift());
+            spec.scale = optionalReal(scaling.getScale()).value_or(1.0);
+            return true;
+          })
           .Default(false);
   if (!known)
     return op->emitError() << "the reference does not support "

@@ -82,6 +82,8 @@ const ScalingRule *findScalingRule(ScalingKind kind) {
        proportionalFrequencies, unitAttention},
       {ScalingKind::Divisors, true, checkDivisors, divisorsFrequencies,
        unitAttention},
+      {ScalingKind::Geometric, false, checkGeometric, geometricFrequencies,
+       unitAttention},
   };
   for (const ScalingRule &rule : rules)
     if (rule.kind == kind)

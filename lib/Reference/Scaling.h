@@ -63,6 +63,9 @@ std::string checkYarn(const FrequencySpec &spec);
 std::vector<Real> yarnFrequencies(const FrequencySpec &spec);
 Real yarnAttention(const FrequencySpec &spec);
 
+std::string checkGeometric(const FrequencySpec &spec);
+std::vector<Real> geometricFrequencies(const FrequencySpec &spec);
+
 } // namespace posenc::reference
 
 #endif // POSENC_LIB_REFERENCE_SCALING_H

@@ -11,6 +11,7 @@
 #include "Parallel.h"
 #include "posenc/Reference/Angle.h"
 
+#include <cmath>
 #include <numeric>
 
 namespace posenc::reference {
@@ -105,14 +106,22 @@ CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
   return scaledTable(pairs, pairs.attention(), positions, positionsShape);
 }
 
-Array sinusoidal(const FrequencySpec &spec,
-                 const std::vector<int64_t> &positions, SinusoidalOrder order) {
-  const int64_t rows = int64_t(positions.size()), pairs = spec.dim / 2;
-  CosSinTable table = sincos(spec, {}, positions, {rows});
-  Array result;
-  result.shape = {rows, spec.dim};
-  result.values.resize(size_t(rows * spec.dim));
-  for (int64_t row = 0; row < rows; ++row) {
+std::string checkSinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
+                            const std::vector<int64_t> &positions,
+                            const std::vector<int64_t> &positionsShape,
+                            const SinusoidalOptions &options) {
+  if (axes.kind != AxesKind::Single && axes.kind != AxesKind::Axial)
+    return "the axes of a sinusoidal table must be axial";
+  if (axes.kind != AxesKind::Single && options.paddingPosition)
+    return "a row with several positions has no padding position";
+  return checkSinCos(spec, axes, positions, positionsShape);
+}
+
+/// Copies a row of d/2 sines and cosines into `to`, one axis after the other.
+static void orderRow(const long double *sines, const long double *cosines,
+                     const std::vector<int64_t> &sections,
+                     SinusoidalOrder order, long double *to) {
+  for (int64_t pairs : sections) {
     for (int64_t i = 0; i < pairs; ++i) {
       int64_t sine = i, cosine = pairs + i;
       if (order == SinusoidalOrder::Interleaved) {
@@ -121,12 +130,48 @@ Array sinusoidal(const FrequencySpec &spec,
       } else if (order == SinusoidalOrder::CosSin) {
         std::swap(sine, cosine);
       }
-      size_t from = size_t(row * pairs + i);
-      result.values[size_t(row * spec.dim + sine)] = table.sin.values[from];
-      result.values[size_t(row * spec.dim + cosine)] = table.cos.values[from];
+      to[sine] = *sines++;
+      to[cosine] = *cosines++;
     }
+    to += 2 * pairs;
+  }
+}
+
+Array sinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
+                 const std::vector<int64_t> &positions,
+                 const std::vector<int64_t> &positionsShape,
+                 const SinusoidalOptions &options) {
+  requireEmpty(checkSinusoidal(spec, axes, positions, positionsShape, options));
+  const int64_t rows = numElements(positionsShape), pairs = spec.dim / 2;
+  const int64_t width = spec.dim + (options.zeroPad ? 1 : 0);
+  CosSinTable table = sincos(spec, axes, positions, positionsShape);
+  std::vector<int64_t> sections{pairs};
+  if (axes.kind == AxesKind::Axial)
+    sections = axes.sections;
+  Array result;
+  result.shape = positionsShape;
+  result.shape.push_back(width);
+  result.values.assign(size_t(rows * width), 0.0L);
+  // A negative magnitude requires equal bits.
+  result.magnitude.assign(size_t(rows * width), -1.0L);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (options.paddingPosition == positions[size_t(row)])
+      continue;
+    long double *to = &result.values[size_t(row * width)];
+    orderRow(&table.sin.values[size_t(row * pairs)],
+             &table.cos.values[size_t(row * pairs)], sections, options.order,
+             to);
+    for (int64_t i = 0; i < spec.dim; ++i)
+      result.magnitude[size_t(row * width + i)] = std::fabs(to[i]);
   }
   return result;
+}
+
+Array sinusoidal(const FrequencySpec &spec,
+                 const std::vector<int64_t> &positions, SinusoidalOrder order) {
+  SinusoidalOptions options;
+  options.order = order;
+  return sinusoidal(spec, {}, positions, {int64_t(positions.size())}, options);
 }
 
 } // namespace posenc::reference

@@ -62,3 +62,30 @@ func.func @alone(%p: memref<i64>, %t: memref<256xf32>) {
   posenc.sinusoidal interleaved #posenc.frequencies<dim = 256> positions(%p : memref<i64>) outs(%t : memref<256xf32>)
   return
 }
+
+// -----
+
+// The thread of a row's first pairs writes the zero at its end.
+// CHECK-LABEL: gpu.func @zeros(
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %{{.*}}, %c7_i64 : i64
+// CHECK: %[[C:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : vector<4xf32>
+// CHECK: %[[S:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : vector<4xf32>
+// CHECK: scf.if
+// CHECK: vector.store %{{.*}} : memref<?xf32>, vector<1xf32>
+// CHECK: vector.store
+func.func @zeros(%p: memref<?xi64>, %t: memref<?x17xf32>) {
+  posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> zero_pad padding_position = 7 positions(%p : memref<?xi64>) outs(%t : memref<?x17xf32>)
+  return
+}
+
+// -----
+
+// The lanes of a pair depend on its axis.
+// CHECK-LABEL: gpu.func @axes(
+// CHECK: %[[SECOND:.*]] = arith.cmpi uge, %{{.*}}, %c8 : index
+// CHECK: arith.select %[[SECOND]], %c24, %c8 : index
+// CHECK: arith.select %[[SECOND]], %c8, %c0 : index
+func.func @axes(%p: memref<2x?xi64>, %t: memref<?x48xf32>) {
+  posenc.sinusoidal sin_cos #posenc.frequencies<dim = 48> axes <axial, [8, 16]> positions(%p : memref<2x?xi64>) outs(%t : memref<?x48xf32>)
+  return
+}

@@ -98,3 +98,32 @@ func.func @tensors(%p: tensor<4xi64>, %c: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %r:2 = posenc.sincos #posenc.frequencies<dim = 16> positions(%p : tensor<4xi64>) outs(%c, %c : tensor<4x8xf32>, tensor<4x8xf32>)
   return %r#0 : tensor<4x8xf32>
 }
+
+// -----
+
+// Each axis is a table of its own, at its lanes of the row.
+// CHECK-LABEL: func.func @axes
+// CHECK-SAME: %[[P:.*]]: memref<2x?xi64>, %[[T:.*]]: memref<?x32xf32>
+// CHECK: memref.subview %[[P]][0, 0] [1, %{{.*}}] [1, 1] : memref<2x?xi64> to memref<?xi64
+// CHECK: memref.subview %[[P]][1, 0] [1, %{{.*}}] [1, 1] : memref<2x?xi64> to memref<?xi64
+func.func @axes(%p: memref<2x?xi64>, %t: memref<?x32xf32>) {
+  posenc.sinusoidal sin_cos #posenc.frequencies<dim = 32> axes <axial, [8, 8]> positions(%p : memref<2x?xi64>) outs(%t : memref<?x32xf32>)
+  return
+}
+
+// -----
+
+// A last loop writes the zeros at the ends of rows, and the rows of padding.
+// CHECK-LABEL: func.func @zeros
+// CHECK-SAME: %[[P:.*]]: memref<?xi32>, %[[T:.*]]: memref<?x17xf32>
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %dim
+// CHECK: vector.store %{{.*}}, %[[T]][%[[I]], %c16{{.*}}] : memref<?x17xf32>, vector<1xf32>
+// CHECK: %[[POSITION:.*]] = memref.load %[[P]][%[[I]]]
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[POSITION]] : i32 to i64
+// CHECK: %[[IS:.*]] = arith.cmpi eq, %[[WIDE]], %c7_i64
+// CHECK: scf.if %[[IS]]
+// CHECK: vector.store %{{.*}}, %[[T]][%[[I]], %{{.*}}] : memref<?x17xf32>, vector<8xf32>
+func.func @zeros(%p: memref<?xi32>, %t: memref<?x17xf32>) {
+  posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> zero_pad padding_position = 7 positions(%p : memref<?xi32>) outs(%t : memref<?x17xf32>)
+  return
+}

@@ -84,3 +84,43 @@ func.func @no_positions(%p: tensor<0xi64>, %t: tensor<0x8xf32>) -> tensor<0x8xf3
   %r = posenc.sinusoidal interleaved #posenc.frequencies<dim = 8> positions(%p : tensor<0xi64>) outs(%t : tensor<0x8xf32>)
   return %r : tensor<0x8xf32>
 }
+
+// -----
+
+// Each axis has slices of its own, in the order of the row.
+// CHECK-LABEL: func.func @axes(
+// CHECK-SAME:    %{{.*}}: tensor<2x5xi64>, %[[T:.*]]: tensor<5x10xf32>)
+// CHECK:         %[[R:.*]]:2 = linalg.generic
+// CHECK:         %[[SIN0:.*]] = tensor.extract_slice %[[R]]#1[0, 0] [5, 2] [1, 1]
+// CHECK:         %[[I0:.*]] = tensor.insert_slice %[[SIN0]] into %[[T]][0, 0] [5, 2] [1, 1]
+// CHECK:         %[[COS0:.*]] = tensor.extract_slice %[[R]]#0[0, 0] [5, 2] [1, 1]
+// CHECK:         %[[I1:.*]] = tensor.insert_slice %[[COS0]] into %[[I0]][0, 2] [5, 2] [1, 1]
+// CHECK:         %[[SIN1:.*]] = tensor.extract_slice %[[R]]#1[0, 2] [5, 3] [1, 1]
+// CHECK:         %[[I2:.*]] = tensor.insert_slice %[[SIN1]] into %[[I1]][0, 4] [5, 3] [1, 1]
+// CHECK:         %[[COS1:.*]] = tensor.extract_slice %[[R]]#0[0, 2] [5, 3] [1, 1]
+// CHECK:         %[[I3:.*]] = tensor.insert_slice %[[COS1]] into %[[I2]][0, 7] [5, 3] [1, 1]
+// CHECK:         return %[[I3]]
+func.func @axes(%p: tensor<2x5xi64>, %t: tensor<5x10xf32>) -> tensor<5x10xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 10> axes <axial, [2, 3]>
+    positions(%p : tensor<2x5xi64>) outs(%t : tensor<5x10xf32>)
+  return %r : tensor<5x10xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @zeros(
+// CHECK-SAME:    %{{.*}}: tensor<5xi32>, %[[T:.*]]: tensor<5x9xf32>)
+// CHECK:         %[[R:.*]]:2 = linalg.generic
+// CHECK:           %[[P:.*]] = arith.extsi %{{.*}} : i32 to i64
+// CHECK:           %[[IS:.*]] = arith.cmpi eq, %[[P]], %c1_i64
+// CHECK:           %[[C:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      %[[S:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : f32
+// CHECK-NEXT:      linalg.yield %[[C]], %[[S]] : f32, f32
+// CHECK:         %[[ZEROS:.*]] = linalg.fill {{.*}} -> tensor<5x1xf32>
+// CHECK:         %[[ALL:.*]] = tensor.insert_slice %[[ZEROS]] into %{{.*}}[0, 8] [5, 1] [1, 1]
+// CHECK:         return %[[ALL]]
+func.func @zeros(%p: tensor<5xi32>, %t: tensor<5x9xf32>) -> tensor<5x9xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> zero_pad padding_position = 1
+    positions(%p : tensor<5xi32>) outs(%t : tensor<5x9xf32>)
+  return %r : tensor<5x9xf32>
+}

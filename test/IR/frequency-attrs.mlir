@@ -75,6 +75,16 @@ func.func private @explicit() attributes {test.attr = #posenc.frequencies<dim = 
 // CHECK: func.func private @explicit_attention() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.explicit<values = [1.000000e+00], attention_factor = 1.125000e+00>>}
 func.func private @explicit_attention() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.explicit<values = [1.000000e+00], attention_factor = 1.125000e+00>>}
 
+// CHECK: func.func private @geometric() attributes {test.attr = #posenc.frequencies<dim = 16, base = 1.000000e+04, scaling = #posenc.geometric<shift = 1.000000e+00>>}
+func.func private @geometric() attributes {test.attr = #posenc.frequencies<dim = 16, scaling = #posenc.geometric<shift = 1>>}
+
+// The exponents of a single pair do not depend on the shift.
+// CHECK: func.func private @geometric_one_pair() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.geometric<shift = 1.000000e+00, scale = 5.000000e-01>>}
+func.func private @geometric_one_pair() attributes {test.attr = #posenc.frequencies<dim = 2, base = 1.000000e+04, scaling = #posenc.geometric<scale = 0.5, shift = 1>>}
+
+// CHECK: func.func private @geometric_negative_shift() attributes {test.attr = #posenc.frequencies<dim = 4, base = 1.000000e+04, scaling = #posenc.geometric<shift = -1.000000e+00>>}
+func.func private @geometric_negative_shift() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.geometric<shift = -1>>}
+
 // A rule is verified with the dimension and the base of its frequencies.
 // CHECK: func.func private @scaling_alone() attributes {test.attr = #posenc.linear<factor = -1.000000e+00>}
 func.func private @scaling_alone() attributes {test.attr = #posenc.linear<factor = -1.000000e+00>}

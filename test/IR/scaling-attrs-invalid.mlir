@@ -629,3 +629,67 @@ func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scal
 // divisors: a negative one.
 // expected-error @+1 {{expected finite values of at least 2^-64 (divisors_c2)}}
 func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 4, scaling = #posenc.divisors<values = [1.0, -1.0]>>}
+
+// -----
+
+// geometric: a shift of the number of pairs.
+// expected-error @+1 {{expected a shift below the number of pairs, 4, got 4.000000e+00 (geometric_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 4>>}
+
+// -----
+
+// geometric: a shift that is not finite.
+// expected-error @+1 {{expected a finite shift (geometric_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 0xFFF0000000000000>>}
+
+// -----
+
+// geometric: a shift that is not a number.
+// expected-error @+1 {{expected a finite shift (geometric_c1)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 2, scaling = #posenc.geometric<shift = 0x7FF8000000000000>>}
+
+// -----
+
+// geometric: a scale of 0.
+// expected-error @+1 {{expected a finite, positive scale (geometric_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 1, scale = 0>>}
+
+// -----
+
+// geometric: an infinite scale.
+// expected-error @+1 {{expected a finite, positive scale (geometric_c2)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 1, scale = 0x7FF0000000000000>>}
+
+// -----
+
+// geometric: a scale beyond 2^64.
+// expected-error @+1 {{expected frequencies of at most 2^64, got 2^6.500000e+01; reduce scale or shift, or raise base (geometric_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 1, scale = 36893488147419103232.0>>}
+
+// -----
+
+// geometric: with a base of 1/4, the last frequency is 2^(2*3/(4-3.5)) times the scale.
+// expected-error @+1 {{expected frequencies of at most 2^64, got 2^7.200000e+01; reduce scale or shift, or raise base (geometric_c3)}}
+func.func private @f() attributes {test.attr = #posenc.frequencies<dim = 8, base = 0.25, scaling = #posenc.geometric<shift = 3.5, scale = 1152921504606846976>>}
+
+// -----
+
+// geometric: no shift.
+// expected-error @+1 {{missing parameter 'shift'}}
+func.func private @f() attributes {test.attr = #posenc.geometric<scale = 1>}
+
+// -----
+
+// geometric: axial axes restart the exponents, so each axis needs more pairs than the shift.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected a shift below the number of pairs, 2, got 2.500000e+00 (geometric_c1)}}
+  %c, %s = posenc.sincos #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 2.5>> axes <axial, [2, 2]>
+    positions(%p : tensor<2x?xi64>) outs(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
+// geometric: the same in a rotation.
+// expected-error @+1 {{expected a shift below the number of pairs, 2, got 2.500000e+00 (geometric_c1)}}
+func.func private @f() attributes {test.attr = #posenc.rotation<pairing = half, frequencies = <dim = 8, scaling = #posenc.geometric<shift = 2.5>>, axes = <axial, [2, 2]>>}

@@ -266,3 +266,111 @@ func.func @f(%p: tensor<?xi64>, %t: tensor<?x8xf32>) {
   %r = posenc.sinusoidal sin_cos positions(%p : tensor<?xi64>) outs(%t : tensor<?x8xf32>)
   return
 }
+
+// -----
+
+// A width of d with zero_pad.
+func.func @f(%p: tensor<?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected a destination with a last dimension of 9, got 'tensor<?x8xf32>' (sinusoidal_c1)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> zero_pad positions(%p : tensor<?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A width of d + 1 without zero_pad.
+func.func @f(%p: tensor<?xi64>, %t: tensor<?x9xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected a destination with a last dimension of 8, got 'tensor<?x9xf32>' (sinusoidal_c1)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi64>) outs(%t : tensor<?x9xf32>)
+  return
+}
+
+// -----
+
+// A dimension of axes in the destination.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<2x?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected a destination of rank 2, got 'tensor<2x?x8xf32>' (sinusoidal_c2)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <axial, [2, 2]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<2x?x8xf32>)
+  return
+}
+
+// -----
+
+// Positions of too few axes.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected positions with a first dimension of 3 axes, got 'tensor<2x?xi64>' (sinusoidal_c4)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <axial, [2, 1, 1]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A scalar position with axes.
+func.func @f(%p: i64, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected positions with a first dimension of 2 axes, got 'i64' (sinusoidal_c4)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <axial, [2, 2]> positions(%p : i64) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Sections that do not add up.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op sections add up to 5 pairs of 4 (sinusoidal_c4)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <axial, [2, 3]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Another layout.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected axes with the layout axial, got contiguous (sinusoidal_c5)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <contiguous, [2, 2]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A frequency for each pair.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected a scaling without a list of pairs, got #posenc.explicit<values = [1.000000e+00, 5.000000e-01, 2.500000e-01, 1.250000e-01]>; use one operation per axis (sinusoidal_c5)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8, scaling = #posenc.explicit<values = [1.0, 0.5, 0.25, 0.125]>> axes <axial, [2, 2]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A padding position of a row with two positions.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected no padding_position with axes, since a row has several positions (sinusoidal_c6)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> axes <axial, [2, 2]> padding_position = 0 positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// A shift that is too great for the pairs of an axis.
+func.func @f(%p: tensor<2x?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op expected a shift below the number of pairs, 2, got 3.000000e+00 (geometric_c1)}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8, scaling = #posenc.geometric<shift = 3>> axes <axial, [2, 2]> positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// The forms in another sequence.
+func.func @f(%p: tensor<?xi64>, %t: tensor<?x9xf32>) {
+  // expected-error @+1 {{expected 'positions'}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> padding_position = 0 zero_pad positions(%p : tensor<?xi64>) outs(%t : tensor<?x9xf32>)
+  return
+}
+
+// -----
+
+// A padding position that is no integer.
+func.func @f(%p: tensor<?xi64>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{floating point value not valid for specified type}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> padding_position = 1.5 positions(%p : tensor<?xi64>) outs(%t : tensor<?x8xf32>)
+  return
+}

@@ -163,3 +163,33 @@ func.func @from_generic(%p: i64, %t: tensor<4x8xf32>) {
     : (i64, tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
+
+// CHECK-LABEL: func @zero_pad(
+// CHECK: posenc.sinusoidal sin_cos <dim = 8, base = 1.000000e+04, scaling = #posenc.geometric<shift = 1.000000e+00>> zero_pad positions(%arg0 : tensor<?xi64>)
+// CHECK-SAME: outs(%arg1 : tensor<?x9xf32>){{$}}
+func.func @zero_pad(%p: tensor<?xi64>, %t: tensor<?x9xf32>) {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8, base = 1.000000e+04, scaling = #posenc.geometric<shift = 1.000000e+00>> zero_pad
+    positions(%p : tensor<?xi64>)
+    outs(%t : tensor<?x9xf32>)
+  return
+}
+
+// CHECK-LABEL: func @padding_position(
+// CHECK: posenc.sinusoidal sin_cos <dim = 8, base = 1.000000e+04> padding_position = -1 positions(%arg0 : i64)
+// CHECK-SAME: outs(%arg1 : tensor<?x8xf32>){{$}}
+func.func @padding_position(%p: i64, %t: tensor<?x8xf32>) {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8, base = 1.000000e+04> padding_position = -1
+    positions(%p : i64)
+    outs(%t : tensor<?x8xf32>)
+  return
+}
+
+// CHECK-LABEL: func @axes(
+// CHECK: posenc.sinusoidal cos_sin <dim = 12, base = 1.000000e+04> axes <axial, [1, 2, 3]> zero_pad positions(%arg0 : memref<3x2x?xi64>)
+// CHECK-SAME: outs(%arg1 : memref<2x?x13xbf16>){{$}}
+func.func @axes(%p: memref<3x2x?xi64>, %t: memref<2x?x13xbf16>) {
+  posenc.sinusoidal cos_sin #posenc.frequencies<dim = 12, base = 1.000000e+04> axes #posenc.axes<axial, [1, 2, 3]> zero_pad
+    positions(%p : memref<3x2x?xi64>)
+    outs(%t : memref<2x?x13xbf16>)
+  return
+}

@@ -88,11 +88,12 @@ def rope(pairing="half", dtype="f32", position="i64", scaling="", axes="",
             f"  return %r : {x}\n}}\n")
 
 
-def sinusoidal(order="interleaved"):
-    t = "tensor<?x16xf32>"
-    return (f"func.func @f(%p: tensor<?xi64>, %t: {t}) -> {t} {{\n"
+def sinusoidal(order="interleaved", form=""):
+    t = f"tensor<?x{17 if form == 'zero_pad' else 16}xf32>"
+    p = f"tensor<{'2x' if form.startswith('axes') else ''}?xi64>"
+    return (f"func.func @f(%p: {p}, %t: {t}) -> {t} {{\n"
             f"  %r = posenc.sinusoidal {order} #posenc.frequencies<dim = 16> "
-            f"positions(%p : tensor<?xi64>) outs(%t : {t})\n"
+            f"{form} positions(%p : {p}) outs(%t : {t})\n"
             f"  return %r : {t}\n}}\n")
 
 
@@ -133,6 +134,7 @@ SCALINGS = {
     "llama3": "<factor = 8, low_freq_factor = 1, high_freq_factor = 4, "
               "original_max_position = 8192>",
     "yarn": "<factor = 4, original_max_position = 4096>",
+    "geometric": "<shift = 1>",
     "explicit": "<values = [1, 0.5, 0.25, 0.125, 0.1, 0.01, 0.001, 0]>",
     "ntk": "<factor = 4>",
     "dynamic": "<factor = 2, max_position = 4096, length = 16384>",
@@ -141,6 +143,13 @@ SCALINGS = {
                 "original_max_position = 4096, length = 8192>",
     "proportional": "<rotated_pairs = 2>",
     "divisors": "<values = [1.0, 1.1, 1.2, 1.3, 2.0, 4.0, 8.0, 16.0]>",
+}
+
+
+FORMS = {
+    "axes": "axes <axial, [4, 4]>",
+    "zero_pad": "zero_pad",
+    "padding_position": "padding_position = 1",
 }
 
 
@@ -173,6 +182,8 @@ ROWS = {
     "axis layouts": lambda e: compile_module(
         rope(axes=f"axes #posenc.axes<{e}, [2, 3, 3]>")),
     "sinusoidal orders": lambda e: compile_module(sinusoidal(e)),
+    "sinusoidal forms": lambda e: compile_module(
+        sinusoidal("sin_cos", FORMS[e])),
     "element types": lambda e: compile_module(rope(dtype=e)),
     "position types": lambda e: compile_module(rope(position=e)),
     "targets": lambda e: compile_module(rope(), f"--target={e}"),

@@ -54,8 +54,10 @@ TEST_F(CudaForms, InPlace) {
 
 // More positions than one block handles.
 TEST_F(CudaForms, ManyPositions) {
-  for (const char *name : {"sincos", "sin_sin_cos_f32", "sin_cos_sin_f16",
-                           "sin_interleaved_bf16", "sin_sin_cos_f64"})
+  for (const char *name :
+       {"sincos", "sin_sin_cos_f32", "sin_cos_sin_f16", "sin_interleaved_bf16",
+        "sin_sin_cos_f64", "sin_zeros_f32", "sin_padding_bf16", "sin_axes_f32",
+        "sin_axes_bf16", "sin_axes_interleaved_f16"})
     check(name, {100});
   check("one_head", {5, 67});
   check("axial", {300});

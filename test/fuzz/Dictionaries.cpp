@@ -176,6 +176,7 @@ static constexpr StringLiteral mlirWords[] = {
     "dense<0>",
     "#posenc.linear<factor = 2.0>",
     "#posenc.explicit<values = [1.0]>",
+    "#posenc.geometric<shift = 1.0, scale = 2.0>",
     "#posenc.frequencies<dim = 8>",
     "#posenc.frequencies<dim = 65536>",
     "#posenc.yarn<factor = 4.0, original_max_position = 4096.0>",

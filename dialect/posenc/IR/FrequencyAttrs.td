@@ -273,6 +273,37 @@ def Posenc_DivisorsScalingAttr : Posenc_Scaling<"DivisorsScaling", "divisors",
     AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors of the frequencies">:$values);
 }
 
+def Posenc_GeometricScalingAttr
+    : Posenc_Scaling<"GeometricScaling", "geometric"> {
+  let summary = "a geometric sequence that ends at a chosen exponent";
+  let description = [{
+    `f_i = scale * b^(-i/(n - shift))` for the `n = d/2` pairs; the only
+    frequency of a single pair is `scale`. With `shift = 0` and `scale = 1`,
+    these are the unscaled frequencies; with `shift = 1`, the last frequency is
+    `scale/b`. `scale` is 1 if absent. It multiplies every angle. `att = 1`.
+
+    | source | base | attributes |
+    |---|---|---|
+    | tensor2tensor | `max_timescale/min_timescale` | `shift = 1, scale = min_timescale` |
+    | fairseq, M2M, XGLM, Whisper | 10000 | `shift = 1` |
+    | diffusers | `max_period` | `shift = downscale_freq_shift, scale = scale` |
+    | ggml, DiT | `max_period` | `shift = 0` |
+
+    ```mlir
+    #posenc.geometric<shift = 1.000000e+00>
+    ```
+
+    Constraints:
+    - (geometric_c1) `shift` is finite and, if there is more than one pair, less
+      than the number of pairs.
+    - (geometric_c2) `scale` is finite and positive where given.
+    - (geometric_c3) no frequency exceeds 2^64.
+  }];
+  let parameters = (ins
+    Posenc_Real<"number of pairs by which the divisor of the exponent is reduced">:$shift,
+    Posenc_OptionalReal<"factor of all angles, default 1">:$scale);
+}
+
 def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
   let summary = "the frequencies of a rotary or sinusoidal encoding";
   let description = [{

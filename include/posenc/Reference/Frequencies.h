@@ -34,6 +34,8 @@ enum class ScalingKind {
   Longrope,     ///< f_i / e_i, e by the length. Ding et al., LongRoPE, 2024.
   Proportional, ///< f_i / s for the first pairs, else 0. Gemma 4's model code.
   Divisors,     ///< f_i / c_i. ggml's freq_factors.
+  /// scale * b^(-i/(d/2 - shift)), as in tensor2tensor and diffusers.
+  Geometric,
 };
 
 /// The rotary parameters of a model. Each kind ignores the fields that it does
@@ -67,6 +69,8 @@ struct FrequencySpec {
   /// the length L.
   std::vector<double> list;
   std::vector<double> longList; ///< Longrope: e_i beyond the length L.
+  double shift = 0.0;           ///< Geometric: below d/2, unless d/2 is 1.
+  double scale = 1.0;           ///< Geometric: factor of all frequencies.
 };
 
 /// Returns an empty string if the spec is valid, otherwise the reason why not:

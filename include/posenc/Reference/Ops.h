@@ -18,6 +18,7 @@
 #include "posenc/Reference/Axes.h"
 #include "posenc/Reference/Tensor.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,28 @@ enum class SinusoidalOrder {
   CosSin,      ///< All cosines, then all sines (time steps of DiT).
 };
 
-/// Returns a table of the shape N x d, one row per position, multiplied by the
-/// attention factor.
+struct SinusoidalOptions {
+  SinusoidalOrder order = SinusoidalOrder::Interleaved;
+  /// Adds a zero at the end of each row (tensor2tensor, for an odd width).
+  bool zeroPad = false;
+  /// The position whose whole row is zero (fairseq).
+  std::optional<int64_t> paddingPosition;
+};
+
+/// Returns a table with one row of d elements per position, multiplied by the
+/// attention factor. With several axes, which must be Axial, a row is the
+/// concatenation of one row per axis, each in the order of the options (MAE).
+/// The added zeros must match bit for bit.
+Array sinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
+                 const std::vector<int64_t> &positions,
+                 const std::vector<int64_t> &positionsShape,
+                 const SinusoidalOptions &options);
+std::string checkSinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
+                            const std::vector<int64_t> &positions,
+                            const std::vector<int64_t> &positionsShape,
+                            const SinusoidalOptions &options);
+
+/// Returns the plain table of N positions, of the shape N x d.
 Array sinusoidal(const FrequencySpec &spec,
                  const std::vector<int64_t> &positions, SinusoidalOrder order);
 

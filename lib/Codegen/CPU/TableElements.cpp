@@ -290,8 +290,14 @@ void TableElements::writeRows(OpBuilder &builder, Value positions,
                });
 }
 
+/// Whether rows start at a multiple of a vector if the rows of the memref do.
+bool TableElements::isAligned(Destination destination) const {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  return destination.firstLane * bytes % target.vectorBytes == 0;
+}
+
 void TableElements::writeZipped(OpBuilder &builder, Value positions,
-                                Value output) const {
+                                Destination destination) const {
   auto finish = [&](OpBuilder &b, Location l,
                     const PositionTable::CosSin &cosSin) -> SmallVector<Value> {
     if (element.isBF16())
@@ -303,17 +309,18 @@ void TableElements::writeZipped(OpBuilder &builder, Value positions,
     SmallVector<Value> at(loops);
     at.push_back(b.createOrFold<arith::MulIOp>(
         l, pair, arith::ConstantIndexOp::create(b, l, 2)));
-    storeRow(b, l, row.front(), output, at, target, access);
+    if (destination.firstLane > 0)
+      at.back() = b.createOrFold<arith::AddIOp>(
+          l, at.back(),
+          arith::ConstantIndexOp::create(b, l, destination.firstLane));
+    storeRow(b, l, row.front(), destination.memref, at, target, access);
   };
-  writeRows(builder, positions, output, /*mayStream=*/true, {finish, write});
+  writeRows(builder, positions, destination.memref, isAligned(destination),
+            {finish, write});
 }
 
 void TableElements::writeApart(OpBuilder &builder, Value positions,
                                Destination cos, Destination sin) const {
-  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  auto isAligned = [&](Destination destination) {
-    return destination.firstLane * bytes % target.vectorBytes == 0;
-  };
   SmallVector<Value> outputs{cos.memref};
   if (sin.memref != cos.memref)
     outputs.push_back(sin.memref);

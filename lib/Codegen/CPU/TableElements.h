@@ -23,14 +23,18 @@ public:
                 FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
                 bool zipped, const VectorTarget &target);
 
-  /// Writes the rows of all positions to `output`, sin before cos.
-  void writeZipped(OpBuilder &builder, Value positions, Value output) const;
-
-  /// The destination of cosines or sines: the rows of a memref, from a lane on.
+  /// The destination of elements: the rows of a memref, from a lane on.
   struct Destination {
     Value memref;
     int64_t firstLane;
   };
+
+  /// Writes the rows of all positions, sin before cos.
+  void writeZipped(OpBuilder &builder, Value positions,
+                   Destination destination) const;
+
+  /// Writes the rows of all positions, cosines and sines to destinations of
+  /// their own.
   void writeApart(OpBuilder &builder, Value positions, Destination cos,
                   Destination sin) const;
 
@@ -60,6 +64,7 @@ private:
                  VectorWriter writer) const;
   void writeRows(OpBuilder &builder, Value positions, ValueRange outputs,
                  bool mayStream, VectorWriter writer) const;
+  bool isAligned(Destination destination) const;
   Value round(OpBuilder &builder, Location loc, Value elements) const;
   Value zip(OpBuilder &builder, Location loc, Value even, Value odd) const;
 

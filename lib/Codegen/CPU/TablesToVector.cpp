@@ -34,19 +34,111 @@ static void convertSincos(OpBuilder &builder, SincosOp op,
       .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
 }
 
-static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
-                              const VectorTarget &target) {
+/// Returns a view of the positions of one axis, without the dimension of axes.
+static Value getPositionsOfAxis(OpBuilder &builder, Location loc,
+                                Value positions, int64_t axis) {
+  auto type = cast<MemRefType>(positions.getType());
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(type.getRank(), builder.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes =
+      memref::getMixedSizes(builder, loc, positions);
+  offsets.front() = builder.getIndexAttr(axis);
+  sizes.front() = builder.getIndexAttr(1);
+  MemRefType viewType = memref::SubViewOp::inferRankReducedResultType(
+      type.getShape().drop_front(), type, offsets, sizes, strides);
+  return memref::SubViewOp::create(builder, loc, viewType, positions, offsets,
+                                   sizes, strides);
+}
+
+/// Writes the cosines and sines of one axis.
+static void writePart(OpBuilder &builder, SinusoidalOp op,
+                      const SinusoidalOp::Part &part, Value positions,
+                      const VectorTarget &target) {
   Value init = op.getInits().front();
-  FrequenciesAttr frequencies = op.getFrequencies();
   bool zipped = op.getOrder() == TableOrder::Interleaved;
-  TableElements elements(builder, op, frequencies, /*axes=*/nullptr,
+  TableElements elements(builder, op, part.frequencies, /*axes=*/nullptr,
                          getElementTypeOrSelf(init.getType()), zipped, target);
   if (zipped)
-    return elements.writeZipped(builder, op.getPositions(), init);
+    return elements.writeZipped(builder, positions, {init, part.firstLane});
   bool sinFirst = op.getOrder() == TableOrder::SinCos;
-  int64_t half = frequencies.getNumPairs();
-  elements.writeApart(builder, op.getPositions(), {init, sinFirst ? half : 0},
-                      {init, sinFirst ? 0 : half});
+  int64_t second = part.firstLane + part.frequencies.getNumPairs();
+  elements.writeApart(builder, positions,
+                      {init, sinFirst ? second : part.firstLane},
+                      {init, sinFirst ? part.firstLane : second});
+}
+
+/// Emits zero stores to the elements `[firstLane, firstLane + count)` of a row.
+static void storeZeros(OpBuilder &builder, Location loc, Value memref,
+                       ValueRange loops, int64_t firstLane, int64_t count,
+                       const VectorTarget &target) {
+  Type element = getElementTypeOrSelf(memref.getType());
+  int64_t lanes = target.vectorBytes / (element.getIntOrFloatBitWidth() / 8);
+  forEachVector(
+      builder, loc, count, lanes,
+      [&](OpBuilder &b, Location l, Value lane, int64_t n) {
+        SmallVector<Value> at(loops);
+        at.push_back(b.createOrFold<arith::AddIOp>(
+            l, lane, arith::ConstantIndexOp::create(b, l, firstLane)));
+        Value zeros = arith::ConstantOp::create(
+            b, l, b.getZeroAttr(VectorType::get({n}, element)));
+        vector::StoreOp::create(b, l, zeros, memref, at);
+      });
+}
+
+/// Emits an i1: whether the row at the indices `loops` is padding.
+static Value isPadding(OpBuilder &builder, Location loc, SinusoidalOp op,
+                       ValueRange loops) {
+  auto toI64 = [&](Value value) -> Value {
+    Type i64 = builder.getI64Type();
+    if (value.getType().isIndex())
+      return arith::IndexCastOp::create(builder, loc, i64, value);
+    return builder.createOrFold<arith::ExtSIOp>(loc, i64, value);
+  };
+  Value position = op.getPositions();
+  if (isa<MemRefType>(position.getType()))
+    position = memref::LoadOp::create(builder, loc, position, loops);
+  if (!position.getType().isInteger(64))
+    position = toI64(position);
+  if (op.getScalarPositionOperand())
+    position =
+        arith::AddIOp::create(builder, loc, position, toI64(loops.front()));
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq, position,
+      arith::ConstantIntOp::create(builder, loc, *op.getPaddingPosition(), 64));
+}
+
+/// Writes the zeros at the ends of rows, and the rows of padding. This is a
+/// loop of its own, which leaves the loops over runs of positions as they are.
+static void writeZeros(OpBuilder &builder, SinusoidalOp op,
+                       const VectorTarget &target) {
+  Location loc = op.getLoc();
+  Value init = op.getInits().front();
+  int64_t dim = op.getFrequencies().getDim();
+  forEachIndex(builder, loc, getLoopSizes(builder, op),
+               [&](OpBuilder &b, Location l, ValueRange loops) {
+                 if (op.getZeroPad())
+                   storeZeros(b, l, init, loops, dim, 1, target);
+                 if (!op.getPaddingPosition())
+                   return;
+                 scf::IfOp::create(b, l, isPadding(b, l, op, loops),
+                                   [&](OpBuilder &b2, Location l2) {
+                                     storeZeros(b2, l2, init, loops, 0, dim,
+                                                target);
+                                     scf::YieldOp::create(b2, l2);
+                                   });
+               });
+}
+
+static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op,
+                              const VectorTarget &target) {
+  for (auto [axis, part] : llvm::enumerate(op.getParts())) {
+    Value positions = op.getPositions();
+    if (op.getAxesAttr())
+      positions = getPositionsOfAxis(builder, op.getLoc(), positions, axis);
+    writePart(builder, op, part, positions, target);
+  }
+  if (op.getZeroPad() || op.getPaddingPosition())
+    writeZeros(builder, op, target);
 }
 
 namespace {

@@ -55,6 +55,14 @@ struct Destinations {
   int64_t cosLane = 0, sinLane = 0;
   /// Whether sin and cos of a pair are neighbours, sin first.
   bool zipped = false;
+  /// The pairs of each axis, if a row is one row per axis, one after the other.
+  /// `cosLane` and `sinLane` then do not matter.
+  ArrayRef<int64_t> sections;
+  bool sinFirst = false;
+  /// The position whose row is zero.
+  std::optional<int64_t> paddingPosition;
+  /// The lane of the zero at the end of each row.
+  std::optional<int64_t> zeroLane;
 };
 
 /// Emits a kernel that writes a table.
@@ -77,7 +85,8 @@ private:
   Base updateBase(const Position &position, const Base &old);
   CosSin recompute(const Position &position, const CosSin &element);
   Value round(Value elements);
-  void write(const CosSin &element, ValueRange loops);
+  Value getLane(bool ofSin);
+  void write(const Position &position, CosSin element, ValueRange loops);
 
   OpBuilder &b;
   Location loc;
@@ -193,23 +202,66 @@ Value TableKernel::round(Value elements) {
   return arith::BitcastOp::create(b, loc, type.clone(element), bits);
 }
 
-void TableKernel::write(const CosSin &element, ValueRange loops) {
+/// Returns the lane of the thread's first cosine or sine. All pairs of a thread
+/// are on one axis.
+Value TableKernel::getLane(bool ofSin) {
+  int64_t lane = ofSin ? destinations.sinLane : destinations.cosLane;
+  Value offset = createIndex(b, loc, lane);
+  int64_t pair = 0;
+  for (int64_t section : destinations.sections) {
+    // The second half of an axis' lanes follows as many lanes of its first.
+    int64_t before = pair + (ofSin == destinations.sinFirst ? 0 : section);
+    if (pair == 0) {
+      offset = createIndex(b, loc, before);
+    } else {
+      Value isReached = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                              first, createIndex(b, loc, pair));
+      offset = arith::SelectOp::create(b, loc, isReached,
+                                       createIndex(b, loc, before), offset);
+    }
+    pair += section;
+  }
+  return b.createOrFold<arith::AddIOp>(loc, first, offset);
+}
+
+void TableKernel::write(const Position &position, CosSin element,
+                        ValueRange loops) {
+  if (destinations.paddingPosition) {
+    Value padding =
+        arith::ConstantIntOp::create(b, loc, *destinations.paddingPosition, 64);
+    Value isPadding = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            position.axes.front(), padding);
+    for (Value *value : {&element.cos, &element.sin}) {
+      Value zero =
+          arith::ConstantOp::create(b, loc, b.getZeroAttr(value->getType()));
+      *value = arith::SelectOp::create(b, loc, isPadding, zero, *value);
+    }
+  }
   auto store = [&](const GpuKernel::Tensor &tensor, Value lanes, Value lane,
-                   int64_t offset) {
+                   int64_t access) {
     SmallVector<Value> indices(loops);
-    indices.push_back(
-        b.createOrFold<arith::AddIOp>(loc, lane, createIndex(b, loc, offset)));
+    indices.push_back(lane);
     storeLanes(b, loc, lanes, tensor.memref,
-               getOffset(b, loc, indices, tensor.strides), accessLanes);
+               getOffset(b, loc, indices, tensor.strides), access);
   };
+  if (destinations.zeroLane) {
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          first, createIndex(b, loc, 0));
+    auto branch = scf::IfOp::create(b, loc, isFirst, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value zero = arith::ConstantOp::create(
+        b, loc, b.getZeroAttr(VectorType::get({1}, this->element)));
+    store(cos, zero, createIndex(b, loc, *destinations.zeroLane), 1);
+  }
   if (destinations.zipped) {
     Value both = vector::InterleaveOp::create(b, loc, round(element.sin),
                                               round(element.cos));
     Value lane = arith::MulIOp::create(b, loc, first, createIndex(b, loc, 2));
-    return store(cos, both, lane, 0);
+    return store(cos, both, lane, accessLanes);
   }
-  store(cos, round(element.cos), first, destinations.cosLane);
-  store(sin, round(element.sin), first, destinations.sinLane);
+  store(cos, round(element.cos), getLane(/*ofSin=*/false), accessLanes);
+  store(sin, round(element.sin), getLane(/*ofSin=*/true), accessLanes);
 }
 
 Value TableKernel::getNumBlocks(OpBuilder &host) const {
@@ -257,7 +309,7 @@ void TableKernel::emit() {
     loops.clear();
   Position position = positions.load(b, loc, steps.getPhases(), loops);
   if (!steps.hasRuns()) {
-    write(emitElement(b, loc, steps, position, first, pairs), loops);
+    write(position, emitElement(b, loc, steps, position, first, pairs), loops);
     return;
   }
   ValueRange before = loop.getRegionIterArgs();
@@ -265,7 +317,7 @@ void TableKernel::emit() {
       updateBase(position, {llvm::to_vector(before.drop_back(2)),
                             {before[before.size() - 2], before.back()}});
   CosSin element = steps.rotate(b, loc, position, base.element, first);
-  write(recompute(position, element), loops);
+  write(position, recompute(position, element), loops);
   SmallVector<Value> after(base.axes);
   after.append({base.element.cos, base.element.sin});
   scf::YieldOp::create(b, loc, after);
@@ -280,8 +332,10 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
   Location loc = op.getLoc();
   Type element = getElementTypeOrSelf(destinations.cos.getType());
   int64_t numPairs = frequencies.getNumPairs();
-  int64_t access =
-      getAccessLanes(element, {destinations.zipped ? 2 * numPairs : numPairs});
+  SmallVector<int64_t> sizes{destinations.zipped ? 2 * numPairs : numPairs};
+  if (!destinations.zipped)
+    llvm::append_range(sizes, destinations.sections);
+  int64_t access = getAccessLanes(element, sizes);
   int64_t pairs =
       destinations.zipped ? std::max<int64_t>(access / 2, 1) : access;
   auto emit = [&](OpBuilder &host, bool isWide) {
@@ -310,6 +364,23 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
       });
 }
 
+static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op) {
+  Destinations destinations;
+  destinations.cos = destinations.sin = op.getInits().front();
+  destinations.zipped = op.getOrder() == TableOrder::Interleaved;
+  destinations.sinFirst = op.getOrder() == TableOrder::SinCos;
+  (destinations.sinFirst ? destinations.cosLane : destinations.sinLane) =
+      op.getFrequencies().getNumPairs();
+  if (AxesAttr axes = op.getAxesAttr())
+    destinations.sections = axes.getSections();
+  destinations.paddingPosition = op.getPaddingPosition();
+  if (op.getZeroPad())
+    destinations.zeroLane = op.getFrequencies().getDim();
+  convertTable(builder, cast<PositionalOpInterface>(op.getOperation()),
+               op.getFrequencies(), op.getAxesAttr(), op.getPositions(),
+               destinations);
+}
+
 namespace {
 struct ConvertPosencSinusoidalToGpu final
     : mlir::posenc::impl::ConvertPosencSinusoidalToGpuPassBase<
@@ -328,19 +399,13 @@ struct ConvertPosencSinusoidalToGpu final
       OpBuilder builder(op);
       auto positional = cast<PositionalOpInterface>(op);
       if (auto sincos = dyn_cast<SincosOp>(op)) {
+        Destinations destinations;
+        destinations.cos = sincos.getInits()[0];
+        destinations.sin = sincos.getInits()[1];
         convertTable(builder, positional, sincos.getFrequencies(),
-                     sincos.getAxesAttr(), sincos.getPositions(),
-                     {sincos.getInits()[0], sincos.getInits()[1]});
+                     sincos.getAxesAttr(), sincos.getPositions(), destinations);
       } else {
-        auto sinusoidal = cast<SinusoidalOp>(op);
-        FrequenciesAttr frequencies = sinusoidal.getFrequencies();
-        Value init = sinusoidal.getInits().front();
-        bool sinFirst = sinusoidal.getOrder() == TableOrder::SinCos;
-        int64_t half = frequencies.getNumPairs();
-        convertTable(builder, positional, frequencies, /*axes=*/nullptr,
-                     sinusoidal.getPositions(),
-                     {init, init, sinFirst ? half : 0, sinFirst ? 0 : half,
-                      sinusoidal.getOrder() == TableOrder::Interleaved});
+        convertSinusoidal(builder, cast<SinusoidalOp>(op));
       }
       op->erase();
     }

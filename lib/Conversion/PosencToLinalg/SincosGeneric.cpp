@@ -63,9 +63,11 @@ bool mlir::posenc::isEmptyTensor(Value tensor) {
   return llvm::is_contained(cast<ShapedType>(tensor.getType()).getShape(), 0);
 }
 
-linalg::GenericOp mlir::posenc::createSincosGeneric(
-    OpBuilder &builder, Location loc, FrequenciesAttr frequencies,
-    AxesAttr axes, Value positions, Value cosInit, Value sinInit) {
+linalg::GenericOp
+mlir::posenc::createSincosGeneric(OpBuilder &builder, Location loc,
+                                  FrequenciesAttr frequencies, AxesAttr axes,
+                                  Value positions, Value cosInit, Value sinInit,
+                                  std::optional<int64_t> paddingPosition) {
   auto type = cast<RankedTensorType>(cosInit.getType());
   int64_t numLoops = type.getRank() - 1;
   int64_t numAxes = axes ? axes.getNumAxes() : 1;
@@ -127,10 +129,17 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
         b, loc, position, frequencyHigh, frequencyLow);
     Value phase = arith::AddIOp::create(b, loc, phaseOfLow, phaseOfHigh);
     auto [cos, sin] = sincos.emit(b, loc, phase, element);
-    linalg::YieldOp::create(
-        b, loc,
-        ValueRange{ExactSincos::emitRounding(b, loc, cos, element),
-                   ExactSincos::emitRounding(b, loc, sin, element)});
+    SmallVector<Value> results{ExactSincos::emitRounding(b, loc, cos, element),
+                               ExactSincos::emitRounding(b, loc, sin, element)};
+    if (paddingPosition) {
+      Value isPadding = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::eq, position,
+          arith::ConstantIntOp::create(b, loc, *paddingPosition, 64));
+      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+      for (Value &result : results)
+        result = arith::SelectOp::create(b, loc, isPadding, zero, result);
+    }
+    linalg::YieldOp::create(b, loc, results);
   };
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);

@@ -52,25 +52,52 @@ struct ConvertSinusoidal : OpRewritePattern<SinusoidalOp> {
       inits.push_back(
           tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType()));
     linalg::GenericOp sincos = createSincosGeneric(
-        rewriter, loc, op.getFrequencies(), /*axes=*/nullptr, op.getPositions(),
-        inits[0], inits[1]);
+        rewriter, loc, op.getFrequencies(), op.getAxesAttr(), op.getPositions(),
+        inits[0], inits[1], op.getPaddingPosition());
+    Value first = sincos.getResult(1), second = sincos.getResult(0);
+    if (op.getOrder() == TableOrder::CosSin)
+      std::swap(first, second);
 
-    bool interleaved = op.getOrder() == TableOrder::Interleaved;
-    bool cosFirst = op.getOrder() == TableOrder::CosSin;
-    auto insert = [&](Value elements, bool first) {
+    SmallVector<OpFoldResult> ones(type.getRank(), rewriter.getIndexAttr(1));
+    auto insert = [&](Value elements, int64_t lane, int64_t stride) {
       SmallVector<OpFoldResult> offsets(type.getRank(),
                                         rewriter.getIndexAttr(0));
-      SmallVector<OpFoldResult> strides(type.getRank(),
-                                        rewriter.getIndexAttr(1));
-      if (!first)
-        offsets.back() = rewriter.getIndexAttr(interleaved ? 1 : numPairs);
-      if (interleaved)
-        strides.back() = rewriter.getIndexAttr(2);
+      SmallVector<OpFoldResult> strides(ones);
+      offsets.back() = rewriter.getIndexAttr(lane);
+      strides.back() = rewriter.getIndexAttr(stride);
       table = tensor::InsertSliceOp::create(rewriter, loc, elements, table,
                                             offsets, sizes, strides);
     };
-    insert(sincos.getResult(cosFirst ? 0 : 1), /*first=*/true);
-    insert(sincos.getResult(cosFirst ? 1 : 0), /*first=*/false);
+    if (op.getOrder() == TableOrder::Interleaved) {
+      insert(first, 0, 2);
+      insert(second, 1, 2);
+    } else {
+      for (const SinusoidalOp::Part &part : op.getParts()) {
+        int64_t pairs = part.frequencies.getNumPairs();
+        SmallVector<OpFoldResult> offsets(type.getRank(),
+                                          rewriter.getIndexAttr(0));
+        offsets.back() = rewriter.getIndexAttr(part.firstLane / 2);
+        sizes.back() = rewriter.getIndexAttr(pairs);
+        auto getPart = [&](Value elements) -> Value {
+          if (pairs == numPairs)
+            return elements;
+          return tensor::ExtractSliceOp::create(rewriter, loc, elements,
+                                                offsets, sizes, ones);
+        };
+        insert(getPart(first), part.firstLane, 1);
+        insert(getPart(second), part.firstLane + pairs, 1);
+      }
+    }
+    if (op.getZeroPad()) {
+      sizes.back() = rewriter.getIndexAttr(1);
+      Value zero = arith::ConstantOp::create(
+          rewriter, loc, rewriter.getZeroAttr(type.getElementType()));
+      Value empty =
+          tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
+      Value column =
+          linalg::FillOp::create(rewriter, loc, zero, empty).getResult(0);
+      insert(column, op.getFrequencies().getDim(), 1);
+    }
     rewriter.replaceOp(op, table);
     return success();
   }

@@ -118,6 +118,26 @@ func.func @sin_sin_cos_f64(%p: tensor<?xi64>, %o: tensor<?x512xf64>) -> tensor<?
   %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 512> positions(%p : tensor<?xi64>) outs(%o : tensor<?x512xf64>)
   return %r : tensor<?x512xf64>
 }
+func.func @sin_zeros_f32(%p: tensor<?xi64>, %o: tensor<?x65xf32>) -> tensor<?x65xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 64, scaling = #posenc.geometric<shift = 1>> zero_pad padding_position = 1 positions(%p : tensor<?xi64>) outs(%o : tensor<?x65xf32>)
+  return %r : tensor<?x65xf32>
+}
+func.func @sin_padding_bf16(%p: tensor<?xi64>, %o: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  %r = posenc.sinusoidal interleaved #posenc.frequencies<dim = 64, scaling = #posenc.geometric<shift = 0.5, scale = 1000>> padding_position = 0 positions(%p : tensor<?xi64>) outs(%o : tensor<?x64xbf16>)
+  return %r : tensor<?x64xbf16>
+}
+func.func @sin_axes_f32(%p: tensor<2x?xi64>, %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 64> axes <axial, [16, 16]> positions(%p : tensor<2x?xi64>) outs(%o : tensor<?x64xf32>)
+  return %r : tensor<?x64xf32>
+}
+func.func @sin_axes_bf16(%p: tensor<3x?xi64>, %o: tensor<?x61xbf16>) -> tensor<?x61xbf16> {
+  %r = posenc.sinusoidal cos_sin #posenc.frequencies<dim = 60> axes <axial, [6, 11, 13]> zero_pad positions(%p : tensor<3x?xi64>) outs(%o : tensor<?x61xbf16>)
+  return %r : tensor<?x61xbf16>
+}
+func.func @sin_axes_interleaved_f16(%p: tensor<2x?xi64>, %o: tensor<?x24xf16>) -> tensor<?x24xf16> {
+  %r = posenc.sinusoidal interleaved #posenc.frequencies<dim = 24> axes <axial, [4, 8]> positions(%p : tensor<2x?xi64>) outs(%o : tensor<?x24xf16>)
+  return %r : tensor<?x24xf16>
+}
 
 func.func @slice(%x: tensor<?x3x24xf32>, %p: tensor<?xi64>) -> tensor<?x3x8xf32> {
   %c0 = arith.constant 0 : index

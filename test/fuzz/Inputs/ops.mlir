@@ -73,3 +73,15 @@ func.func @table(%p: tensor<?x7xi32>) -> tensor<?x7x10xbf16> {
   %r = posenc.sinusoidal cos_sin #posenc.frequencies<dim = 10> positions(%p : tensor<?x7xi32>) outs(%t : tensor<?x7x10xbf16>)
   return %r : tensor<?x7x10xbf16>
 }
+// -----
+func.func @fairseq(%p: tensor<?xi64>, %t: tensor<?x17xf32>) -> tensor<?x17xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16, scaling = #posenc.geometric<shift = 1.0>> zero_pad padding_position = 1
+    positions(%p : tensor<?xi64>) outs(%t : tensor<?x17xf32>)
+  return %r : tensor<?x17xf32>
+}
+// -----
+func.func @patches(%p: tensor<2x?xi64>, %t: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 16> axes <axial, [4, 4]>
+    positions(%p : tensor<2x?xi64>) outs(%t : tensor<?x16xf32>)
+  return %r : tensor<?x16xf32>
+}

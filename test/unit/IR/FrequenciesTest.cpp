@@ -74,6 +74,30 @@ TEST_F(FrequenciesTest, Linear) {
   EXPECT_TRUE(attr.hasUnitAttentionFactor());
 }
 
+TEST_F(FrequenciesTest, Geometric) {
+  // Whisper: from 1 to 1/base. The first frequency is exact.
+  auto whisper = frequencies("dim = 8, scaling = #posenc.geometric<shift = 1>")
+                     .computeFrequencies();
+  expectNear(whisper,
+             {1.0, 0.04641588833612778892, 0.002154434690031883722, 1e-4},
+             1e-17);
+  EXPECT_TRUE(whisper[0] == ::posenc::BigFloat(1.0));
+  // With shift = 0 and scale = 1 these are the unscaled frequencies, even those
+  // of a short axis.
+  auto shifted = frequencies("dim = 8, scaling = #posenc.geometric<shift = 0>");
+  auto plain = frequencies("dim = 8");
+  for (auto [f, unscaled] : llvm::zip_equal(shifted.computeFrequencies(),
+                                            plain.computeFrequencies()))
+    EXPECT_TRUE(f == unscaled);
+  for (auto [f, unscaled] : llvm::zip_equal(shifted.computeAxisFrequencies(3),
+                                            plain.computeAxisFrequencies(3)))
+    EXPECT_NEAR(f.toDouble(), unscaled.toDouble(), 1e-17);
+  // A single pair has no exponent.
+  EXPECT_TRUE(frequencies("dim = 2, scaling = "
+                          "#posenc.geometric<shift = 1, scale = 0.25>")
+                  .computeFrequencies()[0] == ::posenc::BigFloat(0.25));
+}
+
 TEST_F(FrequenciesTest, Llama3) {
   auto attr = frequencies(
       "dim = 16, base = 500000.0, scaling = #posenc.llama3<factor = 8.0, "

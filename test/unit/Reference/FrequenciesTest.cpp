@@ -36,6 +36,60 @@ TEST(Frequencies, LinearDividesByTheFactor) {
   expectFrequencies(spec, 0, {.25L, .25e-1L, .25e-2L, .25e-3L}, 0x1p-63L);
 }
 
+/// Compares with decimal numbers of 30 digits.
+static void expectDigits(const FrequencySpec &spec,
+                         const std::vector<const char *> &expected) {
+  ASSERT_EQ(check(spec), "");
+  Frequencies frequencies(spec);
+  ASSERT_EQ(frequencies.size(), int64_t(expected.size()));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Real digits;
+    ASSERT_EQ(mpfr_set_str(digits.get(), expected[i], 10, MPFR_RNDN), 0);
+    Real error = frequencies[int64_t(i)] / digits - Real(1);
+    EXPECT_LT(std::fabs(error.toLongDouble()), 5e-30L) << "pair " << i;
+  }
+  EXPECT_EQ(frequencies.attentionFactor(), 1.0L);
+}
+
+static FrequencySpec geometricSpec(double base, double shift,
+                                   double scale = 1) {
+  FrequencySpec spec = plainSpec(8, base);
+  spec.kind = ScalingKind::Geometric;
+  spec.shift = shift;
+  spec.scale = scale;
+  return spec;
+}
+
+TEST(Frequencies, GeometricGolden) {
+  // Whisper; tensor2tensor with timescales from 0.5 to 10000; time steps of
+  // diffusers with downscale_freq_shift = 0.5 and scale = 1000; DiT.
+  expectDigits(geometricSpec(10000, 1),
+               {"1.0", "0.0464158883361277889241007635092",
+                "0.00215443469003188372175929356652", "0.0001"});
+  expectDigits(geometricSpec(20000, 1, 0.5),
+               {"0.5", "0.0184201574932019330288991141679",
+                "0.00067860440414872664287952236742", "0.000025"});
+  expectDigits(geometricSpec(10000, 0.5, 1000),
+               {"1000.0", "71.9685673001152019928786424963",
+                "5.17947467923121113475517467796",
+                "0.372759372031494016617249060947"});
+  expectDigits(geometricSpec(10000, 0), {"1.0", "0.1", "0.01", "0.001"});
+}
+
+TEST(Frequencies, GeometricOfOnePairIsItsScale) {
+  FrequencySpec spec = geometricSpec(10000, 1, 0.25);
+  spec.dim = 2;
+  expectDigits(spec, {"0.25"});
+}
+
+TEST(Frequencies, GeometricChecksItsNumbers) {
+  EXPECT_NE(check(geometricSpec(10000, 4)), "");
+  EXPECT_EQ(check(geometricSpec(10000, 3.9)), "");
+  EXPECT_NE(check(geometricSpec(10000, INFINITY)), "");
+  EXPECT_NE(check(geometricSpec(10000, 1, 0)), "");
+  EXPECT_NE(check(geometricSpec(0, 1)), "");
+}
+
 TEST(Frequencies, YarnGolden) {
   FrequencySpec spec = yarnSpec();
   expectFrequencies(spec, 0,

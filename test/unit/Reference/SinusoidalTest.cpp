@@ -63,3 +63,68 @@ TEST(Sinusoidal, ShiftIsARotation) {
   expectShift(SinusoidalOrder::CosSin, false, 2147483647,
               int64_t(2147483647) - 1000000, -1000000);
 }
+
+TEST(Sinusoidal, Golden) {
+  // Position 7 of Whisper's table with 8 channels.
+  FrequencySpec spec = plainSpec(8);
+  spec.kind = ScalingKind::Geometric;
+  spec.shift = 1;
+  Array row = sinusoidal(spec, {7}, SinusoidalOrder::SinCos);
+  const long double expected[] = {
+      .656986598718789090396999091594L,  .319224650606314860340261137633L,
+      .0150804711700574161425416942012L, .000699999942833334733916650326528L,
+      .753902254343304638141197521719L,  .94767907143994490634635598298L,
+      .999886283228892517997340916941L,  .999999755000010004166503265279L};
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_TRUE(isClose(row.values[i], expected[i], 0x1p-63L)) << i;
+}
+
+TEST(Sinusoidal, PaddingRowIsZero) {
+  SinusoidalOptions options;
+  options.zeroPad = true;
+  options.paddingPosition = 1;
+  Array rows = sinusoidal(plainSpec(4), {}, {1, 2}, {2}, options);
+  Array plain = sinusoidal(plainSpec(4), {2}, SinusoidalOrder::Interleaved);
+  EXPECT_EQ(rows.shape, (std::vector<int64_t>{2, 5}));
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(rows.values[i], 0.0L);
+    EXPECT_LT(rows.magnitude[i], 0.0L);
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(rows.values[5 + i], plain.values[i]);
+    EXPECT_EQ(rows.magnitude[5 + i], std::fabs(plain.values[i]));
+  }
+  EXPECT_EQ(rows.values[9], 0.0L);
+  EXPECT_LT(rows.magnitude[9], 0.0L);
+}
+
+TEST(Sinusoidal, AxesAreRowsOneAfterTheOther) {
+  AxesSpec axes;
+  axes.kind = AxesKind::Axial;
+  axes.sections = {2, 3};
+  for (SinusoidalOrder order :
+       {SinusoidalOrder::Interleaved, SinusoidalOrder::SinCos,
+        SinusoidalOrder::CosSin}) {
+    SinusoidalOptions options;
+    options.order = order;
+    Array row = sinusoidal(plainSpec(10), axes, {5, 9}, {1}, options);
+    Array first = sinusoidal(plainSpec(4), {5}, order);
+    Array second = sinusoidal(plainSpec(6), {9}, order);
+    for (size_t i = 0; i < 4; ++i)
+      EXPECT_EQ(row.values[i], first.values[i]);
+    for (size_t i = 0; i < 6; ++i)
+      EXPECT_EQ(row.values[4 + i], second.values[i]);
+  }
+}
+
+TEST(Sinusoidal, ChecksAxes) {
+  AxesSpec axes;
+  axes.kind = AxesKind::Sections;
+  axes.sections = {1, 1};
+  EXPECT_NE(checkSinusoidal(plainSpec(4), axes, {1, 2}, {1}, {}), "");
+  axes.kind = AxesKind::Axial;
+  EXPECT_EQ(checkSinusoidal(plainSpec(4), axes, {1, 2}, {1}, {}), "");
+  SinusoidalOptions options;
+  options.paddingPosition = 1;
+  EXPECT_NE(checkSinusoidal(plainSpec(4), axes, {1, 2}, {1}, options), "");
+}
