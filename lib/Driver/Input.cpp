@@ -147,11 +147,14 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   }
   if (options.ropeLength) {
     int64_t length;
-    if (StringRef(*options.ropeLength).getAsInteger(10, length) || length < 1 ||
-        length > INT32_MAX)
-      return fail("rope-length '" + *options.ropeLength +
-                  "' is not an integer from 1 to 2^31-1");
-    readOptions.ropeLength = length;
+    builderOptions.ropeLengthInput = *options.ropeLength == "input";
+    if (!builderOptions.ropeLengthInput) {
+      if (StringRef(*options.ropeLength).getAsInteger(10, length) ||
+          length < 1 || length > INT32_MAX)
+        return fail("rope-length '" + *options.ropeLength +
+                    "' is neither 'input' nor an integer from 1 to 2^31-1");
+      readOptions.ropeLength = length;
+    }
   }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;

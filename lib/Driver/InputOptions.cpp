@@ -37,9 +37,11 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "for a config.json: queries per sequence in a call of @decode "
              "(default: 1)",
              options.decodeTokens);
-  parser.add("rope-length", "N",
+  parser.add("rope-length", "N|input",
              "for a config.json: length of the sequences, for rope types whose "
-             "frequencies depend on it (dynamic, longrope)",
+             "frequencies depend on it (dynamic, longrope); input: functions "
+             "take it as the argument rope_length (default: one more than the "
+             "largest position of a call)",
              options.ropeLength);
   parser.add("qk-norm",
              "for a config.json: attention normalizes queries and keys as the "

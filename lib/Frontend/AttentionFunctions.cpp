@@ -174,6 +174,20 @@ RotationAttr ModelModule::getRotation(FrequenciesAttr frequencies) {
                            config.attention->rotaryOffset, getAxes());
 }
 
+/// Sets the rotations of queries, and of keys if `rotatesKeys`. `source` is the
+/// argument from which the length follows.
+void ModelModule::rotate(func::FuncOp function, AttentionOp op,
+                         FrequenciesAttr frequencies, StringRef source,
+                         bool rotatesKeys) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  RotationAttr rotation = getRotation(frequencies);
+  op.setQueryRotationAttr(rotation);
+  if (rotatesKeys)
+    op.setKeyRotationAttr(rotation);
+  op.getTurnsMutable().assign(createTurns(function, frequencies, source));
+}
+
 void ModelModule::buildAttention(FrequenciesAttr frequencies,
                                  const Layer &layer,
                                  const std::string &suffix) {
@@ -189,9 +203,13 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
       {"positions", getPositionsType({kDynamic, kDynamic})}};
+  if (layer.rotates)
+    addRopeLength(arguments, frequencies);
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function = createFunction(
-      "attention" + suffix, describeAttention(frequencies, layer, suffix),
+      "attention" + suffix,
+      describeAttention(frequencies, layer, suffix) +
+          (layer.rotates ? describeLength(frequencies, "positions") : ""),
       arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   bool isCausal = attention.isCausalIn(layer);
@@ -201,9 +219,7 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
     op.setWindowRight(*layer.window - 1);
   if (!layer.rotates)
     return;
-  RotationAttr rotation = getRotation(frequencies);
-  op.setQueryRotationAttr(rotation);
-  op.setKeyRotationAttr(rotation);
+  rotate(function, op, frequencies, "positions", /*rotatesKeys=*/true);
   op.getQueryPositionsMutable().assign(function.getArgument(3));
   op.getKeyPositionsMutable().assign(function.getArgument(3));
 }
@@ -241,6 +257,8 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"batch"}}};
   addCaches(arguments, "cache");
   arguments.push_back({"lengths", getType({kDynamic}, builder.getI64Type())});
+  if (layer.rotates)
+    addRopeLength(arguments, frequencies);
   // The positions of a token on several axes do not follow from its index.
   bool hasPositions = getAxes() && layer.rotates;
   if (hasPositions)
@@ -248,8 +266,10 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
         {"positions", getPositionsType({kDynamic, options.decodeTokens})});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function = createFunction(
-      "decode" + suffix, describeDecode(frequencies, layer, suffix), arguments,
-      {{"o", output}});
+      "decode" + suffix,
+      describeDecode(frequencies, layer, suffix) +
+          (layer.rotates ? describeLength(frequencies, "lengths") : ""),
+      arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   // A single query is the last token, so it sees all keys without a mask.
@@ -258,12 +278,9 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
     return;
   // Without operands for positions, the operation rotates queries at the last
   // positions of the sequence and raw keys at their index in the cache.
-  RotationAttr rotation = getRotation(frequencies);
-  op.setQueryRotationAttr(rotation);
+  rotate(function, op, frequencies, "lengths", /*rotatesKeys=*/isRaw);
   if (hasPositions)
     op.getQueryPositionsMutable().assign(getArgument(function, "positions"));
-  if (isRaw)
-    op.setKeyRotationAttr(rotation);
 }
 
 void ModelModule::buildAttentionFunctions() {

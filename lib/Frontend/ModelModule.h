@@ -67,6 +67,20 @@ private:
   void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
   void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
 
+  // RopeLength.cpp
+  /// Adds the argument `rope_length`, if the frequencies need it.
+  void addRopeLength(SmallVectorImpl<NamedType> &arguments,
+                     FrequenciesAttr frequencies);
+  /// Returns the turns of the frequencies, or none if they do not depend on the
+  /// length. Without the argument `rope_length` it is the largest element of
+  /// the argument `source`, and one more for positions.
+  SmallVector<Value, 2> createTurns(func::FuncOp function,
+                                    FrequenciesAttr frequencies,
+                                    StringRef source);
+  /// Describes what the length is, or returns an empty string if the
+  /// frequencies do not depend on it.
+  std::string describeLength(FrequenciesAttr frequencies, StringRef source);
+
   // FunctionDocs.cpp
   using Layer = ::posenc::frontend::LayerAttention;
   std::string describeLayers(StringRef suffix);
@@ -92,6 +106,8 @@ private:
   void addOperands(SmallVectorImpl<NamedType> &arguments, bool withKeyNorm);
   AttentionOp createAttention(func::FuncOp function, const Layer &layer,
                               RankedTensorType type);
+  void rotate(func::FuncOp function, AttentionOp op,
+              FrequenciesAttr frequencies, StringRef source, bool rotatesKeys);
   /// Returns the argument of that name, or null.
   Value getArgument(func::FuncOp function, StringRef name);
   /// Returns the argument `<letter>`, `<letter>_cache` or `<letter>_pages`.

@@ -9,6 +9,7 @@
 #include "ModelModule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -161,18 +162,22 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
   // Tables are f32 for every model, because rotations multiply in f32.
   RankedTensorType tableType = getType(
       {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
+  SmallVector<NamedType> arguments{{"positions", positionsType, {"tokens"}}};
+  addRopeLength(arguments, frequencies);
   func::FuncOp function =
-      createFunction("sincos" + suffix, describeSincos(frequencies, suffix),
-                     {{"positions", positionsType, {"tokens"}}},
-                     {{"cos", tableType}, {"sin", tableType}});
+      createFunction("sincos" + suffix,
+                     describeSincos(frequencies, suffix) +
+                         describeLength(frequencies, "positions"),
+                     arguments, {{"cos", tableType}, {"sin", tableType}});
   Value positions = function.getArgument(0);
   // The tokens are the last dimension, after the axes.
   Value tokens = tensor::DimOp::create(builder, loc, positions,
                                        positionsType.getRank() - 1);
   SmallVector<Value> inits{createDestination(tableType, tokens),
                            createDestination(tableType, tokens)};
+  SmallVector<Value, 2> turns = createTurns(function, frequencies, "positions");
   auto op = SincosOp::create(builder, loc, TypeRange{tableType, tableType},
-                             positions, inits, frequencies, getAxes());
+                             positions, turns, inits, frequencies, getAxes());
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 
@@ -188,21 +193,25 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   RankedTensorType keys = heads(config.numKeyValueHeads);
   RankedTensorType positionsType =
       getPositionsType({ShapedType::kDynamic, ShapedType::kDynamic});
+  SmallVector<NamedType> arguments{{"q", queries, {"batch", "tokens"}},
+                                   {"k", keys},
+                                   {"positions", positionsType}};
+  addRopeLength(arguments, frequencies);
   func::FuncOp function =
-      createFunction("rope" + suffix, describeRope(frequencies, suffix),
-                     {{"q", queries, {"batch", "tokens"}},
-                      {"k", keys},
-                      {"positions", positionsType}},
-                     {{"q_out", queries}, {"k_out", keys}});
+      createFunction("rope" + suffix,
+                     describeRope(frequencies, suffix) +
+                         describeLength(frequencies, "positions"),
+                     arguments, {{"q_out", queries}, {"k_out", keys}});
   SmallVector<Value> inputs{function.getArgument(0), function.getArgument(1)};
   // Queries, keys and positions have the same batch and number of tokens.
   SmallVector<Value> sizes = createSizes(inputs.front(), 2);
   SmallVector<Value> inits{createDestination(queries, sizes),
                            createDestination(keys, sizes)};
   Pairing pairing = config.interleaved ? Pairing::Interleaved : Pairing::Half;
+  SmallVector<Value, 2> turns = createTurns(function, frequencies, "positions");
   auto op = RopeOp::create(builder, loc, TypeRange{queries, keys}, inputs,
-                           function.getArgument(2), inits, pairing, frequencies,
-                           getAxes(), ArrayRef<int64_t>{0, 1},
+                           function.getArgument(2), turns, inits, pairing,
+                           frequencies, getAxes(), ArrayRef<int64_t>{0, 1},
                            config.rotaryOffset, /*inverse=*/false);
   func::ReturnOp::create(builder, loc, op.getResults());
 }
@@ -217,7 +226,15 @@ FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
   bool alternates =
       config.axes && config.axes->layout ==
                          ::posenc::frontend::PositionAxes::Layout::Alternating;
-  return result && alternates ? alternate(result) : result;
+  if (!result || !alternates)
+    return result;
+  if (result.dependsOnLength()) {
+    emitError() << "the frequencies of pairs that alternate between position "
+                   "axes cannot depend on the length of the sequence: pass "
+                   "--rope-length=N";
+    return {};
+  }
+  return alternate(result);
 }
 
 OwningOpRef<ModuleOp> ModelModule::build() {
@@ -259,7 +276,8 @@ OwningOpRef<ModuleOp> ModelModule::build() {
 OwningOpRef<ModuleOp>
 mlir::posenc::buildModule(MLIRContext &context, const ModelConfig &config,
                           const ModuleBuilderOptions &options) {
-  context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect,
-                      PosencDialect, tensor::TensorDialect>();
+  context.loadDialect<arith::ArithDialect, func::FuncDialect,
+                      linalg::LinalgDialect, math::MathDialect, PosencDialect,
+                      tensor::TensorDialect>();
   return ModelModule(context, config, options).build();
 }

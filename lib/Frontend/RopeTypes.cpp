@@ -197,16 +197,9 @@ static void requireTwoPairs(RopeContext &context) {
                          "rope type, not 2");
 }
 
-/// Returns the length that the kernels are built for. A missing one is reported
-/// only if the config is right, since it is not an error of the config.
-static double readLength(RopeContext &context, StringRef type) {
-  if (!context.length && !context.reader.hasErrors())
-    context.reader.error(context.dict,
-                         "rope type '" + type +
-                             "' depends on the length of the sequence, which "
-                             "is supported for a known length only: pass "
-                             "--rope-length=N");
-  return double(context.length.value_or(1));
+/// Returns the length that the kernels are built for, if it is given.
+static std::optional<double> readLength(RopeContext &context) {
+  return context.length ? std::optional<double>(*context.length) : std::nullopt;
 }
 
 static void readNtk(RopeContext &context, Scaling &scaling) {
@@ -238,7 +231,7 @@ static void readDynamic(RopeContext &context, Scaling &scaling) {
     context.reader.error(context.dict,
                          "rope type 'dynamic' needs 'max_position_embeddings'");
   scaling.maxPosition = double(context.maxPosition.value.value_or(1));
-  scaling.length = readLength(context, "dynamic");
+  scaling.length = readLength(context);
 }
 
 /// Reads a list with a divisor for each pair.
@@ -297,8 +290,14 @@ static void readLongrope(RopeContext &context, Scaling &scaling) {
   // Separate attention factors of the two lists (Phi 3.5 MoE).
   Field<double> ofShort = reader.positive(context.dict, "short_mscale");
   Field<double> ofLong = reader.positive(context.dict, "long_mscale");
-  scaling.length = readLength(context, "longrope");
-  bool isLong = scaling.length > scaling.originalMaxPosition;
+  scaling.length = readLength(context);
+  if (!scaling.length && ofShort.value != ofLong.value)
+    reader.error(ofLong.given() ? ofLong.at() : ofShort.at(),
+                 "'short_mscale' and 'long_mscale' differ, so that the "
+                 "attention factor depends on the length of the sequence, "
+                 "which is supported for a known length only: pass "
+                 "--rope-length=N");
+  bool isLong = scaling.length.value_or(0) > scaling.originalMaxPosition;
   if (std::optional<double> own = isLong ? ofLong.value : ofShort.value)
     scaling.attentionFactor = own;
 }

@@ -36,10 +36,14 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   if (isPaged) {
     arguments.front().sizes = {"tokens"};
     arguments.push_back({"positions", getPositionsType({kDynamic})});
+    if (rotates)
+      addRopeLength(arguments, frequencies);
     arguments.push_back({"slots", list});
   } else {
     arguments.front().sizes = {"batch", "tokens"};
     arguments.push_back({"lengths", list});
+    if (rotates)
+      addRopeLength(arguments, frequencies);
     // Otherwise the position of a token is its index in the cache.
     if (rotates && getAxes())
       arguments.push_back(
@@ -55,7 +59,11 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
     arguments.push_back({"k_norm", getType({attention.headDim})});
   func::FuncOp function = createFunction(
       (isPaged ? "append_paged" : "append") + suffix,
-      describeAppend(frequencies, layer, isPaged, suffix), arguments, results);
+      describeAppend(frequencies, layer, isPaged, suffix) +
+          (rotates
+               ? describeLength(frequencies, isPaged ? "positions" : "lengths")
+               : ""),
+      arguments, results);
   auto get = [&](StringRef name) { return getArgument(function, name); };
 
   std::string kind = isPaged ? "_pages" : "_cache";
@@ -66,11 +74,16 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   auto layout = [&](HeadLayout value) {
     return HeadLayoutAttr::get(builder.getContext(), value);
   };
+  SmallVector<Value, 2> turns;
+  if (rotates)
+    turns =
+        createTurns(function, frequencies, isPaged ? "positions" : "lengths");
   auto op = KvAppendOp::create(
       builder, loc, types, get("k"), get("v"),
       rotates ? get("positions") : Value(), hasNorm ? get("k_norm") : Value(),
       isPaged ? Value() : get("lengths"), isPaged ? get("slots") : Value(),
-      inits, layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
+      turns, inits, layout(HeadLayout::TokenMajor),
+      layout(HeadLayout::HeadMajor),
       rotates ? getRotation(frequencies) : RotationAttr(),
       hasNorm ? real(attention.norm->eps) : FloatAttr(),
       hasNorm && attention.norm->weightOffset != 0
@@ -96,13 +109,17 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
       {"q", heads(config.numHeads, attention.headDim), {"tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
-      {"positions", getPositionsType({kDynamic})},
-      {"cu_seqlens",
-       getType({kDynamic}, builder.getI64Type()),
-       {"batch_plus_1"}}};
+      {"positions", getPositionsType({kDynamic})}};
+  if (layer.rotates)
+    addRopeLength(arguments, frequencies);
+  arguments.push_back({"cu_seqlens",
+                       getType({kDynamic}, builder.getI64Type()),
+                       {"batch_plus_1"}});
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function = createFunction(
-      "attention_ragged" + suffix, describeRagged(frequencies, layer, suffix),
+      "attention_ragged" + suffix,
+      describeRagged(frequencies, layer, suffix) +
+          (layer.rotates ? describeLength(frequencies, "positions") : ""),
       arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   // Queries and keys are of the same sequences.
@@ -111,10 +128,8 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
   op.setCausal(true);
   if (!layer.rotates)
     return;
-  RotationAttr rotation = getRotation(frequencies);
+  rotate(function, op, frequencies, "positions", /*rotatesKeys=*/true);
   Value positions = getArgument(function, "positions");
-  op.setQueryRotationAttr(rotation);
-  op.setKeyRotationAttr(rotation);
   op.getQueryPositionsMutable().assign(positions);
   op.getKeyPositionsMutable().assign(positions);
 }
@@ -131,6 +146,8 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   RankedTensorType list = getType({kDynamic}, builder.getI64Type());
   SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"tokens"}},
                                    {"positions", getPositionsType({kDynamic})}};
+  if (layer.rotates)
+    addRopeLength(arguments, frequencies);
   addCaches(arguments, "pages");
   arguments.push_back({"block_table",
                        getType({kDynamic, kDynamic}, builder.getI32Type()),
@@ -139,19 +156,18 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   arguments.push_back({"lengths", list});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function = createFunction(
-      "attention_paged" + suffix, describePaged(frequencies, layer, suffix),
+      "attention_paged" + suffix,
+      describePaged(frequencies, layer, suffix) +
+          (layer.rotates ? describeLength(frequencies, "lengths") : ""),
       arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   op.setCausal(true);
   if (!layer.rotates)
     return;
-  RotationAttr rotation = getRotation(frequencies);
-  op.setQueryRotationAttr(rotation);
-  op.getQueryPositionsMutable().assign(getArgument(function, "positions"));
   // Without positions, raw keys rotate at their index in the sequence.
-  if (isRaw)
-    op.setKeyRotationAttr(rotation);
+  rotate(function, op, frequencies, "lengths", /*rotatesKeys=*/isRaw);
+  op.getQueryPositionsMutable().assign(getArgument(function, "positions"));
 }
 
 void ModelModule::buildServing(FrequenciesAttr frequencies, const Layer &layer,

@@ -87,6 +87,8 @@ SmallVector<int64_t> AttentionOp::getDimSymbols(unsigned operandNumber) {
   else if (is(getODSOperands(12)) || is(getODSOperands(13)))
     symbols = getScaleSymbols(isPaged ? Pages : Batch, KeyHeads,
                               isPaged ? PageSlots : Keys, hasRaggedKeys());
+  else if (is(getTurns()))
+    symbols = {Own};
   else if (operandNumber == getInits().getBeginOperandIndex())
     symbols = output;
   else
@@ -303,6 +305,9 @@ LogicalResult AttentionOp::verify() {
       failed(verifyHeadRotation(
           *this, "keys", getKey().getType(), getKeyRotationAttr(),
           getKeyPositions(), hasRaggedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
+      failed(verifyHeadTurns(*this, getTurns(),
+                             {getQueryRotationAttr(), getKeyRotationAttr()},
+                             "attn_c22")) ||
       failed(verifySizes(*this)))
     return failure();
   if (failed(verifyScaleAndWindow(*this, getScaleAttr(), getWindowLeftAttr(),

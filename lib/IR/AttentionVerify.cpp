@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionVerify.h"
+#include "PositionalVerify.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -198,6 +199,23 @@ LogicalResult mlir::posenc::verifyHeadRotation(
                           std::to_string(axes.getNumAxes()) + " axes"
                     : std::string())
            << ", got " << type << " (" << form << ")";
+  return success();
+}
+
+LogicalResult mlir::posenc::verifyHeadTurns(Operation *op, OperandRange turns,
+                                            ArrayRef<RotationAttr> rotations,
+                                            StringRef constraint) {
+  bool hasRotation = false;
+  for (RotationAttr rotation : rotations) {
+    if (!rotation)
+      continue;
+    hasRotation = true;
+    if (failed(verifyTurns(op, turns, rotation.getFrequencies(), constraint)))
+      return failure();
+  }
+  if (!turns.empty() && !hasRotation)
+    return op->emitOpError()
+           << "turns without a rotation (" << constraint << ")";
   return success();
 }
 

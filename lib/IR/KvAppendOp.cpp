@@ -59,9 +59,11 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
     symbols = {Batch};
   } else if (is(5)) {
     symbols = tokens;
+  } else if (operandNumber < getInits().getBeginOperandIndex()) {
+    symbols = {Own};
   } else if (operandNumber < getInits().getBeginOperandIndex() + 2) {
     symbols = getHeadSymbols(sequences, CacheTokens, Heads,
-                             is(6) ? Dim : ValueDim, getCacheLayout(),
+                             is(7) ? Dim : ValueDim, getCacheLayout(),
                              /*isPacked=*/false);
   } else {
     symbols =
@@ -152,6 +154,9 @@ LogicalResult KvAppendOp::verify() {
   if (failed(verifyHeadRotation(*this, "keys", getKey().getType(),
                                 getRotationAttr(), getPositions(), rank - 2,
                                 "kv_append_c6", "kv_append_c7")))
+    return failure();
+  if (failed(verifyHeadTurns(*this, getTurns(), getRotationAttr(),
+                             "kv_append_c11")))
     return failure();
   if (getRotationAttr() && getSlots() && !getPositions())
     return emitOpError()

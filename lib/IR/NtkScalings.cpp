@@ -82,7 +82,7 @@ Attribute DynamicScalingAttr::parse(AsmParser &parser, Type) {
   if (failed(mlir::posenc::FieldParser(parser)
                  .real("factor", factor)
                  .real("max_position", maxPosition)
-                 .real("length", length)
+                 .real("length", length, /*required=*/false)
                  .parse()))
     return {};
   return get(parser.getContext(), factor, maxPosition, length);
@@ -95,13 +95,14 @@ void DynamicScalingAttr::print(AsmPrinter &printer) const {
       .real("length", getLength());
 }
 
-/// Returns the scale of the base, 1 up to the maximum length.
+/// Returns the scale of the base, 1 up to the maximum length. A length that is
+/// only known at run time counts as 2^63.
 static BigFloat getDynamicScale(DynamicScalingAttr attr) {
   BigFloat factor(toDouble(attr.getFactor())), one(1.0);
-  if (toDouble(attr.getLength()) <= toDouble(attr.getMaxPosition()))
+  double length = attr.getLength() ? toDouble(attr.getLength()) : 0x1p63;
+  if (length <= toDouble(attr.getMaxPosition()))
     return one;
-  BigFloat ratio = BigFloat(toDouble(attr.getLength())) /
-                   BigFloat(toDouble(attr.getMaxPosition()));
+  BigFloat ratio = BigFloat(length) / BigFloat(toDouble(attr.getMaxPosition()));
   return factor * ratio - (factor - one);
 }
 
@@ -126,4 +127,11 @@ SmallVector<BigFloat>
 DynamicScalingAttr::computeFrequencies(int64_t dim,
                                        const BigFloat &base) const {
   return unscaledFrequencies(dim, scaleBase(base, getDynamicScale(*this), dim));
+}
+
+bool DynamicScalingAttr::dependsOnLength() const { return !getLength(); }
+
+FrequencyScalingInterface DynamicScalingAttr::withLength(double length) const {
+  return get(getContext(), getFactor(), getMaxPosition(),
+             FloatAttr::get(getFactor().getType(), length));
 }

@@ -24,7 +24,7 @@ Attribute LongropeScalingAttr::parse(AsmParser &parser, Type) {
                  .reals("short_factors", shortFactors)
                  .reals("long_factors", longFactors)
                  .real("original_max_position", original)
-                 .real("length", length)
+                 .real("length", length, /*required=*/false)
                  .real("factor", factor, /*required=*/false)
                  .real("attention_factor", attention, /*required=*/false)
                  .parse()))
@@ -63,7 +63,8 @@ LogicalResult LongropeScalingAttr::verifyFor(EmitError emitError, int64_t dim,
 }
 
 DenseF64ArrayAttr LongropeScalingAttr::getSelectedFactors() const {
-  return toDouble(getLength()) > toDouble(getOriginalMaxPosition())
+  return getLength() &&
+                 toDouble(getLength()) > toDouble(getOriginalMaxPosition())
              ? getLongFactors()
              : getShortFactors();
 }
@@ -87,6 +88,15 @@ BigFloat LongropeScalingAttr::computeAttentionFactor() const {
 }
 
 bool LongropeScalingAttr::isIndexedByPair() const { return true; }
+
+bool LongropeScalingAttr::dependsOnLength() const { return !getLength(); }
+
+FrequencyScalingInterface LongropeScalingAttr::withLength(double length) const {
+  return get(getContext(), getShortFactors(), getLongFactors(),
+             getOriginalMaxPosition(),
+             FloatAttr::get(getOriginalMaxPosition().getType(), length),
+             getFactor(), getAttentionFactor());
+}
 
 //===----------------------------------------------------------------------===//
 // proportional

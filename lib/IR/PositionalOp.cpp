@@ -169,6 +169,14 @@ static void getOperandSlice(PositionalOpInterface op, OpBuilder &builder,
   }
 }
 
+/// Whether a loop indexes a dimension of the operand. Tiles take other operands
+/// whole; a slice of them would make fusion compute them again for each tile.
+static bool isIndexedByLoop(PositionalOpInterface op, unsigned operandNumber) {
+  return llvm::any_of(op.getDimSymbols(operandNumber), [&](int64_t symbol) {
+    return symbol >= 0 && symbol < op.getNumLoops();
+  });
+}
+
 /// Emits `position + offset` in i64, so that i32 positions do not wrap around.
 static Value addOffset(OpBuilder &builder, Location loc, Value position,
                        OpFoldResult offset) {
@@ -199,7 +207,8 @@ mlir::posenc::detail::getTiledImplementation(Operation *op, OpBuilder &builder,
     Value value = operand.get();
     if (number == positionalOp.getScalarPositionOperand()) {
       value = addOffset(builder, loc, value, offsets.front());
-    } else if (isa<RankedTensorType>(value.getType())) {
+    } else if (isa<RankedTensorType>(value.getType()) &&
+               isIndexedByLoop(positionalOp, number)) {
       SmallVector<OpFoldResult> sliceOffsets, sliceSizes;
       getOperandSlice(positionalOp, builder, number, offsets, sizes,
                       sliceOffsets, sliceSizes);

@@ -95,6 +95,28 @@ LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,
                                axes);
 }
 
+LogicalResult mlir::posenc::verifyTurns(Operation *op, OperandRange turns,
+                                        FrequenciesAttr frequencies,
+                                        StringRef constraint) {
+  if (turns.empty()) {
+    if (!frequencies.dependsOnLength())
+      return success();
+    return op->emitOpError()
+           << "expected turns, since the frequencies depend on the length ("
+           << constraint << ")";
+  }
+  int64_t numPairs = frequencies.getNumPairs();
+  bool areLists = llvm::all_of(turns, [&](Value list) {
+    auto type = cast<ShapedType>(list.getType());
+    return type.getRank() == 1 && type.getDimSize(0) == numPairs;
+  });
+  if (turns.size() != 2 || !areLists)
+    return op->emitOpError() << "expected two lists of turns with " << numPairs
+                             << " elements, got (" << turns.getTypes() << ") ("
+                             << constraint << ")";
+  return success();
+}
+
 LogicalResult mlir::posenc::verifyRotation(
     Operation *op, OperandRange inputs, OperandRange inits,
     ArrayRef<int64_t> dims, int64_t numLoops, int64_t offset, int64_t rotaryDim,

@@ -48,6 +48,12 @@ verifyAxisFrequencies(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
                          FrequenciesAttr frequencies, StringRef constraint);
 
+/// Checks the operands `turns` against the frequencies: there are two lists with
+/// an element for each pair, or none. Frequencies that depend on the length
+/// require them.
+LogicalResult verifyTurns(Operation *op, OperandRange turns,
+                          FrequenciesAttr frequencies, StringRef constraint);
+
 /// The numbers of the constraints that `rotate` and `rope` share.
 struct RotationConstraints {
   StringRef operands, rank, dims, window;

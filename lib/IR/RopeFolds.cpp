@@ -19,8 +19,8 @@ using namespace mlir::posenc;
 static bool haveSameRotation(RopeOp a, RopeOp b) {
   return a.getPairing() == b.getPairing() &&
          a.getFrequencies() == b.getFrequencies() &&
-         a.getAxesAttr() == b.getAxesAttr() && a.getDims() == b.getDims() &&
-         a.getOffset() == b.getOffset();
+         a.getTurns() == b.getTurns() && a.getAxesAttr() == b.getAxesAttr() &&
+         a.getDims() == b.getDims() && a.getOffset() == b.getOffset();
 }
 
 /// Returns the rope whose results, in order, are the inputs of `op`, or null.
@@ -138,9 +138,9 @@ struct DropUnusedTensors : OpRewritePattern<RopeOp> {
     }
     auto narrow = RopeOp::create(
         rewriter, op.getLoc(), ValueRange(inits).getTypes(), inputs,
-        op.getPositions(), inits, op.getPairingAttr(), op.getFrequenciesAttr(),
-        op.getAxesAttr(), op.getDimsAttr(), op.getOffsetAttr(),
-        op.getInverseAttr());
+        op.getPositions(), op.getTurns(), inits, op.getPairingAttr(),
+        op.getFrequenciesAttr(), op.getAxesAttr(), op.getDimsAttr(),
+        op.getOffsetAttr(), op.getInverseAttr());
     for (auto [old, replacement] : llvm::zip_equal(used, narrow.getResults()))
       rewriter.replaceAllUsesWith(old, replacement);
     rewriter.eraseOp(op);

@@ -18,9 +18,12 @@ SmallVector<int64_t> RopeOp::getDimSymbols(unsigned operandNumber) {
   unsigned numInputs = getInputs().size();
   if (operandNumber == numInputs)
     return getPositionSymbols(type, getAxesAttr());
-  int64_t index =
-      operandNumber < numInputs ? operandNumber : operandNumber - numInputs - 1;
-  return getRotatedSymbols(type, getDims(), index);
+  if (operandNumber < numInputs)
+    return getRotatedSymbols(type, getDims(), operandNumber);
+  unsigned firstInit = getInits().getBeginOperandIndex();
+  if (operandNumber < firstInit)
+    return {-1};
+  return getRotatedSymbols(type, getDims(), operandNumber - firstInit);
 }
 
 std::optional<unsigned> RopeOp::getScalarPositionOperand() {
@@ -42,6 +45,8 @@ LogicalResult RopeOp::verify() {
                             getNumPositionLoops(positions, getAxesAttr()),
                             getOffset(), getFrequencies().getDim(),
                             {"rope_c1", "rope_c2", "rope_c3", "rope_c4"})))
+    return failure();
+  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), "rope_c8")))
     return failure();
   if (failed(detail::verifySymbols(*this, "rope_c5")))
     return failure();

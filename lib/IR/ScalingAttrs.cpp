@@ -86,6 +86,18 @@ bool FrequenciesAttr::hasUnitAttentionFactor() const {
   return computeAttentionFactor() == BigFloat(1.0);
 }
 
+bool FrequenciesAttr::dependsOnLength() const {
+  FrequencyScalingInterface rule = getScalingRule();
+  return rule && rule.dependsOnLength();
+}
+
+FrequenciesAttr FrequenciesAttr::withLength(double length) const {
+  FrequencyScalingInterface rule = getScalingRule();
+  if (!rule)
+    return *this;
+  return get(getContext(), getDim(), getBase(), rule.withLength(length));
+}
+
 //===----------------------------------------------------------------------===//
 // linear
 //===----------------------------------------------------------------------===//

@@ -17,8 +17,11 @@ int64_t SincosOp::getNumLoops() {
 
 SmallVector<int64_t> SincosOp::getDimSymbols(unsigned operandNumber) {
   Type type = getOperation()->getOperand(operandNumber).getType();
-  return operandNumber == 0 ? getPositionSymbols(type, getAxesAttr())
-                            : getTableSymbols(type);
+  if (operandNumber == 0)
+    return getPositionSymbols(type, getAxesAttr());
+  if (operandNumber <= getTurns().size())
+    return {-1};
+  return getTableSymbols(type);
 }
 
 std::optional<unsigned> SincosOp::getScalarPositionOperand() {
@@ -28,6 +31,10 @@ std::optional<unsigned> SincosOp::getScalarPositionOperand() {
 }
 
 LogicalResult SincosOp::verify() {
+  // The generic form can have any number of operands in each group.
+  if (getODSOperands(0).size() != 1)
+    return emitOpError() << "expected one operand of positions, got "
+                         << getODSOperands(0).size();
   if (getInits().size() != 2 ||
       !haveCompatibleShapes(getInits()[0].getType(), getInits()[1].getType()))
     return emitOpError() << "expected two destinations of the same shape and "
@@ -42,6 +49,8 @@ LogicalResult SincosOp::verify() {
   }
   if (failed(verifyAxes(*this, getPositions().getType(), getAxesAttr(),
                         getFrequencies(), "sincos_c4")))
+    return failure();
+  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), "sincos_c6")))
     return failure();
   if (type.getRank() != getNumLoops() + 1)
     return emitOpError() << "expected destinations of rank "

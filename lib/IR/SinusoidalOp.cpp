@@ -44,6 +44,10 @@ SmallVector<SinusoidalOp::Part> SinusoidalOp::getParts() {
 
 /// Checks the attributes that are valid only together.
 static LogicalResult verifyForms(SinusoidalOp op) {
+  if (op.getFrequencies().dependsOnLength())
+    return op.emitOpError() << "expected frequencies that do not depend on the "
+                               "length, got "
+                            << op.getFrequencies() << " (sinusoidal_c7)";
   AxesAttr axes = op.getAxesAttr();
   if (!axes)
     return success();

@@ -45,12 +45,13 @@ static std::optional<reference::RmsNorm> getNorm(Value weight,
 
 /// Converts a rotation. Leaves `rotation` absent if the attribute is null.
 static LogicalResult getRotation(Operation *op, RotationAttr attr,
-                                 Value positions, Evaluator &values,
+                                 Value positions, ValueRange turns,
+                                 Evaluator &values,
                                  std::optional<reference::Rotation> &rotation) {
   if (!attr)
     return success();
   FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, attr.getFrequencies());
+      getFrequencySpec(op, attr.getFrequencies(), turns, values);
   if (failed(spec))
     return failure();
   rotation.emplace();
@@ -124,9 +125,9 @@ static LogicalResult getSpec(AttentionOp op, Evaluator &values,
   spec.keyNorm = getNorm(op.getKeyNorm(), op.getNormEps(),
                          op.getNormWeightOffset(), values);
   if (failed(getRotation(op, op.getQueryRotationAttr(), op.getQueryPositions(),
-                         values, spec.queryRotation)) ||
+                         op.getTurns(), values, spec.queryRotation)) ||
       failed(getRotation(op, op.getKeyRotationAttr(), op.getKeyPositions(),
-                         values, spec.keyRotation)))
+                         op.getTurns(), values, spec.keyRotation)))
     return failure();
   if (Value lengths = op.getLengths())
     spec.keyLengths = values.getElements(lengths);
@@ -407,8 +408,8 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
   spec.keyNorm =
       getNorm(op.getNorm(), op.getNormEps(), op.getNormWeightOffset(), values);
   reference::Caches caches{inits[0]->array, inits[1]->array};
-  if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(), values,
-                         spec.keyRotation)) ||
+  if (failed(getRotation(op, op.getRotationAttr(), op.getPositions(),
+                         op.getTurns(), values, spec.keyRotation)) ||
       failed(getSlots(op, values, spec)))
     return failure();
   if (op.isQuantized())

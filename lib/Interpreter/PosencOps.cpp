@@ -121,7 +121,7 @@ static LogicalResult checkDestination(Operation *op, const Shape &shape,
 
 static LogicalResult evaluate(SincosOp op, Evaluator &values) {
   FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, op.getFrequencies());
+      getFrequencySpec(op, op.getFrequencies(), op.getTurns(), values);
   if (failed(spec))
     return failure();
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
@@ -221,7 +221,7 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
 
 static LogicalResult evaluate(RopeOp op, Evaluator &values) {
   FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, op.getFrequencies());
+      getFrequencySpec(op, op.getFrequencies(), op.getTurns(), values);
   if (failed(spec))
     return failure();
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
@@ -258,13 +258,36 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
   return success();
 }
 
+static LogicalResult evaluate(TurnsOp op, Evaluator &values) {
+  SmallVector<::posenc::BigFloat> frequencies;
+  if (op.getValues())
+    llvm::append_range(frequencies, getGivenFrequencies(op, values));
+  else
+    frequencies = op.getFrequenciesAttr()
+                      .withLength(getGivenLength(op, values))
+                      .computeFrequencies();
+  ReferenceValue high, low;
+  for (ReferenceValue *part : {&high, &low}) {
+    part->type = DType::I64;
+    part->array.shape = {static_cast<int64_t>(frequencies.size())};
+  }
+  for (const ::posenc::BigFloat &frequency : frequencies) {
+    auto turns = ::posenc::Turns::fromRadians(frequency);
+    high.array.values.push_back(static_cast<int64_t>(turns.high));
+    low.array.values.push_back(turns.low);
+  }
+  values.set(op.getHigh(), std::move(high));
+  values.set(op.getLow(), std::move(low));
+  return success();
+}
+
 std::optional<LogicalResult> mlir::posenc::evaluatePosenc(Operation *op,
                                                           Evaluator &values) {
-  if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp>(op))
+  if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp, TurnsOp>(op))
     return std::nullopt;
   if (op->getNumResults() == 0)
     return op->emitError("the reference supports only tensors, not memrefs");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp>(
+      .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp, TurnsOp>(
           [&](auto concrete) { return evaluate(concrete, values); });
 }

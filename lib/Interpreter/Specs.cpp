@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::posenc;
 namespace reference = ::posenc::reference;
@@ -112,6 +114,48 @@ mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
   if (!known)
     return op->emitError() << "the reference does not support "
                            << frequencies.getScaling();
+  return spec;
+}
+
+std::vector<double> mlir::posenc::getGivenFrequencies(TurnsOp op,
+                                                      Evaluator &values) {
+  std::vector<double> result;
+  for (long double value : values.get(op.getValues()).array.values)
+    result.push_back(std::fabs(value) < 0x1p60L ? double(value) : 0.0);
+  return result;
+}
+
+double mlir::posenc::getGivenLength(TurnsOp op, Evaluator &values) {
+  int64_t length = values.getElements(op.getLength()).front();
+  return double(std::max<int64_t>(length, 1));
+}
+
+FailureOr<FrequencySpec>
+mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies,
+                               ValueRange turns, Evaluator &values) {
+  if (turns.empty())
+    return getFrequencySpec(op, frequencies);
+  auto source = turns.front().getDefiningOp<TurnsOp>();
+  if (!source || turns != ValueRange(source->getResults()))
+    return op->emitError(
+        "the reference supports only turns that posenc.turns computes");
+  std::optional<double> attention;
+  if (!frequencies.hasUnitAttentionFactor())
+    attention = frequencies.computeAttentionFactor().toDouble();
+  if (source.getValues()) {
+    FrequencySpec spec;
+    spec.dim = frequencies.getDim();
+    spec.base = real(frequencies.getBase());
+    spec.kind = ScalingKind::Explicit;
+    spec.list = getGivenFrequencies(source, values);
+    spec.attentionFactor = attention;
+    return spec;
+  }
+  FrequenciesAttr known =
+      source.getFrequenciesAttr().withLength(getGivenLength(source, values));
+  FailureOr<FrequencySpec> spec = getFrequencySpec(op, known);
+  if (succeeded(spec) && frequencies != source.getFrequenciesAttr())
+    spec->attentionFactor = attention;
   return spec;
 }
 

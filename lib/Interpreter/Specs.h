@@ -9,6 +9,8 @@
 #ifndef POSENC_LIB_INTERPRETER_SPECS_H
 #define POSENC_LIB_INTERPRETER_SPECS_H
 
+#include "Evaluator.h"
+
 #include "posenc/IR/Posenc.h"
 #include "posenc/Reference/Ops.h"
 
@@ -18,6 +20,19 @@ namespace mlir::posenc {
 /// oracle does not support.
 FailureOr<::posenc::reference::FrequencySpec>
 getFrequencySpec(Operation *op, FrequenciesAttr frequencies);
+
+/// Converts frequencies; if `turns` are given, those that the `posenc.turns`
+/// which computed them stands for, as exact numbers. Reports an error at `op`
+/// for other turns.
+FailureOr<::posenc::reference::FrequencySpec>
+getFrequencySpec(Operation *op, FrequenciesAttr frequencies, ValueRange turns,
+                 Evaluator &values);
+
+/// Returns the numbers of `values` of a posenc.turns as frequencies.
+std::vector<double> getGivenFrequencies(TurnsOp op, Evaluator &values);
+
+/// Returns the length of a posenc.turns.
+double getGivenLength(TurnsOp op, Evaluator &values);
 
 /// Converts position axes. `axes` may be null.
 ::posenc::reference::AxesSpec getAxesSpec(AxesAttr axes);

@@ -69,18 +69,17 @@ static PhasePrecision getPrecision(Type type, TableUse use, bool hasRuns) {
 }
 
 AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
-                             FrequenciesAttr frequencies, AxesAttr axes,
-                             bool inverse, Type type, TableUse use,
+                             const Angles &angles, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : use(use), runs(!type.isF64() && order.size() <= kMaxPairs),
+    : use(use),
+      runs(!type.isF64() && order.size() <= kMaxPairs && angles.turns.empty()),
       stepLevel{::getNumSteps(type, use), 1, ""}, baseLevel{getNumBaseSteps(
                                                                 use, runs),
                                                             getRun(), ""},
-      phases(builder, op, frequencies, axes, inverse, type,
-             getPrecision(type, use, runs), order,
+      phases(builder, op, angles, type, getPrecision(type, use, runs), order,
              runs && use == TableUse::Table ? getStretchLength() * 0.5 - 0.5
                                             : 0.0),
-      length(order.size()), numAxes(axes ? axes.getNumAxes() : 1),
+      length(order.size()), numAxes(angles.axes ? angles.axes.getNumAxes() : 1),
       type(type.isF64() ? type : builder.getF32Type()),
       products(areProductsF32(type, use) ? builder.getF32Type()
                                          : builder.getF64Type()),
@@ -88,15 +87,16 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
       limit(getLimit(type, use)) {
   if (!runs)
     return;
-  SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  SmallVector<PairFrequency> pairs =
+      computePairFrequencies(angles.frequencies, angles.axes);
   auto still = llvm::map_to_vector(order, [&](int64_t number) -> int32_t {
     return pairs[number].frequency == BigFloat(0.0) ? 0x7fffffff : 0;
   });
   if (use == TableUse::Table && llvm::is_contained(still, 0x7fffffff))
     stillPairs = createConstants<int32_t>(builder, op, "still_pairs", still);
-  createLevel(builder, op, stepLevel, "steps", pairs, inverse, order);
+  createLevel(builder, op, stepLevel, "steps", pairs, angles.inverse, order);
   if (hasStretches())
-    createLevel(builder, op, baseLevel, "turns", pairs, inverse, order);
+    createLevel(builder, op, baseLevel, "turns", pairs, angles.inverse, order);
 }
 
 int64_t AngleAddition::getBlock() const {

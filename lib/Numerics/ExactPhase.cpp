@@ -17,20 +17,75 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 
-ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
-                       FrequenciesAttr frequencies, AxesAttr axes, bool inverse,
+ExactPhase::ExactPhase(OpBuilder &builder, Operation *op, const Angles &angles,
                        Type type, PhasePrecision precision,
                        ArrayRef<int64_t> order, double ahead)
-    : frequencies(frequencies), axes(axes), inverse(inverse), type(type),
-      precision(precision), length(order.size()) {
+    : frequencies(angles.frequencies), axes(angles.axes),
+      inverse(angles.inverse), type(type), precision(precision),
+      length(order.size()) {
+  if (axes) {
+    auto numbers = llvm::map_to_vector(order, [&](int64_t pair) {
+      return static_cast<int32_t>(axes.getAxisOfPair(pair));
+    });
+    axisOfPair = createConstants<int32_t>(builder, op, "axis_of_pair", numbers);
+  }
+  if (angles.turns.empty())
+    createConstantPhases(builder, op, order, ahead);
+  else
+    arrangeTurns(builder, op, angles.turns, order);
+}
+
+/// Copies the turns to a buffer on the stack, in the requested order.
+void ExactPhase::arrangeTurns(OpBuilder &builder, Operation *op,
+                              ValueRange unordered, ArrayRef<int64_t> order) {
+  turnsHigh = unordered[0];
+  turnsLow = unordered[1];
+  if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
+    return;
+  Location loc = op->getLoc();
+  auto type = MemRefType::get({length}, builder.getI64Type());
+  Value high, low;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    builder.setInsertionPointToStart(&function.getFunctionBody().front());
+    IntegerAttr alignment = builder.getI64IntegerAttr(64);
+    high = memref::AllocaOp::create(builder, loc, type, alignment);
+    low = memref::AllocaOp::create(builder, loc, type, alignment);
+  }
+  std::string symbol = createConstants<int32_t>(
+      builder, op, "pair_order", llvm::to_vector_of<int32_t>(order));
+  Value numbers = memref::GetGlobalOp::create(
+      builder, loc, MemRefType::get({length}, builder.getI32Type()), symbol);
+  scf::ForOp::create(
+      builder, loc, createIndex(builder, loc, 0),
+      createIndex(builder, loc, length), createIndex(builder, loc, 1),
+      ValueRange(), [&](OpBuilder &b, Location l, Value at, ValueRange) {
+        Value number = memref::LoadOp::create(b, l, numbers, at);
+        Value pair = arith::IndexCastOp::create(b, l, b.getIndexType(), number);
+        for (auto [from, to] :
+             {std::pair(turnsHigh, high), std::pair(turnsLow, low)}) {
+          Value part = memref::LoadOp::create(b, l, from, pair);
+          memref::StoreOp::create(b, l, part, to, at);
+        }
+        scf::YieldOp::create(b, l);
+      });
+  turnsHigh = high;
+  turnsLow = low;
+}
+
+void ExactPhase::createConstantPhases(OpBuilder &builder, Operation *op,
+                                      ArrayRef<int64_t> order, double ahead) {
   SmallVector<int64_t> highs, lows, more;
-  SmallVector<int32_t> tops, rests, axisNumbers, moreTops;
+  SmallVector<int32_t> tops, rests, moreTops;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
   for (int64_t number : order) {
     const PairFrequency &pair = pairs[number];
@@ -40,7 +95,6 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
     uint64_t rounded = turns.high + (turns.low >> 31);
     rests.push_back(static_cast<int32_t>(rounded));
     tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
-    axisNumbers.push_back(pair.axis);
     turns = ::posenc::Turns::fromRadians(pair.frequency *
                                          ::posenc::BigFloat(ahead));
     rounded = turns.high + (turns.low >> 31);
@@ -49,9 +103,6 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op,
   }
   high = createConstants<int64_t>(builder, op, "frequencies_high", highs);
   low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
-  if (axes)
-    axisOfPair =
-        createConstants<int32_t>(builder, op, "axis_of_pair", axisNumbers);
   if (ahead != 0.0)
     aheads = createConstants<int64_t>(builder, op, "phases_ahead", more);
   if (precision == PhasePrecision::Relative)
@@ -128,6 +179,36 @@ Value ExactPhase::loadConstants(OpBuilder &builder, Location loc,
                                 table, ValueRange(first));
 }
 
+ExactPhase::Frequency ExactPhase::loadFrequency(OpBuilder &builder,
+                                                Location loc, Value first,
+                                                int64_t lanes) const {
+  Type i64 = builder.getI64Type();
+  if (!turnsHigh)
+    return {loadConstants(builder, loc, high, i64, first, lanes),
+            loadConstants(builder, loc, low, i64, first, lanes)};
+  auto type = VectorType::get({lanes}, i64);
+  auto load = [&](Value list) -> Value {
+    return vector::LoadOp::create(builder, loc, type, list, ValueRange(first));
+  };
+  return {load(turnsHigh), load(turnsLow)};
+}
+
+ExactPhase::RoundedFrequency ExactPhase::loadRounded(OpBuilder &builder,
+                                                     Location loc, Value first,
+                                                     int64_t lanes) const {
+  Type i32 = builder.getI32Type();
+  if (!turnsHigh)
+    return {loadConstants(builder, loc, top, i32, first, lanes),
+            loadConstants(builder, loc, rest, i32, first, lanes)};
+  // As in createConstantPhases.
+  auto [high, low] = loadFrequency(builder, loc, first, lanes);
+  ElementwiseBuilder b(builder, loc, high);
+  Value rounded = b.addi(high, b.shru(low, b.i64(31)));
+  Value upper = b.shru(b.addi(rounded, b.i64(int64_t{1} << 31)), b.i64(32));
+  return {b.cast<arith::TruncIOp>(i32, upper),
+          b.cast<arith::TruncIOp>(i32, rounded)};
+}
+
 Value ExactPhase::selectAxis(OpBuilder &builder, Location loc,
                              ValueRange values, Value first,
                              int64_t lanes) const {
@@ -158,10 +239,8 @@ Value ExactPhase::selectAxis(OpBuilder &builder, Location loc,
 Value ExactPhase::emitPhase(OpBuilder &builder, Location loc,
                             const Position &position, Value first,
                             int64_t lanes, bool isShort) const {
-  Type i64 = builder.getI64Type();
   Value p = selectAxis(builder, loc, position.axes, first, lanes);
-  Value h = loadConstants(builder, loc, high, i64, first, lanes);
-  Value l = loadConstants(builder, loc, low, i64, first, lanes);
+  auto [h, l] = loadFrequency(builder, loc, first, lanes);
   Value phase = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
   auto add = [&](Value more) {
     phase = arith::AddIOp::create(builder, loc, phase, more);
@@ -202,8 +281,7 @@ Value ExactPhase::emitPhaseTop(OpBuilder &builder, Location loc,
   for (Value axis : position.axes)
     narrow.push_back(arith::TruncIOp::create(builder, loc, i32, axis));
   Value p = selectAxis(builder, loc, narrow, first, lanes);
-  Value f = loadConstants(builder, loc, top, i32, first, lanes);
-  Value g = loadConstants(builder, loc, rest, i32, first, lanes);
+  auto [f, g] = loadRounded(builder, loc, first, lanes);
   Value ofTop = arith::MulIOp::create(builder, loc, p, f);
   auto ofRest = arith::MulSIExtendedOp::create(builder, loc, p, g);
   return addAhead(builder, loc,

@@ -76,6 +76,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
+  manager.addPass(createConvertPosencTurnsToLinalgPass());
   // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencFoldConversionsPass());

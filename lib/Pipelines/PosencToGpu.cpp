@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -25,6 +26,7 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFuseRopesPass());
+  manager.addPass(createConvertPosencTurnsToLinalgPass());
   // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencCreateKernelsPass());

@@ -22,6 +22,7 @@ void mlir::posenc::buildPosencToLinalgPipeline(OpPassManager &pm) {
   pm.addPass(createPosencDecomposeAttentionPass());
   pm.addPass(createPosencDecomposeKvAppendPass());
   pm.addPass(createPosencFuseRopesPass());
+  pm.addPass(createConvertPosencTurnsToLinalgPass());
   pm.addPass(createPosencDecomposeRopePass());
   pm.addPass(createConvertPosencRopeToLinalgPass());
   pm.addPass(createConvertPosencSinusoidalToLinalgPass());

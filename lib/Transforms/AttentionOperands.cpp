@@ -18,7 +18,7 @@ using namespace mlir::posenc;
 RowTransform AttentionDecomposition::getTransform(Value norm,
                                                   RotationAttr rotation) {
   double eps = op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0;
-  return {norm, eps, op.getNormWeightOffset(), rotation};
+  return {norm, eps, op.getNormWeightOffset(), rotation, op.getTurns()};
 }
 
 /// Applies norms over all heads of a token before tiling, since a tile has only

@@ -239,7 +239,7 @@ ValueRange AppendLowering::lower() {
   }
   RowTransform transform{
       op.getNorm(), op.getNormEps() ? op.getNormEps()->convertToDouble() : 0.0,
-      op.getNormWeightOffset(), op.getRotationAttr()};
+      op.getNormWeightOffset(), op.getRotationAttr(), op.getTurns()};
   unsigned tokenDim = op.getCacheTokenDim() - 1;
   key = transformRows(builder, loc, key, tokenDim,
                       transform.rotation ? takePosition() : Value(), transform);

@@ -85,8 +85,8 @@ struct DecomposeRope : OpRewritePattern<RopeOp> {
       inits.push_back(tensor::EmptyOp::create(rewriter, loc, sizes, element));
     ValueRange tables =
         SincosOp::create(rewriter, loc, ValueRange(inits).getTypes(),
-                         op.getPositions(), inits, op.getFrequenciesAttr(),
-                         op.getAxesAttr())
+                         op.getPositions(), op.getTurns(), inits,
+                         op.getFrequenciesAttr(), op.getAxesAttr())
             .getResults();
     if (op.getInverse() && !frequencies.hasUnitAttentionFactor())
       tables = scaleTables(rewriter, loc, tables,

@@ -40,6 +40,7 @@ struct Rotation {
   /// (batch, tokens), or (tokens) for rows without a batch; preceded by the
   /// dimension of axes if the rotation has axes.
   Value positions;
+  ValueRange turns; ///< As those of the rope.
 };
 } // namespace
 
@@ -89,7 +90,7 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
                   RotationAttr::get(rope.getContext(), rope.getPairing(),
                                     rope.getFrequencies(), rope.getOffset(),
                                     rope.getAxesAttr()),
-                  positions};
+                  positions, rope.getTurns()};
 }
 
 namespace {
@@ -104,16 +105,20 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
       return rewriter.notifyMatchFailure(op, "not on tensors");
     if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
       return rewriter.notifyMatchFailure(op, "a rope would round its rows");
+    // Both rotations of attention have the same turns.
+    bool isRotated = op.getQueryRotationAttr() || op.getKeyRotationAttr();
     auto fold = [&](OpOperand &rows, MutableOperandRange positions,
                     unsigned tokenDim,
                     function_ref<void(RotationAttr)> setRotation) {
       FailureOr<Rotation> rotation =
           findRotation(rewriter, op, rows.get(), tokenDim);
-      if (failed(rotation))
+      if (failed(rotation) ||
+          (isRotated && rotation->turns != ValueRange(op.getTurns())))
         return false;
       rewriter.modifyOpInPlace(op, [&] {
         rows.set(rotation->rows);
         positions.assign(rotation->positions);
+        op.getTurnsMutable().assign(rotation->turns);
         setRotation(rotation->attr);
       });
       return true;
@@ -165,6 +170,7 @@ struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
     rewriter.modifyOpInPlace(op, [&] {
       op.getKeyMutable().assign(rotation->rows);
       op.getPositionsMutable().assign(rotation->positions);
+      op.getTurnsMutable().assign(rotation->turns);
       op.setRotationAttr(rotation->attr);
     });
     return success();

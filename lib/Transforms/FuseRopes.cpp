@@ -67,8 +67,9 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
     reportChoice(op, DEBUG_TYPE, "fused with its sincos");
     rewriter.replaceOpWithNewOp<RopeOp>(
         op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
-        op.getInits(), op.getPairingAttr(), frequencies, sincos.getAxesAttr(),
-        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
+        sincos.getTurns(), op.getInits(), op.getPairingAttr(), frequencies,
+        sincos.getAxesAttr(), op.getDimsAttr(), op.getOffsetAttr(),
+        op.getInverseAttr());
     return success();
   }
 };
@@ -179,7 +180,7 @@ private:
   static bool agree(RopeOp a, RopeOp b) {
     return a.getPositions() == b.getPositions() &&
            a.getFrequencies() == b.getFrequencies() &&
-           a.getAxesAttr() == b.getAxesAttr();
+           a.getTurns() == b.getTurns() && a.getAxesAttr() == b.getAxesAttr();
   }
   static bool agree(RotateOp a, RotateOp b) {
     return a.getCos() == b.getCos() && a.getSin() == b.getSin() &&
@@ -188,10 +189,11 @@ private:
 
   static RopeOp create(OpBuilder &builder, Location loc, RopeOp like,
                        ValueRange inputs, ValueRange inits) {
-    return RopeOp::create(
-        builder, loc, inits.getTypes(), inputs, like.getPositions(), inits,
-        like.getPairingAttr(), like.getFrequenciesAttr(), like.getAxesAttr(),
-        like.getDimsAttr(), like.getOffsetAttr(), like.getInverseAttr());
+    return RopeOp::create(builder, loc, inits.getTypes(), inputs,
+                          like.getPositions(), like.getTurns(), inits,
+                          like.getPairingAttr(), like.getFrequenciesAttr(),
+                          like.getAxesAttr(), like.getDimsAttr(),
+                          like.getOffsetAttr(), like.getInverseAttr());
   }
   static RotateOp create(OpBuilder &builder, Location loc, RotateOp like,
                          ValueRange inputs, ValueRange inits) {

@@ -184,14 +184,15 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
     // The normed rows are a temporary, so rotates them in place.
     Value init =
         transform.norm ? rows : createEmptyLike(builder, loc, rows, element);
-    rows = RopeOp::create(
-               builder, loc, init.getType(), rows, positions, init,
-               PairingAttr::get(builder.getContext(), rotation.getPairing()),
-               rotation.getFrequencies(), rotation.getAxes(),
-               builder.getDenseI64ArrayAttr({static_cast<int64_t>(tokenDim)}),
-               builder.getI64IntegerAttr(rotation.getOffset()),
-               /*inverse=*/nullptr)
-               .getResult(0);
+    rows =
+        RopeOp::create(
+            builder, loc, init.getType(), rows, positions, transform.turns,
+            init, PairingAttr::get(builder.getContext(), rotation.getPairing()),
+            rotation.getFrequencies(), rotation.getAxes(),
+            builder.getDenseI64ArrayAttr({static_cast<int64_t>(tokenDim)}),
+            builder.getI64IntegerAttr(rotation.getOffset()),
+            /*inverse=*/nullptr)
+            .getResult(0);
     if (transform.norm && sum != element)
       rows = roundTo(builder, loc, rows, element);
   }

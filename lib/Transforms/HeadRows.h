@@ -19,6 +19,7 @@ struct RowTransform {
   double eps;            ///< Epsilon of the norm.
   double weightOffset;   ///< Constant that is added to the weights.
   RotationAttr rotation; ///< Null for no rotation.
+  ValueRange turns;      ///< The turns of the rotation, empty for none.
 };
 
 /// Norms and then rotates the rows, and rounds them to their type once.

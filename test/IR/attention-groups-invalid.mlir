@@ -385,7 +385,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 // A score region without the score argument.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected region 'score' to have the arguments ('f32', 'index', 'index', 'index', 'index'), got ('index', 'index', 'index', 'index') (attn_c15)}}
-  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
+  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
   ^bb0(%b: index, %h: index, %i: index, %j: index):
     %s = arith.constant 1.0 : f32
     posenc.yield %s : f32
@@ -413,7 +413,7 @@ func.func @f(%q: tensor<2x5x4x8xbf16>, %k: tensor<2x7x2x8xbf16>, %v: tensor<2x7x
 // No operation in the region of the score.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{empty block: expect at least a terminator}}
-  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
+  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
   }, {}) : (tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>, tensor<2x5x4x8xf32>) -> tensor<2x5x4x8xf32>
   return
@@ -424,7 +424,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
 // A where region with a score argument.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected region 'where' to have the arguments ('index', 'index', 'index', 'index'), got ('f32', 'index', 'index', 'index', 'index') (attn_c16)}}
-  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {
+  %r = "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %t = arith.constant true
     posenc.yield %t : i1
@@ -544,7 +544,7 @@ func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>, %v: tensor<2x7x2x
 // No result.
 func.func @f(%q: tensor<2x5x4x8xf32>, %k: tensor<2x7x2x8xf32>) {
   // expected-error @+1 {{'posenc.attention' op expected one result for each tensor destination, of its type (attn_c18)}}
-  "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {})
+  "posenc.attention"(%q, %k, %k, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>}> ({}, {})
     : (tensor<2x5x4x8xf32>, tensor<2x7x2x8xf32>, tensor<2x7x2x8xf32>, tensor<2x5x4x8xf32>) -> ()
   return
 }

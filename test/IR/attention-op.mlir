@@ -19,7 +19,7 @@
 // CHECK: posenc.attention ins(%arg0, %arg1, %arg2 : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x32xf32>) outs(%arg3 : tensor<?x?x8x32xf32>){{$}}
 // GENERIC-LABEL: sym_name = "plain"
 // GENERIC: "posenc.attention"(
-// GENERIC: <{key_layout = #posenc<head_layout token_major>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>, query_layout = #posenc<head_layout token_major>}>
+// GENERIC: <{key_layout = #posenc<head_layout token_major>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>, query_layout = #posenc<head_layout token_major>}>
 func.func @plain(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x32xf32>, %o: tensor<?x?x8x32xf32>) {
   %r = posenc.attention
     ins(%q, %k, %v : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x32xf32>)
@@ -99,7 +99,7 @@ func.func @axes(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?
 // CHECK: posenc.attention norm_eps = 9.9999999999999995E-7 ins(
 // CHECK-SAME: query_norm(%arg3 : tensor<64xf32>) key_norm(%arg3 : tensor<64xf32>) outs(
 // GENERIC-LABEL: sym_name = "norms"
-// GENERIC: array<i32: 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1>
+// GENERIC: array<i32: 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>
 func.func @norms(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: tensor<?x?x2x32xf32>, %w: tensor<64xf32>, %o: tensor<?x?x8x32xf32>) {
   %r = posenc.attention norm_eps = 1.0e-06
     ins(%q, %k, %v : tensor<?x?x8x64xf32>, tensor<?x?x2x64xf32>, tensor<?x?x2x32xf32>)
@@ -135,7 +135,7 @@ func.func @decode(%q: tensor<?x1x32x128xf16>, %k: tensor<?x8x?x128xf16>, %n: ten
 // CHECK: posenc.attention causal query_rotation
 // CHECK-SAME: query_positions(%arg3 : tensor<?xi64>) cu_seqlens(%arg2, %arg2 : tensor<?xi32>, tensor<?xi32>) outs(
 // GENERIC-LABEL: sym_name = "ragged"
-// GENERIC: array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2>
+// GENERIC: array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2>
 func.func @ragged(%q: tensor<?x8x64xf32>, %k: tensor<?x2x64xf32>, %c: tensor<?xi32>, %p: tensor<?xi64>, %l: tensor<?x8xf32>) {
   %r:2 = posenc.attention causal query_rotation = <pairing = half, frequencies = <dim = 64>>
     ins(%q, %k, %k : tensor<?x8x64xf32>, tensor<?x2x64xf32>, tensor<?x2x64xf32>)

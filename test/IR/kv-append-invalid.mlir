@@ -11,7 +11,7 @@
 // No values in the generic form.
 func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>) {
   // expected-error @+1 {{'posenc.kv_append' op expected one operand each for key and value, got 0}}
-  %r:2 = "posenc.kv_append"(%k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 2>}>
+  %r:2 = "posenc.kv_append"(%k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 2>}>
     : (tensor<2x3x4x8xf32>, tensor<2xi64>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
   return
 }
@@ -340,7 +340,7 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>
 // No result.
 func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>) {
   // expected-error @+1 {{'posenc.kv_append' op expected one result for each tensor destination, of its type (kv_append_c9)}}
-  "posenc.kv_append"(%k, %k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 2>}>
+  "posenc.kv_append"(%k, %k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 0, 2>}>
     : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2xi64>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> ()
   return
 }

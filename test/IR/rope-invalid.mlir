@@ -11,7 +11,7 @@
 // No input.
 func.func @f(%a0: tensor<?xi64>) {
   // expected-error @+1 {{'posenc.rope' op expected between 1 and 16 inputs and as many destinations, got 0 and 0 (rope_c1)}}
-  "posenc.rope"(%a0) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 0, 1, 0>}>
+  "posenc.rope"(%a0) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 0, 1, 0, 0>}>
     : (tensor<?xi64>) -> ()
   return
 }
@@ -21,7 +21,7 @@ func.func @f(%a0: tensor<?xi64>) {
 // No destination.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>) {
   // expected-error @+1 {{'posenc.rope' op expected between 1 and 16 inputs and as many destinations, got 1 and 0 (rope_c1)}}
-  "posenc.rope"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0>}>
+  "posenc.rope"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 0>}>
     : (tensor<?x8xf32>, tensor<?xi64>) -> ()
   return
 }
@@ -571,7 +571,7 @@ func.func @f(%x0: tensor<?x8xf32>, %x1: memref<?x8xf32>, %p: i64, %o0: tensor<?x
 // No result.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one result for each tensor destination, of its type (rope_c7)}}
-  "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> ()
   return
 }
@@ -581,7 +581,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // Two results.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one result for each tensor destination, of its type (rope_c7)}}
-  %r:2 = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r:2 = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
   return
 }
@@ -591,7 +591,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // A result of another type.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one result for each tensor destination, of its type (rope_c7)}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<5x8xf32>
   return
 }
@@ -601,7 +601,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // A result for a memref.
 func.func @f(%a0: memref<?x8xf32>, %a1: i64, %a2: memref<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one result for each tensor destination, of its type (rope_c7)}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (memref<?x8xf32>, i64, memref<?x8xf32>) -> tensor<?x8xf32>
   return
 }

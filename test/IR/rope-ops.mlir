@@ -21,7 +21,7 @@
 // CHECK-SAME: outs(%arg3, %arg4 : tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>){{$}}
 // GENERIC-LABEL: sym_name = "rope"
 // GENERIC: "posenc.rope"(
-// GENERIC-SAME: <{dims = array<i64: 0, 1>, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>, offset = 0 : i64, operandSegmentSizes = array<i32: 2, 1, 2>, pairing = #posenc<pairing half>}>
+// GENERIC-SAME: <{dims = array<i64: 0, 1>, frequencies = #posenc.frequencies<dim = 128, base = 5.000000e+05>, offset = 0 : i64, operandSegmentSizes = array<i32: 2, 1, 0, 2>, pairing = #posenc<pairing half>}>
 // GENERIC-SAME: -> (tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>)
 func.func @rope(%x0: tensor<?x?x32x128xf32>, %x1: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>, %o0: tensor<?x?x32x128xf32>, %o1: tensor<?x?x8x128xf32>) {
   %r:2 = posenc.rope half #posenc.frequencies<dim = 128, base = 5.000000e+05>
@@ -342,11 +342,11 @@ func.func @spellings(%x: memref<?x8xf32>, %p: memref<2x?xi64>) {
 func.func @from_generic(%x: tensor<?x8xf32>, %p: tensor<?xi64>, %t: tensor<?x2xf32>) {
   %0 = "posenc.rope"(%x, %p, %x) <{
     dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8>, inverse,
-    operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing interleaved>
+    operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing interleaved>
   }> : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %1 = "posenc.rope"(%x, %p, %x) <{
     dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8>, inverse, offset = 0 : i64,
-    operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing interleaved>
+    operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing interleaved>
   }> : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   %2 = "posenc.rotate"(%x, %t, %t, %x) <{
     dims = array<i64: 0>, offset = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>

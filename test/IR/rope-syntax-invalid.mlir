@@ -59,7 +59,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: i16, %o0: tensor<?x8xf32>) {
 // A negative segment.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op 'operandSegmentSizes' attribute cannot have negative elements}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: -1, 1, 3>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: -1, 1, 0, 3>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -69,7 +69,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // Segments that do not add up.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op operand count (3) does not match with the total size (2) specified in attribute 'operandSegmentSizes'}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 1, 0, 0>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // Two positions.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?xi64>, %a3: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one operand of positions, got 2}}
-  %r = "posenc.rope"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 2, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2, %a3) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 2, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -89,7 +89,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?xi64>, %a3: 
 // No positions.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one operand of positions, got 0}}
-  %r = "posenc.rope"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 1>}>
+  %r = "posenc.rope"(%a0, %a1) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -99,7 +99,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
 // Inputs alone.
 func.func @f(%a0: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op expected one operand of positions, got 0}}
-  "posenc.rope"(%a0) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 0>}>
+  "posenc.rope"(%a0) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}>
     : (tensor<?x8xf32>) -> ()
   return
 }
@@ -119,7 +119,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // No frequencies.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op requires attribute 'frequencies'}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -129,7 +129,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // No dims.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op requires attribute 'dims'}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -139,7 +139,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // No pairing.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.rope' op requires attribute 'pairing'}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = array<i64: 0>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -148,8 +148,8 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 
 // A number for a pairing.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
-  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 1>, pairing = 0 : i32} for op posenc.rope: Invalid attribute `pairing` in property conversion: 0 : i32}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = array<i64: 0>, pairing = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = 0 : i32} for op posenc.rope: Invalid attribute `pairing` in property conversion: 0 : i32}}
+  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = array<i64: 0>, pairing = 0 : i32, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -158,8 +158,8 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 
 // dims as an array of attributes.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
-  // expected-error @+1 {{invalid properties {dims = [0], frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `dims` in property conversion: [0]}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = [0], pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  // expected-error @+1 {{invalid properties {dims = [0], frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `dims` in property conversion: [0]}}
+  %r = "posenc.rope"(%a0, %a1, %a2) <{frequencies = #posenc.frequencies<dim = 8>, dims = [0], pairing = #posenc<pairing half>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -168,8 +168,8 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 
 // A real offset.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
-  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, offset = 0.000000e+00 : f64, operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `offset` in property conversion: 0.000000e+00 : f64}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, offset = 0.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, offset = 0.000000e+00 : f64, operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `offset` in property conversion: 0.000000e+00 : f64}}
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, offset = 0.0 : f64, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -179,7 +179,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 // Frequencies with a base of 32 bits.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
   // expected-error @+1 {{expected '>'}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8, base = 1.0 : f32>, operandSegmentSizes = array<i32: 1, 1, 1>}>
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8, base = 1.0 : f32>, operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -188,8 +188,8 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 
 // Frequencies that are a string.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
-  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = "yarn", operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `frequencies` in property conversion: "yarn"}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = "yarn", operandSegmentSizes = array<i32: 1, 1, 1>}>
+  // expected-error @+1 {{invalid properties {dims = array<i64: 0>, frequencies = "yarn", operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `frequencies` in property conversion: "yarn"}}
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = "yarn", operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }
@@ -198,8 +198,8 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?xi64>, %a2: tensor<?x8xf32>) {
 
 // Axes that are a list.
 func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<2x?xi64>, %a2: tensor<?x8xf32>) {
-  // expected-error @+1 {{invalid properties {axes = [2, 2], dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `axes` in property conversion: [2, 2]}}
-  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, axes = [2, 2], operandSegmentSizes = array<i32: 1, 1, 1>}>
+  // expected-error @+1 {{invalid properties {axes = [2, 2], dims = array<i64: 0>, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 1, 0, 1>, pairing = #posenc<pairing half>} for op posenc.rope: Invalid attribute `axes` in property conversion: [2, 2]}}
+  %r = "posenc.rope"(%a0, %a1, %a2) <{dims = array<i64: 0>, pairing = #posenc<pairing half>, frequencies = #posenc.frequencies<dim = 8>, axes = [2, 2], operandSegmentSizes = array<i32: 1, 1, 0, 1>}>
     : (tensor<?x8xf32>, tensor<2x?xi64>, tensor<?x8xf32>) -> tensor<?x8xf32>
   return
 }

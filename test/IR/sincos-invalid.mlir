@@ -31,7 +31,7 @@ func.func @f(%p: tensor<?xi64>, %c: tensor<?x4xf32>) {
 // No destination.
 func.func @f(%p: tensor<?xi64>) {
   // expected-error @+1 {{'posenc.sincos' op expected two destinations of the same shape and element type (sincos_c1)}}
-  "posenc.sincos"(%p) <{frequencies = #posenc.frequencies<dim = 8>}> : (tensor<?xi64>) -> ()
+  "posenc.sincos"(%p) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (tensor<?xi64>) -> ()
   return
 }
 
@@ -280,7 +280,7 @@ func.func @f(%p: tensor<?xi64>, %c: memref<?x4xf32>) {
 // Too few results.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
-  %r = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  %r = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
   return
 }
 
@@ -289,7 +289,7 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 // No result.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
-  "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> ()
+  "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> ()
   return
 }
 
@@ -298,7 +298,7 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 // Too many results.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
-  %r:3 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
+  %r:3 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
 
@@ -307,7 +307,7 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 // A result of another type.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<5x4xf32>)
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<5x4xf32>)
   return
 }
 
@@ -316,7 +316,7 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 // A result for a memref.
 func.func @f(%p: i64, %c: memref<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op expected one result for each tensor destination, of its type (sincos_c5)}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>}> : (i64, memref<?x4xf32>, memref<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, memref<?x4xf32>, memref<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
 
@@ -325,6 +325,6 @@ func.func @f(%p: i64, %c: memref<?x4xf32>) {
 // Frequencies that do not verify.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{expected an even rotary dimension between 2 and 65536, got 7 (frequencies_c1)}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 7>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 7>, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }

@@ -19,7 +19,7 @@
 // CHECK-SAME: outs(%arg1, %arg2 : tensor<?x64xf32>, tensor<?x64xf32>){{$}}
 // GENERIC-LABEL: sym_name = "sincos"
 // GENERIC: "posenc.sincos"(
-// GENERIC-SAME: <{frequencies = #posenc.frequencies<dim = 128, base = 1.000000e+04>}>
+// GENERIC-SAME: <{frequencies = #posenc.frequencies<dim = 128, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 0, 2>}>
 // GENERIC-SAME: : (tensor<?xi64>, tensor<?x64xf32>, tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>)
 func.func @sincos(%p: tensor<?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) {
   %r:2 = posenc.sincos #posenc.frequencies<dim = 128, base = 1.000000e+04>

@@ -161,7 +161,7 @@ func.func @f(%p: tensor<?xi64>, %c: f32) {
 // No operand.
 func.func @f() {
   // expected-error @+1 {{'posenc.sincos' op expected 1 or more operands, but found 0}}
-  "posenc.sincos"() <{frequencies = #posenc.frequencies<dim = 8>}> : () -> ()
+  "posenc.sincos"() <{frequencies = #posenc.frequencies<dim = 8>, operandSegmentSizes = array<i32: 1, 0, -1>}> : () -> ()
   return
 }
 
@@ -170,7 +170,7 @@ func.func @f() {
 // No frequencies.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
   // expected-error @+1 {{'posenc.sincos' op requires attribute 'frequencies'}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
 
@@ -178,8 +178,8 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 
 // Frequencies of another kind.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
-  // expected-error @+1 {{invalid properties {frequencies = 4 : i64} for op posenc.sincos: Invalid attribute `frequencies` in property conversion: 4 : i64}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = 4 : i64}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  // expected-error @+1 {{invalid properties {frequencies = 4 : i64, operandSegmentSizes = array<i32: 1, 0, 2>} for op posenc.sincos: Invalid attribute `frequencies` in property conversion: 4 : i64}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = 4 : i64, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
 
@@ -187,8 +187,8 @@ func.func @f(%p: i64, %c: tensor<?x4xf32>) {
 
 // Axes of another kind.
 func.func @f(%p: i64, %c: tensor<?x4xf32>) {
-  // expected-error @+1 {{invalid properties {axes, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>} for op posenc.sincos: Invalid attribute `axes` in property conversion: unit}}
-  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, axes = unit}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+  // expected-error @+1 {{invalid properties {axes, frequencies = #posenc.frequencies<dim = 8, base = 1.000000e+04>, operandSegmentSizes = array<i32: 1, 0, 2>} for op posenc.sincos: Invalid attribute `axes` in property conversion: unit}}
+  %r:2 = "posenc.sincos"(%p, %c, %c) <{frequencies = #posenc.frequencies<dim = 8>, axes = unit, operandSegmentSizes = array<i32: 1, 0, 2>}> : (i64, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
 

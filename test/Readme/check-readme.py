@@ -113,7 +113,18 @@ def kv_append():
             f"  return %r#0, %r#1 : {t}, {t}\n}}\n")
 
 
+def turns():
+    x, p, f = "tensor<?x2x16xf32>", "tensor<?xi64>", "tensor<8xf32>"
+    h = "tensor<8xi64>"
+    return (f"func.func @f(%x: {x}, %p: {p}, %f: {f}) -> {x} {{\n"
+            f"  %h, %l = posenc.turns values(%f : {f})\n"
+            f"  %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : {x}) "
+            f"positions(%p : {p}) turns(%h, %l : {h}, {h}) dims = [0] "
+            f"outs(%x : {x})\n  return %r : {x}\n}}\n")
+
+
 OPERATIONS = {
+    "turns": turns,
     "sinusoidal": sinusoidal,
     "attention": attention,
     "kv_append": kv_append,

@@ -172,7 +172,7 @@ static constexpr StringLiteral mlirWords[] = {
     "{}",
     "array<i64>",
     "array<i64: 0, 0>",
-    "array<i32: 1, 1, 1>",
+    "array<i32: 1, 1, 0, 1>",
     "dense<0>",
     "#posenc.linear<factor = 2.0>",
     "#posenc.explicit<values = [1.0]>",

@@ -64,6 +64,25 @@ def ConvertPosencSinusoidalToLinalgPass
   }];
 }
 
+def ConvertPosencTurnsToLinalgPass
+    : Posenc_ToLinalgPass<"convert-posenc-turns-to-linalg"> {
+  let summary = "Convert frequencies that are known at run time to linalg";
+  let description = [{
+    Input: `posenc.turns`. Output: a `linalg.generic` over pairs with two results.
+    For longrope it selects one of two constant lists; for dynamic NTK scaling and
+    for given values it computes the turns in double-double arithmetic. Left
+    alone: all other operations.
+
+    ```
+    %high, %low = posenc.turns values(%f : tensor<32xf32>)
+    ```
+    becomes
+    ```
+    %r:2 = linalg.generic ins(%f : tensor<32xf32>) outs(... : tensor<32xi64>, tensor<32xi64>) { ... }
+    ```
+  }];
+}
+
 def ConvertPosencAttentionToLinalgPass
     : Posenc_ToLinalgPass<"convert-posenc-attention-to-linalg"> {
   let summary = "Convert tiles of attention on tensors to linalg";

@@ -146,6 +146,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       its position.
     - `trailing_queries`: the number of queries that follow those of the
       operation, not negative; 0 if absent.
+    - `turns`: the frequencies of both rotations, if they are computed at run
+      time by `posenc.turns`, as in `posenc.rope`.
     - `key_scales`, `value_scales`: the factors of quantized keys and values,
       `(batch, key heads, keys)` for either layout. There is one scale per row;
       dimensions with a static size of 1 are broadcast. Paged keys have
@@ -241,6 +243,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c20) `key_scales` and `value_scales` are present if and only if keys
       are quantized; they have rank 3, or 2 for ragged keys.
     - (attn_c21) `trailing_queries` is not allowed with `cu_seqlens`.
+    - (attn_c22) `turns` has two lists of one element for each pair of the
+      rotations, or none; frequencies that depend on the length require them.
   }];
   let arguments = (ins
     Posenc_Floats:$query,
@@ -258,6 +262,7 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     Optional<Posenc_CacheScales>:$key_scales,
     Optional<Posenc_CacheScales>:$value_scales,
     Optional<Index>:$trailing_queries,
+    Variadic<Posenc_Turns>:$turns,
     Variadic<Posenc_Floats>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$query_layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$key_layout,
@@ -298,7 +303,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
       | `sinks` `(` $sinks `:` type($sinks) `)`
       | `key_scales` `(` $key_scales `:` type($key_scales) `)`
       | `value_scales` `(` $value_scales `:` type($value_scales) `)`
-      | `trailing_queries` `(` $trailing_queries `)`)
+      | `trailing_queries` `(` $trailing_queries `)`
+      | `turns` `(` $turns `:` type($turns) `)`)
     custom<Destinations>($inits, type($inits), type($results)) attr-dict ``
     custom<ScoreRegions>($score, $where, ref(type($query)))
   }];

@@ -171,13 +171,16 @@ def Posenc_NtkScalingAttr : Posenc_Scaling<"NtkScaling", "ntk"> {
     Posenc_OptionalReal<"exponent of the mixed form">:$mixed_b);
 }
 
-def Posenc_DynamicScalingAttr : Posenc_Scaling<"DynamicScaling", "dynamic"> {
+def Posenc_DynamicScalingAttr
+    : Posenc_Scaling<"DynamicScaling", "dynamic",
+                     ["dependsOnLength", "withLength"]> {
   let summary = "NTK-aware scaling by the length of the sequence";
   let description = [{
     With `M = max_position` and `n = max(length, M)`:
     `f_i = b'^(-2i/d)`, `b' = b * (factor*n/M - (factor - 1))^(d/(d-2))`. Up to
-    the length `M` nothing is scaled. `att = 1`. Source: emozilla's dynamic NTK
-    (2023), in the form of `transformers`.
+    the length `M` nothing is scaled. `att = 1`. Without `length`, it is known at
+    run time, and `posenc.turns` computes the frequencies. Source: emozilla's
+    dynamic NTK (2023), in the form of `transformers`.
 
     ```mlir
     #posenc.dynamic<factor = 2.000000e+00, max_position = 4.096000e+03, length = 1.638400e+04>
@@ -185,26 +188,31 @@ def Posenc_DynamicScalingAttr : Posenc_Scaling<"DynamicScaling", "dynamic"> {
 
     Constraints:
     - (dynamic_c1) `factor` is finite and at least 2^-64.
-    - (dynamic_c2) `max_position` and `length` are finite and positive.
+    - (dynamic_c2) `max_position` is finite and positive, and so is `length`
+      where given.
     - (dynamic_c3) the rotary dimension is at least 4.
-    - (dynamic_c4) the changed base is between 2^-64 and 2^1023.
+    - (dynamic_c4) the changed base is between 2^-64 and 2^1023; without
+      `length`, it is for every length up to 2^63.
   }];
   let parameters = (ins
     Posenc_Real<"factor of lengths beyond the maximum">:$factor,
     Posenc_Real<"length up to which nothing is scaled">:$max_position,
-    Posenc_Real<"length of the sequences">:$length);
+    Posenc_OptionalReal<"length of the sequences">:$length);
 }
 
 def Posenc_LongropeScalingAttr : Posenc_Scaling<"LongropeScaling", "longrope",
                                              ["computeAttentionFactor",
-                                              "isIndexedByPair"]> {
+                                              "isIndexedByPair",
+                                              "dependsOnLength",
+                                              "withLength"]> {
   let summary = "a divisor for each pair, from one of two lists by the length";
   let description = [{
     `f_i = b^(-2i/d) / e_i`, where `e` is `long_factors` if `length` is above
     `original_max_position`, else `short_factors`. `att` is `attention_factor`
     if given; else, with `s = factor` and `L = original_max_position`, it is
-    `sqrt(1 + ln(s)/ln(L))`, and 1 if `s <= 1` or `factor` is absent. Source:
-    Ding et al., LongRoPE (2024), in the form of `transformers`.
+    `sqrt(1 + ln(s)/ln(L))`, and 1 if `s <= 1` or `factor` is absent. Without
+    `length`, it is known at run time, and `posenc.turns` chooses the list.
+    Source: Ding et al., LongRoPE (2024), in the form of `transformers`.
 
     ```mlir
     #posenc.longrope<short_factors = [1.000000e+00, 1.000000e+00], long_factors = [2.000000e+00, 8.000000e+00], original_max_position = 4.096000e+03, length = 8.192000e+03, factor = 3.200000e+01>
@@ -214,7 +222,7 @@ def Posenc_LongropeScalingAttr : Posenc_Scaling<"LongropeScaling", "longrope",
     - (longrope_c1) each list has one number for each of the `d/2` pairs.
     - (longrope_c2) the numbers of the lists are finite and at least 2^-64.
     - (longrope_c3) `original_max_position` is finite and greater than 1;
-      `length` is finite and positive.
+      `length` is finite and positive where given.
     - (longrope_c4) `factor` and `attention_factor` are finite and positive
       where given.
   }];
@@ -222,7 +230,7 @@ def Posenc_LongropeScalingAttr : Posenc_Scaling<"LongropeScaling", "longrope",
     AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors up to the original length">:$short_factors,
     AttrParameter<"::mlir::DenseF64ArrayAttr", "divisors beyond the original length">:$long_factors,
     Posenc_Real<"context length of pretraining">:$original_max_position,
-    Posenc_Real<"length of the sequences">:$length,
+    Posenc_OptionalReal<"length of the sequences">:$length,
     Posenc_OptionalReal<"context extension, for `att`">:$factor,
     Posenc_OptionalReal<"factor of cos and sin">:$attention_factor);
   let extraClassDeclaration = [{
@@ -340,6 +348,11 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     ::posenc::BigFloat computeAttentionFactor() const;
     /// Whether the attention factor is exactly 1.
     bool hasUnitAttentionFactor() const;
+    /// Whether the frequencies depend on a length that is only known at run
+    /// time; `posenc.turns` then computes them.
+    bool dependsOnLength() const;
+    /// Returns the same frequencies for a length that is known.
+    FrequenciesAttr withLength(double length) const;
   }];
 }
 

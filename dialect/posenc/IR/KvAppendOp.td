@@ -33,6 +33,9 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       dimension. Slot `s` is row `s mod n` of sequence (or page) `s / n` of the
       cache, where `n` is the number of tokens of a sequence of the cache.
 
+    `turns` has the frequencies of the rotation if they are computed at run time
+    by `posenc.turns`, as in `posenc.rope`.
+
     A token with a negative slot is not written. Behaviour is undefined for a
     slot beyond the end of the cache, and for two rows with the same slot.
 
@@ -88,6 +91,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     - (kv_append_c9) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
     - (kv_append_c10) scales are tensors of f32 of rank 3.
+    - (kv_append_c11) `turns` has two lists of one element for each pair of the
+      rotation, or none; frequencies that depend on the length require them.
   }];
   let arguments = (ins
     Posenc_Floats:$key,
@@ -96,6 +101,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     Optional<Posenc_Floats>:$norm,
     Optional<Posenc_Indices>:$lengths,
     Optional<Posenc_Indices>:$slots,
+    Variadic<Posenc_Turns>:$turns,
     Variadic<Posenc_CacheElements>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$cache_layout,
@@ -115,7 +121,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       `positions` `(` $positions `:` type($positions) `)`
       | `norm` `(` $norm `:` type($norm) `)`
       | `lengths` `(` $lengths `:` type($lengths) `)`
-      | `slots` `(` $slots `:` type($slots) `)`)
+      | `slots` `(` $slots `:` type($slots) `)`
+      | `turns` `(` $turns `:` type($turns) `)`)
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];
   let extraClassDeclaration = baseDeclaration # [{

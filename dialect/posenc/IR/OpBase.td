@@ -22,6 +22,8 @@ include "posenc/IR/AxesAttr.td"
 class Posenc_Shaped<list<Type> types>
     : AnyTypeOf<[RankedTensorOf<types>, MemRefOf<types>]>;
 def Posenc_Floats : Posenc_Shaped<[F64, F32, F16, BF16]>;
+/// One of the two lists of frequencies that `posenc.turns` computes.
+def Posenc_Turns : Posenc_Shaped<[I64]>;
 def Posenc_Positions : AnyTypeOf<[
   Posenc_Shaped<[I64, I32, Index]>, I64, I32, Index]>;
 

@@ -14,5 +14,6 @@ include "posenc/IR/BiasOps.td"
 include "posenc/IR/KvAppendOp.td"
 include "posenc/IR/RopeOps.td"
 include "posenc/IR/SinusoidalOp.td"
+include "posenc/IR/TurnsOp.td"
 
 #endif // POSENC_IR_POSENC_TD

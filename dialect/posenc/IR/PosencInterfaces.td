@@ -40,6 +40,17 @@ def Posenc_FrequencyScalingInterface : AttrInterface<"FrequencyScalingInterface"
       frequencies do not restart on each axis of an axial encoding.
     }], "bool", "isIndexedByPair", (ins),
       /*methodBody=*/"", /*defaultImplementation=*/"return false;">,
+    InterfaceMethod<[{
+      Whether the frequencies depend on a length that is only known at run time.
+      `computeFrequencies` must not be called then; `posenc.turns` computes them.
+    }], "bool", "dependsOnLength", (ins),
+      /*methodBody=*/"", /*defaultImplementation=*/"return false;">,
+    InterfaceMethod<[{
+      Returns the rule for a length that is known, or the rule itself if it does
+      not depend on the length.
+    }], "::mlir::posenc::FrequencyScalingInterface", "withLength",
+      (ins "double":$length),
+      /*methodBody=*/"", /*defaultImplementation=*/"return $_attr;">,
   ];
 }
 

@@ -11,7 +11,7 @@
 
 include "posenc/IR/OpBase.td"
 
-def Posenc_SincosOp : Posenc_Op<"sincos"> {
+def Posenc_SincosOp : Posenc_Op<"sincos", [AttrSizedOperandSegments]> {
   let summary = "cos and sin tables of positions";
   let description = [{
     Computes `cos[p..., i] = att*cos(position[p...] * f_i)` and
@@ -19,6 +19,9 @@ def Posenc_SincosOp : Posenc_Op<"sincos"> {
     destination receives the cosines, the second the sines. With `axes`,
     positions have a leading dimension of axes, and pair `i` uses the position of
     its axis. A scalar position is added to the row index.
+
+    `turns` has the frequencies if they are computed at run time by
+    `posenc.turns`. The attribute `frequencies` then gives `d` and `att` only.
 
     ```mlir
     func.func @sincos(%p: tensor<?xi64>, %c: tensor<?x64xf32>, %s: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
@@ -38,15 +41,19 @@ def Posenc_SincosOp : Posenc_Op<"sincos"> {
       is the number of axes, and the sections add up to `d/2`.
     - (sincos_c5) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
+    - (sincos_c6) `turns` has two lists of `d/2` elements, or none; frequencies
+      that depend on the length require them.
   }];
   let arguments = (ins
     Posenc_Positions:$positions,
+    Variadic<Posenc_Turns>:$turns,
     Variadic<Posenc_Floats>:$inits,
     Posenc_FrequenciesAttr:$frequencies,
     OptionalAttr<Posenc_AxesAttr>:$axes);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $frequencies (`axes` $axes^)? `positions` `(` $positions `:` type($positions) `)`
+    (`turns` `(` $turns^ `:` type($turns) `)`)?
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];
 }
@@ -129,6 +136,9 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     corresponding dimension of the tensors. A scalar position is added to the
     index along the only dimension in `dims`.
 
+    `turns` has the frequencies if they are computed at run time by
+    `posenc.turns`. The attribute `frequencies` then gives `d` and `att` only.
+
     ```mlir
     func.func @rope(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>)
         -> (tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>) {
@@ -160,10 +170,13 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
       the number of axes, and the sections add up to `d/2`.
     - (rope_c7) operands are all tensors or all memrefs, and there is a result
       for each tensor destination, of its type.
+    - (rope_c8) `turns` has two lists of `d/2` elements, or none; frequencies
+      that depend on the length require them.
   }];
   let arguments = (ins
     Variadic<Posenc_Floats>:$inputs,
     Posenc_Positions:$positions,
+    Variadic<Posenc_Turns>:$turns,
     Variadic<Posenc_Floats>:$inits,
     Posenc_PairingAttr:$pairing,
     Posenc_FrequenciesAttr:$frequencies,
@@ -176,6 +189,7 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     custom<Pairing>($pairing) (`inverse` $inverse^)? $frequencies (`axes` $axes^)?
     `ins` `(` $inputs `:` type($inputs) `)`
     `positions` `(` $positions `:` type($positions) `)`
+    (`turns` `(` $turns^ `:` type($turns) `)`)?
     `dims` `=` $dims (`offset` `=` $offset^)?
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];

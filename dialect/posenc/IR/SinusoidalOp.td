@@ -82,6 +82,8 @@ def Posenc_SinusoidalOp : Posenc_Op<"sinusoidal"> {
     - (sinusoidal_c5) the layout of `axes` is `axial`, and the scaling has no list
       with an element for each pair.
     - (sinusoidal_c6) there is no `padding_position` with `axes`.
+    - (sinusoidal_c7) the frequencies do not depend on a length that is known at
+      run time.
   }];
   let arguments = (ins
     Posenc_Positions:$positions,

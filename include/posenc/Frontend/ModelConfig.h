@@ -59,8 +59,9 @@ struct Scaling {
   std::optional<double> mixedB;
   /// For Kind::Dynamic: the length up to which nothing is scaled.
   double maxPosition = 0;
-  /// For Kind::Dynamic and Kind::Longrope: the length of the sequences.
-  double length = 0;
+  /// For Kind::Dynamic and Kind::Longrope: the length of the sequences; absent
+  /// if it is known at run time.
+  std::optional<double> length;
   /// For Kind::Proportional: the number of pairs that rotate.
   int64_t rotatedPairs = 0;
   /// The frequencies themselves, for Kind::Explicit; the divisors up to the
@@ -216,7 +217,7 @@ struct ReadOptions {
   /// Overrides the pairing of the model type.
   std::optional<Pairing> pairing;
   /// The length of the sequences, for rope types whose frequencies depend on
-  /// it. Without it, such a rope type is an error.
+  /// it. Without it, the frequencies are computed at run time.
   std::optional<int64_t> ropeLength;
   /// Whether functions of the rotation are requested by name. Then a model
   /// without rotary embedding is an error, even if it has an attention.

@@ -37,6 +37,9 @@ struct ModuleBuilderOptions {
   int64_t decodeTokens = 1;
   /// Whether to build the functions of a server as well.
   bool serving = false;
+  /// Whether functions whose frequencies depend on a length that is known at
+  /// run time have it as an argument. Otherwise it is 1 + the largest position.
+  bool ropeLengthInput = false;
 };
 
 /// The names of the function families that `ModuleBuilderOptions::serving`
@@ -67,8 +70,9 @@ inline constexpr StringLiteral kServingFamilies[] = {
 /// Models with several position axes have positions with a leading dimension of
 /// axes, also as an argument of @decode after `lengths`, since the lengths do
 /// not tell them; raw keys are an error. Models without rotary embedding have
-/// no
-/// @sincos and @rope. An encoder-decoder model has @attention_encoder and
+/// no @sincos and @rope. With `ropeLengthInput`, `rope_length` follows
+/// `positions`, or `lengths` where the positions follow from them. An
+/// encoder-decoder model has @attention_encoder and
 /// @attention_decoder instead of @attention.
 /// @decode and these are built for causal models only. Models with attention
 /// sinks add an operand `sinks`; norms add `q_norm` and `k_norm`, where @decode

@@ -17,8 +17,8 @@
 // element, or four where the constants have two parts, instead of the phase and
 // its polynomials, which are forty operations. The result for a position
 // depends on the position alone, not on earlier ones, and is the same on every
-// target. Tables of f64, and those of more than 4096 pairs, use the phase of
-// each position.
+// target. Tables of f64, those of more than 4096 pairs, and frequencies that
+// are computed at run time, use the phase of each position.
 //
 // For a rotation, the base position is the first of a run of 16, so position 0
 // is the identity. For a table, it is the middle of a run of 32, or of 64 for
@@ -62,9 +62,8 @@ public:
   /// Creates the constants in `op`'s module. `type` is the element type of the
   /// tensors; elements are computed in f64 for f64, else in f32. `order` lists
   /// the pairs in the order in which they are requested.
-  AngleAddition(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
-                AxesAttr axes, bool inverse, Type type, TableUse use,
-                ArrayRef<int64_t> order);
+  AngleAddition(OpBuilder &builder, Operation *op, const Angles &angles,
+                Type type, TableUse use, ArrayRef<int64_t> order);
 
   /// Positions of a run, a power of two.
   int64_t getRun() const {

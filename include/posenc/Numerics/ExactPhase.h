@@ -19,15 +19,28 @@ namespace mlir::posenc {
 /// for which the upper half of the phase suffices.
 enum class PhasePrecision { Relative, Absolute };
 
-/// Emits cos and sin from the constants of a frequencies attribute.
+/// What determines the angles of an operation.
+struct Angles {
+  FrequenciesAttr frequencies;
+  /// The position axes; null for one axis.
+  AxesAttr axes;
+  /// The frequencies as computed by `posenc.turns`, two memrefs; empty if they
+  /// are those of the attribute.
+  ValueRange turns;
+  bool inverse = false;
+};
+
+/// Emits cos and sin from constants, or from turns that are computed at run
+/// time.
 class ExactPhase {
 public:
   /// Creates the constants in `op`'s module. `order` lists the pairs in the
   /// order in which they are requested. `emit` adds `ahead` positions to the
-  /// position that it gets.
-  ExactPhase(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
-             AxesAttr axes, bool inverse, Type type, PhasePrecision precision,
-             ArrayRef<int64_t> order, double ahead = 0.0);
+  /// position that it gets; this requires constants. Turns are copied to memory
+  /// on the stack unless the pairs are requested in their order.
+  ExactPhase(OpBuilder &builder, Operation *op, const Angles &angles, Type type,
+             PhasePrecision precision, ArrayRef<int64_t> order,
+             double ahead = 0.0);
 
   /// A position, one i64 for each axis.
   struct Position {
@@ -64,6 +77,22 @@ public:
                    Value first, int64_t lanes) const;
 
 private:
+  void createConstantPhases(OpBuilder &builder, Operation *op,
+                            ArrayRef<int64_t> order, double ahead);
+  void arrangeTurns(OpBuilder &builder, Operation *op, ValueRange unordered,
+                    ArrayRef<int64_t> order);
+  /// The two parts of a frequency for `ExactSincos`.
+  struct Frequency {
+    Value high, low;
+  };
+  Frequency loadFrequency(OpBuilder &builder, Location loc, Value first,
+                          int64_t lanes) const;
+  /// The upper 64 bits of a frequency as two signed numbers of 32 bits.
+  struct RoundedFrequency {
+    Value top, rest;
+  };
+  RoundedFrequency loadRounded(OpBuilder &builder, Location loc, Value first,
+                               int64_t lanes) const;
   CosSin emitOfPhase(OpBuilder &builder, Location loc, Value phase) const;
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
                       Type type, Value first, int64_t lanes) const;
@@ -81,6 +110,9 @@ private:
   Type type;
   PhasePrecision precision;
   int64_t length;
+  /// Both parts of the frequencies in the requested order; null if they are
+  /// constants.
+  Value turnsHigh, turnsLow;
   /// Names of globals: the two parts of a frequency for `ExactSincos`; its
   /// upper 64 bits as two signed numbers; the axis of each pair; the phase of
   /// `ahead` positions, and its upper half.

@@ -41,8 +41,9 @@ AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
   rotation.emplace(builder, op, attribute->getPairing(),
                    attribute->getFrequencies().getDim(), attribute->getOffset(),
                    builder.getF32Type(), numSlots, target);
-  table.emplace(builder, op, attribute->getFrequencies(), attribute->getAxes(),
-                /*inverse=*/false, builder.getF32Type(), TableUse::Rotation,
+  Angles angles{attribute->getFrequencies(), attribute->getAxes(),
+                op.getTurns()};
+  table.emplace(builder, op, angles, builder.getF32Type(), TableUse::Rotation,
                 rotation->getOrder());
 }
 

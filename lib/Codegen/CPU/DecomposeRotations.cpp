@@ -238,8 +238,9 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
   RowRotation rotation(builder, op, op.getPairing(),
                        op.getFrequencies().getDim(), op.getOffset(), element,
                        positionsPerBlock, target);
-  PositionTable table(builder, op, op.getFrequencies(), op.getAxesAttr(),
-                      op.getInverse(), element, TableUse::Rotation,
+  Angles angles{op.getFrequencies(), op.getAxesAttr(), op.getTurns(),
+                op.getInverse()};
+  PositionTable table(builder, op, angles, element, TableUse::Rotation,
                       rotation.getOrder());
   rotateAll(
       builder, op, op.getInputs(), op.getInits(), op.getDims(), rotation,

@@ -30,11 +30,10 @@ static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
 }
 
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
-                             FrequenciesAttr frequencies, AxesAttr axes,
-                             bool inverse, Type type, TableUse use,
+                             const Angles &angles, Type type, TableUse use,
                              ArrayRef<int64_t> order)
-    : steps(builder, op, frequencies, axes, inverse, type, use, order),
-      takesRuns(steps.hasRuns() && use == TableUse::Table && !axes) {
+    : steps(builder, op, angles, type, use, order),
+      takesRuns(steps.hasRuns() && use == TableUse::Table && !angles.axes) {
   if (steps.hasRuns())
     allocate(builder, op);
 }

@@ -24,9 +24,8 @@ public:
   /// is the element type of the tensors; elements are computed in f64 for f64,
   /// else in f32. `order` lists the pairs in the order in which they are
   /// requested.
-  PositionTable(OpBuilder &builder, Operation *op, FrequenciesAttr frequencies,
-                AxesAttr axes, bool inverse, Type type, TableUse use,
-                ArrayRef<int64_t> order);
+  PositionTable(OpBuilder &builder, Operation *op, const Angles &angles,
+                Type type, TableUse use, ArrayRef<int64_t> order);
 
   using Position = ExactPhase::Position;
   using CosSin = ExactPhase::CosSin;

@@ -53,14 +53,13 @@ static SmallVector<int64_t> getOrder(int64_t numPairs, int64_t lanes, Type type,
 }
 
 TableElements::TableElements(OpBuilder &builder, PositionalOpInterface op,
-                             FrequenciesAttr frequencies, AxesAttr axes,
-                             Type elementType, bool zipped,
-                             const VectorTarget &target)
-    : op(op), numPairs(frequencies.getNumPairs()), element(elementType),
+                             const Angles &angles, Type elementType,
+                             bool zipped, const VectorTarget &target)
+    : op(op), numPairs(angles.frequencies.getNumPairs()), element(elementType),
       compute(getComputeType(elementType)), target(target),
       isSplit(!zipped && elementType.isBF16()), lanes(target.vectorBytes / 4),
-      table(builder, op, frequencies, axes, /*inverse=*/false, element,
-            TableUse::Table, getOrder(numPairs, lanes, elementType, zipped)) {}
+      table(builder, op, angles, element, TableUse::Table,
+            getOrder(numPairs, lanes, elementType, zipped)) {}
 
 /// Returns 32-bit words whose upper halves are the elements rounded to bf16.
 /// Ties are rounded away from zero, which is less work than to even; the error

@@ -20,8 +20,8 @@ public:
   /// `zipped`: sin and cos of a pair are neighbours in a row; otherwise a row
   /// has all of one before all of the other.
   TableElements(OpBuilder &builder, PositionalOpInterface op,
-                FrequenciesAttr frequencies, AxesAttr axes, Type elementType,
-                bool zipped, const VectorTarget &target);
+                const Angles &angles, Type elementType, bool zipped,
+                const VectorTarget &target);
 
   /// The destination of elements: the rows of a memref, from a lane on.
   struct Destination {

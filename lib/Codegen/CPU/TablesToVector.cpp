@@ -29,7 +29,8 @@ using namespace mlir::posenc;
 static void convertSincos(OpBuilder &builder, SincosOp op,
                           const VectorTarget &target) {
   Value cos = op.getInits()[0], sin = op.getInits()[1];
-  TableElements(builder, op, op.getFrequencies(), op.getAxesAttr(),
+  TableElements(builder, op,
+                {op.getFrequencies(), op.getAxesAttr(), op.getTurns()},
                 getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
       .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
 }
@@ -56,7 +57,8 @@ static void writePart(OpBuilder &builder, SinusoidalOp op,
                       const VectorTarget &target) {
   Value init = op.getInits().front();
   bool zipped = op.getOrder() == TableOrder::Interleaved;
-  TableElements elements(builder, op, part.frequencies, /*axes=*/nullptr,
+  Angles angles{part.frequencies, /*axes=*/nullptr, /*turns=*/{}};
+  TableElements elements(builder, op, angles,
                          getElementTypeOrSelf(init.getType()), zipped, target);
   if (zipped)
     return elements.writeZipped(builder, positions, {init, part.firstLane});

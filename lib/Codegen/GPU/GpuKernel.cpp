@@ -71,6 +71,11 @@ Value GpuKernel::addArgument(Value operand) {
       operands.size() - 1, operand.getType(), function.getLoc());
 }
 
+SmallVector<Value> GpuKernel::addTensors(OpBuilder &host, ValueRange memrefs) {
+  return llvm::map_to_vector(
+      memrefs, [&](Value memref) { return addTensor(host, memref).memref; });
+}
+
 Value GpuKernel::addIndex(OpBuilder &host, Value value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return createIndex(body, function.getLoc(), *constant);

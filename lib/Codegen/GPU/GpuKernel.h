@@ -38,6 +38,8 @@ public:
   /// Passes a memref of the host as an argument. A memref with constant values
   /// becomes a constant of the kernel module instead.
   Tensor addTensor(OpBuilder &host, Value memref);
+  /// Passes memrefs with contiguous elements; returns them in the kernel.
+  SmallVector<Value> addTensors(OpBuilder &host, ValueRange memrefs);
   /// Passes an index as an argument; a constant is cloned into the kernel.
   Value addIndex(OpBuilder &host, Value value);
   /// Passes a scalar as an argument; a constant is cloned into the kernel.

@@ -94,11 +94,13 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
         RopeKernel rows(host, kernel, rotation, split, isWide);
         KernelPositions positions(host, kernel, op.getPositions(),
                                   op.getAxesAttr());
+        SmallVector<Value> turns = kernel.addTensors(host, op.getTurns());
         SharedTable table(kernel, split.positions, rotaryDim / 2,
                           rotation.compute);
-        AngleAddition steps(host, kernel.getFunction(), op.getFrequencies(),
-                            op.getAxesAttr(), op.getInverse(), rotation.element,
-                            TableUse::Rotation,
+        Angles angles{op.getFrequencies(), op.getAxesAttr(), turns,
+                      op.getInverse()};
+        AngleAddition steps(host, kernel.getFunction(), angles,
+                            rotation.element, TableUse::Rotation,
                             llvm::to_vector(llvm::seq(rotaryDim / 2)));
         rows.emit(table, [&](OpBuilder &b, Location l, ValueRange loops,
                              Value pair) {

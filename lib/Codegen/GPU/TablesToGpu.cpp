@@ -69,7 +69,7 @@ struct Destinations {
 class TableKernel {
 public:
   TableKernel(OpBuilder &host, GpuKernel &kernel, PositionalOpInterface op,
-              FrequenciesAttr frequencies, AxesAttr axes, Value positions,
+              const Angles &angles, Value positions,
               const Destinations &destinations, int64_t pairs,
               int64_t accessLanes);
   void emit();
@@ -94,6 +94,7 @@ private:
   Type element;
   int64_t numPairs, pairs, accessLanes;
   GpuKernel::Tensor cos, sin;
+  SmallVector<Value> turns;
   AngleAddition steps;
   /// Positions of a tile: a run, so that few tiles compute the same base
   /// position.
@@ -107,22 +108,22 @@ private:
 } // namespace
 
 TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
-                         PositionalOpInterface op, FrequenciesAttr frequencies,
-                         AxesAttr axes, Value positions,
-                         const Destinations &destinations, int64_t pairs,
-                         int64_t accessLanes)
+                         PositionalOpInterface op, const Angles &angles,
+                         Value positions, const Destinations &destinations,
+                         int64_t pairs, int64_t accessLanes)
     : b(kernel.getBody()), loc(op.getLoc()), destinations(destinations),
       element(getElementTypeOrSelf(destinations.cos.getType())),
-      numPairs(frequencies.getNumPairs()), pairs(pairs),
+      numPairs(angles.frequencies.getNumPairs()), pairs(pairs),
       accessLanes(accessLanes), cos(kernel.addTensor(host, destinations.cos)),
       sin(destinations.sin == destinations.cos
               ? cos
               : kernel.addTensor(host, destinations.sin)),
-      steps(b, kernel.getFunction(), frequencies, axes, /*inverse=*/false,
+      turns(kernel.addTensors(host, angles.turns)),
+      steps(b, kernel.getFunction(), {angles.frequencies, angles.axes, turns},
             element, TableUse::Table, llvm::to_vector(llvm::seq(numPairs))),
       tileLength(steps.hasRuns() ? steps.getRun() : AngleAddition::kRun),
       grid(host, kernel, op, tileLength),
-      positions(host, kernel, positions, axes),
+      positions(host, kernel, positions, angles.axes),
       numTiles(kernel.addIndex(host, grid.getNumTiles())) {}
 
 /// Returns the initial loop-carried base: an odd number, which is no base
@@ -324,14 +325,14 @@ void TableKernel::emit() {
 }
 
 static void convertTable(OpBuilder &builder, PositionalOpInterface op,
-                         FrequenciesAttr frequencies, AxesAttr axes,
-                         Value positions, const Destinations &destinations) {
+                         const Angles &angles, Value positions,
+                         const Destinations &destinations) {
   if (llvm::is_contained(
           cast<ShapedType>(destinations.cos.getType()).getShape(), 0))
     return;
   Location loc = op.getLoc();
   Type element = getElementTypeOrSelf(destinations.cos.getType());
-  int64_t numPairs = frequencies.getNumPairs();
+  int64_t numPairs = angles.frequencies.getNumPairs();
   SmallVector<int64_t> sizes{destinations.zipped ? 2 * numPairs : numPairs};
   if (!destinations.zipped)
     llvm::append_range(sizes, destinations.sections);
@@ -342,8 +343,8 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
     GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
     kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                                   host.getI32IntegerAttr(kMinBlocks));
-    TableKernel table(host, kernel, op, frequencies, axes, positions,
-                      destinations, pairs, isWide ? access : 1);
+    TableKernel table(host, kernel, op, angles, positions, destinations, pairs,
+                      isWide ? access : 1);
     table.emit();
     kernel.launch(host, table.getNumBlocks(host));
   };
@@ -377,8 +378,8 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op) {
   if (op.getZeroPad())
     destinations.zeroLane = op.getFrequencies().getDim();
   convertTable(builder, cast<PositionalOpInterface>(op.getOperation()),
-               op.getFrequencies(), op.getAxesAttr(), op.getPositions(),
-               destinations);
+               {op.getFrequencies(), op.getAxesAttr(), /*turns=*/{}},
+               op.getPositions(), destinations);
 }
 
 namespace {
@@ -402,8 +403,10 @@ struct ConvertPosencSinusoidalToGpu final
         Destinations destinations;
         destinations.cos = sincos.getInits()[0];
         destinations.sin = sincos.getInits()[1];
-        convertTable(builder, positional, sincos.getFrequencies(),
-                     sincos.getAxesAttr(), sincos.getPositions(), destinations);
+        Angles angles{sincos.getFrequencies(), sincos.getAxesAttr(),
+                      sincos.getTurns()};
+        convertTable(builder, positional, angles, sincos.getPositions(),
+                     destinations);
       } else {
         convertSinusoidal(builder, cast<SinusoidalOp>(op));
       }

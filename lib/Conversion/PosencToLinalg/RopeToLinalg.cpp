@@ -42,7 +42,8 @@ struct ConvertSincos : OpRewritePattern<SincosOp> {
     rewriter.replaceOp(
         op, createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
                                 op.getAxesAttr(), op.getPositions(),
-                                op.getInits()[0], op.getInits()[1]));
+                                op.getTurns(), op.getInits()[0],
+                                op.getInits()[1]));
     return success();
   }
 };

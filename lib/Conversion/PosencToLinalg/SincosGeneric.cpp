@@ -66,7 +66,8 @@ bool mlir::posenc::isEmptyTensor(Value tensor) {
 linalg::GenericOp
 mlir::posenc::createSincosGeneric(OpBuilder &builder, Location loc,
                                   FrequenciesAttr frequencies, AxesAttr axes,
-                                  Value positions, Value cosInit, Value sinInit,
+                                  Value positions, ValueRange turns,
+                                  Value cosInit, Value sinInit,
                                   std::optional<int64_t> paddingPosition) {
   auto type = cast<RankedTensorType>(cosInit.getType());
   int64_t numLoops = type.getRank() - 1;
@@ -91,18 +92,27 @@ mlir::posenc::createSincosGeneric(OpBuilder &builder, Location loc,
     for (int64_t axis = 0; axis < numAxes; ++axis)
       addInput(extractAxis(builder, loc, positions, axis), positionMap);
 
-  SmallVector<int64_t> high, low;
-  SmallVector<int32_t> axisOfPair;
-  for (const PairFrequency &pair : computePairFrequencies(frequencies, axes)) {
-    Turns turns = Turns::fromRadians(pair.frequency);
-    high.push_back(static_cast<int64_t>(turns.high));
-    low.push_back(turns.low);
-    axisOfPair.push_back(pair.axis);
+  if (turns.empty()) {
+    SmallVector<int64_t> high, low;
+    for (const PairFrequency &pair :
+         computePairFrequencies(frequencies, axes)) {
+      Turns constant = Turns::fromRadians(pair.frequency);
+      high.push_back(static_cast<int64_t>(constant.high));
+      low.push_back(constant.low);
+    }
+    addInput(createPairConstant<int64_t>(builder, loc, high), pairMap);
+    addInput(createPairConstant<int64_t>(builder, loc, low), pairMap);
+  } else {
+    for (Value list : turns)
+      addInput(list, pairMap);
   }
-  addInput(createPairConstant<int64_t>(builder, loc, high), pairMap);
-  addInput(createPairConstant<int64_t>(builder, loc, low), pairMap);
-  if (axes)
+  if (axes) {
+    SmallVector<int32_t> axisOfPair = llvm::map_to_vector(
+        llvm::seq(frequencies.getNumPairs()), [&](int64_t pair) {
+          return static_cast<int32_t>(axes.getAxisOfPair(pair));
+        });
     addInput(createPairConstant<int32_t>(builder, loc, axisOfPair), pairMap);
+  }
   maps.append({tableMap, tableMap});
 
   ExactSincos sincos(frequencies.computeAttentionFactor(), /*inverse=*/false);

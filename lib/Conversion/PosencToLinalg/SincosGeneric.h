@@ -17,13 +17,14 @@ namespace mlir::posenc {
 
 /// Emits a linalg.generic over (position loops..., pair). Its results are
 /// `att*cos(p*f)`, written to `cosInit`, and `att*sin(p*f)`, written to
-/// `sinInit`; `att` is the attention factor. `positions` and `axes` (which may
-/// be null) are as in a `posenc.sincos` with these destinations. At a position
+/// `sinInit`; `att` is the attention factor. `positions`, `turns` (which may be
+/// empty) and `axes` (which may be null) are as in a `posenc.sincos` with these
+/// destinations. At a position
 /// equal to `paddingPosition`, both results are 0.
 linalg::GenericOp
 createSincosGeneric(OpBuilder &builder, Location loc,
                     FrequenciesAttr frequencies, AxesAttr axes, Value positions,
-                    Value cosInit, Value sinInit,
+                    ValueRange turns, Value cosInit, Value sinInit,
                     std::optional<int64_t> paddingPosition = std::nullopt);
 
 /// Whether a tensor has a static size of 0; slices of it would be invalid.

@@ -53,7 +53,7 @@ struct ConvertSinusoidal : OpRewritePattern<SinusoidalOp> {
           tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType()));
     linalg::GenericOp sincos = createSincosGeneric(
         rewriter, loc, op.getFrequencies(), op.getAxesAttr(), op.getPositions(),
-        inits[0], inits[1], op.getPaddingPosition());
+        /*turns=*/{}, inits[0], inits[1], op.getPaddingPosition());
     Value first = sincos.getResult(1), second = sincos.getResult(0);
     if (op.getOrder() == TableOrder::CosSin)
       std::swap(first, second);
