@@ -61,7 +61,8 @@ bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::AddIOp,
              arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
-             arith::XOrIOp, arith::CmpIOp, arith::MaxSIOp, arith::MinSIOp,
+             arith::XOrIOp, arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp,
+             arith::BitcastOp, arith::CmpIOp, arith::MaxSIOp, arith::MinSIOp,
              arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp,
              arith::IndexCastOp, arith::IndexCastUIOp, arith::SelectOp>(op);
 }

@@ -255,3 +255,11 @@ func.func @indices(%x: tensor<?x2x16xf32>, %p: tensor<?xindex>) -> (tensor<?x2x1
   %r = posenc.rope half #posenc.frequencies<dim = 16> ins(%x : tensor<?x2x16xf32>) positions(%p : tensor<?xindex>) dims = [0] outs(%x : tensor<?x2x16xf32>)
   return %r : tensor<?x2x16xf32>
 }
+
+func.func @longrope_at_run_time(%n: i64, %x: tensor<?x4x64xbf16>, %p: tensor<?xi64>) -> tensor<?x4x64xbf16> {
+  %high, %low = posenc.turns #posenc.frequencies<dim = 8, scaling = #posenc.longrope<short_factors = [1, 1, 1, 1], long_factors = [1, 1.1, 4, 16], original_max_position = 512>>
+    length(%n : i64)
+  %r = posenc.rope half #posenc.frequencies<dim = 8> ins(%x : tensor<?x4x64xbf16>) positions(%p : tensor<?xi64>) turns(%high, %low : tensor<4xi64>, tensor<4xi64>) dims = [0]
+    outs(%x : tensor<?x4x64xbf16>)
+  return %r : tensor<?x4x64xbf16>
+}
