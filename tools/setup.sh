@@ -12,6 +12,7 @@ packages=(
   build-essential cmake ninja-build python3
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libclang-rt-22-dev libgomp1 libgtest-dev libgmock-dev libbenchmark-dev libmpfr-dev zlib1g-dev
+  libjemalloc-dev
   libdlpack-dev nlohmann-json3-dev python3-numpy python3-venv libvulkan-dev
   # For tests on a Vulkan device, with a software implementation.
   libvulkan1 mesa-vulkan-drivers spirv-tools

@@ -87,6 +87,12 @@ BigFloat LongropeScalingAttr::computeAttentionFactor() const {
              0.5);
 }
 
+FrequencyScalingInterface LongropeScalingAttr::withUnitAttentionFactor() const {
+  return get(getContext(), getShortFactors(), getLongFactors(),
+             getOriginalMaxPosition(), getLength(), /*factor=*/{},
+             /*attention_factor=*/{});
+}
+
 bool LongropeScalingAttr::isIndexedByPair() const { return true; }
 
 bool LongropeScalingAttr::dependsOnLength() const { return !getLength(); }

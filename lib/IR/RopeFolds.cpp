@@ -63,7 +63,37 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
 
 namespace {
 
-/// rope(rope(x, p), q) = rope(x, p+q), and p-q where the outer one is inverse.
+static Value toI64(PatternRewriter &rewriter, Location loc, Value positions) {
+  auto type = cast<ShapedType>(positions.getType());
+  if (type.getElementType().isInteger(64))
+    return positions;
+  Type wide = type.clone(rewriter.getI64Type());
+  if (type.getElementType().isIndex())
+    return arith::IndexCastOp::create(rewriter, loc, wide, positions);
+  return arith::ExtSIOp::create(rewriter, loc, wide, positions);
+}
+
+/// Emits the sum of the positions in i64, or their difference. Fails unless
+/// both are tensors of one shape: the row index, which is added to scalar
+/// positions, would be added twice.
+static FailureOr<Value> combine(PatternRewriter &rewriter, Operation *op,
+                                Value a, Value b, bool subtract) {
+  auto aType = dyn_cast<RankedTensorType>(a.getType());
+  auto bType = dyn_cast<RankedTensorType>(b.getType());
+  if (!aType || !bType)
+    return rewriter.notifyMatchFailure(op, "scalar positions");
+  if (aType.getShape() != bType.getShape())
+    return rewriter.notifyMatchFailure(op, "positions differ in type");
+  Location loc = op->getLoc();
+  a = toI64(rewriter, loc, a);
+  b = toI64(rewriter, loc, b);
+  if (subtract)
+    return arith::SubIOp::create(rewriter, loc, a, b).getResult();
+  return arith::AddIOp::create(rewriter, loc, a, b).getResult();
+}
+
+/// rope(rope(x, p), q) = rope(x, p+q), and p-q where one of both is inverse.
+/// The attention factors of a rope and an inverse rope cancel.
 struct ComposeRopes : OpRewritePattern<RopeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -72,48 +102,70 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
     RopeOp producer = getProducer(op);
     if (!producer || !haveSameRotation(op, producer))
       return rewriter.notifyMatchFailure(op, "not a rope of an equal rope");
-    if (!op.getFrequencies().hasUnitAttentionFactor())
+    bool subtract = op.getInverse() != producer.getInverse();
+    if (!subtract && !op.getFrequencies().hasUnitAttentionFactor())
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
     // With other users, the inner rope remains, so composing saves nothing.
     if (!llvm::all_of(producer->getUsers(),
                       [&](Operation *user) { return user == op; }))
       return rewriter.notifyMatchFailure(op, "inner rope has other users");
-    auto type = dyn_cast<ShapedType>(op.getPositions().getType());
-    auto innerType = dyn_cast<ShapedType>(producer.getPositions().getType());
-    // The row index, which is added to scalar positions, would be added twice.
-    if (!type || !innerType)
-      return rewriter.notifyMatchFailure(op, "scalar positions");
-    Type wide = rewriter.getI64Type();
-    if (type.clone(wide) != innerType.clone(wide))
-      return rewriter.notifyMatchFailure(op, "positions differ in type");
-
-    Value inner = toI64(rewriter, op.getLoc(), producer.getPositions());
-    Value outer = toI64(rewriter, op.getLoc(), op.getPositions());
-    bool subtract = op.getInverse() != producer.getInverse();
-    Value positions =
-        subtract ? arith::SubIOp::create(rewriter, op.getLoc(), inner, outer)
-                       .getResult()
-                 : arith::AddIOp::create(rewriter, op.getLoc(), inner, outer)
-                       .getResult();
+    FailureOr<Value> positions = combine(rewriter, op, producer.getPositions(),
+                                         op.getPositions(), subtract);
+    if (failed(positions))
+      return failure();
     // Keeps the direction of the inner rope: inverse(p), then inverse(q), is
     // inverse(p+q).
     rewriter.modifyOpInPlace(op, [&] {
       op.getInputsMutable().assign(producer.getInputs());
-      op.getPositionsMutable().assign(positions);
+      op.getPositionsMutable().assign(*positions);
+      // The destinations are overwritten, so that those of the inner rope
+      // serve.
+      for (OpOperand &init : op.getInitsMutable())
+        if (init.get().getDefiningOp() == producer) {
+          unsigned number = cast<OpResult>(init.get()).getResultNumber();
+          init.set(producer.getInits()[number]);
+        }
       op.setInverse(producer.getInverse());
+      if (subtract)
+        op.setFrequenciesAttr(op.getFrequencies().withUnitAttentionFactor());
     });
     return success();
   }
+};
 
-private:
-  static Value toI64(PatternRewriter &rewriter, Location loc, Value positions) {
-    auto type = cast<ShapedType>(positions.getType());
-    if (type.getElementType().isInteger(64))
-      return positions;
-    Type wide = type.clone(rewriter.getI64Type());
-    if (type.getElementType().isIndex())
-      return arith::IndexCastOp::create(rewriter, loc, wide, positions);
-    return arith::ExtSIOp::create(rewriter, loc, wide, positions);
+/// The rotation of a sinusoidal row is the row at another position: with s =
+/// sin and c = cos of p*f, rope by k maps (s, c) to the row at p-k, and (c, s)
+/// to the row at p+k.
+struct ShiftSinusoidal : OpRewritePattern<RopeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getInputs().size() != 1 || !op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not one tensor");
+    auto table = op.getInputs().front().getDefiningOp<SinusoidalOp>();
+    if (!table || !table->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "not a rope of a table");
+    bool isZipped = table.getOrder() == TableOrder::Interleaved;
+    if (table.getAxes() || table.getPaddingPosition() || op.getAxes() ||
+        !op.getTurns().empty() || op.getOffset() != 0 ||
+        op.getFrequencies() != table.getFrequencies() ||
+        !op.getFrequencies().hasUnitAttentionFactor() ||
+        isZipped != (op.getPairing() == Pairing::Interleaved))
+      return rewriter.notifyMatchFailure(op, "not the rotation of a table row");
+    if (!llvm::equal(op.getDims(), llvm::seq<int64_t>(table.getNumLoops())))
+      return rewriter.notifyMatchFailure(op, "positions are transposed");
+    bool isSinFirst = table.getOrder() != TableOrder::CosSin;
+    FailureOr<Value> positions =
+        combine(rewriter, op, table.getPositions(), op.getPositions(),
+                /*subtract=*/isSinFirst != op.getInverse());
+    if (failed(positions))
+      return failure();
+    rewriter.replaceOpWithNewOp<SinusoidalOp>(
+        op, op.getResultTypes(), *positions, op.getInits(),
+        table.getOrderAttr(), table.getFrequenciesAttr(), table.getAxesAttr(),
+        table.getZeroPadAttr(), table.getPaddingPositionAttr());
+    return success();
   }
 };
 
@@ -152,5 +204,5 @@ struct DropUnusedTensors : OpRewritePattern<RopeOp> {
 
 void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<ComposeRopes, DropUnusedTensors>(context);
+  patterns.add<ComposeRopes, ShiftSinusoidal, DropUnusedTensors>(context);
 }

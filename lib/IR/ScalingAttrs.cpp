@@ -86,6 +86,13 @@ bool FrequenciesAttr::hasUnitAttentionFactor() const {
   return computeAttentionFactor() == BigFloat(1.0);
 }
 
+FrequenciesAttr FrequenciesAttr::withUnitAttentionFactor() const {
+  FrequencyScalingInterface rule = getScalingRule();
+  if (!rule)
+    return *this;
+  return get(getContext(), getDim(), getBase(), rule.withUnitAttentionFactor());
+}
+
 bool FrequenciesAttr::dependsOnLength() const {
   FrequencyScalingInterface rule = getScalingRule();
   return rule && rule.dependsOnLength();
@@ -315,6 +322,13 @@ BigFloat YarnScalingAttr::computeAttentionFactor() const {
   return multiple * magnitude(1.0);
 }
 
+FrequencyScalingInterface YarnScalingAttr::withUnitAttentionFactor() const {
+  return get(getContext(), getFactor(), getOriginalMaxPosition(), getBetaFast(),
+             getBetaSlow(), getTruncate(),
+             FloatAttr::get(getFactor().getType(), 1.0), /*mscale=*/{},
+             /*mscale_all_dim=*/{}, getExtFactor(), /*attn_factor=*/{});
+}
+
 //===----------------------------------------------------------------------===//
 // explicit
 //===----------------------------------------------------------------------===//
@@ -358,6 +372,10 @@ ExplicitScalingAttr::computeFrequencies(int64_t dim, const BigFloat &) const {
 
 BigFloat ExplicitScalingAttr::computeAttentionFactor() const {
   return BigFloat(getAttentionFactor() ? toDouble(getAttentionFactor()) : 1.0);
+}
+
+FrequencyScalingInterface ExplicitScalingAttr::withUnitAttentionFactor() const {
+  return get(getContext(), getValues(), /*attention_factor=*/{});
 }
 
 bool ExplicitScalingAttr::isIndexedByPair() const { return true; }

@@ -205,3 +205,115 @@ module @cycle {
   %d = bufferization.to_buffer %a : tensor<4x16xf32> to memref<4x16xf32>
   memref.dealloc %d : memref<4x16xf32>
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Cached keys move to other positions: the attention factors cancel.
+//===----------------------------------------------------------------------===//
+
+#y = #posenc.frequencies<dim = 16, base = 1.000000e+04,
+  scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03, mscale = 1.000000e+00, mscale_all_dim = 2.000000e+00>>
+
+// CHECK-LABEL: func.func @rerotate_with_factor(
+// CHECK-SAME:    %[[X:.*]]: tensor<4x16xf32>, %[[P:.*]]: tensor<4xi64>, %[[Q:.*]]: tensor<4xi64>)
+// CHECK-NEXT:    %[[D:.*]] = arith.subi %[[P]], %[[Q]]
+// CHECK-NEXT:    %[[R:.*]] = posenc.rope half inverse <dim = 16, base = 1.000000e+04, scaling = #posenc.yarn<factor = 4.000000e+00, original_max_position = 4.096000e+03, attention_factor = 1.000000e+00>>
+// CHECK-SAME:      ins(%[[X]] : tensor<4x16xf32>) positions(%[[D]] : tensor<4xi64>)
+// CHECK-NEXT:    return %[[R]]
+func.func @rerotate_with_factor(%x: tensor<4x16xf32>, %p: tensor<4xi64>, %q: tensor<4xi64>) -> tensor<4x16xf32> {
+  %0 = posenc.rope half inverse #y ins(%x : tensor<4x16xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  %1 = posenc.rope half #y ins(%0 : tensor<4x16xf32>) positions(%q : tensor<4xi64>) dims = [0] outs(%x : tensor<4x16xf32>)
+  return %1 : tensor<4x16xf32>
+}
+
+// -----
+
+#l = #posenc.frequencies<dim = 8, scaling = #posenc.longrope<short_factors = [1, 1, 1, 1], long_factors = [1, 2, 4, 8], original_max_position = 4096, length = 8192, factor = 32>>
+#e = #posenc.frequencies<dim = 8, scaling = #posenc.explicit<values = [1, 2, 3, 4], attention_factor = 2.0>>
+
+// CHECK-LABEL: func.func @rerotate_longrope(
+// CHECK:         posenc.rope half <dim = 8, base = 1.000000e+04, scaling = #posenc.longrope<short_factors = [1.000000e+00, 1.000000e+00, 1.000000e+00, 1.000000e+00], long_factors = [1.000000e+00, 2.000000e+00, 4.000000e+00, 8.000000e+00], original_max_position = 4.096000e+03, length = 8.192000e+03>>
+// CHECK-NEXT:    return
+func.func @rerotate_longrope(%x: tensor<4x8xf32>, %p: tensor<4xi64>, %q: tensor<4xi32>) -> tensor<4x8xf32> {
+  %0 = posenc.rope half #l ins(%x : tensor<4x8xf32>) positions(%p : tensor<4xi64>) dims = [0] outs(%x : tensor<4x8xf32>)
+  %1 = posenc.rope half inverse #l ins(%0 : tensor<4x8xf32>) positions(%q : tensor<4xi32>) dims = [0] outs(%x : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// On several position axes, the positions of each are subtracted.
+// CHECK-LABEL: func.func @rerotate_axes(
+// CHECK:         arith.subi %{{.*}} : tensor<2x4xi64>
+// CHECK:         posenc.rope half <dim = 8, base = 1.000000e+04, scaling = #posenc.explicit<values = [1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]>> axes <contiguous, [1, 3]>
+// CHECK-NEXT:    return
+func.func @rerotate_axes(%x: tensor<4x8xf32>, %p: tensor<2x4xi64>, %q: tensor<2x4xi64>) -> tensor<4x8xf32> {
+  %0 = posenc.rope half #e axes #posenc.axes<contiguous, [1, 3]> ins(%x : tensor<4x8xf32>) positions(%p : tensor<2x4xi64>) dims = [0] outs(%x : tensor<4x8xf32>)
+  %1 = posenc.rope half inverse #e axes #posenc.axes<contiguous, [1, 3]> ins(%0 : tensor<4x8xf32>) positions(%q : tensor<2x4xi64>) dims = [0] outs(%x : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// A rope of a row of a sinusoidal table is another row.
+//===----------------------------------------------------------------------===//
+
+#f = #posenc.frequencies<dim = 8, base = 1.000000e+04>
+
+// CHECK-LABEL: func.func @shift_sin_cos(
+// CHECK-SAME:    %[[P:.*]]: tensor<4xi64>, %[[K:.*]]: tensor<4xi64>,
+// CHECK-NEXT:    %[[Q:.*]] = arith.subi %[[P]], %[[K]]
+// CHECK-NEXT:    posenc.sinusoidal sin_cos <dim = 8, base = 1.000000e+04> positions(%[[Q]] : tensor<4xi64>)
+// CHECK-NEXT:    return
+func.func @shift_sin_cos(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal sin_cos #f positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @shift_cos_sin_inverse(
+// CHECK-NEXT:    %[[Q:.*]] = arith.subi
+// CHECK-NEXT:    posenc.sinusoidal cos_sin {{.*}} positions(%[[Q]] :
+// CHECK-NEXT:    return
+func.func @shift_cos_sin_inverse(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal cos_sin #f positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope half inverse #f ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @shift_interleaved_inverse(
+// CHECK-NEXT:    %[[Q:.*]] = arith.addi
+// CHECK-NEXT:    posenc.sinusoidal interleaved {{.*}} positions(%[[Q]] :
+// CHECK-NEXT:    return
+func.func @shift_interleaved_inverse(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal interleaved #f positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope interleaved inverse #f ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// Not folded: pairs of another order.
+// CHECK-LABEL: func.func @not_shifted_other_pairs(
+// CHECK:         posenc.rope
+func.func @not_shifted_other_pairs(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal interleaved #f positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// Not folded: a row of padding stays zero.
+// CHECK-LABEL: func.func @not_shifted_padding(
+// CHECK:         posenc.rope
+func.func @not_shifted_padding(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal sin_cos #f padding_position = 1 positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope half #f ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}
+
+// Not folded: the tables have other frequencies.
+// CHECK-LABEL: func.func @not_shifted_other_frequencies(
+// CHECK:         posenc.rope
+func.func @not_shifted_other_frequencies(%p: tensor<4xi64>, %k: tensor<4xi64>, %t: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = posenc.sinusoidal sin_cos #f positions(%p : tensor<4xi64>) outs(%t : tensor<4x8xf32>)
+  %1 = posenc.rope half #posenc.frequencies<dim = 8, base = 5.0e+05> ins(%0 : tensor<4x8xf32>) positions(%k : tensor<4xi64>) dims = [0] outs(%t : tensor<4x8xf32>)
+  return %1 : tensor<4x8xf32>
+}

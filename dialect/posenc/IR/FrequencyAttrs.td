@@ -75,8 +75,9 @@ def Posenc_Llama3ScalingAttr : Posenc_Scaling<"Llama3Scaling", "llama3"> {
     Posenc_Real<"context length of pretraining">:$original_max_position);
 }
 
-def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
-                                         ["computeAttentionFactor"]> {
+def Posenc_YarnScalingAttr
+    : Posenc_Scaling<"YarnScaling", "yarn",
+                     ["computeAttentionFactor", "withUnitAttentionFactor"]> {
   let summary = "YaRN: interpolation by parts and an attention factor";
   let description = [{
     With `L = original_max_position`, `s = factor` and
@@ -127,6 +128,7 @@ def Posenc_YarnScalingAttr : Posenc_Scaling<"YarnScaling", "yarn",
 
 def Posenc_ExplicitScalingAttr : Posenc_Scaling<"ExplicitScaling", "explicit",
                                              ["computeAttentionFactor",
+                                              "withUnitAttentionFactor",
                                               "isIndexedByPair"]> {
   let summary = "explicit frequencies";
   let description = [{
@@ -202,6 +204,7 @@ def Posenc_DynamicScalingAttr
 
 def Posenc_LongropeScalingAttr : Posenc_Scaling<"LongropeScaling", "longrope",
                                              ["computeAttentionFactor",
+                                              "withUnitAttentionFactor",
                                               "isIndexedByPair",
                                               "dependsOnLength",
                                               "withLength"]> {
@@ -348,6 +351,8 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     ::posenc::BigFloat computeAttentionFactor() const;
     /// Whether the attention factor is exactly 1.
     bool hasUnitAttentionFactor() const;
+    /// Returns the same frequencies with an attention factor of 1.
+    FrequenciesAttr withUnitAttentionFactor() const;
     /// Whether the frequencies depend on a length that is only known at run
     /// time; `posenc.turns` then computes them.
     bool dependsOnLength() const;

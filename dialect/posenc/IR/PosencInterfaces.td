@@ -36,6 +36,10 @@ def Posenc_FrequencyScalingInterface : AttrInterface<"FrequencyScalingInterface"
         return ::posenc::BigFloat(1.0);
       }]>,
     InterfaceMethod<[{
+      Returns the rule of the same frequencies whose attention factor is 1.
+    }], "::mlir::posenc::FrequencyScalingInterface", "withUnitAttentionFactor",
+      (ins), /*methodBody=*/"", /*defaultImplementation=*/"return $_attr;">,
+    InterfaceMethod<[{
       Whether the rule lists a number for each pair of the whole head, so that
       frequencies do not restart on each axis of an axial encoding.
     }], "bool", "isIndexedByPair", (ins),

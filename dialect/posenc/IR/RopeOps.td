@@ -149,10 +149,15 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     }
     ```
 
-    Folds: `rope(x, 0) = x` for `att = 1`; `rope(rope(x, p), q) = rope(x, p+q)`
-    for `att = 1` and equal attributes, where the sum is computed in i64 and may
-    wrap for positions beyond 2^62; a rope followed by its inverse at the same
-    positions is `x` for any `att`.
+    Folds, for equal attributes, where sums of positions are computed in i64 and
+    may wrap for positions beyond 2^62:
+
+    - `rope(x, 0) = x` for `att = 1`, and `rope(rope(x, p), q) = rope(x, p+q)`;
+    - a rope of an inverse rope, or the other way around, is one rope by the
+      difference of the positions with `att = 1`, for any `att`. So cached keys
+      move from position `p` to `q` by `inverse` at `p` and a rope at `q`;
+    - a rope of a row of `posenc.sinusoidal` at `p` is the row at `p-k` for pairs
+      (sin, cos), and at `p+k` for pairs (cos, sin).
 
     Constraints:
     - (rope_c1) there are as many inputs as destinations, between 1 and 16, all
