@@ -24,9 +24,9 @@ namespace {
 class AttentionReader {
 public:
   AttentionReader(ConfigReader &reader, const json::Value &config,
-                  const ModelRow &row, ModelConfig &model)
+                  const ModelRow &row, bool isDecoder, ModelConfig &model)
       : reader(reader), config(config), row(row), traits(row.attention),
-        model(model) {}
+        isDecoder(isDecoder), model(model) {}
 
   bool read(bool qkNorm, AttentionConfig &result);
 
@@ -36,8 +36,14 @@ private:
   bool isBidirectional() const {
     const json::Member *member =
         ConfigReader::given(config, "use_bidirectional_attention");
-    return member && member->value.isBool() && member->value.boolean();
+    if (!member)
+      return false;
+    // "vision" concerns the tokens of images alone.
+    if (member->value.isString())
+      return member->value.string() == "all";
+    return member->value.isBool() && member->value.boolean();
   }
+  bool isCausal();
   bool hasTemperature() const;
   void readNorm(AttentionConfig &result);
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
@@ -45,17 +51,20 @@ private:
   void readScale(AttentionConfig &result);
   std::optional<double> getLatentScale(const AttentionConfig &result) const;
   void readSoftCap(AttentionConfig &result);
-  std::optional<int64_t> readWindow();
+  std::optional<int64_t> readWindow(bool causal);
   std::vector<std::string> deriveTypes(bool hasWindow);
   std::vector<bool> readRotating(size_t numTypes);
   void splitLayers(std::vector<LayerAttention> &layers, bool hasWindow);
   int64_t readCount(StringRef key, int64_t absent);
   bool readLayers(AttentionConfig &result);
+  void addEncoder(AttentionConfig &result);
 
   ConfigReader &reader;
   const json::Value &config;
   const ModelRow &row;
   const AttentionRow &traits;
+  /// The config is that of the decoder of an encoder-decoder model.
+  bool isDecoder;
   ModelConfig &model;
 };
 
@@ -69,6 +78,12 @@ int64_t AttentionReader::readCount(StringRef key, int64_t absent) {
 bool AttentionReader::readLatentShape(AttentionConfig &result) {
   int64_t plain = readCount("qk_nope_head_dim", traits.defaultNopeDim);
   result.valueDim = readCount("v_head_dim", traits.defaultValueDim);
+  if (result.valueDim == kFromHidden) {
+    int64_t hidden = readCount("hidden_size", 0);
+    result.valueDim = model.numHeads && hidden % model.numHeads == 0
+                          ? hidden / model.numHeads
+                          : 0;
+  }
   if (plain == 0 || result.valueDim == 0)
     return false;
   result.numKeyValueHeads = model.numHeads;
@@ -100,6 +115,8 @@ void AttentionReader::readScale(AttentionConfig &result) {
     result.scale = 1 / std::sqrt(*scalar.value);
   else if (traits.defaultQueryScalar != 0)
     result.scale = 1 / std::sqrt(traits.defaultQueryScalar);
+  else if (traits.isScaledByHalfHead)
+    result.scale = 1 / std::sqrt(double(result.headDim) / 2);
   else if (isLatent())
     result.scale = getLatentScale(result);
 }
@@ -116,7 +133,8 @@ void AttentionReader::readSoftCap(AttentionConfig &result) {
 // Windows
 //===----------------------------------------------------------------------===//
 
-std::optional<int64_t> AttentionReader::readWindow() {
+/// Returns the number of keys visible on each side, with that of the query.
+std::optional<int64_t> AttentionReader::readWindow(bool causal) {
   Field<bool> isUsed = reader.boolean(config, "use_sliding_window");
   StringRef key = row.keys->window[0];
   Field<int64_t> window = reader.count(config, key);
@@ -127,6 +145,10 @@ std::optional<int64_t> AttentionReader::readWindow() {
     size = traits.defaultWindow;
   if (size && (traits.isTwoSidedWindow || isBidirectional()))
     size = *size / 2 + 1;
+  else if (size && !causal) // The largest distance, which is included.
+    size = *size + 1;
+  if (size && traits.hasHalfWindow)
+    size = std::max<int64_t>(*size / 2, 1);
   return size;
 }
 
@@ -155,6 +177,10 @@ std::vector<std::string> AttentionReader::deriveTypes(bool hasWindow) {
     // This key may be 0, which ConfigReader::count rejects.
     Field<double> first = reader.number(config, "max_window_layers");
     Field<int64_t> layers = reader.count(config, "num_hidden_layers");
+    if (first.value && (*first.value < 0 || !first.at().isIntegral()))
+      reader.error(first.at(),
+                   "'max_window_layers' must be an integer from 0 on, not " +
+                       spelled(*first.value));
     if (first.value.value_or(1) <= 0)
       return {sliding};
     if (first.value && layers.value && *first.value >= double(*layers.value))
@@ -268,12 +294,13 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
 
 /// Returns false if no layer has a supported attention.
 bool AttentionReader::readLayers(AttentionConfig &result) {
-  std::optional<int64_t> window = readWindow();
+  std::optional<int64_t> window = readWindow(result.isCausal);
   std::vector<std::string> types;
   for (StringRef type : findTypes(config))
     if (!llvm::is_contained(types, type))
       types.push_back(type.str());
   bool areGiven = !types.empty();
+  const json::Member *given = ConfigReader::given(config, "layer_types");
   if (!areGiven) {
     // The config names no types: the first layer has the window of the config
     // and no name. The types of the model's implementation follow.
@@ -281,13 +308,17 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
         !(window && traits.sliding == SlidingLayers::Unrotated))
       result.layers.push_back({"", window});
     types = deriveTypes(window.has_value());
+    if (types.size() == 1 && types.front() == kFullLayers &&
+        !result.layers.empty())
+      result.layers.front().window.reset();
   }
   for (const std::string &type : types) {
     bool slides = type == kSlidingLayers;
     if (!slides && type != kFullLayers && type != "attention") {
       // Unknown types may have other masks, such as `chunked_attention`.
-      if (!hasNoKeys(type))
-        reader.warning(config,
+      // After an error, the type may have no functions at all.
+      if (!hasNoKeys(type) && !reader.hasErrors())
+        reader.warning(given ? given->value : config,
                        "no attention functions for the unknown layer type " +
                            quoted(type));
       continue;
@@ -309,13 +340,54 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
 
 /// Whether queries are scaled by a factor that depends on their position.
 bool AttentionReader::hasTemperature() const {
+  bool hasDictionary = false;
   for (StringRef key : {"rope_parameters", "rope_scaling"}) {
     const json::Member *dict = ConfigReader::given(config, key);
-    if (dict && dict->value.isObject() &&
-        ConfigReader::given(dict->value, "llama_4_scaling_beta"))
+    if (!dict || !dict->value.isObject())
+      continue;
+    hasDictionary = true;
+    if (ConfigReader::given(dict->value, "llama_4_scaling_beta"))
       return true;
   }
-  return false;
+  return traits.hasTemperature && !hasDictionary;
+}
+
+/// Whether tokens see earlier tokens only.
+bool AttentionReader::isCausal() {
+  StringRef key = "use_bidirectional_attention";
+  const json::Member *member = ConfigReader::given(config, key);
+  if (member && !member->value.isBool() &&
+      !(member->value.isString() &&
+        llvm::is_contained({"all", "vision"}, member->value.string())))
+    reader.error(member->value,
+                 "'" + key + "' must be true, false, 'all' or 'vision'");
+  if (isDecoder)
+    return true;
+  bool causal = traits.isCausal;
+  if (!traits.causalKey.empty())
+    causal |= reader.boolean(config, traits.causalKey).value.value_or(false);
+  return causal && !isBidirectional();
+}
+
+/// Adds the layers of an encoder whose heads are those of the decoder.
+void AttentionReader::addEncoder(AttentionConfig &result) {
+  Field<int64_t> heads = reader.count(config, "encoder_num_attention_heads");
+  Field<int64_t> keyHeads = reader.count(config, "encoder_num_key_value_heads");
+  if (heads.bad() || keyHeads.bad())
+    return;
+  if (model.numHeads == 0)
+    return;
+  int64_t numHeads = heads.value.value_or(model.numHeads);
+  if (numHeads != model.numHeads ||
+      keyHeads.value.value_or(numHeads) != result.numKeyValueHeads)
+    return reader.warning(heads.given() ? heads.at() : config,
+                          "no attention functions for the encoder: its heads "
+                          "differ from those of the decoder");
+  LayerAttention layer = result.layers.front();
+  result.layers.front().type = "decoder";
+  layer.type = "encoder";
+  layer.isEncoder = true;
+  result.layers.insert(result.layers.begin(), layer);
 }
 
 /// Reads the norms of queries and keys for --qk-norm, or reports an error if
@@ -367,10 +439,19 @@ bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
                            "'llama_4_scaling_beta' is not supported yet");
     return false;
   }
+  if (!traits.unsupportedKey.empty()) {
+    Field<bool> key = reader.boolean(config, traits.unsupportedKey);
+    if (key.value.value_or(false)) {
+      reader.warning(key.at(), "no attention functions: '" +
+                                   traits.unsupportedKey +
+                                   "' is not supported");
+      return false;
+    }
+  }
   result.numKeyValueHeads = model.numKeyValueHeads;
   result.headDim = result.valueDim = model.headDim;
   result.rotaryOffset = model.rotaryOffset;
-  result.isCausal = traits.isCausal && !isBidirectional();
+  result.isCausal = isCausal();
   result.hasSinks = traits.hasSinks;
   if (isLatent() && !readLatentShape(result)) {
     reader.warning(config, "no attention functions: expected the keys "
@@ -379,16 +460,21 @@ bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
   }
   readScale(result);
   readSoftCap(result);
-  return readLayers(result);
+  if (!readLayers(result))
+    return false;
+  if (traits.hasEncoder)
+    addEncoder(result);
+  return true;
 }
 
 } // namespace
 
 void posenc::frontend::readAttention(ConfigReader &reader,
                                      const json::Value &config,
-                                     const ModelRow &row, bool qkNorm,
-                                     ModelConfig &result) {
+                                     const ModelRow &row, bool isDecoder,
+                                     bool qkNorm, ModelConfig &result) {
   AttentionConfig attention;
-  if (AttentionReader(reader, config, row, result).read(qkNorm, attention))
+  AttentionReader attentionReader(reader, config, row, isDecoder, result);
+  if (attentionReader.read(qkNorm, attention))
     result.attention = std::move(attention);
 }

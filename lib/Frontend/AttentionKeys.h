@@ -17,9 +17,11 @@ namespace posenc::frontend {
 
 /// Reads the attention of a model into `result.attention`. The heads and the
 /// rotation of `result` must be set. Leaves the attention absent, with a
-/// warning, if it is not supported.
+/// warning, if it is not supported. `isDecoder` says that the config is that of
+/// the decoder of an encoder-decoder model, whose attention is causal.
 void readAttention(ConfigReader &reader, const json::Value &config,
-                   const ModelRow &row, bool qkNorm, ModelConfig &result);
+                   const ModelRow &row, bool isDecoder, bool qkNorm,
+                   ModelConfig &result);
 
 } // namespace posenc::frontend
 

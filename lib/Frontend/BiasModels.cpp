@@ -58,6 +58,7 @@ static constexpr ModelRow biasModels[] = {
     ModelRow("bloom", bloomKeys),
     ModelRow("mpt", mptKeys),
     ModelRow("mt5", t5Keys).heads(6, 0).headDim(64),
+    ModelRow("switch_transformers", t5Keys).heads(12, 0).headDim(64),
     ModelRow("t5", t5Keys).heads(8, 0).headDim(64),
     ModelRow("umt5", t5Keys).heads(6, 0).headDim(64),
 };
@@ -170,7 +171,7 @@ void posenc::frontend::readBiasModel(ConfigReader &reader,
                                  "' do not norm queries and keys");
   result.modelType = row.type.str();
   result.mayNorm = false;
-  readHeadShape(reader, config, row, result);
+  readHeadShape(reader, config, row, /*isNested=*/false, result);
   AttentionConfig attention;
   attention.numKeyValueHeads = result.numKeyValueHeads;
   attention.headDim = attention.valueDim = result.headDim;

@@ -8,6 +8,8 @@
 
 #include "HeadShape.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace posenc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
@@ -20,6 +22,18 @@ posenc::frontend::keyRefs(const json::Value &object, const Names &names) {
   return result;
 }
 
+llvm::SmallVector<KeyRef, 4>
+posenc::frontend::nestedKeyRefs(const json::Value &object, const KeyNames &keys,
+                                const Names &names) {
+  llvm::SmallVector<KeyRef, 4> result = keyRefs(object, names);
+  if (keys.nested.empty())
+    return result;
+  const json::Member *nested = ConfigReader::given(object, keys.nested);
+  if (nested && nested->value.isObject())
+    result.append(keyRefs(nested->value, names));
+  return result;
+}
+
 namespace {
 
 /// Reads the number of heads and their size. A number that is unknown because
@@ -27,16 +41,20 @@ namespace {
 class ShapeReader {
 public:
   ShapeReader(ConfigReader &reader, const json::Value &config,
-              const ModelRow &row)
-      : reader(reader), config(config), row(row), keys(*row.keys) {}
+              const ModelRow &row, bool isNested)
+      : reader(reader), config(config), row(row), keys(*row.keys),
+        isNested(isNested) {}
 
   const json::Value &read(ModelConfig &result) {
+    // The number of key heads may be in a nested object.
+    if (!keys.nested.empty())
+      reader.object(config, keys.nested);
     heads = reader.count(keyRefs(config, keys.heads));
-    numHeads = heads.given() ? heads.value.value_or(0) : row.defaultHeads;
-    if (!heads.given() && numHeads == 0)
-      reader.missing(config, keys.heads[0]);
     hidden = reader.count(keyRefs(config, keys.hidden));
     headDim = reader.count(keyRefs(config, keys.headDim));
+    numHeads = heads.given() ? heads.value.value_or(0) : getDefaultHeads();
+    if (!heads.given() && numHeads == 0 && !(isNested && hidden.bad()))
+      reader.missing(config, keys.heads[0]);
     result.numHeads = numHeads;
     result.numKeyValueHeads = readKeyHeads();
     result.headDim = readHeadDim();
@@ -47,25 +65,59 @@ private:
   int64_t readKeyHeads();
   int64_t readGivenKeyHeads();
   int64_t readHeadDim();
-  int64_t readDefaultHeadDim();
+  int64_t getDefaultHeads() const;
+  int64_t getDefaultHidden() const;
   const json::Value &getHeadDimSource() const;
 
   ConfigReader &reader;
   const json::Value &config;
   const ModelRow &row;
   const KeyNames &keys;
+  bool isNested;
   Field<int64_t> heads, hidden, headDim;
   int64_t numHeads = 0;
 };
 
+/// Returns the number of heads of a config without the key; 0 if it has no
+/// default. That of a nested config belongs to the default hidden size.
+int64_t ShapeReader::getDefaultHeads() const {
+  if (row.defaultHeads != 0 || !isNested)
+    return row.defaultHeads;
+  bool hasDefaultHidden = !hidden.given() || hidden.value == row.nestedHidden;
+  return row.defaultHeadDim != 0 || headDim.given() || hasDefaultHidden
+             ? row.nestedHeads
+             : 0;
+}
+
+/// Returns the hidden size of a config without the key; 0 if it has no default.
+int64_t ShapeReader::getDefaultHidden() const {
+  if (row.defaultHidden != 0 || !isNested)
+    return row.defaultHidden;
+  return numHeads == row.nestedHeads ? row.nestedHidden : 0;
+}
+
 int64_t ShapeReader::readGivenKeyHeads() {
-  Field<int64_t> given = reader.count(keyRefs(config, keys.keyHeads));
+  llvm::SmallVector<KeyRef, 4> refs =
+      nestedKeyRefs(config, keys, keys.keyHeads);
+  Field<int64_t> given = reader.count(refs);
   if (!given.given()) {
-    if (row.defaultKeyHeads == 0)
+    // A null asks for the number of query heads.
+    bool isNull = llvm::any_of(refs, [](const KeyRef &ref) {
+      return !ref.key.empty() && ref.object->find(ref.key);
+    });
+    if (row.defaultKeyHeads == 0 || isNull || numHeads == 0)
       return numHeads;
-    if (numHeads % row.defaultKeyHeads != 0)
+    if (numHeads % row.defaultKeyHeads == 0)
+      return row.defaultKeyHeads;
+    if (row.defaultHeads != 0) {
       reader.missing(config, keys.keyHeads[0]);
-    return row.defaultKeyHeads;
+      return row.defaultKeyHeads;
+    }
+    reader.warning(config, "missing key '" + keys.keyHeads[0] +
+                               "': its default, " + Twine(row.defaultKeyHeads) +
+                               ", does not divide the " + Twine(numHeads) +
+                               " heads; assuming as many key heads as heads");
+    return numHeads;
   }
   if (given.value && numHeads % *given.value != 0)
     reader.error(given.at(),
@@ -98,41 +150,27 @@ int64_t ShapeReader::readKeyHeads() {
 int64_t ShapeReader::readHeadDim() {
   if (headDim.given())
     return headDim.value.value_or(0);
-  if (row.defaultHeadDim)
+  // A null asks for the quotient.
+  bool isNull = !keys.headDim[0].empty() && config.find(keys.headDim[0]);
+  if (row.defaultHeadDim != 0 && !(isNull && hidden.given()))
     return row.defaultHeadDim;
-  StringRef required =
-      keys.headDimFromHidden ? keys.hidden[0] : keys.headDim[0];
-  if (!keys.headDimFromHidden || (!hidden.given() && !row.defaultHidden)) {
-    reader.missing(config, required);
+  if (!keys.headDimFromHidden) {
+    reader.missing(config, keys.headDim[0]);
     return 0;
   }
-  if (row.defaultHidden && !hidden.bad() && !(heads.given() && hidden.given()))
-    return readDefaultHeadDim();
-  if (!hidden.value || !heads.value)
+  int64_t size = hidden.given() ? hidden.value.value_or(0) : getDefaultHidden();
+  if (!hidden.given() && size == 0 && !(isNested && heads.bad()))
+    reader.missing(config, keys.hidden[0]);
+  if (size == 0 || numHeads == 0)
     return 0;
-  if (*hidden.value % *heads.value != 0) {
-    reader.error(heads.at(), "'" + heads.name() + "' (" + Twine(*heads.value) +
-                                 ") does not divide '" + hidden.name() + "' (" +
-                                 Twine(*hidden.value) + "), and there is no '" +
-                                 keys.headDim[0] + "'");
-    return 0;
-  }
-  return *hidden.value / *heads.value;
-}
-
-/// Derives the size of a head from the hidden size and the number of heads, at
-/// least one of which is the default of the model.
-int64_t ShapeReader::readDefaultHeadDim() {
-  int64_t hiddenSize = hidden.value.value_or(row.defaultHidden);
-  if (numHeads == 0)
-    return 0;
-  if (hiddenSize % numHeads == 0)
-    return hiddenSize / numHeads;
-  reader.error(getHeadDimSource(),
-               "'" + StringRef(keys.heads[0]) + "' (" + Twine(numHeads) +
-                   ") does not divide '" + keys.hidden[0] + "' (" +
-                   Twine(hiddenSize) + "), and there is no '" +
-                   keys.headDim[0] + "'");
+  if (size * row.hiddenFactor % numHeads == 0)
+    return size * row.hiddenFactor / numHeads;
+  reader.error(
+      heads.given() ? heads.at() : getHeadDimSource(),
+      "'" + (heads.given() ? heads.name() : StringRef(keys.heads[0])) + "' (" +
+          Twine(numHeads) + ") does not divide '" +
+          (hidden.given() ? hidden.name() : StringRef(keys.hidden[0])) + "' (" +
+          Twine(size) + "), and there is no '" + keys.headDim[0] + "'");
   return 0;
 }
 
@@ -147,8 +185,9 @@ const json::Value &ShapeReader::getHeadDimSource() const {
 const json::Value &posenc::frontend::readHeadShape(ConfigReader &reader,
                                                    const json::Value &config,
                                                    const ModelRow &row,
+                                                   bool isNested,
                                                    ModelConfig &result) {
-  return ShapeReader(reader, config, row).read(result);
+  return ShapeReader(reader, config, row, isNested).read(result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,6 +237,8 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
   for (const json::Value *dict : dicts)
     fractionKeys.push_back({dict, "partial_rotary_factor"});
   Field<double> partial = reader.number(fractionKeys);
+  if (row.ignoresPartial && !partial.bad())
+    partial = {};
   Field<int64_t> direct = reader.count(keyRefs(config, keys.rotaryDim));
   if (direct.bad())
     return 0;

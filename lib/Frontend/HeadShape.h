@@ -16,10 +16,12 @@
 namespace posenc::frontend {
 
 /// Sets the number of query and key/value heads and the head size of `result`.
-/// Returns the value that determines the head size, for diagnostics.
+/// Returns the value that determines the head size, for diagnostics. A nested
+/// config of a multimodal model may leave out the sizes that are the defaults
+/// of its type.
 const json::Value &readHeadShape(ConfigReader &reader,
                                  const json::Value &config, const ModelRow &row,
-                                 ModelConfig &result);
+                                 bool isNested, ModelConfig &result);
 
 /// The size of a head, or 0 after an error, and the value that determines it.
 struct HeadSize {
@@ -37,6 +39,11 @@ int64_t readRotaryDim(ConfigReader &reader, const json::Value &config,
 /// Returns the keys of `object` that may hold one quantity.
 llvm::SmallVector<KeyRef, 4> keyRefs(const json::Value &object,
                                      const Names &names);
+
+/// Returns also those of the object `keys.nested` inside `object`.
+llvm::SmallVector<KeyRef, 4> nestedKeyRefs(const json::Value &object,
+                                           const KeyNames &keys,
+                                           const Names &names);
 
 } // namespace posenc::frontend
 

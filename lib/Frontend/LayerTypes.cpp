@@ -70,6 +70,12 @@ static std::vector<std::string> readLayerTypes(ConfigReader &reader,
     if (!addLayerType(reader, key, type.string(), type, names))
       return {};
   }
+  size_t count = types->value.elements().size();
+  Field<int64_t> layers = reader.count(config, "num_hidden_layers");
+  if (count != 0 && layers.value && size_t(*layers.value) != count)
+    reader.error(types->value, "'" + key + "' has " + llvm::Twine(count) +
+                                   " elements for " +
+                                   llvm::Twine(*layers.value) + " layers");
   return names;
 }
 
@@ -96,6 +102,9 @@ private:
   llvm::SmallVector<KeyRef, 4> slidingThetaKeys() const;
   bool hasSlidingKey() const;
   std::optional<double> readSlidingTheta();
+  void setDefaultScaling(LayerRotation &rotation) const;
+  HeadSize readHeads(LayerRotation &rotation);
+  void readOwnHeads(std::vector<std::string> types);
   bool areAllLayersFull() const;
   bool hasWindow() const;
   bool hasBothLayerTypes() const;
@@ -132,15 +141,57 @@ bool RotationReader::readRotation(const RopeDictionaries &dicts,
   all.push_back({dicts.parameters, "rope_theta"});
   Field<double> theta = reader.divisor(reader.number(all));
   rotation.theta = theta.value.value_or(rotation.theta);
+  HeadSize size = readHeads(rotation);
   rotation.rotaryDim = readRotaryDim(
-      reader, config, {dicts.scaling, dicts.parameters}, row, head);
+      reader, config, {dicts.scaling, dicts.parameters}, row, size);
   const RopeType *type = readRopeType(reader, dicts);
   if (type && dicts.main) {
     RopeContext context{reader,   *dicts.main, theta,     maxPosition,
-                        original, ropeLength,  head.size, rotation.rotaryDim};
+                        original, ropeLength,  size.size, rotation.rotaryDim};
     rotation.scaling = readScaling(*type, context);
   }
   return type && !theta.bad();
+}
+
+/// Reads the heads of the layers of a rotation, which are those of the model
+/// unless full-attention layers have their own.
+HeadSize RotationReader::readHeads(LayerRotation &rotation) {
+  if (row.fullHeadDim == 0 || rotation.type != kFullLayers)
+    return head;
+  Field<int64_t> size = reader.count(config, "global_head_dim");
+  Field<int64_t> keyHeads = reader.count(config, "num_global_key_value_heads");
+  rotation.headDim = size.bad() ? 0 : size.value.value_or(row.fullHeadDim);
+  rotation.numKeyValueHeads = result.numKeyValueHeads;
+  // Only then do keys and values share their projection.
+  bool isShared =
+      reader.boolean(config, "attention_k_eq_v").value.value_or(false);
+  if (isShared && keyHeads.value) {
+    rotation.numKeyValueHeads = *keyHeads.value;
+    if (result.numHeads % *keyHeads.value != 0)
+      reader.error(keyHeads.at(),
+                   "'num_global_key_value_heads' (" +
+                       llvm::Twine(*keyHeads.value) +
+                       ") does not divide the number of heads (" +
+                       llvm::Twine(result.numHeads) + ")");
+  }
+  return {rotation.headDim, size.given() ? &size.at() : head.at};
+}
+
+/// Reads the rotations of a model whose full-attention layers have their own
+/// heads, from a config without dictionaries.
+void RotationReader::readOwnHeads(std::vector<std::string> types) {
+  if (types.empty())
+    types = {kSlidingLayers.str(), kFullLayers.str()};
+  std::vector<LayerRotation> rotations;
+  bool isGood = true;
+  for (const std::string &type : types) {
+    LayerRotation rotation;
+    rotation.type = type;
+    isGood &= readLayer(nullptr, rotation);
+    rotations.push_back(std::move(rotation));
+  }
+  if (isGood)
+    setRotations(std::move(rotations));
 }
 
 /// Returns the keys that may hold a separate base of the sliding layers.
@@ -161,6 +212,25 @@ std::optional<double> RotationReader::readSlidingTheta() {
   if (!own.given() && row.slidingTheta == 0)
     return std::nullopt;
   return own.value.value_or(row.slidingTheta);
+}
+
+/// Sets the scaling of a config without a dictionary, and the base that comes
+/// with it.
+void RotationReader::setDefaultScaling(LayerRotation &rotation) const {
+  const ScalingRow &defaults = row.defaultScaling;
+  Scaling &scaling = rotation.scaling;
+  scaling.kind = defaults.kind;
+  scaling.factor = defaults.factor;
+  scaling.originalMaxPosition = defaults.originalMaxPosition;
+  if (scaling.kind == Scaling::Kind::Llama3) {
+    scaling.lowFreqFactor = defaults.lowFreqFactor;
+    scaling.highFreqFactor = defaults.highFreqFactor;
+  }
+  scaling.truncate = defaults.truncate;
+  if (defaults.mscale != 0)
+    scaling.mscale = scaling.mscaleAllDim = defaults.mscale;
+  if (defaults.theta != 0)
+    rotation.theta = defaults.theta;
 }
 
 /// Whether the pattern 1 makes all layers full-attention layers. It applies
@@ -190,7 +260,8 @@ bool RotationReader::hasBothLayerTypes() const {
   case SlidingLayers::All:
     return false;
   case SlidingLayers::EveryNth:
-    return !areAllLayersFull();
+    return !areAllLayersFull() &&
+           (!row.attention.slidesOnRequest || hasWindow());
   case SlidingLayers::FromMaxWindow:
     return hasWindow();
   case SlidingLayers::Unrotated:
@@ -211,6 +282,10 @@ void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
   result.ropeTheta = main->theta;
   result.scaling = main->scaling;
   result.rotaryDim = main->rotaryDim;
+  if (main->hasOwnHeads() && rotations.size() == 1) {
+    result.headDim = main->headDim;
+    result.numKeyValueHeads = main->numKeyValueHeads;
+  }
   if (!llvm::all_of(rotations, [&](const LayerRotation &rotation) {
         return rotation.isLike(*main);
       }))
@@ -230,6 +305,8 @@ void RotationReader::readSliding(std::vector<std::string> types) {
     types = {kSlidingLayers.str(), kFullLayers.str()};
   std::vector<LayerRotation> rotations;
   for (const std::string &type : types) {
+    if (hasNoKeys(type))
+      continue;
     rotations.push_back(
         {type, result.ropeTheta, result.scaling, result.rotaryDim});
     if (type == kSlidingLayers)
@@ -254,7 +331,7 @@ std::vector<std::string> RotationReader::findTypes() const {
 
 bool posenc::frontend::hasNoKeys(StringRef type) {
   return llvm::is_contained(
-      {"conv", "linear_attention", "mamba", "moe", "recurrent"}, type);
+      {"conv", "linear_attention", "mamba", "mlp", "moe", "recurrent"}, type);
 }
 
 /// Whether a type needs no dictionary, because it has no layers that rotate.
@@ -298,7 +375,8 @@ void RotationReader::reportMissingType(StringRef type) {
 bool RotationReader::readLayer(const LayerDictionary *layer,
                                LayerRotation &rotation) {
   rotation.theta = row.defaultTheta;
-  llvm::SmallVector<KeyRef, 4> thetas = keyRefs(config, row.keys->theta);
+  llvm::SmallVector<KeyRef, 4> thetas =
+      nestedKeyRefs(config, *row.keys, row.keys->theta);
   // Sliding layers share the base of the full-attention layers unless they have
   // a separate one.
   bool hasOwn = row.slidingTheta != 0 || hasSlidingKey() ||
@@ -308,9 +386,15 @@ bool RotationReader::readLayer(const LayerDictionary *layer,
     if (row.slidingTheta != 0)
       rotation.theta = row.slidingTheta;
   }
-  return readRotation(layer ? getLayerDictionaries(dicts, *layer)
-                            : RopeDictionaries(),
-                      thetas, rotation);
+  if (layer)
+    return readRotation(getLayerDictionaries(dicts, *layer), thetas, rotation);
+  bool isGood = readRotation(RopeDictionaries(), thetas, rotation);
+  // By default, a quarter of the pairs of the heads of Gemma 4 rotates.
+  if (row.fullHeadDim != 0 && rotation.type == kFullLayers) {
+    rotation.scaling.kind = Scaling::Kind::Proportional;
+    rotation.scaling.rotatedPairs = rotation.rotaryDim / 8;
+  }
+  return isGood;
 }
 
 /// Reads the rotations from one dictionary per layer type.
@@ -346,12 +430,39 @@ void RotationReader::read() {
   maxPosition = reader.count(keyRefs(config, row.keys->maxPosition));
   original = reader.count(config, "original_max_position_embeddings");
   std::vector<std::string> types = readLayerTypes(reader, config);
+  // Layers without keys or without rotation have no functions of it.
+  bool rotatesFull = !row.attention.rotatesSlidingOnly || !hasWindow();
   if (types.size() > 1)
-    result.layerTypes = types;
+    llvm::copy_if(
+        types, std::back_inserter(result.layerTypes), [&](StringRef type) {
+          return !hasNoKeys(type) && (rotatesFull || type != kFullLayers);
+        });
   if (!dicts.layers.empty())
     return readLayers(std::move(types));
+  if (row.fullHeadDim != 0) {
+    if (!dicts.main)
+      return readOwnHeads(std::move(types));
+    return reader.error(*dicts.main, "'" + dicts.name +
+                                         "' must have an object for each layer "
+                                         "type, since their heads differ");
+  }
   LayerRotation rotation{"", row.defaultTheta, {}};
-  bool isGood = readRotation(dicts, keyRefs(config, row.keys->theta), rotation);
+  if (!dicts.main && !dicts.broken)
+    setDefaultScaling(rotation);
+  if (!row.thetaFactorKey.empty()) {
+    Field<double> factor =
+        reader.divisor(reader.number(config, row.thetaFactorKey));
+    rotation.theta *= factor.value.value_or(1);
+  }
+  bool isGood = readRotation(
+      dicts, nestedKeyRefs(config, *row.keys, row.keys->theta), rotation);
+  // The scalings of dictionaries check this themselves.
+  bool isDefault = !dicts.main && rotation.scaling.kind == Scaling::Kind::Yarn;
+  if (isGood && isDefault && rotation.theta <= 1)
+    reader.error(config, "'" + row.keys->theta[0] +
+                             "' must be greater than 1 for the model's "
+                             "default rope type 'yarn', not " +
+                             spelled(rotation.theta));
   result.ropeTheta = rotation.theta;
   result.scaling = rotation.scaling;
   result.rotaryDim = rotation.rotaryDim;

@@ -58,10 +58,12 @@ public:
 
 private:
   void findTextConfig();
+  bool enterDecoder();
   bool findRow();
   bool rotates();
   bool hasRopeKey() const;
-  bool reportPartialKey();
+  bool reportModelKey();
+  void reportLayerKeys();
   void readPairing(ModelConfig &result);
   bool mayNorm() const;
   std::optional<DType> readDType(const json::Value &object);
@@ -73,6 +75,10 @@ private:
   const ReadOptions &options;
   /// The object with the keys of the text model: the root or a nested object.
   const json::Value *config = nullptr;
+  /// Whether `config` is the decoder of an encoder-decoder model.
+  bool isDecoder = false;
+  /// Whether a nested config is no object.
+  bool isBroken = false;
   const json::Member *typeMember = nullptr;
   StringRef modelType;
   const ModelRow *row = nullptr;
@@ -95,10 +101,12 @@ void ModelReader::findTextConfig() {
   config = &root;
   typeMember = ConfigReader::given(root, "model_type");
   auto enter = [&](StringRef key) {
-    const json::Member *nested = ConfigReader::given(*config, key);
-    if (!nested || !nested->value.isObject())
+    // Other values are errors where the sizes would be.
+    Field<const json::Value *> nested = reader.object(*config, key);
+    isBroken |= nested.bad();
+    if (!nested.value)
       return false;
-    config = &nested->value;
+    config = *nested.value;
     if (const json::Member *type = ConfigReader::given(*config, "model_type"))
       typeMember = type;
     return true;
@@ -106,13 +114,16 @@ void ModelReader::findTextConfig() {
   auto enterAny = [&] {
     return llvm::any_of(llvm::ArrayRef<StringRef>{"text_config", "llm_config",
                                                   "language_config",
-                                                  "thinker_config"},
+                                                  "thinker_config",
+                                                  "vlm_config"},
                         enter);
   };
   // The maximum depth of the parser bounds the loop.
   while (!hasHeads(*config, typeMember) && enterAny())
     continue;
-  if (config != &root || typeMember)
+  if (config != &root)
+    return;
+  if (enterDecoder() || typeMember)
     return;
   const json::Member *vision = ConfigReader::given(root, "vision_config");
   if (!vision || !vision->value.isObject())
@@ -120,6 +131,33 @@ void ModelReader::findTextConfig() {
   const json::Member *type = ConfigReader::given(vision->value, "model_type");
   if (type && type->value.isString() && type->value.string() == "pixtral")
     enter("vision_config");
+}
+
+/// Enters the decoder of an encoder-decoder model. Returns false for other
+/// models.
+bool ModelReader::enterDecoder() {
+  bool isRefused = typeMember && typeMember->value.isString() &&
+                   !findRefusal(typeMember->value.string()).empty();
+  if (isRefused || hasHeads(root, typeMember))
+    return false;
+  for (StringRef key : {"decoder", "decoder_config"}) {
+    Field<const json::Value *> nested = reader.object(root, key);
+    isBroken |= nested.bad();
+    if (!nested.value)
+      continue;
+    config = *nested.value;
+    isDecoder = true;
+    if (const json::Member *type = ConfigReader::given(*config, "model_type"))
+      typeMember = type;
+    std::string encoder = key == "decoder" ? "encoder" : "encoder_config";
+    if (ConfigReader::given(root, encoder))
+      reader.warning(nested.member->key,
+                     "the functions are those of '" + key +
+                         "'; for the encoder, pass the object '" + encoder +
+                         "' as a config of its own");
+    return true;
+  }
+  return false;
 }
 
 bool ModelReader::hasRopeKey() const {
@@ -130,10 +168,12 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
-/// Reports keys of partial rotation in an unknown model. Their meaning depends
-/// on the implementation of the model, and rotating whole heads would be wrong.
-bool ModelReader::reportPartialKey() {
-  for (StringRef key : {"qk_rope_head_dim", "rope_pct"}) {
+/// Reports keys of the rotation in an unknown model whose meaning depends on
+/// the implementation of the model. Ignoring them would be wrong.
+bool ModelReader::reportModelKey() {
+  for (StringRef key :
+       {"qk_rope_head_dim", "rope_pct", "rope_ratio", "global_head_dim",
+        "swa_head_dim", "rope_embedding_base", "rotary_emb_interleaved"}) {
     const json::Member *member = ConfigReader::given(*config, key);
     if (!member)
       continue;
@@ -159,16 +199,15 @@ bool ModelReader::findRow() {
       isKnown = true;
       return true;
     }
-    if (hasNoRotaryEmbedding(modelType)) {
-      reader.error(typeMember->value, "'model_type' " + quoted(modelType) +
-                                          " has no rotary embedding");
-      return false;
-    }
-    if (hasFloatPositions(modelType)) {
+    // Some models rotate under the type of a model that does not.
+    const json::Member *position =
+        ConfigReader::given(*config, "position_embedding_type");
+    bool isRotary = position && position->value.isString() &&
+                    position->value.string() == "rotary";
+    StringRef reason = findRefusal(modelType);
+    if (!reason.empty() && !isRotary) {
       reader.error(typeMember->value,
-                   "'model_type' " + quoted(modelType) +
-                       " rotates by coordinates that are not integers, and "
-                       "positions must be integers");
+                   "'model_type' " + quoted(modelType) + " " + reason);
       return false;
     }
   }
@@ -188,7 +227,17 @@ bool ModelReader::findRow() {
   else if (options.attention)
     assumed += "; attention functions are built only if --kernels names them";
   reader.warning(at, what + ": assuming " + assumed);
-  return !reportPartialKey();
+  return !reportModelKey();
+}
+
+/// Reports keys that make the rotations of layers differ other than by their
+/// type, which no model supports yet.
+void ModelReader::reportLayerKeys() {
+  for (StringRef key : {"layer_rope_theta", "rope_scaling_layers"})
+    if (const json::Member *member = ConfigReader::given(*config, key))
+      reader.error(member->key, "'" + key +
+                                    "' is not supported: expected layers that "
+                                    "differ by their type alone");
 }
 
 /// Returns false, after an error, if the model does not use a rotary embedding.
@@ -199,6 +248,15 @@ bool ModelReader::rotates() {
     reader.error(alibi.at(), "'alibi' is true: the model has no rotary "
                              "embedding");
     return false;
+  }
+  if (!row->rotationKey.empty()) {
+    Field<bool> isUsed = reader.boolean(*config, row->rotationKey);
+    if (!isUsed.bad() && !isUsed.value.value_or(false))
+      reader.error(isUsed.given() ? isUsed.at() : *config,
+                   "'model_type' " + quoted(modelType) +
+                       " has no rotary embedding unless '" + row->rotationKey +
+                       "' is true");
+    return isUsed.value.value_or(false);
   }
   StringLiteral key = "position_embedding_type";
   const json::Member *member = ConfigReader::given(*config, key);
@@ -295,22 +353,26 @@ bool ModelReader::mayNorm() const {
 
 void ModelReader::read(ModelConfig &result) {
   findTextConfig();
+  if (isBroken)
+    return;
   if (readBiasAttention(result)) {
     result.dtype = readModelDType();
     return;
   }
   if (!findRow() || !rotates())
     return;
+  reportLayerKeys();
   result.modelType = modelType.str();
   readPairing(result);
   result.mayNorm = mayNorm();
   RopeDictionaries dicts = findRopeDictionaries(reader, *config);
-  const json::Value &at = readHeadShape(reader, *config, *row, result);
+  const json::Value &at = readHeadShape(reader, *config, *row,
+                                        /*isNested=*/config != &root, result);
   readRotations(reader, *config, *row, dicts, {result.headDim, &at},
                 options.ropeLength, result);
   readPositionAxes(reader, *config, *row, dicts, at, result);
   if (options.attention && (isKnown || options.assumeAttention))
-    readAttention(reader, *config, *row, options.qkNorm, result);
+    readAttention(reader, *config, *row, isDecoder, options.qkNorm, result);
   result.dtype = readModelDType();
 }
 

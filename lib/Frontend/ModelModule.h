@@ -96,6 +96,12 @@ private:
   std::string describeDecode(FrequenciesAttr frequencies, const Layer &layer,
                              StringRef suffix);
 
+  // LayerHeads.cpp
+  /// Whether layers of some types have heads of their own.
+  bool hasPartsWithOwnHeads() const;
+  /// Builds the layers with other heads like models of their own.
+  OwningOpRef<ModuleOp> buildParts();
+
   // AttentionFunctions.cpp
   LogicalResult checkAttention();
   void buildAttentionFunctions();

@@ -82,6 +82,60 @@ static constexpr KeyNames recurrentGemmaKeys = [] {
   return keys;
 }();
 
+static constexpr KeyNames rotaryDimKeys = [] {
+  KeyNames keys;
+  keys.rotaryDim = {"rotary_dim", ""};
+  return keys;
+}();
+
+static constexpr KeyNames chatGlmKeys = [] {
+  KeyNames keys;
+  keys.keyHeads = {"multi_query_group_num", ""};
+  keys.headDim = {"kv_channels", ""};
+  keys.maxPosition = {"seq_length", ""};
+  // Without it, the config is that of ChatGLM 1, which rotates otherwise.
+  keys.headDimFromHidden = false;
+  return keys;
+}();
+
+static constexpr KeyNames dbrxKeys = [] {
+  KeyNames keys;
+  keys.heads = {"n_heads", "num_attention_heads"};
+  keys.keyHeads = {"num_key_value_heads", "kv_n_heads"};
+  keys.hidden = {"d_model", "hidden_size"};
+  keys.maxPosition = {"max_seq_len", "max_position_embeddings"};
+  keys.nested = "attn_config";
+  return keys;
+}();
+
+static constexpr KeyNames jetMoeKeys = [] {
+  KeyNames keys;
+  keys.headDim = {"kv_channels", "head_dim"};
+  return keys;
+}();
+
+static constexpr KeyNames moonshineKeys = [] {
+  KeyNames keys;
+  keys.heads = {"decoder_num_attention_heads", "num_attention_heads"};
+  keys.keyHeads = {"decoder_num_key_value_heads", "num_key_value_heads"};
+  return keys;
+}();
+
+static constexpr KeyNames nomicBertKeys = [] {
+  KeyNames keys;
+  keys.heads = {"num_attention_heads", "n_head"};
+  keys.hidden = {"hidden_size", "n_embd"};
+  keys.theta = {"rope_theta", "rotary_emb_base"};
+  keys.partial = {"partial_rotary_factor", "rotary_emb_fraction"};
+  return keys;
+}();
+
+static constexpr KeyNames zamba2Keys = [] {
+  KeyNames keys;
+  keys.headDim = {"attention_head_dim", "head_dim"};
+  return keys;
+}();
+
 static constexpr KeyNames anyKeys = [] {
   KeyNames keys;
   keys.headDim = {"head_dim", "attention_head_size"};
@@ -108,53 +162,187 @@ static constexpr StringLiteral postRotationNorms =
 static constexpr StringLiteral latentNorms =
     "norm the latent vectors that queries and keys are made of";
 
+/// The text model of Gemma 3n.
+static constexpr ModelRow gemma3n(StringLiteral type) {
+  return row(type)
+      .heads(8, 2)
+      .headDim(256)
+      .theta(1e6)
+      .ownSlidingTheta(1e4)
+      .slides(512, 5)
+      .multiplier(1)
+      .norms(QkNormKind::EachHead);
+}
+
+/// The text model of Gemma 4.
+static constexpr ModelRow gemma4(StringLiteral type) {
+  return row(type)
+      .heads(8, 4)
+      .headDim(256)
+      .ownFullHeads(512)
+      .theta(1e6)
+      .ownSlidingTheta(1e4)
+      .slides(512, 6)
+      .multiplier(1)
+      .norms(QkNormKind::EachHead);
+}
+
+/// The text models of Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni.
+static constexpr ModelRow qwenVL(StringLiteral type) {
+  return row(type).theta(1e6).sections().slidesFromMaxWindow(
+      /*onRequest=*/true);
+}
+
+/// The text models of Qwen3-VL and Qwen3-Omni.
+static constexpr ModelRow qwen3VL(StringLiteral type) {
+  return row(type)
+      .theta(5e5)
+      .interleavedSections({24, 20, 20})
+      .norms(QkNormKind::EachHead);
+}
+
+/// The text models of Qwen3.5.
+static constexpr ModelRow qwen35(StringLiteral type) {
+  return row(type)
+      .headDim(256)
+      .partial(0.25)
+      .interleavedSections({11, 11, 10})
+      .norms(QkNormKind::EachHeadPlusOne);
+}
+
+/// A model with the attention of DeepSeek V3.
+static constexpr ModelRow latent(StringLiteral type) {
+  return row(type, latentKeys)
+      .interleavedUnless("rope_interleave")
+      .latent(128, 128)
+      .unsupportedNorms(latentNorms);
+}
+
 static constexpr ModelRow models[] = {
     // Half pairing and the usual base, fraction and head size.
-    row("arcee"),
-    row("aria_text"),
+    row("aria_text").sizes(4096, 32),
+    row("arcee").sizes(2560, 32),
     row("chameleon").unsupportedNorms(layerNorms),
+    row("deepseek_ocr2_text"),
     row("diffllama").unsupportedAttention(),
+    row("doge").unsupportedAttention().norms(QkNormKind::EachHead),
     row("dots1")
         .slidesFromMaxWindow(/*onRequest=*/false)
         .norms(QkNormKind::EachHead),
-    row("exaone"),
+    row("exaone").theta(5e5).keyHeads(8),
     row("exaone4").slides(4096, 4).rotatesSlidingOnly().norms(
         QkNormKind::EachHead, 1e-5),
-    row("granite").multiplier(1),
+    row("exaone4_5_text")
+        .slides(4096, 4)
+        .rotatesSlidingOnly()
+        .norms(QkNormKind::EachHead, 1e-5),
+    row("exaone_moe")
+        .slides(4096, 4)
+        .rotatesSlidingOnly()
+        .norms(QkNormKind::EachHead, 1e-5),
+    row("granite").multiplier(1).sizes(4096, 32),
+    row("granite4_vision_text").multiplier(1),
+    row("granite_docling_text").keyHeads(4).multiplier(0.015625),
+    row("granite_swa").keyHeads(4).multiplier(1).slides(128, 4).sinks(),
     row("granitemoe").multiplier(1),
+    row("granitemoe_swa").multiplier(1).slides(128, 4).sinks(),
     row("granitemoeshared").multiplier(1),
+    row("hunyuan_v1_dense")
+        .unsupportedAttention()
+        .unsupportedNorms(postRotationNorms),
+    row("hunyuan_v1_moe")
+        .unsupportedAttention()
+        .unsupportedNorms(postRotationNorms),
+    row("hyperclovax"),
+    row("idefics")
+        .unsupportedNorms(postRotationNorms)
+        .normsIf("qk_layer_norms")
+        .unsupportedAttentionIf("qk_layer_norms"),
     row("internlm2"),
-    row("internlm3"),
-    row("llama"),
+    row("internlm3").keyHeads(2).headDim(128),
+    row("iquestcoder").keyHeads(8).headDim(128),
+    row("jais2"),
+    row("jetmoe", jetMoeKeys).headDim(128).unsupportedAttention(),
+    row("llama").sizes(4096, 32),
     row("minicpm"),
-    row("ministral").slides(4096),
-    row("mistral").slides(4096),
+    row("ministral").keyHeads(8).slides(4096).sizes(4096, 32),
+    row("mistral").keyHeads(8).slides(4096).sizes(4096, 32),
     row("mistral3"),
+    row("molmo2_text")
+        .keyHeads(8)
+        .headDim(128)
+        .unsupportedNorms("norm queries and keys as 'qk_norm_type' says"),
+    row("moshi").slides(3000),
     row("olmo"),
     row("olmo2").norms(QkNormKind::AllHeads, 1e-5),
+    row("olmo_hybrid").norms(QkNormKind::AllHeads),
     row("olmoe").norms(QkNormKind::AllHeads, 1e-5),
-    row("phi3"),
-    row("qwen2").slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_moe").slidesFromMaxWindow(/*onRequest=*/true),
+    row("phi3").sizes(3072, 32),
+    row("phi3_v"),
+    row("phi4_multimodal").keyHeads(8),
+    row("phi4mm").keyHeads(8),
+    row("qwen2").slidesFromMaxWindow(/*onRequest=*/true).sizes(4096, 32),
+    row("qwen2_moe").sizes(2048, 16).slidesOnRequest(/*pattern=*/2),
     row("qwen3")
+        .headDim(128)
         .slidesFromMaxWindow(/*onRequest=*/true)
-        .norms(QkNormKind::EachHead),
+        .norms(QkNormKind::EachHead)
+        .sizes(4096, 32),
     row("qwen3_moe")
-        .slidesFromMaxWindow(/*onRequest=*/true)
+        .keyHeads(4)
+        .sizes(2048, 32)
+        .slidesOnRequest()
         .norms(QkNormKind::EachHead),
-    row("seed_oss"),
-    row("starcoder2"),
+    row("seed_oss").keyHeads(8).headDim(128),
+    row("starcoder2").keyHeads(2),
+    row("voxtral_realtime_text").keyHeads(8).slides(4096),
     row("yi"),
     row("Yi"),
 
     // Half pairing with another base, fraction or head size.
-    row("bitnet").theta(5e5),
-    row("eurobert").theta(2.5e5).bidirectional(),
+    row("afmoe").headDim(128).slides(1024, 4).rotatesSlidingOnly().norms(
+        QkNormKind::EachHead, 1e-5),
+    row("apertus")
+        .theta(12e6)
+        .scalesByLlama3(8, 1, 4, 8192)
+        .norms(QkNormKind::EachHead, 1e-5),
+    row("apertus1p5_text")
+        .theta(12e6)
+        .scalesByLlama3(8, 1, 4, 8192)
+        .norms(QkNormKind::EachHead, 1e-5),
+    row("bamba").keyHeads(8).partial(0.5),
+    row("bitnet").theta(5e5).keyHeads(5),
+    row("csm").theta(5e5).keyHeads(8),
+    row("csm_depth_decoder_model").theta(5e5).keyHeads(2),
+    row("cwm")
+        .theta(1e6)
+        .keyHeads(8)
+        .headDim(128)
+        .scalesByLlama3(16, 1, 4, 8192)
+        .slides(8192, 4),
+    row("dbrx", dbrxKeys).keyHeads(1),
+    row("dia_decoder").keyHeads(4).headDim(128).multiplier(1).sizes(2048, 16),
+    row("dia_encoder").headDim(128).multiplier(1).bidirectional(),
+    row("emu3_text_model").theta(1e6).keyHeads(8),
+    row("esmc").bidirectional().unsupportedNorms(
+        "norm queries and keys by a layer norm over all heads"),
+    row("eurobert").bidirectional(),
+    row("evolla").theta(5e5).keyHeads(8),
     row("falcon", falconKeys),
-    row("falcon_h1").theta(1e5),
+    row("falcon_h1").keyHeads(8),
     row("flex_olmo").theta(5e5).norms(QkNormKind::AllHeads),
-    row("gemma").headDim(256),
-    row("gemma2").headDim(256).slides(4096, 2).queryScalar(256).softCap(50),
+    row("fuyu", persimmonKeys)
+        .theta(25000)
+        .partial(0.5)
+        .unsupportedNorms(layerNorms),
+    row("gemma").headDim(256).sizes(3072, 16),
+    row("gemma2")
+        .headDim(256)
+        .keyHeads(4)
+        .slides(4096, 2)
+        .queryScalar(256)
+        .softCap(50)
+        .sizes(2304, 8),
     row("gemma3")
         .heads(8, 4)
         .headDim(256)
@@ -171,43 +359,107 @@ static constexpr ModelRow models[] = {
         .slides(4096, 6)
         .queryScalar(256)
         .norms(QkNormKind::EachHeadPlusOne),
-    row("gemma3n_text")
-        .headDim(256)
-        .theta(1e6)
-        .ownSlidingTheta(1e4)
-        .slides(512, 5)
-        .multiplier(1)
-        .norms(QkNormKind::EachHead),
+    gemma3n("gemma3n"),
+    gemma3n("gemma3n_text"),
+    gemma4("gemma4"),
+    gemma4("gemma4_text"),
+    gemma4("gemma4_unified").slides(1024, 6),
+    gemma4("gemma4_unified_text").slides(1024, 6),
     row("glm4_moe")
+        .keyHeads(8)
         .partial(0.5)
         .norms(QkNormKind::EachHead, 1e-5)
         .normsIf("use_qk_norm"),
     row("gpt_neox", neoxKeys).partial(0.25),
     row("gpt_neox_japanese", neoxKeys),
-    row("gpt_oss").theta(150000).slides(128, 2).sinks(),
+    row("gpt_oss")
+        .theta(150000)
+        .keyHeads(8)
+        .headDim(64)
+        .scalesByYarn(32, 4096, /*truncate=*/false)
+        .slides(128, 2)
+        .sinks(),
+    row("gte").theta(160000).bidirectional(),
+    row("higgs_audio_v2")
+        .keyHeads(8)
+        .headDim(128)
+        .scalesByLlama3(32, 0.125, 0.5, 1024)
+        .scaledTheta(5e5),
+    row("hy_v3").theta(11158840).keyHeads(8).headDim(128).norms(
+        QkNormKind::EachHead, 1e-5),
+    row("jina_embeddings_v3").theta(20000).bidirectional(),
+    row("kolibri1")
+        .keyHeads(4)
+        .headDim(128)
+        .slides(513, 5)
+        .rotatesSlidingOnly()
+        .norms(QkNormKind::EachHead),
     row("lfm2")
         .theta(1e6)
+        .keyHeads(8)
         .norms(QkNormKind::EachHead, 1e-5)
-        .normEpsKey("norm_eps"),
-    row("minicpm3", latentKeys).unsupportedNorms(latentNorms),
-    row("mixtral").theta(1e6),
-    row("mllama_text_model").theta(5e5),
+        .normEpsKey("norm_eps")
+        .sizes(2560, 32),
+    row("lfm2_moe")
+        .theta(1e6)
+        .keyHeads(8)
+        .norms(QkNormKind::EachHead, 1e-5)
+        .normEpsKey("norm_eps")
+        .sizes(2048, 32),
+    row("mellum").theta(5e5).keyHeads(4).headDim(128).norms(
+        QkNormKind::EachHead),
+    row("minicpm3", latentKeys)
+        .latent(64, kFromHidden)
+        .unsupportedNorms(latentNorms),
+    row("minimax", rotaryDimKeys).theta(1e6).keyHeads(8),
+    row("minimax_m2", rotaryDimKeys)
+        .theta(5e6)
+        .keyHeads(8)
+        .headDim(128)
+        .norms(QkNormKind::AllHeads),
+    row("ministral3")
+        .keyHeads(8)
+        .headDim(128)
+        .scalesByYarn(16, 16384, /*truncate=*/true)
+        .mscales(1)
+        .scaledTheta(1e6)
+        .temperature()
+        .sizes(4096, 32),
+    row("mixtral").theta(1e6).keyHeads(8).sizes(4096, 32),
+    row("mllama_text_model").theta(5e5).keyHeads(8).sizes(4096, 32),
     row("modernbert", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
         .slidesBothWays(128, 3),
+    row("modernbert-decoder", modernBertKeys)
+        .theta(160000)
+        .ownSlidingTheta(1e4)
+        .slides(128, 3)
+        .halfWindow(),
     row("nemotron").partial(0.5),
-    row("olmo3").unscaledSliding().slides(4096, 4).norms(QkNormKind::AllHeads,
-                                                         1e-5),
-    row("persimmon", persimmonKeys).partial(0.5).unsupportedNorms(layerNorms),
+    row("nomic_bert", nomicBertKeys)
+        .theta(1000)
+        .interleavedIf("rotary_emb_interleaved")
+        .bidirectional(),
+    row("olmo3").theta(5e5).unscaledSliding().slides(4096, 4).norms(
+        QkNormKind::AllHeads, 1e-5),
+    row("persimmon", persimmonKeys)
+        .sizes(4096, 64)
+        .partial(0.5)
+        .unsupportedNorms(layerNorms),
     row("phi")
         .partial(0.5)
         .unsupportedNorms(layerNorms)
         .normsIf("qk_layernorm"),
-    row("phimoe").theta(1e6),
-    row("qwen3_next").partial(0.25).norms(QkNormKind::EachHeadPlusOne),
+    row("phimoe").theta(1e6).keyHeads(8),
+    row("qwen3_next")
+        .keyHeads(2)
+        .headDim(256)
+        .partial(0.25)
+        .norms(QkNormKind::EachHeadPlusOne),
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
-    row("smollm3").theta(2e6).skipsRotation(4),
+    row("smollm3").sizes(2048, 16).theta(2e6).keyHeads(4).skipsRotation(4),
+    row("solar_open").theta(1e6).keyHeads(8).headDim(128),
     row("stablelm", stablelmKeys)
         .partial(0.25)
         .unsupportedNorms(layerNorms)
@@ -216,194 +468,145 @@ static constexpr ModelRow models[] = {
         .partial(0.25)
         .unsupportedNorms(layerNorms)
         .normsIf("qk_layernorm"),
+    row("t5_gemma_module")
+        .headDim(256)
+        .keyHeads(4)
+        .slides(4096, 2)
+        .queryScalar(256)
+        .softCap(50)
+        .causalIf("is_decoder")
+        .sizes(2304, 8),
+    row("vaultgemma")
+        .headDim(256)
+        .keyHeads(4)
+        .slides(4096, 2)
+        .queryScalar(256)
+        .softCap(50),
+    row("zamba2", zamba2Keys)
+        .hiddenTimes(2)
+        .scaledByHalfHead()
+        .onlyIf("use_mem_rope"),
 
     // Half pairing and several position axes.
+    row("glm4v_moe").keyHeads(8).partial(0.5).sections({8, 12, 12}),
+    row("glm4v_moe_text").keyHeads(8).partial(0.5).sections({8, 12, 12}),
+    row("glm_image_text").keyHeads(2).sections({8, 12, 12}),
+    row("paddleocr_vl")
+        .theta(5e5)
+        .keyHeads(2)
+        .headDim(128)
+        .sections({16, 24, 24}),
+    row("paddleocr_vl_text")
+        .theta(5e5)
+        .keyHeads(2)
+        .headDim(128)
+        .sections({16, 24, 24}),
     row("pixtral").heads(16, 0).hidden(1024).patches(),
-    row("qwen2_5_omni")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_5_omni_text")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_5_omni_thinker")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_5_vl")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(
-            /*onRequest=*/true),
-    row("qwen2_5_vl_text")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen2_vl")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(
-            /*onRequest=*/true),
-    row("qwen2_vl_text")
-        .theta(1e6)
-        .sections()
-        .slidesFromMaxWindow(/*onRequest=*/true),
-    row("qwen3_vl")
-        .theta(5e6)
-        .headDim(128)
-        .interleavedSections({24, 20, 20})
-        .norms(QkNormKind::EachHead),
-    row("qwen3_vl_moe")
-        .theta(5e6)
-        .interleavedSections({24, 20, 20})
-        .norms(QkNormKind::EachHead),
-    row("qwen3_vl_moe_text")
-        .theta(5e6)
-        .interleavedSections({24, 20, 20})
-        .norms(QkNormKind::EachHead),
-    row("qwen3_vl_text")
-        .theta(5e6)
-        .headDim(128)
-        .interleavedSections({24, 20, 20})
-        .norms(QkNormKind::EachHead),
+    qwenVL("qwen2_5_omni").keyHeads(4),
+    qwenVL("qwen2_5_omni_talker").keyHeads(4).headDim(128),
+    qwenVL("qwen2_5_omni_text").keyHeads(4),
+    qwenVL("qwen2_5_omni_thinker").keyHeads(4),
+    qwenVL("qwen2_5_vl").keyHeads(8),
+    qwenVL("qwen2_5_vl_text").keyHeads(8),
+    qwenVL("qwen2_vl").keyHeads(8),
+    qwenVL("qwen2_vl_text").keyHeads(8),
+    qwen35("qwen3_5").keyHeads(4),
+    qwen35("qwen3_5_moe").keyHeads(2),
+    qwen35("qwen3_5_moe_text").keyHeads(2),
+    qwen35("qwen3_5_text").keyHeads(4),
+    qwen3VL("qwen3_omni_moe").theta(1e6).keyHeads(4),
+    qwen3VL("qwen3_omni_moe_text").theta(1e6).keyHeads(4),
+    qwen3VL("qwen3_omni_moe_thinker").theta(1e6).keyHeads(4),
+    qwen3VL("qwen3_vl").headDim(128),
+    qwen3VL("qwen3_vl_moe"),
+    qwen3VL("qwen3_vl_moe_text"),
+    qwen3VL("qwen3_vl_text").headDim(128),
 
     // Half pairing, only for one value of `position_embedding_type`.
-    row("esm").bidirectional().onlyIfPositionType("rotary"),
+    row("esm").causalIf("is_decoder").onlyIfPositionType("rotary"),
     row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
 
     // Interleaved pairing.
+    row("blt_global_transformer").interleaved().theta(5e5),
+    row("blt_local_decoder").interleaved().theta(5e5),
+    row("blt_local_encoder").interleaved().theta(5e5),
+    row("blt_patcher").interleaved().slides(512),
+    row("chatglm", chatGlmKeys)
+        .interleaved()
+        .partial(0.5)
+        .thetaTimes("rope_ratio"),
     row("codegen", gptjKeys).interleaved().rotaryDim(64),
     row("cohere")
         .interleaved()
         .theta(5e5)
         .unsupportedNorms(layerNorms)
         .normsIf("use_qk_norm"),
-    row("cohere2").interleaved().slides(4096, 4).rotatesSlidingOnly(),
+    row("cohere2")
+        .interleaved()
+        .sizes(8192, 64)
+        .slides(4096, 4)
+        .rotatesSlidingOnly(),
+    row("cohere2_moe")
+        .interleaved()
+        .headDim(128)
+        .slides(4096, 4)
+        .rotatesSlidingOnly(),
     row("deepseek_v2", latentKeys)
         .interleavedUnless("rope_interleave")
         .latent(128, 128)
         .unsupportedNorms(latentNorms),
-    row("deepseek_v3", latentKeys)
-        .interleavedUnless("rope_interleave")
-        .latent(128, 128)
-        .unsupportedNorms(latentNorms),
-    row("deepseek_v32", latentKeys)
-        .interleavedUnless("rope_interleave")
-        .unsupportedAttention()
-        .unsupportedNorms(latentNorms),
-    row("ernie4_5").interleaved().theta(5e5),
-    row("ernie4_5_moe").interleaved().theta(5e5),
-    row("glm").interleaved().partial(0.5),
-    row("glm4").interleaved().partial(0.5),
-    row("glm4v").interleaved().heads(32, 2).sections(),
-    row("glm4v_text").interleaved().heads(32, 2).sections(),
+    row("ernie4_5").interleaved().theta(5e5).keyHeads(2).headDim(128),
+    row("ernie4_5_moe").interleaved().theta(5e5).keyHeads(4),
+    row("glm").interleaved().keyHeads(2).headDim(128).partial(0.5),
+    row("glm4").interleaved().keyHeads(2).headDim(128).partial(0.5),
+    row("glm4v").interleaved().heads(32, 2).sections({8, 12, 12}),
+    row("glm4v_text").interleaved().heads(32, 2).sections({8, 12, 12}),
+    row("glm_ocr").interleaved().keyHeads(8).sections({8, 12, 12}),
+    row("glm_ocr_text").interleaved().keyHeads(8).sections({8, 12, 12}),
     row("gptj", gptjKeys).interleaved().rotaryDim(64),
-    row("helium").interleaved().theta(1e5),
-    row("kimi_k2", latentKeys)
-        .interleavedUnless("rope_interleave")
-        .latent(128, 128)
-        .unsupportedNorms(latentNorms),
+    row("helium").interleaved().theta(1e5).headDim(128),
     row("llama4")
         .interleaved()
         .theta(5e5)
+        .keyHeads(8)
+        .headDim(128)
         .unsupportedAttention()
-        .unsupportedNorms(postRotationNorms),
+        .unsupportedNorms(postRotationNorms)
+        .sizes(5120, 40),
     row("llama4_text")
         .interleaved()
         .theta(5e5)
+        .keyHeads(8)
+        .headDim(128)
         .unsupportedAttention()
-        .unsupportedNorms(postRotationNorms),
-    row("longcat_flash", latentKeys)
+        .unsupportedNorms(postRotationNorms)
+        .sizes(5120, 40),
+    row("moonshine", moonshineKeys).interleaved().partial(0.9).encoder(),
+    row("moonshine_streaming").interleaved().partial(0.8),
+    row("roformer")
         .interleaved()
-        .theta(1e7)
-        .unsupportedAttention()
-        .unsupportedNorms(latentNorms),
-    row("roformer").interleaved().bidirectional(),
+        .causalIf("is_decoder")
+        .unsupportedAttentionIf("rotary_value"),
+
+    // Multi-head latent attention, interleaved by default.
+    latent("axk1"),
+    latent("deepseek_v3").sizes(7168, 128),
+    latent("deepseek_v32").unsupportedAttention(),
+    latent("glm4_moe_lite").latent(192, 256),
+    latent("glm_moe_dsa").latent(192, 256).unsupportedAttention(),
+    latent("kimi_k2"),
+    latent("longcat_flash").theta(1e7).unsupportedAttention(),
+    latent("mistral4")
+        .latent(64, 128)
+        .ignoresPartialFactor()
+        .scalesByYarn(128, 8192, /*truncate=*/true)
+        .mscales(1)
+        .temperature(),
+    latent("sarvam_mla"),
+    latent("youtu"),
 };
 
 static constexpr ModelRow unknownRow = row("", anyKeys);
-
-static constexpr StringLiteral withoutRotation[] = {
-    "albert",
-    "bart",
-    "beit",
-    "bert",
-    "bert-generation",
-    "big_bird",
-    "bigbird_pegasus",
-    "biogpt",
-    "blenderbot",
-    "blenderbot-small",
-    "camembert",
-    "canine",
-    "clip",
-    "convbert",
-    "ctrl",
-    "data2vec-text",
-    "deberta",
-    "deberta-v2",
-    "deit",
-    "distilbert",
-    "electra",
-    "ernie",
-    "ernie_m",
-    "falcon_mamba",
-    "flaubert",
-    "fnet",
-    "fsmt",
-    "funnel",
-    "git",
-    "gpt2",
-    "gpt_bigcode",
-    "gpt_neo",
-    "hubert",
-    "ibert",
-    "jamba",
-    "led",
-    "longformer",
-    "longt5",
-    "luke",
-    "m2m_100",
-    "mamba",
-    "mamba2",
-    "marian",
-    "mbart",
-    "megatron-bert",
-    "mobilebert",
-    "mpnet",
-    "mvp",
-    "nezha",
-    "nllb-moe",
-    "nystromformer",
-    "openai-gpt",
-    "opt",
-    "pegasus",
-    "pegasus_x",
-    "plbart",
-    "prophetnet",
-    "rembert",
-    "roberta",
-    "roberta-prelayernorm",
-    "roc_bert",
-    "rwkv",
-    "speech_to_text",
-    "splinter",
-    "squeezebert",
-    "switch_transformers",
-    "tapas",
-    "transfo-xl",
-    "vit",
-    "wav2vec2",
-    "whisper",
-    "xglm",
-    "xlm",
-    "xlm-roberta",
-    "xlm-roberta-xl",
-    "xlnet",
-    "xmod",
-    "yoso",
-};
 
 const ModelRow *posenc::frontend::findModel(StringRef modelType) {
   const ModelRow *found = llvm::find_if(
@@ -412,11 +615,3 @@ const ModelRow *posenc::frontend::findModel(StringRef modelType) {
 }
 
 const ModelRow &posenc::frontend::unknownModel() { return unknownRow; }
-
-bool posenc::frontend::hasNoRotaryEmbedding(StringRef modelType) {
-  return llvm::is_contained(withoutRotation, modelType);
-}
-
-bool posenc::frontend::hasFloatPositions(StringRef modelType) {
-  return modelType == "dinov3_vit";
-}

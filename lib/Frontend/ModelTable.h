@@ -15,6 +15,8 @@
 #ifndef POSENC_LIB_FRONTEND_MODELTABLE_H
 #define POSENC_LIB_FRONTEND_MODELTABLE_H
 
+#include "posenc/Frontend/ModelConfig.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <array>
@@ -45,6 +47,9 @@ struct KeyNames {
   Names rotaryDim = {"", ""};
   Names window = {"sliding_window", ""};
   Names maxPosition = {"max_position_embeddings", "n_positions"};
+  /// The key of a nested object that may hold the base and the number of key
+  /// heads; empty if there is none.
+  llvm::StringLiteral nested = "";
   KeyHeads keyHeadRule = KeyHeads::Given;
   /// False if `headDim` is only a part of the head and does not follow from the
   /// hidden size.
@@ -80,11 +85,22 @@ struct QkNormRow {
   llvm::StringLiteral description = "";
 };
 
+/// A default that is the hidden size divided by the number of heads.
+constexpr int64_t kFromHidden = -1;
+
 /// The attention of a model type.
 struct AttentionRow {
   /// False if the attention functions cannot express it.
   bool isSupported = true;
   bool isCausal = true;
+  /// The boolean key that makes the attention causal although `isCausal` is
+  /// false, or empty.
+  llvm::StringLiteral causalKey = "";
+  /// The boolean key that makes the attention unsupported, or empty.
+  llvm::StringLiteral unsupportedKey = "";
+  /// The scale of the scores depends on the position unless the config has a
+  /// dictionary of the rotation.
+  bool hasTemperature = false;
   bool hasSinks = false;
   /// Full-attention layers do not rotate if the model has a window.
   bool rotatesSlidingOnly = false;
@@ -97,12 +113,19 @@ struct AttentionRow {
   int64_t unrotatedInterval = 0;
   /// The window of the config counts the keys on both sides of a query.
   bool isTwoSidedWindow = false;
+  /// Causal layers see half of the window of the config.
+  bool hasHalfWindow = false;
+  /// The model has an encoder with heads of its own, under keys that begin with
+  /// `encoder_`.
+  bool hasEncoder = false;
   int64_t defaultWindow = 0;     // 0: none
   double defaultQueryScalar = 0; // 0: the head size
-  double defaultMultiplier = 0;  // 0: 1/sqrt(query scalar)
-  double defaultSoftCap = 0;     // 0: none
-  int64_t defaultNopeDim = 0;    // latent: channels that do not rotate
-  int64_t defaultValueDim = 0;   // latent: channels of the values
+  /// The scale is that of heads with half as many channels.
+  bool isScaledByHalfHead = false;
+  double defaultMultiplier = 0; // 0: 1/sqrt(query scalar)
+  double defaultSoftCap = 0;    // 0: none
+  int64_t defaultNopeDim = 0;   // latent: channels that do not rotate
+  int64_t defaultValueDim = 0;  // latent: channels of the values
   QkNormRow norm;
 };
 
@@ -119,15 +142,37 @@ struct AxesRow {
   bool arePatches = false;
 };
 
+/// The scaling of a config without a dictionary of the rotation.
+struct ScalingRow {
+  Scaling::Kind kind = Scaling::Kind::Default;
+  double factor = 1;
+  double originalMaxPosition = 0;
+  double lowFreqFactor = 1;
+  double highFreqFactor = 4;
+  bool truncate = true;
+  double mscale = 0; // both mscales; 0 if there are none
+  /// The base that comes with it; 0 for that of the row.
+  double theta = 0;
+};
+
 struct ModelRow {
   llvm::StringLiteral type;
   const KeyNames *keys;
   bool isInterleaved = false;
   double defaultTheta = 10000;
   double defaultPartial = 1;
-  int64_t defaultHeads = 0;     // 0: must be given
-  int64_t defaultKeyHeads = 0;  // 0: the number of query heads
-  int64_t defaultHidden = 0;    // 0: must be given if it is needed
+  int64_t defaultHeads = 0;    // 0: must be given
+  int64_t defaultKeyHeads = 0; // 0: the number of query heads
+  int64_t defaultHidden = 0;   // 0: must be given if it is needed
+  /// The sizes that the text config of a multimodal model may leave out, since
+  /// transformers writes only what differs from its defaults. 0 if unknown.
+  int64_t nestedHidden = 0;
+  int64_t nestedHeads = 0;
+  /// The default of `global_head_dim`, the size of the heads of full-attention
+  /// layers; 0 if all layers have the same heads.
+  int64_t fullHeadDim = 0;
+  /// All heads together have this multiple of the hidden size.
+  int64_t hiddenFactor = 1;
   int64_t defaultHeadDim = 0;   // 0: hidden size / heads
   int64_t defaultRotaryDim = 0; // 0: from the partial factor
   /// The separate base of the sliding layers, or 0 if they have none.
@@ -136,10 +181,17 @@ struct ModelRow {
   bool slidingUnscaled = false;
   /// The boolean key that overrides `isInterleaved`, or empty.
   llvm::StringLiteral interleaveKey = "";
+  /// The key of a factor of the default base, or empty.
+  llvm::StringLiteral thetaFactorKey = "";
+  /// `partial_rotary_factor` counts channels that latent heads lack.
+  bool ignoresPartial = false;
+  ScalingRow defaultScaling;
   AttentionRow attention;
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
   llvm::StringLiteral positionType = "";
+  /// The boolean key without which the model does not rotate, or empty.
+  llvm::StringLiteral rotationKey = "";
   AxesRow axes;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
@@ -156,6 +208,11 @@ struct ModelRow {
     copy.isInterleaved = true;
     return copy;
   }
+  constexpr ModelRow interleavedIf(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.interleaveKey = key;
+    return copy;
+  }
   constexpr ModelRow theta(double value) const {
     ModelRow copy = *this;
     copy.defaultTheta = value;
@@ -170,6 +227,63 @@ struct ModelRow {
     ModelRow copy = *this;
     copy.defaultHeads = queries;
     copy.defaultKeyHeads = keys;
+    return copy;
+  }
+  constexpr ModelRow keyHeads(int64_t value) const {
+    ModelRow copy = *this;
+    copy.defaultKeyHeads = value;
+    return copy;
+  }
+  /// A nested text config may leave out both sizes.
+  constexpr ModelRow sizes(int64_t hidden, int64_t heads) const {
+    ModelRow copy = *this;
+    copy.nestedHidden = hidden;
+    copy.nestedHeads = heads;
+    return copy;
+  }
+  constexpr ModelRow ownFullHeads(int64_t headDim) const {
+    ModelRow copy = *this;
+    copy.fullHeadDim = headDim;
+    return copy;
+  }
+  constexpr ModelRow hiddenTimes(int64_t factor) const {
+    ModelRow copy = *this;
+    copy.hiddenFactor = factor;
+    return copy;
+  }
+  constexpr ModelRow thetaTimes(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.thetaFactorKey = key;
+    return copy;
+  }
+  constexpr ModelRow ignoresPartialFactor() const {
+    ModelRow copy = *this;
+    copy.ignoresPartial = true;
+    return copy;
+  }
+  constexpr ModelRow scalesByLlama3(double factor, double low, double high,
+                                    double original) const {
+    ModelRow copy = *this;
+    copy.defaultScaling = {Scaling::Kind::Llama3, factor, original, low, high};
+    return copy;
+  }
+  constexpr ModelRow scalesByYarn(double factor, double original,
+                                  bool truncate) const {
+    ModelRow copy = *this;
+    copy.defaultScaling = {
+        Scaling::Kind::Yarn, factor, original, 1, 4, truncate};
+    return copy;
+  }
+  /// Sets both mscales of the default scaling.
+  constexpr ModelRow mscales(double value) const {
+    ModelRow copy = *this;
+    copy.defaultScaling.mscale = value;
+    return copy;
+  }
+  /// Sets the base that comes with the default scaling.
+  constexpr ModelRow scaledTheta(double value) const {
+    ModelRow copy = *this;
+    copy.defaultScaling.theta = value;
     return copy;
   }
   constexpr ModelRow hidden(int64_t value) const {
@@ -207,6 +321,27 @@ struct ModelRow {
     copy.attention.isCausal = false;
     return copy;
   }
+  constexpr ModelRow causalIf(llvm::StringLiteral key) const {
+    ModelRow copy = bidirectional();
+    copy.attention.causalKey = key;
+    return copy;
+  }
+  /// Attention is not supported if the boolean key is true.
+  constexpr ModelRow unsupportedAttentionIf(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.attention.unsupportedKey = key;
+    return copy;
+  }
+  constexpr ModelRow temperature() const {
+    ModelRow copy = *this;
+    copy.attention.hasTemperature = true;
+    return copy;
+  }
+  constexpr ModelRow encoder() const {
+    ModelRow copy = *this;
+    copy.attention.hasEncoder = true;
+    return copy;
+  }
   constexpr ModelRow sinks() const {
     ModelRow copy = *this;
     copy.attention.hasSinks = true;
@@ -227,6 +362,17 @@ struct ModelRow {
   constexpr ModelRow slidesBothWays(int64_t window, int64_t pattern) const {
     ModelRow copy = bidirectional().slides(window, pattern);
     copy.attention.isTwoSidedWindow = true;
+    return copy;
+  }
+  /// The window is ignored unless `use_sliding_window` is true.
+  constexpr ModelRow slidesOnRequest(int64_t pattern = 0) const {
+    ModelRow copy = slides(0, pattern);
+    copy.attention.slidesOnRequest = true;
+    return copy;
+  }
+  constexpr ModelRow halfWindow() const {
+    ModelRow copy = *this;
+    copy.attention.hasHalfWindow = true;
     return copy;
   }
   constexpr ModelRow slidesFromMaxWindow(bool onRequest) const {
@@ -251,6 +397,11 @@ struct ModelRow {
   constexpr ModelRow queryScalar(double value) const {
     ModelRow copy = *this;
     copy.attention.defaultQueryScalar = value;
+    return copy;
+  }
+  constexpr ModelRow scaledByHalfHead() const {
+    ModelRow copy = *this;
+    copy.attention.isScaledByHalfHead = true;
     return copy;
   }
   constexpr ModelRow multiplier(double value) const {
@@ -299,16 +450,25 @@ struct ModelRow {
     copy.axes.areRequired = true;
     return copy;
   }
+  constexpr ModelRow sections(std::array<int64_t, 3> defaultSections) const {
+    ModelRow copy = sections();
+    copy.axes.defaultSections = defaultSections;
+    return copy;
+  }
   constexpr ModelRow
   interleavedSections(std::array<int64_t, 3> defaultSections) const {
-    ModelRow copy = sections();
+    ModelRow copy = sections(defaultSections);
     copy.axes.areInterleaved = true;
-    copy.axes.defaultSections = defaultSections;
     return copy;
   }
   constexpr ModelRow patches() const {
     ModelRow copy = bidirectional();
     copy.axes.arePatches = true;
+    return copy;
+  }
+  constexpr ModelRow onlyIf(llvm::StringLiteral key) const {
+    ModelRow copy = *this;
+    copy.rotationKey = key;
     return copy;
   }
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
@@ -325,12 +485,9 @@ const ModelRow *findModel(llvm::StringRef modelType);
 /// of each quantity.
 const ModelRow &unknownModel();
 
-/// Whether models of the type are known to have no rotary embedding.
-bool hasNoRotaryEmbedding(llvm::StringRef modelType);
-
-/// Whether models of the type are known to rotate by coordinates that are not
-/// integers, which no key of their configs tells.
-bool hasFloatPositions(llvm::StringRef modelType);
+/// Returns why models of the type cannot be compiled, as the predicate of a
+/// sentence about the model type; empty if nothing is known against them.
+llvm::StringRef findRefusal(llvm::StringRef modelType);
 
 } // namespace posenc::frontend
 

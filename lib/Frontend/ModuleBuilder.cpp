@@ -238,6 +238,8 @@ FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
 }
 
 OwningOpRef<ModuleOp> ModelModule::build() {
+  if (hasPartsWithOwnHeads())
+    return buildParts();
   if (config.hasRotation()) {
     frequencies =
         getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);

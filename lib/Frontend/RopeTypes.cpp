@@ -316,9 +316,10 @@ static void readProportional(RopeContext &context, Scaling &scaling) {
 //===----------------------------------------------------------------------===//
 
 static constexpr StringLiteral commonKeys[] = {
-    "rope_type",     "type",
-    "rope_theta",    "partial_rotary_factor",
-    "mrope_section", "mrope_interleaved"};
+    "rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section",
+    "mrope_interleaved",
+    // Keys of Ministral 3 that do not concern the frequencies.
+    "llama_4_scaling_beta", "max_position_embeddings"};
 static constexpr StringLiteral linearKeys[] = {"factor"};
 static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
                                                "high_freq_factor", originalKey};

@@ -98,10 +98,15 @@ struct LayerRotation {
   double theta = 10000;
   Scaling scaling;
   int64_t rotaryDim = 0;
+  /// The heads of these layers; 0 if they are those of the model.
+  int64_t headDim = 0;
+  int64_t numKeyValueHeads = 0;
 
+  bool hasOwnHeads() const { return headDim != 0; }
   bool isLike(const LayerRotation &other) const {
     return theta == other.theta && scaling == other.scaling &&
-           rotaryDim == other.rotaryDim;
+           rotaryDim == other.rotaryDim && headDim == other.headDim &&
+           numKeyValueHeads == other.numKeyValueHeads;
   }
 };
 

@@ -129,15 +129,19 @@ TEST(AttentionTest, LayersWithoutLayerTypes) {
   EXPECT_EQ(layers(config("gemma2")),
             ":4096 sliding_attention:4096 full_attention:");
   EXPECT_EQ(layers(config("gemma2", "\"sliding_window_pattern\": 1")),
-            ":4096 full_attention:");
+            ": full_attention:");
   EXPECT_EQ(layers(config("cohere2")),
             ":4096 sliding_attention:4096 full_attention:-");
   std::string qwen = "\"use_sliding_window\": true, \"sliding_window\": 512,"
                      "\"num_hidden_layers\": 28, \"max_window_layers\": ";
-  EXPECT_EQ(layers(config("qwen2", qwen + "28")), ":512 full_attention:");
+  EXPECT_EQ(layers(config("qwen2", qwen + "28")), ": full_attention:");
   EXPECT_EQ(layers(config("qwen2", qwen + "0")), ":512 sliding_attention:512");
   EXPECT_EQ(layers(config("qwen2", qwen + "21")),
             ":512 full_attention: sliding_attention:512");
+  expectError("{\"model_type\": \"qwen2\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"use_sliding_window\": true,"
+              "\"sliding_window\": 64, \"max_window_layers\": ^-1}",
+              "max_window_layers");
 }
 
 TEST(AttentionTest, LayersWithDifferentRotations) {
@@ -145,7 +149,7 @@ TEST(AttentionTest, LayersWithDifferentRotations) {
   EXPECT_EQ(layers(config("gemma3_text")),
             "sliding_attention:4096 full_attention:");
   EXPECT_EQ(layers(config("gemma3_text", "\"sliding_window_pattern\": 1")),
-            ":4096 full_attention:");
+            ": full_attention:");
   EXPECT_EQ(layers(config("gemma3_text", "\"sliding_window\": null")),
             "sliding_attention: full_attention:");
   EXPECT_EQ(layers(config("gemma3_text",
@@ -166,6 +170,17 @@ TEST(AttentionTest, WindowsOfBothSides) {
   EXPECT_EQ(layers(config("modernbert", "\"local_attention\": 32")),
             "sliding_attention:17 full_attention:");
   EXPECT_FALSE(good(config("modernbert")).isCausal);
+  // Half of the window of a decoder is before the query, with its own key.
+  EXPECT_EQ(
+      layers(config("modernbert-decoder", "\"local_attention\": 32, "
+                                          "\"local_rope_theta\": 160000")),
+      ":16 sliding_attention:16 full_attention:");
+  // In this encoder, the window is the largest distance.
+  EXPECT_EQ(layers(config("t5_gemma_module", "\"sliding_window\": 32")),
+            ":33 sliding_attention:33 full_attention:");
+  EXPECT_EQ(layers(config("t5_gemma_module",
+                          "\"sliding_window\": 32, \"is_decoder\": true")),
+            ":32 sliding_attention:32 full_attention:");
   std::string gemma =
       config("gemma3_text", "\"use_bidirectional_attention\": true");
   EXPECT_EQ(layers(gemma), "sliding_attention:2049 full_attention:");
@@ -173,6 +188,48 @@ TEST(AttentionTest, WindowsOfBothSides) {
   EXPECT_TRUE(good(config("gemma3_text", "\"use_bidirectional_attention\": "
                                          "false"))
                   .isCausal);
+}
+
+TEST(AttentionTest, Causality) {
+  EXPECT_TRUE(good(config("roformer", "\"is_decoder\": true")).isCausal);
+  EXPECT_FALSE(good(config("roformer", "\"is_decoder\": false")).isCausal);
+  EXPECT_FALSE(good(config("t5_gemma_module")).isCausal);
+  // The decoder of an encoder-decoder model needs no key.
+  EXPECT_TRUE(good("{\"model_type\": \"t5gemma\", \"decoder\": " +
+                   config("t5_gemma_module") + "}")
+                  .isCausal);
+  EXPECT_FALSE(
+      good(config("gemma4_text", "\"use_bidirectional_attention\": \"all\""))
+          .isCausal);
+  EXPECT_TRUE(
+      good(config("gemma4_text", "\"use_bidirectional_attention\": \"vision\""))
+          .isCausal);
+  expectError("{\"model_type\": \"gemma4_text\","
+              "\"use_bidirectional_attention\": ^\"yes\"}",
+              "use_bidirectional_attention");
+  expectError("{\"model_type\": \"roformer\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8, \"is_decoder\": ^1}",
+              "is_decoder");
+}
+
+TEST(AttentionTest, Encoders) {
+  std::string moonshine = "\"decoder_num_attention_heads\": 8, "
+                          "\"partial_rotary_factor\": 0.5, "
+                          "\"encoder_num_attention_heads\": ";
+  AttentionConfig both = good(config("moonshine", moonshine + "8"));
+  ASSERT_EQ(both.layers.size(), 2u);
+  EXPECT_TRUE(both.layers[0].isEncoder);
+  EXPECT_FALSE(both.isCausalIn(both.layers[0]));
+  EXPECT_TRUE(both.isCausalIn(both.layers[1]));
+  Outcome differ = readAll(config("moonshine", moonshine + "4"));
+  ASSERT_TRUE(differ.config) << differ.printed();
+  EXPECT_EQ(differ.config->attention->layers.size(), 1u);
+  EXPECT_NE(differ.printed().find("no attention functions for the encoder"),
+            std::string::npos);
+  expectError("{\"model_type\": \"moonshine\", \"hidden_size\": 288,"
+              "\"num_attention_heads\": 8,"
+              "\"encoder_num_attention_heads\": ^\"8\"}",
+              "encoder_num_attention_heads");
 }
 
 TEST(AttentionTest, LayersThatDoNotRotate) {
@@ -255,6 +312,9 @@ TEST(AttentionTest, UnsupportedAttention) {
     return hasOne;
   };
   EXPECT_FALSE(hasAttention(config("diffllama")));
+  EXPECT_FALSE(hasAttention(config("hunyuan_v1_dense")));
+  EXPECT_FALSE(hasAttention(config("ministral3")));
+  EXPECT_FALSE(hasAttention(config("roformer", "\"rotary_value\": true")));
   EXPECT_FALSE(hasAttention(config("llama4_text")));
   EXPECT_FALSE(hasAttention(
       config("ministral3", "\"rope_parameters\": {\"rope_type\": \"default\", "
@@ -287,8 +347,11 @@ TEST(AttentionTest, Latent) {
   EXPECT_DOUBLE_EQ(*yarn.scale, g * g / 8);
   EXPECT_EQ(yarn.valueDim, 32);
   // Without sizes and defaults, there is no attention.
-  EXPECT_FALSE(readAll(config("minicpm3", "\"qk_rope_head_dim\": 16"))
+  EXPECT_FALSE(readAll("{\"model_type\": \"minicpm3\", "
+                       "\"num_attention_heads\": 8, "
+                       "\"qk_rope_head_dim\": 16}")
                    .config->attention);
+  EXPECT_EQ(good(config("minicpm3", "\"qk_rope_head_dim\": 16")).valueDim, 64);
 }
 
 TEST(AttentionTest, Norms) {

@@ -78,7 +78,7 @@ TEST(AxesTest, InterleavedSections) {
       "rope_type": "default", "mrope_interleaved": true,
       "mrope_section": [24, 20, 20]})"));
   expectAxes(model, Layout::Interleaved, {24, 20, 20});
-  EXPECT_EQ(model.ropeTheta, 5e6);
+  EXPECT_EQ(model.ropeTheta, 5e5);
   // The layout of the model, and its sections.
   expectAxes(good(config("qwen3_vl_moe_text", R"("rope_scaling": {
       "rope_type": "default", "mrope_section": [22, 21, 21]})")),

@@ -37,7 +37,7 @@ const ModelCase models[] = {
     {"gemma2", false, 1e4, 256, 256},
     {"olmo", false, 1e4, 128, 128},
     {"olmo2", false, 1e4, 128, 128},
-    {"olmo3", false, 1e4, 128, 128},
+    {"olmo3", false, 5e5, 128, 128},
     {"falcon", false, 1e4, 128, 128},
     {"nemotron", false, 1e4, 128, 64},
     {"persimmon", false, 1e4, 128, 64},
@@ -46,7 +46,7 @@ const ModelCase models[] = {
     {"granite", false, 1e4, 128, 128},
     {"smollm3", false, 2e6, 128, 128},
     {"glm4_moe", false, 1e4, 128, 64},
-    {"qwen3_next", false, 1e4, 128, 32},
+    {"qwen3_next", false, 1e4, 256, 64},
     {"cohere", true, 5e5, 128, 128},
     {"cohere2", true, 1e4, 128, 128},
     {"glm", true, 1e4, 128, 64},
@@ -106,6 +106,9 @@ TEST(ModelTest, KeyHeads) {
   EXPECT_EQ(keyHeads("deepseek_v3", ", \"qk_rope_head_dim\": 64, "
                                     "\"num_key_value_heads\": 8"),
             1);
+  EXPECT_EQ(keyHeads("glm", ""), 2);
+  EXPECT_EQ(keyHeads("glm", ", \"num_key_value_heads\": null"), 8);
+  EXPECT_EQ(keyHeads("bitnet", ""), 8);
   EXPECT_EQ(keyHeads("falcon", ""), 1);
   EXPECT_EQ(keyHeads("falcon", ", \"num_kv_heads\": 4"), 1);
   EXPECT_EQ(keyHeads("falcon", ", \"multi_query\": false"), 8);
@@ -266,7 +269,7 @@ TEST(ModelTest, LayersThatDiffer) {
       "layer_types": ["sliding_attention", "full_attention"],
       "rope_scaling": {"rope_type": "yarn", "factor": 8.0,
         "original_max_position_embeddings": 8192}})"),
-            "sliding_attention:10000 full_attention:10000/8");
+            "sliding_attention:500000 full_attention:500000/8");
 }
 
 TEST(ModelTest, DictionariesOfLayers) {
