@@ -41,6 +41,12 @@ LogicalResult ModelModule::checkAttention() {
            << "functions that append to a cache cannot norm all heads of a "
               "token together, as this model does; without --qk-norm they take "
               "keys after the norm";
+  // The norm of scaled queries would remove the scale.
+  if (attention.norm && attention.temperature)
+    return emitError(loc)
+           << "--qk-norm cannot norm queries that are multiplied by a factor "
+              "of their position ('llama_4_scaling_beta'); without it, "
+              "functions take queries and keys after the norm";
   // The scores are multiplied and divided by f32 constants.
   constexpr double smallest = 0x1p-126, largest = 0x1p127;
   double cap = attention.softCap.value_or(1);
@@ -131,6 +137,8 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
                                          RankedTensorType type) {
   const AttentionConfig &attention = *config.attention;
   Value query = getArgument(function, "q");
+  if (attention.temperature)
+    query = scaleQueries(function, query);
   SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
   Value init = createDestination(type, sizes);
   auto op = AttentionOp::create(builder, loc, query, getRows(function, 'k'),

@@ -44,7 +44,7 @@ private:
     return member->value.isBool() && member->value.boolean();
   }
   bool isCausal();
-  bool hasTemperature() const;
+  bool readTemperature(AttentionConfig &result);
   void readNorm(AttentionConfig &result);
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
@@ -338,18 +338,33 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   return !result.layers.empty();
 }
 
-/// Whether queries are scaled by a factor that depends on their position.
-bool AttentionReader::hasTemperature() const {
+/// Reads the factor of queries that depends on their position. The rope
+/// dictionary has it; a config without one has that of its model type. Returns
+/// false after an error.
+bool AttentionReader::readTemperature(AttentionConfig &result) {
   bool hasDictionary = false;
   for (StringRef key : {"rope_parameters", "rope_scaling"}) {
     const json::Member *dict = ConfigReader::given(config, key);
     if (!dict || !dict->value.isObject())
       continue;
     hasDictionary = true;
-    if (ConfigReader::given(dict->value, "llama_4_scaling_beta"))
-      return true;
+    Field<double> beta = reader.positive(dict->value, "llama_4_scaling_beta");
+    if (!beta.given())
+      continue;
+    Field<int64_t> length =
+        reader.count(dict->value, "original_max_position_embeddings");
+    if (!length.given())
+      reader.error(beta.at(), "'llama_4_scaling_beta' needs "
+                              "'original_max_position_embeddings'");
+    if (!beta.value || !length.value)
+      return false;
+    result.temperature = {*beta.value, *length.value};
+    return true;
   }
-  return traits.hasTemperature && !hasDictionary;
+  if (traits.hasTemperature && !hasDictionary)
+    result.temperature = {
+        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition)};
+  return true;
 }
 
 /// Whether tokens see earlier tokens only.
@@ -434,11 +449,8 @@ bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
                        row.type + "' is not supported yet");
     return false;
   }
-  if (hasTemperature()) {
-    reader.warning(config, "no attention functions: "
-                           "'llama_4_scaling_beta' is not supported yet");
+  if (!readTemperature(result))
     return false;
-  }
   if (!traits.unsupportedKey.empty()) {
     Field<bool> key = reader.boolean(config, traits.unsupportedKey);
     if (key.value.value_or(false)) {

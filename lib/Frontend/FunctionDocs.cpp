@@ -13,6 +13,7 @@
 
 #include "ModelModule.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -104,16 +105,23 @@ std::string ModelModule::describeRope(FrequenciesAttr frequencies,
       .str();
 }
 
+std::string ModelModule::spell(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.9g", number);
+  return text;
+}
+
 /// Describes the scale, the soft cap and the sinks of the scores.
 std::string ModelModule::describeScores(const Layer &layer) {
   const AttentionConfig &attention = *config.attention;
   std::string scale = attention.scale
-                          ? formatv("{0}", *attention.scale).str()
+                          ? spell(*attention.scale)
                           : formatv("1/sqrt({0})", attention.headDim).str();
   std::string text = formatv("Scores are q . k times {0}", scale).str();
   if (attention.softCap)
-    text += formatv(", then s becomes {0} tanh(s / {0})", *attention.softCap);
-  text += "." + describeBias(layer);
+    text += formatv(", then s becomes {0} tanh(s / {0})",
+                    spell(*attention.softCap));
+  text += "." + describeTemperature() + describeBias(layer);
   if (attention.hasSinks)
     text += " sinks has one logit per head, which enters the softmax sum only.";
   return text;
@@ -127,11 +135,11 @@ std::string ModelModule::describeNorms(bool ofRawKeys) {
                ? " If the model norms queries and keys, q and k must be normed "
                  "already; with --qk-norm this function norms them."
                : "";
-  std::string plus =
-      attention.norm->weightOffset != 0
-          ? formatv(" ({0} is added to them)", attention.norm->weightOffset)
-                .str()
-          : "";
+  std::string plus = attention.norm->weightOffset != 0
+                         ? formatv(" ({0} is added to them)",
+                                   spell(attention.norm->weightOffset))
+                               .str()
+                         : "";
   return formatv(" {0} normed first, by the root mean square of {1} and the "
                  "checkpoint's weights{2}.",
                  ofRawKeys ? "Queries and keys are" : "Queries are",

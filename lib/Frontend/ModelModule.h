@@ -82,6 +82,8 @@ private:
   std::string describeLength(FrequenciesAttr frequencies, StringRef source);
 
   // FunctionDocs.cpp
+  /// Returns the number with up to nine digits.
+  static std::string spell(double number);
   using Layer = ::posenc::frontend::LayerAttention;
   std::string describeLayers(StringRef suffix);
   std::string describeAxes();
@@ -126,6 +128,13 @@ private:
   /// Adds the bias of the model to the score region. `table` is null for ALiBi.
   void buildBias(AttentionOp op, const Layer &layer, Value table);
   std::string describeBias(const Layer &layer);
+
+  // QueryTemperature.cpp
+  /// Emits the queries times the factor of their positions.
+  Value scaleQueries(func::FuncOp function, Value query);
+  /// Describes the factor, or returns an empty string if there is none.
+  std::string describeTemperature();
+
   // ServingFunctions.cpp
   void buildServing(FrequenciesAttr frequencies, const Layer &layer,
                     const std::string &suffix);

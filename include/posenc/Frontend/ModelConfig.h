@@ -156,6 +156,13 @@ struct ScoreBias {
   int64_t maxDistance = 128;
 };
 
+/// A factor of queries that grows with their position:
+/// `1 + beta * ln(1 + floor(position / length))`.
+struct QueryTemperature {
+  double beta = 0;
+  int64_t length = 1;
+};
+
 /// The attention of a model.
 struct AttentionConfig {
   int64_t numKeyValueHeads = 0;
@@ -170,6 +177,7 @@ struct AttentionConfig {
   /// Present if ReadOptions::qkNorm is set.
   std::optional<QkNorm> norm;
   std::optional<ScoreBias> bias;
+  std::optional<QueryTemperature> temperature;
   bool isCausal = true;
   bool hasSinks = false;
   /// At least one layer type; all types are different. If the config has no

@@ -313,16 +313,36 @@ TEST(AttentionTest, UnsupportedAttention) {
   };
   EXPECT_FALSE(hasAttention(config("diffllama")));
   EXPECT_FALSE(hasAttention(config("hunyuan_v1_dense")));
-  EXPECT_FALSE(hasAttention(config("ministral3")));
   EXPECT_FALSE(hasAttention(config("roformer", "\"rotary_value\": true")));
   EXPECT_FALSE(hasAttention(config("llama4_text")));
-  EXPECT_FALSE(hasAttention(
-      config("ministral3", "\"rope_parameters\": {\"rope_type\": \"default\", "
-                           "\"llama_4_scaling_beta\": 0.1}")));
   EXPECT_FALSE(
       hasAttention(config("lfm2", "\"layer_types\": [\"conv\", \"other\"]")));
   EXPECT_TRUE(good(config("gpt_oss")).hasSinks);
   EXPECT_FALSE(good(config("roformer")).isCausal);
+}
+
+TEST(AttentionTest, Temperature) {
+  std::string length = "\"original_max_position_embeddings\": 512";
+  auto dict = [](const std::string &members) {
+    return "\"rope_parameters\": {\"rope_type\": \"default\", "
+           "\"rope_theta\": 10000.0, " +
+           members + "}";
+  };
+  AttentionConfig given = good(
+      config("ministral3", dict("\"llama_4_scaling_beta\": 0.25, " + length)));
+  ASSERT_TRUE(given.temperature);
+  EXPECT_EQ(given.temperature->beta, 0.25);
+  EXPECT_EQ(given.temperature->length, 512);
+  EXPECT_EQ(good(config("ministral3")).temperature->length, 16384);
+  EXPECT_FALSE(good(config("mistral")).temperature);
+  expectError("{\"model_type\": \"ministral3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8," +
+                  dict("\"llama_4_scaling_beta\": ^0.25") + "}",
+              "llama_4_scaling_beta");
+  expectError("{\"model_type\": \"ministral3\", \"hidden_size\": 512,"
+              "\"num_attention_heads\": 8," +
+                  dict("\"llama_4_scaling_beta\": ^-1, " + length) + "}",
+              "llama_4_scaling_beta");
 }
 
 TEST(AttentionTest, Latent) {

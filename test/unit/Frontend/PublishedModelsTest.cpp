@@ -111,6 +111,9 @@ void print(raw_ostream &os, const AttentionConfig &attention) {
     os << " cap=" << spell(*attention.softCap);
   if (attention.hasSinks)
     os << " sinks";
+  if (attention.temperature)
+    os << " temperature(" << spell(attention.temperature->beta) << ","
+       << attention.temperature->length << ")";
   if (attention.bias)
     os << (attention.bias->kind == ScoreBias::Kind::Alibi ? " alibi" : " t5");
   for (const LayerAttention &layer : attention.layers) {

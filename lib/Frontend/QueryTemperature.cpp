@@ -1,0 +1,134 @@
+//===- QueryTemperature.cpp - factors of queries by their position --------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ministral 3 and Mistral 4 multiply queries, after their rotation, by a factor
+// that grows with the position. A factor of all channels commutes with the
+// rotation, so queries are multiplied before the attention, which rotates them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelModule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using ::posenc::frontend::QueryTemperature;
+
+/// Emits the factor at an i64 position, in f32 or f64. Positions below 0 count
+/// as 0.
+static Value createFactor(OpBuilder &builder, Location loc, Value position,
+                          const QueryTemperature &temperature, Type type) {
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, value, 64);
+  };
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getFloatAttr(type, value));
+  };
+  position = arith::MaxSIOp::create(builder, loc, position, integer(0));
+  Value times = arith::DivUIOp::create(builder, loc, position,
+                                       integer(temperature.length));
+  Value grown = arith::AddFOp::create(
+      builder, loc, arith::SIToFPOp::create(builder, loc, type, times),
+      number(1));
+  Value log = math::LogOp::create(builder, loc, grown);
+  Value product =
+      arith::MulFOp::create(builder, loc, log, number(temperature.beta));
+  return arith::AddFOp::create(builder, loc, product, number(1));
+}
+
+/// Emits the position of each query of a call without positions: the last ones
+/// before `lengths[b]`.
+static Value createPositions(OpBuilder &builder, Location loc, Value query,
+                             Value lengths) {
+  auto type = cast<RankedTensorType>(query.getType());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, query);
+  sizes.resize(2);
+  Value init =
+      tensor::EmptyOp::create(builder, loc, sizes, builder.getI64Type());
+  MLIRContext *context = builder.getContext();
+  AffineMap all = builder.getMultiDimIdentityMap(2);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), lengths, init,
+             ArrayRef<AffineMap>{
+                 AffineMap::get(2, 0, builder.getAffineDimExpr(0), context),
+                 all},
+             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value token = arith::IndexCastOp::create(
+                   b, l, b.getI64Type(), linalg::IndexOp::create(b, l, 1));
+               Value first = arith::SubIOp::create(
+                   b, l, args[0],
+                   arith::ConstantIntOp::create(b, l, type.getDimSize(1), 64));
+               linalg::YieldOp::create(
+                   b, l, arith::AddIOp::create(b, l, first, token).getResult());
+             })
+      .getResult(0);
+}
+
+Value ModelModule::scaleQueries(func::FuncOp function, Value query) {
+  const QueryTemperature &temperature = *config.attention->temperature;
+  Value positions = getArgument(function, "positions");
+  if (!positions)
+    positions =
+        createPositions(builder, loc, query, getArgument(function, "lengths"));
+  auto type = cast<RankedTensorType>(query.getType());
+  Type element = type.getElementType();
+  Type compute = element.isF64() ? element : Type(builder.getF32Type());
+
+  // One factor per token; the logarithm is not computed for each channel.
+  int64_t tokens = cast<RankedTensorType>(positions.getType()).getRank();
+  AffineMap ofToken = builder.getMultiDimIdentityMap(tokens);
+  Value factors = tensor::EmptyOp::create(
+      builder, loc, tensor::getMixedSizes(builder, loc, positions), compute);
+  factors = linalg::GenericOp::create(
+                builder, loc, factors.getType(), positions, factors,
+                ArrayRef<AffineMap>{ofToken, ofToken},
+                SmallVector<utils::IteratorType>(tokens,
+                                                 utils::IteratorType::parallel),
+                [&](OpBuilder &b, Location l, ValueRange args) {
+                  linalg::YieldOp::create(
+                      b, l, createFactor(b, l, args[0], temperature, compute));
+                })
+                .getResult(0);
+
+  int64_t rank = type.getRank();
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  Value init =
+      createDestination(type, createSizes(query, type.getNumDynamicDims()));
+  return linalg::GenericOp::create(
+             builder, loc, type, ValueRange{query, factors}, init,
+             ArrayRef<AffineMap>{all, all.getMajorSubMap(tokens), all},
+             SmallVector<utils::IteratorType>(rank,
+                                              utils::IteratorType::parallel),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value x = args[0];
+               if (x.getType() != compute)
+                 x = arith::ExtFOp::create(b, l, compute, x);
+               x = arith::MulFOp::create(b, l, x, args[1]);
+               if (element != compute)
+                 x = arith::TruncFOp::create(b, l, element, x);
+               linalg::YieldOp::create(b, l, x);
+             })
+      .getResult(0);
+}
+
+std::string ModelModule::describeTemperature() {
+  if (!config.attention || !config.attention->temperature)
+    return "";
+  const QueryTemperature &temperature = *config.attention->temperature;
+  return llvm::formatv(" Queries at position p are multiplied by 1 + {0} ln(1 "
+                       "+ floor(p / {1})).",
+                       spell(temperature.beta), temperature.length)
+      .str();
+}
