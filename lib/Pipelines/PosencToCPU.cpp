@@ -74,6 +74,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createPosencFoldMasksPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
   manager.addPass(createConvertPosencTurnsToLinalgPass());
@@ -87,6 +88,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   decomposition.rowsPerQueryTile = 32;
   decomposition.queryTilesPerTask = 8;
   decomposition.keysPerTile = 64;
+  decomposition.boundsElements = true;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));
   manager.addPass(createPosencDecomposeKvAppendPass());
   manager.addPass(createPosencDecomposeSoftmaxPass());

@@ -19,6 +19,7 @@ using namespace mlir;
 void mlir::posenc::buildPosencToLinalgPipeline(OpPassManager &pm) {
   pm.addPass(createPosencExpandIndexCastsPass());
   pm.addPass(createCanonicalizerPass());
+  pm.addPass(createPosencFoldMasksPass());
   pm.addPass(createPosencDecomposeAttentionPass());
   pm.addPass(createPosencDecomposeKvAppendPass());
   pm.addPass(createPosencFuseRopesPass());

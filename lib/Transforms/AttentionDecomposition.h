@@ -21,6 +21,7 @@
 #include "HeadRows.h"
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/MaskBounds.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,10 +39,10 @@ class AttentionDecomposition {
 public:
   AttentionDecomposition(RewriterBase &rewriter, AttentionOp op,
                          int64_t rowsPerQueryTile, int64_t queryTilesPerTask,
-                         int64_t keysPerTile)
+                         int64_t keysPerTile, bool boundsElements)
       : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
         rowsPerQueryTile(rowsPerQueryTile), numQueryTiles(queryTilesPerTask),
-        keysPerTile(keysPerTile) {}
+        keysPerTile(keysPerTile), maskBounds(op.getWhere(), boundsElements) {}
 
   /// Emits the loops and returns their results, which replace those of the op.
   ValueRange decompose();
@@ -79,12 +80,19 @@ private:
                       Value start, Value first, OpFoldResult count);
   State createState();
   State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
+  State addSeenKeys(Value panels, Value firstKey, Value end, OpFoldResult count,
+                    Value isFull, ValueRange state);
   State addKeyTile(const QueryTile &queryTile, Value panels, Value key,
                    Value value, Value firstKey, Value end, OpFoldResult count,
-                   State state);
-  void cloneRegions(OnlineAttentionOp tile);
+                   bool appliesWhere, State state);
+  void cloneRegions(OnlineAttentionOp tile, bool appliesWhere);
   QueryTile getQueryTile(Value number);
   Value createIsSeen(const QueryTile &queryTile, Value firstKey);
+  PairTile getPairs(Value firstQuery, Value lastQuery, Value firstKey,
+                    Value endKey);
+  State createIf(Value condition, ValueRange before,
+                 function_ref<State()> ifTrue,
+                 function_ref<State()> ifFalse = nullptr);
   State forEachQueryTile(ValueRange state,
                          function_ref<State(const QueryTile &, State)> body);
   Value extractQueryTile(Value tensor, Value number);
@@ -158,6 +166,7 @@ private:
   Tokens queries;
   /// Positions of the task's first and last query in the sequence.
   Value firstPosition, lastPosition;
+  MaskBounds maskBounds;
   /// Whether tiles may have fewer than `keysPerTile` keys.
   bool hasPartialKeyTiles = true;
 };

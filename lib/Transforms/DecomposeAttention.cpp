@@ -335,11 +335,12 @@ Value AttentionDecomposition::packQueries() {
 
 /// Clones the score_mod and mask_mod regions. Query indices are clamped to the
 /// last query, so the regions never see a query that does not exist.
-void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
+void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile,
+                                          bool appliesWhere) {
   for (auto [from, to] :
        {std::pair<Region *, Region *>(&op.getScore(), &tile.getScore()),
         {&op.getWhere(), &tile.getWhere()}}) {
-    if (from->empty())
+    if (from->empty() || (from == &op.getWhere() && !appliesWhere))
       continue;
     IRMapping mapping;
     from->cloneInto(to, mapping);
@@ -359,7 +360,8 @@ void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile) {
 AttentionDecomposition::State
 AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
                                    Value key, Value value, Value firstKey,
-                                   Value end, OpFoldResult count, State state) {
+                                   Value end, OpFoldResult count,
+                                   bool appliesWhere, State state) {
   Value panel = extractQueryTile(panels, queryTile.number);
   Value rows = transpose(builder, loc, panel, {1, 0});
   auto type = cast<RankedTensorType>(rows.getType());
@@ -378,19 +380,66 @@ AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
       takeMask(queryTile, firstKey, count), tileState,
       builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
       op.getWindowRightAttr(), op.getCausalAttr());
-  cloneRegions(tile);
+  cloneRegions(tile, appliesWhere);
   State next;
   for (auto [part, result] : llvm::zip_equal(state, tile.getResults()))
     next.push_back(insertQueryTile(result, part, queryTile.number));
   return next;
 }
 
-/// Emits the state of all register tiles of the task after a tile of keys.
+/// Emits a branch that yields a state. Without `ifFalse`, the other branch
+/// yields the state `before`.
+AttentionDecomposition::State
+AttentionDecomposition::createIf(Value condition, ValueRange before,
+                                 function_ref<State()> ifTrue,
+                                 function_ref<State()> ifFalse) {
+  auto branch = scf::IfOp::create(builder, loc, before.getTypes(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loc, ifTrue());
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, ifFalse ? ifFalse() : State(before));
+  return State(branch.getResults());
+}
+
+/// Returns the pairs of the task's heads, of the queries from `firstQuery` to
+/// `lastQuery`, and of a tile of the keys before `endKey`. Uses minima of
+/// positions instead of sums of sizes, as entry points can bound these.
+PairTile AttentionDecomposition::getPairs(Value firstQuery, Value lastQuery,
+                                          Value firstKey, Value endKey) {
+  Value lastHead =
+      headsPerTile == 1 ? head : add(head, constant(headsPerTile - 1));
+  Value lastKey = add(firstKey, constant(keysPerTile - 1));
+  if (hasPartialKeyTiles)
+    lastKey = builder.createOrFold<arith::MinSIOp>(loc, lastKey,
+                                                   sub(endKey, constant(1)));
+  return {batch, head, lastHead, firstQuery, lastQuery, firstKey, lastKey};
+}
+
+/// Emits the state of all register tiles of the task after a tile of keys,
+/// which is skipped if mask_mod masks all of it.
 AttentionDecomposition::State
 AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
                                 ValueRange state) {
   OpFoldResult count =
       hasPartialKeyTiles ? clip(keysPerTile, firstKey, end) : attr(keysPerTile);
+  ImplicitLocOpBuilder b(loc, builder);
+  TileMask mask =
+      maskBounds.emit(b, getPairs(firstPosition, lastPosition, firstKey, end));
+  reportMaskBounds(op, DEBUG_TYPE, maskBounds, mask);
+  auto addSeen = [&]() -> State {
+    return addSeenKeys(panels, firstKey, end, count, mask.isAll, state);
+  };
+  return mask.isAny ? createIf(mask.isAny, state, addSeen) : addSeen();
+}
+
+/// Like `addKeys`, for a tile that is not skipped. `isFull` is an i1, or null
+/// if it is not known: mask_mod is true for the whole task.
+AttentionDecomposition::State
+AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
+                                    OpFoldResult count, Value isFull,
+                                    ValueRange state) {
   Value key = takeKeys(op.getKey(), firstKey, count);
   Value value = takeKeys(op.getValue(), firstKey, count);
   RowTransform transform =
@@ -415,22 +464,32 @@ AttentionDecomposition::addKeys(Value panels, Value firstKey, Value end,
   value = padRows(value);
   return forEachQueryTile(
       state, [&](const QueryTile &queryTile, State before) -> State {
-        auto addAll = [&]() -> State {
-          return addKeyTile(queryTile, panels, key, value, firstKey, end, count,
-                            before);
+        auto addMasked = [&](Value isFullTile) -> State {
+          auto add = [&](bool appliesWhere) -> State {
+            return addKeyTile(queryTile, panels, key, value, firstKey, end,
+                              count, appliesWhere, before);
+          };
+          if (!isFullTile)
+            return add(/*appliesWhere=*/true);
+          return createIf(
+              isFullTile, before, [&] { return add(/*appliesWhere=*/false); },
+              [&] { return add(/*appliesWhere=*/true); });
         };
         Value isSeen = createIsSeen(queryTile, firstKey);
-        if (numQueryTiles == 1 || !isSeen)
-          return addAll();
-        SmallVector<Type> types(ValueRange(before).getTypes());
-        auto branch = scf::IfOp::create(builder, loc, types, isSeen,
-                                        /*withElseRegion=*/true);
-        OpBuilder::InsertionGuard guard(builder);
-        builder.setInsertionPointToStart(branch.thenBlock());
-        scf::YieldOp::create(builder, loc, addAll());
-        builder.setInsertionPointToStart(branch.elseBlock());
-        scf::YieldOp::create(builder, loc, before);
-        return State(branch.getResults());
+        if (numQueryTiles == 1)
+          return addMasked(isFull);
+        auto addTile = [&]() -> State {
+          Value lastQuery = arith::MinSIOp::create(
+              builder, loc,
+              add(queryTile.position, constant(queriesPerTile - 1)),
+              lastPosition);
+          ImplicitLocOpBuilder b(loc, builder);
+          TileMask mask = maskBounds.emitPart(
+              b, getPairs(queryTile.position, lastQuery, firstKey, end));
+          auto add = [&] { return addMasked(mask.isAll); };
+          return mask.isAny ? createIf(mask.isAny, before, add) : add();
+        };
+        return isSeen ? createIf(isSeen, before, addTile) : addTile();
       });
 }
 
@@ -619,10 +678,10 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op,
-                         AttentionDecomposition(rewriter, op, rowsPerQueryTile,
-                                                queryTilesPerTask, keysPerTile)
-                             .decompose());
+      rewriter.replaceOp(op, AttentionDecomposition(
+                                 rewriter, op, rowsPerQueryTile,
+                                 queryTilesPerTask, keysPerTile, boundsElements)
+                                 .decompose());
     }
   }
 };

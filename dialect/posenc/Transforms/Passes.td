@@ -74,6 +74,50 @@ def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def PosencFoldMasksPass : Pass<"posenc-fold-masks"> {
+  let summary = "Fold masks by relative position into causal and windows";
+  let description = [{
+    Input: `posenc.attention` with a region `where`. Output: the conditions of its
+    conjunction that limit `i - j` by constants, for the query position `i` and
+    the key index `j`, become `causal`, `window_left` and `window_right`, narrowed
+    if they were present, and conditions that always hold vanish. A region without
+    conditions is erased, so `where` with `j <= i` becomes the same IR as
+    `causal`.
+
+    Recognized are signed and unsigned comparisons and absolute values of sums,
+    differences and multiples of `i`, `j` and constants, in `index` or in integers
+    of at least 32 bits. Positions are assumed to fit in 32 bits if they are cast
+    to integers narrower than 64 bits; a condition whose arithmetic could wrap is
+    left alone. Also left alone: alternatives (`arith.ori`), limits that no window
+    expresses (`j < i` and other windows that do not contain `i`), and limits that
+    are not constant. Lowering evaluates those conditions for a tile of pairs, and
+    skips tiles that they mask.
+
+    ```mlir
+    func.func @attention(%q: tensor<1x?x8x64xf32>, %k: tensor<1x?x8x64xf32>, %o: tensor<1x?x8x64xf32>) -> tensor<1x?x8x64xf32> {
+      %window = arith.constant 128 : index
+      %r = posenc.attention ins(%q, %k, %k : tensor<1x?x8x64xf32>, tensor<1x?x8x64xf32>, tensor<1x?x8x64xf32>) outs(%o : tensor<1x?x8x64xf32>)
+        where(%b, %h, %i, %j) {
+          %before = arith.cmpi sle, %j, %i : index
+          %relative = arith.subi %i, %j : index
+          %near = arith.cmpi slt, %relative, %window : index
+          %both = arith.andi %before, %near : i1
+          posenc.yield %both : i1
+        }
+      return %r : tensor<1x?x8x64xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @attention(%q: tensor<1x?x8x64xf32>, %k: tensor<1x?x8x64xf32>, %o: tensor<1x?x8x64xf32>) -> tensor<1x?x8x64xf32> {
+      %r = posenc.attention causal window_left = 127 ins(%q, %k, %k : tensor<1x?x8x64xf32>, tensor<1x?x8x64xf32>, tensor<1x?x8x64xf32>) outs(%o : tensor<1x?x8x64xf32>)
+      return %r : tensor<1x?x8x64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
   let summary = "Fold ropes into attention and kv_append";
   let description = [{
@@ -202,9 +246,12 @@ def PosencDecomposeAttentionPass
     `posenc.online_attention` that updates the running max, the running sum and
     the accumulator. Norms and rotations become separate operations: those of
     queries before the loop over keys, those of keys inside it. The division by
-    the running sum comes last. Tiles of keys that `causal` or the windows mask
-    completely are skipped. Paged keys are gathered. Left alone: attention on
-    memrefs.
+    the running sum comes last. Tiles of keys that `causal`, the windows or
+    `where` mask completely are skipped, and `where` is not evaluated in tiles for
+    which it is known to be true: an interval analysis of the region runs before
+    each tile. With `bound-elements` it loads the elements of tensors that the
+    region reads; entry points of the result are then stricter about the sizes of
+    these tensors. Paged keys are gathered. Left alone: attention on memrefs.
 
     A register tile has `rows` rows; a row is a query of one of the query heads of
     one key head. A task has at most `groups` register tiles, and at most 128 KiB
@@ -233,7 +280,9 @@ def PosencDecomposeAttentionPass
     Option<"keysPerTile", "keys", "int64_t", /*default=*/"32",
            "Keys of a tile">,
     Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",
-           "Leave alone attention that convert-posenc-attention-to-vector supports">
+           "Leave alone attention that convert-posenc-attention-to-vector supports">,
+    Option<"boundsElements", "bound-elements", "bool", /*default=*/"false",
+           "Skip tiles by the tensor elements that a mask reads, too">
   ];
 }
 

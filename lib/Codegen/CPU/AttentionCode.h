@@ -36,6 +36,7 @@
 #include "VectorTarget.h"
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/MaskBounds.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -343,28 +344,37 @@ Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 /// Emits the scores of a register tile of queries and a tile of keys, as
 /// exponents of base 2, and returns the new running max of its vectors.
-/// `isPartial`: some pairs are masked by their positions.
+/// `isPartial`: some pairs are masked by their positions. `appliesWhere`:
+/// mask_mod may mask some pairs.
 SmallVector<Value> emitScores(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
-                              const AttentionBlock &block, bool isPartial);
+                              const AttentionBlock &block, bool isPartial,
+                              bool appliesWhere);
 
 /// Loads the mask operand's element for each lane. `indices` are its sequence,
 /// head, token and key, each one scalar or one value per lane.
 Value loadMask(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                ArrayRef<SmallVector<Value>> indices);
-/// Applies the score_mod and mask_mod regions to scores, and masks them. `pair`
-/// is the sequence, the head and the positions of query and key; `mask` comes
-/// from the mask operand and `keep` from positions, null where there is none. A
-/// value that is the same for all lanes may be scalar.
+/// Applies the score_mod region and, if `appliesWhere`, the mask_mod region to
+/// scores, and masks them. `pair` is the sequence, the head and the positions
+/// of query and key; `mask` comes from the mask operand and `keep` from
+/// positions, null where there is none. A value that is the same for all lanes
+/// may be scalar.
 Value emitScore(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                 ValueRange pair, Value score, Value mask, Value keep,
-                ValueRange relativeValues = {});
+                bool appliesWhere, ValueRange relativeValues = {});
+
+/// Returns the pairs of the task's heads, its first `numTokens` tokens, and
+/// `count` keys from `firstKey` on.
+PairTile getPairTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                     const AttentionTask &task, Value numTokens, Value firstKey,
+                     Value count);
 
 /// Applies regions and masks to the scores of keys from `row` on; `scores` has
 /// `tiles.vectors` vectors for each key.
 void emitMasks(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                const AttentionBlock &block, Value row, bool isPartial,
-               MutableArrayRef<Value> scores);
+               bool appliesWhere, MutableArrayRef<Value> scores);
 
 /// Emits a region for a vector of queries and returns its value. Scalar
 /// arguments stay scalar. `relativeValues` replace the values that

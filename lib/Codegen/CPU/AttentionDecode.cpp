@@ -427,12 +427,12 @@ Value Decode::loadScales(Value scales, Value firstKey, Value row, Value count,
   return vector::FromElementsOp::create(b, type, laneScales);
 }
 
-void Decode::emitScores(Value firstKey, Value count, bool isWhole,
+void Decode::emitScores(Value firstKey, Value count, bool isWhole, Value isFull,
                         Value block) {
   Value factors = areIntegers ? loadIntegerFactors(block) : Value();
   VectorType sumType = areIntegers ? type.clone(b.getI32Type()) : type;
   Value end = getEndOfRows(count, isWhole);
-  createLoop(b, createIndex(b, 0), end, keys, [&](Value row) {
+  auto emitRow = [&](Value row, bool appliesWhere) {
     SmallVector<Value> sums;
     for (int64_t i = 0; i < parts * lanes / 2; ++i)
       sums.push_back(vector::BitCastOp::create(
@@ -449,14 +449,28 @@ void Decode::emitScores(Value firstKey, Value count, bool isWhole,
     if (factors)
       score = arith::MulFOp::create(b, score, factors);
     Value keep = isWhole ? Value() : getSeen(firstKey, row, count, block);
-    if (code.hasOwnPairs())
-      score = emitPairs(score, keep, firstKey, row, count, block);
+    if (code.hasOwnScores() || op.getMask() ||
+        (appliesWhere && code.hasOwnPairs()))
+      score = emitPairs(score, keep, appliesWhere, firstKey, row, count, block);
     else if (keep)
       score = arith::SelectOp::create(
           b, keep, score,
           createSplat(b, type, -std::numeric_limits<double>::infinity()));
     storeVector(b, score, code.decodeScores, mulIndex(b, row, queries));
-  });
+  };
+  auto emitRows = [&](bool appliesWhere) {
+    createLoop(b, createIndex(b, 0), end, keys,
+               [&](Value row) { emitRow(row, appliesWhere); });
+  };
+  if (!isFull)
+    return emitRows(/*appliesWhere=*/true);
+  auto branch = scf::IfOp::create(b, isFull, /*withElseRegion=*/true);
+  for (bool appliesWhere : {false, true}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(appliesWhere ? branch.elseBlock()
+                                            : branch.thenBlock());
+    emitRows(appliesWhere);
+  }
 }
 
 Value Decode::getWeight(Value row, Value block) {
@@ -704,12 +718,12 @@ void Decode::emitValues(Value firstKey, Value count, bool isWhole,
   }
 }
 
-void Decode::emitTile(Value firstKey, Value count, bool isWhole) {
+void Decode::emitTile(Value firstKey, Value count, bool isWhole, Value isFull) {
   Value numKeyHeads = createIndex(b, code.tiles.keyHeads);
   createLoop(b, createIndex(b, 0), numKeyHeads, 1, [&](Value keyHead) {
     forEachBlockOf(keyHead, [&](Value block) {
       emitProducts(firstKey, count, isWhole, block);
-      emitScores(firstKey, count, isWhole, block);
+      emitScores(firstKey, count, isWhole, isFull, block);
       emitWeights(firstKey, count, block);
     });
     forEachBlockOf(keyHead, [&](Value block) {

@@ -30,8 +30,13 @@ public:
   /// split.
   void start(Value isFirst);
   /// Processes the tile of keys from `firstKey` on: all of it if `isWhole`,
-  /// else `count` keys.
-  void emitTile(Value firstKey, Value count, bool isWhole);
+  /// else `count` keys. `isFull` is an i1, or null if it is not known: mask_mod
+  /// is true for all queries and keys.
+  void emitTile(Value firstKey, Value count, bool isWhole, Value isFull);
+  /// Returns the pairs of all queries and `count` keys.
+  PairTile getPairs(Value firstKey, Value count) {
+    return getPairTile(b, code, task, numTokens, firstKey, count);
+  }
   /// Whether two tokens may see different keys.
   bool hasMasks() const;
   /// Emits an i1: whether all tokens see all keys of a tile.
@@ -131,13 +136,14 @@ private:
   /// Returns the running sums of a block's queries, each in all lanes of its
   /// query.
   Value sumWeights(Value state, Value block);
-  void emitScores(Value firstKey, Value count, bool isWhole, Value block);
+  void emitScores(Value firstKey, Value count, bool isWhole, Value isFull,
+                  Value block);
   /// Emits a mask: the lanes whose key exists and is visible to the token, by
   /// their positions.
   Value getSeen(Value firstKey, Value row, Value count, Value block);
   /// Applies the regions and the mask operand to a vector of scores.
-  Value emitPairs(Value scores, Value keep, Value firstKey, Value row,
-                  Value count, Value block);
+  Value emitPairs(Value scores, Value keep, bool appliesWhere, Value firstKey,
+                  Value row, Value count, Value block);
   /// Returns the token of each lane, counted from the task's first.
   Value getTokenOfLanes(Value block);
   /// Loads the scales of the keys or values of a vector of scores, each in the

@@ -91,8 +91,8 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
   return isKey;
 }
 
-Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
-                        Value count, Value block) {
+Value Decode::emitPairs(Value scores, Value keep, bool appliesWhere,
+                        Value firstKey, Value row, Value count, Value block) {
   // Lanes after the last query use the last token, and rows after the last key
   // the last key, so masks and tables are read in bounds.
   SmallVector<Value> heads, tokens, positions, allKeys;
@@ -117,5 +117,5 @@ Value Decode::emitPairs(Value scores, Value keep, Value firstKey, Value row,
   return emitScore(
       b, code,
       {task.batch, toVector(heads), toVector(positions), toVector(allKeys)},
-      scores, mask, keep);
+      scores, mask, keep, appliesWhere);
 }

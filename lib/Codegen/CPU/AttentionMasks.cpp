@@ -166,7 +166,7 @@ static Value toF32(ImplicitLocOpBuilder &builder, Value value) {
 Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code, ValueRange pair,
                               Value score, Value mask, Value keep,
-                              ValueRange relativeValues) {
+                              bool appliesWhere, ValueRange relativeValues) {
   AttentionOp op = code.op;
   VectorType type = code.getVectorType();
   Value minusInfinity =
@@ -195,18 +195,36 @@ Value mlir::posenc::emitScore(ImplicitLocOpBuilder &builder,
     score = b.select(isNumber, createMax(builder, b.f32(-FLT_MAX), scaled),
                      minusInfinity);
   }
-  if (!op.getWhere().empty())
+  if (appliesWhere && !op.getWhere().empty())
     keep = both(builder, keep, emitRegion(builder, code, op.getWhere(), pair));
   return keep ? arith::SelectOp::create(builder, keep, score, minusInfinity)
               : score;
 }
 
+PairTile mlir::posenc::getPairTile(ImplicitLocOpBuilder &builder,
+                                   const AttentionCode &code,
+                                   const AttentionTask &task, Value numTokens,
+                                   Value firstKey, Value count) {
+  auto getLast = [&](Value first, Value number) {
+    return addIndex(builder, first, addIndex(builder, number, -1));
+  };
+  return {task.batch,
+          task.queryHead,
+          addIndex(builder, task.queryHead, code.tiles.heads - 1),
+          task.firstPosition,
+          getLast(task.firstPosition, numTokens),
+          firstKey,
+          getLast(firstKey, count)};
+}
+
 void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
                              const AttentionCode &code,
                              const AttentionBlock &block, Value row,
-                             bool isPartial, MutableArrayRef<Value> scores) {
+                             bool isPartial, bool appliesWhere,
+                             MutableArrayRef<Value> scores) {
   AttentionOp op = code.op;
-  bool hasRegion = !op.getScore().empty() || !op.getWhere().empty();
+  bool hasRegion =
+      !op.getScore().empty() || (appliesWhere && !op.getWhere().empty());
   if (!isPartial && !hasRegion && !op.getMask())
     return;
   int64_t lanes = code.tiles.lanes, vectors = code.tiles.vectors;
@@ -241,9 +259,10 @@ void mlir::posenc::emitMasks(ImplicitLocOpBuilder &builder,
       if (op.getMask())
         mask = loadMask(builder, code,
                         {{block.batch}, {block.queryHead}, tokens, {key}});
-      score = emitScore(
-          builder, code, {block.batch, block.queryHead, position, key}, score,
-          mask, keep, loadRelativeValues(builder, code, keyRow, j));
+      score = emitScore(builder, code,
+                        {block.batch, block.queryHead, position, key}, score,
+                        mask, keep, appliesWhere,
+                        loadRelativeValues(builder, code, keyRow, j));
     }
   }
 }

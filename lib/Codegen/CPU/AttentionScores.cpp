@@ -58,7 +58,7 @@ static SmallVector<Value> addProducts(ImplicitLocOpBuilder &builder,
 SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
                                             const AttentionCode &code,
                                             const AttentionBlock &block,
-                                            bool isPartial) {
+                                            bool isPartial, bool appliesWhere) {
   const AttentionTiles &tiles = code.tiles;
   VectorType type = code.getVectorType();
   Value zero = createIndex(builder, 0);
@@ -83,7 +83,7 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
           return addProducts(builder, code, keys, code.queries,
                              {block.queryTile, d}, sums);
         });
-    emitMasks(builder, code, block, row, isPartial, scores);
+    emitMasks(builder, code, block, row, isPartial, appliesWhere, scores);
     SmallVector<Value> largest(before);
     for (auto [number, score] : llvm::enumerate(scores)) {
       int64_t vector = number % tiles.vectors;

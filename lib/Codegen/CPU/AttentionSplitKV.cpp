@@ -179,10 +179,18 @@ void mlir::posenc::emitDecode(ImplicitLocOpBuilder &builder,
   decode.emitQueries(queryRows);
   Value zero = createIndex(builder, 0);
   Value size = createIndex(builder, code.tiles.keys);
+  MaskBounds bounds(op.getWhere());
   auto emitTile = [&](Value first, Value count, bool isWhole) {
-    if (op.getKeyRotation() || op.getKeyNorm())
-      emitKeyRows(builder, code, keyRows, task, first, count);
-    decode.emitTile(first, count, isWhole);
+    TileMask mask = bounds.emit(builder, decode.getPairs(first, count));
+    auto emitSeenTile = [&] {
+      if (op.getKeyRotation() || op.getKeyNorm())
+        emitKeyRows(builder, code, keyRows, task, first, count);
+      decode.emitTile(first, count, isWhole, mask.isAll);
+    };
+    if (mask.isAny)
+      emitIf(builder, mask.isAny, emitSeenTile);
+    else
+      emitSeenTile();
   };
   auto emitKeys = [&](Value first, Value total) {
     if (decode.hasMasks()) {

@@ -10,6 +10,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Remarks.h"
+#include "posenc/Transforms/MaskBounds.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -38,7 +39,7 @@ using namespace mlir::posenc;
 /// buffered tile of keys.
 static void emitQueryTile(ImplicitLocOpBuilder &builder,
                           const AttentionCode &code, AttentionBlock block,
-                          Value numKeys, Value count) {
+                          Value numKeys, Value count, MaskBounds &bounds) {
   AttentionOp op = code.op;
   auto toRow = [&](Value key) {
     return subIndex(builder, key, block.firstKey);
@@ -64,6 +65,16 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
       /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(isAny.thenBlock());
+  TileMask mask = bounds.emitPart(
+      builder,
+      {block.batch, block.queryHead, block.queryHead, block.position,
+       block.lastPosition, block.firstKey,
+       addIndex(builder, block.firstKey, addIndex(builder, count, -1))});
+  if (mask.isAny) {
+    auto isSeen = scf::IfOp::create(builder, mask.isAny,
+                                    /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(isSeen.thenBlock());
+  }
   emitRelativeValues(builder, code, block);
   Value rest = arith::RemUIOp::create(builder, block.endRow, step);
   Value isPartial = compare(arith::CmpIPredicate::ne, rest, zero);
@@ -73,6 +84,11 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
   isPartial = arith::OrIOp::create(
       builder, isPartial,
       compare(arith::CmpIPredicate::sgt, firstOfAll, block.firstRow));
+  if (mask.isAll)
+    isPartial = arith::OrIOp::create(
+        builder, isPartial,
+        compare(arith::CmpIPredicate::eq, mask.isAll,
+                arith::ConstantIntOp::create(builder, 0, 1)));
   SmallVector<Type> types(code.tiles.vectors, code.getVectorType());
   auto scores = scf::IfOp::create(builder, types, isPartial,
                                   /*withElseRegion=*/true);
@@ -80,7 +96,8 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
     OpBuilder::InsertionGuard inner(builder);
     builder.setInsertionPointToStart(partial ? scores.thenBlock()
                                              : scores.elseBlock());
-    scf::YieldOp::create(builder, emitScores(builder, code, block, partial));
+    scf::YieldOp::create(builder, emitScores(builder, code, block, partial,
+                                             partial || !mask.isAll));
   }
   emitValues(builder, code, block,
              emitSoftmax(builder, code, block, scores.getResults()));
@@ -379,9 +396,20 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
   Value begin = range.first, end = range.second;
   emitQueries(builder, code, queryRows, task);
   emitStart(builder, code, task);
+  MaskBounds bounds(op.getWhere());
   createLoop(builder, begin, end, tiles.keys, [&](Value firstKey) {
     Value count = minIndex(builder, createIndex(builder, tiles.keys),
                            subIndex(builder, end, firstKey));
+    TileMask mask =
+        bounds.emit(builder, getPairTile(builder, code, task, task.numTokens,
+                                         firstKey, count));
+    reportMaskBounds(op, DEBUG_TYPE, bounds, mask);
+    OpBuilder::InsertionGuard guard(builder);
+    if (mask.isAny) {
+      auto isSeen = scf::IfOp::create(builder, mask.isAny,
+                                      /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(isSeen.thenBlock());
+    }
     emitKeys(builder, code, keyRows, task, firstKey, count);
     Value isUnsafe;
     if (code.hasMasks())
@@ -392,7 +420,7 @@ static void emitPrefillTask(ImplicitLocOpBuilder &builder,
         prefetchKeys(builder, code, task, block.queryTile,
                      addIndex(builder, firstKey, tiles.keys), end);
       block.isUnsafe = isUnsafe;
-      emitQueryTile(builder, code, block, task.numKeys, count);
+      emitQueryTile(builder, code, block, task.numKeys, count, bounds);
     });
   });
   forEachQueryTile(builder, code, task, [&](AttentionBlock block, Value count) {

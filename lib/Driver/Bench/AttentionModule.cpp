@@ -62,6 +62,17 @@ static std::string formatScore(const AttentionForm &form) {
          "\n      posenc.yield %y : f32\n    }";
 }
 
+/// Returns the `where` region (a mask_mod); empty without one.
+static StringRef formatWhere(const AttentionForm &form) {
+  if (!form.hasCausalMask)
+    return "";
+  return R"(
+    where(%e, %h, %i, %j) {
+      %y = arith.cmpi sle, %j, %i : index
+      posenc.yield %y : i1
+    })";
+}
+
 void mlir::posenc::setAttention(const AttentionForm &form, int64_t tokens,
                                 Case &to) {
   constexpr const char *text = R"(
@@ -85,13 +96,13 @@ func.func @attention(%q: {1}, %k: {2}, %v: {2}, %p: tensor<?x?xi64>{4}) -> {1} {
       text, formatRotation(form),
       formatTensorType({-1, -1, form.queryHeads, form.headDim}, dtype),
       formatTensorType({-1, -1, form.keyHeads, form.headDim}, dtype),
-      (form.isCausal ? "causal " : "") +
+      (form.isCausal && !form.hasCausalMask ? "causal " : "") +
           (form.window ? "window_left = " + std::to_string(*form.window - 1)
                        : std::string()),
       form.score == AttentionForm::T5
           ? ", %table: tensor<32x" + std::to_string(form.queryHeads) + "xf32>"
           : std::string(),
-      formatScore(form));
+      formatScore(form) + formatWhere(form).str());
   std::vector<int64_t> query = {1, tokens, form.queryHeads, form.headDim};
   std::vector<int64_t> key = {1, tokens, form.keyHeads, form.headDim};
   to.inputs = {{form.dtype, query},

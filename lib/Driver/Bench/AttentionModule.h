@@ -18,6 +18,8 @@ namespace mlir::posenc {
 struct AttentionForm {
   posenc_dtype dtype = POSENC_F32;
   bool isCausal = false;
+  /// Whether a mask_mod makes it causal instead of the attribute.
+  bool hasCausalMask = false;
   /// Sliding window: number of keys that a query sees, up to and including the
   /// key at its own position.
   std::optional<int64_t> window = std::nullopt;

@@ -12,6 +12,7 @@
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Registration/Registration.h"
+#include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,6 +20,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -124,6 +126,11 @@ mlir::posenc::readSource(StringRef path, const InputOptions &options) {
   DiagnosticPrinter diagnostics(context);
   OwningOpRef<ModuleOp> module = loadModule(path, options, context);
   if (!module)
+    return std::nullopt;
+  // Masks that are windows determine the work of attention.
+  PassManager manager(&context);
+  manager.addPass(createPosencFoldMasksPass());
+  if (failed(manager.run(*module)))
     return std::nullopt;
   std::vector<SourceFunction> functions;
   for (auto function : module->getOps<FunctionOpInterface>())

@@ -111,8 +111,9 @@ Case &SuiteBuilder::addAttention(const std::string &variant,
   return added;
 }
 
-/// Adds causal attention with the score_mods and windows of models, each
-/// compared with plain causal attention.
+/// Adds causal attention with the score_mods and windows of models, and with a
+/// mask_mod instead of the attribute, each compared with plain causal
+/// attention.
 void SuiteBuilder::addAttentionVariants() {
   constexpr int64_t tokens = 1024, window = 256;
   for (posenc_dtype dtype : {POSENC_F32, POSENC_BF16}) {
@@ -137,6 +138,9 @@ void SuiteBuilder::addAttentionVariants() {
     form = plain;
     form.window = getAttentionTokens(size, window);
     addForm("window", form);
+    form = plain;
+    form.hasCausalMask = true;
+    addForm("where", form);
   }
 }
 

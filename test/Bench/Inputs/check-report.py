@@ -106,6 +106,10 @@ for case in cases:
         done = case["flops_per_second"] * case["p50_seconds"]
         expect(abs(done - 32 * 4 * 128 * (32 * 8 - 28)) < 1e3,
                f"{done} operations")
+    # A mask that is causal.
+    if case["name"].startswith("attention/causal-where/f32/1x32x"):
+        done = case["flops_per_second"] * case["p50_seconds"]
+        expect(abs(done - 32 * 4 * 128 * 32 * 33 / 2) < 1e3, f"{done} operations")
     # Keys and values are read once.
     if case["name"].startswith("decode/rotated/bf16/1x8x256x128"):
         moved = case["bytes_per_second"] * case["p50_seconds"]

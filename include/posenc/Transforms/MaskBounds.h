@@ -1,0 +1,86 @@
+//===- MaskBounds.h - tiles that a mask_mod region masks --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Interval analysis of the region `where` of attention. For a tile of queries
+// and keys, scalar code bounds each value of the region over all pairs of the
+// tile. If the region is false for all of them, the tile is skipped, and if it
+// is true for all of them, it need not be evaluated: these are the empty and
+// the full blocks of FlexAttention's block masks, found while the kernel runs.
+//
+// Elements of tensors that are indexed by a query or by a key are bounded by
+// their minimum and maximum in the tile, which the code loads: the documents of
+// `document[i] == document[j]` need not be sorted, but few tiles are empty if
+// they are not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TRANSFORMS_MASKBOUNDS_H
+#define POSENC_TRANSFORMS_MASKBOUNDS_H
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <memory>
+
+namespace mlir::posenc {
+
+/// A tile of pairs of queries and keys of one sequence: inclusive ranges of
+/// query heads, query positions and keys, as `index`. No range is empty.
+struct PairTile {
+  Value batch;
+  Value firstHead, lastHead;
+  Value firstQuery, lastQuery;
+  Value firstKey, lastKey;
+};
+
+/// What is known about a region in a tile.
+struct TileMask {
+  /// i1: whether the region may be true for any pair. Null if it may in every
+  /// tile.
+  Value isAny;
+  /// i1: whether the region is known to be true for all pairs. Null if it is
+  /// not known in any tile.
+  Value isAll;
+
+  explicit operator bool() const { return isAny || isAll; }
+};
+
+/// Emits bounds of a region `where`.
+class MaskBounds {
+public:
+  /// `where` is the region of an attention op, or empty. Unless
+  /// `readsElements`, the code loads no elements of tensors to bound them.
+  explicit MaskBounds(Region &where, bool readsElements = true);
+  ~MaskBounds();
+
+  /// Emits the bounds of a tile.
+  TileMask emit(ImplicitLocOpBuilder &builder, const PairTile &tile);
+  /// Emits the bounds of a part of the tile of the last call of `emit`, whose
+  /// code dominates this code: the same keys, and some of the heads and
+  /// queries.
+  TileMask emitPart(ImplicitLocOpBuilder &builder, const PairTile &part);
+
+  /// Returns the first operation of the region that bounds nothing, or null.
+  Operation *getUnknownOperation() const;
+
+private:
+  class Emitter;
+
+  Region &where;
+  bool readsElements;
+  std::unique_ptr<Emitter> last;
+};
+
+/// Reports how a pass handles the tiles of a region `where`, if there is one.
+void reportMaskBounds(Operation *op, StringRef pass, const MaskBounds &bounds,
+                      const TileMask &mask);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TRANSFORMS_MASKBOUNDS_H
