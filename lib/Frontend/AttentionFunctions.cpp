@@ -211,14 +211,14 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
       {"positions", getPositionsType({kDynamic, kDynamic})}};
-  if (layer.rotates)
-    addRopeLength(arguments, frequencies);
+  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  addRopeLength(arguments, rotating);
   addOperands(arguments, /*withKeyNorm=*/true);
-  func::FuncOp function = createFunction(
-      "attention" + suffix,
-      describeAttention(frequencies, layer, suffix) +
-          (layer.rotates ? describeLength(frequencies, "positions") : ""),
-      arguments, {{"o", output}});
+  func::FuncOp function =
+      createFunction("attention" + suffix,
+                     describeAttention(frequencies, layer, suffix) +
+                         describeLength(rotating, "positions"),
+                     arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   bool isCausal = attention.isCausalIn(layer);
   op.setCausal(isCausal);
@@ -265,19 +265,19 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"batch"}}};
   addCaches(arguments, "cache");
   arguments.push_back({"lengths", getType({kDynamic}, builder.getI64Type())});
-  if (layer.rotates)
-    addRopeLength(arguments, frequencies);
+  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  addRopeLength(arguments, rotating);
   // The positions of a token on several axes do not follow from its index.
   bool hasPositions = getAxes() && layer.rotates;
   if (hasPositions)
     arguments.push_back(
         {"positions", getPositionsType({kDynamic, options.decodeTokens})});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
-  func::FuncOp function = createFunction(
-      "decode" + suffix,
-      describeDecode(frequencies, layer, suffix) +
-          (layer.rotates ? describeLength(frequencies, "lengths") : ""),
-      arguments, {{"o", output}});
+  func::FuncOp function =
+      createFunction("decode" + suffix,
+                     describeDecode(frequencies, layer, suffix) +
+                         describeLength(rotating, "lengths"),
+                     arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   // A single query is the last token, so it sees all keys without a mask.

@@ -67,7 +67,7 @@ private:
   void buildSincos(FrequenciesAttr frequencies, const std::string &suffix);
   void buildRope(FrequenciesAttr frequencies, const std::string &suffix);
 
-  // RopeLength.cpp
+  // RopeLength.cpp; frequencies are null for layers that do not rotate.
   /// Adds the argument `rope_length`, if the frequencies need it.
   void addRopeLength(SmallVectorImpl<NamedType> &arguments,
                      FrequenciesAttr frequencies);

@@ -98,8 +98,8 @@ struct AttentionRow {
   llvm::StringLiteral causalKey = "";
   /// The boolean key that makes the attention unsupported, or empty.
   llvm::StringLiteral unsupportedKey = "";
-  /// The scale of the scores depends on the position unless the config has a
-  /// dictionary of the rotation.
+  /// Queries have the default factor of their position (QueryTemperature)
+  /// unless the config has a dictionary of the rotation.
   bool hasTemperature = false;
   bool hasSinks = false;
   /// Full-attention layers do not rotate if the model has a window.

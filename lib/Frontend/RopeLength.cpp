@@ -23,9 +23,15 @@ using namespace mlir::posenc;
 
 static constexpr StringLiteral kLengthName = "rope_length";
 
+/// Whether the frequencies, which are null for layers that do not rotate,
+/// depend on the length.
+static bool dependOnLength(FrequenciesAttr frequencies) {
+  return frequencies && frequencies.dependsOnLength();
+}
+
 void ModelModule::addRopeLength(SmallVectorImpl<NamedType> &arguments,
                                 FrequenciesAttr frequencies) {
-  if (options.ropeLengthInput && frequencies && frequencies.dependsOnLength())
+  if (options.ropeLengthInput && dependOnLength(frequencies))
     arguments.push_back({kLengthName.str(), builder.getI64Type()});
 }
 
@@ -57,7 +63,7 @@ static Value createMax(OpBuilder &builder, Location loc, Value elements,
 SmallVector<Value, 2> ModelModule::createTurns(func::FuncOp function,
                                                FrequenciesAttr frequencies,
                                                StringRef source) {
-  if (!frequencies.dependsOnLength())
+  if (!dependOnLength(frequencies))
     return {};
   Value length = getArgument(function, kLengthName);
   if (!length)
@@ -70,7 +76,7 @@ SmallVector<Value, 2> ModelModule::createTurns(func::FuncOp function,
 
 std::string ModelModule::describeLength(FrequenciesAttr frequencies,
                                         StringRef source) {
-  if (!frequencies || !frequencies.dependsOnLength())
+  if (!dependOnLength(frequencies))
     return "";
   if (options.ropeLengthInput)
     return " The frequencies are those of sequences of the length rope_length.";

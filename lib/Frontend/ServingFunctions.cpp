@@ -31,19 +31,18 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   };
   RankedTensorType list = getType({kDynamic}, builder.getI64Type());
   bool rotates = layer.rotates && options.keyCache == KeyCache::Rotated;
+  FrequenciesAttr rotating = rotates ? frequencies : FrequenciesAttr();
   SmallVector<NamedType> arguments{{"k", rows(attention.headDim)},
                                    {"v", rows(attention.valueDim)}};
   if (isPaged) {
     arguments.front().sizes = {"tokens"};
     arguments.push_back({"positions", getPositionsType({kDynamic})});
-    if (rotates)
-      addRopeLength(arguments, frequencies);
+    addRopeLength(arguments, rotating);
     arguments.push_back({"slots", list});
   } else {
     arguments.front().sizes = {"batch", "tokens"};
     arguments.push_back({"lengths", list});
-    if (rotates)
-      addRopeLength(arguments, frequencies);
+    addRopeLength(arguments, rotating);
     // Otherwise the position of a token is its index in the cache.
     if (rotates && getAxes())
       arguments.push_back(
@@ -60,9 +59,7 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   func::FuncOp function = createFunction(
       (isPaged ? "append_paged" : "append") + suffix,
       describeAppend(frequencies, layer, isPaged, suffix) +
-          (rotates
-               ? describeLength(frequencies, isPaged ? "positions" : "lengths")
-               : ""),
+          describeLength(rotating, isPaged ? "positions" : "lengths"),
       arguments, results);
   auto get = [&](StringRef name) { return getArgument(function, name); };
 
@@ -74,10 +71,8 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   auto layout = [&](HeadLayout value) {
     return HeadLayoutAttr::get(builder.getContext(), value);
   };
-  SmallVector<Value, 2> turns;
-  if (rotates)
-    turns =
-        createTurns(function, frequencies, isPaged ? "positions" : "lengths");
+  SmallVector<Value, 2> turns =
+      createTurns(function, rotating, isPaged ? "positions" : "lengths");
   auto op = KvAppendOp::create(
       builder, loc, types, get("k"), get("v"),
       rotates ? get("positions") : Value(), hasNorm ? get("k_norm") : Value(),
@@ -110,17 +105,17 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)},
       {"positions", getPositionsType({kDynamic})}};
-  if (layer.rotates)
-    addRopeLength(arguments, frequencies);
+  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  addRopeLength(arguments, rotating);
   arguments.push_back({"cu_seqlens",
                        getType({kDynamic}, builder.getI64Type()),
                        {"batch_plus_1"}});
   addOperands(arguments, /*withKeyNorm=*/true);
-  func::FuncOp function = createFunction(
-      "attention_ragged" + suffix,
-      describeRagged(frequencies, layer, suffix) +
-          (layer.rotates ? describeLength(frequencies, "positions") : ""),
-      arguments, {{"o", output}});
+  func::FuncOp function =
+      createFunction("attention_ragged" + suffix,
+                     describeRagged(frequencies, layer, suffix) +
+                         describeLength(rotating, "positions"),
+                     arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   // Queries and keys are of the same sequences.
   Value list = getArgument(function, "cu_seqlens");
@@ -146,8 +141,8 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   RankedTensorType list = getType({kDynamic}, builder.getI64Type());
   SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"tokens"}},
                                    {"positions", getPositionsType({kDynamic})}};
-  if (layer.rotates)
-    addRopeLength(arguments, frequencies);
+  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  addRopeLength(arguments, rotating);
   addCaches(arguments, "pages");
   arguments.push_back({"block_table",
                        getType({kDynamic, kDynamic}, builder.getI32Type()),
@@ -155,11 +150,11 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   arguments.push_back({"cu_seqlens", list, {"batch_plus_1"}});
   arguments.push_back({"lengths", list});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
-  func::FuncOp function = createFunction(
-      "attention_paged" + suffix,
-      describePaged(frequencies, layer, suffix) +
-          (layer.rotates ? describeLength(frequencies, "lengths") : ""),
-      arguments, {{"o", output}});
+  func::FuncOp function =
+      createFunction("attention_paged" + suffix,
+                     describePaged(frequencies, layer, suffix) +
+                         describeLength(rotating, "lengths"),
+                     arguments, {{"o", output}});
   AttentionOp op = createAttention(function, layer, output);
   op.setKeyLayout(HeadLayout::HeadMajor);
   op.setCausal(true);

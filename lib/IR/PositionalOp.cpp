@@ -185,10 +185,7 @@ static Value addOffset(OpBuilder &builder, Location loc, Value position,
   Type i64 = builder.getI64Type();
   Value index = getValueOrCreateConstantIndexOp(builder, loc, offset);
   Value delta = arith::IndexCastOp::create(builder, loc, i64, index);
-  if (position.getType().isIndex())
-    position = arith::IndexCastOp::create(builder, loc, i64, position);
-  else if (position.getType().isInteger(32))
-    position = arith::ExtSIOp::create(builder, loc, i64, position);
+  position = getValueOrCreateCastToIndexLike(builder, loc, i64, position);
   return arith::AddIOp::create(builder, loc, position, delta);
 }
 

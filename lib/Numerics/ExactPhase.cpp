@@ -16,6 +16,7 @@
 #include "posenc/Numerics/ExactSincos.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -114,14 +115,9 @@ void ExactPhase::createConstantPhases(OpBuilder &builder, Operation *op,
   rest = createConstants<int32_t>(builder, op, "frequencies_rest", rests);
 }
 
-/// Converts an i32, i64 or index position to i64.
 static Value toI64(OpBuilder &builder, Location loc, Value position) {
-  Type i64 = builder.getI64Type();
-  if (position.getType() == i64)
-    return position;
-  if (position.getType().isIndex())
-    return arith::IndexCastOp::create(builder, loc, i64, position);
-  return arith::ExtSIOp::create(builder, loc, i64, position);
+  return getValueOrCreateCastToIndexLike(builder, loc, builder.getI64Type(),
+                                         position);
 }
 
 ExactPhase::Position ExactPhase::createPosition(OpBuilder &builder,

@@ -24,7 +24,7 @@ TwoDoubles TwoDoubles::round(const BigFloat &value) {
   return {hi, (value - BigFloat(hi)).toDouble()};
 }
 
-/// Adds with an error of 2^-104 of the result, also where the summands cancel.
+/// Adds in double-double precision, also where the summands cancel.
 TwoFloats TurnsBuilder::sum(TwoFloats a, TwoFloats b) {
   TwoFloats hi = twoSum(a.hi, b.hi);
   TwoFloats lo = twoSum(a.lo, b.lo);
@@ -50,8 +50,7 @@ TurnsBuilder::Turns TurnsBuilder::toTurns(ArrayRef<Value> terms) {
     upper = upper ? addi(upper, bits) : bits;
     rests = rests ? add(rests, rest) : rest;
   }
-  auto [lower, unused] = roundToInteger(mul(rests, f64(0x1p48)));
-  (void)unused;
+  Value lower = roundToInteger(mul(rests, f64(0x1p48))).first;
   // The bits of each rounded number have those of the number that is added to
   // round, an integer that is its own value in the low bits of the sum.
   int64_t magic = llvm::bit_cast<int64_t>(0x1.8p52);
@@ -82,15 +81,15 @@ TurnsBuilder::Turns TurnsBuilder::fromRadians(Value radians) {
 // Dynamic scaling
 //===----------------------------------------------------------------------===//
 
-/// Returns exp(x) with a relative error of 2^-98, for |x| up to 64.
-TwoFloats TurnsBuilder::exp2Floats(TwoFloats x) {
+/// Returns exp(x) in double-double precision, for |x| up to 64.
+TwoFloats TurnsBuilder::expTwoFloats(TwoFloats x) {
   // x = n * ln(2) + t. The first part of ln(2) has few bits, so that its
   // product with n is exact.
   BigFloat ln2 = getLn2();
   double first = std::ldexp(std::floor(std::ldexp(ln2.toDouble(), 40)), -40);
   TwoDoubles more = TwoDoubles::round(ln2 - BigFloat(first));
-  Value n = roundToInteger(mul(x.hi, f64(1.0 / ln2.toDouble()))).second;
-  TwoFloats t = sum({fma(n, f64(-first), x.hi), x.lo}, {f64(0), f64(0)});
+  auto [bits, n] = roundToInteger(mul(x.hi, f64(1.0 / ln2.toDouble())));
+  TwoFloats t = twoSum(fma(n, f64(-first), x.hi), x.lo);
   TwoFloats rest = twoProduct(n, f64(-more.hi));
   t = sum(t, {rest.hi, fma(n, f64(-more.lo), rest.lo)});
   // exp(t) - 1 = (exp(t/64) - 1 + 1)^64 - 1. The terms from t^6 on are below
@@ -115,7 +114,6 @@ TwoFloats TurnsBuilder::exp2Floats(TwoFloats x) {
   for (int k = 0; k < kSquarings; ++k)
     p = sum({add(p.hi, p.hi), add(p.lo, p.lo)}, product(p, p));
   p = sum({f64(1), f64(0)}, p);
-  Value bits = roundToInteger(n).first;
   Value power = powerOf2(subi(bits, i64(llvm::bit_cast<int64_t>(0x1.8p52))));
   return {mul(p.hi, power), mul(p.lo, power)};
 }
@@ -134,7 +132,7 @@ TwoFloats TurnsBuilder::logOfDynamicScale(Value length, double factor,
   TwoFloats scale = sum({f64(1), f64(0)}, product(beyond, ratio));
   // ln(scale) = y + ln(1 + z) with z = scale * exp(-y) - 1, which is tiny.
   Value y = log(scale.hi, LogBase::E);
-  TwoFloats one = product(scale, exp2Floats({neg(y), f64(0)}));
+  TwoFloats one = product(scale, expTwoFloats({neg(y), f64(0)}));
   TwoFloats z = sum(one, {f64(-1), f64(0)});
   Value square = mul(mul(z.hi, z.hi), f64(-0.5));
   return sum({y, f64(0)}, fastTwoSum(z.hi, add(z.lo, square)));
@@ -143,6 +141,6 @@ TwoFloats TurnsBuilder::logOfDynamicScale(Value length, double factor,
 TurnsBuilder::Turns TurnsBuilder::scale(TwoFloats unscaled, TwoFloats log,
                                         TwoFloats exponent) {
   TwoFloats x = product(log, exponent);
-  TwoFloats result = product(unscaled, exp2Floats({neg(x.hi), neg(x.lo)}));
+  TwoFloats result = product(unscaled, expTwoFloats({neg(x.hi), neg(x.lo)}));
   return toTurns({result.hi, result.lo});
 }

@@ -64,9 +64,15 @@ struct Affine {
 static constexpr int64_t kMaxFactor = 16;
 static constexpr int64_t kMaxConstant = int64_t{1} << 58;
 
+/// Whether the number is between `-max` and `max`. The absolute value of the
+/// smallest number would wrap.
+static bool isWithin(int64_t number, int64_t max) {
+  return -max <= number && number <= max;
+}
+
 static std::optional<Affine> limit(Affine sum) {
-  if (std::abs(sum.query) > kMaxFactor || std::abs(sum.key) > kMaxFactor ||
-      std::abs(sum.constant) > kMaxConstant)
+  if (!isWithin(sum.query, kMaxFactor) || !isWithin(sum.key, kMaxFactor) ||
+      !isWithin(sum.constant, kMaxConstant))
     return std::nullopt;
   return sum;
 }
@@ -161,7 +167,7 @@ std::optional<Affine> AffineValues::compute(Operation &op) const {
     return add(*left, *right, isa<arith::AddIOp>(op) ? 1 : -1);
   if (left->isConstant())
     std::swap(left, right);
-  if (!right->isConstant() || std::abs(right->constant) > kMaxFactor)
+  if (!right->isConstant() || !isWithin(right->constant, kMaxFactor))
     return std::nullopt;
   return add({}, *left, right->constant);
 }

@@ -88,38 +88,29 @@ Interval IntervalBuilder::holdIf(Value isExact, Interval x, unsigned width) {
           choose(isExact, x.high, createConstant(max)), width - 1};
 }
 
-Interval IntervalBuilder::add(Interval x, Interval y, unsigned width) {
-  Interval sum{b.createOrFold<arith::AddIOp>(x.low, y.low),
-               b.createOrFold<arith::AddIOp>(x.high, y.high),
+Interval IntervalBuilder::emitSum(Interval x, Interval y, bool subtracts,
+                                  unsigned width) {
+  if (subtracts)
+    std::swap(y.low, y.high);
+  auto combine = [&](Value a, Value c) -> Value {
+    return subtracts ? b.createOrFold<arith::SubIOp>(a, c)
+                     : b.createOrFold<arith::AddIOp>(a, c);
+  };
+  Interval sum{combine(x.low, y.low), combine(x.high, y.high),
                std::max(x.bits, y.bits) + 1};
   if (sum.bits <= 63)
     return holdIf(nullptr, sum, width);
   // A sum that does not wrap is at least `a` if and only if `c` is not
-  // negative.
+  // negative; a difference is then at most `a`.
   auto isExact = [&](Value a, Value c, Value result) {
     return compare(CmpIPredicate::eq, isAtLeast(c, 0),
-                   compare(CmpIPredicate::sge, result, a));
+                   compare(subtracts ? CmpIPredicate::sle : CmpIPredicate::sge,
+                           result, a));
   };
   sum.bits = 63;
   return holdIf(conjoin(isExact(x.low, y.low, sum.low),
                         isExact(x.high, y.high, sum.high)),
                 sum, width);
-}
-
-Interval IntervalBuilder::subtract(Interval x, Interval y, unsigned width) {
-  Interval difference{b.createOrFold<arith::SubIOp>(x.low, y.high),
-                      b.createOrFold<arith::SubIOp>(x.high, y.low),
-                      std::max(x.bits, y.bits) + 1};
-  if (difference.bits <= 63)
-    return holdIf(nullptr, difference, width);
-  auto isExact = [&](Value a, Value c, Value result) {
-    return compare(CmpIPredicate::eq, isAtLeast(c, 0),
-                   compare(CmpIPredicate::sle, result, a));
-  };
-  difference.bits = 63;
-  return holdIf(conjoin(isExact(x.low, y.high, difference.low),
-                        isExact(x.high, y.low, difference.high)),
-                difference, width);
 }
 
 Interval IntervalBuilder::multiply(Interval x, int64_t factor, unsigned width) {
@@ -146,18 +137,6 @@ Interval IntervalBuilder::getRemainder(Interval x, int64_t divisor,
   return {choose(isOnePeriod, remainder.low, min),
           choose(isOnePeriod, remainder.high, createConstant(divisor - 1)),
           APInt(64, divisor).getActiveBits()};
-}
-
-Interval IntervalBuilder::getMin(Interval x, Interval y) {
-  return {b.createOrFold<arith::MinSIOp>(x.low, y.low),
-          b.createOrFold<arith::MinSIOp>(x.high, y.high),
-          std::max(x.bits, y.bits)};
-}
-
-Interval IntervalBuilder::getMax(Interval x, Interval y) {
-  return {b.createOrFold<arith::MaxSIOp>(x.low, y.low),
-          b.createOrFold<arith::MaxSIOp>(x.high, y.high),
-          std::max(x.bits, y.bits)};
 }
 
 Interval IntervalBuilder::getAbs(Interval x, unsigned width) {

@@ -29,7 +29,7 @@ struct Interval {
   explicit operator bool() const { return static_cast<bool>(low); }
 };
 
-/// What is known about the i1 values of a tile.
+/// Bounds the i1 values of a tile.
 struct Truth {
   /// i1: false if no value is true. Null if nothing is known.
   Value isAny;
@@ -51,8 +51,12 @@ public:
   /// `bits` limits its magnitude as in `Interval`.
   Interval fromScalar(Value scalar, unsigned bits = 63);
 
-  Interval add(Interval x, Interval y, unsigned width);
-  Interval subtract(Interval x, Interval y, unsigned width);
+  Interval add(Interval x, Interval y, unsigned width) {
+    return emitSum(x, y, /*subtracts=*/false, width);
+  }
+  Interval subtract(Interval x, Interval y, unsigned width) {
+    return emitSum(x, y, /*subtracts=*/true, width);
+  }
   Interval multiply(Interval x, int64_t factor, unsigned width);
   /// Applies a monotonic operation of i64 that never wraps, such as `divsi` by
   /// a positive constant, to both bounds.
@@ -68,8 +72,12 @@ public:
   }
   /// The remainder of a division by a positive divisor.
   Interval getRemainder(Interval x, int64_t divisor, bool isUnsigned);
-  Interval getMin(Interval x, Interval y);
-  Interval getMax(Interval x, Interval y);
+  Interval getMin(Interval x, Interval y) {
+    return mapBoth<arith::MinSIOp>(x, y);
+  }
+  Interval getMax(Interval x, Interval y) {
+    return mapBoth<arith::MaxSIOp>(x, y);
+  }
   Interval getAbs(Interval x, unsigned width);
   /// Returns the bounds of both intervals together.
   Interval unite(Interval x, Interval y);
@@ -94,6 +102,13 @@ public:
   Value choose(Value condition, Value x, Value y);
 
 private:
+  /// Returns the bounds of `x + y`, or `x - y` if `subtracts`.
+  Interval emitSum(Interval x, Interval y, bool subtracts, unsigned width);
+  /// Applies an operation that is monotonic in both operands to the bounds.
+  template <typename OpTy> Interval mapBoth(Interval x, Interval y) {
+    return {b.createOrFold<OpTy>(x.low, y.low),
+            b.createOrFold<OpTy>(x.high, y.high), std::max(x.bits, y.bits)};
+  }
   /// Returns `x` if `isExact`, which may be null, and the bounds fit in
   /// `width` bits; else the bounds of all integers of this width.
   Interval holdIf(Value isExact, Interval x, unsigned width);

@@ -21,6 +21,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -38,20 +39,18 @@ static bool hasIntervals(Type type) {
 }
 
 namespace {
-/// What is known about a value of the region in a tile.
+/// Bounds a value of the region for all pairs of a tile.
 struct Bounds {
   /// The value itself if it is the same for all pairs.
   Value exact;
-  /// Of integers other than i1.
+  /// The bounds of an integer other than i1.
   Interval interval;
-  /// Of i1.
+  /// The bounds of an i1.
   Truth truth;
   /// Whether the value depends on the head or on the query.
   bool isOfQueries = false;
 };
-} // namespace
 
-namespace {
 /// An index that is a monotonic function of one argument of the region, which
 /// does not grow faster than the argument.
 struct MonotonicIndex {
@@ -358,8 +357,7 @@ MaskBounds::Emitter::getMonotonicOperand(Operation &op, bool mayWrap) const {
   if (!get(op.getOperand(exact)).exact)
     return std::nullopt;
   std::optional<int64_t> constant = getConstant(op.getOperand(exact));
-  bool isSmall =
-      constant && std::abs(*constant) < (int64_t{1} << kPositionBits);
+  bool isSmall = constant && llvm::isIntN(kPositionBits + 1, *constant);
   if (isa<arith::AddIOp, arith::SubIOp>(op) && !mayWrap && !isSmall)
     return std::nullopt;
   return 1 - exact;

@@ -393,3 +393,19 @@ func.func @other_head(%q: !t) -> !t {
     }
   return %r : !t
 }
+
+// Not folded: the smallest number has no absolute value, and sums with it wrap.
+// CHECK-LABEL: func.func @not_smallest(
+// CHECK: posenc.attention ins
+// CHECK: where
+// CHECK: arith.cmpi sle
+func.func @not_smallest(%q: !t) -> !t {
+  %min = arith.constant -9223372036854775808 : i64
+  %r = posenc.attention ins(%q, %q, %q : !t, !t, !t) outs(%q : !t)
+    where(%b, %h, %i, %j) {
+      %key = arith.index_cast %j : index to i64
+      %y = arith.cmpi sle, %key, %min : i64
+      posenc.yield %y : i1
+    }
+  return %r : !t
+}

@@ -194,7 +194,7 @@ std::vector<NamedCase> getFeatures() {
 /// Random combinations of features.
 std::vector<NamedCase> getMixtures() {
   std::vector<NamedCase> cases;
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 80; ++seed) {
     std::mt19937_64 generator(seed);
     auto oneOf = [&](int64_t n) {
       return static_cast<int64_t>(generator() % n);

@@ -368,6 +368,21 @@ void vectors::setSoftCap(reference::AttentionSpec &spec) {
   };
 }
 
+void vectors::expectFaultIsCaught(const Case &c, const Fault &fault) {
+  Inputs inputs = makeInputs(c, POSENC_F32);
+  LoweredModule module(makeModule(c, POSENC_F32, inputs.operands),
+                       mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
+  std::vector<runtime::Array> results =
+      compileWithFault(module, fault).call("f", inputs.values());
+  ASSERT_EQ(results.size(), 1u);
+  reference::AttentionComparison comparison =
+      compare(POSENC_F32, results.front(), compute(c, inputs));
+  EXPECT_EQ(
+      comparison.within(reference::defaultLimitRelative(reference::DType::F32)),
+      fault.isControl())
+      << comparison.relative;
+}
+
 std::string vectors::getCaseName(const testing::TestParamInfo<Case> &info) {
   return info.param.name;
 }

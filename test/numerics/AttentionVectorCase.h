@@ -9,6 +9,7 @@
 #ifndef POSENC_TEST_NUMERICS_ATTENTIONVECTORCASE_H
 #define POSENC_TEST_NUMERICS_ATTENTIONVECTORCASE_H
 
+#include "Faults.h"
 #include "Harness.h"
 
 #include "posenc/Reference/CompareAttention.h"
@@ -89,6 +90,10 @@ reference::AttentionComparison compare(posenc_dtype dtype,
 /// Compiles and calls the case and compares the results with the oracle's, also
 /// with NaNs and infinities in some keys and values.
 void expectMatchesOracle(const Case &c, posenc_dtype dtype, Route route);
+
+/// Compiles the case for f32 with the fault, and expects that the results
+/// differ from the oracle's, or agree for a control.
+void expectFaultIsCaught(const Case &c, const Fault &fault);
 
 std::string getCaseName(const testing::TestParamInfo<Case> &info);
 

@@ -307,20 +307,7 @@ const Fault kFaults[] = {
 class AttentionExpFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(AttentionExpFaultTest, IsCaught) {
-  const Fault &fault = GetParam();
-  Case c = Case{"Fault", {}}.causal();
-  Inputs inputs = makeInputs(c, POSENC_F32);
-  LoweredModule module(makeModule(c, POSENC_F32, {}),
-                       mlir::posenc::Stage::Vector, /*vectorBytes=*/32);
-  std::vector<runtime::Array> results =
-      compileWithFault(module, fault).call("f", inputs.values());
-  ASSERT_EQ(results.size(), 1u);
-  reference::AttentionComparison comparison =
-      compare(POSENC_F32, results.front(), compute(c, inputs));
-  EXPECT_EQ(
-      comparison.within(reference::defaultLimitRelative(reference::DType::F32)),
-      fault.isControl())
-      << comparison.relative;
+  expectFaultIsCaught(Case{"Fault", {}}.causal(), GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Vector, AttentionExpFaultTest,
                          testing::ValuesIn(kFaults), getFaultName);

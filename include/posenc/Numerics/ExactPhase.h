@@ -19,7 +19,7 @@ namespace mlir::posenc {
 /// for which the upper half of the phase suffices.
 enum class PhasePrecision { Relative, Absolute };
 
-/// What determines the angles of an operation.
+/// Determines the angles of an operation.
 struct Angles {
   FrequenciesAttr frequencies;
   /// The position axes; null for one axis.

@@ -41,16 +41,16 @@ public:
   };
 
   /// Converts an f64 frequency in radians. The result is that of the exact
-  /// number, within 0.6 of its last bit. Numbers of 2^60 or more, infinities
+  /// number, within one of its last bit. Numbers of 2^60 or more, infinities
   /// and NaNs become 0.
   Turns fromRadians(Value radians);
 
   /// Returns `ln(max(1, 1 + (length - maxPosition) * factor / maxPosition))` of
-  /// an i64 length, with an absolute error of 2^-97 up to a result of 64. This
-  /// is the logarithm of the scale in dynamic NTK scaling.
+  /// an i64 length, in double-double precision. This is the logarithm of the
+  /// scale in dynamic NTK scaling.
   TwoFloats logOfDynamicScale(Value length, double factor, double maxPosition);
 
-  /// Returns the turns `unscaled * exp(-log * exponent)`, within 0.6 of their
+  /// Returns the turns `unscaled * exp(-log * exponent)`, within one of their
   /// last bit for a `log` from 0 to 64 and an `exponent` from 0 to 1.
   Turns scale(TwoFloats unscaled, TwoFloats log, TwoFloats exponent);
 
@@ -59,7 +59,7 @@ private:
     return {f64(value.hi), f64(value.lo)};
   }
   TwoFloats sum(TwoFloats a, TwoFloats b);
-  TwoFloats exp2Floats(TwoFloats x);
+  TwoFloats expTwoFloats(TwoFloats x);
   Turns toTurns(ArrayRef<Value> terms);
 };
 

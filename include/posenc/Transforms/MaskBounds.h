@@ -39,7 +39,7 @@ struct PairTile {
   Value firstKey, lastKey;
 };
 
-/// What is known about a region in a tile.
+/// Tells for which pairs of a tile a region is true.
 struct TileMask {
   /// i1: whether the region may be true for any pair. Null if it may in every
   /// tile.

@@ -12,6 +12,7 @@
 #include "posenc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -90,17 +91,14 @@ static void storeZeros(OpBuilder &builder, Location loc, Value memref,
 /// Emits an i1: whether the row at the indices `loops` is padding.
 static Value isPadding(OpBuilder &builder, Location loc, SinusoidalOp op,
                        ValueRange loops) {
-  auto toI64 = [&](Value value) -> Value {
-    Type i64 = builder.getI64Type();
-    if (value.getType().isIndex())
-      return arith::IndexCastOp::create(builder, loc, i64, value);
-    return builder.createOrFold<arith::ExtSIOp>(loc, i64, value);
+  auto toI64 = [&](Value value) {
+    return getValueOrCreateCastToIndexLike(builder, loc, builder.getI64Type(),
+                                           value);
   };
   Value position = op.getPositions();
   if (isa<MemRefType>(position.getType()))
     position = memref::LoadOp::create(builder, loc, position, loops);
-  if (!position.getType().isInteger(64))
-    position = toI64(position);
+  position = toI64(position);
   if (op.getScalarPositionOperand())
     position =
         arith::AddIOp::create(builder, loc, position, toI64(loops.front()));

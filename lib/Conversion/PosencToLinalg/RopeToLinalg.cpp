@@ -40,10 +40,10 @@ struct ConvertSincos : OpRewritePattern<SincosOp> {
       return success();
     }
     rewriter.replaceOp(
-        op, createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
-                                op.getAxesAttr(), op.getPositions(),
-                                op.getTurns(), op.getInits()[0],
-                                op.getInits()[1]));
+        op,
+        createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
+                            op.getAxesAttr(), op.getPositions(), op.getTurns(),
+                            op.getInits()[0], op.getInits()[1]));
     return success();
   }
 };

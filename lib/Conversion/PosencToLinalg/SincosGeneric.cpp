@@ -14,25 +14,17 @@
 
 #include "SincosGeneric.h"
 
+#include "PairConstants.h"
+
 #include "posenc/IR/PairFrequencies.h"
 #include "posenc/Numerics/ExactSincos.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
-using ::posenc::Turns;
-
-/// Creates a constant tensor with one element per pair.
-template <typename T>
-static Value createPairConstant(OpBuilder &builder, Location loc,
-                                ArrayRef<T> elements) {
-  auto type = RankedTensorType::get({static_cast<int64_t>(elements.size())},
-                                    builder.getIntegerType(8 * sizeof(T)));
-  return arith::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(type, elements));
-}
 
 /// Extracts the positions of one axis and drops the dimension of axes.
 static Value extractAxis(OpBuilder &builder, Location loc, Value positions,
@@ -51,24 +43,18 @@ static Value extractAxis(OpBuilder &builder, Location loc, Value positions,
 }
 
 static Value toI64(OpBuilder &builder, Location loc, Value value) {
-  if (value.getType().isIndex())
-    return arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
-                                      value);
-  if (value.getType().isInteger(64))
-    return value;
-  return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), value);
+  return getValueOrCreateCastToIndexLike(builder, loc, builder.getI64Type(),
+                                         value);
 }
 
 bool mlir::posenc::isEmptyTensor(Value tensor) {
   return llvm::is_contained(cast<ShapedType>(tensor.getType()).getShape(), 0);
 }
 
-linalg::GenericOp
-mlir::posenc::createSincosGeneric(OpBuilder &builder, Location loc,
-                                  FrequenciesAttr frequencies, AxesAttr axes,
-                                  Value positions, ValueRange turns,
-                                  Value cosInit, Value sinInit,
-                                  std::optional<int64_t> paddingPosition) {
+linalg::GenericOp mlir::posenc::createSincosGeneric(
+    OpBuilder &builder, Location loc, FrequenciesAttr frequencies,
+    AxesAttr axes, Value positions, ValueRange turns, Value cosInit,
+    Value sinInit, std::optional<int64_t> paddingPosition) {
   auto type = cast<RankedTensorType>(cosInit.getType());
   int64_t numLoops = type.getRank() - 1;
   int64_t numAxes = axes ? axes.getNumAxes() : 1;
@@ -92,26 +78,23 @@ mlir::posenc::createSincosGeneric(OpBuilder &builder, Location loc,
     for (int64_t axis = 0; axis < numAxes; ++axis)
       addInput(extractAxis(builder, loc, positions, axis), positionMap);
 
+  SmallVector<Value> parts(turns);
   if (turns.empty()) {
-    SmallVector<int64_t> high, low;
-    for (const PairFrequency &pair :
-         computePairFrequencies(frequencies, axes)) {
-      Turns constant = Turns::fromRadians(pair.frequency);
-      high.push_back(static_cast<int64_t>(constant.high));
-      low.push_back(constant.low);
-    }
-    addInput(createPairConstant<int64_t>(builder, loc, high), pairMap);
-    addInput(createPairConstant<int64_t>(builder, loc, low), pairMap);
-  } else {
-    for (Value list : turns)
-      addInput(list, pairMap);
+    auto constants = llvm::map_to_vector(
+        computePairFrequencies(frequencies, axes),
+        [](const PairFrequency &pair) { return pair.frequency; });
+    appendTurns(builder, loc, constants, parts);
   }
+  for (Value part : parts)
+    addInput(part, pairMap);
   if (axes) {
     SmallVector<int32_t> axisOfPair = llvm::map_to_vector(
         llvm::seq(frequencies.getNumPairs()), [&](int64_t pair) {
           return static_cast<int32_t>(axes.getAxisOfPair(pair));
         });
-    addInput(createPairConstant<int32_t>(builder, loc, axisOfPair), pairMap);
+    addInput(createPairConstant<int32_t>(builder, loc, builder.getI32Type(),
+                                         axisOfPair),
+             pairMap);
   }
   maps.append({tableMap, tableMap});
 

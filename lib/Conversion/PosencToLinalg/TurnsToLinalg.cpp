@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PairConstants.h"
+
 #include "posenc/Conversion/Passes.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Numerics/TurnsBuilder.h"
@@ -71,31 +73,6 @@ static ValueRange createElementwise(OpBuilder &builder, Location loc,
       .getResults();
 }
 
-/// Creates a constant tensor with one element per pair.
-template <typename T>
-static Value createPairs(OpBuilder &builder, Location loc, Type element,
-                         ArrayRef<T> values) {
-  auto type =
-      RankedTensorType::get({static_cast<int64_t>(values.size())}, element);
-  return arith::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(type, values));
-}
-
-/// Creates the constants of both parts of the frequencies.
-static void appendTurns(OpBuilder &builder, Location loc,
-                        FrequenciesAttr frequencies,
-                        SmallVectorImpl<Value> &constants) {
-  SmallVector<int64_t> high, low;
-  for (const BigFloat &frequency : frequencies.computeFrequencies()) {
-    auto turns = ::posenc::Turns::fromRadians(frequency);
-    high.push_back(static_cast<int64_t>(turns.high));
-    low.push_back(turns.low);
-  }
-  for (ArrayRef<int64_t> values : {ArrayRef(high), ArrayRef(low)})
-    constants.push_back(
-        createPairs(builder, loc, builder.getI64Type(), values));
-}
-
 /// Creates the constants of both doubles of the numbers.
 static void appendNumbers(OpBuilder &builder, Location loc,
                           ArrayRef<BigFloat> numbers,
@@ -108,7 +85,7 @@ static void appendNumbers(OpBuilder &builder, Location loc,
   }
   for (ArrayRef<double> values : {ArrayRef(hi), ArrayRef(lo)})
     constants.push_back(
-        createPairs(builder, loc, builder.getF64Type(), values));
+        createPairConstant(builder, loc, builder.getF64Type(), values));
 }
 
 /// Emits a selection of one of two constant lists.
@@ -118,8 +95,9 @@ static ValueRange convertLongrope(OpBuilder &builder, TurnsOp op,
   double original = scaling.getOriginalMaxPosition().getValueAsDouble();
   SmallVector<Value> inputs{op.getLength()};
   FrequenciesAttr frequencies = op.getFrequenciesAttr();
-  appendTurns(builder, loc, frequencies.withLength(original), inputs);
-  appendTurns(builder, loc, frequencies.withLength(2 * original), inputs);
+  for (double length : {original, 2 * original})
+    appendTurns(builder, loc,
+                frequencies.withLength(length).computeFrequencies(), inputs);
   // An integer is above a number if it is above the integer below the number.
   int64_t limit = static_cast<int64_t>(
       std::min(std::floor(original), 0x1.fffffffffffffp62));
