@@ -194,7 +194,7 @@ std::vector<NamedCase> getFeatures() {
 /// Random combinations of features.
 std::vector<NamedCase> getMixtures() {
   std::vector<NamedCase> cases;
-  for (uint64_t seed = 0; seed < 80; ++seed) {
+  for (uint64_t seed = 0; seed < 48; ++seed) {
     std::mt19937_64 generator(seed);
     auto oneOf = [&](int64_t n) {
       return static_cast<int64_t>(generator() % n);
@@ -236,8 +236,8 @@ std::vector<NamedCase> getMixtures() {
     if (!isRagged)
       c.mask = static_cast<Mask>(oneOf(5));
     // The decode kernel, without regions and masks.
-    if (!isRagged && seed >= 40) {
-      c.staticQueries = seed < 56 ? 1 : 2 + oneOf(7);
+    if (!isRagged && seed >= 24) {
+      c.staticQueries = seed < 34 ? 1 : 2 + oneOf(7);
       c.dim = 16;
       c.valueDim = 8 * (1 + oneOf(3));
       c.softCap = c.alibi = c.t5 = c.where = c.document = false;

@@ -10,6 +10,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <tuple>
 
 using namespace posenc;
 using namespace posenc::test;
@@ -185,13 +187,30 @@ static void expectLogSums(const runtime::Array &result,
   }
 }
 
+/// Compiles a module, or returns the kernel of an earlier call. Sizes are
+/// dynamic, so cases that differ in their sizes share a module.
+static const Kernel &getKernel(const std::string &module, Route route) {
+  static std::map<std::pair<std::string, Route>, Kernel> kernels;
+  auto found = kernels.find({module, route});
+  if (found != kernels.end())
+    return found->second;
+  // Tests that share a module follow each other.
+  constexpr size_t kMaxKernels = 4;
+  if (kernels.size() == kMaxKernels)
+    kernels.clear();
+  return kernels
+      .emplace(std::piecewise_construct, std::forward_as_tuple(module, route),
+               std::forward_as_tuple(module, route))
+      .first->second;
+}
+
 void vectors::expectMatchesOracle(const Case &c, posenc_dtype dtype,
                                   Route route) {
   Inputs inputs = makeInputs(c, dtype);
   spoilUnused(c, dtype, inputs);
   std::string module = makeModule(c, dtype, inputs.operands);
   SCOPED_TRACE(module);
-  Kernel kernel(module, route);
+  const Kernel &kernel = getKernel(module, route);
   for (bool hasNonFinite : {false, true}) {
     if (hasNonFinite)
       spoilSome(dtype, inputs);

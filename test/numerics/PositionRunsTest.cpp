@@ -157,7 +157,11 @@ std::vector<RunsCase> makeCases() {
   for (const char *op :
        {"rope", "sincos", "interleaved", "sin_cos", "cos_sin"}) {
     for (posenc_dtype dtype : {POSENC_F32, POSENC_F16, POSENC_BF16}) {
-      for (int64_t dim : {6, 30, 128, 600})
+      // Remainders of vector loops do not depend on the rounding to 16 bits.
+      std::vector<int64_t> dims = {30, 600};
+      if (dtype == POSENC_F32)
+        dims = {6, 30, 128, 600};
+      for (int64_t dim : dims)
         cases.push_back({op, dtype, dim});
       for (Route route : {Route::Vectors128, Route::Vectors512, Route::LLVM})
         cases.push_back({op, dtype, 70, route});
