@@ -64,20 +64,22 @@ def from_bf16(bits):
 
 
 def check_gather(rows, skipped):
-    def check(text, batch, tokens):
-        x, table = make(batch, tokens, 768), make(rows, 768)
+    def check(text, batch, tokens, channels=768):
+        x, table = make(batch, tokens, channels), make(rows, channels)
         positions = random.integers(0, rows - skipped, (batch, tokens))
         expected = np.float64(x) + table[positions + skipped]
+        text = text.replace("768", str(channels))
         return np.array_equal(call(text, [x, table, positions]), np.float32(expected))
 
     return check
 
 
-def check_bf16(text, batch, tokens):
-    x, table = to_bf16(make(batch, tokens, 768)), to_bf16(make(1024, 768))
+def check_bf16(text, batch, tokens, channels=768):
+    x, table = to_bf16(make(batch, tokens, channels)), to_bf16(make(1024, channels))
     positions = random.integers(0, 1024, (batch, tokens))
     # Sums of two bf16 numbers of similar size are exact in f32.
     expected = to_bf16(from_bf16(x) + from_bf16(table)[positions])
+    text = text.replace("768", str(channels))
     return np.array_equal(call(text, [x, table, positions]), expected)
 
 
@@ -185,11 +187,13 @@ def check_swin(text, images, size, offset):
 
 
 ABSOLUTE = [(1, 1), (3, 37), (2, 0)]
+# Rows with a remainder, and rows shorter than a vector.
+CHANNELS = [(2, 5, 77), (1, 9, 3)]
 RELATIVE = [(1, 1, 1), (2, 37, 45), (1, 5, 130), (3, 67, 67), (2, 0, 3)]
 # Each example with its check, sizes, and faults: replacements in its text.
 EXAMPLES = {
-    "gpt2": (check_gather(1024, 0), ABSOLUTE, [("addf %a", "subf %a")]),
-    "gpt2_bf16": (check_bf16, ABSOLUTE, [("addf %a", "subf %a")]),
+    "gpt2": (check_gather(1024, 0), ABSOLUTE + CHANNELS, [("addf %a", "subf %a")]),
+    "gpt2_bf16": (check_bf16, ABSOLUTE + CHANNELS, [("addf %a", "subf %a")]),
     "opt": (check_gather(2050, 2), ABSOLUTE, [("%table[2, 0]", "%table[1, 0]")]),
     "bert": (check_bert, ABSOLUTE, [("%segments[%k", "%segments[%c0")]),
     "vit": (check_vit, ABSOLUTE + [(1, 197)], [("%table[0, 0]", "%table[1, 0]")]),
