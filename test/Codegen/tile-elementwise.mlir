@@ -255,3 +255,38 @@ func.func @sum_of_planes(%x: tensor<?x?x512xf32>, %o: tensor<?xf32>) -> tensor<?
   %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?x512xf32>) outs(%o : tensor<?xf32>) dimensions = [1, 2]
   return %r : tensor<?xf32>
 }
+
+// -----
+
+// Rows of an input may be selected by a sum of parallel loops, as in a
+// convolution.
+// CHECK-LABEL: func.func @band(
+// CHECK-SAME:    %[[Q:.*]]: tensor<?x64xf32>, %[[K:.*]]: tensor<?x64xf32>
+// CHECK:         scf.forall (%[[T:.*]], %[[R:.*]]) in
+// CHECK:           scf.for %[[C:.*]] = %c0 to %c64 step %c16 iter_args(%{{.*}}) -> (vector<16xf32>)
+// CHECK-DAG:         %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%[[T]], %[[R]])
+// CHECK-DAG:         vector.transfer_read %[[Q]][%[[T]], %[[C]]]
+// CHECK-DAG:         vector.transfer_read %[[K]][%[[J]], %[[C]]]
+// CHECK-NOT:       linalg.
+func.func @band(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %o: tensor<?x33xf32>) -> tensor<?x33xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(t, r, c) -> (t, c)>, affine_map<(t, r, c) -> (t + r, c)>, affine_map<(t, r, c) -> (t, r)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<?x64xf32>, tensor<?x64xf32>) outs(%o : tensor<?x33xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %y = arith.addf %s, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<?x33xf32>
+  return %r : tensor<?x33xf32>
+}
+
+// -----
+
+// Not changed: elements that are selected by a sum with the reduced loop.
+// CHECK-LABEL: func.func @convolution(
+// CHECK-NOT:     scf.
+// CHECK:         return
+func.func @convolution(%x: tensor<?xf32>, %w: tensor<64xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.conv_1d ins(%x, %w : tensor<?xf32>, tensor<64xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}
