@@ -65,11 +65,11 @@ func.func @shaw_keys(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
   return %o : !q
 }
 
-// Shaw et al. 2018, values: o_i = sum_j p_ij (v_j + table[clip(j - i)]). The
-// probabilities are summed by row of the table: rows between the two ends have
-// one key each, whose score is computed again; those of the ends are softmax
+// Shaw et al. 2018, keys and values: o_i = sum_j p_ij (v_j + table[clip(j - i)]).
+// The probabilities are summed by row of the table: rows between the two ends
+// have one key each, whose score is computed again; those of the ends are softmax
 // denominators of attention to the keys beyond them.
-func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
+func.func @shaw(%q: !q, %k: !q, %v: !q, %key_table: !table, %value_table: !table) -> !q {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c16 = arith.constant 16 : index
@@ -80,6 +80,16 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
   %queries = tensor.dim %q, %c1 : !q
   %keys = tensor.dim %k, %c1 : !q
   %first = arith.subi %keys, %queries : index
+  %e = tensor.empty(%batch, %queries) : !rows
+  %f = linalg.fill ins(%zero : f32) outs(%e : !rows) -> !rows
+  %rows = linalg.generic {indexing_maps = [#query, #table, #row],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %key_table : !q, !table) outs(%f : !rows) {
+    ^bb0(%a: f32, %x: f32, %sum: f32):
+      %m = arith.mulf %a, %x : f32
+      %y = arith.addf %sum, %m : f32
+      linalg.yield %y : f32
+  } -> !rows
 
   // All keys, and the keys beyond each end, of which only the log-sum-exp is
   // needed.
@@ -87,8 +97,28 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
   %no_lse = tensor.empty(%batch, %queries) : !lse
   %one = tensor.extract_slice %v[0, 0, 0, 0] [%batch, %keys, 8, 1] [1, 1, 1, 1] : !q to !one
   %o, %lse = posenc.attention ins(%q, %k, %v : !q, !q, !q) outs(%q, %no_lse : !q, !lse)
+    score(%s, %b, %h, %i, %j) {
+      %min = arith.constant -16 : index
+      %max = arith.constant 16 : index
+      %t = arith.subi %i, %first : index
+      %relative = arith.subi %j, %i : index
+      %low = arith.maxsi %relative, %min : index
+      %clipped = arith.minsi %low, %max : index
+      %n = arith.addi %clipped, %max : index
+      %x = tensor.extract %rows[%b, %t, %h, %n] : !rows
+      %bias = arith.mulf %x, %scale : f32
+      %y = arith.addf %s, %bias : f32
+      posenc.yield %y : f32
+    }
   %l, %left = posenc.attention ins(%q, %k, %one : !q, !q, !one)
     outs(%no_o, %no_lse : !one, !lse)
+    score(%s, %b, %h, %i, %j) {
+      %t = arith.subi %i, %first : index
+      %x = tensor.extract %rows[%b, %t, %h, %c0] : !rows
+      %bias = arith.mulf %x, %scale : f32
+      %y = arith.addf %s, %bias : f32
+      posenc.yield %y : f32
+    }
     where(%b, %h, %i, %j) {
       %relative = arith.subi %i, %j : index
       %y = arith.cmpi sge, %relative, %c16 : index
@@ -96,6 +126,13 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
     }
   %r, %right = posenc.attention ins(%q, %k, %one : !q, !q, !one)
     outs(%no_o, %no_lse : !one, !lse)
+    score(%s, %b, %h, %i, %j) {
+      %t = arith.subi %i, %first : index
+      %x = tensor.extract %rows[%b, %t, %h, %c32] : !rows
+      %bias = arith.mulf %x, %scale : f32
+      %y = arith.addf %s, %bias : f32
+      posenc.yield %y : f32
+    }
     where(%b, %h, %i, %j) {
       %relative = arith.subi %j, %i : index
       %y = arith.cmpi sge, %relative, %c16 : index
@@ -108,9 +145,8 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
       tensor.yield %zero : f32
   } : !q to !q
   %count = arith.addi %queries, %c32 : index
-  %near = tensor.extract_slice %padded[0, %first, 0, 0] [%batch, %count, 8, 64] [1, 1, 1, 1] : !q to !q
-  %e = tensor.empty(%batch, %queries) : !rows
-  %f = linalg.fill ins(%zero : f32) outs(%e : !rows) -> !rows
+  %near = tensor.extract_slice %padded[0, %first, 0, 0] [%batch, %count, 8, 64] [1, 1, 1, 1]
+    : !q to !q
   %scores = linalg.generic {indexing_maps = [#query, #band, #row],
       iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
       ins(%q, %near : !q, !q) outs(%f : !rows) {
@@ -119,10 +155,11 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
       %y = arith.addf %sum, %m : f32
       linalg.yield %y : f32
   } -> !rows
-  %weights = linalg.generic {indexing_maps = [#all, #each, #each, #each, #all],
+  %weights = linalg.generic {indexing_maps = [#all, #all, #each, #each, #each, #all],
       iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
-      ins(%scores, %lse, %left, %right : !rows, !lse, !lse, !lse) outs(%e : !rows) {
-    ^bb0(%s: f32, %total: f32, %before: f32, %after: f32, %out: f32):
+      ins(%scores, %rows, %lse, %left, %right : !rows, !rows, !lse, !lse, !lse)
+      outs(%e : !rows) {
+    ^bb0(%s: f32, %term: f32, %total: f32, %before: f32, %after: f32, %out: f32):
       %none = arith.constant 0xFF800000 : f32
       %t = linalg.index 1 : index
       %n = linalg.index 3 : index
@@ -130,7 +167,8 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
       %above = arith.addi %i, %n : index
       %j = arith.subi %above, %c16 : index
       %exists = arith.cmpi ult, %j, %keys : index
-      %scaled = arith.mulf %s, %scale : f32
+      %with_term = arith.addf %s, %term : f32
+      %scaled = arith.mulf %with_term, %scale : f32
       %inside = arith.select %exists, %scaled, %none : f32
       %is_first = arith.cmpi eq, %n, %c0 : index
       %is_last = arith.cmpi eq, %n, %c32 : index
@@ -142,7 +180,7 @@ func.func @shaw_values(%q: !q, %k: !q, %v: !q, %table: !table) -> !q {
   } -> !rows
   %result = linalg.generic {indexing_maps = [#row, #table, #query],
       iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]}
-      ins(%weights, %table : !rows, !table) outs(%o : !q) {
+      ins(%weights, %value_table : !rows, !table) outs(%o : !q) {
     ^bb0(%a: f32, %x: f32, %sum: f32):
       %m = arith.mulf %a, %x : f32
       %y = arith.addf %sum, %m : f32
