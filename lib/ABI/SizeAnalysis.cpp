@@ -337,6 +337,29 @@ bool SizeAnalysis::isProven(const SizeExpr &difference,
   });
 }
 
+/// Whether a term that is not the constant has a negative coefficient.
+static bool hasNegativeTerm(const SizeExpr &expr) {
+  return llvm::any_of(expr.getTerms(), [](const auto &term) {
+    return !term.first.empty() && term.second < 0;
+  });
+}
+
+/// Returns two expressions without negative coefficients whose difference is
+/// `expr`.
+static std::pair<SizeExpr, SizeExpr> splitBySign(const SizeExpr &expr) {
+  SizeExpr positive, negative;
+  for (const auto &[monomial, coefficient] : expr.getTerms()) {
+    SizeExpr term(1);
+    for (unsigned symbol : monomial)
+      term = term * SizeExpr::symbol(symbol);
+    if (coefficient > 0)
+      positive = positive + term * coefficient;
+    else
+      negative = negative - term * coefficient;
+  }
+  return {positive, negative};
+}
+
 LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   auto [kind, left, right, op, guards, isAssumed] = requirement;
   SizeExpr difference = symbols.resolve(left - right, /*useConstants=*/false);
@@ -356,17 +379,12 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
         symbols.findCondition(getDifferences(difference, guards));
     if (!condition)
       return finishUnknown(requirement);
-    // Moves negative terms to the other side.
-    left = right = SizeExpr(0);
-    for (const auto &[monomial, coefficient] : condition->getTerms()) {
-      SizeExpr term(1);
-      for (unsigned symbol : monomial)
-        term = term * SizeExpr::symbol(symbol);
-      if (coefficient > 0)
-        left = left + term * coefficient;
-      else
-        right = right - term * coefficient;
-    }
+    std::tie(left, right) = splitBySign(*condition);
+  } else if (!difference.hasOverflow() &&
+             (hasNegativeTerm(left) || hasNegativeTerm(right))) {
+    // Messages name the two sides: 'a is 4, expected at most b' is clearer than
+    // 'b - a is -1, expected at least 0'.
+    std::tie(left, right) = splitBySign(difference);
   }
   // A loop whose bounds vary within the call is assumed to run.
   auto isKnown = [&](const SizeExpr &expr) {

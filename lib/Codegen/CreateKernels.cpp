@@ -156,6 +156,18 @@ static SmallVector<StringAttr> makeUnique(MLIRContext *context,
   return unique;
 }
 
+/// Whether an index of a read is a loop of the linalg operation around it that
+/// does not run beyond the static size of this dimension.
+static bool isLoopWithin(tensor::ExtractOp read, unsigned dim) {
+  auto index = read.getIndices()[dim].getDefiningOp<linalg::IndexOp>();
+  auto op = dyn_cast<linalg::LinalgOp>(read->getParentOp());
+  auto type = dyn_cast<RankedTensorType>(read.getTensor().getType());
+  if (!index || !op || !type || type.isDynamicDim(dim))
+    return false;
+  int64_t range = op.getStaticLoopRanges()[index.getDim()];
+  return !ShapedType::isDynamic(range) && range <= type.getDimSize(dim);
+}
+
 /// Clamps the indices of a read to its tensor, which is not empty. Entry points
 /// reject out-of-bounds indices in inputs; this covers indices that are
 /// computed, and inputs in GPU memory.
@@ -166,7 +178,7 @@ static void clampIndices(tensor::ExtractOp read) {
   Value zero = arith::ConstantIndexOp::create(sizes, loc, 0);
   Value one = arith::ConstantIndexOp::create(sizes, loc, 1);
   for (auto [dim, index] : llvm::enumerate(read.getIndicesMutable())) {
-    if (matchPattern(index.get(), m_Constant()))
+    if (matchPattern(index.get(), m_Constant()) || isLoopWithin(read, dim))
       continue;
     Value size = sizes.createOrFold<tensor::DimOp>(loc, read.getTensor(), dim);
     Value last = sizes.createOrFold<arith::SubIOp>(loc, size, one);

@@ -176,6 +176,44 @@ func.func @read(%x: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<?xf32> {
 
 // -----
 
+// Indices that depend on elements are clamped to the tensor, those that are loops
+// within its static size are not. The result may overwrite `x`, but not a table
+// that is read at other indices.
+// CHECK-LABEL: func.func @rows
+// CHECK-SAME: in_place = [0], bounds = [#posenc.bound<kind = rows, input = 2, limit = [9]>]
+// CHECK: %[[C:.*]] = linalg.index 1
+// CHECK: %[[LOW:.*]] = arith.minsi %{{.*}}, %c8
+// CHECK: %[[I:.*]] = arith.maxsi %[[LOW]], %c0
+// CHECK: tensor.extract %{{.*}}[%[[I]], %[[C]]]
+// CHECK-LABEL: func.func @own_rows
+// CHECK-SAME: in_place = [-1]
+func.func @rows(%x: tensor<?x64xf32>, %t: tensor<9x64xf32>, %p: tensor<?xi64>) -> tensor<?x64xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %p : tensor<?x64xf32>, tensor<?xi64>) outs(%x : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %n: i64, %out: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %t[%i, %j] : tensor<9x64xf32>
+    %y = arith.addf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+func.func @own_rows(%x: tensor<9x64xf32>, %p: tensor<9xi64>) -> tensor<9x64xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %p : tensor<9x64xf32>, tensor<9xi64>) outs(%x : tensor<9x64xf32>) {
+  ^bb0(%a: f32, %n: i64, %out: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %x[%i, %j] : tensor<9x64xf32>
+    %y = arith.addf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<9x64xf32>
+  return %r : tensor<9x64xf32>
+}
+
+// -----
+
 // Entry points check what the module asserts about sizes.
 // CHECK-LABEL: func.func @asserted
 // CHECK-SAME: sizes = [-1],

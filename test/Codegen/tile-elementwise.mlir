@@ -84,6 +84,90 @@ func.func @others(%b: tensor<?x64xi1>, %s: tensor<?x8xf32>, %n: tensor<0x64xf32>
 
 // -----
 
+// The row of a table that a position selects is read as vectors; the position is
+// read once per row.
+// CHECK-LABEL: func.func @table(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x64xf32>, %[[T:.*]]: tensor<9x64xf32>, %[[P:.*]]: tensor<?xi64>
+// CHECK:         scf.forall (%[[I:.*]]) in
+// CHECK:           %[[S:.*]] = tensor.extract_slice %[[P]][%[[I]]] [1] [1]
+// CHECK:           %[[N:.*]] = tensor.extract %[[S]][%c0] : tensor<1xi64>
+// CHECK:           %[[R:.*]] = arith.index_cast %[[N]] : i64 to index
+// CHECK:           scf.for %[[J:.*]] = %c0 to %c64 step %c16
+// CHECK-DAG:         %[[V:.*]] = vector.transfer_read %[[X]][%[[I]], %[[J]]]
+// CHECK-DAG:         %[[U:.*]] = vector.transfer_read %[[T]][%[[R]], %[[J]]]
+// CHECK:             arith.addf %[[V]], %[[U]] : vector<16xf32>
+// CHECK-NOT:       linalg.generic
+func.func @table(%x: tensor<?x64xf32>, %t: tensor<9x64xf32>, %p: tensor<?xi64>, %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%x, %p : tensor<?x64xf32>, tensor<?xi64>) outs(%o : tensor<?x64xf32>) {
+  ^bb0(%a: f32, %n: i64, %c: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %t[%i, %j] : tensor<9x64xf32>
+    %y = arith.addf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
+// -----
+
+// The row may also depend on the loops over rows: row 2 i of the table.
+// CHECK-LABEL: func.func @every_second(
+// CHECK-SAME:    %[[T:.*]]: tensor<10x64xf32>
+// CHECK:         scf.forall (%[[I:.*]]) in (5)
+// CHECK:           %[[R:.*]] = arith.muli %[[I]], %c2
+// CHECK:           vector.transfer_read %[[T]][%[[R]], %{{.*}}]{{.*}} vector<16xf32>
+func.func @every_second(%t: tensor<10x64xf32>, %o: tensor<5x64xf32>) -> tensor<5x64xf32> {
+  %c2 = arith.constant 2 : index
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%o : tensor<5x64xf32>) {
+  ^bb0(%c: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %n = arith.muli %i, %c2 : index
+    %b = tensor.extract %t[%n, %j] : tensor<10x64xf32>
+    linalg.yield %b : f32
+  } -> tensor<5x64xf32>
+  return %r : tensor<5x64xf32>
+}
+
+// -----
+
+// Not changed: rows that depend on the column, columns of a table, and rows that
+// are longer than those of the table.
+// CHECK-LABEL: func.func @no_rows(
+// CHECK-NOT:     scf.
+// CHECK:         return
+func.func @no_rows(%t: tensor<64x64xf32>, %s: tensor<9x32xf32>, %p: tensor<?x64xi64>, %q: tensor<?xi64>, %o: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>) {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%p : tensor<?x64xi64>) outs(%o : tensor<?x64xf32>) {
+  ^bb0(%n: i64, %c: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %t[%i, %j] : tensor<64x64xf32>
+    linalg.yield %b : f32
+  } -> tensor<?x64xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%q : tensor<?xi64>) outs(%o : tensor<?x64xf32>) {
+  ^bb0(%n: i64, %c: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %t[%j, %i] : tensor<64x64xf32>
+    linalg.yield %b : f32
+  } -> tensor<?x64xf32>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%q : tensor<?xi64>) outs(%o : tensor<?x64xf32>) {
+  ^bb0(%n: i64, %c: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 1 : index
+    %b = tensor.extract %s[%i, %j] : tensor<9x32xf32>
+    linalg.yield %b : f32
+  } -> tensor<?x64xf32>
+  return %0, %1, %2 : tensor<?x64xf32>, tensor<?x64xf32>, tensor<?x64xf32>
+}
+
+// -----
+
 // Sums of columns add a vector of the result per row.
 // CHECK-LABEL: func.func @columns(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
@@ -169,5 +253,40 @@ func.func @transpose(%x: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32
 // CHECK-NOT:       linalg.
 func.func @sum_of_planes(%x: tensor<?x?x512xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
   %r = linalg.reduce { arith.addf } ins(%x : tensor<?x?x512xf32>) outs(%o : tensor<?xf32>) dimensions = [1, 2]
+  return %r : tensor<?xf32>
+}
+
+// -----
+
+// Rows of an input may be selected by a sum of parallel loops, as in a
+// convolution.
+// CHECK-LABEL: func.func @band(
+// CHECK-SAME:    %[[Q:.*]]: tensor<?x64xf32>, %[[K:.*]]: tensor<?x64xf32>
+// CHECK:         scf.forall (%[[T:.*]], %[[R:.*]]) in
+// CHECK:           scf.for %[[C:.*]] = %c0 to %c64 step %c16 iter_args(%{{.*}}) -> (vector<16xf32>)
+// CHECK-DAG:         %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%[[T]], %[[R]])
+// CHECK-DAG:         vector.transfer_read %[[Q]][%[[T]], %[[C]]]
+// CHECK-DAG:         vector.transfer_read %[[K]][%[[J]], %[[C]]]
+// CHECK-NOT:       linalg.
+func.func @band(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %o: tensor<?x33xf32>) -> tensor<?x33xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(t, r, c) -> (t, c)>, affine_map<(t, r, c) -> (t + r, c)>, affine_map<(t, r, c) -> (t, r)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<?x64xf32>, tensor<?x64xf32>) outs(%o : tensor<?x33xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %m = arith.mulf %a, %b : f32
+    %y = arith.addf %s, %m : f32
+    linalg.yield %y : f32
+  } -> tensor<?x33xf32>
+  return %r : tensor<?x33xf32>
+}
+
+// -----
+
+// Not changed: elements that are selected by a sum with the reduced loop.
+// CHECK-LABEL: func.func @convolution(
+// CHECK-NOT:     scf.
+// CHECK:         return
+func.func @convolution(%x: tensor<?xf32>, %w: tensor<64xf32>, %o: tensor<?xf32>) -> tensor<?xf32> {
+  %r = linalg.conv_1d ins(%x, %w : tensor<?xf32>, tensor<64xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
   return %r : tensor<?xf32>
 }

@@ -38,6 +38,18 @@ bool isTiledColumnReduction(linalg::LinalgOp op);
 /// f64 along the contiguous dimension of its inputs.
 bool isTiledReduction(linalg::LinalgOp op);
 
+/// Returns the loop along which an elementwise operation reads rows of tables:
+/// its last index runs over the contiguous dimension of all results, and the
+/// other indices of each `tensor.extract` do not depend on it. Returns nullopt
+/// if the operation has no `tensor.extract`, or others.
+std::optional<unsigned> getRowReadLoop(linalg::LinalgOp op);
+
+/// Replaces the reads of rows along the loop `vector` by inputs that are slices
+/// of the tables, and returns the new operation. All other loops of `op` must
+/// have one iteration.
+linalg::GenericOp readRowsAsInputs(RewriterBase &rewriter, linalg::GenericOp op,
+                                   unsigned vector);
+
 /// Returns the input that posenc-reuse-operands makes the destination of an
 /// elementwise operation, if nothing reads it afterwards; null if there is
 /// none.

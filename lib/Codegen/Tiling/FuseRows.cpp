@@ -129,8 +129,11 @@ static bool isFusable(Operation *op) {
   if (op->getNumResults() != 1)
     return false;
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return isTiledElementwise(linalgOp) || isTiledReduction(linalgOp) ||
-           isFree(op);
+    return isTiledElementwise(linalgOp) || isFree(op) ||
+           (isTiledReduction(linalgOp) &&
+            llvm::all_of(linalgOp.getIndexingMapsArray(), [](AffineMap map) {
+              return map.isProjectedPermutation();
+            }));
   return isa<SinusoidalOp, RopeOp, RotateOp>(op) &&
          cast<PositionalOpInterface>(op).getNumLoops() > 0;
 }

@@ -59,7 +59,8 @@ bool mlir::posenc::readsInPlaceInput(Operation *op) {
 }
 
 bool mlir::posenc::canWriteOver(linalg::LinalgOp op, Value input) {
-  if (op->getNumResults() != 1 || !isTiledElementwise(op))
+  if (op->getNumResults() != 1 ||
+      !(isTiledElementwise(op) || getRowReadLoop(op)))
     return false;
   AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   bool isRead = false;

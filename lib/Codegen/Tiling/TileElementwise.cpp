@@ -11,6 +11,8 @@
 // input is transposed, tiles are squares, so the rows of the input and of the
 // result are vectors.
 //
+// Rows of tables that it reads with tensor.extract become inputs of each row.
+//
 // A column reduction is elementwise for each row of its input. It becomes loops
 // over blocks of the result, over rows, and over the vectors of a block, which
 // stays in the L1 cache.
@@ -328,14 +330,34 @@ struct TileElementwise final
     return success();
   }
 
+  /// Tiles an operation that reads rows of tables to single rows.
+  static void tileRowReads(RewriterBase &rewriter, linalg::LinalgOp op) {
+    unsigned vector = *getRowReadLoop(op);
+    SmallVector<int64_t> sizes(op.getNumLoops(), 1);
+    sizes[vector] = 0;
+    reportChoice(op, DEBUG_TYPE, "reads rows of tables as vectors");
+    SmallVector<LoopLikeOpInterface> loops;
+    FailureOr<linalg::LinalgOp> row = tile(
+        rewriter, op, sizes, scf::SCFTilingOptions::LoopType::ForallOp, loops);
+    if (succeeded(row))
+      readRowsAsInputs(rewriter, cast<linalg::GenericOp>(row->getOperation()),
+                       vector);
+  }
+
   void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::LinalgOp> readers;
+    for (auto op : getOperation().getFunctionBody().getOps<linalg::LinalgOp>())
+      if (getRowReadLoop(op) && !op->use_empty())
+        readers.push_back(op);
+    for (linalg::LinalgOp op : readers)
+      tileRowReads(rewriter, op);
     SmallVector<std::pair<linalg::LinalgOp, ElementwiseLoops>> operations;
     getOperation()->walk([&](linalg::LinalgOp op) {
       if ((isTiledElementwise(op) && !isRegisterTile(op)) ||
           isTiledColumnReduction(op))
         operations.push_back({op, *getLoops(op)});
     });
-    IRRewriter rewriter(&getContext());
     // Visits reductions first, since they may fuse their producers.
     for (bool areReductions : {true, false})
       for (auto &[op, loops] : operations) {

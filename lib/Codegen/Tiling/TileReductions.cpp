@@ -65,11 +65,31 @@ static bool isAlongRows(linalg::LinalgOp op, unsigned loop) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!map.isFunctionOfDim(loop))
       continue;
-    if (map.getDimPosition(map.getNumResults() - 1) != loop)
+    if (map.getResults().back() != getAffineDimExpr(loop, op->getContext()))
       return false;
     result = true;
   }
   return result;
+}
+
+/// Whether each dimension of the operands is indexed by one loop or, as the
+/// input of a convolution, by an expression of parallel loops. Tiles have one
+/// iteration of the latter.
+static bool hasRows(linalg::LinalgOp op) {
+  auto isParallel = [&](AffineExpr expr) {
+    for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
+      if (type == utils::IteratorType::reduction && expr.isFunctionOfDim(loop))
+        return false;
+    return true;
+  };
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    return map.isProjectedPermutation() ||
+           (op.isDpsInput(&operand) &&
+            llvm::all_of(map.getResults(), [&](AffineExpr expr) {
+              return isa<AffineDimExpr>(expr) || isParallel(expr);
+            }));
+  });
 }
 
 /// Returns the reduction loop that runs along the rows of the inputs, or
@@ -80,10 +100,7 @@ static std::optional<unsigned> getReductionLoop(linalg::LinalgOp op) {
       op.getNumParallelLoops() + op.getNumReductionLoops() !=
           op.getNumLoops() ||
       llvm::is_contained(op.getStaticLoopRanges(), 0) ||
-      !isa<PartialReductionOpInterface>(op.getOperation()) ||
-      !llvm::all_of(
-          op.getIndexingMapsArray(),
-          [](AffineMap map) { return map.isProjectedPermutation(); }) ||
+      !isa<PartialReductionOpInterface>(op.getOperation()) || !hasRows(op) ||
       !computesVectors(op))
     return std::nullopt;
   SmallVector<unsigned> loops;
