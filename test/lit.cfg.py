@@ -159,6 +159,14 @@ for python in [config.python, "/usr/bin/python3"]:
             config.substitutions.insert(0, ("%tvm_python", tvm_python))
         break
 
+# PyTorch and transformers are gigabytes, so no test installs them.
+for python in [os.environ.get("POSENC_TEST_PYTHON"), config.python, "/usr/bin/python3"]:
+    if python and os.path.exists(python) and has_modules(
+            python, "numpy, torch, transformers"):
+        config.available_features.add("transformers")
+        config.substitutions.insert(0, ("%transformers_python", python))
+        break
+
 if config.host_processor in ("x86_64", "AMD64"):
     config.available_features.add("x86_64")
     try:

@@ -156,6 +156,13 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
       readOptions.ropeLength = length;
     }
   }
+  if (options.precision) {
+    std::optional<Precision> precision = symbolizePrecision(*options.precision);
+    if (!precision)
+      return fail("unknown precision '" + *options.precision +
+                  "': expected exact or hf_f32");
+    builderOptions.precision = *precision;
+  }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
@@ -422,6 +429,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                    : options.cacheType    ? "--cache-dtype"
                    : options.decodeTokens ? "--decode-tokens"
                    : options.ropeLength   ? "--rope-length"
+                   : options.precision    ? "--precision"
                    : options.qkNorm       ? "--qk-norm"
                                           : "";
   if (!isConfig && !flag.empty())

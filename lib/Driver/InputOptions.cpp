@@ -43,6 +43,11 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "take it as the argument rope_length (default: one more than the "
              "largest position of a call)",
              options.ropeLength);
+  parser.add(
+      "precision", "PRECISION",
+      "for a config.json: exact, or hf_f32 for angles that are rounded as "
+      "in transformers (default: exact)",
+      options.precision);
   parser.add("qk-norm",
              "for a config.json: attention normalizes queries and keys as the "
              "model does, with the checkpoint's weights q_norm and k_norm",
@@ -67,6 +72,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--cache-dtype=", options.cacheType);
   add("--decode-tokens=", options.decodeTokens);
   add("--rope-length=", options.ropeLength);
+  add("--precision=", options.precision);
   if (options.qkNorm)
     flags.push_back("--qk-norm");
   add("--stack-limit=", options.stackLimit);

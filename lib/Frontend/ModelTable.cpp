@@ -225,6 +225,7 @@ static constexpr ModelRow models[] = {
     row("chameleon").unsupportedNorms(layerNorms),
     row("deepseek_ocr2_text"),
     row("diffllama").unsupportedAttention(),
+    row("dinov3_vit").heads(6, 0).hidden(384).theta(100).coordinates(),
     row("doge").unsupportedAttention().norms(QkNormKind::EachHead),
     row("dots1")
         .slidesFromMaxWindow(/*onRequest=*/false)

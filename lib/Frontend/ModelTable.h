@@ -140,6 +140,8 @@ struct AxesRow {
   std::array<int64_t, 3> defaultSections = {0, 0, 0};
   /// The tokens are the patches of an image, with a row and a column.
   bool arePatches = false;
+  /// With `arePatches`: row and column are coordinates, floats from -1 to 1.
+  bool areCoordinates = false;
 };
 
 /// The scaling of a config without a dictionary of the rotation.
@@ -464,6 +466,11 @@ struct ModelRow {
   constexpr ModelRow patches() const {
     ModelRow copy = bidirectional();
     copy.axes.arePatches = true;
+    return copy;
+  }
+  constexpr ModelRow coordinates() const {
+    ModelRow copy = patches();
+    copy.axes.areCoordinates = true;
     return copy;
   }
   constexpr ModelRow onlyIf(llvm::StringLiteral key) const {

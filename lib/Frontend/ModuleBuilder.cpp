@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
@@ -63,11 +65,11 @@ Attribute ModelModule::getScaling(const Scaling &scaling) {
 AxesAttr ModelModule::getAxes() {
   if (!config.axes)
     return {};
-  AxisLayout layout =
-      config.axes->layout ==
-              ::posenc::frontend::PositionAxes::Layout::Interleaved
-          ? AxisLayout::Interleaved
-          : AxisLayout::Contiguous;
+  using Layout = ::posenc::frontend::PositionAxes::Layout;
+  AxisLayout layout = config.axes->layout == Layout::Interleaved
+                          ? AxisLayout::Interleaved
+                      : config.axes->areCoordinates() ? AxisLayout::Axial
+                                                      : AxisLayout::Contiguous;
   return AxesAttr::get(builder.getContext(), layout, config.axes->sections);
 }
 
@@ -76,7 +78,9 @@ RankedTensorType ModelModule::getPositionsType(ArrayRef<int64_t> shape) {
   if (config.axes)
     sizes.push_back(config.axes->sections.size());
   llvm::append_range(sizes, shape);
-  return getType(sizes, builder.getI64Type());
+  bool areFloats = config.axes && config.axes->areCoordinates();
+  return getType(sizes,
+                 areFloats ? Type(builder.getF32Type()) : builder.getI64Type());
 }
 
 /// Returns the frequencies 0, 2, ..., 1, 3, ... of a model as an explicit list.
@@ -93,7 +97,8 @@ static FrequenciesAttr alternate(FrequenciesAttr frequencies) {
       context, frequencies.getDim(), frequencies.getBase(),
       ExplicitScalingAttr::get(context, builder.getDenseF64ArrayAttr(ordered),
                                factor == 1 ? FloatAttr()
-                                           : builder.getF64FloatAttr(factor)));
+                                           : builder.getF64FloatAttr(factor)),
+      frequencies.getPrecision());
 }
 
 Type ModelModule::getElementType() {
@@ -219,10 +224,20 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
 FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
                                             const Scaling &scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
+  Attribute rule = getScaling(scaling);
+  if (config.axes && config.axes->areCoordinates())
+    rule = GeometricScalingAttr::get(builder.getContext(), real(0),
+                                     real(2 * M_PI));
+  if (rule && options.precision != Precision::Exact &&
+      cast<FrequencyScalingInterface>(rule).dependsOnLength()) {
+    emitError() << "--precision=hf_f32 needs the length of the sequences, on "
+                   "which the frequencies depend: pass --rope-length=N";
+    return {};
+  }
   // The verifier of the attribute bounds the rotary dimension.
   auto result =
       FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
-                                  real(theta), getScaling(scaling));
+                                  real(theta), rule, options.precision);
   bool alternates =
       config.axes && config.axes->layout ==
                          ::posenc::frontend::PositionAxes::Layout::Alternating;

@@ -60,9 +60,22 @@ static std::vector<int64_t> readSections(ConfigReader &reader,
 }
 
 /// Sets the two axes of the patches of an image.
-static void readPatchAxes(ConfigReader &reader, const json::Value &headSource,
-                          ModelConfig &result) {
+static void readPatchAxes(ConfigReader &reader, const ModelRow &row,
+                          const json::Value &headSource, ModelConfig &result) {
   int64_t pairs = result.rotaryDim / 2;
+  if (row.axes.areCoordinates) {
+    if (pairs % 2 != 0)
+      return reader.error(headSource,
+                          "'head_dim' must be a multiple of 4, half of it for "
+                          "each axis, not " +
+                              Twine(result.rotaryDim));
+    if (result.scaling.kind != Scaling::Kind::Default)
+      return reader.error(
+          headSource, "'rope_type' must be default, because the model has no "
+                      "scaling of coordinates");
+    result.axes = {PositionAxes::Layout::Coordinates, {pairs / 2, pairs / 2}};
+    return;
+  }
   if (pairs == 1)
     return reader.error(headSource,
                         "'head_dim' must be at least 4, because rows and "
@@ -103,7 +116,7 @@ void posenc::frontend::readPositionAxes(ConfigReader &reader,
   reportLayerSections(reader, dicts);
   if (row.axes.arePatches) {
     if (result.rotaryDim)
-      readPatchAxes(reader, headSource, result);
+      readPatchAxes(reader, row, headSource, result);
     return;
   }
   const json::Member *member =

@@ -39,9 +39,6 @@ static constexpr StringLiteral severalParts =
     "'decoder_config' or 'patcher_config' as a config of its own";
 static constexpr StringLiteral outputRotation =
     "rotates the output of attention as well, which is not supported";
-static constexpr StringLiteral floatPositions =
-    "rotates by coordinates that are not integers, and positions must be "
-    "integers";
 static constexpr StringLiteral alternatingAxes =
     "rotates pairs alternately by row and column and the last pairs by time, "
     "which is not supported";
@@ -85,7 +82,6 @@ static constexpr Refusal refusals[] = {
     {"decision_transformer", learnedTable},
     {"deepseek_v4", outputRotation},
     {"deit", learnedTable},
-    {"dinov3_vit", floatPositions},
     {"distilbert", learnedTable},
     {"electra", learnedTable},
     {"ernie", learnedTable},

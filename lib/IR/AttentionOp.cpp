@@ -305,9 +305,9 @@ LogicalResult AttentionOp::verify() {
       failed(verifyHeadRotation(
           *this, "keys", getKey().getType(), getKeyRotationAttr(),
           getKeyPositions(), hasRaggedKeys() ? 1 : 2, "attn_c6", "attn_c7")) ||
-      failed(verifyHeadTurns(*this, getTurns(),
-                             {getQueryRotationAttr(), getKeyRotationAttr()},
-                             "attn_c22")) ||
+      failed(verifyHeadTurns(
+          *this, getTurns(), {getQueryRotationAttr(), getKeyRotationAttr()},
+          {getQueryPositions(), getKeyPositions()}, "attn_c22")) ||
       failed(verifySizes(*this)))
     return failure();
   if (failed(verifyScaleAndWindow(*this, getScaleAttr(), getWindowLeftAttr(),

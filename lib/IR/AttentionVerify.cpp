@@ -204,13 +204,15 @@ LogicalResult mlir::posenc::verifyHeadRotation(
 
 LogicalResult mlir::posenc::verifyHeadTurns(Operation *op, OperandRange turns,
                                             ArrayRef<RotationAttr> rotations,
+                                            ArrayRef<Value> positions,
                                             StringRef constraint) {
   bool hasRotation = false;
   for (RotationAttr rotation : rotations) {
     if (!rotation)
       continue;
     hasRotation = true;
-    if (failed(verifyTurns(op, turns, rotation.getFrequencies(), constraint)))
+    if (failed(verifyTurns(op, turns, rotation.getFrequencies(), positions,
+                           constraint)))
       return failure();
   }
   if (!turns.empty() && !hasRotation)

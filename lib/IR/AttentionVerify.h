@@ -68,10 +68,11 @@ LogicalResult verifyHeadRotation(Operation *op, StringRef name, Type heads,
                                  int64_t numLoops, StringRef window,
                                  StringRef form);
 
-/// Checks the operands `turns` against the rotations, which may be null.
+/// Checks the operands `turns` against the rotations and positions, which may
+/// be null.
 LogicalResult verifyHeadTurns(Operation *op, OperandRange turns,
                               ArrayRef<RotationAttr> rotations,
-                              StringRef constraint);
+                              ArrayRef<Value> positions, StringRef constraint);
 
 /// Checks the optional weights of a norm.
 LogicalResult verifyNorm(Operation *op, StringRef name, Value norm,

@@ -156,7 +156,7 @@ LogicalResult KvAppendOp::verify() {
                                 "kv_append_c6", "kv_append_c7")))
     return failure();
   if (failed(verifyHeadTurns(*this, getTurns(), getRotationAttr(),
-                             "kv_append_c11")))
+                             getPositions(), "kv_append_c11")))
     return failure();
   if (getRotationAttr() && getSlots() && !getPositions())
     return emitOpError()

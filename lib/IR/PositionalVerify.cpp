@@ -97,6 +97,7 @@ LogicalResult mlir::posenc::verifyAxes(Operation *op, Type positions,
 
 LogicalResult mlir::posenc::verifyTurns(Operation *op, OperandRange turns,
                                         FrequenciesAttr frequencies,
+                                        ArrayRef<Value> positions,
                                         StringRef constraint) {
   if (turns.empty()) {
     if (!frequencies.dependsOnLength())
@@ -114,6 +115,12 @@ LogicalResult mlir::posenc::verifyTurns(Operation *op, OperandRange turns,
     return op->emitOpError() << "expected two lists of turns with " << numPairs
                              << " elements, got (" << turns.getTypes() << ") ("
                              << constraint << ")";
+  for (Value value : positions)
+    if (value && isa<FloatType>(getElementTypeOrSelf(value.getType())))
+      return op->emitOpError() << "expected positions that are integers, since "
+                                  "the frequencies are "
+                                  "computed at run time, got "
+                               << value.getType() << " (" << constraint << ")";
   return success();
 }
 

@@ -48,11 +48,13 @@ verifyAxisFrequencies(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
                          FrequenciesAttr frequencies, StringRef constraint);
 
-/// Checks the operands `turns` against the frequencies: there are two lists with
-/// an element for each pair, or none. Frequencies that depend on the length
-/// require them.
+/// Checks the operands `turns` against the frequencies: there are two lists
+/// with an element for each pair, or none. Frequencies that depend on the
+/// length require them. With turns, `positions`, of which some may be null,
+/// must be integers.
 LogicalResult verifyTurns(Operation *op, OperandRange turns,
-                          FrequenciesAttr frequencies, StringRef constraint);
+                          FrequenciesAttr frequencies,
+                          ArrayRef<Value> positions, StringRef constraint);
 
 /// The numbers of the constraints that `rotate` and `rope` share.
 struct RotationConstraints {

@@ -47,7 +47,8 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
     return success();
   };
   // rope(x, 0) = att*x. A scalar position still has the row index added.
-  if (matchPattern(adaptor.getPositions(), m_Zero()) &&
+  if ((matchPattern(adaptor.getPositions(), m_Zero()) ||
+       matchPattern(adaptor.getPositions(), m_AnyZeroFloat())) &&
       isa<ShapedType>(getPositions().getType()) &&
       getFrequencies().hasUnitAttentionFactor())
     return replaceBy(getInputs());
@@ -83,7 +84,10 @@ static FailureOr<Value> combine(PatternRewriter &rewriter, Operation *op,
   if (!aType || !bType)
     return rewriter.notifyMatchFailure(op, "scalar positions");
   if (aType.getShape() != bType.getShape())
-    return rewriter.notifyMatchFailure(op, "positions differ in type");
+    return rewriter.notifyMatchFailure(op, "positions differ in shape");
+  if (isa<FloatType>(aType.getElementType()) ||
+      isa<FloatType>(bType.getElementType()))
+    return rewriter.notifyMatchFailure(op, "sums of floats are rounded");
   Location loc = op->getLoc();
   a = toI64(rewriter, loc, a);
   b = toI64(rewriter, loc, b);
@@ -102,6 +106,8 @@ struct ComposeRopes : OpRewritePattern<RopeOp> {
     RopeOp producer = getProducer(op);
     if (!producer || !haveSameRotation(op, producer))
       return rewriter.notifyMatchFailure(op, "not a rope of an equal rope");
+    if (op.getFrequencies().roundsAngles())
+      return rewriter.notifyMatchFailure(op, "angles are rounded");
     bool subtract = op.getInverse() != producer.getInverse();
     if (!subtract && !op.getFrequencies().hasUnitAttentionFactor())
       return rewriter.notifyMatchFailure(op, "attention factor is not 1");
@@ -146,6 +152,8 @@ struct ShiftSinusoidal : OpRewritePattern<RopeOp> {
     auto table = op.getInputs().front().getDefiningOp<SinusoidalOp>();
     if (!table || !table->hasOneUse())
       return rewriter.notifyMatchFailure(op, "not a rope of a table");
+    if (op.getFrequencies().roundsAngles())
+      return rewriter.notifyMatchFailure(op, "angles are rounded");
     bool isZipped = table.getOrder() == TableOrder::Interleaved;
     if (table.getAxes() || table.getPaddingPosition() || op.getAxes() ||
         !op.getTurns().empty() || op.getOffset() != 0 ||

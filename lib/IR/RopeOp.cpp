@@ -46,7 +46,8 @@ LogicalResult RopeOp::verify() {
                             getOffset(), getFrequencies().getDim(),
                             {"rope_c1", "rope_c2", "rope_c3", "rope_c4"})))
     return failure();
-  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), "rope_c8")))
+  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), getPositions(),
+                         "rope_c8")))
     return failure();
   if (failed(detail::verifySymbols(*this, "rope_c5")))
     return failure();

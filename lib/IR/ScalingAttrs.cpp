@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttrFields.h"
+#include "RoundedFrequencies.h"
 #include "ScalingSupport.h"
 
 #include <cmath>
@@ -24,25 +25,36 @@ Attribute FrequenciesAttr::parse(AsmParser &parser, Type) {
   int64_t dim = 0;
   FloatAttr base = parser.getBuilder().getF64FloatAttr(10000.0);
   Attribute scaling;
+  Precision precision = Precision::Exact;
+  auto readPrecision = [&]() -> ParseResult {
+    FailureOr<Precision> read = mlir::FieldParser<Precision>::parse(parser);
+    if (succeeded(read))
+      precision = *read;
+    return success(succeeded(read));
+  };
   if (failed(mlir::posenc::FieldParser(parser)
                  .integer("dim", dim)
                  .real("base", base, /*required=*/false)
                  .attribute("scaling", scaling)
+                 .custom("precision", /*required=*/false, readPrecision)
                  .parse()))
     return {};
   return parser.getChecked<FrequenciesAttr>(loc, parser.getContext(), dim, base,
-                                            scaling);
+                                            scaling, precision);
 }
 
 void FrequenciesAttr::print(AsmPrinter &printer) const {
-  FieldPrinter(printer)
-      .integer("dim", getDim())
+  FieldPrinter fields(printer);
+  fields.integer("dim", getDim())
       .real("base", getBase())
       .attribute("scaling", getScaling());
+  if (getPrecision() != Precision::Exact)
+    fields.keyword("precision", stringifyPrecision(getPrecision()));
 }
 
 LogicalResult FrequenciesAttr::verify(EmitError emitError, int64_t dim,
-                                      FloatAttr base, Attribute scaling) {
+                                      FloatAttr base, Attribute scaling,
+                                      Precision precision) {
   if (dim <= 0 || dim % 2 != 0 || dim > 65536)
     return emitError() << "expected an even rotary dimension between 2 and "
                           "65536, got "
@@ -57,7 +69,14 @@ LogicalResult FrequenciesAttr::verify(EmitError emitError, int64_t dim,
   if (!rule)
     return emitError() << "expected a scaling rule, got " << scaling
                        << " (frequencies_c3)";
-  return rule.verifyFor(emitError, dim, toDouble(base));
+  if (failed(rule.verifyFor(emitError, dim, toDouble(base))))
+    return failure();
+  if (precision == Precision::HfF32 && !canRoundFrequencies(scaling))
+    return emitError()
+           << "expected a scaling of transformers, with a length if "
+              "it depends on one, for the precision hf_f32, got "
+           << scaling << " (frequencies_c5)";
+  return success();
 }
 
 FrequencyScalingInterface FrequenciesAttr::getScalingRule() const {
@@ -70,6 +89,9 @@ SmallVector<BigFloat> FrequenciesAttr::computeFrequencies() const {
 
 SmallVector<BigFloat>
 FrequenciesAttr::computeAxisFrequencies(int64_t pairs) const {
+  if (roundsAngles())
+    return computeRoundedFrequencies(getScaling(), 2 * pairs,
+                                     toDouble(getBase()));
   BigFloat base(toDouble(getBase()));
   if (FrequencyScalingInterface rule = getScalingRule())
     return rule.computeFrequencies(2 * pairs, base);
@@ -90,7 +112,8 @@ FrequenciesAttr FrequenciesAttr::withUnitAttentionFactor() const {
   FrequencyScalingInterface rule = getScalingRule();
   if (!rule)
     return *this;
-  return get(getContext(), getDim(), getBase(), rule.withUnitAttentionFactor());
+  return get(getContext(), getDim(), getBase(), rule.withUnitAttentionFactor(),
+             getPrecision());
 }
 
 bool FrequenciesAttr::dependsOnLength() const {
@@ -102,7 +125,8 @@ FrequenciesAttr FrequenciesAttr::withLength(double length) const {
   FrequencyScalingInterface rule = getScalingRule();
   if (!rule)
     return *this;
-  return get(getContext(), getDim(), getBase(), rule.withLength(length));
+  return get(getContext(), getDim(), getBase(), rule.withLength(length),
+             getPrecision());
 }
 
 //===----------------------------------------------------------------------===//

@@ -50,7 +50,8 @@ LogicalResult SincosOp::verify() {
   if (failed(verifyAxes(*this, getPositions().getType(), getAxesAttr(),
                         getFrequencies(), "sincos_c4")))
     return failure();
-  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), "sincos_c6")))
+  if (failed(verifyTurns(*this, getTurns(), getFrequencies(), getPositions(),
+                         "sincos_c6")))
     return failure();
   if (type.getRank() != getNumLoops() + 1)
     return emitOpError() << "expected destinations of rank "

@@ -34,9 +34,10 @@ SmallVector<SinusoidalOp::Part> SinusoidalOp::getParts() {
   SmallVector<Part> parts;
   int64_t firstLane = 0;
   for (int64_t pairs : getAxesAttr().getSections()) {
-    parts.push_back({FrequenciesAttr::get(getContext(), 2 * pairs,
-                                          all.getBase(), all.getScaling()),
-                     firstLane});
+    parts.push_back(
+        {FrequenciesAttr::get(getContext(), 2 * pairs, all.getBase(),
+                              all.getScaling(), all.getPrecision()),
+         firstLane});
     firstLane += 2 * pairs;
   }
   return parts;
@@ -48,6 +49,13 @@ static LogicalResult verifyForms(SinusoidalOp op) {
     return op.emitOpError() << "expected frequencies that do not depend on the "
                                "length, got "
                             << op.getFrequencies() << " (sinusoidal_c7)";
+  Type positions = op.getPositions().getType();
+  if (op.getPaddingPosition() &&
+      isa<FloatType>(getElementTypeOrSelf(positions)))
+    return op.emitOpError()
+           << "expected no padding_position, since positions are "
+              "floats, got "
+           << positions << " (sinusoidal_c6)";
   AxesAttr axes = op.getAxesAttr();
   if (!axes)
     return success();

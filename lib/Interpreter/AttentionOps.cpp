@@ -60,7 +60,7 @@ static LogicalResult getRotation(Operation *op, RotationAttr attr,
   rotation->interleaved = attr.getPairing() == Pairing::Interleaved;
   rotation->windowOffset = attr.getOffset();
   if (positions)
-    rotation->positions = values.getElements(positions);
+    rotation->positions = values.getPositions(positions);
   return success();
 }
 
@@ -283,7 +283,7 @@ static double getRowError(KvAppendOp op, bool ofKeys,
   wide.type = DType::F32;
   return limit +
          getRowLimit(wide, op.getNorm() != nullptr,
-                     rotation ? rotation->positions : std::vector<int64_t>());
+                     rotation ? rotation->positions : reference::Positions());
 }
 
 /// Sets the results of quantized caches. Exact rows are compared bit by bit.
@@ -381,7 +381,7 @@ static LogicalResult evaluateMixed(KvAppendOp op, Evaluator &values,
       result.limitUlp +=
           getRowLimit(source, op.getNorm() != nullptr,
                       spec.keyRotation ? spec.keyRotation->positions
-                                       : std::vector<int64_t>());
+                                       : reference::Positions());
     values.set(op.getResult(number), std::move(result));
   }
   return success();
@@ -445,7 +445,7 @@ static LogicalResult evaluate(KvAppendOp op, Evaluator &values) {
       result.limitUlp = std::max(
           inits[0]->limitUlp,
           getRowLimit(*rows[0], op.getNorm() != nullptr,
-                      rotation ? rotation->positions : std::vector<int64_t>()));
+                      rotation ? rotation->positions : reference::Positions()));
     values.set(op.getResult(number), std::move(result));
   }
   return success();

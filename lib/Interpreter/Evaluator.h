@@ -41,6 +41,9 @@ public:
   SmallVector<int64_t> getIntegers(ArrayRef<OpFoldResult> values);
   /// Returns all elements of an integer tensor or scalar.
   std::vector<int64_t> getElements(Value value);
+  /// Returns positions as operations read them: floats are rounded to their
+  /// type, and NaN where the operations define no angle.
+  ::posenc::reference::Positions getPositions(Value value);
 
 private:
   // A std::unordered_map keeps references valid while it grows.

@@ -13,6 +13,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -75,6 +79,16 @@ SmallVector<int64_t> Evaluator::getIntegers(ArrayRef<OpFoldResult> list) {
 std::vector<int64_t> Evaluator::getElements(Value value) {
   const auto &elements = getExact(value).array.values;
   return std::vector<int64_t>(elements.begin(), elements.end());
+}
+
+reference::Positions Evaluator::getPositions(Value value) {
+  const auto &elements = get(value).array.values;
+  reference::Positions positions(elements.begin(), elements.end());
+  if (isa<FloatType>(getElementTypeOrSelf(value.getType())))
+    for (long double &position : positions)
+      if (!(std::fabs(position) < 0x1p63L))
+        position = std::numeric_limits<long double>::quiet_NaN();
+  return positions;
 }
 
 LogicalResult mlir::posenc::checkShape(Operation *op, const Shape &shape) {

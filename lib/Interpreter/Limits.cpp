@@ -43,10 +43,10 @@ int mlir::posenc::getPrecision(DType type) {
   return 0;
 }
 
-double mlir::posenc::getAngleSlack(ArrayRef<int64_t> positions) {
+double mlir::posenc::getAngleSlack(ArrayRef<long double> positions) {
   double farthest = 0;
-  for (int64_t position : positions)
-    farthest = std::max(farthest, std::fabs(double(position)));
+  for (long double position : positions)
+    farthest = std::fmax(farthest, std::fabs(double(position)));
   return farthest > 0x1p31 ? farthest * 0x1p-94 : 0;
 }
 
@@ -62,7 +62,7 @@ double mlir::posenc::getInheritedLimit(const ReferenceValue &operand,
 }
 
 double mlir::posenc::getRowLimit(const ReferenceValue &rows, bool isNormed,
-                                 ArrayRef<int64_t> positions) {
+                                 ArrayRef<long double> positions) {
   DType type = rows.type;
   double limit = double(reference::defaultLimitUlp(
                      reference::ResultKind::Rotated, type, false)) +

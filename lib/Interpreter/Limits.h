@@ -19,7 +19,7 @@ int getPrecision(::posenc::reference::DType type);
 /// Returns the error of the angles at these positions, in radians, that the
 /// default limits do not include: frequencies are constants of 96 bits, and the
 /// position multiplies their error.
-double getAngleSlack(ArrayRef<int64_t> positions);
+double getAngleSlack(ArrayRef<long double> positions);
 
 /// Returns the part of a result's limit that comes from the error of a computed
 /// operand, in units in the last place of `type`.
@@ -29,7 +29,7 @@ double getInheritedLimit(const ReferenceValue &operand,
 /// Returns the limit in ulp of rows that are normed, if `isNormed`, and then
 /// rotated at `positions`, if there are any.
 double getRowLimit(const ReferenceValue &rows, bool isNormed,
-                   ArrayRef<int64_t> positions);
+                   ArrayRef<long double> positions);
 
 /// Returns the bound on the difference between a kernel's element and the
 /// reference's, either as computed or rounded to its type. Infinite if there is

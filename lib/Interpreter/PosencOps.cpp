@@ -91,9 +91,9 @@ static ReferenceValue makeRotated(const ReferenceValue &input, Array array) {
 /// Sets `list` to the positions of all axes and `shape` to the shape of one
 /// axis. A scalar position is expanded to `count` consecutive positions.
 static void getPositions(Value positions, AxesAttr axes, int64_t count,
-                         Evaluator &values, std::vector<int64_t> &list,
+                         Evaluator &values, reference::Positions &list,
                          Shape &shape) {
-  list = values.getElements(positions);
+  list = values.getPositions(positions);
   if (isa<ShapedType>(positions.getType())) {
     shape = values.getShape(positions);
     if (axes)
@@ -101,7 +101,7 @@ static void getPositions(Value positions, AxesAttr axes, int64_t count,
     return;
   }
   shape = {count};
-  uint64_t first = uint64_t(list.front());
+  uint64_t first = uint64_t(int64_t(list.front()));
   list.clear();
   for (int64_t i = 0; i < count; ++i)
     list.push_back(int64_t(first + uint64_t(i)));
@@ -125,7 +125,7 @@ static LogicalResult evaluate(SincosOp op, Evaluator &values) {
   if (failed(spec))
     return failure();
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
-  std::vector<int64_t> positions;
+  reference::Positions positions;
   Shape shape;
   const Shape &destination = values.getShape(op.getInits().front());
   getPositions(op.getPositions(), op.getAxesAttr(), destination.front(), values,
@@ -172,7 +172,7 @@ static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
   options.zeroPad = op.getZeroPad();
   options.paddingPosition = op.getPaddingPosition();
   Value init = op.getInits().front();
-  std::vector<int64_t> positions;
+  reference::Positions positions;
   Shape shape;
   getPositions(op.getPositions(), op.getAxesAttr(),
                values.getShape(init).front(), values, positions, shape);
@@ -233,7 +233,7 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
   for (auto [input, init, result] :
        llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
     const ReferenceValue &x = values.get(input);
-    std::vector<int64_t> positions;
+    reference::Positions positions;
     Shape shape, expected;
     for (int64_t dim : options.positionDims)
       expected.push_back(x.array.shape[dim]);

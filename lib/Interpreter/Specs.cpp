@@ -33,6 +33,7 @@ mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
   FrequencySpec spec;
   spec.dim = frequencies.getDim();
   spec.base = real(frequencies.getBase());
+  spec.roundsAngles = frequencies.roundsAngles();
   if (!frequencies.getScaling())
     return spec;
   bool known =

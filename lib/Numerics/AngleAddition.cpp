@@ -72,7 +72,8 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
                              const Angles &angles, Type type, TableUse use,
                              ArrayRef<int64_t> order)
     : use(use),
-      runs(!type.isF64() && order.size() <= kMaxPairs && angles.turns.empty()),
+      runs(!type.isF64() && order.size() <= kMaxPairs && angles.turns.empty() &&
+           !angles.hasFloatPositions && !angles.frequencies.roundsAngles()),
       stepLevel{::getNumSteps(type, use), 1, ""}, baseLevel{getNumBaseSteps(
                                                                 use, runs),
                                                             getRun(), ""},

@@ -30,8 +30,8 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op, const Angles &angles,
                        Type type, PhasePrecision precision,
                        ArrayRef<int64_t> order, double ahead)
     : frequencies(angles.frequencies), axes(angles.axes),
-      inverse(angles.inverse), type(type), precision(precision),
-      length(order.size()) {
+      inverse(angles.inverse), hasFloatPositions(angles.hasFloatPositions),
+      type(type), precision(precision), length(order.size()) {
   if (axes) {
     auto numbers = llvm::map_to_vector(order, [&](int64_t pair) {
       return static_cast<int32_t>(axes.getAxisOfPair(pair));
@@ -85,14 +85,21 @@ void ExactPhase::arrangeTurns(OpBuilder &builder, Operation *op,
 
 void ExactPhase::createConstantPhases(OpBuilder &builder, Operation *op,
                                       ArrayRef<int64_t> order, double ahead) {
-  SmallVector<int64_t> highs, lows, more;
+  SmallVector<int64_t> highs, lows, wholes, more;
   SmallVector<int32_t> tops, rests, moreTops;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  if (frequencies.roundsAngles()) {
+    auto values = llvm::map_to_vector(
+        order, [&](int64_t pair) { return pairs[pair].frequency.toFloat(); });
+    rounded = createConstants<float>(builder, op, "frequencies", values);
+    return;
+  }
   for (int64_t number : order) {
     const PairFrequency &pair = pairs[number];
     auto turns = ::posenc::Turns::fromRadians(pair.frequency);
     highs.push_back(static_cast<int64_t>(turns.high));
     lows.push_back(turns.low);
+    wholes.push_back(static_cast<int64_t>(turns.whole));
     uint64_t rounded = turns.high + (turns.low >> 31);
     rests.push_back(static_cast<int32_t>(rounded));
     tops.push_back(static_cast<int32_t>((rounded + (1u << 31)) >> 32));
@@ -106,7 +113,9 @@ void ExactPhase::createConstantPhases(OpBuilder &builder, Operation *op,
   low = createConstants<int64_t>(builder, op, "frequencies_low", lows);
   if (ahead != 0.0)
     aheads = createConstants<int64_t>(builder, op, "phases_ahead", more);
-  if (precision == PhasePrecision::Relative)
+  if (hasFloatPositions && llvm::any_of(wholes, [](int64_t n) { return n; }))
+    whole = createConstants<int64_t>(builder, op, "frequencies_whole", wholes);
+  if (precision == PhasePrecision::Relative || hasFloatPositions)
     return;
   if (ahead != 0.0)
     aheadTops =
@@ -124,6 +133,12 @@ ExactPhase::Position ExactPhase::createPosition(OpBuilder &builder,
                                                 Location loc,
                                                 ValueRange values) const {
   Position result;
+  if (hasFloats()) {
+    for (Value value : values)
+      result.axes.push_back(
+          emitFloatPosition(builder, loc, value, frequencies.roundsAngles()));
+    return result;
+  }
   for (Value value : values)
     result.axes.push_back(toI64(builder, loc, value));
   // Short positions are 0 to 2^32-1 for the whole phase, and those of i32 for
@@ -231,12 +246,35 @@ Value ExactPhase::selectAxis(OpBuilder &builder, Location loc,
   return result;
 }
 
+/// Emits the float whose phase counts: the position or, if angles are rounded,
+/// the angle.
+Value ExactPhase::emitFloat(OpBuilder &builder, Location loc,
+                            const Position &position, Value first,
+                            int64_t lanes) const {
+  Value p = selectAxis(builder, loc, position.axes, first, lanes);
+  if (!frequencies.roundsAngles())
+    return p;
+  return emitRoundedAngle(
+      builder, loc, p,
+      loadConstants(builder, loc, rounded, builder.getF32Type(), first, lanes));
+}
+
 /// Emits the whole phase, in units of 2^-64 of a turn.
 Value ExactPhase::emitPhase(OpBuilder &builder, Location loc,
                             const Position &position, Value first,
                             int64_t lanes, bool isShort) const {
+  if (frequencies.roundsAngles())
+    return emitPhaseOfAngle(builder, loc,
+                            emitFloat(builder, loc, position, first, lanes));
   Value p = selectAxis(builder, loc, position.axes, first, lanes);
   auto [h, l] = loadFrequency(builder, loc, first, lanes);
+  if (hasFloatPositions) {
+    Value turns;
+    if (!whole.empty())
+      turns = loadConstants(builder, loc, whole, builder.getI64Type(), first,
+                            lanes);
+    return emitPhaseOfFloat(builder, loc, p, {turns, h, l});
+  }
   Value phase = ExactSincos::emitPhaseOfLow(builder, loc, p, h, l);
   auto add = [&](Value more) {
     phase = arith::AddIOp::create(builder, loc, phase, more);
@@ -299,23 +337,44 @@ ExactPhase::CosSin ExactPhase::emitOfPhase(OpBuilder &builder, Location loc,
   return {cos, sin};
 }
 
+/// Makes the cos and sin of a float NaN if its phase is not exact.
+ExactPhase::CosSin ExactPhase::addGuard(OpBuilder &builder, Location loc,
+                                        const Position &position, Value first,
+                                        int64_t lanes, CosSin element) const {
+  if (!hasFloats())
+    return element;
+  Value guard = emitFloatGuard(builder, loc,
+                               emitFloat(builder, loc, position, first, lanes));
+  if (hasFloatPositions && frequencies.roundsAngles()) {
+    Value p = selectAxis(builder, loc, position.axes, first, lanes);
+    guard = arith::AddFOp::create(builder, loc, guard,
+                                  emitFloatGuard(builder, loc, p));
+  }
+  return {arith::AddFOp::create(builder, loc, element.cos, guard),
+          arith::AddFOp::create(builder, loc, element.sin, guard)};
+}
+
 ExactPhase::CosSin ExactPhase::emitRelative(OpBuilder &builder, Location loc,
                                             const Position &position,
                                             Value first, int64_t lanes,
                                             bool isShort) const {
-  return emitOfPhase(builder, loc,
-                     emitPhase(builder, loc, position, first, lanes, isShort));
+  Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
+  return addGuard(builder, loc, position, first, lanes,
+                  emitOfPhase(builder, loc, phase));
 }
 
 ExactPhase::CosSin ExactPhase::emit(OpBuilder &builder, Location loc,
                                     const Position &position, Value first,
                                     int64_t lanes, bool isShort) const {
+  CosSin element;
   if (precision == PhasePrecision::Relative) {
     Value phase = emitPhase(builder, loc, position, first, lanes, isShort);
-    return emitOfPhase(builder, loc,
-                       addAhead(builder, loc, phase, aheads, first));
+    element =
+        emitOfPhase(builder, loc, addAhead(builder, loc, phase, aheads, first));
+  } else {
+    Value phase = emitPhaseTop(builder, loc, position, first, lanes, isShort);
+    auto [cos, sin] = getSincos().emitForRotation(builder, loc, phase);
+    element = {cos, sin};
   }
-  Value phase = emitPhaseTop(builder, loc, position, first, lanes, isShort);
-  auto [cos, sin] = getSincos().emitForRotation(builder, loc, phase);
-  return {cos, sin};
+  return addGuard(builder, loc, position, first, lanes, element);
 }

@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#define MPFR_USE_INTMAX_T
 #include "posenc/Reference/Angle.h"
 
 namespace posenc::reference {
 
-CosSin cosSin(int64_t position, const Real &frequency, const Real &scale) {
+CosSin cosSin(long double position, const Real &frequency, const Real &scale) {
   // The product is exact in 64 bits more than the frequency has. mpfr_sin_cos
   // reduces arguments of any size correctly.
   constexpr mpfr_prec_t anglePrecision = Real::Precision + 64;
@@ -24,7 +23,7 @@ CosSin cosSin(int64_t position, const Real &frequency, const Real &scale) {
   mpfr_init2(sine, resultPrecision);
   mpfr_init2(cosine, resultPrecision);
 
-  mpfr_set_sj(angle, position, MPFR_RNDN);
+  mpfr_set_ld(angle, position, MPFR_RNDN);
   mpfr_mul(angle, angle, frequency.get(), MPFR_RNDN);
   mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
   mpfr_mul(sine, sine, scale.get(), MPFR_RNDN);

@@ -66,10 +66,9 @@ Sequences::Sequences(const Array &queries, const Array &keys,
     keyLengths.assign(size_t(count), this->keys.tokens);
 }
 
-std::vector<int64_t> tokenPositions(const Rotation &rotation,
-                                    const RowMap &rows,
-                                    const std::vector<int64_t> &lengths,
-                                    const std::vector<int64_t> &first) {
+Positions tokenPositions(const Rotation &rotation, const RowMap &rows,
+                         const std::vector<int64_t> &lengths,
+                         const std::vector<int64_t> &first) {
   const int64_t sequences = int64_t(lengths.size());
   const int64_t axes = rotation.axes.numAxes();
   int64_t tokens = rows.tokens;
@@ -77,7 +76,7 @@ std::vector<int64_t> tokenPositions(const Rotation &rotation,
     tokens *= rows.blocks->blocks;
   const int64_t perAxis = int64_t(rotation.positions.size()) / axes;
   const bool shared = perAxis == tokens;
-  std::vector<int64_t> result;
+  Positions result;
   for (int64_t axis = 0; axis < axes; ++axis)
     for (int64_t b = 0; b < sequences; ++b)
       for (int64_t t = 0; t < lengths[size_t(b)]; ++t) {
@@ -94,7 +93,7 @@ std::vector<int64_t> tokenPositions(const Rotation &rotation,
 }
 
 RotationTable::RotationTable(const Rotation &rotation,
-                             const std::vector<int64_t> &positions,
+                             const Positions &positions,
                              const std::vector<int64_t> &lengths) {
   int64_t rows = 0;
   for (int64_t length : lengths) {

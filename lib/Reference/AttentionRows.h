@@ -48,16 +48,15 @@ struct RotationTable {
 
   /// \p positions has one position per token and axis; those of \p rotation are
   /// ignored.
-  RotationTable(const Rotation &rotation, const std::vector<int64_t> &positions,
+  RotationTable(const Rotation &rotation, const Positions &positions,
                 const std::vector<int64_t> &lengths);
 };
 
 /// Returns the positions of all valid tokens: those of \p rotation or, if it
 /// has none, first[b], first[b] + 1, ... for sequence b.
-std::vector<int64_t> tokenPositions(const Rotation &rotation,
-                                    const RowMap &rows,
-                                    const std::vector<int64_t> &lengths,
-                                    const std::vector<int64_t> &first);
+Positions tokenPositions(const Rotation &rotation, const RowMap &rows,
+                         const std::vector<int64_t> &lengths,
+                         const std::vector<int64_t> &first);
 
 /// Applies an RMS norm to each row of as many channels as there are weights.
 void normalize(Array &rows, const RmsNorm &norm);

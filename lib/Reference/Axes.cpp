@@ -54,6 +54,7 @@ static std::vector<int64_t> assignAxes(const AxesSpec &axes, int64_t pairs) {
 PairTable::PairTable(const FrequencySpec &spec, const AxesSpec &axes) {
   requireEmpty(check(spec, axes));
   axisCount = axes.numAxes();
+  rounds = spec.roundsAngles;
   axisOf = assignAxes(axes, spec.dim / 2);
 
   bool restarts = axes.kind == AxesKind::Axial &&

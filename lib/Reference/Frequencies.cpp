@@ -23,13 +23,16 @@ std::string check(const FrequencySpec &spec) {
            std::to_string(spec.dim);
   if (spec.attentionFactor && !std::isfinite(*spec.attentionFactor))
     return "the attention factor must be finite";
+  if (spec.roundsAngles && !hasRoundedFrequencies(spec))
+    return "the frequencies have no recipe in f32";
   return rule->check(spec);
 }
 
 Frequencies::Frequencies(const FrequencySpec &spec) {
   requireEmpty(check(spec));
   const ScalingRule *rule = findScalingRule(spec.kind);
-  values = rule->frequencies(spec);
+  values =
+      spec.roundsAngles ? roundedFrequencies(spec) : rule->frequencies(spec);
   factor = spec.attentionFactor ? Real(*spec.attentionFactor)
                                 : rule->attention(spec);
 }

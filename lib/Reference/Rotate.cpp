@@ -127,8 +127,7 @@ static std::vector<int64_t> positionsShape(const Array &x,
 }
 
 std::string checkRope(const Array &x, const FrequencySpec &spec,
-                      const AxesSpec &axes,
-                      const std::vector<int64_t> &positions,
+                      const AxesSpec &axes, const Positions &positions,
                       const RotateOptions &options) {
   if (std::string reason = check(spec, axes); !reason.empty())
     return reason;
@@ -141,8 +140,7 @@ std::string checkRope(const Array &x, const FrequencySpec &spec,
 }
 
 Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
-           const std::vector<int64_t> &positions,
-           const RotateOptions &options) {
+           const Positions &positions, const RotateOptions &options) {
   requireEmpty(checkRope(x, spec, axes, positions, options));
   PairTable pairs(spec, axes);
   // The inverse scale att / att^2 is simplified to 1 / att before rounding.

@@ -40,6 +40,10 @@ std::vector<Real> unscaledFrequencies(const FrequencySpec &spec);
 /// a reason that mentions \p name.
 std::string checkAbove(const char *name, double value, double bound);
 
+/// Whether transformers has a recipe for the frequencies, in f32.
+bool hasRoundedFrequencies(const FrequencySpec &spec);
+std::vector<Real> roundedFrequencies(const FrequencySpec &spec);
+
 std::string checkLlama3(const FrequencySpec &spec);
 std::vector<Real> llama3Frequencies(const FrequencySpec &spec);
 

@@ -12,12 +12,13 @@
 #include "posenc/Reference/Angle.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace posenc::reference {
 
 std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
-                        const std::vector<int64_t> &positions,
+                        const Positions &positions,
                         const std::vector<int64_t> &positionsShape) {
   if (std::string reason = check(spec, axes); !reason.empty())
     return reason;
@@ -33,14 +34,16 @@ std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
 
 /// Returns for each row the first row with the same positions on all axes. The
 /// rows of a batch often repeat, and an exact angle takes microseconds.
-static std::vector<int64_t>
-firstEqualRows(const std::vector<int64_t> &positions, int64_t rows,
-               int64_t axes) {
+static std::vector<int64_t> firstEqualRows(const Positions &positions,
+                                           int64_t rows, int64_t axes) {
   auto compare = [&](int64_t a, int64_t b) {
     for (int64_t axis = 0; axis < axes; ++axis) {
-      int64_t p = positions[size_t(axis * rows + a)];
-      int64_t q = positions[size_t(axis * rows + b)];
-      if (p != q)
+      long double p = positions[size_t(axis * rows + a)];
+      long double q = positions[size_t(axis * rows + b)];
+      // All NaNs are equal, and after the numbers.
+      if (std::isnan(p) != std::isnan(q))
+        return std::isnan(p) ? 1 : -1;
+      if (!std::isnan(p) && p != q)
         return p < q ? -1 : 1;
     }
     return 0;
@@ -59,8 +62,16 @@ firstEqualRows(const std::vector<int64_t> &positions, int64_t rows,
   return first;
 }
 
+/// Returns the angle of a position and a frequency of f32, as transformers
+/// computes it.
+static long double roundAngle(long double position, const Real &frequency) {
+  float angle = float(position) * float(frequency.toLongDouble());
+  bool isExact = std::fabs(angle) < 0x1p63f;
+  return isExact ? angle : std::numeric_limits<long double>::quiet_NaN();
+}
+
 CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
-                        const std::vector<int64_t> &positions,
+                        const Positions &positions,
                         const std::vector<int64_t> &positionsShape) {
   CosSinTable table;
   table.cos.shape = positionsShape;
@@ -74,13 +85,18 @@ CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
   const std::vector<int64_t> first =
       firstEqualRows(positions, rows, pairs.numAxes());
   const int64_t width = pairs.size();
+  const Real one(1);
   parallelFor(rows, 16, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       if (first[size_t(row)] != row)
         continue;
       for (int64_t i = 0; i < width; ++i) {
-        int64_t position = positions[size_t(pairs.axis(i) * rows + row)];
-        CosSin element = cosSin(position, pairs.frequency(i), scale);
+        long double position = positions[size_t(pairs.axis(i) * rows + row)];
+        const Real &frequency = pairs.frequency(i);
+        CosSin element =
+            pairs.roundsAngles()
+                ? cosSin(roundAngle(position, frequency), one, scale)
+                : cosSin(position, frequency, scale);
         cosines[size_t(row * width + i)] = element.cos;
         sines[size_t(row * width + i)] = element.sin;
       }
@@ -99,7 +115,7 @@ CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
 }
 
 CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
-                   const std::vector<int64_t> &positions,
+                   const Positions &positions,
                    const std::vector<int64_t> &positionsShape) {
   requireEmpty(checkSinCos(spec, axes, positions, positionsShape));
   PairTable pairs(spec, axes);
@@ -107,7 +123,7 @@ CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
 }
 
 std::string checkSinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
-                            const std::vector<int64_t> &positions,
+                            const Positions &positions,
                             const std::vector<int64_t> &positionsShape,
                             const SinusoidalOptions &options) {
   if (axes.kind != AxesKind::Single && axes.kind != AxesKind::Axial)
@@ -138,7 +154,7 @@ static void orderRow(const long double *sines, const long double *cosines,
 }
 
 Array sinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
-                 const std::vector<int64_t> &positions,
+                 const Positions &positions,
                  const std::vector<int64_t> &positionsShape,
                  const SinusoidalOptions &options) {
   requireEmpty(checkSinusoidal(spec, axes, positions, positionsShape, options));
@@ -167,8 +183,8 @@ Array sinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
   return result;
 }
 
-Array sinusoidal(const FrequencySpec &spec,
-                 const std::vector<int64_t> &positions, SinusoidalOrder order) {
+Array sinusoidal(const FrequencySpec &spec, const Positions &positions,
+                 SinusoidalOrder order) {
   SinusoidalOptions options;
   options.order = order;
   return sinusoidal(spec, {}, positions, {int64_t(positions.size())}, options);

@@ -16,7 +16,7 @@ namespace posenc::reference {
 /// Returns scale * cos(p * f_i) and scale * sin(p * f_i). The attention factor
 /// is not applied.
 CosSinTable scaledTable(const PairTable &pairs, const Real &scale,
-                        const std::vector<int64_t> &positions,
+                        const Positions &positions,
                         const std::vector<int64_t> &positionsShape);
 
 } // namespace posenc::reference

@@ -116,13 +116,15 @@ BigFloat ceil(const BigFloat &a) {
 
 double BigFloat::toDouble() const { return mpfr_get_d(impl->value, MPFR_RNDN); }
 
+float BigFloat::toFloat() const { return mpfr_get_flt(impl->value, MPFR_RNDN); }
+
 Turns Turns::fromRadians(const BigFloat &radians) {
   // The product must keep 96 fraction bits for any frequency, so its precision
   // grows with the exponent. Callers pass finite doubles, which bounds the
   // exponent.
   const mpfr_t &value = radians.impl->value;
   if (!mpfr_regular_p(value))
-    return {0, 0};
+    return {0, 0, 0};
   mpfr_exp_t exponent = mpfr_get_exp(value);
   mpfr_prec_t precision = kPrecision + (exponent > 0 ? exponent : 0);
   mpfr_t turns;
@@ -135,11 +137,14 @@ Turns Turns::fromRadians(const BigFloat &radians) {
   mpz_init(integer);
   mpfr_get_z(integer, turns, MPFR_RNDN);
   mpfr_clear(turns);
-  // Floor division is right for negative frequencies modulo a turn.
-  mpz_fdiv_r_2exp(integer, integer, 96);
+  // Floor division is right for negative frequencies.
   Turns result;
   mpz_t word;
   mpz_init(word);
+  mpz_fdiv_q_2exp(word, integer, 96);
+  mpz_fdiv_r_2exp(word, word, 64);
+  result.whole = mpz_get_ui(word);
+  mpz_fdiv_r_2exp(integer, integer, 96);
   mpz_fdiv_r_2exp(word, integer, 32);
   result.low = static_cast<uint32_t>(mpz_get_ui(word));
   mpz_fdiv_q_2exp(word, integer, 32);

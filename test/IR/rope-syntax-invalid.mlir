@@ -21,11 +21,11 @@ func.func @f(%x0: tensor<?x8xi64>, %p: tensor<?xi64>, %o0: tensor<?x8xi64>) {
 // -----
 
 // Real positions.
-func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xf32>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf32>'}}
+func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xf16>, %o0: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf16>'}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
-    positions(%p : tensor<?xf32>) dims = [0]
+    positions(%p : tensor<?xf16>) dims = [0]
     outs(%o0 : tensor<?x8xf32>)
   return
 }
@@ -34,7 +34,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<?xf32>, %o0: tensor<?x8xf32>) {
 
 // An unranked tensor of positions.
 func.func @f(%x0: tensor<?x8xf32>, %p: tensor<*xi64>, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<*xi64>'}}
+  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<*xi64>'}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : tensor<*xi64>) dims = [0]
@@ -46,7 +46,7 @@ func.func @f(%x0: tensor<?x8xf32>, %p: tensor<*xi64>, %o0: tensor<?x8xf32>) {
 
 // A position of 16 bits.
 func.func @f(%x0: tensor<?x8xf32>, %p: i16, %o0: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'i16'}}
+  // expected-error @+1 {{'posenc.rope' op operand #1 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'i16'}}
   %r = posenc.rope half #posenc.frequencies<dim = 8>
     ins(%x0 : tensor<?x8xf32>)
     positions(%p : i16) dims = [0]

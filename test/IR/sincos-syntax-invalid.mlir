@@ -10,7 +10,7 @@
 
 // Positions of the type tensor<*xi64>.
 func.func @f(%p: tensor<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<*xi64>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<*xi64>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<*xi64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -20,7 +20,7 @@ func.func @f(%p: tensor<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type tensor<?xi16>.
 func.func @f(%p: tensor<?xi16>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xi16>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xi16>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xi16>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -28,10 +28,10 @@ func.func @f(%p: tensor<?xi16>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // -----
 
-// Positions of the type tensor<?xf32>.
-func.func @f(%p: tensor<?xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf32>'}}
-  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xf32>)
+// Positions of the type tensor<?xf16>.
+func.func @f(%p: tensor<?xf16>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf16>'}}
+  %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xf16>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
 }
@@ -40,7 +40,7 @@ func.func @f(%p: tensor<?xf32>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type tensor<?xui64>.
 func.func @f(%p: tensor<?xui64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xui64>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xui64>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : tensor<?xui64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -50,7 +50,7 @@ func.func @f(%p: tensor<?xui64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type i16.
 func.func @f(%p: i16, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'i16'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'i16'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : i16)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -60,7 +60,7 @@ func.func @f(%p: i16, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type f32.
 func.func @f(%p: f32, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'f32'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'f32'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : f32)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -70,7 +70,7 @@ func.func @f(%p: f32, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type vector<4xi64>.
 func.func @f(%p: vector<4xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'vector<4xi64>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'vector<4xi64>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : vector<4xi64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -80,7 +80,7 @@ func.func @f(%p: vector<4xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type memref<*xi64>.
 func.func @f(%p: memref<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<*xi64>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<*xi64>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : memref<*xi64>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return
@@ -90,7 +90,7 @@ func.func @f(%p: memref<*xi64>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
 
 // Positions of the type memref<?xi1>.
 func.func @f(%p: memref<?xi1>, %c: tensor<?x4xf32>, %s: tensor<?x4xf32>) {
-  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<?xi1>'}}
+  // expected-error @+1 {{'posenc.sincos' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'memref<?xi1>'}}
   %r:2 = posenc.sincos #posenc.frequencies<dim = 8> positions(%p : memref<?xi1>)
     outs(%c, %s : tensor<?x4xf32>, tensor<?x4xf32>)
   return

@@ -167,9 +167,9 @@ func.func @f(%a0: i64, %a1: memref<?x8xf32>) {
 // -----
 
 // Real positions.
-func.func @f(%p: tensor<?xf32>, %t: tensor<?x8xf32>) {
-  // expected-error @+1 {{'posenc.sinusoidal' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index values or memref of 64-bit signless integer or 32-bit signless integer or index values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf32>'}}
-  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> positions(%p : tensor<?xf32>) outs(%t : tensor<?x8xf32>)
+func.func @f(%p: tensor<?xf16>, %t: tensor<?x8xf32>) {
+  // expected-error @+1 {{'posenc.sinusoidal' op operand #0 must be ranked tensor of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or memref of 64-bit signless integer or 32-bit signless integer or index or 32-bit float or 64-bit float values or 64-bit signless integer or 32-bit signless integer or index, but got 'tensor<?xf16>'}}
+  %r = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> positions(%p : tensor<?xf16>) outs(%t : tensor<?x8xf32>)
   return
 }
 

@@ -197,6 +197,7 @@ ROWS = {
         sinusoidal("sin_cos", FORMS[e])),
     "element types": lambda e: compile_module(rope(dtype=e)),
     "position types": lambda e: compile_module(rope(position=e)),
+    "precisions": lambda e: compile_module(rope(scaling=f", precision = {e}")),
     "targets": lambda e: compile_module(rope(), f"--target={e}"),
     "targets for kernels without attention": compile_for_gpu,
     "model types": check_model,

@@ -289,8 +289,9 @@ reference::Rotation AttentionData::addRotation(Angles angles,
     return rotation;
   int64_t count = std::accumulate(shape.begin(), shape.end(), int64_t{1},
                                   std::multiplies<>());
-  rotation.positions = hardPositions(count);
-  add(makePositions(POSENC_I64, shape, rotation.positions));
+  std::vector<int64_t> positions = hardPositions(count);
+  add(makePositions(POSENC_I64, shape, positions));
+  rotation.positions = positions;
   return rotation;
 }
 

@@ -49,7 +49,8 @@ const Fault kSourceFaults[] = {
        Builder builder(frequencies.getContext());
        return FrequenciesAttr::get(builder.getContext(), frequencies.getDim(),
                                    builder.getF64FloatAttr(10001),
-                                   frequencies.getScaling());
+                                   frequencies.getScaling(),
+                                   frequencies.getPrecision());
      })},
     {"RotaryOffset", op<AttentionOp>(),
      changeAttrs<RotationAttr>([](RotationAttr rotation) {

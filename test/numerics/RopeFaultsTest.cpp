@@ -40,9 +40,9 @@ func.func @f(%x: tensor<?x4x40xf32>, %p: tensor<?xi64>) -> tensor<?x4x40xf32> {
 Edit setFrequencies(int64_t dim, double base) {
   return changeAttrs<FrequenciesAttr>([=](FrequenciesAttr frequencies) {
     Builder builder(frequencies.getContext());
-    return FrequenciesAttr::get(builder.getContext(), dim,
-                                builder.getF64FloatAttr(base),
-                                frequencies.getScaling());
+    return FrequenciesAttr::get(
+        builder.getContext(), dim, builder.getF64FloatAttr(base),
+        frequencies.getScaling(), frequencies.getPrecision());
   });
 }
 
@@ -64,7 +64,7 @@ const Fault kSourceFaults[] = {
      changeAttrs<FrequenciesAttr>([](FrequenciesAttr frequencies) {
        return FrequenciesAttr::get(frequencies.getContext(),
                                    frequencies.getDim(), frequencies.getBase(),
-                                   /*scaling=*/{});
+                                   /*scaling=*/{}, frequencies.getPrecision());
      })},
     {"OffsetBefore", op<RopeOp>(), setAttr("offset", 3)},
     {"OffsetAfter", op<RopeOp>(), setAttr("offset", 5)},

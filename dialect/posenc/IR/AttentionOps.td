@@ -14,6 +14,7 @@ include "posenc/IR/AttentionAttrs.td"
 include "posenc/IR/OpBase.td"
 
 def Posenc_Indices : Posenc_Shaped<[I64, I32]>;
+def Posenc_TokenPositions : Posenc_Shaped<[I64, I32, F32, F64]>;
 def Posenc_Mask : Posenc_Shaped<[I1, F64, F32, F16, BF16]>;
 def Posenc_Sums : Posenc_Shaped<[F64, F32]>;
 /// Element types of KV caches. i8 and f8 caches are quantized and have scales.
@@ -245,13 +246,14 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c21) `trailing_queries` is not allowed with `cu_seqlens`.
     - (attn_c22) `turns` has two lists of one element for each pair of the
       rotations, or none; frequencies that depend on the length require them.
+      With `turns`, positions are integers.
   }];
   let arguments = (ins
     Posenc_Floats:$query,
     Posenc_CacheElements:$key,
     Posenc_CacheElements:$value,
-    Optional<Posenc_Indices>:$query_positions,
-    Optional<Posenc_Indices>:$key_positions,
+    Optional<Posenc_TokenPositions>:$query_positions,
+    Optional<Posenc_TokenPositions>:$key_positions,
     Optional<Posenc_Floats>:$query_norm,
     Optional<Posenc_Floats>:$key_norm,
     Optional<Posenc_Indices>:$lengths,

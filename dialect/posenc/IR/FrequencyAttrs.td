@@ -325,23 +325,46 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     #posenc.frequencies<dim = 128, base = 5.000000e+05>
     ```
 
+    `precision` is `exact` if absent: angles are as in real arithmetic. With
+    `hf_f32`, frequencies are computed in f32 in the order of operations of
+    `transformers`, each correctly rounded, and the angle is the f32 product of
+    the position, rounded to f32, and the frequency; cos and sin of this angle are
+    as exact as any. Checkpoints were trained with these angles, which are off by
+    0.0076 at position 131,071 (`base = 10000`).
+
+    ```mlir
+    #posenc.frequencies<dim = 128, base = 5.000000e+05, precision = hf_f32>
+    ```
+
     Constraints:
     - (frequencies_c1) `dim` is even, positive and at most 65536.
     - (frequencies_c2) `base` is finite and positive.
     - (frequencies_c3) `scaling` is a scaling rule.
     - (frequencies_c4) `base` is at least 2^-64.
+    - (frequencies_c5) with `hf_f32`, `scaling` is one that `transformers` has,
+      with a length if it depends on one: none, linear, dynamic, yarn without
+      `ext_factor` and `attn_factor`, longrope, llama3, proportional, or an
+      explicit list.
   }];
   let parameters = (ins
     AttrParameter<"int64_t", "rotary dimension, twice the number of pairs">:$dim,
     Posenc_Real<"rope theta">:$base,
-    OptionalParameter<"::mlir::Attribute", "the scaling rule">:$scaling);
+    OptionalParameter<"::mlir::Attribute", "the scaling rule">:$scaling,
+    DefaultValuedParameter<"::mlir::posenc::Precision",
+                           "::mlir::posenc::Precision::Exact",
+                           "how angles are computed">:$precision);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Returns the scaling rule, or null.
     FrequencyScalingInterface getScalingRule() const;
     int64_t getNumPairs() const { return getDim() / 2; }
-    /// Returns the frequencies in radians per position, one per pair.
+    /// Whether angles are rounded to f32.
+    bool roundsAngles() const {
+      return getPrecision() == ::mlir::posenc::Precision::HfF32;
+    }
+    /// Returns the frequencies in radians per position, one per pair; numbers of
+    /// f32 if angles are rounded to f32.
     ::llvm::SmallVector<::posenc::BigFloat> computeFrequencies() const;
     /// Returns the frequencies of an axis with `pairs` pairs whose exponents
     /// restart at 0.

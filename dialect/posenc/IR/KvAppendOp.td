@@ -92,12 +92,13 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       result for each tensor destination, of its type.
     - (kv_append_c10) scales are tensors of f32 of rank 3.
     - (kv_append_c11) `turns` has two lists of one element for each pair of the
-      rotation, or none; frequencies that depend on the length require them.
+      rotation, or none; frequencies that depend on the length require them. With
+      `turns`, positions are integers.
   }];
   let arguments = (ins
     Posenc_Floats:$key,
     Posenc_Floats:$value,
-    Optional<Posenc_Indices>:$positions,
+    Optional<Posenc_TokenPositions>:$positions,
     Optional<Posenc_Floats>:$norm,
     Optional<Posenc_Indices>:$lengths,
     Optional<Posenc_Indices>:$slots,

@@ -25,7 +25,7 @@ def Posenc_Floats : Posenc_Shaped<[F64, F32, F16, BF16]>;
 /// One of the two lists of frequencies that `posenc.turns` computes.
 def Posenc_Turns : Posenc_Shaped<[I64]>;
 def Posenc_Positions : AnyTypeOf<[
-  Posenc_Shaped<[I64, I32, Index]>, I64, I32, Index]>;
+  Posenc_Shaped<[I64, I32, Index, F32, F64]>, I64, I32, Index]>;
 
 /// A destination-style operation with position loops. The shape, tiling and
 /// effect interfaces are implemented once for all such operations, in terms of

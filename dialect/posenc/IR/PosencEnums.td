@@ -23,6 +23,11 @@ def Posenc_Pairing : Posenc_Enum<"Pairing", "which lanes of the window pair up",
 ]>;
 def Posenc_PairingAttr : EnumAttr<PosencDialect, Posenc_Pairing, "pairing">;
 
+def Posenc_Precision : Posenc_Enum<"Precision", "how angles are computed", [
+  I32EnumCase<"Exact", 0, "exact">,
+  I32EnumCase<"HfF32", 1, "hf_f32">
+]>;
+
 def Posenc_TableOrder : Posenc_Enum<"TableOrder",
     "the order of sines and cosines in a sinusoidal row", [
   I32EnumCase<"Interleaved", 0, "interleaved">,

@@ -20,6 +20,11 @@ def Posenc_SincosOp : Posenc_Op<"sincos", [AttrSizedOperandSegments]> {
     positions have a leading dimension of axes, and pair `i` uses the position of
     its axis. A scalar position is added to the row index.
 
+    Positions are integers, or floats (coordinates, time steps), which must be
+    shaped. The result is as exact for a float as for an integer; for a float that
+    is not finite, or of absolute value 2^63 or more, it is NaN. With the precision
+    `hf_f32`, this holds for the angle as well.
+
     `turns` has the frequencies if they are computed at run time by
     `posenc.turns`. The attribute `frequencies` then gives `d` and `att` only.
 
@@ -42,7 +47,8 @@ def Posenc_SincosOp : Posenc_Op<"sincos", [AttrSizedOperandSegments]> {
     - (sincos_c5) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
     - (sincos_c6) `turns` has two lists of `d/2` elements, or none; frequencies
-      that depend on the length require them.
+      that depend on the length require them. With `turns`, positions are
+      integers.
   }];
   let arguments = (ins
     Posenc_Positions:$positions,
@@ -134,7 +140,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
 
     `dims` gives, for each dimension of the positions (without the axes), the
     corresponding dimension of the tensors. A scalar position is added to the
-    index along the only dimension in `dims`.
+    index along the only dimension in `dims`. Positions may be floats, as for
+    `posenc.sincos`.
 
     `turns` has the frequencies if they are computed at run time by
     `posenc.turns`. The attribute `frequencies` then gives `d` and `att` only.
@@ -176,7 +183,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     - (rope_c7) operands are all tensors or all memrefs, and there is a result
       for each tensor destination, of its type.
     - (rope_c8) `turns` has two lists of `d/2` elements, or none; frequencies
-      that depend on the length require them.
+      that depend on the length require them. With `turns`, positions are
+      integers.
   }];
   let arguments = (ins
     Variadic<Posenc_Floats>:$inputs,

@@ -21,7 +21,8 @@ def Posenc_SinusoidalOp : Posenc_Op<"sinusoidal"> {
     - `sin_cos`: all sines, then all cosines (tensor2tensor, fairseq);
     - `cos_sin`: all cosines, then all sines (diffusion time steps).
 
-    A scalar position is added to the row index.
+    A scalar position is added to the row index. Positions may be floats, as for
+    `posenc.sincos`.
 
     ```mlir
     func.func @table(%first: i64, %t: tensor<?x512xf32>) -> tensor<?x512xf32> {
@@ -81,7 +82,8 @@ def Posenc_SinusoidalOp : Posenc_Op<"sinusoidal"> {
       is the number of axes, and the sections add up to `d/2`.
     - (sinusoidal_c5) the layout of `axes` is `axial`, and the scaling has no list
       with an element for each pair.
-    - (sinusoidal_c6) there is no `padding_position` with `axes`.
+    - (sinusoidal_c6) there is no `padding_position` with `axes`, or with
+      positions that are floats.
     - (sinusoidal_c7) the frequencies do not depend on a length that is known at
       run time.
   }];

@@ -85,10 +85,18 @@ struct PositionAxes {
     /// Two axes: the first pairs use axis 0 and have the frequencies 0, 2, ...
     /// of the model, the others axis 1 and the frequencies 1, 3, ... (Pixtral).
     Alternating,
+    /// Two axes of coordinates, floats from -1 to 1. The first half of the
+    /// pairs
+    /// uses axis 0. The frequencies are 2*pi*b^(-i/n), i < n, for the n pairs
+    /// of
+    /// each axis (DINOv3).
+    Coordinates,
   };
   Layout layout = Layout::Contiguous;
   /// The number of pairs of each axis.
   std::vector<int64_t> sections;
+
+  bool areCoordinates() const { return layout == Layout::Coordinates; }
 };
 
 /// The rotation of all layers of one type.

@@ -10,6 +10,7 @@
 #define POSENC_FRONTEND_MODULEBUILDER_H
 
 #include "posenc/Frontend/ModelConfig.h"
+#include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -40,6 +41,9 @@ struct ModuleBuilderOptions {
   /// Whether functions whose frequencies depend on a length that is known at
   /// run time have it as an argument. Otherwise it is 1 + the largest position.
   bool ropeLengthInput = false;
+  /// How angles are computed. For `HfF32`, frequencies that depend on a length
+  /// need one.
+  Precision precision = Precision::Exact;
 };
 
 /// The names of the function families that `ModuleBuilderOptions::serving`

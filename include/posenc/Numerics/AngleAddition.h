@@ -17,8 +17,9 @@
 // element, or four where the constants have two parts, instead of the phase and
 // its polynomials, which are forty operations. The result for a position
 // depends on the position alone, not on earlier ones, and is the same on every
-// target. Tables of f64, those of more than 4096 pairs, and frequencies that
-// are computed at run time, use the phase of each position.
+// target. Tables of f64, those of more than 4096 pairs, positions that are
+// floats, angles that are rounded, and frequencies that are computed at run
+// time, use the phase of each position.
 //
 // For a rotation, the base position is the first of a run of 16, so position 0
 // is the identity. For a table, it is the middle of a run of 32, or of 64 for

@@ -11,6 +11,7 @@
 
 #include "posenc/IR/Posenc.h"
 #include "posenc/Numerics/ExactSincos.h"
+#include "posenc/Numerics/FloatPhase.h"
 
 namespace mlir::posenc {
 
@@ -28,6 +29,8 @@ struct Angles {
   /// are those of the attribute.
   ValueRange turns;
   bool inverse = false;
+  /// Whether positions are floats, for which `turns` must be empty.
+  bool hasFloatPositions = false;
 };
 
 /// Emits cos and sin from constants, or from turns that are computed at run
@@ -42,14 +45,16 @@ public:
              PhasePrecision precision, ArrayRef<int64_t> order,
              double ahead = 0.0);
 
-  /// A position, one i64 for each axis.
+  /// A position, one i64 for each axis, or one f64 if positions are floats or
+  /// angles are rounded.
   struct Position {
     SmallVector<Value> axes;
     /// An i1: whether all are small enough for the faster computation of the
-    /// phase.
+    /// phase. Null if there is no faster one.
     Value isShort;
   };
-  /// Creates a position of one number for each axis: i32, i64 or index.
+  /// Creates a position of one number for each axis: i32, i64, index or a
+  /// float.
   Position createPosition(OpBuilder &builder, Location loc,
                           ValueRange axes) const;
   /// Loads the position at the loop indices `indices`.
@@ -62,7 +67,8 @@ public:
   };
   /// Emits the cos and sin of `lanes` pairs from index `first` of the order on.
   /// `isShort` selects the faster code for small positions; it requires that
-  /// `position.isShort` holds.
+  /// `position.isShort` holds. Those of a float that is not finite, or whose
+  /// absolute value is at least 2^63, are NaN.
   CosSin emit(OpBuilder &builder, Location loc, const Position &position,
               Value first, int64_t lanes, bool isShort) const;
   /// Emits the cos and sin of the position itself, without `ahead`, with a
@@ -96,8 +102,16 @@ private:
   CosSin emitOfPhase(OpBuilder &builder, Location loc, Value phase) const;
   Value loadConstants(OpBuilder &builder, Location loc, StringRef symbol,
                       Type type, Value first, int64_t lanes) const;
+  /// Whether phases are those of floats: of positions, or of rounded angles.
+  bool hasFloats() const {
+    return hasFloatPositions || frequencies.roundsAngles();
+  }
+  Value emitFloat(OpBuilder &builder, Location loc, const Position &position,
+                  Value first, int64_t lanes) const;
   Value emitPhase(OpBuilder &builder, Location loc, const Position &position,
                   Value first, int64_t lanes, bool isShort) const;
+  CosSin addGuard(OpBuilder &builder, Location loc, const Position &position,
+                  Value first, int64_t lanes, CosSin element) const;
   Value addAhead(OpBuilder &builder, Location loc, Value phases,
                  StringRef symbol, Value first) const;
   Value emitPhaseTop(OpBuilder &builder, Location loc, const Position &position,
@@ -106,17 +120,19 @@ private:
 
   FrequenciesAttr frequencies;
   AxesAttr axes;
-  bool inverse;
+  bool inverse, hasFloatPositions;
   Type type;
   PhasePrecision precision;
   int64_t length;
   /// Both parts of the frequencies in the requested order; null if they are
   /// constants.
   Value turnsHigh, turnsLow;
-  /// Names of globals: the two parts of a frequency for `ExactSincos`; its
+  /// Names of globals: the frequencies of f32, if angles are rounded; the two
+  /// parts of a frequency for `ExactSincos`; its whole turns, for floats; its
   /// upper 64 bits as two signed numbers; the axis of each pair; the phase of
   /// `ahead` positions, and its upper half.
-  std::string high, low, top, rest, axisOfPair, aheads, aheadTops;
+  std::string rounded, high, low, whole, top, rest, axisOfPair, aheads,
+      aheadTops;
 };
 
 } // namespace mlir::posenc

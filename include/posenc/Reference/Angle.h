@@ -18,10 +18,11 @@ struct CosSin {
   long double sin;
 };
 
-/// Returns scale * cos(p * f) and scale * sin(p * f) for any 64-bit position p
-/// and a frequency f in radians per position. The product p * f and its range
-/// reduction are exact; each result is rounded once, after the scale.
-CosSin cosSin(int64_t position, const Real &frequency, const Real &scale);
+/// Returns scale * cos(p * f) and scale * sin(p * f) for any position p, an
+/// integer or a float, and a frequency f in radians per position. The product p
+/// * f and its range reduction are exact; each result is rounded once, after
+/// the scale.
+CosSin cosSin(long double position, const Real &frequency, const Real &scale);
 
 } // namespace posenc::reference
 

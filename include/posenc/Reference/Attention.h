@@ -39,7 +39,7 @@ struct Rotation {
   /// one position per token, either of every sequence or shared by all
   /// sequences; a ragged operand has one per row. If empty, a key has its token
   /// index and a query its position within the sequence (see AttentionSpec).
-  std::vector<int64_t> positions;
+  Positions positions;
 };
 
 /// The RMS norm x * weight / sqrt(mean(x^2) + epsilon). The mean is over the

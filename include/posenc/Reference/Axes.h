@@ -55,9 +55,13 @@ public:
     return frequencies[size_t(pair)];
   }
   const Real &attention() const { return factor; }
+  /// Whether the angle of a pair is the f32 product of its frequency and the
+  /// position.
+  bool roundsAngles() const { return rounds; }
 
 private:
   int64_t axisCount;
+  bool rounds;
   std::vector<int64_t> axisOf;
   std::vector<Real> frequencies;
   Real factor;

@@ -71,6 +71,9 @@ struct FrequencySpec {
   std::vector<double> longList; ///< Longrope: e_i beyond the length L.
   double shift = 0.0;           ///< Geometric: below d/2, unless d/2 is 1.
   double scale = 1.0;           ///< Geometric: factor of all frequencies.
+  /// Frequencies and angles are f32, in the order of operations of
+  /// transformers. Not for all kinds.
+  bool roundsAngles = false;
 };
 
 /// Returns an empty string if the spec is valid, otherwise the reason why not:

@@ -32,10 +32,10 @@ struct CosSinTable {
 /// Returns att * cos(p * f_i) and att * sin(p * f_i), correctly rounded to long
 /// double, where att is the attention factor.
 CosSinTable sincos(const FrequencySpec &spec, const AxesSpec &axes,
-                   const std::vector<int64_t> &positions,
+                   const Positions &positions,
                    const std::vector<int64_t> &positionsShape);
 std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
-                        const std::vector<int64_t> &positions,
+                        const Positions &positions,
                         const std::vector<int64_t> &positionsShape);
 
 struct RotateOptions {
@@ -64,10 +64,9 @@ std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
 /// dimensions positionDims of x. An inverse rotation also divides by att^2, so
 /// that it undoes the forward rotation; att must not be 0.
 Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
-           const std::vector<int64_t> &positions, const RotateOptions &options);
+           const Positions &positions, const RotateOptions &options);
 std::string checkRope(const Array &x, const FrequencySpec &spec,
-                      const AxesSpec &axes,
-                      const std::vector<int64_t> &positions,
+                      const AxesSpec &axes, const Positions &positions,
                       const RotateOptions &options);
 
 enum class SinusoidalOrder {
@@ -89,17 +88,17 @@ struct SinusoidalOptions {
 /// concatenation of one row per axis, each in the order of the options (MAE).
 /// The added zeros must match bit for bit.
 Array sinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
-                 const std::vector<int64_t> &positions,
+                 const Positions &positions,
                  const std::vector<int64_t> &positionsShape,
                  const SinusoidalOptions &options);
 std::string checkSinusoidal(const FrequencySpec &spec, const AxesSpec &axes,
-                            const std::vector<int64_t> &positions,
+                            const Positions &positions,
                             const std::vector<int64_t> &positionsShape,
                             const SinusoidalOptions &options);
 
 /// Returns the plain table of N positions, of the shape N x d.
-Array sinusoidal(const FrequencySpec &spec,
-                 const std::vector<int64_t> &positions, SinusoidalOrder order);
+Array sinusoidal(const FrequencySpec &spec, const Positions &positions,
+                 SinusoidalOrder order);
 
 } // namespace posenc::reference
 

@@ -35,6 +35,14 @@ struct Array {
   std::vector<long double> magnitude;
 };
 
+/// Positions, integers or floats. A long double represents every i64 and every
+/// double.
+struct Positions : std::vector<long double> {
+  using std::vector<long double>::vector;
+  Positions(const std::vector<int64_t> &integers)
+      : vector(integers.begin(), integers.end()) {}
+};
+
 /// Returns the product of the dimensions; 1 for a scalar.
 int64_t numElements(const std::vector<int64_t> &shape);
 

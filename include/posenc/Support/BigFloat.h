@@ -51,6 +51,7 @@ public:
   friend BigFloat ceil(const BigFloat &a);
 
   double toDouble() const;
+  float toFloat() const;
 
 private:
   struct Impl;
@@ -58,12 +59,15 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// A frequency as a fraction of a turn per position, a fixed-point number
-/// modulo 1 with 96 bits: `(high * 2^32 + low) / 2^96`.
+/// A frequency in turns per position, a fixed-point number:
+/// `whole + (high * 2^32 + low) / 2^96`.
 struct Turns {
   uint64_t high;
   uint32_t low;
-  /// `round(radians / (2*pi) * 2^96) mod 2^96`.
+  /// Modulo 2^64, negative for a negative frequency. Positions that are
+  /// integers do not need it.
+  uint64_t whole;
+  /// `round(radians / (2*pi) * 2^96) / 2^96`.
   static Turns fromRadians(const BigFloat &radians);
 };
 

@@ -42,7 +42,8 @@ AttentionRows::AttentionRows(ImplicitLocOpBuilder &builder,
                    attribute->getFrequencies().getDim(), attribute->getOffset(),
                    builder.getF32Type(), numSlots, target);
   Angles angles{attribute->getFrequencies(), attribute->getAxes(),
-                op.getTurns()};
+                op.getTurns(), /*inverse=*/false,
+                positions && areFloats(positions)};
   table.emplace(builder, op, angles, builder.getF32Type(), TableUse::Rotation,
                 rotation->getOrder());
 }

@@ -239,7 +239,7 @@ static void decomposeRope(OpBuilder &builder, RopeOp op,
                        op.getFrequencies().getDim(), op.getOffset(), element,
                        positionsPerBlock, target);
   Angles angles{op.getFrequencies(), op.getAxesAttr(), op.getTurns(),
-                op.getInverse()};
+                op.getInverse(), areFloats(op.getPositions())};
   PositionTable table(builder, op, angles, element, TableUse::Rotation,
                       rotation.getOrder());
   rotateAll(

@@ -114,12 +114,17 @@ void PositionTable::forEachPhase(OpBuilder &builder, Location loc,
                                                             first, n, isShort);
                     body(b2, l2, first, steps.roundPhase(b2, l2, element));
                   });
+  };
+  if (!position.isShort)
+    return emitLoop(builder, loc, /*isShort=*/false);
+  auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
+    emitLoop(b, l, isShort);
     scf::YieldOp::create(b, l);
   };
   scf::IfOp::create(
       builder, loc, position.isShort,
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/true); },
-      [&](OpBuilder &b, Location l) { emitLoop(b, l, /*isShort=*/false); });
+      [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/true); },
+      [&](OpBuilder &b, Location l) { emitWay(b, l, /*isShort=*/false); });
 }
 
 /// Emits `fill`, which is executed unless the memory already holds the run or

@@ -31,7 +31,8 @@ static void convertSincos(OpBuilder &builder, SincosOp op,
                           const VectorTarget &target) {
   Value cos = op.getInits()[0], sin = op.getInits()[1];
   TableElements(builder, op,
-                {op.getFrequencies(), op.getAxesAttr(), op.getTurns()},
+                {op.getFrequencies(), op.getAxesAttr(), op.getTurns(),
+                 /*inverse=*/false, areFloats(op.getPositions())},
                 getElementTypeOrSelf(cos.getType()), /*zipped=*/false, target)
       .writeApart(builder, op.getPositions(), {cos, 0}, {sin, 0});
 }
@@ -58,7 +59,8 @@ static void writePart(OpBuilder &builder, SinusoidalOp op,
                       const VectorTarget &target) {
   Value init = op.getInits().front();
   bool zipped = op.getOrder() == TableOrder::Interleaved;
-  Angles angles{part.frequencies, /*axes=*/nullptr, /*turns=*/{}};
+  Angles angles{part.frequencies, /*axes=*/nullptr, /*turns=*/{},
+                /*inverse=*/false, areFloats(positions)};
   TableElements elements(builder, op, angles,
                          getElementTypeOrSelf(init.getType()), zipped, target);
   if (zipped)

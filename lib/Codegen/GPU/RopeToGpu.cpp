@@ -98,7 +98,7 @@ static void convertRope(OpBuilder &builder, RopeOp op) {
         SharedTable table(kernel, split.positions, rotaryDim / 2,
                           rotation.compute);
         Angles angles{op.getFrequencies(), op.getAxesAttr(), turns,
-                      op.getInverse()};
+                      op.getInverse(), areFloats(op.getPositions())};
         AngleAddition steps(host, kernel.getFunction(), angles,
                             rotation.element, TableUse::Rotation,
                             llvm::to_vector(llvm::seq(rotaryDim / 2)));

@@ -28,9 +28,14 @@ CosSin mlir::posenc::emitBase(OpBuilder &builder, Location loc,
                               int64_t lanes) {
   AngleAddition::Position from =
       steps.hasRuns() ? steps.getStretch(builder, loc, base) : base;
-  auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
-    CosSin element = steps.roundPhase(
+  auto emitPhase = [&](OpBuilder &b, Location l, bool isShort) {
+    return steps.roundPhase(
         b, l, steps.getPhases().emit(b, l, from, first, lanes, isShort));
+  };
+  if (!base.isShort)
+    return emitPhase(builder, loc, /*isShort=*/false);
+  auto emitWay = [&](OpBuilder &b, Location l, bool isShort) {
+    CosSin element = emitPhase(b, l, isShort);
     scf::YieldOp::create(b, l, ValueRange{element.cos, element.sin});
   };
   auto branch = scf::IfOp::create(

@@ -119,7 +119,9 @@ TableKernel::TableKernel(OpBuilder &host, GpuKernel &kernel,
               ? cos
               : kernel.addTensor(host, destinations.sin)),
       turns(kernel.addTensors(host, angles.turns)),
-      steps(b, kernel.getFunction(), {angles.frequencies, angles.axes, turns},
+      steps(b, kernel.getFunction(),
+            {angles.frequencies, angles.axes, turns, angles.inverse,
+             angles.hasFloatPositions},
             element, TableUse::Table, llvm::to_vector(llvm::seq(numPairs))),
       tileLength(steps.hasRuns() ? steps.getRun() : AngleAddition::kRun),
       grid(host, kernel, op, tileLength),
@@ -378,7 +380,8 @@ static void convertSinusoidal(OpBuilder &builder, SinusoidalOp op) {
   if (op.getZeroPad())
     destinations.zeroLane = op.getFrequencies().getDim();
   convertTable(builder, cast<PositionalOpInterface>(op.getOperation()),
-               {op.getFrequencies(), op.getAxesAttr(), /*turns=*/{}},
+               {op.getFrequencies(), op.getAxesAttr(), /*turns=*/{},
+                /*inverse=*/false, areFloats(op.getPositions())},
                op.getPositions(), destinations);
 }
 
@@ -404,7 +407,8 @@ struct ConvertPosencSinusoidalToGpu final
         destinations.cos = sincos.getInits()[0];
         destinations.sin = sincos.getInits()[1];
         Angles angles{sincos.getFrequencies(), sincos.getAxesAttr(),
-                      sincos.getTurns()};
+                      sincos.getTurns(), /*inverse=*/false,
+                      areFloats(sincos.getPositions())};
         convertTable(builder, positional, angles, sincos.getPositions(),
                      destinations);
       } else {

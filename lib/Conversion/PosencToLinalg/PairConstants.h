@@ -26,17 +26,22 @@ Value createPairConstant(OpBuilder &builder, Location loc, Type element,
 }
 
 /// Creates the constants of both parts of the frequencies in turns, as i64, and
-/// appends them.
+/// appends them; for positions that are floats, also the whole turns.
 inline void appendTurns(OpBuilder &builder, Location loc,
                         ArrayRef<::posenc::BigFloat> frequencies,
-                        SmallVectorImpl<Value> &constants) {
-  SmallVector<int64_t> high, low;
+                        SmallVectorImpl<Value> &constants,
+                        bool hasFloatPositions = false) {
+  SmallVector<int64_t> high, low, whole;
   for (const ::posenc::BigFloat &frequency : frequencies) {
     auto turns = ::posenc::Turns::fromRadians(frequency);
     high.push_back(static_cast<int64_t>(turns.high));
     low.push_back(turns.low);
+    whole.push_back(static_cast<int64_t>(turns.whole));
   }
-  for (ArrayRef<int64_t> part : {ArrayRef(high), ArrayRef(low)})
+  SmallVector<ArrayRef<int64_t>> parts = {high, low};
+  if (hasFloatPositions)
+    parts.push_back(whole);
+  for (ArrayRef<int64_t> part : parts)
     constants.push_back(
         createPairConstant(builder, loc, builder.getI64Type(), part));
 }

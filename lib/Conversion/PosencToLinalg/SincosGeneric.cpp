@@ -18,6 +18,7 @@
 
 #include "posenc/IR/PairFrequencies.h"
 #include "posenc/Numerics/ExactSincos.h"
+#include "posenc/Numerics/FloatPhase.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -45,6 +46,35 @@ static Value extractAxis(OpBuilder &builder, Location loc, Value positions,
 static Value toI64(OpBuilder &builder, Location loc, Value value) {
   return getValueOrCreateCastToIndexLike(builder, loc, builder.getI64Type(),
                                          value);
+}
+
+/// Emits cos and sin of a position. `parts` are those of the frequency, or the
+/// rounded frequency alone.
+static ExactSincos::Result emitSincos(OpBuilder &builder, Location loc,
+                                      const ExactSincos &sincos, Value position,
+                                      ValueRange parts, Type element) {
+  bool rounds = parts.size() == 1;
+  if (!rounds && !areFloats(position)) {
+    Value phase = arith::AddIOp::create(
+        builder, loc,
+        ExactSincos::emitPhaseOfLow(builder, loc, position, parts[0], parts[1]),
+        ExactSincos::emitPhaseOfHigh(builder, loc, position, parts[0],
+                                     parts[1]));
+    return sincos.emit(builder, loc, phase, element);
+  }
+  Value number = emitFloatPosition(builder, loc, position, rounds);
+  Value guard = emitFloatGuard(builder, loc, number);
+  if (rounds) {
+    number = emitRoundedAngle(builder, loc, number, parts[0]);
+    guard = arith::AddFOp::create(builder, loc, guard,
+                                  emitFloatGuard(builder, loc, number));
+  }
+  Value phase = rounds ? emitPhaseOfAngle(builder, loc, number)
+                       : emitPhaseOfFloat(builder, loc, number,
+                                          {parts[2], parts[0], parts[1]});
+  auto [cos, sin] = sincos.emit(builder, loc, phase, element);
+  return {arith::AddFOp::create(builder, loc, cos, guard),
+          arith::AddFOp::create(builder, loc, sin, guard)};
 }
 
 bool mlir::posenc::isEmptyTensor(Value tensor) {
@@ -83,7 +113,14 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
     auto constants = llvm::map_to_vector(
         computePairFrequencies(frequencies, axes),
         [](const PairFrequency &pair) { return pair.frequency; });
-    appendTurns(builder, loc, constants, parts);
+    if (frequencies.roundsAngles())
+      parts.push_back(createPairConstant<float>(
+          builder, loc, builder.getF32Type(),
+          llvm::map_to_vector(constants, [](const ::posenc::BigFloat &value) {
+            return value.toFloat();
+          })));
+    else
+      appendTurns(builder, loc, constants, parts, areFloats(positions));
   }
   for (Value part : parts)
     addInput(part, pairMap);
@@ -102,26 +139,23 @@ linalg::GenericOp mlir::posenc::createSincosGeneric(
   Type element = type.getElementType();
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     Value position = args[0];
+    ValueRange frequency = args.slice(numAxes, parts.size());
     for (int64_t axis = 1; axis < numAxes; ++axis) {
       Value number =
           arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(axis));
-      Value isAxis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                           args[numAxes + 2], number);
+      Value isAxis =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                args[numAxes + parts.size()], number);
       position = arith::SelectOp::create(b, loc, isAxis, args[axis], position);
     }
     // Extends to i64 first, since the sum may overflow the position's type.
-    position = toI64(b, loc, position);
+    if (!areFloats(position))
+      position = toI64(b, loc, position);
     if (scalar) {
       Value row = toI64(b, loc, linalg::IndexOp::create(b, loc, 0));
       position = arith::AddIOp::create(b, loc, position, row);
     }
-    Value frequencyHigh = args[numAxes], frequencyLow = args[numAxes + 1];
-    Value phaseOfLow = ExactSincos::emitPhaseOfLow(b, loc, position,
-                                                   frequencyHigh, frequencyLow);
-    Value phaseOfHigh = ExactSincos::emitPhaseOfHigh(
-        b, loc, position, frequencyHigh, frequencyLow);
-    Value phase = arith::AddIOp::create(b, loc, phaseOfLow, phaseOfHigh);
-    auto [cos, sin] = sincos.emit(b, loc, phase, element);
+    auto [cos, sin] = emitSincos(b, loc, sincos, position, frequency, element);
     SmallVector<Value> results{ExactSincos::emitRounding(b, loc, cos, element),
                                ExactSincos::emitRounding(b, loc, sin, element)};
     if (paddingPosition) {

@@ -230,8 +230,8 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (!getInputFlags(request.inputOptions).empty())
         return fail(
             "--dtype, --pairing, --k-cache, --cache-dtype, --decode-tokens, "
-            "--qk-norm, --rope-length and --stack-limit need a module or "
-            "config.json, and '" +
+            "--qk-norm, --rope-length, --precision and --stack-limit need a "
+            "module or config.json, and '" +
             request.path + "' is a compiled library");
       if (!request.tuning.empty())
         return fail("--tuning needs a module or config.json, and '" +

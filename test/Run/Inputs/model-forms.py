@@ -86,6 +86,13 @@ def patches(positions, dim, base, _):
                            positions[1][..., None] * frequencies[1::2]], -1)
 
 
+def coordinates(positions, dim, _, __):
+    """Angles of DINOv3, whose base is 100."""
+    frequencies = 2 * np.pi * inverse_frequencies(dim // 2, 100)
+    return np.concatenate([np.float64(axis)[..., None] * frequencies
+                           for axis in positions], -1)
+
+
 def rotate(x, angles, alternate):
     """Rotates batch x tokens x heads x channels; `alternate` pairs neighbours."""
     x = np.float64(x)
@@ -115,6 +122,8 @@ AXES = (
      16, [2, 3, 3], True),
     ("pixtral", {"model_type": "pixtral", "hidden_size": 128, "num_attention_heads": 4},
      patches, 32, [8, 8], False),
+    ("dinov3_vit", {"model_type": "dinov3_vit", "hidden_size": 128,
+                    "num_attention_heads": 4}, coordinates, 32, [8, 8], False),
 )
 
 
@@ -123,6 +132,8 @@ def check_axes(config, angles, dim, sections, alternate):
     axes = len(sections)
     heads = config.get("num_key_value_heads", 4)
     positions = random.integers(0, 4096, (axes, BATCH, TOKENS))
+    if config["model_type"] == "dinov3_vit":
+        positions = random.uniform(-1, 1, (axes, BATCH, TOKENS)).astype(np.float32)
     q, k, v = make(BATCH, TOKENS, 4, 32), *(make(BATCH, TOKENS, heads, 32) for _ in "kv")
     expected = angles(positions, dim, 1e4, sections)
     errors = {}
@@ -134,7 +145,7 @@ def check_axes(config, angles, dim, sections, alternate):
     compare("sincos", (tables[0], np.cos(expected[0])), (tables[1], np.sin(expected[0])))
     rotated = [rotate(x, expected, alternate) for x in (q, k)]
     compare("rope", *zip(call(config, "rope", [q, k, positions], 2), rotated))
-    causal = config["model_type"] != "pixtral"
+    causal = config["model_type"] not in ("pixtral", "dinov3_vit")
     wanted = attend(*rotated, v, 32 ** -0.5, causal=causal)
     compare("attention", (call(config, "attention", [q, k, v, positions])[0], wanted))
     if not causal:
@@ -227,6 +238,7 @@ def main():
     report("", check_axes(AXES[0][1], interleaved, *AXES[0][3:]), is_fault=True)
     report("", check_axes(AXES[1][1], contiguous, *AXES[1][3:]), is_fault=True)
     report("", check_axes(AXES[3][1], contiguous, *AXES[3][3:]), is_fault=True)
+    report("", check_axes(AXES[4][1], patches, *AXES[4][3:]), is_fault=True)
 
     plain = 32 ** -0.5
     bloom = {"model_type": "bloom", "n_head": 6, "hidden_size": 192}

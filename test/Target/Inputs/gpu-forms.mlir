@@ -263,3 +263,17 @@ func.func @longrope_at_run_time(%n: i64, %x: tensor<?x4x64xbf16>, %p: tensor<?xi
     outs(%x : tensor<?x4x64xbf16>)
   return %r : tensor<?x4x64xbf16>
 }
+
+func.func @coordinates(%x: tensor<?x2x16xbf16>, %p: tensor<2x?xf32>) -> tensor<?x2x16xbf16> {
+  %r = posenc.rope interleaved #posenc.frequencies<dim = 16, base = 100.0, scaling = #posenc.geometric<shift = 0, scale = 100.5>> axes <axial, [4, 4]> ins(%x : tensor<?x2x16xbf16>)
+    positions(%p : tensor<2x?xf32>) dims = [0] outs(%x : tensor<?x2x16xbf16>)
+  return %r : tensor<?x2x16xbf16>
+}
+func.func @time_steps(%p: tensor<?xf64>, %t: tensor<?x64xf64>) -> tensor<?x64xf64> {
+  %r = posenc.sinusoidal cos_sin #posenc.frequencies<dim = 64> positions(%p : tensor<?xf64>) outs(%t : tensor<?x64xf64>)
+  return %r : tensor<?x64xf64>
+}
+func.func @rounded_angles(%p: tensor<?xi64>, %t: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  %c, %s = posenc.sincos #posenc.frequencies<dim = 64, precision = hf_f32> positions(%p : tensor<?xi64>) outs(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>)
+  return %c, %s : tensor<?x32xf32>, tensor<?x32xf32>
+}

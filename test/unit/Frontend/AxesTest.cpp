@@ -127,6 +127,18 @@ TEST(AxesTest, NestedTextModels) {
   EXPECT_FALSE(model.axes);
 }
 
+TEST(AxesTest, Dinov3) {
+  ReadOptions options;
+  options.attention = true;
+  ModelConfig model = good(R"({"model_type": "dinov3_vit"})", options);
+  EXPECT_EQ(model.numHeads, 6);
+  EXPECT_EQ(model.headDim, 64);
+  EXPECT_EQ(model.ropeTheta, 100);
+  expectAxes(model, Layout::Coordinates, {16, 16});
+  ASSERT_TRUE(model.attention);
+  EXPECT_FALSE(model.attention->isCausal);
+}
+
 TEST(AxesTest, Pixtral) {
   ReadOptions options;
   options.attention = true;

@@ -214,7 +214,7 @@ TEST_F(FrequenciesTest, VerifierRejectsOtherFloatTypes) {
   auto check = [&](FloatAttr base, Attribute scaling, StringRef constraint) {
     errors.clear();
     EXPECT_FALSE(FrequenciesAttr::getChecked(emitError, &context, int64_t{4},
-                                             base, scaling));
+                                             base, scaling, Precision::Exact));
     ASSERT_EQ(errors.size(), 1u);
     EXPECT_TRUE(StringRef(errors[0]).ends_with(constraint)) << errors[0];
   };
@@ -249,13 +249,13 @@ TEST_F(FrequenciesTest, Ntk) {
               0.00452861832131953, 0.00117478163591889, 0.000304753413551119,
               7.90569415042095e-05},
              1e-14);
-  expectNear(
-      frequencies("dim = 16, scaling = #posenc.ntk<factor = 4, mixed_b = 0.625>")
-          .computeFrequencies(),
-      {0.685270807014841, 0.176548875509782, 0.0471906611909668,
-       0.0128710030874812, 0.00355785029978416, 0.00099315558376142,
-       0.000279348685332219, 7.90569415042095e-05},
-      1e-14);
+  expectNear(frequencies(
+                 "dim = 16, scaling = #posenc.ntk<factor = 4, mixed_b = 0.625>")
+                 .computeFrequencies(),
+             {0.685270807014841, 0.176548875509782, 0.0471906611909668,
+              0.0128710030874812, 0.00355785029978416, 0.00099315558376142,
+              0.000279348685332219, 7.90569415042095e-05},
+             1e-14);
 }
 
 TEST_F(FrequenciesTest, Dynamic) {

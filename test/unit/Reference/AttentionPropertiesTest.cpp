@@ -67,7 +67,7 @@ TEST(AttentionProperties, ScoresDependOnRelativePositionsOnly) {
   for (int64_t shift :
        {int64_t(0), int64_t(1), int64_t(2147483000), int64_t(-5000000000)}) {
     AttentionSpec spec = rotating();
-    std::vector<int64_t> &keys = spec.keyRotation->positions;
+    Positions &keys = spec.keyRotation->positions;
     keys.resize(9);
     std::iota(keys.begin(), keys.end(), shift);
     spec.queryRotation->positions.assign(keys.begin() + 4, keys.end());

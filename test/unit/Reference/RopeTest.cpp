@@ -12,7 +12,7 @@ using namespace posenc::reference;
 
 static Array ropeAt(const Array &x, const FrequencySpec &spec, int64_t position,
                     RotateOptions options = {}) {
-  return rope(x, spec, {}, {position}, options);
+  return rope(x, spec, {}, std::vector<int64_t>{position}, options);
 }
 
 static long double dot(const Array &a, const Array &b) {

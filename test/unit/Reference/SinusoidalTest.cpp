@@ -47,9 +47,9 @@ static void expectShift(SinusoidalOrder order, bool interleaved, int64_t from,
                         int64_t to, int64_t rotation) {
   FrequencySpec spec = plainSpec(64);
   RotateOptions options = rotateAlong({0}, interleaved);
-  Array row = sinusoidal(spec, {from}, order);
-  Array turned = rope(row, spec, {}, {rotation}, options);
-  Array expected = sinusoidal(spec, {to}, order);
+  Array row = sinusoidal(spec, std::vector<int64_t>{from}, order);
+  Array turned = rope(row, spec, {}, std::vector<int64_t>{rotation}, options);
+  Array expected = sinusoidal(spec, std::vector<int64_t>{to}, order);
   for (size_t i = 0; i < 64; ++i)
     EXPECT_LE(std::fabs(turned.values[i] - expected.values[i]), 0x1p-62L);
 }
