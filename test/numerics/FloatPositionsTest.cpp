@@ -13,6 +13,8 @@
 
 #include "Faults.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -308,5 +310,64 @@ TEST(FloatPositionsTest, IntegersAndFloatsAgree) {
                              b[which].dataAs<float>()[i]) > 0x1p-24f;
   EXPECT_EQ(different, 0);
 }
+
+//===----------------------------------------------------------------------===//
+// Faults
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kBitsOf2To62 = 0x43d0000000000000;
+constexpr int64_t kBitsOf2To63 = 0x43e0000000000000;
+
+/// Matches the product of the fraction and the whole turns, which are loaded.
+bool isProductOfTurns(mlir::Operation *candidate) {
+  return candidate->getOperand(1).getDefiningOp<mlir::vector::LoadOp>();
+}
+
+const Fault kFaults[] = {
+    control(),
+    {"Exponent", splat(1075), setConstant(1074)},
+    {"ExponentOfFraction", splat(1011), setConstant(1010)},
+    {"LeadingOne", splat(int64_t(1) << 52), setConstant(0)},
+    {"Mantissa", splat((int64_t(1) << 52) - 1),
+     setConstant((int64_t(1) << 51) - 1)},
+    {"Sign", op<arith::ShRSIOp>(operand(1, splat(63))),
+     replaceWith<arith::ShRUIOp>()},
+    {"FractionOfInteger",
+     cmpi(arith::CmpIPredicate::sgt, operand(1, splat(63))),
+     setPredicate(arith::CmpIPredicate::slt)},
+    {"Largest", splat(kBitsOf2To63), setConstant(kBitsOf2To62)},
+    {"NotANumber", splat(kBitsOf2To63), setConstant(INT64_MAX)},
+    {"WholeTurns", op<arith::MulIOp>(usedBy<arith::AddIOp>(), isProductOfTurns),
+     replaceWith<arith::OrIOp>()},
+};
+
+class FloatPositionsFaultTest : public testing::TestWithParam<Fault> {};
+
+TEST_P(FloatPositionsFaultTest, IsCaught) {
+  FloatCase c{"", POSENC_F32, POSENC_F64, kScale, false, setScale};
+  Positions positions(c, 211);
+  // Beyond the other positions, and not near 2^63.
+  positions.array.dataAs<double>()[0] = 0x1.5p62;
+  positions.values[0] = 0x1.5p62L;
+  LoweredModule module(getModule(c), mlir::posenc::Stage::Vector,
+                       /*vectorBytes=*/32);
+  std::vector<runtime::Array> results =
+      compileWithFault(module, GetParam())
+          .call("table", {positions.array.value()});
+  ASSERT_EQ(results.size(), 2u);
+  reference::CompareOptions options = getOptions(c);
+  options.absoluteSlack += 0x1.5p62L * 0x1p-94L * 1000;
+  reference::CosSinTable expected =
+      reference::sincos(getSpec(c), getAxes(c), positions.values, {211});
+  bool isRight = true;
+  for (auto [result, table] :
+       {std::pair(&results[0], &expected.cos), {&results[1], &expected.sin}})
+    isRight &= reference::compare(reference::DType::F32, result->data(), *table,
+                                  options)
+                   .within(1);
+  EXPECT_EQ(isRight, GetParam().isControl());
+}
+INSTANTIATE_TEST_SUITE_P(Vector, FloatPositionsFaultTest,
+                         testing::ValuesIn(kFaults), getFaultName);
 
 } // namespace
