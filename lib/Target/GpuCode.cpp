@@ -50,7 +50,7 @@ static LogicalResult lowerHost(ModuleOp module) {
        llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>()))
     kernels.erase();
   buildVectorToLLVMPipeline(toLLVM, PosencToCPUOptions());
-  return toLLVM.run(module);
+  return runUnverified(toLLVM, module);
 }
 
 std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,

@@ -111,17 +111,17 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.bf16Dots = target.hasBF16Dots;
   options.schedule = target.schedule;
   copyTuning(target.tuning, options);
-  PassManager manager(module.getContext());
+  PassManager toTiles(module.getContext()), toCode(module.getContext());
   if (to == Stage::Linalg)
-    buildPosencToLinalgPipeline(manager);
+    buildPosencToLinalgPipeline(toTiles);
   // No CPU kernel passes through linalg as a whole.
   if (to >= Stage::Tiled && from < Stage::Tiled)
-    buildPosencToTiledPipeline(manager, options);
+    buildPosencToTiledPipeline(toTiles, options);
   if (to >= Stage::Vector && from < Stage::Vector)
-    buildTiledToVectorPipeline(manager, options);
+    buildTiledToVectorPipeline(toCode, options);
   if (to >= Stage::Llvm && from < Stage::Llvm)
-    buildVectorToLLVMPipeline(manager, options);
-  if (failed(manager.run(module)))
+    buildVectorToLLVMPipeline(toCode, options);
+  if (failed(toTiles.run(module)) || failed(runUnverified(toCode, module)))
     return failure();
   return to < Stage::Llvm ? success() : checkIntrinsics(module, target);
 }

@@ -89,7 +89,7 @@ struct SpirvForm {
 static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
   PassManager manager(module.getContext());
   buildGpuToSPIRVPipeline(manager, PosencToSPIRVOptions());
-  if (failed(manager.run(module)))
+  if (failed(runUnverified(manager, module)))
     return std::nullopt;
   auto modules = module.getOps<spirv::ModuleOp>();
   SpirvForm form;

@@ -96,6 +96,11 @@ void buildGpuToSPIRVPipeline(OpPassManager &manager,
 /// `posenc-to-spirv`.
 void registerPipelines();
 
+/// Runs passes that lower code, and verifies the module once, after the last
+/// one. Verifying vectors after each pass takes a fifth of the time of a
+/// compilation; builds with assertions and posenc-opt do so.
+LogicalResult runUnverified(PassManager &manager, ModuleOp module);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_PIPELINES_PIPELINES_H

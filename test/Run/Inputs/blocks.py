@@ -9,6 +9,7 @@
 output projection and residual as one function.
 blocks.py --print DTYPE: the block of examples/block.mlir."""
 
+import itertools
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -277,16 +278,15 @@ def main():
     random = np.random.default_rng(3)
     count = wrong = 0
     for dtype in ("f32", "bf16"):
-        for sizes in ((37, 192, 6, 2, 32), (5, 64, 4, 4, 16), (1, 128, 8, 2, 64),
-                      (130, 256, 4, 1, 128)):
-            for one_product in (False, True):
-                for past in (-1, 9):
-                    for is_static in (False, True) if sizes[0] == 37 else (False,):
-                        block = Block(*sizes, dtype, one_product, past, is_static)
-                        count += 1
-                        if not check(run, folder, block, np, random):
-                            print("wrong:", block)
-                            wrong += 1
+        forms = list(itertools.product((False, True), (-1, 9), (False, True)))
+        blocks = [Block(37, 192, 6, 2, 32, dtype, *form) for form in forms]
+        for sizes in ((5, 64, 4, 4, 16), (1, 128, 8, 2, 64), (130, 256, 4, 1, 128)):
+            blocks += [Block(*sizes, dtype, False, 9), Block(*sizes, dtype, True, -1)]
+        for block in blocks:
+            count += 1
+            if not check(run, folder, block, np, random):
+                print("wrong:", block)
+                wrong += 1
     found = 0
     for fault in ("norm", "rope", "mask"):
         block = Block(37, 192, 6, 2, 32, "bf16", past=9, wrong=fault)

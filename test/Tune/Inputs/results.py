@@ -62,7 +62,7 @@ values = {
 }
 assert set(values) == set(tuning["choices"]), "parameters without values to test"
 generator = random.Random(7)
-for number in range(6):
+for number in range(4):
     variants.append(
         {
             name: some[number] if number < len(some) else generator.choice(some)
@@ -72,7 +72,7 @@ for number in range(6):
         }
     )
     # Treats these small tensors as large ones.
-    if number > 2:
+    if number > 1:
         variants[-1]["prefetch_from"] = 0
 calls = {
     "rope": ["--input=37x2x64xf32=random:seed=3", "--input=37xi64=random"],
