@@ -204,16 +204,52 @@ ROWS = {
 }
 
 
+def read_language():
+    """Returns what the dialect defines, for the rows that must name all of it."""
+    folder = os.path.join(source, "dialect", "posenc", "IR")
+    text = "".join(open(os.path.join(folder, name), encoding="utf-8").read()
+                   for name in sorted(os.listdir(folder)) if name.endswith(".td"))
+
+    def find(pattern, part=text):
+        return set(re.findall(pattern, part, re.S))
+
+    def read_enum(name):
+        (cases,) = re.findall(rf"def Posenc_{name} : Posenc_Enum<(.*?)\]>;", text, re.S)
+        return find(r'I32EnumCase<"\w+", \d+, "(\w+)">', cases)
+
+    def read_types(name):
+        (types,) = re.findall(rf"def Posenc_{name} : (.*?);", text, re.S)
+        return {kind.lower() for kind in find(r"\b(BF16|[FI]\d\d|Index)\b", types)}
+
+    # Parts of posenc.attention: passes make the one, and regions end with the other.
+    parts = {"online_attention", "yield"}
+    operations = find(r'\bdef Posenc_\w+Op\s*: \w*Op<(?:PosencDialect,\s*)?"(\w+)"')
+    assert parts <= operations, operations
+    return {
+        "operations": operations - parts,
+        "frequency scalings": find(r'Posenc_Scaling<"\w+", "(\w+)"'),
+        "pairings": read_enum("Pairing"),
+        "precisions": read_enum("Precision"),
+        "axis layouts": read_enum("AxisLayout"),
+        "sinusoidal orders": read_enum("TableOrder"),
+        "element types": read_types("Floats"),
+        "position types": read_types("Positions"),
+    }
+
+
 def check_table(only=None):
     section = page.split("## What is supported\n")[1].split("\n## ")[0]
     rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
     assert set(rows) == set(ROWS), f"rows {set(rows) ^ set(ROWS)}"
     assert only is None or only in rows, only
+    language = read_language()
     for row, items in rows.items():
         if only and row != only:
             continue
         names = re.findall(r"`([^`]+)`", items)
         assert names, row
+        missing = language.get(row, set(names)) ^ set(names)
+        assert not missing, f"{row}: the dialect and the table differ in {missing}"
         for name in names:
             ROWS[row](name)
             print(f"{row}: {name}")
