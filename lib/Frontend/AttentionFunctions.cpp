@@ -137,7 +137,7 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
                                          RankedTensorType type) {
   const AttentionConfig &attention = *config.attention;
   Value query = getArgument(function, "q");
-  if (attention.temperature)
+  if (attention.temperature && attention.temperature->isIn(layer))
     query = scaleQueries(function, query);
   SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
   Value init = createDestination(type, sizes);
@@ -173,7 +173,25 @@ AttentionOp ModelModule::createAttention(func::FuncOp function,
     buildSoftCap(builder, op, *attention.softCap);
   }
   buildBias(op, layer, biasTable);
+  if (layer.chunk)
+    buildChunkMask(op, *layer.chunk);
   return op;
+}
+
+/// Hides the tokens of other chunks than that of the query.
+void ModelModule::buildChunkMask(AttentionOp op, int64_t chunk) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  buildWhere(
+      builder, op, [&](OpBuilder &nested, Location at, ValueRange arguments) {
+        Value size = arith::ConstantIndexOp::create(nested, at, chunk);
+        Value ofQuery =
+            arith::FloorDivSIOp::create(nested, at, arguments[2], size);
+        Value ofKey = arith::DivUIOp::create(nested, at, arguments[3], size);
+        return arith::CmpIOp::create(nested, at, arith::CmpIPredicate::eq,
+                                     ofQuery, ofKey)
+            .getResult();
+      });
 }
 
 RotationAttr ModelModule::getRotation(FrequenciesAttr frequencies) {

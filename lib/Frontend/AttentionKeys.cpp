@@ -45,6 +45,7 @@ private:
   }
   bool isCausal();
   bool readTemperature(AttentionConfig &result);
+  bool readChunkedTemperature(AttentionConfig &result);
   void readNorm(AttentionConfig &result);
   bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
@@ -52,6 +53,7 @@ private:
   std::optional<double> getLatentScale(const AttentionConfig &result) const;
   void readSoftCap(AttentionConfig &result);
   std::optional<int64_t> readWindow(bool causal);
+  std::optional<int64_t> readChunk();
   std::vector<std::string> deriveTypes(bool hasWindow);
   std::vector<bool> readRotating(size_t numTypes);
   void splitLayers(std::vector<LayerAttention> &layers, bool hasWindow);
@@ -150,6 +152,17 @@ std::optional<int64_t> AttentionReader::readWindow(bool causal) {
   if (size && traits.hasHalfWindow)
     size = std::max<int64_t>(*size / 2, 1);
   return size;
+}
+
+/// Returns the size of the chunks that some layers see, or nullopt if there are
+/// none.
+std::optional<int64_t> AttentionReader::readChunk() {
+  StringRef key = "attention_chunk_size";
+  constexpr int64_t defaultSize = 8192;
+  if (!traits.isChunked)
+    return std::nullopt;
+  Field<int64_t> size = reader.count(config, key);
+  return config.find(key) ? size.value : defaultSize;
 }
 
 /// Returns the layer types of a config without `layer_types`, or an empty list
@@ -262,6 +275,8 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
                                   bool hasWindow) {
   std::vector<StringRef> types = findTypes(config);
   std::vector<bool> rotating = readRotating(types.size());
+  bool areChunksDerived =
+      traits.isChunked && types.empty() && layers.front().chunk;
   bool slideUnrotated =
       traits.sliding == SlidingLayers::Unrotated && hasWindow && types.empty();
   std::vector<LayerAttention> split;
@@ -269,7 +284,9 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
     bool anyRotates = false, anyDoesNot = false;
     for (auto [number, rotates] : llvm::enumerate(rotating)) {
       StringRef type;
-      if (slideUnrotated)
+      if (areChunksDerived)
+        type = rotates ? kChunkedLayers : kFullLayers;
+      else if (slideUnrotated)
         type = rotates ? kFullLayers : kSlidingLayers;
       else if (number < types.size())
         type = types[number];
@@ -295,6 +312,7 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
 /// Returns false if no layer has a supported attention.
 bool AttentionReader::readLayers(AttentionConfig &result) {
   std::optional<int64_t> window = readWindow(result.isCausal);
+  std::optional<int64_t> chunk = readChunk();
   std::vector<std::string> types;
   for (StringRef type : findTypes(config))
     if (!llvm::is_contained(types, type))
@@ -304,18 +322,21 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   if (!areGiven) {
     // The config names no types: the first layer has the window of the config
     // and no name. The types of the model's implementation follow.
-    if (model.rotations.empty() &&
+    if (model.rotations.empty() && !chunk &&
         !(window && traits.sliding == SlidingLayers::Unrotated))
       result.layers.push_back({"", window});
     types = deriveTypes(window.has_value());
+    if (chunk)
+      types = {kChunkedLayers.str(), kFullLayers.str()};
     if (types.size() == 1 && types.front() == kFullLayers &&
         !result.layers.empty())
       result.layers.front().window.reset();
   }
   for (const std::string &type : types) {
     bool slides = type == kSlidingLayers;
-    if (!slides && type != kFullLayers && type != "attention") {
-      // Unknown types may have other masks, such as `chunked_attention`.
+    bool isChunked = type == kChunkedLayers && traits.isChunked;
+    if (!slides && !isChunked && type != kFullLayers && type != "attention") {
+      // Unknown types may have other masks.
       // After an error, the type may have no functions at all.
       if (!hasNoKeys(type) && !reader.hasErrors())
         reader.warning(given ? given->value : config,
@@ -328,6 +349,10 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
     layer.rotates = slides || !traits.rotatesSlidingOnly || !window;
     if (slides)
       layer.window = window;
+    if (isChunked)
+      layer.chunk = chunk;
+    if (isChunked && !chunk && !config.find("attention_chunk_size"))
+      reader.missing(config, "attention_chunk_size");
     if (slides && !window && areGiven && !config.find(row.keys->window[0]))
       reader.missing(config, row.keys->window[0]);
     result.layers.push_back(layer);
@@ -338,10 +363,39 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
   return !result.layers.empty();
 }
 
+/// Reads the factor of queries of the layers that do not rotate, of a model
+/// with chunks. Returns false after an error.
+bool AttentionReader::readChunkedTemperature(AttentionConfig &result) {
+  constexpr double defaultBeta = 0.1;
+  constexpr int64_t defaultLength = 8192;
+  StringRef key = "attn_temperature_tuning";
+  const json::Member *tuning = ConfigReader::given(config, key);
+  // Early configs have a number, which counts as true unless it is 0.
+  bool isUsed = true;
+  if (tuning && tuning->value.isNumber())
+    isUsed = tuning->value.number() != 0;
+  else if (tuning)
+    isUsed = reader.boolean(config, key).value.value_or(true);
+  Field<double> beta = reader.number(config, "attn_scale");
+  Field<int64_t> length = reader.count(config, "floor_scale");
+  if (beta.value && *beta.value < 0)
+    reader.error(beta.at(), "'attn_scale' must not be negative, and is " +
+                                spelled(*beta.value));
+  if (beta.bad() || length.bad() || reader.hasErrors())
+    return false;
+  double factor = beta.value.value_or(defaultBeta);
+  if (isUsed && factor != 0)
+    result.temperature = {factor, length.value.value_or(defaultLength),
+                          /*offset=*/1, /*isOfUnrotated=*/true};
+  return true;
+}
+
 /// Reads the factor of queries that depends on their position. The rope
 /// dictionary has it; a config without one has that of its model type. Returns
 /// false after an error.
 bool AttentionReader::readTemperature(AttentionConfig &result) {
+  if (traits.isChunked)
+    return readChunkedTemperature(result);
   bool hasDictionary = false;
   for (StringRef key : {"rope_parameters", "rope_scaling"}) {
     const json::Member *dict = ConfigReader::given(config, key);
@@ -358,12 +412,14 @@ bool AttentionReader::readTemperature(AttentionConfig &result) {
                               "'original_max_position_embeddings'");
     if (!beta.value || !length.value)
       return false;
-    result.temperature = {*beta.value, *length.value};
+    result.temperature = {*beta.value, *length.value, /*offset=*/0,
+                          /*isOfUnrotated=*/false};
     return true;
   }
   if (traits.hasTemperature && !hasDictionary)
     result.temperature = {
-        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition)};
+        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition),
+        /*offset=*/0, /*isOfUnrotated=*/false};
   return true;
 }
 

@@ -127,7 +127,7 @@ std::string ModelModule::describeScores(const Layer &layer) {
   if (attention.softCap)
     text += formatv(", then s becomes {0} tanh(s / {0})",
                     spell(*attention.softCap));
-  text += "." + describeTemperature() + describeBias(layer);
+  text += "." + describeTemperature(layer) + describeBias(layer);
   if (attention.hasSinks)
     text += " sinks has one logit per head, which enters the softmax sum only.";
   return text;
@@ -155,16 +155,27 @@ std::string ModelModule::describeNorms(bool ofRawKeys) {
       .str();
 }
 
+/// Describes the tokens that a token of a causal model sees.
+static std::string
+describeSeen(const ::posenc::frontend::LayerAttention &layer) {
+  if (layer.window)
+    return formatv("the last {0} tokens up to its own", *layer.window).str();
+  if (layer.chunk)
+    return formatv("the tokens of its chunk up to its own (tokens 0 to {0} are "
+                   "the first chunk)",
+                   *layer.chunk - 1)
+        .str();
+  return "the tokens up to its own";
+}
+
 std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
                                            const Layer &layer,
                                            StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
   bool isCausal = attention.isCausalIn(layer);
   std::string seen =
-      isCausal ? "the tokens up to its own" : "all tokens of its sequence";
-  if (layer.window && isCausal)
-    seen = formatv("the last {0} tokens up to its own", *layer.window).str();
-  else if (layer.window)
+      isCausal ? describeSeen(layer) : "all tokens of its sequence";
+  if (layer.window && !isCausal)
     seen = formatv("tokens at most {0} before or after it", *layer.window - 1)
                .str();
   std::string rotation =
@@ -204,11 +215,9 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                     "softmax(scores) v; each sees no later token than itself",
                     tokens)
                 .str();
-  std::string window =
-      layer.window ? formatv(" A token sees the last {0} keys up to its own.",
-                             *layer.window)
-                         .str()
-                   : "";
+  std::string window = layer.window || layer.chunk
+                           ? " A token sees " + describeSeen(layer) + "."
+                           : "";
   std::string positions =
       tokens == 1
           ? "position lengths[b] - 1"
@@ -277,12 +286,6 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
       .str();
 }
 
-/// Describes the keys that a token of a causal model sees.
-static std::string describeSeen(const std::optional<int64_t> &window) {
-  return window ? formatv("the last {0} tokens up to its own", *window).str()
-                : "the tokens up to its own";
-}
-
 std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
                                         const Layer &layer, StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
@@ -297,7 +300,7 @@ std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
                  "sequence b has the tokens cu_seqlens[b] to cu_seqlens[b + 1] "
                  "(exclusive). Each token sees {0}; tokens after the last "
                  "sequence give 0.{1}\n{2}\n{3}{4}",
-                 describeSeen(layer.window), describeLayers(suffix), rotation,
+                 describeSeen(layer), describeLayers(suffix), rotation,
                  describeScores(layer), describeNorms(/*ofRawKeys=*/true))
       .str();
 }
@@ -325,8 +328,7 @@ std::string ModelModule::describePaged(FrequenciesAttr frequencies,
              "is in slot j mod page_size of page block_table[b, j / "
              "page_size]. "
              "Each token sees {0}.{1}{2}\n{3}\n{4}{5}",
-             describeSeen(layer.window), describeLayers(suffix),
-             describeCaches(), rotation, describeScores(layer),
-             describeNorms(isRaw))
+             describeSeen(layer), describeLayers(suffix), describeCaches(),
+             rotation, describeScores(layer), describeNorms(isRaw))
       .str();
 }

@@ -18,6 +18,7 @@
 namespace posenc::frontend {
 
 constexpr llvm::StringLiteral kFullLayers = "full_attention";
+constexpr llvm::StringLiteral kChunkedLayers = "chunked_attention";
 constexpr llvm::StringLiteral kSlidingLayers = "sliding_attention";
 
 /// Whether layers of the type have no keys: state-space, linear-attention and

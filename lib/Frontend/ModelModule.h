@@ -128,12 +128,13 @@ private:
   /// Adds the bias of the model to the score region. `table` is null for ALiBi.
   void buildBias(AttentionOp op, const Layer &layer, Value table);
   std::string describeBias(const Layer &layer);
+  void buildChunkMask(AttentionOp op, int64_t chunk);
 
   // QueryTemperature.cpp
   /// Emits the queries times the factor of their positions.
   Value scaleQueries(func::FuncOp function, Value query);
   /// Describes the factor, or returns an empty string if there is none.
-  std::string describeTemperature();
+  std::string describeTemperature(const Layer &layer);
 
   // ServingFunctions.cpp
   void buildServing(FrequenciesAttr frequencies, const Layer &layer,

@@ -571,7 +571,7 @@ static constexpr ModelRow models[] = {
         .theta(5e5)
         .keyHeads(8)
         .headDim(128)
-        .unsupportedAttention()
+        .chunked()
         .unsupportedNorms(postRotationNorms)
         .sizes(5120, 40),
     row("llama4_text")
@@ -579,7 +579,7 @@ static constexpr ModelRow models[] = {
         .theta(5e5)
         .keyHeads(8)
         .headDim(128)
-        .unsupportedAttention()
+        .chunked()
         .unsupportedNorms(postRotationNorms)
         .sizes(5120, 40),
     row("moonshine", moonshineKeys).interleaved().partial(0.9).encoder(),

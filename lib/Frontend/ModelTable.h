@@ -101,6 +101,9 @@ struct AttentionRow {
   /// Queries have the default factor of their position (QueryTemperature)
   /// unless the config has a dictionary of the rotation.
   bool hasTemperature = false;
+  /// Layers that rotate see chunks, and the others have a factor of queries
+  /// that depends on their position (Llama 4).
+  bool isChunked = false;
   bool hasSinks = false;
   /// Full-attention layers do not rotate if the model has a window.
   bool rotatesSlidingOnly = false;
@@ -316,6 +319,12 @@ struct ModelRow {
   constexpr ModelRow unsupportedAttention() const {
     ModelRow copy = *this;
     copy.attention.isSupported = false;
+    return copy;
+  }
+  constexpr ModelRow chunked() const {
+    ModelRow copy = *this;
+    copy.attention.isChunked = true;
+    copy.attention.unrotatedInterval = 4;
     return copy;
   }
   constexpr ModelRow bidirectional() const {

@@ -36,6 +36,9 @@ static Value createFactor(OpBuilder &builder, Location loc, Value position,
                                      builder.getFloatAttr(type, value));
   };
   position = arith::MaxSIOp::create(builder, loc, position, integer(0));
+  if (temperature.offset != 0)
+    position = arith::AddIOp::create(builder, loc, position,
+                                     integer(temperature.offset));
   Value times = arith::DivUIOp::create(builder, loc, position,
                                        integer(temperature.length));
   Value grown = arith::AddFOp::create(
@@ -123,12 +126,17 @@ Value ModelModule::scaleQueries(func::FuncOp function, Value query) {
       .getResult(0);
 }
 
-std::string ModelModule::describeTemperature() {
-  if (!config.attention || !config.attention->temperature)
+std::string ModelModule::describeTemperature(const Layer &layer) {
+  if (!config.attention || !config.attention->temperature ||
+      !config.attention->temperature->isIn(layer))
     return "";
   const QueryTemperature &temperature = *config.attention->temperature;
+  std::string position =
+      temperature.offset == 0
+          ? "p"
+          : llvm::formatv("(p + {0})", temperature.offset).str();
   return llvm::formatv(" Queries at position p are multiplied by 1 + {0} ln(1 "
-                       "+ floor(p / {1})).",
-                       spell(temperature.beta), temperature.length)
+                       "+ floor({1} / {2})).",
+                       spell(temperature.beta), position, temperature.length)
       .str();
 }

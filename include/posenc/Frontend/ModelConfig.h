@@ -126,14 +126,16 @@ struct LayerAttention {
   /// The maximum number of keys visible to a query on each side, including its
   /// own key; absent if all are visible.
   std::optional<int64_t> window;
+  /// The size of the chunks of a sequence; tokens see only those of their own.
+  std::optional<int64_t> chunk;
   bool rotates = true;
   /// Whether these are the layers of the encoder of an encoder-decoder model.
   /// They are bidirectional, even if the model is causal.
   bool isEncoder = false;
 
   bool isLike(const LayerAttention &other) const {
-    return window == other.window && rotates == other.rotates &&
-           isEncoder == other.isEncoder;
+    return window == other.window && chunk == other.chunk &&
+           rotates == other.rotates && isEncoder == other.isEncoder;
   }
 };
 
@@ -165,10 +167,17 @@ struct ScoreBias {
 };
 
 /// A factor of queries that grows with their position:
-/// `1 + beta * ln(1 + floor(position / length))`.
+/// `1 + beta * ln(1 + floor((position + offset) / length))`.
 struct QueryTemperature {
   double beta = 0;
   int64_t length = 1;
+  int64_t offset = 0;
+  /// Whether only layers that do not rotate have the factor.
+  bool isOfUnrotated = false;
+
+  bool isIn(const LayerAttention &layer) const {
+    return !isOfUnrotated || !layer.rotates;
+  }
 };
 
 /// The attention of a model.

@@ -314,11 +314,48 @@ TEST(AttentionTest, UnsupportedAttention) {
   EXPECT_FALSE(hasAttention(config("diffllama")));
   EXPECT_FALSE(hasAttention(config("hunyuan_v1_dense")));
   EXPECT_FALSE(hasAttention(config("roformer", "\"rotary_value\": true")));
-  EXPECT_FALSE(hasAttention(config("llama4_text")));
   EXPECT_FALSE(
       hasAttention(config("lfm2", "\"layer_types\": [\"conv\", \"other\"]")));
   EXPECT_TRUE(good(config("gpt_oss")).hasSinks);
   EXPECT_FALSE(good(config("roformer")).isCausal);
+}
+
+TEST(AttentionTest, Llama4) {
+  AttentionConfig derived = good(config("llama4_text"));
+  ASSERT_EQ(derived.layers.size(), 2u);
+  EXPECT_EQ(derived.layers[0].type, "chunked_attention");
+  EXPECT_EQ(derived.layers[0].chunk, 8192);
+  EXPECT_TRUE(derived.layers[0].rotates);
+  EXPECT_EQ(derived.layers[1].type, "full_attention");
+  EXPECT_FALSE(derived.layers[1].chunk);
+  EXPECT_FALSE(derived.layers[1].rotates);
+  ASSERT_TRUE(derived.temperature);
+  EXPECT_EQ(derived.temperature->beta, 0.1);
+  EXPECT_EQ(derived.temperature->length, 8192);
+  EXPECT_EQ(derived.temperature->offset, 1);
+  EXPECT_FALSE(derived.temperature->isIn(derived.layers[0]));
+  EXPECT_TRUE(derived.temperature->isIn(derived.layers[1]));
+
+  // A number that early configs have.
+  AttentionConfig given = good(
+      config("llama4_text", R"("attention_chunk_size": 64, "floor_scale": 16,
+      "attn_scale": 0.5, "attn_temperature_tuning": 4,
+      "no_rope_layers": [1, 0], "layer_types": ["chunked_attention",
+      "full_attention"])"));
+  ASSERT_EQ(given.layers.size(), 2u);
+  EXPECT_EQ(given.layers[0].chunk, 64);
+  EXPECT_FALSE(given.layers[1].rotates);
+  EXPECT_EQ(given.temperature->beta, 0.5);
+  EXPECT_EQ(given.temperature->length, 16);
+
+  AttentionConfig plain =
+      good(config("llama4_text", R"("attention_chunk_size": null,
+      "attn_temperature_tuning": false)"));
+  ASSERT_EQ(plain.layers.size(), 2u);
+  EXPECT_EQ(plain.layers[0].type, "");
+  EXPECT_FALSE(plain.layers[0].chunk);
+  EXPECT_EQ(plain.layers[1].type, "nope");
+  EXPECT_FALSE(plain.temperature);
 }
 
 TEST(AttentionTest, Temperature) {
