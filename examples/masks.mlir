@@ -71,3 +71,16 @@ func.func @sinks(%q: !q, %k: !k, %v: !k, %o: !q) -> !q {
     }
   return %r : !q
 }
+
+// Causal by the positions of queries and keys, which may be in any order: shards of
+// a long sequence in zig-zag or stripes.
+func.func @positions(%q: !q, %k: !k, %v: !k, %of_query: tensor<?xi64>, %of_key: tensor<?xi64>, %o: !q) -> !q {
+  %r = posenc.attention ins(%q, %k, %v : !q, !k, !k) outs(%o : !q)
+    where(%b, %h, %i, %j) {
+      %m = tensor.extract %of_query[%i] : tensor<?xi64>
+      %n = tensor.extract %of_key[%j] : tensor<?xi64>
+      %y = arith.cmpi sle, %n, %m : i64
+      posenc.yield %y : i1
+    }
+  return %r : !q
+}

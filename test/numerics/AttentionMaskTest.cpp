@@ -235,14 +235,23 @@ Case makeCase(const Mask &mask, Sizes sizes) {
 
 class AttentionMaskTest : public testing::TestWithParam<Mask> {};
 
+/// Bounds do not depend on the element type, and the lowering through linalg
+/// has none, so these masks are enough for both.
+bool isSample(const Mask &mask) {
+  return llvm::is_contained({"Documents", "Heads", "WrappedSums", "Never"},
+                            llvm::StringRef(mask.name));
+}
+
 TEST_P(AttentionMaskTest, PrefillMatchesOracle) {
   for (Sizes sizes : {sized(150, 331), sized(200, 101)}) {
     Case c = makeCase(GetParam(), sizes);
     expectMatchesOracle(c, POSENC_F32, Route::Direct);
-    expectMatchesOracle(c, POSENC_F32, Route::Linalg);
+    if (isSample(GetParam()))
+      expectMatchesOracle(c, POSENC_F32, Route::Linalg);
   }
-  expectMatchesOracle(makeCase(GetParam(), sized(150, 331)), POSENC_BF16,
-                      Route::Direct);
+  if (isSample(GetParam()))
+    expectMatchesOracle(makeCase(GetParam(), sized(150, 331)), POSENC_BF16,
+                        Route::Direct);
 }
 
 // Heads that are too wide for the micro-kernels are lowered through linalg,

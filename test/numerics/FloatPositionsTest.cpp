@@ -201,11 +201,10 @@ reference::CompareOptions getOptions(const FloatCase &c) {
   return options;
 }
 
-class FloatPositionsTest : public testing::TestWithParam<FloatCase> {};
+constexpr int64_t kRows = 211;
 
-TEST_P(FloatPositionsTest, TablesMatchOracle) {
-  const FloatCase &c = GetParam();
-  Positions positions(c, 211);
+void checkTables(const FloatCase &c, const Kernel &kernel,
+                 const Positions &positions) {
   reference::DType type = getReferenceType(c.dtype);
   reference::FrequencySpec spec = getSpec(c);
   auto check = [&](const runtime::Array &result,
@@ -219,52 +218,52 @@ TEST_P(FloatPositionsTest, TablesMatchOracle) {
         << comparison.reason << comparison.maxUlp;
   };
   reference::CosSinTable expected =
-      reference::sincos(spec, getAxes(c), positions.values, {211});
-  reference::Array rows =
-      reference::sinusoidal(spec, getAxes(c), positions.values, {211},
-                            reference::SinusoidalOptions());
-  for (Route route : {Route::Direct, Route::Linalg}) {
-    Kernel kernel(getModule(c), route);
-    std::vector<runtime::Array> results =
-        kernel.call("table", {positions.array.value()});
-    ASSERT_EQ(results.size(), 2u);
-    check(results[0], expected.cos);
-    check(results[1], expected.sin);
-    results = kernel.call("rows", {positions.array.value()});
+      reference::sincos(spec, getAxes(c), positions.values, {kRows});
+  std::vector<runtime::Array> results =
+      kernel.call("table", {positions.array.value()});
+  ASSERT_EQ(results.size(), 2u);
+  check(results[0], expected.cos);
+  check(results[1], expected.sin);
+  results = kernel.call("rows", {positions.array.value()});
+  ASSERT_EQ(results.size(), 1u);
+  check(results[0],
+        reference::sinusoidal(spec, getAxes(c), positions.values, {kRows},
+                              reference::SinusoidalOptions()));
+}
+
+void checkRotations(const FloatCase &c, const Kernel &kernel,
+                    const Positions &positions, const runtime::Array &x) {
+  for (bool inverse : {false, true}) {
+    reference::RotateOptions options;
+    options.positionDims = {0};
+    options.windowOffset = inverse ? 0 : 2;
+    options.interleaved = options.inverse = inverse;
+    std::vector<runtime::Array> results = kernel.call(
+        inverse ? "inverse" : "rope", {x.value(), positions.array.value()});
     ASSERT_EQ(results.size(), 1u);
-    check(results[0], rows);
+    expectClose(results[0],
+                reference::rope(toReference(x), getSpec(c), getAxes(c),
+                                positions.values, options),
+                reference::ResultKind::Rotated);
   }
 }
 
-TEST_P(FloatPositionsTest, RotationsMatchOracle) {
-  const FloatCase &c = GetParam();
-  Positions positions(c, 211);
-  runtime::Array x = makeRandom(c.dtype, {211, 3, 40}, 5);
-  for (Route route : {Route::Direct, Route::Linalg}) {
-    Kernel kernel(getModule(c), route);
-    for (bool inverse : {false, true}) {
-      reference::RotateOptions options;
-      options.positionDims = {0};
-      options.windowOffset = inverse ? 0 : 2;
-      options.interleaved = options.inverse = inverse;
-      std::vector<runtime::Array> results = kernel.call(
-          inverse ? "inverse" : "rope", {x.value(), positions.array.value()});
-      ASSERT_EQ(results.size(), 1u);
-      expectClose(results[0],
-                  reference::rope(toReference(x), getSpec(c), getAxes(c),
-                                  positions.values, options),
-                  reference::ResultKind::Rotated);
-    }
-  }
-}
+class FloatPositionsTest : public testing::TestWithParam<FloatCase> {};
 
-TEST_P(FloatPositionsTest, AllVectorWidthsGiveTheSameBits) {
+TEST_P(FloatPositionsTest, MatchOracle) {
   const FloatCase &c = GetParam();
-  Positions positions(c, 211);
-  runtime::Array x = makeRandom(c.dtype, {211, 3, 40}, 5);
+  Positions positions(c, kRows);
+  runtime::Array x = makeRandom(c.dtype, {kRows, 3, 40}, 5);
   std::vector<runtime::Array> expected;
-  for (Route route : {Route::Direct, Route::Vectors128, Route::Vectors512}) {
+  for (Route route : {Route::Direct, Route::Linalg, Route::Vectors128}) {
+    SCOPED_TRACE(getName(route));
     Kernel kernel(getModule(c), route);
+    checkTables(c, kernel, positions);
+    checkRotations(c, kernel, positions, x);
+    // The lowering through linalg rounds tables before it rotates by them.
+    if (route == Route::Linalg)
+      continue;
+    // All vector widths give the same bits.
     std::vector<runtime::Array> results =
         kernel.call("table", {positions.array.value()});
     for (const char *name : {"rope", "inverse"})
@@ -279,7 +278,7 @@ TEST_P(FloatPositionsTest, AllVectorWidthsGiveTheSameBits) {
         EXPECT_EQ(std::memcmp(results[i].data(), expected[i].data(),
                               results[i].sizeInBytes()),
                   0)
-            << getName(route) << ", result " << i;
+            << "result " << i;
   }
 }
 
