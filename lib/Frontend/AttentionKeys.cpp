@@ -324,7 +324,7 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
     // and no name. The types of the model's implementation follow.
     if (model.rotations.empty() && !chunk &&
         !(window && traits.sliding == SlidingLayers::Unrotated))
-      result.layers.push_back({"", window});
+      result.layers.emplace_back().window = window;
     types = deriveTypes(window.has_value());
     if (chunk)
       types = {kChunkedLayers.str(), kFullLayers.str()};

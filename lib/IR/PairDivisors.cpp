@@ -82,9 +82,9 @@ BigFloat LongropeScalingAttr::computeAttentionFactor() const {
     return toDouble(getAttentionFactor());
   if (!getFactor() || toDouble(getFactor()) <= 1)
     return 1.0;
-  return pow(BigFloat(1.0) + log(toDouble(getFactor())) /
-                                 log(toDouble(getOriginalMaxPosition())),
-             0.5);
+  BigFloat factor(toDouble(getFactor()));
+  BigFloat original(toDouble(getOriginalMaxPosition()));
+  return pow(BigFloat(1.0) + log(factor) / log(original), 0.5);
 }
 
 FrequencyScalingInterface LongropeScalingAttr::withUnitAttentionFactor() const {

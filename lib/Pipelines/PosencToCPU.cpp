@@ -75,6 +75,7 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFoldMasksPass());
+  manager.addPass(createPosencHeadsToTokensPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
   manager.addPass(createConvertPosencTurnsToLinalgPass());

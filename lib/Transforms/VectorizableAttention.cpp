@@ -59,7 +59,7 @@ mlir::posenc::getVectorUnsupportedReason(AttentionOp op) {
     return "it has no heads";
   for (Value tensor : {op.getKey(), op.getValue()}) {
     int64_t dim = cast<ShapedType>(tensor.getType()).getShape().back();
-    constexpr int64_t kMaxHeadDim = 256;
+    constexpr int64_t kMaxHeadDim = 576;
     if (dim > kMaxHeadDim)
       return ("a head of " + Twine(dim) + " is wider than " +
               Twine(kMaxHeadDim))

@@ -18,10 +18,10 @@ func.func @f64(%x: memref<1x2x3x8xf64>) {
 
 // -----
 
-// CHECK: remark: {{.*}}a head of 257 is wider than 256
+// CHECK: remark: {{.*}}a head of 577 is wider than 576
 // CHECK: posenc.attention
-func.func @head(%x: memref<1x2x3x257xf32>) {
-  posenc.attention ins(%x, %x, %x : memref<1x2x3x257xf32>, memref<1x2x3x257xf32>, memref<1x2x3x257xf32>) outs(%x : memref<1x2x3x257xf32>)
+func.func @head(%x: memref<1x2x3x577xf32>) {
+  posenc.attention ins(%x, %x, %x : memref<1x2x3x577xf32>, memref<1x2x3x577xf32>, memref<1x2x3x577xf32>) outs(%x : memref<1x2x3x577xf32>)
   return
 }
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 // A single query or key with an explicit position in attention that is decomposed:
-// f64, a dynamic number of heads, and heads wider than 256.
+// f64, a dynamic number of heads, and heads wider than 576.
 
 // DEFINE: %{run} = posenc-run %s --reference
 // RUN: %{run} --function=query --input=3x1x2x8xf64=random \
@@ -18,13 +18,13 @@
 // RUN:   --input=3x1xi64=random | FileCheck %s
 // RUN: %{run} --function=heads --input=2x1x4x8xf32=random \
 // RUN:   --input=2x7x2x8xf32=random --input=2x1xi64=random | FileCheck %s
-// RUN: %{run} --function=wide --input=2x1x2x320xf32=random \
-// RUN:   --input=2x7x2x320xf32=random --input=2x1xi64=random | FileCheck %s
+// RUN: %{run} --function=wide --input=2x1x2x640xf32=random \
+// RUN:   --input=2x7x2x640xf32=random --input=2x1xi64=random | FileCheck %s
 // CHECK: {{^}}result #0: max error {{[0-9]+\.[0-9][0-9]}} ulp{{.*$}}
 // CHECK-NOT: {{.}}
 
 #r8 = #posenc.rotation<pairing = half, frequencies = <dim = 8>>
-#r320 = #posenc.rotation<pairing = interleaved, frequencies = <dim = 320>>
+#r640 = #posenc.rotation<pairing = interleaved, frequencies = <dim = 640>>
 
 func.func @query(%q: tensor<?x1x2x8xf64>, %k: tensor<?x?x2x8xf64>,
                  %p: tensor<?x1xi64>, %kp: tensor<?x?xi64>)
@@ -54,10 +54,10 @@ func.func @heads(%q: tensor<?x1x?x8xf32>, %k: tensor<?x?x?x8xf32>,
   return %r : tensor<?x1x?x8xf32>
 }
 
-func.func @wide(%q: tensor<?x1x2x320xf32>, %k: tensor<?x?x2x320xf32>,
-                %p: tensor<?x1xi64>) -> tensor<?x1x2x320xf32> {
-  %r = posenc.attention query_rotation = #r320
-    ins(%q, %k, %k : tensor<?x1x2x320xf32>, tensor<?x?x2x320xf32>, tensor<?x?x2x320xf32>)
-    query_positions(%p : tensor<?x1xi64>) outs(%q : tensor<?x1x2x320xf32>)
-  return %r : tensor<?x1x2x320xf32>
+func.func @wide(%q: tensor<?x1x2x640xf32>, %k: tensor<?x?x2x640xf32>,
+                %p: tensor<?x1xi64>) -> tensor<?x1x2x640xf32> {
+  %r = posenc.attention query_rotation = #r640
+    ins(%q, %k, %k : tensor<?x1x2x640xf32>, tensor<?x?x2x640xf32>, tensor<?x?x2x640xf32>)
+    query_positions(%p : tensor<?x1xi64>) outs(%q : tensor<?x1x2x640xf32>)
+  return %r : tensor<?x1x2x640xf32>
 }

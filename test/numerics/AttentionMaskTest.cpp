@@ -257,7 +257,7 @@ TEST_P(AttentionMaskTest, PrefillMatchesOracle) {
 // Heads that are too wide for the micro-kernels are lowered through linalg,
 // with several register tiles of queries per task.
 TEST_P(AttentionMaskTest, WideHeadsMatchOracle) {
-  Sizes sizes = headed(2, 1, 264, 16);
+  Sizes sizes = headed(2, 1, 584, 16);
   sizes.queries = 150;
   sizes.keys = 331;
   expectMatchesOracle(makeCase(GetParam(), sizes), POSENC_F32, Route::Direct);

@@ -74,6 +74,27 @@ def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def PosencHeadsToTokensPass : Pass<"posenc-heads-to-tokens"> {
+  let summary = "Make the query heads of a key head tokens, where there is one token";
+  let description = [{
+    Input: `posenc.attention` on tensors with one token for each sequence and more
+    than 32 query heads for each key head, as in absorbed latent attention
+    (DeepSeek). Output: the same attention with a head for each key head and a
+    token for each of its query heads, between reshapes that move no element. Left
+    alone: attention whose scores depend on the query head (regions, masks, sinks),
+    on the query's position (windows, rotations), or that norms queries or has two
+    results.
+
+    ```mlir
+    func.func @decode(%q: tensor<?x1x128x64xf32>, %k: tensor<?x?x1x64xf32>, %o: tensor<?x1x128x64xf32>) -> tensor<?x1x128x64xf32> {
+      %r = posenc.attention ins(%q, %k, %k : tensor<?x1x128x64xf32>, tensor<?x?x1x64xf32>, tensor<?x?x1x64xf32>) outs(%o : tensor<?x1x128x64xf32>)
+      return %r : tensor<?x1x128x64xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def PosencFoldMasksPass : Pass<"posenc-fold-masks"> {
   let summary = "Fold masks by relative position into causal and windows";
   let description = [{

@@ -120,6 +120,8 @@ void print(raw_ostream &os, const AttentionConfig &attention) {
     os << " [" << layer.type;
     if (layer.window)
       os << " window " << *layer.window;
+    if (layer.chunk)
+      os << " chunk " << *layer.chunk;
     os << (layer.rotates ? "]" : " unrotated]");
   }
   os << "\n";
