@@ -276,7 +276,7 @@ void AttentionReader::splitLayers(std::vector<LayerAttention> &layers,
   std::vector<StringRef> types = findTypes(config);
   std::vector<bool> rotating = readRotating(types.size());
   bool areChunksDerived =
-      traits.isChunked && types.empty() && layers.front().chunk;
+      types.empty() && !layers.empty() && layers.front().chunk;
   bool slideUnrotated =
       traits.sliding == SlidingLayers::Unrotated && hasWindow && types.empty();
   std::vector<LayerAttention> split;
@@ -351,7 +351,7 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
       layer.window = window;
     if (isChunked)
       layer.chunk = chunk;
-    if (isChunked && !chunk && !config.find("attention_chunk_size"))
+    if (isChunked && !chunk && !reader.hasErrors())
       reader.missing(config, "attention_chunk_size");
     if (slides && !window && areGiven && !config.find(row.keys->window[0]))
       reader.missing(config, row.keys->window[0]);

@@ -115,6 +115,9 @@ LogicalResult mlir::posenc::verifyTurns(Operation *op, OperandRange turns,
     return op->emitOpError() << "expected two lists of turns with " << numPairs
                              << " elements, got (" << turns.getTypes() << ") ("
                              << constraint << ")";
+  if (frequencies.roundsAngles())
+    return op->emitOpError() << "expected exact frequencies with turns, got "
+                             << frequencies << " (" << constraint << ")";
   for (Value value : positions)
     if (value && isa<FloatType>(getElementTypeOrSelf(value.getType())))
       return op->emitOpError() << "expected positions that are integers, since "

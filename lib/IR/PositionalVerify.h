@@ -51,7 +51,7 @@ LogicalResult verifyAxes(Operation *op, Type positions, AxesAttr axes,
 /// Checks the operands `turns` against the frequencies: there are two lists
 /// with an element for each pair, or none. Frequencies that depend on the
 /// length require them. With turns, `positions`, of which some may be null,
-/// must be integers.
+/// must be integers, and angles are not rounded.
 LogicalResult verifyTurns(Operation *op, OperandRange turns,
                           FrequenciesAttr frequencies,
                           ArrayRef<Value> positions, StringRef constraint);

@@ -61,6 +61,15 @@ func.func @f(%h: tensor<4xi64>, %n: tensor<?xi64>, %p: tensor<?x?xf32>, %k: tens
 
 // -----
 
+// The frequencies of turns are not rounded.
+func.func @f(%h: tensor<4xi64>, %p: tensor<?xi64>, %t: tensor<?x4xf32>) {
+  // expected-error @+1 {{'posenc.sincos' op expected exact frequencies with turns, got #posenc.frequencies<dim = 8, base = 1.000000e+04, precision = hf_f32> (sincos_c6)}}
+  %0:2 = posenc.sincos #posenc.frequencies<dim = 8, precision = hf_f32> positions(%p : tensor<?xi64>) turns(%h, %h : tensor<4xi64>, tensor<4xi64>) outs(%t, %t : tensor<?x4xf32>, tensor<?x4xf32>)
+  return
+}
+
+// -----
+
 func.func @f(%p: tensor<?xf32>, %t: tensor<?x8xf32>) {
   // expected-error @+1 {{'posenc.sinusoidal' op expected no padding_position, since positions are floats, got 'tensor<?xf32>' (sinusoidal_c6)}}
   %0 = posenc.sinusoidal sin_cos #posenc.frequencies<dim = 8> padding_position = 1 positions(%p : tensor<?xf32>) outs(%t : tensor<?x8xf32>)

@@ -246,7 +246,8 @@ def Posenc_AttentionOp : Posenc_DestinationOp<"attention", [
     - (attn_c21) `trailing_queries` is not allowed with `cu_seqlens`.
     - (attn_c22) `turns` has two lists of one element for each pair of the
       rotations, or none; frequencies that depend on the length require them.
-      With `turns`, positions are integers.
+      With `turns`, positions are integers and angles are not
+      rounded.
   }];
   let arguments = (ins
     Posenc_Floats:$query,

@@ -93,7 +93,7 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     - (kv_append_c10) scales are tensors of f32 of rank 3.
     - (kv_append_c11) `turns` has two lists of one element for each pair of the
       rotation, or none; frequencies that depend on the length require them. With
-      `turns`, positions are integers.
+      `turns`, positions are integers and angles are not rounded.
   }];
   let arguments = (ins
     Posenc_Floats:$key,

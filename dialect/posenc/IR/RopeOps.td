@@ -48,7 +48,7 @@ def Posenc_SincosOp : Posenc_Op<"sincos", [AttrSizedOperandSegments]> {
       result for each tensor destination, of its type.
     - (sincos_c6) `turns` has two lists of `d/2` elements, or none; frequencies
       that depend on the length require them. With `turns`, positions are
-      integers.
+      integers and angles are not rounded.
   }];
   let arguments = (ins
     Posenc_Positions:$positions,
@@ -184,7 +184,7 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
       for each tensor destination, of its type.
     - (rope_c8) `turns` has two lists of `d/2` elements, or none; frequencies
       that depend on the length require them. With `turns`, positions are
-      integers.
+      integers and angles are not rounded.
   }];
   let arguments = (ins
     Variadic<Posenc_Floats>:$inputs,

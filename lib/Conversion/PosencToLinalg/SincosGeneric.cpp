@@ -63,15 +63,15 @@ static ExactSincos::Result emitSincos(OpBuilder &builder, Location loc,
     return sincos.emit(builder, loc, phase, element);
   }
   Value number = emitFloatPosition(builder, loc, position, rounds);
-  Value guard = emitFloatGuard(builder, loc, number);
-  if (rounds) {
-    number = emitRoundedAngle(builder, loc, number, parts[0]);
+  Value angle =
+      rounds ? emitRoundedAngle(builder, loc, number, parts[0]) : number;
+  Value phase = rounds ? emitPhaseOfAngle(builder, loc, angle)
+                       : emitPhaseOfFloat(builder, loc, angle,
+                                          {parts[2], parts[0], parts[1]});
+  Value guard = emitFloatGuard(builder, loc, angle);
+  if (rounds && areFloats(position))
     guard = arith::AddFOp::create(builder, loc, guard,
                                   emitFloatGuard(builder, loc, number));
-  }
-  Value phase = rounds ? emitPhaseOfAngle(builder, loc, number)
-                       : emitPhaseOfFloat(builder, loc, number,
-                                          {parts[2], parts[0], parts[1]});
   auto [cos, sin] = sincos.emit(builder, loc, phase, element);
   return {arith::AddFOp::create(builder, loc, cos, guard),
           arith::AddFOp::create(builder, loc, sin, guard)};

@@ -356,6 +356,19 @@ TEST(AttentionTest, Llama4) {
   EXPECT_FALSE(plain.layers[0].chunk);
   EXPECT_EQ(plain.layers[1].type, "nope");
   EXPECT_FALSE(plain.temperature);
+
+  const std::string start = "{\"model_type\": \"llama4_text\", "
+                            "\"hidden_size\": 512, "
+                            "\"num_attention_heads\": 8, ";
+  expectError(start + "\"attention_chunk_size\": ^0}", "attention_chunk_size");
+  expectError(start + "\"attn_scale\": ^-0.1}", "attn_scale");
+  expectError(start + "\"floor_scale\": ^0.5}", "floor_scale");
+  expectError(start + "\"attn_temperature_tuning\": ^\"yes\"}",
+              "attn_temperature_tuning");
+  expectError("^" + start +
+                  "\"attention_chunk_size\": null, \"layer_types\": "
+                  "[\"chunked_attention\"]}",
+              "attention_chunk_size");
 }
 
 TEST(AttentionTest, Temperature) {
