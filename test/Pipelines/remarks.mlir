@@ -43,9 +43,9 @@ func.func @attention(%q: tensor<?x?x8x64xf32>, %k: tensor<?x?x2x64xf32>, %v: ten
 // -----
 
 // CHECK: remark: [Passed] posenc-decompose-attention | {{.*}}keys per tile"
-func.func @not_fused(%q: tensor<1x9x2x320xf32>, %k: tensor<1x9x2x320xf32>) -> tensor<1x9x2x320xf32> {
-  %0 = posenc.attention ins(%q, %k, %k : tensor<1x9x2x320xf32>, tensor<1x9x2x320xf32>, tensor<1x9x2x320xf32>) outs(%q : tensor<1x9x2x320xf32>)
-  return %0 : tensor<1x9x2x320xf32>
+func.func @not_fused(%q: tensor<1x9x2x640xf32>, %k: tensor<1x9x2x640xf32>) -> tensor<1x9x2x640xf32> {
+  %0 = posenc.attention ins(%q, %k, %k : tensor<1x9x2x640xf32>, tensor<1x9x2x640xf32>, tensor<1x9x2x640xf32>) outs(%q : tensor<1x9x2x640xf32>)
+  return %0 : tensor<1x9x2x640xf32>
 }
 
 // -----

@@ -26,8 +26,8 @@
 // RUN: %{run} --function=double --input=2x3x8x8xf64=random \
 // RUN:   --input=2x5x2x8xf64=random --input=2xi64=0 \
 // RUN:   --input=8xf64=random --input=2x3x8xf64=0 | FileCheck %s
-// RUN: %{run} --function=wide --input=2x3x8x320xf32=random \
-// RUN:   --input=2x5x2x320xf32=random --input=2xi64=0 \
+// RUN: %{run} --function=wide --input=2x3x8x640xf32=random \
+// RUN:   --input=2x5x2x640xf32=random --input=2xi64=0 \
 // RUN:   --input=8xf32=random --input=2x3x8xf32=0 | FileCheck %s
 // CHECK: {{^}}result #0: max error 0.00 ulp
 // CHECK-NEXT: {{^}}result #1: max error 0.00 ulp (abs 0.0e+00){{.*$}}
@@ -81,12 +81,12 @@ func.func @double(%q: tensor<?x?x8x8xf64>, %k: tensor<?x?x2x8xf64>,
   return %r#0, %r#1 : tensor<?x?x8x8xf64>, tensor<?x?x8xf64>
 }
 
-func.func @wide(%q: tensor<?x?x8x320xf32>, %k: tensor<?x?x2x320xf32>,
+func.func @wide(%q: tensor<?x?x8x640xf32>, %k: tensor<?x?x2x640xf32>,
     %n: tensor<?xi64>, %s: tensor<8xf32>, %l: tensor<?x?x8xf32>)
-    -> (tensor<?x?x8x320xf32>, tensor<?x?x8xf32>) {
+    -> (tensor<?x?x8x640xf32>, tensor<?x?x8xf32>) {
   %r:2 = posenc.attention
-    ins(%q, %k, %k : tensor<?x?x8x320xf32>, tensor<?x?x2x320xf32>, tensor<?x?x2x320xf32>)
+    ins(%q, %k, %k : tensor<?x?x8x640xf32>, tensor<?x?x2x640xf32>, tensor<?x?x2x640xf32>)
     lengths(%n : tensor<?xi64>) sinks(%s : tensor<8xf32>)
-    outs(%q, %l : tensor<?x?x8x320xf32>, tensor<?x?x8xf32>)
-  return %r#0, %r#1 : tensor<?x?x8x320xf32>, tensor<?x?x8xf32>
+    outs(%q, %l : tensor<?x?x8x640xf32>, tensor<?x?x8xf32>)
+  return %r#0, %r#1 : tensor<?x?x8x640xf32>, tensor<?x?x8xf32>
 }
