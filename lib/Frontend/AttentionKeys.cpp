@@ -412,14 +412,12 @@ bool AttentionReader::readTemperature(AttentionConfig &result) {
                               "'original_max_position_embeddings'");
     if (!beta.value || !length.value)
       return false;
-    result.temperature = {*beta.value, *length.value, /*offset=*/0,
-                          /*isOfUnrotated=*/false};
+    result.temperature = {*beta.value, *length.value};
     return true;
   }
   if (traits.hasTemperature && !hasDictionary)
     result.temperature = {
-        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition),
-        /*offset=*/0, /*isOfUnrotated=*/false};
+        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition)};
   return true;
 }
 

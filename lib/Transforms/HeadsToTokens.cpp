@@ -93,22 +93,18 @@ static void convert(IRRewriter &rewriter, AttentionOp op) {
   auto split = [&](Value tensor) {
     return reshape(rewriter, loc, tensor, keyHeads, group);
   };
-  ArrayRef<int64_t> output =
-      cast<RankedTensorType>(op.getInits().front().getType()).getShape();
+  auto output = cast<RankedTensorType>(op.getResult(0).getType());
+  auto narrow = cast<AttentionOp>(rewriter.clone(*op));
+  rewriter.setInsertionPoint(narrow);
   Value init = split(op.getInits().front());
-  rewriter.modifyOpInPlace(op, [&] {
-    op.getQueryMutable().assign(split(op.getQuery()));
-    op.getInitsMutable().assign(init);
-    op->getResult(0).setType(init.getType());
-    op.setQueryLayout(HeadLayout::HeadMajor);
-    op.setCausal(false);
-  });
-  rewriter.setInsertionPointAfter(op);
-  Value result = reshape(rewriter, loc, op->getResult(0), output[1], output[2]);
-  rewriter.replaceUsesWithIf(op->getResult(0), result, [&](OpOperand &use) {
-    return use.getOwner() !=
-           result.getDefiningOp()->getOperand(0).getDefiningOp();
-  });
+  narrow.getQueryMutable().assign(split(op.getQuery()));
+  narrow.getInitsMutable().assign(init);
+  narrow->getResult(0).setType(init.getType());
+  narrow.setQueryLayout(HeadLayout::HeadMajor);
+  narrow.setCausal(false);
+  rewriter.setInsertionPointAfter(narrow);
+  rewriter.replaceOp(op, reshape(rewriter, loc, narrow->getResult(0),
+                                 output.getDimSize(1), output.getDimSize(2)));
 }
 
 namespace {

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --posenc-heads-to-tokens --verify-diagnostics \
-// RUN:   --remarks-filter=posenc-heads-to-tokens 2>&1 | FileCheck %s
+// RUN: posenc-opt %s --posenc-heads-to-tokens | FileCheck %s
 
 // Absorbed latent attention.
 // CHECK-LABEL: func.func @latent(

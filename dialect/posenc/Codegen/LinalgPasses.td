@@ -284,8 +284,9 @@ def PosencTileElementwisePass
     over tiles of one vector of elements; the remainder of a row is a separate
     operation. A column reduction becomes loops over blocks of columns, over rows
     and over the vectors of a block. The outermost loops of operations directly in
-    the function's block are `scf.forall`. Left alone: row reductions and
-    contractions.
+    the function's block are `scf.forall`. Where `tensor.extract` reads a row of a
+    table along the last dimension, the row becomes a sliced input. Left alone: row
+    reductions and contractions.
 
     ```
     %r = linalg.square ins(%x : tensor<8x60xf32>) outs(%o : tensor<8x60xf32>)
@@ -317,7 +318,8 @@ def PosencTileReductionsPass
   let summary = "Tile row reductions to vectors of partial results";
   let description = [{
     Input: linalg reductions along the last dimension of an input, with results
-    of f32 or f64. Output: for each row, a loop that updates a vector of partial
+    of f32 or f64; its other dimensions may be indexed by sums of parallel loops.
+    Output: for each row, a loop that updates a vector of partial
     results, and a reduction of that vector. Rows of at least 256 f32 or 128 f64,
     and rows of dynamic size, have 64 (f32) or 32 (f64) partial results; shorter
     rows have 16. The number does not depend on the target, since it determines

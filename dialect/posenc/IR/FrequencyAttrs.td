@@ -329,8 +329,9 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
     `hf_f32`, frequencies are computed in f32 in the order of operations of
     `transformers`, each correctly rounded, and the angle is the f32 product of
     the position, rounded to f32, and the frequency; cos and sin of this angle are
-    as exact as any. Checkpoints were trained with these angles, which are off by
-    0.0076 at position 131,071 (`base = 10000`).
+    as exact as any. Checkpoints were trained with these angles; their cos and
+    sin are off by up to 0.0076 in the 64 positions up to 131,071 (`base = 10000`,
+    `dim = 128`).
 
     ```mlir
     #posenc.frequencies<dim = 128, base = 5.000000e+05, precision = hf_f32>

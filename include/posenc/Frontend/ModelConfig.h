@@ -86,10 +86,8 @@ struct PositionAxes {
     /// of the model, the others axis 1 and the frequencies 1, 3, ... (Pixtral).
     Alternating,
     /// Two axes of coordinates, floats from -1 to 1. The first half of the
-    /// pairs
-    /// uses axis 0. The frequencies are 2*pi*b^(-i/n), i < n, for the n pairs
-    /// of
-    /// each axis (DINOv3).
+    /// pairs uses axis 0. The frequencies are 2*pi*b^(-i/n), i < n, for the n
+    /// pairs of each axis (DINOv3).
     Coordinates,
   };
   Layout layout = Layout::Contiguous;
