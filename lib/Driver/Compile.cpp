@@ -415,6 +415,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
              });
   parser.add("threads", "none",
              "generate single-threaded code (default: OpenMP)", threads);
+  std::optional<OptLevel> optLevel;
+  addOptLevelOption(parser, optLevel);
   parser.add("header", "FILE", "path of the C header (default: next to OUT)",
              header);
   parser.add("tuning", "FILE",
@@ -472,6 +474,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
     return usage("unknown threads '" + *threads + "': expected none");
   if (threads)
     request.code.threads = Threads::None;
+  request.code.optLevel = optLevel.value_or(OptLevel::O3);
   request.code.prefix = getPrefix(request.output);
   if (header && !hasHeader(*kind))
     return usage("this kind of output has no C header; remove --header");

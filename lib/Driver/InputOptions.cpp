@@ -59,6 +59,19 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
       options.stackLimit);
 }
 
+void mlir::posenc::addOptLevelOption(OptionParser &parser,
+                                     std::optional<OptLevel> &level) {
+  parser.add("opt-level", "0|3",
+             "how much LLVM optimizes code for CPUs, 0 for a short compile "
+             "time; results have the same bits (default: 3)",
+             [&level](llvm::StringRef text) -> std::optional<std::string> {
+               if (text != "0" && text != "3")
+                 return "needs 0 or 3";
+               level = text == "0" ? OptLevel::O0 : OptLevel::O3;
+               return std::nullopt;
+             });
+}
+
 std::vector<std::string>
 mlir::posenc::getInputFlags(const InputOptions &options) {
   std::vector<std::string> flags;

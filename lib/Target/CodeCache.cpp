@@ -161,12 +161,19 @@ std::string CodeCache::getKey(ModuleOp module, const CodeOptions &options,
   add(input);
   add(options.prefix);
   add(options.threads == Threads::OpenMP ? "openmp" : "none");
+  add(options.optLevel == OptLevel::O0 ? "O0" : "O3");
   add(llvm::utostr(static_cast<unsigned>(kind)));
-  // All else about a target follows from its name.
+  // All else about a target follows from its name and its schedule.
   for (const TargetSpec &target : options.targets) {
     add(target.name);
     for (const TuningChoice &choice : getTuningChoices())
       add(llvm::utostr(target.tuning.*choice.value));
+    if (target.schedule.empty())
+      continue;
+    auto schedule = llvm::MemoryBuffer::getFile(target.schedule);
+    if (!schedule)
+      return "";
+    add((*schedule)->getBuffer());
   }
   add(options.hasCpuCode ? "cpu" : "");
   for (const CudaTarget &target : options.gpus.cuda)

@@ -23,8 +23,7 @@ JitLibrary::~JitLibrary() = default;
 
 std::unique_ptr<JitLibrary>
 JitLibrary::create(ModuleOp module, const CodeCache &cache,
-                   const std::optional<Tuning> &tuning,
-                   const GpuTargets &gpus) {
+                   const JitOptions &options) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
@@ -32,14 +31,15 @@ JitLibrary::create(ModuleOp module, const CodeCache &cache,
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
   if (!target)
     return fail(target.takeError());
-  target->tuning = tuning.value_or(target->tuning);
-  CodeOptions options;
-  options.targets = {std::move(*target)};
-  options.threads = Threads::None;
-  options.hasCpuCode = gpus.empty();
-  options.gpus = gpus;
+  target->tuning = options.tuning.value_or(target->tuning);
+  CodeOptions codeOptions;
+  codeOptions.targets = {std::move(*target)};
+  codeOptions.threads = Threads::None;
+  codeOptions.optLevel = options.optLevel;
+  codeOptions.hasCpuCode = options.gpus.empty();
+  codeOptions.gpus = options.gpus;
   std::optional<KernelCode> code =
-      generateKernelCode(module, options, CodeKind::Object, cache);
+      generateKernelCode(module, codeOptions, CodeKind::Object, cache);
   if (!code)
     return nullptr;
   llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =

@@ -73,6 +73,11 @@ private:
 char DescribeStack::id;
 } // namespace
 
+static llvm::CodeGenOptLevel getLevel(OptLevel level) {
+  return level == OptLevel::O0 ? llvm::CodeGenOptLevel::None
+                               : llvm::CodeGenOptLevel::Aggressive;
+}
+
 /// Returns assembly or an object file's bytes; nullopt after an error at `loc`.
 /// Adds the stack use to the kernels and to the metadata.
 static std::optional<std::string>
@@ -85,7 +90,7 @@ generateCode(llvm::Module &module, const LibraryParts &parts,
   llvm::raw_svector_ostream os(buffer);
   llvm::legacy::PassManager manager;
   std::unique_ptr<llvm::TargetMachine> machine =
-      parts.targets.front().createTargetMachine();
+      parts.targets.front().createTargetMachine(getLevel(parts.optLevel));
   // This fails only for file types that a target does not support, and all CPU
   // targets support these.
   machine->addPassesToEmitFile(manager, os, nullptr, type);
@@ -182,6 +187,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   parts.gpu = gpu ? &*gpu : nullptr;
   parts.prefix = options.prefix;
   parts.threads = options.threads;
+  parts.optLevel = options.optLevel;
   if (options.hasCpuCode) {
     for (const TargetSpec &target : options.targets) {
       bool isLast = &target == &options.targets.back();

@@ -457,7 +457,8 @@ mlir::posenc::translateLibrary(const LibraryParts &parts,
   }
   // The kernel support library is linked afterwards, as it is already
   // optimized.
-  optimize(*result, *machine);
+  if (parts.optLevel == OptLevel::O3)
+    optimize(*result, *machine);
   llvm::Expected<std::unique_ptr<llvm::Module>> support =
       llvm::parseBitcodeFile(
           llvm::MemoryBufferRef(getKernelSupport(target, parts.threads),

@@ -271,7 +271,8 @@ TargetSpec::parseAll(ArrayRef<std::string> texts,
   return specs;
 }
 
-std::unique_ptr<llvm::TargetMachine> TargetSpec::createTargetMachine() const {
+std::unique_ptr<llvm::TargetMachine>
+TargetSpec::createTargetMachine(llvm::CodeGenOptLevel level) const {
   llvm::Triple target(triple);
   std::string message;
   const llvm::Target *backend =
@@ -283,5 +284,5 @@ std::unique_ptr<llvm::TargetMachine> TargetSpec::createTargetMachine() const {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
       target, /*CPU=*/"", /*Features=*/"", options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      std::nullopt, level));
 }

@@ -9,6 +9,8 @@
 #ifndef POSENC_DRIVER_INPUT_H
 #define POSENC_DRIVER_INPUT_H
 
+#include "posenc/Target/KernelModule.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -52,6 +54,9 @@ class OptionParser;
 /// Adds the flags of `options` to the parser, except for `noWarnings` and
 /// `kernels`. `options` must outlive the parser.
 void addInputOptions(OptionParser &parser, InputOptions &options);
+
+/// Adds the flag of the optimization level. `level` must outlive the parser.
+void addOptLevelOption(OptionParser &parser, std::optional<OptLevel> &level);
 
 /// Returns the command-line flags that `options` was parsed from, without those
 /// of `noWarnings` and `kernels`.

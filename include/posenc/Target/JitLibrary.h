@@ -18,17 +18,23 @@
 
 namespace mlir::posenc {
 
+/// Options of a library that is compiled in memory.
+struct JitOptions {
+  /// Replaces this machine's defaults.
+  std::optional<Tuning> tuning;
+  /// If there are any, the library has code for them only.
+  GpuTargets gpus;
+  OptLevel optLevel = OptLevel::O3;
+};
+
 /// The symbols of a kernel library, compiled in memory for this machine.
 class JitLibrary {
 public:
   /// Lowers and compiles a module at any stage, in place. Returns null after an
-  /// error diagnostic. Exported symbols have the prefix `posenc`. `tuning`
-  /// replaces this machine's defaults. With `gpus`, the library has GPU code
-  /// only.
+  /// error diagnostic. Exported symbols have the prefix `posenc`.
   static std::unique_ptr<JitLibrary>
   create(ModuleOp module, const CodeCache &cache = {},
-         const std::optional<Tuning> &tuning = std::nullopt,
-         const GpuTargets &gpus = {});
+         const JitOptions &options = {});
   ~JitLibrary();
 
   /// The address of an exported symbol, or null.

@@ -31,6 +31,7 @@ struct CodeOptions {
   /// The prefix of exported symbols.
   std::string prefix = "posenc";
   Threads threads = Threads::OpenMP;
+  OptLevel optLevel = OptLevel::O3;
 };
 
 /// PTX and cubins are of the first target for CUDA, and without a header.

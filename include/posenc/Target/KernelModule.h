@@ -29,6 +29,10 @@ LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
 /// How a library starts threads if the host does not set a parallel loop.
 enum class Threads { None, OpenMP };
 
+/// How much LLVM optimizes code for CPUs: nothing, or everything. Results have
+/// the same bits. O0 compiles attention in a third of the time.
+enum class OptLevel { O0, O3 };
+
 /// The parts of a library.
 struct LibraryParts {
   /// Modules at the LLVM stage, one for each target, best first; empty if there
@@ -39,6 +43,7 @@ struct LibraryParts {
   const GpuCode *gpu = nullptr;
   std::string prefix;
   Threads threads = Threads::OpenMP;
+  OptLevel optLevel = OptLevel::O3;
 
   /// Adds a workspace to a function in all parts if it has one in any part.
   void unifyWorkspaces();

@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 
 #include <memory>
@@ -66,7 +67,9 @@ struct TargetSpec {
   /// Creates the code generator of position-independent code for the
   /// architecture. The attributes of a function name its CPU; without them it
   /// runs on any CPU.
-  std::unique_ptr<llvm::TargetMachine> createTargetMachine() const;
+  std::unique_ptr<llvm::TargetMachine>
+  createTargetMachine(llvm::CodeGenOptLevel level =
+                          llvm::CodeGenOptLevel::Aggressive) const;
 };
 
 } // namespace mlir::posenc

@@ -82,26 +82,25 @@ static std::optional<CudaTarget> findCudaTarget(int32_t device) {
   return *target;
 }
 
-bool Kernel::load(StringRef path, StringRef name, InputOptions options,
-                  bool keepSource, StringRef tuningPath) {
-  std::optional<Tuning> tuning;
-  if (!tuningPath.empty()) {
-    tuning = readTuning(tuningPath);
-    if (!tuning)
+bool Kernel::load(StringRef path, StringRef name, KernelOptions &options) {
+  JitOptions jitOptions;
+  jitOptions.optLevel = options.optLevel;
+  if (!options.tuning.empty()) {
+    jitOptions.tuning = readTuning(options.tuning);
+    if (!jitOptions.tuning)
       return false;
   }
-  GpuTargets gpus;
   if (device.kind == Device::Kind::Cuda) {
     std::optional<CudaTarget> cuda = findCudaTarget(device.number);
     if (!cuda)
       return false;
-    gpus.cuda.push_back(std::move(*cuda));
+    jitOptions.gpus.cuda.push_back(std::move(*cuda));
   }
   if (device.kind == Device::Kind::Vulkan) {
     posenc_vulkan_facts facts;
     if (posenc_vulkan_query_device(device.number, &facts))
       return fail(posenc_last_error());
-    gpus.vulkan = true;
+    jitOptions.gpus.vulkan = true;
   }
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -110,8 +109,8 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
   diagnostics = std::make_unique<DiagnosticPrinter>(*context);
   // Compiles only this function.
   if (!name.empty())
-    options.kernels = {name.str()};
-  OwningOpRef<ModuleOp> module = loadModule(path, options, *context);
+    options.input.kernels = {name.str()};
+  OwningOpRef<ModuleOp> module = loadModule(path, options.input, *context);
   if (!module)
     return false;
   std::vector<std::string> names;
@@ -120,14 +119,14 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
       names.push_back(candidate.getName().str());
   if (names.size() != 1)
     return failAmbiguous(names);
-  if (keepSource) {
+  if (options.keepSource) {
     sourceModule = module->clone();
     for (auto candidate : sourceModule->getOps<FunctionOpInterface>())
       if (candidate.isPublic())
         source = candidate;
   }
 
-  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), tuning, gpus);
+  jit = JitLibrary::create(*module, CodeCache::fromEnvironment(), jitOptions);
   if (!jit)
     return false;
   const char *metadata = jit->getMetadata();
@@ -144,10 +143,9 @@ bool Kernel::load(StringRef path, StringRef name, InputOptions options,
 }
 
 std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
-                                     InputOptions options, bool keepSource,
-                                     StringRef tuning, const Device &device) {
+                                     KernelOptions options) {
   std::unique_ptr<Kernel> kernel(new Kernel);
-  kernel->device = device;
+  kernel->device = options.device;
   if (isLibraryPath(path)) {
     std::string error;
     kernel->library = runtime::Library::open(path.str(), error);
@@ -155,8 +153,7 @@ std::unique_ptr<Kernel> Kernel::open(StringRef path, StringRef name,
       fail(error);
       return nullptr;
     }
-  } else if (!kernel->load(path, name, std::move(options), keepSource,
-                           tuning)) {
+  } else if (!kernel->load(path, name, options)) {
     return nullptr;
   }
   if (!kernel->find(name))

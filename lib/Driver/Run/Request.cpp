@@ -99,6 +99,7 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
   parser.add("tuning", "FILE",
              "for a module or config.json: parameters measured by posenc-tune",
              tuning);
+  addOptLevelOption(parser, request.optLevel);
   std::vector<std::string> inputs;
   if (std::optional<int> code = parser.parse(argc, argv, inputs))
     return code;

@@ -23,6 +23,7 @@ struct RunRequest {
   std::string function;
   /// The path of a tuning file, or empty.
   std::string tuning;
+  std::optional<OptLevel> optLevel;
   InputOptions inputOptions;
   std::vector<std::string> inputs;
   /// Paths of `.npy` files, in the order of the results.

@@ -236,11 +236,16 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (!request.tuning.empty())
         return fail("--tuning needs a module or config.json, and '" +
                     request.path + "' is a compiled library");
+      if (request.optLevel)
+        return fail("--opt-level needs a module or config.json, and '" +
+                    request.path + "' is a compiled library");
     }
     std::unique_ptr<Kernel> kernel =
-        Kernel::open(request.path, request.function, request.inputOptions,
-                     request.reference || !request.expectedOutputs.empty(),
-                     request.tuning, request.device);
+        Kernel::open(request.path, request.function,
+                     {request.inputOptions,
+                      request.reference || !request.expectedOutputs.empty(),
+                      request.tuning, request.optLevel.value_or(OptLevel::O3),
+                      request.device});
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

@@ -32,19 +32,27 @@ struct Device {
   int32_t number = 0;
 };
 
+/// How to open a function. Everything but the device applies to modules and
+/// configs only.
+struct KernelOptions {
+  InputOptions input;
+  /// Whether Kernel::getSource() returns the function before lowering.
+  bool keepSource = false;
+  /// The path of a tuning file, or empty.
+  std::string tuning;
+  OptLevel optLevel = OptLevel::O3;
+  Device device;
+};
+
 /// A callable function of a compiled library, or of a module that was compiled
 /// in memory. Owns the library.
 class Kernel {
 public:
-  /// Opens a library, or compiles a module or config.json for `device`. `name`
-  /// may be empty if there is only one function. If `keepSource`, getSource()
-  /// returns the function before lowering. `tuning` is the path of a tuning
-  /// file, or empty. On failure, prints an error to standard error and returns
-  /// null.
+  /// Opens a library, or compiles a module or config.json. `name` may be empty
+  /// if there is only one function. On failure, prints an error to standard
+  /// error and returns null.
   static std::unique_ptr<Kernel> open(StringRef path, StringRef name,
-                                      InputOptions options, bool keepSource,
-                                      StringRef tuning = "",
-                                      const Device &device = {});
+                                      KernelOptions options);
 
   /// Calls the function on its device.
   llvm::Error call(ArrayRef<posenc_value> inputs,
@@ -57,8 +65,7 @@ public:
 
 private:
   Kernel() = default;
-  bool load(StringRef path, StringRef name, InputOptions options,
-            bool keepSource, StringRef tuning);
+  bool load(StringRef path, StringRef name, KernelOptions &options);
   bool find(StringRef name);
 
   Device device;
