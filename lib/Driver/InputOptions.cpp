@@ -62,8 +62,9 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
 void mlir::posenc::addOptLevelOption(OptionParser &parser,
                                      std::optional<OptLevel> &level) {
   parser.add("opt-level", "0|3",
-             "how much LLVM optimizes code for CPUs, 0 for a short compile "
-             "time; results have the same bits (default: 3)",
+             "how much LLVM optimizes code for CPUs; 0 compiles faster, to "
+             "slower code that needs more stack, with bitwise equal results "
+             "(default: 3)",
              [&level](llvm::StringRef text) -> std::optional<std::string> {
                if (text != "0" && text != "3")
                  return "needs 0 or 3";

@@ -43,7 +43,7 @@ def write(name, text):
 
 def compile_module(text, *flags):
     write("item.mlir", text)
-    run(["posenc-compile", "item.mlir", "-o", "item.o", *flags])
+    run(["posenc-compile", "item.mlir", "-o", "item.o", "--opt-level=0", *flags])
 
 
 def run_commands(commands):
@@ -175,7 +175,7 @@ def check_model(name):
     elif name in ("qwen2_vl", "qwen2_5_vl", "glm4v"):
         config["rope_scaling"] = {"type": "default", "mrope_section": [8, 12, 12]}
     write("item.json", json.dumps(config))
-    run(["posenc-compile", "item.json", "-o", "item.o"])
+    run(["posenc-compile", "item.json", "-o", "item.o", "--opt-level=0"])
 
 
 def compile_for_gpu(target):

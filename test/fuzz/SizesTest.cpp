@@ -106,7 +106,8 @@ public:
     module = mlir::parseSourceString<mlir::ModuleOp>(program.text, &context);
     if (!module)
       return;
-    jit = mlir::posenc::JitLibrary::create(*module);
+    jit = mlir::posenc::JitLibrary::create(
+        *module, {}, {std::nullopt, {}, mlir::posenc::OptLevel::O0});
     if (!jit)
       return;
     std::string error;

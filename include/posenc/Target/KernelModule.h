@@ -29,8 +29,9 @@ LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
 /// How a library starts threads if the host does not set a parallel loop.
 enum class Threads { None, OpenMP };
 
-/// How much LLVM optimizes code for CPUs: nothing, or everything. Results have
-/// the same bits. O0 compiles attention in a third of the time.
+/// How much LLVM optimizes code for CPUs: nothing, or everything. Results are
+/// bitwise equal. O0 compiles attention in a third of the time, to slower code
+/// that needs more stack.
 enum class OptLevel { O0, O3 };
 
 /// The parts of a library.

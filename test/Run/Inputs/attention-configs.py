@@ -151,7 +151,7 @@ def compare(first, second, function, flags, code):
     outputs = []
     for number in range(1 if function.startswith(("att", "dec")) else 2):
         outputs.append(os.path.join(FOLDER, f"result{number}.npy"))
-    command = [RUN, f"--function={function}", *flags,
+    command = [RUN, f"--function={function}", "--opt-level=0", *flags,
                *list_functions(second, flags)[function]]
     run(*command, first, *(f"--output=@{path}" for path in outputs))
     expected = [f"--expected_output=@{path}" for path in outputs]
@@ -192,7 +192,7 @@ def main():
                 if not function.startswith(tuple(kinds)):
                     continue
                 print(name, variant, function, run(
-                    RUN, path, f"--function={function}",
+                    RUN, path, f"--function={function}", "--opt-level=0",
                     "--reference", *flags, *inputs).strip())
     for changes, code in ((CHANGES, 3), (SEPARATE, 0)):
         for name, key, value, function in changes:

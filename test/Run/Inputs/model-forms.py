@@ -26,7 +26,8 @@ def call(config, function, arrays, results=1, flags=()):
     """Calls a function of a config of f32."""
     path = FOLDER / "config.json"
     path.write_text(json.dumps(config))
-    command = [RUN, str(path), f"--function={function}", "--dtype=f32", *flags]
+    command = [RUN, str(path), f"--function={function}", "--dtype=f32",
+               "--opt-level=0", *flags]
     for number, array in enumerate(arrays):
         np.save(FOLDER / f"{number}.npy", array)
         command.append(f"--input=@{FOLDER}/{number}.npy")

@@ -95,7 +95,7 @@ def save(path, array, dtype):
 
 def check(name, dtype, function, inputs, expected, *flags, code=0):
     arguments = [sys.argv[1], f"{name}.json", f"--function={function}",
-                 f"--dtype={dtype}", "--qk-norm", *flags]
+                 f"--dtype={dtype}", "--qk-norm", "--opt-level=0", *flags]
     for number, array in enumerate(inputs):
         save(f"{number}.npy", array, dtype)
         arguments.append(f"--input=@{number}.npy")
