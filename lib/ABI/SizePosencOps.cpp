@@ -209,6 +209,11 @@ mlir::posenc::visitPosencOp(Operation *op, SizeAnalysis &analysis) {
         analysis.createLoop(0, static_cast<int64_t>(bucket.getBuckets()) - 1));
     return success();
   }
+  if (auto convert = dyn_cast<ConvertPairingOp>(op)) {
+    analysis.setShape(convert.getResult(),
+                      analysis.getShape(convert.getInput()), op);
+    return success();
+  }
   auto positional = dyn_cast<PositionalOpInterface>(op);
   if (!positional)
     return std::nullopt;

@@ -431,6 +431,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "print the signature of each function of the input, one per line, "
              "and exit without compiling",
              request.list);
+  bool listsModels = false;
+  parser.add("list-models",
+             "print the model types of config.json that are known, with the "
+             "pairing and the functions of each, and exit",
+             listsModels);
   parser.add("no-warnings", "suppress warnings",
              request.inputOptions.noWarnings);
   parser.add("save-temps", "keep the output of every stage next to OUT",
@@ -443,6 +448,12 @@ static std::optional<int> parseArguments(int argc, char **argv,
     llvm::errs() << "posenc-compile: error: " << message << "\n";
     return kExitUsage;
   };
+  if (listsModels) {
+    if (argc != 2)
+      return usage("--list-models takes no input and no other flags");
+    listModels(llvm::outs());
+    return kExitSuccess;
+  }
   if (inputs.size() != 1)
     return usage("expected one input, got " + llvm::Twine(inputs.size()));
   request.input = inputs.front();

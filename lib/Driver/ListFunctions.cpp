@@ -8,6 +8,7 @@
 
 #include "ListFunctions.h"
 
+#include "posenc/Frontend/ModelConfig.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -45,5 +46,21 @@ void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
       return function.getResultAttrOfType<StringAttr>(number, name);
     });
     os << '\n';
+  }
+}
+
+void mlir::posenc::listModels(llvm::raw_ostream &os) {
+  using ::posenc::frontend::Pairing;
+  for (const ::posenc::frontend::ModelType &type :
+       ::posenc::frontend::getModelTypes()) {
+    os << type.name << ": ";
+    if (type.pairing)
+      os << (*type.pairing == Pairing::Half ? "half" : "interleaved")
+         << ", rope";
+    else
+      os << "bias";
+    if (type.hasAttention)
+      os << (type.isCausal ? ", attention, decode" : ", attention");
+    os << "\n";
   }
 }

@@ -1,4 +1,4 @@
-//===- ListFunctions.h - listing of functions for --list --------*- C++ -*-===//
+//===- ListFunctions.h - listings of --list and --list-models ---*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,6 +16,9 @@ namespace mlir::posenc {
 /// Prints a line `name(argument: type, ...) -> (result: type, ...)` for each
 /// public function with a body, in the module's order.
 void listFunctions(llvm::raw_ostream &os, ModuleOp module);
+
+/// Prints a line `type: pairing, functions` for each known model type.
+void listModels(llvm::raw_ostream &os);
 
 } // namespace mlir::posenc
 

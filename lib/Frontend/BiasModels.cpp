@@ -70,6 +70,10 @@ static bool isFalconWithAlibi(const json::Value &config, StringRef modelType) {
          alibi->value.boolean();
 }
 
+llvm::ArrayRef<ModelRow> posenc::frontend::getBiasModels() {
+  return biasModels;
+}
+
 const ModelRow *posenc::frontend::findBiasModel(const json::Value &config,
                                                 StringRef modelType) {
   if (isFalconWithAlibi(config, modelType))

@@ -15,6 +15,9 @@
 
 namespace posenc::frontend {
 
+/// Returns the rows of all model types that never rotate.
+llvm::ArrayRef<ModelRow> getBiasModels();
+
 /// Finds the row of a model without rotary embedding whose attention has a bias
 /// instead. Returns null for other models.
 const ModelRow *findBiasModel(const json::Value &config,

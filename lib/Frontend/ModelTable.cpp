@@ -609,6 +609,8 @@ static constexpr ModelRow models[] = {
 
 static constexpr ModelRow unknownRow = row("", anyKeys);
 
+llvm::ArrayRef<ModelRow> posenc::frontend::getModels() { return models; }
+
 const ModelRow *posenc::frontend::findModel(StringRef modelType) {
   const ModelRow *found = llvm::find_if(
       models, [&](const ModelRow &row) { return row.type == modelType; });

@@ -494,6 +494,9 @@ struct ModelRow {
   }
 };
 
+/// Returns the rows of all model types with a rotary embedding.
+llvm::ArrayRef<ModelRow> getModels();
+
 /// Returns the row of a model type, or null if the table has none.
 const ModelRow *findModel(llvm::StringRef modelType);
 

@@ -216,8 +216,9 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   SmallVector<Value, 2> turns = createTurns(function, frequencies, "positions");
   auto op = RopeOp::create(builder, loc, TypeRange{queries, keys}, inputs,
                            function.getArgument(2), turns, inits, pairing,
-                           frequencies, getAxes(), ArrayRef<int64_t>{0, 1},
-                           config.rotaryOffset, /*inverse=*/false);
+                           frequencies, getAxes(), /*scale=*/nullptr,
+                           ArrayRef<int64_t>{0, 1}, config.rotaryOffset,
+                           /*inverse=*/false);
   func::ReturnOp::create(builder, loc, op.getResults());
 }
 

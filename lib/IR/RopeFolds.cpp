@@ -15,9 +15,10 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether both ropes are equal except for tensors, positions and direction.
+/// Whether both ropes are equal except for tensors, positions and direction,
+/// and have no factors that depend on the position.
 static bool haveSameRotation(RopeOp a, RopeOp b) {
-  return a.getPairing() == b.getPairing() &&
+  return !a.getScale() && !b.getScale() && a.getPairing() == b.getPairing() &&
          a.getFrequencies() == b.getFrequencies() &&
          a.getTurns() == b.getTurns() && a.getAxesAttr() == b.getAxesAttr() &&
          a.getDims() == b.getDims() && a.getOffset() == b.getOffset();
@@ -47,7 +48,8 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
     return success();
   };
   // rope(x, 0) = att*x. A scalar position still has the row index added.
-  if ((matchPattern(adaptor.getPositions(), m_Zero()) ||
+  if (!getScale() &&
+      (matchPattern(adaptor.getPositions(), m_Zero()) ||
        matchPattern(adaptor.getPositions(), m_AnyZeroFloat())) &&
       isa<ShapedType>(getPositions().getType()) &&
       getFrequencies().hasUnitAttentionFactor())
@@ -147,8 +149,9 @@ struct ShiftSinusoidal : OpRewritePattern<RopeOp> {
 
   LogicalResult matchAndRewrite(RopeOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getInputs().size() != 1 || !op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not one tensor");
+    if (op.getInputs().size() != 1 || !op.hasPureTensorSemantics() ||
+        op.getScale())
+      return rewriter.notifyMatchFailure(op, "not one tensor without a scale");
     auto table = op.getInputs().front().getDefiningOp<SinusoidalOp>();
     if (!table || !table->hasOneUse())
       return rewriter.notifyMatchFailure(op, "not a rope of a table");
@@ -199,8 +202,8 @@ struct DropUnusedTensors : OpRewritePattern<RopeOp> {
     auto narrow = RopeOp::create(
         rewriter, op.getLoc(), ValueRange(inits).getTypes(), inputs,
         op.getPositions(), op.getTurns(), inits, op.getPairingAttr(),
-        op.getFrequenciesAttr(), op.getAxesAttr(), op.getDimsAttr(),
-        op.getOffsetAttr(), op.getInverseAttr());
+        op.getFrequenciesAttr(), op.getAxesAttr(), op.getScaleAttr(),
+        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
     for (auto [old, replacement] : llvm::zip_equal(used, narrow.getResults()))
       rewriter.replaceAllUsesWith(old, replacement);
     rewriter.eraseOp(op);

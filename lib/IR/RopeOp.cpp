@@ -8,6 +8,8 @@
 
 #include "PositionalVerify.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -32,6 +34,22 @@ std::optional<unsigned> RopeOp::getScalarPositionOperand() {
   return getInputs().size();
 }
 
+/// The factors of positions are in the tables of a rope, which exist on tensors
+/// only, and in f32.
+static LogicalResult verifyScale(RopeOp op) {
+  if (!op.getScale())
+    return success();
+  if (op.getAxesAttr())
+    return op.emitOpError() << "expected no axes with a scale (rope_c9)";
+  for (Value input : op.getInputs())
+    if (!isa<RankedTensorType>(input.getType()) ||
+        getElementTypeOrSelf(input).isF64())
+      return op.emitOpError()
+             << "expected tensors of f32, f16 or bf16 with a scale, got "
+             << input.getType() << " (rope_c9)";
+  return success();
+}
+
 LogicalResult RopeOp::verify() {
   // The generic form can have any number of operands in each group.
   if (getODSOperands(1).size() != 1)
@@ -48,6 +66,8 @@ LogicalResult RopeOp::verify() {
     return failure();
   if (failed(verifyTurns(*this, getTurns(), getFrequencies(), getPositions(),
                          "rope_c8")))
+    return failure();
+  if (failed(verifyScale(*this)))
     return failure();
   if (failed(detail::verifySymbols(*this, "rope_c5")))
     return failure();

@@ -230,6 +230,10 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
   options.windowOffset = op.getOffset();
   options.positionDims.assign(op.getDims().begin(), op.getDims().end());
   options.inverse = op.getInverse();
+  if (XposAttr scale = op.getScaleAttr())
+    options.positionScale = {scale.getBase().getValueAsDouble(),
+                             scale.getGamma().getValueAsDouble(),
+                             scale.getOrigin(), scale.getReciprocal()};
   for (auto [input, init, result] :
        llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
     const ReferenceValue &x = values.get(input);
@@ -253,8 +257,33 @@ static LogicalResult evaluate(RopeOp op, Evaluator &values) {
     // The unit of a lane is at least 2^-precision of its magnitude.
     rotated.limitUlp +=
         std::ldexp(getAngleSlack(positions), getPrecision(rotated.type));
+    // Factors and their products with the tables are rounded to f32.
+    if (options.positionScale)
+      rotated.limitUlp += std::ldexp(0x1p-22, getPrecision(rotated.type));
     values.set(result, std::move(rotated));
   }
+  return success();
+}
+
+static LogicalResult evaluate(ConvertPairingOp op, Evaluator &values) {
+  ReferenceValue result = values.getExact(op.getInput());
+  const size_t pairs = size_t(op.getDim()) / 2, offset = size_t(op.getOffset());
+  const size_t width = size_t(result.array.shape.back());
+  auto getLane = [&](Pairing pairing, size_t pair, size_t which) {
+    return offset +
+           (pairing == Pairing::Half ? pair + which * pairs : 2 * pair + which);
+  };
+  auto permute = [&](auto &elements) {
+    const auto before = elements;
+    for (size_t row = 0; row < before.size(); row += width)
+      for (size_t pair = 0; pair < pairs; ++pair)
+        for (size_t which = 0; which < 2; ++which)
+          elements[row + getLane(op.getTo(), pair, which)] =
+              before[row + getLane(op.getFrom(), pair, which)];
+  };
+  permute(result.array.values);
+  permute(result.array.magnitude);
+  values.set(op.getResult(), std::move(result));
   return success();
 }
 
@@ -283,11 +312,12 @@ static LogicalResult evaluate(TurnsOp op, Evaluator &values) {
 
 std::optional<LogicalResult> mlir::posenc::evaluatePosenc(Operation *op,
                                                           Evaluator &values) {
-  if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp, TurnsOp>(op))
+  if (!isa<SincosOp, SinusoidalOp, RotateOp, RopeOp, ConvertPairingOp, TurnsOp>(
+          op))
     return std::nullopt;
   if (op->getNumResults() == 0)
     return op->emitError("the reference supports only tensors, not memrefs");
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp, TurnsOp>(
-          [&](auto concrete) { return evaluate(concrete, values); });
+      .Case<SincosOp, SinusoidalOp, RotateOp, RopeOp, ConvertPairingOp,
+            TurnsOp>([&](auto concrete) { return evaluate(concrete, values); });
 }

@@ -76,6 +76,8 @@ void mlir::posenc::buildPosencToTiledPipeline(
   manager.addPass(createCSEPass());
   manager.addPass(createPosencFoldMasksPass());
   manager.addPass(createPosencHeadsToTokensPass());
+  manager.addPass(createPosencDecomposeConvertPairingPass());
+  manager.addPass(createPosencTabulateRopesPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
   manager.addPass(createConvertPosencTurnsToLinalgPass());

@@ -25,6 +25,8 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addPass(createPosencDecomposeConvertPairingPass());
+  manager.addPass(createPosencTabulateRopesPass());
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createConvertPosencTurnsToLinalgPass());
   // Converts the sums of positions that merging ropes created.

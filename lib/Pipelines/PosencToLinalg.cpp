@@ -22,6 +22,8 @@ void mlir::posenc::buildPosencToLinalgPipeline(OpPassManager &pm) {
   pm.addPass(createPosencFoldMasksPass());
   pm.addPass(createPosencDecomposeAttentionPass());
   pm.addPass(createPosencDecomposeKvAppendPass());
+  pm.addPass(createPosencDecomposeConvertPairingPass());
+  pm.addPass(createPosencTabulateRopesPass());
   pm.addPass(createPosencFuseRopesPass());
   pm.addPass(createConvertPosencTurnsToLinalgPass());
   pm.addPass(createPosencDecomposeRopePass());

@@ -139,6 +139,24 @@ std::string checkRope(const Array &x, const FrequencySpec &spec,
   return checkSinCos(spec, axes, positions, positionsShape(x, options));
 }
 
+static void multiplyByScale(CosSinTable &table, const PositionScale &scale,
+                            bool inverse, const Positions &positions) {
+  const size_t pairs = size_t(table.cos.shape.back());
+  const bool divides = scale.reciprocal != inverse;
+  for (size_t i = 0; i < pairs; ++i) {
+    Real gamma(scale.gamma);
+    Real zeta =
+        (Real(double(i)) / Real(double(pairs)) + gamma) / (Real(1.0) + gamma);
+    Real exponent = log(zeta) / Real(divides ? -scale.base : scale.base);
+    for (size_t row = 0; row < positions.size(); ++row) {
+      Real distance = Real(double(positions[row])) - Real(double(scale.origin));
+      long double factor = exp(distance * exponent).toLongDouble();
+      table.cos.values[row * pairs + i] *= factor;
+      table.sin.values[row * pairs + i] *= factor;
+    }
+  }
+}
+
 Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
            const Positions &positions, const RotateOptions &options) {
   requireEmpty(checkRope(x, spec, axes, positions, options));
@@ -148,6 +166,8 @@ Array rope(const Array &x, const FrequencySpec &spec, const AxesSpec &axes,
       options.inverse ? Real(1) / pairs.attention() : pairs.attention();
   CosSinTable table =
       scaledTable(pairs, scale, positions, positionsShape(x, options));
+  if (options.positionScale)
+    multiplyByScale(table, *options.positionScale, options.inverse, positions);
   return rotate(x, table.cos, table.sin, options);
 }
 

@@ -21,9 +21,9 @@ struct JitLibrary::Impl {
 JitLibrary::JitLibrary(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 JitLibrary::~JitLibrary() = default;
 
-std::unique_ptr<JitLibrary>
-JitLibrary::create(ModuleOp module, const CodeCache &cache,
-                   const JitOptions &options) {
+std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
+                                               const CodeCache &cache,
+                                               const JitOptions &options) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;

@@ -282,7 +282,7 @@ TargetSpec::createTargetMachine(llvm::CodeGenOptLevel level) const {
   llvm::TargetOptions options;
   // Fusing a multiply and an add would change the bits from target to target.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
-      target, /*CPU=*/"", /*Features=*/"", options, llvm::Reloc::PIC_,
-      std::nullopt, level));
+  return std::unique_ptr<llvm::TargetMachine>(
+      backend->createTargetMachine(target, /*CPU=*/"", /*Features=*/"", options,
+                                   llvm::Reloc::PIC_, std::nullopt, level));
 }

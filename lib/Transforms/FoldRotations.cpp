@@ -55,8 +55,8 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
   if (!rope || !rope.hasPureTensorSemantics() || !rows.hasOneUse())
     return rewriter.notifyMatchFailure(
         reader, "rows are not a rope's result with a single reader");
-  if (rope.getInverse())
-    return rewriter.notifyMatchFailure(reader, "inverse rope");
+  if (rope.getInverse() || rope.getScale())
+    return rewriter.notifyMatchFailure(reader, "inverse or scaled rope");
   auto type = dyn_cast<RankedTensorType>(rope.getPositions().getType());
   if (!type)
     return rewriter.notifyMatchFailure(reader, "scalar positions");

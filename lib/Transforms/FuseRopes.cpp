@@ -68,8 +68,8 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
     rewriter.replaceOpWithNewOp<RopeOp>(
         op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
         sincos.getTurns(), op.getInits(), op.getPairingAttr(), frequencies,
-        sincos.getAxesAttr(), op.getDimsAttr(), op.getOffsetAttr(),
-        op.getInverseAttr());
+        sincos.getAxesAttr(), /*scale=*/nullptr, op.getDimsAttr(),
+        op.getOffsetAttr(), op.getInverseAttr());
     return success();
   }
 };
@@ -180,7 +180,8 @@ private:
   static bool agree(RopeOp a, RopeOp b) {
     return a.getPositions() == b.getPositions() &&
            a.getFrequencies() == b.getFrequencies() &&
-           a.getTurns() == b.getTurns() && a.getAxesAttr() == b.getAxesAttr();
+           a.getTurns() == b.getTurns() && a.getAxesAttr() == b.getAxesAttr() &&
+           a.getScaleAttr() == b.getScaleAttr();
   }
   static bool agree(RotateOp a, RotateOp b) {
     return a.getCos() == b.getCos() && a.getSin() == b.getSin() &&
@@ -189,11 +190,11 @@ private:
 
   static RopeOp create(OpBuilder &builder, Location loc, RopeOp like,
                        ValueRange inputs, ValueRange inits) {
-    return RopeOp::create(builder, loc, inits.getTypes(), inputs,
-                          like.getPositions(), like.getTurns(), inits,
-                          like.getPairingAttr(), like.getFrequenciesAttr(),
-                          like.getAxesAttr(), like.getDimsAttr(),
-                          like.getOffsetAttr(), like.getInverseAttr());
+    return RopeOp::create(
+        builder, loc, inits.getTypes(), inputs, like.getPositions(),
+        like.getTurns(), inits, like.getPairingAttr(),
+        like.getFrequenciesAttr(), like.getAxesAttr(), like.getScaleAttr(),
+        like.getDimsAttr(), like.getOffsetAttr(), like.getInverseAttr());
   }
   static RotateOp create(OpBuilder &builder, Location loc, RotateOp like,
                          ValueRange inputs, ValueRange inits) {

@@ -188,7 +188,7 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
         RopeOp::create(
             builder, loc, init.getType(), rows, positions, transform.turns,
             init, PairingAttr::get(builder.getContext(), rotation.getPairing()),
-            rotation.getFrequencies(), rotation.getAxes(),
+            rotation.getFrequencies(), rotation.getAxes(), /*scale=*/nullptr,
             builder.getDenseI64ArrayAttr({static_cast<int64_t>(tokenDim)}),
             builder.getI64IntegerAttr(rotation.getOffset()),
             /*inverse=*/nullptr)

@@ -68,7 +68,7 @@ def check_c_program():
 
 
 def rope(pairing="half", dtype="f32", position="i64", scaling="", axes="",
-         op="rope"):
+         scale="", op="rope"):
     x, t = f"tensor<?x2x16x{dtype}>", f"tensor<?x8x{dtype}>"
     table = "f64" if dtype == "f64" else "f32"
     p = f"tensor<{'3x' if axes else ''}?x{position}>"
@@ -83,7 +83,7 @@ def rope(pairing="half", dtype="f32", position="i64", scaling="", axes="",
                 f"  %r = posenc.rotate {pairing} ins(%x : {x}) tables(%c, %s : "
                 f"{tables}) dims = [0] outs(%x : {x})\n  return %r : {x}\n}}\n")
     return (f"func.func @f(%x: {x}, %p: {p}) -> {x} {{\n"
-            f"  %r = posenc.rope {pairing} {frequencies} {axes} ins(%x : {x}) "
+            f"  %r = posenc.rope {pairing} {frequencies} {axes} {scale} ins(%x : {x}) "
             f"positions(%p : {p}) dims = [0] outs(%x : {x})\n"
             f"  return %r : {x}\n}}\n")
 
@@ -123,7 +123,15 @@ def turns():
             f"outs(%x : {x})\n  return %r : {x}\n}}\n")
 
 
+def convert_pairing():
+    x = "tensor<?x2x16xf32>"
+    return (f"func.func @f(%x: {x}) -> {x} {{\n"
+            f"  %r = posenc.convert_pairing half to interleaved dim = 16 %x : {x}\n"
+            f"  return %r : {x}\n}}\n")
+
+
 OPERATIONS = {
+    "convert_pairing": convert_pairing,
     "turns": turns,
     "sinusoidal": sinusoidal,
     "attention": attention,
@@ -189,6 +197,8 @@ ROWS = {
         OPERATIONS[e]() if e in OPERATIONS else rope(op=e)),
     "frequency scalings": lambda e: compile_module(
         rope(scaling=f", scaling = #posenc.{e}{SCALINGS[e]}")),
+    "position scales": lambda e: compile_module(
+        rope(scale=f"scale #posenc.{e}<base = 512, gamma = 0.4>")),
     "pairings": lambda e: compile_module(rope(pairing=e)),
     "axis layouts": lambda e: compile_module(
         rope(axes=f"axes #posenc.axes<{e}, [2, 3, 3]>")),
@@ -228,6 +238,8 @@ def read_language():
     return {
         "operations": operations - parts,
         "frequency scalings": find(r'Posenc_Scaling<"\w+", "(\w+)"'),
+        "position scales": {name.lower() for name in find(
+            r"OptionalAttr<Posenc_(\w+)Attr>:\$scale")},
         "pairings": read_enum("Pairing"),
         "precisions": read_enum("Precision"),
         "axis layouts": read_enum("AxisLayout"),

@@ -385,4 +385,36 @@ def Posenc_FrequenciesAttr : Posenc_Attr<"Frequencies", "frequencies"> {
   }];
 }
 
+def Posenc_XposAttr : Posenc_Attr<"Xpos", "xpos"> {
+  let summary = "the factor of XPos, which decays with the position";
+  let description = [{
+    Pair `i` at position `p` has the factor `zeta_i^((p - origin) / base)` with
+    `zeta_i = (2i/d + gamma) / (1 + gamma)` (Sun et al., 2022, "A Length-
+    Extrapolatable Transformer", where `base = 512` and `gamma = 0.4`). With
+    `reciprocal`, the factor is the reciprocal of it: queries have one and keys
+    the other, so that scores decay with their distance. An `origin` in the middle
+    of the sequence keeps both factors near 1; it cancels in the scores.
+
+    ```mlir
+    #posenc.xpos<base = 5.120000e+02, gamma = 4.000000e-01, reciprocal = true>
+    ```
+
+    Constraints:
+    - (xpos_c1) `base` is finite and at least 1.
+    - (xpos_c2) `gamma` is finite and positive.
+  }];
+  let parameters = (ins
+    Posenc_Real<"positions per power of zeta">:$base,
+    Posenc_Real<"the flatness of the decay">:$gamma,
+    AttrParameter<"int64_t", "the position with a factor of 1">:$origin,
+    AttrParameter<"bool", "whether the factor is the reciprocal">:$reciprocal);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns the base-2 logarithms of the factors of `pairs` pairs, per
+    /// position.
+    ::llvm::SmallVector<::posenc::BigFloat> computeExponents(int64_t pairs) const;
+  }];
+}
+
 #endif // POSENC_IR_FREQUENCYATTRS_TD

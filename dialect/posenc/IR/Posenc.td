@@ -11,6 +11,7 @@
 
 include "posenc/IR/AttentionOps.td"
 include "posenc/IR/BiasOps.td"
+include "posenc/IR/ConvertPairingOp.td"
 include "posenc/IR/KvAppendOp.td"
 include "posenc/IR/RopeOps.td"
 include "posenc/IR/SinusoidalOp.td"

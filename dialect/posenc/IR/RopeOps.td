@@ -146,6 +146,19 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     `turns` has the frequencies if they are computed at run time by
     `posenc.turns`. The attribute `frequencies` then gives `d` and `att` only.
 
+    `scale` multiplies each pair by a factor that depends on the position, as in
+    XPos. An inverse rope divides by it.
+
+    ```mlir
+    func.func @xpos(%q: tensor<?x8x64xf32>, %k: tensor<?x8x64xf32>, %p: tensor<?xi64>) -> (tensor<?x8x64xf32>, tensor<?x8x64xf32>) {
+      %rq = posenc.rope interleaved #posenc.frequencies<dim = 64> scale #posenc.xpos<base = 512.0, gamma = 0.4>
+        ins(%q : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%q : tensor<?x8x64xf32>)
+      %rk = posenc.rope interleaved #posenc.frequencies<dim = 64> scale #posenc.xpos<base = 512.0, gamma = 0.4, reciprocal = true>
+        ins(%k : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%k : tensor<?x8x64xf32>)
+      return %rq, %rk : tensor<?x8x64xf32>, tensor<?x8x64xf32>
+    }
+    ```
+
     ```mlir
     func.func @rope(%q: tensor<?x?x32x128xf32>, %k: tensor<?x?x8x128xf32>, %p: tensor<?x?xi64>)
         -> (tensor<?x?x32x128xf32>, tensor<?x?x8x128xf32>) {
@@ -156,7 +169,7 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     }
     ```
 
-    Folds, for equal attributes, where sums of positions are computed in i64 and
+    Folds, for equal attributes without `scale`, where sums of positions are computed in i64 and
     may wrap for positions beyond 2^62:
 
     - `rope(x, 0) = x` for `att = 1`, and `rope(rope(x, p), q) = rope(x, p+q)`;
@@ -185,6 +198,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     - (rope_c8) `turns` has two lists of `d/2` elements, or none; frequencies
       that depend on the length require them. With `turns`, positions are
       integers and angles are not rounded.
+    - (rope_c9) with `scale`, operands are tensors of f32, f16 or bf16, and there
+      are no axes.
   }];
   let arguments = (ins
     Variadic<Posenc_Floats>:$inputs,
@@ -194,13 +209,14 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     Posenc_PairingAttr:$pairing,
     Posenc_FrequenciesAttr:$frequencies,
     OptionalAttr<Posenc_AxesAttr>:$axes,
+    OptionalAttr<Posenc_XposAttr>:$scale,
     DenseI64ArrayAttr:$dims,
     DefaultValuedAttr<I64Attr, "0">:$offset,
     UnitAttr:$inverse);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     custom<Pairing>($pairing) (`inverse` $inverse^)? $frequencies (`axes` $axes^)?
-    `ins` `(` $inputs `:` type($inputs) `)`
+    (`scale` $scale^)? `ins` `(` $inputs `:` type($inputs) `)`
     `positions` `(` $positions `:` type($positions) `)`
     (`turns` `(` $turns^ `:` type($turns) `)`)?
     `dims` `=` $dims (`offset` `=` $offset^)?

@@ -33,6 +33,40 @@ def PosencFuseRopesPass : Pass<"posenc-fuse-ropes"> {
   let dependentDialects = ["::mlir::posenc::PosencDialect"];
 }
 
+def PosencTabulateRopesPass : Pass<"posenc-tabulate-ropes"> {
+  let summary = "Rewrite ropes that need tables to rotations";
+  let description = [{
+    Input: `posenc.rope` on tensors. Output: a rope with a `scale` becomes a
+    `posenc.rotate` by tables that have its factors. A rope of a rope with other
+    frequencies or axes becomes one rotation by the sum of the angles:
+    `cos(a+b) = cos(a)cos(b) - sin(a)sin(b)` and `sin(a+b) = sin(a)cos(b) +
+    cos(a)sin(b)`. So cached keys move from one scaling of the frequencies to
+    another, and axes with their own frequencies for each pair (RoPE-Mixed) are one
+    rope for each axis, with a single pass over the rows in both cases. Left alone:
+    other ropes, scalar positions, and inner ropes with other users.
+
+    Tables are f32, or f64 for f64 rows; those of a sum are off by at most 3 units
+    in the last place of the factor.
+
+    ```
+    %a = posenc.rope inverse half #f ins(%x : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...
+    %b = posenc.rope half #g ins(%a : tensor<?x8x64xf32>) positions(%q : tensor<?xi64>) ...
+    ```
+    becomes
+    ```
+    %s:2 = posenc.sincos #f positions(%p : tensor<?xi64>) ...
+    %t:2 = posenc.sincos #g positions(%q : tensor<?xi64>) ...
+    %u:2 = linalg.generic ... ins(%s#0, %s#1 : ...) outs(%t#0, %t#1 : ...) { ... }
+    %b = posenc.rotate half ins(%x : tensor<?x8x64xf32>) tables(%u#0, %u#1 : ...) ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::posenc::PosencDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def PosencFoldConversionsPass : Pass<"posenc-fold-conversions"> {
   let summary = "Fold dequantization into attention";
   let description = [{
@@ -181,7 +215,8 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
     since `rope(x, p) = rotate(x, sincos(p))`, with one table for all tensors of
     the rope. For an inverse rope with an attention factor `att` other than 1, the
     tables need the factor `1/att`, which frequencies cannot express, so a
-    `linalg.generic` multiplies them by `1/att^2`. Left alone: ropes on memrefs.
+    `linalg.generic` multiplies them by `1/att^2`, and by the factors of a `scale`.
+    Left alone: ropes on memrefs.
 
     ```
     %r = posenc.rope half #f ins(%x : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...
@@ -194,7 +229,34 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect",
                            "::mlir::posenc::PosencDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def PosencDecomposeConvertPairingPass
+    : Pass<"posenc-decompose-convert-pairing"> {
+  let summary = "Decompose convert_pairing into a transposition";
+  let description = [{
+    Input: `posenc.convert_pairing`. Output: the lanes of the window as a matrix,
+    of 2 rows for the pairing `half` and of 2 columns for `interleaved`, which
+    `linalg.transpose` transposes.
+
+    ```mlir
+    func.func @convert(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+      %r = posenc.convert_pairing half to interleaved dim = 64 %x : tensor<?x64xf32>
+      return %r : tensor<?x64xf32>
+    }
+    ```
+    becomes
+    ```
+    %matrix = tensor.expand_shape %x [[0], [1, 2]] ... : tensor<?x64xf32> into tensor<?x2x32xf32>
+    %t = linalg.transpose ins(%matrix : tensor<?x2x32xf32>) ... permutation = [0, 2, 1]
+    %r = tensor.collapse_shape %t [[0], [1, 2]] : tensor<?x32x2xf32> into tensor<?x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 

@@ -268,6 +268,19 @@ readModelConfig(llvm::StringRef text, llvm::StringRef fileName,
                 llvm::SmallVectorImpl<Diagnostic> &diags,
                 const ReadOptions &options = {});
 
+/// What is known of a `model_type` without a config.
+struct ModelType {
+  llvm::StringRef name;
+  /// Absent for models without rotary embedding, whose attention has a bias.
+  std::optional<Pairing> pairing;
+  bool hasAttention = true;
+  /// Whether the attention is causal, which @decode requires.
+  bool isCausal = true;
+};
+
+/// Returns the model types whose configs can be compiled, sorted by name.
+std::vector<ModelType> getModelTypes();
+
 } // namespace posenc::frontend
 
 #endif // POSENC_FRONTEND_MODELCONFIG_H

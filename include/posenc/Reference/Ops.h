@@ -38,6 +38,16 @@ std::string checkSinCos(const FrequencySpec &spec, const AxesSpec &axes,
                         const Positions &positions,
                         const std::vector<int64_t> &positionsShape);
 
+/// The factor zeta_i^((p - origin) / base) of pair i at position p, where
+/// zeta_i = (2i/d + gamma) / (1 + gamma), or the reciprocal of it. Source: Sun
+/// et al., 2022, "A Length-Extrapolatable Transformer" (XPos).
+struct PositionScale {
+  double base = 512;
+  double gamma = 0.4;
+  int64_t origin = 0;
+  bool reciprocal = false;
+};
+
 struct RotateOptions {
   /// Pairs are (2i, 2i+1) if true (GPT-J), else (i, i + d/2) (GPT-NeoX).
   bool interleaved = false;
@@ -49,6 +59,8 @@ struct RotateOptions {
   std::vector<int64_t> positionDims;
   /// Rotates by the negative angle: sines are negated.
   bool inverse = false;
+  /// Multiplies the tables of rope(), or divides them for an inverse one.
+  std::optional<PositionScale> positionScale;
 };
 
 /// Maps every pair (x, y) to (x c - y t, y c + x t), where c and t are elements

@@ -32,9 +32,9 @@ class JitLibrary {
 public:
   /// Lowers and compiles a module at any stage, in place. Returns null after an
   /// error diagnostic. Exported symbols have the prefix `posenc`.
-  static std::unique_ptr<JitLibrary>
-  create(ModuleOp module, const CodeCache &cache = {},
-         const JitOptions &options = {});
+  static std::unique_ptr<JitLibrary> create(ModuleOp module,
+                                            const CodeCache &cache = {},
+                                            const JitOptions &options = {});
   ~JitLibrary();
 
   /// The address of an exported symbol, or null.

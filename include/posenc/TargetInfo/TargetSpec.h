@@ -67,9 +67,8 @@ struct TargetSpec {
   /// Creates the code generator of position-independent code for the
   /// architecture. The attributes of a function name its CPU; without them it
   /// runs on any CPU.
-  std::unique_ptr<llvm::TargetMachine>
-  createTargetMachine(llvm::CodeGenOptLevel level =
-                          llvm::CodeGenOptLevel::Aggressive) const;
+  std::unique_ptr<llvm::TargetMachine> createTargetMachine(
+      llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Aggressive) const;
 };
 
 } // namespace mlir::posenc

@@ -240,12 +240,11 @@ int mlir::posenc::runMain(int argc, char **argv) {
         return fail("--opt-level needs a module or config.json, and '" +
                     request.path + "' is a compiled library");
     }
-    std::unique_ptr<Kernel> kernel =
-        Kernel::open(request.path, request.function,
-                     {request.inputOptions,
-                      request.reference || !request.expectedOutputs.empty(),
-                      request.tuning, request.optLevel.value_or(OptLevel::O3),
-                      request.device});
+    std::unique_ptr<Kernel> kernel = Kernel::open(
+        request.path, request.function,
+        {request.inputOptions,
+         request.reference || !request.expectedOutputs.empty(), request.tuning,
+         request.optLevel.value_or(OptLevel::O3), request.device});
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

@@ -1,0 +1,96 @@
+//===- ConvertPairingOp.cpp - posenc.convert_pairing ----------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+LogicalResult ConvertPairingOp::verify() {
+  int64_t dim = getDim(), offset = getOffset();
+  if (dim <= 0 || dim % 2 != 0)
+    return emitOpError() << "expected an even and positive dim, got " << dim
+                         << " (convert_pairing_c2)";
+  auto type = getInput().getType();
+  if (type.getRank() < 1 || type.isDynamicDim(type.getRank() - 1) ||
+      offset < 0 || dim > type.getShape().back() ||
+      offset > type.getShape().back() - dim)
+    return emitOpError() << "expected a static last dimension with the lanes "
+                         << offset << " to " << offset << " + " << dim
+                         << ", got " << type << " (convert_pairing_c1)";
+  return success();
+}
+
+LogicalResult
+ConvertPairingOp::reifyResultShapes(OpBuilder &builder,
+                                    ReifiedRankedShapedTypeDims &shapes) {
+  shapes.push_back(tensor::getMixedSizes(builder, getLoc(), getInput()));
+  return success();
+}
+
+/// Whether both permute the same window.
+static bool haveSameWindow(ConvertPairingOp a, ConvertPairingOp b) {
+  return a.getDim() == b.getDim() && a.getOffset() == b.getOffset();
+}
+
+OpFoldResult ConvertPairingOp::fold(FoldAdaptor) {
+  if (getFrom() == getTo())
+    return getInput();
+  auto producer = getInput().getDefiningOp<ConvertPairingOp>();
+  if (producer && producer != *this && haveSameWindow(*this, producer) &&
+      producer.getFrom() == getTo() && producer.getTo() == getFrom())
+    return producer.getInput();
+  return {};
+}
+
+namespace {
+/// rope<to>(convert(x)) = convert(rope<from>(x)).
+struct RotateFirst final : OpRewritePattern<RopeOp> {
+  using Base::Base;
+
+  LogicalResult matchAndRewrite(RopeOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    SmallVector<Value> inputs;
+    ConvertPairingOp first;
+    for (Value input : op.getInputs()) {
+      auto convert = input.getDefiningOp<ConvertPairingOp>();
+      if (!convert || convert.getTo() != op.getPairing() ||
+          static_cast<int64_t>(convert.getDim()) !=
+              op.getFrequencies().getDim() ||
+          convert.getOffset() != op.getOffset() ||
+          (first && convert.getFrom() != first.getFrom()))
+        return rewriter.notifyMatchFailure(op, "an input is not converted");
+      first = convert;
+      inputs.push_back(convert.getInput());
+    }
+    auto rope = RopeOp::create(
+        rewriter, op.getLoc(), op.getResultTypes(), inputs, op.getPositions(),
+        op.getTurns(), op.getInits(), first.getFromAttr(),
+        op.getFrequenciesAttr(), op.getAxesAttr(), op.getScaleAttr(),
+        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
+    SmallVector<Value> results;
+    for (Value rotated : rope.getResults())
+      results.push_back(ConvertPairingOp::create(
+          rewriter, op.getLoc(), rotated.getType(), rotated,
+          first.getFromAttr(), first.getToAttr(), first.getDimAttr(),
+          first.getOffsetAttr()));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+} // namespace
+
+void ConvertPairingOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                                   MLIRContext *context) {
+  patterns.add<RotateFirst>(context);
+}
