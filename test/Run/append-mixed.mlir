@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 
 // Copied rows are quantized exactly, and so are their scales.
 // RUN: %{run} --function=i8 --input=2x3x2x24xbf16=random \

@@ -9,7 +9,7 @@
 // A single query or key with an explicit position in attention that is decomposed:
 // f64, a dynamic number of heads, and heads wider than 576.
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 // RUN: %{run} --function=query --input=3x1x2x8xf64=random \
 // RUN:   --input=3x7x2x8xf64=random --input=3x1xi64=random \
 // RUN:   --input=3x7xi64=random | FileCheck %s

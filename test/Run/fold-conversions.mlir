@@ -9,7 +9,7 @@
 // Keys and values that a function converts before attention: the fused code is as
 // accurate as attention on the converted values, and needs no memory for them.
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 // DEFINE: %{q} = --input=1x3x8x64xf32=random
 // RUN: %{run} --function=rows %{q} --input=1x2x37x64xi8=random --input=1x2x37xf32=0.01 \
 // RUN:   --input=1x2x37x64xi8=random:seed=3 --input=2xf32=0.02 | FileCheck %s

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 
 // Other floating-point types, rotated after they are widened.
 // RUN: %{run} --function=wide --input=2x5x4x16xbf16=random \

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 
 // Every operation of the dialect, within its limit: 1 unit in the last place for
 // tables, 2 with an attention factor or in f64, 4 for rotations, 0.51 for results

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
-// DEFINE: %{example} = posenc-run %posenc_src/examples/rotations.mlir --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
+// DEFINE: %{example} = posenc-run %posenc_src/examples/rotations.mlir --opt-level=0 --reference
 
 // Factors that depend on the position, of positions of several types.
 // DEFINE: %{qk} = --input=2x37x4x64xf32=random:seed=1 --input=2x37x2x64xf32=random:seed=2

@@ -10,7 +10,7 @@
 // the decode kernel with one or more queries, with KV splits, and if attention is
 // decomposed.
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 // RUN: %{run} --function=many --input=2x19x8x64xf32=random \
 // RUN:   --input=2x5x2x64xf32=random --input=2xi64=0 \
 // RUN:   --input=8xf32=random --input=2x19x8xf32=0 | FileCheck %s

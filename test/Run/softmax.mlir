@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 
 // Any dimension and type, and tensors without elements. Results of 16 bits are
 // rounded once.

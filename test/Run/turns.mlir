@@ -7,34 +7,34 @@
 //===----------------------------------------------------------------------===//
 
 // The oracle takes the length, or the given numbers, and computes exactly.
-// RUN: posenc-run %s --function=table_dynamic --input=100 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_dynamic --input=100 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=100 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=100 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_dynamic --input=4097 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_dynamic --input=4097 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=4097 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=4097 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_dynamic --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_dynamic --input=131072 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_longrope --input=131072 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_f64 --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=F64
-// RUN: posenc-run %s --function=table_learned --input=16xf32=random --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_learned --input=16xf32=random --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=table_learned --input=16xf32=1e30 --input=3xi64=5 --reference | FileCheck %s --check-prefix=TABLE
-// RUN: posenc-run %s --function=rope_f32 --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=rope_bf16 --input=16384 --input=5x4x64xbf16=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=rope_f64 --input=16384 --input=5x4x64xf64=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=rope_pairs --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=rope_inverse --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=rope_axes --input=16384 --input=5x4x64xf32=random:seed=1 --input=2x5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=attention_f32 --input=16384 --input=2x37x4x64xf32=random:seed=1 --input=2x37x2x64xf32=random:seed=2 --input=2x37xi64=iota --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=decode_f32 --input=2xi64=33 --input=2x1x4x64xf32=random:seed=1 --input=2x2x40x64xf32=random:seed=2 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=append_f32 --input=2xi64=33 --input=2x5x2x64xf32=random:seed=1 --input=2x2x40x64xf32=random:seed=2 --input=2x2x40x64xf32=random:seed=4 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=attention_bf16 --input=16384 --input=2x37x4x64xbf16=random:seed=1 --input=2x37x2x64xbf16=random:seed=2 --input=2x37xi64=iota --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=decode_bf16 --input=2xi64=33 --input=2x1x4x64xbf16=random:seed=1 --input=2x2x40x64xbf16=random:seed=2 --reference | FileCheck %s --check-prefix=ROPE
-// RUN: posenc-run %s --function=append_bf16 --input=2xi64=33 --input=2x5x2x64xbf16=random:seed=1 --input=2x2x40x64xbf16=random:seed=2 --input=2x2x40x64xbf16=random:seed=4 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=100 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=100 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=100 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=100 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=4097 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=4097 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=4097 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=4097 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=131072 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_longrope --input=131072 --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_f64 --input=131072 --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=F64
+// RUN: posenc-run %s --opt-level=0 --function=table_learned --input=16xf32=random --input=257xi64=random:seed=3 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_learned --input=16xf32=random --input=3xi64=2147483647 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=table_learned --input=16xf32=1e30 --input=3xi64=5 --reference | FileCheck %s --check-prefix=TABLE
+// RUN: posenc-run %s --opt-level=0 --function=rope_f32 --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=rope_bf16 --input=16384 --input=5x4x64xbf16=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=rope_f64 --input=16384 --input=5x4x64xf64=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=rope_pairs --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=rope_inverse --input=16384 --input=5x4x64xf32=random:seed=1 --input=5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=rope_axes --input=16384 --input=5x4x64xf32=random:seed=1 --input=2x5xi64=random:seed=3 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=attention_f32 --input=16384 --input=2x37x4x64xf32=random:seed=1 --input=2x37x2x64xf32=random:seed=2 --input=2x37xi64=iota --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=decode_f32 --input=2xi64=33 --input=2x1x4x64xf32=random:seed=1 --input=2x2x40x64xf32=random:seed=2 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=append_f32 --input=2xi64=33 --input=2x5x2x64xf32=random:seed=1 --input=2x2x40x64xf32=random:seed=2 --input=2x2x40x64xf32=random:seed=4 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=attention_bf16 --input=16384 --input=2x37x4x64xbf16=random:seed=1 --input=2x37x2x64xbf16=random:seed=2 --input=2x37xi64=iota --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=decode_bf16 --input=2xi64=33 --input=2x1x4x64xbf16=random:seed=1 --input=2x2x40x64xbf16=random:seed=2 --reference | FileCheck %s --check-prefix=ROPE
+// RUN: posenc-run %s --opt-level=0 --function=append_bf16 --input=2xi64=33 --input=2x5x2x64xbf16=random:seed=1 --input=2x2x40x64xbf16=random:seed=2 --input=2x2x40x64xbf16=random:seed=4 --reference | FileCheck %s --check-prefix=ROPE
 
 // TABLE: result #0: max error {{0\.[0-9]+|1\.[0-9]+}} ulp
 // TABLE: result #1: max error {{0\.[0-9]+|1\.[0-9]+}} ulp
@@ -42,9 +42,9 @@
 // ROPE: result #0:
 
 // A wrong length is noticed.
-// RUN: posenc-run %s --function=table_dynamic --input=16384 --input=9xi64=iota --output=@%t.cos.npy --output=@%t.sin.npy
-// RUN: posenc-run %s --function=table_dynamic --input=16384 --input=9xi64=iota --expected_output=@%t.cos.npy --expected_output=@%t.sin.npy
-// RUN: not posenc-run %s --function=table_dynamic --input=16399 --input=9xi64=iota --expected_output=@%t.cos.npy --expected_output=@%t.sin.npy
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=16384 --input=9xi64=iota --output=@%t.cos.npy --output=@%t.sin.npy
+// RUN: posenc-run %s --opt-level=0 --function=table_dynamic --input=16384 --input=9xi64=iota --expected_output=@%t.cos.npy --expected_output=@%t.sin.npy
+// RUN: not posenc-run %s --opt-level=0 --function=table_dynamic --input=16399 --input=9xi64=iota --expected_output=@%t.cos.npy --expected_output=@%t.sin.npy
 
 #dynamic = #posenc.frequencies<dim = 64, scaling = #posenc.dynamic<factor = 2, max_position = 4096>>
 #longrope = #posenc.frequencies<dim = 16, scaling = #posenc.longrope<short_factors = [1, 1, 1, 1, 1, 1, 1, 1], long_factors = [1, 1.1, 1.5, 2, 4, 8, 16, 64], original_max_position = 4096, factor = 32>>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// DEFINE: %{run} = posenc-run %s --reference
+// DEFINE: %{run} = posenc-run %s --opt-level=0 --reference
 
 // The source is strided, or the destination, both, or the positions.
 // RUN: %{run} --function=source --input=4x6x16xf32=random --input=4xi64=random \
