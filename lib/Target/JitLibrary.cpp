@@ -21,20 +21,22 @@ struct JitLibrary::Impl {
 JitLibrary::JitLibrary(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 JitLibrary::~JitLibrary() = default;
 
-std::unique_ptr<JitLibrary>
-JitLibrary::create(ModuleOp module, const CodeCache &cache,
-                   const JitOptions &options) {
+std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
+                                               const CodeCache &cache,
+                                               const JitOptions &options) {
   auto fail = [&](llvm::Error error) {
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
   };
-  llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
+  llvm::Expected<TargetSpec> target =
+      options.target ? llvm::Expected<TargetSpec>(*options.target)
+                     : TargetSpec::parse("host");
   if (!target)
     return fail(target.takeError());
   target->tuning = options.tuning.value_or(target->tuning);
   CodeOptions codeOptions;
   codeOptions.targets = {std::move(*target)};
-  codeOptions.threads = Threads::None;
+  codeOptions.threads = options.threads;
   codeOptions.optLevel = options.optLevel;
   codeOptions.hasCpuCode = options.gpus.empty();
   codeOptions.gpus = options.gpus;
