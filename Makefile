@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BIN = $(BUILD)/bin
 
-.PHONY: all setup build demo bench test check test-asan test-exhaustive \
+.PHONY: all setup build demo bench test check test-asan test-exhaustive python-test \
         install uninstall docs clean
 
 all: build
@@ -28,6 +28,11 @@ bench: build
 test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
 	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS)
+
+# Builds a wheel of the Python package, installs it in a virtual environment, and
+# tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
+python-test: build
+	@python3 python/run-tests.py --build-dir $(BUILD)
 
 # Evaluates each math function for every f32, which takes about two hours on two
 # cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number. docs/numerics.md has the

@@ -10,6 +10,11 @@
 # share/posenc/manifest.txt in the prefix. Paths are relative to the prefix, so an
 # installation can be moved.
 
+# A wheel has a list of its own.
+if(CMAKE_INSTALL_COMPONENT STREQUAL "Python")
+  return()
+endif()
+
 set(posenc_root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
 set(posenc_manifest "${posenc_root}/share/posenc/manifest.txt")
 set(posenc_files share/posenc/manifest.txt)

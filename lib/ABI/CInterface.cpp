@@ -319,6 +319,9 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
                                 {"inputs", std::move(inputs)},
                                 {"outputs", std::move(outputs)},
                                 {"sizes", std::move(sizes)}};
+    if (auto doc = kernel.function->getAttrOfType<StringAttr>(
+            PosencDialect::kDocAttrName))
+      function["doc"] = doc.getValue();
     if (kernel.onCpu) {
       function["symbol"] = getEntrySymbol(prefix, name);
       function["dl"] = getTensorEntrySymbol(prefix, name);

@@ -399,20 +399,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "(default: host)",
              targets);
   addInputOptions(parser, request.inputOptions);
-  parser.add("kernels", "NAME,...",
-             "functions to compile; for a config.json also 'serving', "
-             "those that a server calls (default: all of a module; sincos, "
-             "rope, attention and decode of a config.json)",
-             [&](StringRef text) -> std::optional<std::string> {
-               SmallVector<StringRef> names;
-               text.split(names, ',');
-               for (StringRef name : names) {
-                 if (name.empty())
-                   return "has an empty name";
-                 request.inputOptions.kernels.push_back(name.str());
-               }
-               return std::nullopt;
-             });
+  addKernelsOption(parser, request.inputOptions);
   parser.add("threads", "none",
              "generate single-threaded code (default: OpenMP)", threads);
   std::optional<OptLevel> optLevel;

@@ -14,6 +14,19 @@
 
 using namespace mlir;
 
+static thread_local raw_ostream *redirected = nullptr;
+
+raw_ostream &mlir::posenc::getErrorStream() {
+  return redirected ? *redirected : llvm::errs();
+}
+
+mlir::posenc::RedirectErrors::RedirectErrors(std::string &text)
+    : stream(text), previous(redirected) {
+  redirected = &stream;
+}
+
+mlir::posenc::RedirectErrors::~RedirectErrors() { redirected = previous; }
+
 /// Returns the first file location within a location; null if there is none.
 static FileLineColLoc findFileLoc(Location loc) {
   FileLineColLoc found;
@@ -40,10 +53,11 @@ static StringRef getSeverity(DiagnosticSeverity severity) {
 
 static void print(Location loc, DiagnosticSeverity severity,
                   const std::string &text) {
+  raw_ostream &os = mlir::posenc::getErrorStream();
   if (FileLineColLoc file = findFileLoc(loc))
-    llvm::errs() << file.getFilename().getValue() << ':' << file.getLine()
-                 << ':' << file.getColumn() << ": ";
-  llvm::errs() << getSeverity(severity) << ": " << text << "\n";
+    os << file.getFilename().getValue() << ':' << file.getLine() << ':'
+       << file.getColumn() << ": ";
+  os << getSeverity(severity) << ": " << text << "\n";
 }
 
 mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)

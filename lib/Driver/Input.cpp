@@ -11,6 +11,7 @@
 #include "ReadFile.h"
 #include "TextDepth.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/IR/Posenc.h"
 
@@ -31,7 +32,7 @@ using ::posenc::frontend::DType;
 namespace frontend = ::posenc::frontend;
 
 static std::nullptr_t fail(const Twine &message) {
-  llvm::errs() << "error: " << message << "\n";
+  getErrorStream() << "error: " << message << "\n";
   return nullptr;
 }
 
@@ -108,8 +109,14 @@ static constexpr StringLiteral kServingSet = "serving";
 
 static bool isServing(StringRef kernel);
 
-static OwningOpRef<ModuleOp>
-loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
+/// Returns the content of an input, of at most that many bytes unless the limit
+/// is 0; null after an error.
+using ContentReader =
+    function_ref<std::unique_ptr<llvm::MemoryBuffer>(uint64_t limit)>;
+
+static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
+                                        const InputOptions &options,
+                                        MLIRContext &context) {
   frontend::ReadOptions readOptions;
   ModuleBuilderOptions builderOptions;
   if (options.dtype) {
@@ -165,7 +172,7 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
   }
   readOptions.qkNorm = options.qkNorm;
   constexpr uint64_t limit = uint64_t(64) << 20;
-  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, limit);
+  std::unique_ptr<llvm::MemoryBuffer> buffer = read(limit);
   if (!buffer)
     return nullptr;
   builderOptions.location =
@@ -221,13 +228,13 @@ loadConfig(StringRef path, const InputOptions &options, MLIRContext &context) {
     if (module)
       reasons.clear();
   }
-  frontend::printDiagnostics(llvm::errs(), diagnostics);
+  frontend::printDiagnostics(getErrorStream(), diagnostics);
   if (module) {
     for (frontend::Diagnostic &reason : reasons) {
       reason.severity = frontend::Severity::Warning;
       reason.message = "no attention functions: " + reason.message;
     }
-    frontend::printDiagnostics(llvm::errs(), reasons);
+    frontend::printDiagnostics(getErrorStream(), reasons);
   }
   return module;
 }
@@ -267,24 +274,26 @@ static StringRef findBinaryFormat(StringRef bytes) {
   return "";
 }
 
-static OwningOpRef<ModuleOp> loadMLIR(StringRef path, MLIRContext &context) {
-  std::unique_ptr<llvm::MemoryBuffer> buffer = readFile(path, 0);
+static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
+                                      MLIRContext &context) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = read(/*limit=*/0);
   if (!buffer)
     return nullptr;
   StringRef text = buffer->getBuffer();
   if (!isBytecode(buffer->getMemBufferRef())) {
     if (StringRef format = findBinaryFormat(text); !format.empty()) {
-      llvm::errs() << (path == "-" ? "<stdin>" : path)
-                   << ":1:1: error: expected MLIR, as text or bytecode, or a "
-                      "config.json, got "
-                   << format << "\n";
+      getErrorStream()
+          << (path == "-" ? "<stdin>" : path)
+          << ":1:1: error: expected MLIR, as text or bytecode, or a "
+             "config.json, got "
+          << format << "\n";
       return nullptr;
     }
     constexpr unsigned maxDepth = 256;
     if (std::optional<TextPosition> deep = findTooDeep(text, maxDepth)) {
-      llvm::errs() << (path == "-" ? "<stdin>" : path) << ':' << deep->line
-                   << ':' << deep->column << ": error: nested deeper than "
-                   << maxDepth << " levels\n";
+      getErrorStream() << (path == "-" ? "<stdin>" : path) << ':' << deep->line
+                       << ':' << deep->column << ": error: nested deeper than "
+                       << maxDepth << " levels\n";
       return nullptr;
     }
   }
@@ -380,9 +389,10 @@ static LogicalResult keepKernels(ModuleOp module,
   }
   for (const std::string &kernel : kernels)
     if (!llvm::is_contained(known, kernel)) {
-      llvm::errs() << "error: no function '" << kernel << "'; the input has ";
-      llvm::interleaveComma(known, llvm::errs());
-      llvm::errs() << (known.empty() ? "none\n" : "\n");
+      getErrorStream() << "error: no function '" << kernel
+                       << "'; the input has ";
+      llvm::interleaveComma(known, getErrorStream());
+      getErrorStream() << (known.empty() ? "none\n" : "\n");
       return failure();
     }
   for (FunctionOpInterface function : others) {
@@ -419,9 +429,9 @@ static LogicalResult setStackLimit(ModuleOp module,
   return success();
 }
 
-OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
-                                               const InputOptions &options,
-                                               MLIRContext &context) {
+static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
+                                  const InputOptions &options,
+                                  MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
   StringRef flag = options.dtype          ? "--dtype"
                    : options.pairing      ? "--pairing"
@@ -435,8 +445,9 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
   if (!isConfig && !flag.empty())
     return fail(flag + " applies only to a config.json, and '" + path +
                 "' is not one");
-  OwningOpRef<ModuleOp> module =
-      isConfig ? loadConfig(path, options, context) : loadMLIR(path, context);
+  OwningOpRef<ModuleOp> module = isConfig
+                                     ? loadConfig(path, read, options, context)
+                                     : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
   // Runs first, as it changes the signatures that users of the module see.
@@ -452,4 +463,25 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
   if (failed(keepKernels(*module, kernels)))
     return nullptr;
   return module;
+}
+
+OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
+                                               const InputOptions &options,
+                                               MLIRContext &context) {
+  return load(
+      path, [&](uint64_t limit) { return readFile(path, limit); }, options,
+      context);
+}
+
+OwningOpRef<ModuleOp>
+mlir::posenc::loadModuleFromText(StringRef name, StringRef text,
+                                 const InputOptions &options,
+                                 MLIRContext &context) {
+  auto read = [&](uint64_t limit) -> std::unique_ptr<llvm::MemoryBuffer> {
+    if (limit && text.size() > limit)
+      return fail("'" + name + "' is larger than " + Twine(limit >> 20) +
+                  " MiB");
+    return llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  };
+  return load(name, read, options, context);
 }

@@ -59,6 +59,24 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
       options.stackLimit);
 }
 
+void mlir::posenc::addKernelsOption(OptionParser &parser,
+                                    InputOptions &options) {
+  parser.add("kernels", "NAME,...",
+             "functions to compile; for a config.json also 'serving', "
+             "those that a server calls (default: all of a module; sincos, "
+             "rope, attention and decode of a config.json)",
+             [&options](llvm::StringRef text) -> std::optional<std::string> {
+               llvm::SmallVector<llvm::StringRef> names;
+               text.split(names, ',');
+               for (llvm::StringRef name : names) {
+                 if (name.empty())
+                   return "has an empty name";
+                 options.kernels.push_back(name.str());
+               }
+               return std::nullopt;
+             });
+}
+
 void mlir::posenc::addOptLevelOption(OptionParser &parser,
                                      std::optional<OptLevel> &level) {
   parser.add("opt-level", "0|3",

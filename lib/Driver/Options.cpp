@@ -8,6 +8,7 @@
 
 #include "posenc/Driver/Options.h"
 
+#include "posenc/Driver/Diagnostics.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -57,8 +58,8 @@ static std::string spell(StringRef name) {
 }
 
 int OptionParser::usageError(const std::string &message) const {
-  llvm::errs() << tool << ": error: " << message << " (see " << tool
-               << " --help)\n";
+  getErrorStream() << tool << ": error: " << message << " (see " << tool
+                   << " --help)\n";
   return kExitUsage;
 }
 

@@ -9,6 +9,7 @@
 #include "posenc/Driver/TuningFile.h"
 
 #include "ReadFile.h"
+#include "posenc/Driver/Diagnostics.h"
 #include "posenc/Frontend/Diagnostic.h"
 #include "posenc/Frontend/Json.h"
 
@@ -50,8 +51,8 @@ private:
 } // namespace
 
 bool TuningReader::fail(json::Position at, const Twine &message) const {
-  llvm::errs() << frontend::Diagnostic{frontend::Severity::Error, path.str(),
-                                       at.line, at.col, message.str()};
+  getErrorStream() << frontend::Diagnostic{
+      frontend::Severity::Error, path.str(), at.line, at.col, message.str()};
   return false;
 }
 

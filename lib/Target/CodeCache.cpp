@@ -86,22 +86,45 @@ static StringRef getBuildId(const dl_phdr_info &file) {
   return "";
 }
 
-/// Returns the build ids of all libraries of this process, as any of them can
-/// change the code. Empty if a library has none.
+/// Whether the code at the address is in a loaded file.
+static bool contains(const dl_phdr_info &file, uintptr_t address) {
+  return llvm::any_of(ArrayRef(file.dlpi_phdr, file.dlpi_phnum),
+                      [&](const ElfW(Phdr) & part) {
+                        uintptr_t begin = file.dlpi_addr + part.p_vaddr;
+                        return part.p_type == PT_LOAD && address >= begin &&
+                               address - begin < part.p_memsz;
+                      });
+}
+
+/// Returns the build ids of the libraries that make the code: this one, MLIR
+/// and LLVM. A process has many others, some without a build id, such as the
+/// modules of Python's packages. Empty if one of the three has none.
 static std::string getCompilerBuild() {
-  std::string build;
-  int failed = dl_iterate_phdr(
-      [](dl_phdr_info *file, size_t, void *build) {
-        // Skips the program itself, which only calls this library, and the
-        // vDSO: their names have no slash.
-        if (!StringRef(file->dlpi_name).contains('/'))
-          return 0;
+  // A function of MLIR and one of LLVM, each defined out of line.
+  SmallVector<uintptr_t, 3> addresses{
+      reinterpret_cast<uintptr_t>(&getBuildId),
+      reinterpret_cast<uintptr_t>(&writeBytecodeToFile),
+      reinterpret_cast<uintptr_t>(&llvm::pruneCache)};
+  struct Search {
+    ArrayRef<uintptr_t> addresses;
+    std::string build;
+    size_t numFound;
+  } search{addresses, "", 0};
+  dl_iterate_phdr(
+      [](dl_phdr_info *file, size_t, void *data) {
+        auto &search = *static_cast<Search *>(data);
+        size_t found = llvm::count_if(search.addresses, [&](uintptr_t at) {
+          return contains(*file, at);
+        });
         StringRef id = getBuildId(*file);
-        *static_cast<std::string *>(build) += id;
-        return id.empty() ? 1 : 0;
+        if (found && !id.empty()) {
+          search.numFound += found;
+          search.build += id;
+        }
+        return 0;
       },
-      &build);
-  return failed ? "" : build;
+      &search);
+  return search.numFound == addresses.size() ? search.build : "";
 }
 
 /// Returns the module without locations; empty if locations affect the code.

@@ -28,13 +28,15 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
     module.emitError() << llvm::toString(std::move(error));
     return nullptr;
   };
-  llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
+  llvm::Expected<TargetSpec> target =
+      options.target ? llvm::Expected<TargetSpec>(*options.target)
+                     : TargetSpec::parse("host");
   if (!target)
     return fail(target.takeError());
   target->tuning = options.tuning.value_or(target->tuning);
   CodeOptions codeOptions;
   codeOptions.targets = {std::move(*target)};
-  codeOptions.threads = Threads::None;
+  codeOptions.threads = options.threads;
   codeOptions.optLevel = options.optLevel;
   codeOptions.hasCpuCode = options.gpus.empty();
   codeOptions.gpus = options.gpus;

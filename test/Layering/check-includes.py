@@ -43,6 +43,7 @@ REACHES = {
     "Frontend": IR | {"Frontend"},
     "Interpreter": IR | {"Interpreter", "Reference"},
     "Driver": TARGET | {"Frontend", "Interpreter", "Reference", "Driver", "runtime"},
+    "CAPI": TARGET | {"Driver"},
 }
 # The component of a header is the folder after `posenc/`.
 INCLUDE = re.compile(r'^\s*#\s*include\s*"posenc/([^/"]+)/[^"]*"')

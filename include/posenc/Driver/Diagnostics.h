@@ -11,10 +11,26 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace mlir::posenc {
 
-/// While alive, prints the diagnostics of a context to standard error as
+/// The stream that the driver prints errors and warnings of this thread to:
+/// standard error, unless they are redirected.
+raw_ostream &getErrorStream();
+
+/// While alive, redirects the errors and warnings of this thread to a string.
+class RedirectErrors {
+public:
+  explicit RedirectErrors(std::string &text);
+  ~RedirectErrors();
+
+private:
+  llvm::raw_string_ostream stream;
+  raw_ostream *previous;
+};
+
+/// While alive, prints the diagnostics of a context to getErrorStream() as
 /// `file:line:col: error: text`. For a location without a file, the prefix
 /// `file:line:col: ` is omitted.
 class DiagnosticPrinter {

@@ -55,6 +55,10 @@ class OptionParser;
 /// `kernels`. `options` must outlive the parser.
 void addInputOptions(OptionParser &parser, InputOptions &options);
 
+/// Adds the flag `--kernels`, which sets `options.kernels`. `options` must
+/// outlive the parser.
+void addKernelsOption(OptionParser &parser, InputOptions &options);
+
 /// Adds the flag of the optimization level. `level` must outlive the parser.
 void addOptLevelOption(OptionParser &parser, std::optional<OptLevel> &level);
 
@@ -67,6 +71,12 @@ std::vector<std::string> getInputFlags(const InputOptions &options);
 /// `file:line:col: error: text` and returns null.
 OwningOpRef<ModuleOp> loadModule(StringRef path, const InputOptions &options,
                                  MLIRContext &context);
+
+/// Loads a module from a text, or the bytes of MLIR's bytecode. `name` stands
+/// for the path: in diagnostics, and as its suffix says what the text is.
+OwningOpRef<ModuleOp> loadModuleFromText(StringRef name, StringRef text,
+                                         const InputOptions &options,
+                                         MLIRContext &context);
 
 } // namespace mlir::posenc
 

@@ -22,9 +22,14 @@ namespace mlir::posenc {
 struct JitOptions {
   /// Replaces this machine's defaults.
   std::optional<Tuning> tuning;
+  /// Replaces this machine as the target, whose CPU must be able to run the
+  /// code. Has a tuning of its own.
+  std::optional<TargetSpec> target;
   /// If there are any, the library has code for them only.
   GpuTargets gpus;
   OptLevel optLevel = OptLevel::O3;
+  /// With OpenMP, the process must have loaded libgomp globally.
+  Threads threads = Threads::None;
 };
 
 /// The symbols of a kernel library, compiled in memory for this machine.

@@ -1,0 +1,76 @@
+//===- Compile.h - compiles kernels within a process --------------*- C -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The C interface of the compiler, which libPosenc.so exports. Usable from C11
+/// and C++. The Python package calls it.
+///
+/// No function exits, aborts or throws, and each may be called from several
+/// threads at once. Compilations run one after the other.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_C_COMPILE_H
+#define POSENC_C_COMPILE_H
+
+#include <stddef.h>
+
+#define POSENC_C_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Kernels that are compiled in memory: the symbols of a kernel library with
+/// the prefix `posenc`, as docs/abi.md describes them.
+typedef struct posenc_kernels posenc_kernels;
+
+/// Compiles a model's config.json or MLIR (text or bytecode) for this machine.
+///
+/// `name` stands for the path of the input: it is printed in messages, and a
+/// name with the suffix `.json` says that `input`, of `size` bytes, is a
+/// config. `options` are flags of posenc-compile, each in one string with its
+/// value:
+/// `--dtype=`, `--kernels=`, `--pairing=`, `--k-cache=`, `--cache-dtype=`,
+/// `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
+/// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU), `--tuning=`,
+/// `--schedule=`, `--threads=none` and `--no-warnings`. Code is cached in the
+/// same folder as that of posenc-compile.
+///
+/// On success the result is to be given to posenc_kernels_free(). After an
+/// error it is NULL. `*messages` becomes the text of all errors and warnings,
+/// one on each line, to be given to posenc_messages_free(). `messages` may be
+/// NULL.
+///
+/// If the compiler crashes, the call returns an error, as do later calls, since
+/// the crash may have left the compiler's memory in any state.
+POSENC_C_API posenc_kernels *
+posenc_compile(const char *name, const char *input, size_t size,
+               const char *const *options, size_t num_options, char **messages);
+
+/// The metadata of the kernels: the JSON text of `posenc_metadata()`.
+POSENC_C_API const char *posenc_kernels_metadata(const posenc_kernels *kernels);
+
+/// The address of an exported symbol of the kernels, or NULL.
+POSENC_C_API void *posenc_kernels_symbol(posenc_kernels *kernels,
+                                         const char *symbol);
+
+/// Frees the kernels, none of which may be running. Does nothing for NULL.
+POSENC_C_API void posenc_kernels_free(posenc_kernels *kernels);
+
+/// Frees the messages of a compilation. Does nothing for NULL.
+POSENC_C_API void posenc_messages_free(char *messages);
+
+/// The version of the compiler, "0.1.0".
+POSENC_C_API const char *posenc_compiler_version(void);
+
+#ifdef __cplusplus
+} // extern "C"
+#endif
+
+#endif // POSENC_C_COMPILE_H

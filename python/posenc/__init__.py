@@ -1,0 +1,37 @@
+# ===- __init__.py - kernels for positional encodings in Python ------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Kernels for positional encodings and the attention that uses them.
+
+    import numpy as np, posenc
+    k = posenc.compile("config.json", dtype="f32")   # of a Hugging Face model
+    q, key = k.rope(q, key, positions)               # NumPy, PyTorch or JAX arrays
+    help(k)                                          # the functions and their shapes
+
+`posenc.functional` has functions without a config, `posenc.torch` operators for
+PyTorch with gradients, `posenc.transformers` an attention for transformers.
+"""
+
+from ._errors import CompileError, CompileWarning, Error
+from ._kernels import Array, Kernels
+from ._compile import compile, load
+
+__all__ = ["Array", "CompileError", "CompileWarning", "Error", "Kernels", "compile",
+           "functional", "load"]
+
+
+def __getattr__(name: str):
+    # Loaded when they are first used; the others are imported by name.
+    if name == "functional":
+        import importlib
+
+        return importlib.import_module("posenc.functional")
+    if name == "__version__":
+        import importlib.metadata
+
+        return importlib.metadata.version("posenc")
+    raise AttributeError(f"module 'posenc' has no attribute '{name}'")

@@ -1,0 +1,141 @@
+# ===- _compile.py - compilation of configs and modules --------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""`posenc.compile` and `posenc.load`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._compiler import CompiledCode, LibraryCode
+from ._dtypes import name_of
+from ._errors import CompileWarning, Error
+from ._kernels import Kernels, make_kernels
+
+
+def _read_source(source) -> tuple[str, bytes]:
+    """Returns the name and the text of what `compile` is given."""
+    if isinstance(source, bytes):
+        return "module.mlir", source
+    if isinstance(source, str):
+        text = source.lstrip()
+        if text.startswith("{"):
+            return "config.json", source.encode()
+        if "\n" in source or "func." in source:
+            return "module.mlir", source.encode()
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fspath(source)
+        if os.path.isdir(path):
+            path = os.path.join(path, "config.json")
+        try:
+            with open(path, "rb") as file:
+                return path, file.read()
+        except OSError as error:
+            raise Error(f"cannot read '{path}': {error.strerror}") from None
+    if hasattr(source, "to_dict"):
+        source = source.to_dict()
+    if isinstance(source, Mapping):
+        return "config.json", json.dumps(source, default=str).encode()
+    raise Error(f"cannot compile a {type(source).__name__}: expected the path or the "
+                "text of a config.json or of MLIR, a dict, or a config of transformers")
+
+
+def _to_flags(options: Mapping[str, Any]) -> list[str]:
+    """Returns flags of posenc-compile for keyword arguments."""
+    flags = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        flag = "--" + name.replace("_", "-")
+        if value is not True:
+            if name in ("dtype", "cache_dtype") and not isinstance(value, str):
+                value = name_of(value)
+            elif name == "dtype":
+                value = {"float32": "f32", "float64": "f64", "float16": "f16",
+                         "bfloat16": "bf16"}.get(value, value)
+            elif isinstance(value, (list, tuple)):
+                value = ",".join(value)
+            elif isinstance(value, os.PathLike):
+                value = os.fspath(value)
+            flag += f"={value}"
+        flags.append(flag)
+    return flags
+
+
+def _warn(code, level: int) -> None:
+    for line in code.warnings:
+        warnings.warn(line, CompileWarning, stacklevel=level + 1)
+
+
+def compile_spec(spec: str) -> Kernels:
+    """Compiles what `Kernels._spec` describes."""
+    fields = json.loads(spec)
+    source = base64.b64decode(fields["source"])
+    return make_kernels(CompiledCode(fields["name"], source, fields["flags"]), spec)
+
+
+def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
+            dtype: Any = None, kernels: str | Sequence[str] | None = None,
+            target: str | None = None, pairing: str | None = None,
+            precision: str | None = None, k_cache: str | None = None,
+            cache_dtype: Any = None, decode_tokens: int | None = None,
+            rope_length: int | str | None = None, qk_norm: bool = False,
+            threads: str | None = None, stack_limit: int | None = None,
+            opt_level: int | None = None, tuning: str | os.PathLike | None = None,
+            schedule: str | os.PathLike | None = None,
+            no_warnings: bool = False) -> Kernels:
+    """Compiles kernels for this machine and returns them as methods.
+
+    source: the path of a model's config.json (or of its folder) or of an MLIR file;
+        their text; a dict; or a config of transformers.
+
+    The options are those of posenc-compile; None means its default.
+
+    dtype: element type: "f32", "bf16", "f16", "f64", or a type of NumPy or PyTorch
+        (default: the config's)
+    kernels: the functions to compile, such as ["rope", "decode"], or "serving"
+        (default: sincos, rope, attention and decode of a config; all of a module)
+    target: the CPU, such as "x86-64-v3" (default: "host")
+    pairing: "half" or "interleaved" (default: the model's)
+    precision: "exact" (default), or "hf_f32" for angles rounded as in transformers
+    k_cache: "rotated" (default) or "raw": the keys in the cache of decode
+    cache_dtype: element type of the cache, "f16", "bf16", "i8", "f8e4m3", "f8e5m2"
+    decode_tokens: queries per sequence in a call of decode (default: 1)
+    rope_length: length that frequencies depend on: a number, or "input"
+    qk_norm: attention normalizes queries and keys, with the checkpoint's weights
+    threads: "none" for code without threads (default: OpenMP)
+    stack_limit: bytes of stack of a function; beyond, a workspace is allocated
+    opt_level: 0 compiles faster, to slower code with the same results (default: 3)
+    tuning: a file that posenc-tune wrote
+    schedule: a transform-dialect module that tiles operations
+    no_warnings: do not warn of slow functions and of assumptions
+
+    Compiled code is cached in the folder POSENC_CACHE, by default ~/.cache/posenc.
+    Raises CompileError with the compiler's messages.
+    """
+    name, text = _read_source(source)
+    flags = _to_flags(dict(
+        dtype=dtype, kernels=kernels, target=target, pairing=pairing,
+        precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
+        decode_tokens=decode_tokens, rope_length=rope_length, qk_norm=qk_norm,
+        threads=threads, stack_limit=stack_limit, opt_level=opt_level, tuning=tuning,
+        schedule=schedule, no_warnings=no_warnings))
+    code = CompiledCode(name, text, flags)
+    _warn(code, level=2)
+    spec = json.dumps({"name": name, "flags": flags,
+                       "source": base64.b64encode(text).decode()})
+    return make_kernels(code, spec)
+
+
+def load(path: str | os.PathLike) -> Kernels:
+    """Loads a kernel library, `libX.so`, that posenc-compile wrote."""
+    return make_kernels(LibraryCode(os.fspath(path)))

@@ -1,0 +1,133 @@
+# ===- _compiler.py - the C interface of the compiler ----------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The compiler: the functions of posenc-c/Compile.h, by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Sequence
+
+from ._errors import CompileError, Error
+
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+_lock = threading.Lock()
+_libraries: dict[str, ctypes.CDLL] = {}
+
+
+def _open(name: str) -> ctypes.CDLL:
+    """Opens a library of the package, or of the folder POSENC_LIBRARY_PATH."""
+    with _lock:
+        if name not in _libraries:
+            folder = os.environ.get("POSENC_LIBRARY_PATH") or _FOLDER
+            path = os.path.join(folder, name)
+            try:
+                _libraries[name] = ctypes.CDLL(path)
+            except OSError as error:
+                message = f"cannot open {path}: {error}"
+                missing = re.search(r"lib(LLVM|MLIR)\.so\S*", str(error))
+                if missing:
+                    message += ("; install LLVM 22 (Debian's packages libllvm22 and "
+                                "libmlir-22)")
+                raise Error(message) from None
+        return _libraries[name]
+
+
+def _declare(library: ctypes.CDLL, name: str, result, *arguments):
+    function = getattr(library, name)
+    function.restype = result
+    function.argtypes = arguments
+    return function
+
+
+class _Compiler:
+    """The declared functions of libPosenc.so. ctypes releases the GIL in calls."""
+
+    def __init__(self):
+        library = _open("libPosenc.so")
+        pointer, text = ctypes.c_void_p, ctypes.c_char_p
+        self.compile = _declare(
+            library, "posenc_compile", pointer, text, text, ctypes.c_size_t,
+            ctypes.POINTER(text), ctypes.c_size_t, ctypes.POINTER(pointer))
+        self.metadata = _declare(library, "posenc_kernels_metadata", text, pointer)
+        self.symbol = _declare(library, "posenc_kernels_symbol", pointer, pointer, text)
+        self.free = _declare(library, "posenc_kernels_free", None, pointer)
+        self.free_messages = _declare(library, "posenc_messages_free", None, pointer)
+
+
+_compiler: _Compiler | None = None
+
+
+def _get_compiler() -> _Compiler:
+    global _compiler
+    if _compiler is None:
+        _compiler = _Compiler()
+    return _compiler
+
+
+class CompiledCode:
+    """Kernels in memory; their code is freed with this object."""
+
+    _handle: int | None = None
+
+    def __init__(self, name: str, source: bytes, options: Sequence[str]):
+        compiler = _get_compiler()
+        self._free = compiler.free
+        self._symbol = compiler.symbol
+        flags = (ctypes.c_char_p * len(options))(*(flag.encode() for flag in options))
+        messages = ctypes.c_void_p()
+        self._handle = compiler.compile(
+            name.encode(), source, len(source), flags, len(options),
+            ctypes.byref(messages))
+        text = ctypes.string_at(messages.value).decode() if messages.value else ""
+        compiler.free_messages(messages)
+        if not self._handle:
+            raise CompileError(text.strip() or "cannot compile, without a message")
+        self.warnings = text.splitlines()
+        self.metadata = compiler.metadata(self._handle).decode()
+
+    def symbol(self, name: str) -> int | None:
+        """Returns the address of an exported symbol."""
+        return self._symbol(self._handle, name.encode())
+
+    def __del__(self):
+        if self._handle:
+            self._free(self._handle)
+
+
+class LibraryCode:
+    """A kernel library that posenc-compile wrote."""
+
+    def __init__(self, path: str):
+        runtime = _open("libposenc_runtime.so")
+        pointer, text = ctypes.c_void_p, ctypes.c_char_p
+        open_library = _declare(runtime, "posenc_library_open", ctypes.c_int32, text,
+                                ctypes.POINTER(pointer))
+        close = _declare(runtime, "posenc_library_close", None, pointer)
+        metadata = _declare(runtime, "posenc_library_metadata", text, pointer)
+        last_error = _declare(runtime, "posenc_last_error", text)
+        # The runtime checks the file before the system's loader sees it.
+        handle = pointer()
+        if open_library(os.fsencode(path), ctypes.byref(handle)):
+            raise Error(last_error().decode())
+        try:
+            self.metadata = metadata(handle).decode()
+            self._library = ctypes.CDLL(os.path.abspath(path))
+        finally:
+            close(handle)
+        self.warnings: list[str] = []
+
+    def symbol(self, name: str) -> int | None:
+        """Returns the address of an exported symbol."""
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            return None
+        return ctypes.cast(function, ctypes.c_void_p).value

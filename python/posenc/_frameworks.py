@@ -1,0 +1,214 @@
+# ===- _frameworks.py - arrays of NumPy, PyTorch and JAX -------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""What depends on the framework of an array: allocation and DLPack.
+
+TVM FFI passes arrays of most types as DLPack tensors by itself. This module adds
+what it lacks: arrays of NumPy that NumPy does not export (bf16, f8, read-only
+ones), and results as immutable arrays of JAX.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
+from ._errors import Error
+
+# Bytes: what JAX needs to take an array without a copy, and a cache line.
+_ALIGNMENT = 64
+# The offset of the type code in a Tensor of TVM FFI: an object header of 24 bytes,
+# then DLPack's data, device and number of dimensions.
+_CODE_OFFSET = 24 + 8 + 8 + 4
+
+
+class Backend:
+    """How arrays of one framework are allocated, checked and passed."""
+
+    def __init__(self, name: str, empty: Callable[[tuple, str], Any], *,
+                 check: Callable[[str, Sequence], None] | None = None,
+                 view: Callable[[Any], Any] | None = None,
+                 finish: Callable[[Any], Any] | None = None, mutable: bool = True):
+        self.name = name
+        self.empty = empty  # of a shape and a type of the metadata
+        self.check = check  # of the function's name and all inputs, before a call
+        self.view = view  # converts an array that TVM FFI cannot pass itself
+        self.finish = finish  # converts what `empty` made to a result
+        self.mutable = mutable
+
+
+# ===----------------------------------------------------------------------===#
+# NumPy
+# ===----------------------------------------------------------------------===#
+
+
+def _ml_dtype(name: str):
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise Error(f"NumPy has no type {name}: install ml_dtypes, or pass arrays of "
+                    "PyTorch or JAX") from None
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+class _NumpyTypes(dict):
+    """NumPy's type of each type of the metadata."""
+
+    def __missing__(self, key: str):
+        name = FRAMEWORK_NAMES[key]
+        dtype = _ml_dtype(name) if name in DLPACK_CODES else np.dtype(name)
+        self[key] = dtype
+        return dtype
+
+
+_numpy_types = _NumpyTypes()
+
+
+def _empty_numpy(shape: tuple, dtype: str, empty=np.empty, types=_numpy_types):
+    return empty(shape, types[dtype])
+
+
+class _Alias:
+    """Memory of an array as NumPy's array interface describes it."""
+
+    def __init__(self, array: np.ndarray, typestr: str):
+        self.array = array
+        self.__array_interface__ = {
+            "version": 3, "shape": array.shape, "strides": array.strides,
+            "typestr": typestr, "data": (array.__array_interface__["data"][0], False)}
+
+
+def _retype(tensor, name: str):
+    """Sets the type of a tensor of unsigned integers, which owns its descriptor."""
+    code, _ = DLPACK_CODES[name]
+    ctypes.c_uint8.from_address(tensor.__chandle__() + _CODE_OFFSET).value = code
+    return tensor
+
+
+def view_numpy(array: np.ndarray):
+    """Returns a tensor on the memory of an array that NumPy does not export."""
+    import tvm_ffi
+
+    name = array.dtype.name
+    if name in DLPACK_CODES:
+        alias = np.asarray(_Alias(array, f"<u{array.itemsize}"))
+        return _retype(tvm_ffi.from_dlpack(alias), name)
+    if not array.flags.writeable:
+        return tvm_ffi.from_dlpack(np.asarray(_Alias(array, array.dtype.str)))
+    return array
+
+
+NUMPY = Backend("NumPy", _empty_numpy, view=view_numpy)
+
+
+# ===----------------------------------------------------------------------===#
+# PyTorch
+# ===----------------------------------------------------------------------===#
+
+
+def _make_torch_backend() -> Backend:
+    import torch
+
+    types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
+    cpu = torch.device("cpu")
+    is_recording = torch.is_grad_enabled
+
+    def empty(shape: tuple, dtype: str, empty=torch.empty):
+        return empty(shape, dtype=types[dtype], device=cpu)
+
+    def check(function: str, inputs: Sequence):
+        if not is_recording():
+            return
+        for value in inputs:
+            if getattr(value, "requires_grad", False):
+                raise Error(
+                    f"{function}: an input requires a gradient, which this call does "
+                    "not record: use posenc.torch, or call it under torch.no_grad()")
+
+    return Backend("PyTorch", empty, check=check)
+
+
+# ===----------------------------------------------------------------------===#
+# JAX
+# ===----------------------------------------------------------------------===#
+
+
+def _empty_aligned(shape: tuple, dtype: str):
+    """Returns a tensor of TVM FFI whose memory JAX takes without a copy."""
+    import tvm_ffi
+
+    name = FRAMEWORK_NAMES[dtype]
+    is_own = name in DLPACK_CODES
+    kind = np.dtype(f"u{DLPACK_CODES[name][1] // 8}" if is_own else name)
+    size = math.prod(shape) * kind.itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    array = memory[start:start + size].view(kind).reshape(shape)
+    tensor = tvm_ffi.from_dlpack(array)
+    return _retype(tensor, name) if is_own else tensor
+
+
+def _make_jax_backend() -> Backend:
+    import jax
+
+    def check(function: str, inputs: Sequence):
+        for value in inputs:
+            if isinstance(value, jax.core.Tracer):
+                raise Error(f"{function}: an input is traced by JAX: call it outside "
+                            "of jax.jit, or by jax.pure_callback")
+            if isinstance(value, jax.Array):
+                value.block_until_ready()
+
+    return Backend("JAX", _empty_aligned, check=check, finish=jax.dlpack.from_dlpack,
+                   mutable=False)
+
+
+# ===----------------------------------------------------------------------===#
+# Types
+# ===----------------------------------------------------------------------===#
+
+# The backend of each type of array that was seen. PyTorch and JAX are not imported
+# until one of their arrays is.
+backends: dict[type, Backend] = {np.ndarray: NUMPY}
+_made: dict[str, Backend] = {}
+
+
+def _once(name: str, make: Callable[[], Backend]) -> Backend:
+    if name not in _made:
+        _made[name] = make()
+    return _made[name]
+
+
+def find_backend(value, what: str) -> Backend:
+    """Returns the backend of an array; `what` names it in an error."""
+    kind = type(value)
+    if kind in backends:
+        return backends[kind]
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if isinstance(value, np.ndarray):
+        backend = NUMPY
+    elif torch is not None and isinstance(value, torch.Tensor):
+        plain = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
+        if not plain:
+            raise Error(f"{what} is a {kind.__name__}, a tensor without memory of its "
+                        "own: use posenc.torch under torch.compile and torch.export")
+        backend = _once("torch", _make_torch_backend)
+    elif jax is not None and isinstance(value, jax.Array):
+        backend = _once("jax", _make_jax_backend)
+    elif hasattr(value, "__dlpack__"):
+        backend = NUMPY  # Results are arrays of NumPy.
+    else:
+        raise Error(f"{what} is a {kind.__name__}, expected an array of NumPy, PyTorch "
+                    "or JAX, or another with __dlpack__")
+    backends[kind] = backend
+    return backend

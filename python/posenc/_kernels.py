@@ -1,0 +1,315 @@
+# ===- _kernels.py - compiled functions as methods -------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Classes whose methods are the functions of a kernel library.
+
+A method is generated from the metadata: its signature, its docstring, the
+allocation of results and the call. Generated code has no loops over arguments,
+so a call costs a few microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import keyword
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ._errors import Error
+from ._frameworks import NUMPY, backends, find_backend
+from ._sizes import translate
+
+
+@runtime_checkable
+class Array(Protocol):
+    """An array of NumPy, PyTorch (on the CPU), JAX (on the CPU), or any other that
+    implements DLPack. Its memory is not copied."""
+
+    __module__ = "posenc"
+    shape: tuple[int, ...]
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Kernels:
+    """Compiled kernels: a method for each function.
+
+    Arrays are of NumPy, PyTorch or JAX, on the CPU, and are not copied. Results are
+    arrays of the framework of the first input, unless `out` has arrays for them.
+    Methods may be called by several threads at the same time.
+    """
+
+    __module__ = "posenc"
+    metadata: dict
+    """The library's metadata: functions, signatures, targets, versions."""
+    _functions: dict[str, Any] = {}
+    _spec: str | None = None
+
+    def __getitem__(self, name: str):
+        """Returns a function by its name."""
+        if name not in self._functions:
+            raise Error(f"no function '{name}': there are "
+                        f"{', '.join(self._functions) or 'none'}")
+        return getattr(self, self._functions[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the functions."""
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __repr__(self) -> str:
+        return (f"<posenc.Kernels of {', '.join(self._functions)} for "
+                f"{', '.join(self.metadata['targets'])}>")
+
+
+# ===----------------------------------------------------------------------===#
+# Failed calls
+# ===----------------------------------------------------------------------===#
+
+
+class _Function:
+    """What generated code needs besides its arguments when something fails."""
+
+    def __init__(self, metadata: dict, call):
+        self.name = metadata["name"]
+        self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
+        self.call = call
+
+    def check_outputs(self, outputs) -> None:
+        """Raises an error for an output that must not be written."""
+        for output, argument in zip(outputs, self.outputs):
+            what = f"{self.name}: output {argument['name']}"
+            if not find_backend(output, what).mutable:
+                raise Error(f"{what} is immutable: leave out `out`")
+            if isinstance(output, np.ndarray) and not output.flags.writeable:
+                raise Error(f"{what} is read-only")
+
+    def refuse_outputs(self):
+        """Raises an error for an `out` of another kind."""
+        names = ", ".join(output["name"] for output in self.outputs)
+        raise Error(f"{self.name}: expected a tuple of {len(self.outputs)} arrays as "
+                    f"`out`: ({names})") from None
+
+    def explain(self, inputs, error: Exception):
+        """Raises an error about inputs that do not determine the results' shapes."""
+        for value, argument in zip(inputs, self.inputs):
+            what = f"{self.name}: {argument['name']}"
+            if argument["kind"] != "tensor":
+                continue
+            find_backend(value, what)
+            rank = len(argument["shape"])
+            if len(value.shape) != rank:
+                raise Error(f"{what} has {len(value.shape)} dimensions, expected "
+                            f"{rank}: {_describe_shape(argument)}") from None
+        if isinstance(error, Error):
+            raise error
+        raise Error(f"{self.name}: cannot allocate the results: {error}") from None
+
+    def retry(self, arguments, error: Exception) -> None:
+        """Calls with views of arrays that were not passed; or raises an error."""
+        described = self.inputs + self.outputs
+        self.check_outputs(arguments[len(self.inputs):len(described)])
+        views, is_changed = [], False
+        for value, argument in zip(arguments, described):
+            if argument["kind"] == "tensor" and value is not None:
+                view = find_backend(value, f"{self.name}: {argument['name']}").view
+                if view and isinstance(value, np.ndarray):
+                    views.append(view(value))
+                    is_changed |= views[-1] is not value
+                    continue
+            views.append(value)
+        if not is_changed:
+            raise Error(str(error)) from None
+        try:
+            self.call(*views, *arguments[len(described):])
+        except (ValueError, TypeError, RuntimeError, BufferError) as second:
+            raise Error(str(second)) from None
+
+
+# ===----------------------------------------------------------------------===#
+# Generated methods
+# ===----------------------------------------------------------------------===#
+
+
+def _describe_shape(argument: dict) -> str:
+    if argument["kind"] != "tensor":
+        return argument["dtype"]
+    return f"{argument['dtype']}[{', '.join(map(str, argument['shape']))}]"
+
+
+def _write_doc(function: dict) -> str:
+    lines = [" ".join(function.get("doc", "").split()) or
+             f"The function `{function['name']}`.", ""]
+    for argument in function["inputs"]:
+        note = ", only its shape is read" if argument.get("shape_only") else ""
+        layout = argument.get("layout")
+        note += f", packed ({layout})" if layout else ""
+        lines.append(f"{argument['name']}: {_describe_shape(argument)}{note}")
+    lines += ["", "Returns:" if function["outputs"] else "Returns nothing."]
+    for argument in function["outputs"]:
+        partner = argument.get("in_place")
+        note = f"; `out` may be {partner} (in place)" if partner else ""
+        lines.append(f"    {argument['name']}: {_describe_shape(argument)}{note}")
+    return "\n".join(lines)
+
+
+class _Names:
+    """Unique Python names of arguments."""
+
+    def __init__(self):
+        # Names that the generated code uses.
+        self.taken = {"self", "out", "backend", "error", "results", "min", "max"}
+
+    def add(self, name: str) -> str:
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "_"
+        if name[0].isdigit() or name.startswith("__"):
+            name = "a" + name
+        while name in self.taken or keyword.iskeyword(name):
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _generate(function: dict, identifier: str) -> str:
+    """Returns the source of a method."""
+    names = _Names()
+    inputs = [(names.add(argument["name"]), argument) for argument in function["inputs"]]
+    tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
+    parameters = [name + (": Array" if a["kind"] == "tensor" else
+                          ": float" if a["dtype"].startswith("f") else ": int")
+                  for name, a in inputs]
+    count = len(function["outputs"])
+    result = "Array" if count == 1 else f"tuple[{', '.join(['Array'] * count) or '()'}]"
+    results = [names.add(output["name"]) for output in function["outputs"]]
+    everything = ", ".join([name for name, _ in inputs] + results)
+    listed = "".join(name + ", " for name, _ in inputs)
+
+    # The expression of each size: where it is a dimension, or a scalar.
+    sizes = {argument["name"]: name for name, argument in inputs
+             if argument["kind"] != "tensor"}
+    shapes = []
+    for name, argument in tensors:
+        local = names.add(f"{name}_shape")
+        used = False
+        for dim, size in enumerate(argument["shape"]):
+            if isinstance(size, str) and size.isidentifier() and size not in sizes:
+                sizes[size] = f"{local}[{dim}]"
+                used = True
+        if used:
+            shapes.append(f"{local} = {name}.shape")
+
+    lines = [f"def {identifier}(self, {', '.join(parameters)}{',' if parameters else ''} "
+             f"*, out: {result} | None = None) -> {result}:"]
+    first = tensors[0] if tensors else None
+    if first:
+        lines.append(f"    backend = _backends.get(type({first[0]})) or "
+                     f"_find({first[0]}, {function['name'] + ': ' + first[1]['name']!r})")
+        lines += ["    if backend.check is not None:",
+                  f"        backend.check({function['name']!r}, ({listed}))"]
+    else:
+        lines.append("    backend = _numpy")
+    lines += ["    if out is None:", "        try:"]
+    lines += [f"            {line}" for line in shapes]
+    for name, output in zip(results, function["outputs"]):
+        dims = "".join(translate(size, sizes) + ", " for size in output["shape"])
+        lines.append(f"            {name} = backend.empty(({dims}), {output['dtype']!r})")
+    if not results:
+        lines.append("            pass")
+    lines += ["        except Exception as error:",
+              f"            _function.explain(({listed}), error)",
+              "    else:"]
+    if count == 1:
+        lines.append(f"        {results[0]} = out")
+    else:
+        lines += ["        try:", f"            {''.join(r + ', ' for r in results) or 'results'}= out",
+                  "        except (TypeError, ValueError):",
+                  "            _function.refuse_outputs()"]
+    # Outputs of the type of the first input need no check before the call.
+    kinds = [f"type({name}) is not type({first[0]})" for name in results] if first else []
+    lines += [f"        if {' or '.join(['not backend.mutable'] + kinds)}:",
+              f"            _function.check_outputs(({''.join(r + ', ' for r in results)}))"]
+    call = everything
+    if "workspace" in function:
+        # The sizes are those of the plain entry point.
+        lines += ["    try:"] + [f"        {line}" for line in shapes]
+        dims = ", ".join(translate(size, sizes) for size in function["sizes"])
+        lines += [f"        workspace_ = _workspace({dims})",
+                  "    except (AttributeError, IndexError) as error:",
+                  f"        _function.explain(({listed}), error)"]
+        call += ", workspace_"
+    lines += ["    try:", f"        _call({call})",
+              "    except (ValueError, TypeError, RuntimeError, BufferError) as error:",
+              f"        _function.retry(({call},), error)"]
+    if results:
+        lines += ["    if out is None and backend.finish is not None:"]
+        finished = ", ".join(f"backend.finish({name})" for name in results)
+        lines += [f"        return {finished}", f"    return {', '.join(results)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _make_workspace(address: int, count: int):
+    """Returns a function that allocates the workspace of a call with these sizes."""
+    get_bytes = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
+
+    def allocate(*sizes: int) -> np.ndarray:
+        size = get_bytes(*sizes)
+        if size < 0:
+            raise Error("the size of the workspace exceeds the address space")
+        return np.empty(size, np.uint8)
+
+    return allocate
+
+
+def _make_method(function: dict, identifier: str, code):
+    import tvm_ffi
+
+    call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
+                                              keep_alive_object=code)
+    support = _Function(function, call)
+    scope = {"Array": Array, "_backends": backends, "_find": find_backend,
+             "_numpy": NUMPY, "_function": support, "_call": call}
+    if "workspace" in function:
+        scope["_workspace"] = _make_workspace(code.symbol(function["workspace"]),
+                                              len(function["sizes"]))
+    source = _generate(function, identifier)
+    # Annotations are to be objects, which help() prints without quotes.
+    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope)
+    method = scope[identifier]
+    method.__module__ = "posenc"
+    method.__qualname__ = f"Kernels.{identifier}"
+    method.__doc__ = _write_doc(function)
+    return method
+
+
+def make_kernels(code, spec: str | None = None) -> Kernels:
+    """Returns the kernels of compiled code: an object of a class of its own."""
+    metadata = json.loads(code.metadata)
+    methods: dict[str, Any] = {}
+    functions = {}
+    for function in metadata["functions"]:
+        if "tvm_ffi" not in function:
+            continue  # There is code for GPUs only.
+        identifier = function["name"]
+        if keyword.iskeyword(identifier) or hasattr(Kernels, identifier):
+            identifier += "_"
+        methods[identifier] = _make_method(function, identifier, code)
+        functions[function["name"]] = identifier
+    names = ", ".join(functions)
+    members = {"__module__": "posenc", "_functions": functions, "_spec": spec,
+               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {names}.\n\n"
+                          + (Kernels.__doc__ or "").split("\n\n", 1)[1], **methods}
+    kernels = type("Kernels", (Kernels,), members)()
+    kernels.metadata = metadata
+    return kernels

@@ -1,0 +1,104 @@
+# ===- functional.py - functions without a config --------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Functions for those without a config. Kernels are compiled at the first call with
+their numbers of heads and channels and their type, and kept for later ones."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ._compile import compile
+from ._dtypes import name_of
+from ._errors import Error
+from ._kernels import Array, Kernels
+
+__all__ = ["rope"]
+
+_kernels: dict[tuple, Kernels] = {}
+_lock = threading.Lock()
+
+
+def make_rope_config(heads: int, key_heads: int, channels: int, *, theta: float,
+                     scaling: Mapping[str, Any] | None, rotary_dim: int | None,
+                     max_position_embeddings: int) -> dict:
+    """Returns a config of Llama whose rotation is the one described."""
+    config = {
+        "model_type": "llama", "num_attention_heads": heads,
+        "num_key_value_heads": key_heads, "head_dim": channels,
+        "hidden_size": heads * channels, "rope_theta": theta,
+        "max_position_embeddings": max_position_embeddings}
+    if scaling is not None:
+        config["rope_scaling"] = dict(scaling)
+    if rotary_dim is not None:
+        if not 0 < rotary_dim <= channels or rotary_dim % 2:
+            raise Error(f"rope: rotary_dim is {rotary_dim}, expected an even number of "
+                        f"channels up to {channels}")
+        config["partial_rotary_factor"] = rotary_dim / channels
+    return config
+
+
+def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
+                     theta: float, scaling: Mapping | None, pairing: str,
+                     rotary_dim: int | None, precision: str,
+                     max_position_embeddings: int) -> Kernels:
+    """Returns the kernels whose `rope` rotates such heads."""
+    text = json.dumps(scaling, sort_keys=True) if scaling else None
+    key = (heads, key_heads, channels, dtype, theta, text, pairing, rotary_dim,
+           precision, max_position_embeddings)
+    kernels = _kernels.get(key)
+    if kernels is None:
+        with _lock:
+            kernels = _kernels.get(key)
+            if kernels is None:
+                config = make_rope_config(
+                    heads, key_heads, channels, theta=theta, scaling=scaling,
+                    rotary_dim=rotary_dim,
+                    max_position_embeddings=max_position_embeddings)
+                kernels = compile(config, kernels="rope", dtype=dtype,
+                                  pairing=pairing, precision=precision)
+                _kernels[key] = kernels
+    return kernels
+
+
+def measure_heads(q: Array, k: Array) -> tuple[int, int, int]:
+    """Returns the number of heads of q and of k, and of channels."""
+    for name, array in (("q", q), ("k", k)):
+        if not hasattr(array, "dtype") or len(array.shape) != 4:
+            raise Error(f"rope: expected {name} as an array [batch, tokens, heads, "
+                        "channels]")
+    return q.shape[2], k.shape[2], q.shape[3]
+
+
+def rope(q: Array, k: Array, positions: Array, *, theta: float = 10000.0,
+         scaling: Mapping[str, Any] | None = None, pairing: str = "half",
+         rotary_dim: int | None = None, precision: str = "exact",
+         max_position_embeddings: int = 2048,
+         out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    """Rotates queries and keys by their positions (rotary position embedding).
+
+    q: [batch, tokens, heads, channels]
+    k: [batch, tokens, key heads, channels], of the type of q
+    positions: i64[batch, tokens]
+    theta: the base of the frequencies
+    scaling: `rope_scaling` of a config.json, such as
+        {"rope_type": "linear", "factor": 4.0}
+    pairing: "half" pairs channel i with i + channels / 2 (Llama); "interleaved" pairs
+        neighbours (GPT-J)
+    rotary_dim: the number of channels that rotate (default: all)
+    precision: "exact", or "hf_f32" for angles rounded as in transformers
+    max_position_embeddings: the context length that some scalings start from
+    out: arrays for the results, which may be q and k (in place)
+
+    Returns q and k, rotated.
+    """
+    kernels = get_rope_kernels(*measure_heads(q, k), name_of(q.dtype), theta, scaling,
+                               pairing, rotary_dim, precision, max_position_embeddings)
+    return kernels.rope(q, k, positions, out=out)

@@ -1,0 +1,233 @@
+# ===- torch.py - operators of PyTorch -------------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Operators of PyTorch: right under autograd, torch.compile and torch.export.
+
+    ops = posenc.torch.operators(posenc.compile("config.json"))
+    q, k = ops.rope(q, k, positions)       # with gradients
+    o = ops.attention(q, k, v, positions)  # without
+
+or, without a config, `posenc.torch.rope(q, k, positions, theta=…)`.
+
+There are two operators, `posenc::rope` and `posenc::call`. The kernels are a string
+argument: the config or module and the options that they are compiled from. So an
+exported program is complete: loaded in another process, it compiles its kernels at
+the first call, or takes them from the cache.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ._compile import compile_spec
+from ._dtypes import FRAMEWORK_NAMES, name_of
+from ._errors import Error
+from ._kernels import Kernels
+from ._sizes import translate
+from .functional import get_rope_kernels, measure_heads
+
+__all__ = ["Operators", "operators", "rope"]
+
+_kernels: dict[str, Kernels] = {}
+_lock = threading.Lock()
+
+
+def _register(kernels: Kernels) -> str:
+    """Makes kernels known to the operators and returns the string that means them."""
+    if kernels._spec is None:
+        raise Error("posenc.torch needs kernels of posenc.compile; a loaded library "
+                    "cannot be compiled again where an exported program runs")
+    with _lock:
+        _kernels.setdefault(kernels._spec, kernels)
+    return kernels._spec
+
+
+def _find(spec: str) -> Kernels:
+    kernels = _kernels.get(spec)
+    if kernels is None:
+        with _lock:
+            if spec not in _kernels:
+                _kernels[spec] = compile_spec(spec)
+            kernels = _kernels[spec]
+    return kernels
+
+
+def _find_function(spec: str, name: str) -> dict:
+    for function in _find(spec).metadata["functions"]:
+        if function["name"] == name:
+            return function
+    raise Error(f"no function '{name}' in the kernels")
+
+
+def _is_length_dependent(spec: str) -> bool:
+    """Whether the frequencies of a config follow from the largest position of a call,
+    so that positions with the other sign do not rotate back."""
+    fields = json.loads(spec)
+    if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
+        return False
+    text = base64.b64decode(fields["source"]).decode(errors="replace")
+    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
+
+
+# ===----------------------------------------------------------------------===#
+# posenc::rope
+# ===----------------------------------------------------------------------===#
+
+
+@torch.library.custom_op("posenc::rope", mutates_args=())
+def _rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, kernels: str,
+          function: str) -> tuple[torch.Tensor, torch.Tensor]:
+    with torch.no_grad():
+        return _find(kernels)[function](_innermost(q), _innermost(k), positions)
+
+
+@_rope.register_fake
+def _(q, k, positions, kernels, function):
+    return (torch.empty(q.shape, dtype=q.dtype, device=q.device),
+            torch.empty(k.shape, dtype=k.dtype, device=k.device))
+
+
+def _setup_rope(ctx, inputs, output):
+    _, _, positions, ctx.kernels, ctx.function = inputs
+    ctx.save_for_backward(positions)
+
+
+def _backward_rope(ctx, q_gradient, k_gradient):
+    # A rotation by the angles of position p, times the factor of the scaling, is
+    # transposed by the angles of -p and the same factor.
+    (positions,) = ctx.saved_tensors
+    if _is_length_dependent(ctx.kernels):
+        raise Error("rope: the frequencies depend on the length of the sequences, so "
+                    "the gradient is not known: compile with rope_length=N")
+    q_gradient, k_gradient = torch.ops.posenc.rope(
+        q_gradient, k_gradient, -positions, ctx.kernels, ctx.function)
+    return q_gradient, k_gradient, None, None, None
+
+
+_rope.register_autograd(_backward_rope, setup_context=_setup_rope)
+
+
+def _innermost(tensor: torch.Tensor) -> torch.Tensor:
+    """Kernels take any strides but those of the last dimension, which must be 1."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
+# ===----------------------------------------------------------------------===#
+# posenc::call
+# ===----------------------------------------------------------------------===#
+
+
+@torch.library.custom_op("posenc::call", mutates_args=())
+def _call(inputs: list[torch.Tensor], kernels: str,
+          function: str) -> list[torch.Tensor]:
+    with torch.no_grad():
+        results = _find(kernels)[function](
+            *(_innermost(tensor) if tensor.dim() else tensor for tensor in inputs))
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+@_call.register_fake
+def _(inputs, kernels, function):
+    metadata = _find_function(kernels, function)
+    sizes: dict[str, Any] = {}
+    for tensor, argument in zip(inputs, metadata["inputs"]):
+        for dim, size in enumerate(argument["shape"]):
+            if isinstance(size, str) and size.isidentifier():
+                sizes.setdefault(size, tensor.shape[dim])
+    names = {name: name for name in sizes}
+    return [
+        torch.empty([eval(translate(size, names), {"min": torch.sym_min,
+                                                   "max": torch.sym_max}, sizes)
+                     for size in output["shape"]],
+                    dtype=getattr(torch, FRAMEWORK_NAMES[output["dtype"]]),
+                    device=inputs[0].device)
+        for output in metadata["outputs"]]
+
+
+def _refuse_gradient(ctx, *gradients):
+    raise Error(f"{ctx.function}: has no gradient: call it under torch.no_grad(), "
+                "or detach its inputs")
+
+
+def _setup_call(ctx, inputs, output):
+    ctx.function = inputs[2]
+
+
+_call.register_autograd(_refuse_gradient, setup_context=_setup_call)
+
+
+# ===----------------------------------------------------------------------===#
+# The interface
+# ===----------------------------------------------------------------------===#
+
+
+class Operators:
+    """The functions of kernels as operators of PyTorch, one method for each. `rope`
+    has gradients, and the others refuse them."""
+
+    def __init__(self, kernels: Kernels):
+        self._spec = _register(kernels)
+        self._names = tuple(kernels)
+        self._outputs = {}
+        for function in kernels.metadata["functions"]:
+            self._outputs[function["name"]] = len(function["outputs"])
+            if any(a["kind"] != "tensor" for a in function["inputs"]):
+                self._outputs[function["name"]] = None
+        self._docs = {name: kernels[name].__doc__ for name in kernels}
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._names]
+
+    def __getattr__(self, name: str):
+        if name.startswith("_") or name not in self._names:
+            raise AttributeError(f"no function '{name}': there are "
+                                 f"{', '.join(self._names)}")
+        outputs, spec = self._outputs[name], self._spec
+        if outputs is None:
+            raise Error(f"{name} has a number among its inputs, which posenc.torch does "
+                        "not pass: call it on the kernels")
+
+        if name == "rope" or name.startswith("rope_"):
+            def function(q, k, positions):
+                return torch.ops.posenc.rope(q, k, positions, spec, name)
+        else:
+            def function(*inputs):
+                results = torch.ops.posenc.call(list(inputs), spec, name)
+                return results[0] if outputs == 1 else tuple(results)
+        function.__name__ = name
+        function.__doc__ = self._docs[name]
+        self.__dict__[name] = function
+        return function
+
+
+def operators(kernels: Kernels) -> Operators:
+    """Returns the functions of `posenc.compile`'s kernels as operators of PyTorch."""
+    return Operators(kernels)
+
+
+def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
+         theta: float = 10000.0, scaling: Mapping[str, Any] | None = None,
+         pairing: str = "half", rotary_dim: int | None = None,
+         precision: str = "exact",
+         max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
+    """As `posenc.functional.rope`, with gradients."""
+    spec = _get_rope_spec(*measure_heads(q, k), str(q.dtype), theta, scaling, pairing,
+                          rotary_dim, precision, max_position_embeddings)
+    return torch.ops.posenc.rope(q, k, positions, spec, "rope")
+
+
+@torch.compiler.assume_constant_result
+def _get_rope_spec(heads: int, key_heads: int, channels: int, dtype: str,
+                   *options) -> str:
+    return _register(get_rope_kernels(heads, key_heads, channels, name_of(dtype),
+                                      *options))

@@ -1,0 +1,241 @@
+# ===- transformers.py - attention and rotations of transformers -----------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Models of transformers on kernels of Posenc, on the CPU and without gradients.
+
+    import posenc.transformers
+    model.set_attn_implementation("posenc")   # attention only, of any model
+    posenc.transformers.enable(model)         # and rotations, where supported
+
+The import registers the attention "posenc". It takes keys and values as transformers
+caches them, so it copies nothing. Padding and other masks are those that "sdpa" gets.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+
+import torch
+import transformers
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+
+from ._compile import compile
+from ._dtypes import name_of
+from ._errors import Error
+from ._kernels import Kernels
+from .torch import operators
+
+__all__ = ["attention", "enable"]
+
+_lock = threading.RLock()
+
+
+def _once(function):
+    """Caches results; two threads do not compute the same one."""
+    cached = functools.lru_cache(maxsize=None)(function)
+
+    @functools.wraps(function)
+    def call(*arguments):
+        with _lock:
+            return cached(*arguments)
+
+    return call
+
+
+# ===----------------------------------------------------------------------===#
+# Attention
+# ===----------------------------------------------------------------------===#
+
+_SOFT_CAP = """
+    score(%s, %b, %h, %i, %j) {{
+      %x = arith.divf %s, %cap : f32
+      %t = math.tanh %x : f32
+      %y = arith.mulf %t, %cap : f32
+      posenc.yield %y : f32
+    }}"""
+
+
+def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
+                     value_dim: int, dtype: str, scale: float, soft_cap: float | None,
+                     is_causal: bool, has_mask: bool) -> str:
+    """Returns a function of MLIR. Queries and results are token by token, as the
+    projections have them; keys and values are head by head, as caches have them."""
+    query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
+    key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
+    value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
+    result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
+    mask = f"tensor<?x1x{tokens}x?xi1>"
+    sizes = "%batch" + (", %tokens" if tokens == "?" else "")
+    region = _SOFT_CAP.format() if soft_cap is not None else ""
+    return f"""
+func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
+    %v: {value} {{posenc.name = "v"}}{f', %m: {mask} {{posenc.name = "mask"}}' if has_mask else ''})
+    -> ({result} {{posenc.name = "o"}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %cap = arith.constant {soft_cap or 1.0:e} : f32
+  %batch = tensor.dim %q, %c0 : {query}
+  %tokens = tensor.dim %q, %c1 : {query}
+  %o = tensor.empty({sizes}) : {result}
+  %r = posenc.attention {'causal ' if is_causal else ''}scale = {scale:e} key_layout = head_major
+    ins(%q, %k, %v : {query}, {key}, {value}) {f'mask(%m : {mask})' if has_mask else ''}
+    outs(%o : {result}){region}
+  return %r : {result}
+}}
+"""
+
+
+@_once
+def _compile_attention(*key) -> Kernels:
+    """Functions for one and for several queries, with a mask and without."""
+    *shape, soft_cap = key
+    text = "".join(
+        _write_attention(name, tokens, *shape, soft_cap, is_causal, has_mask)
+        for name, tokens, is_causal, has_mask in (
+            ("prefill", "?", True, False), ("all", "?", False, False),
+            ("masked", "?", False, True), ("decode", "1", False, False),
+            ("decode_masked", "1", False, True)))
+    return compile(text, no_warnings=True)
+
+
+@_once
+def _find_function(has_operator: bool, name: str, *key):
+    kernels = _compile_attention(*key)
+    return getattr(operators(kernels), name) if has_operator else kernels[name]
+
+
+def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
+              value: torch.Tensor, attention_mask: torch.Tensor | None,
+              dropout: float = 0.0, scaling: float | None = None,
+              softcap: float | None = None, is_causal: bool | None = None,
+              **options) -> tuple[torch.Tensor, None]:
+    """The attention function that transformers calls. Without a mask it is causal if
+    the module is, and a single query sees all keys."""
+    if dropout:
+        raise Error("attention 'posenc' has no dropout: call model.eval()")
+    for name in ("s_aux", "position_bias"):
+        if options.get(name) is not None:
+            raise Error(f"attention 'posenc' has no '{name}': use 'eager' or 'sdpa' for "
+                        "this model")
+    tokens = query.shape[2]
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    has_mask = attention_mask is not None
+    if has_mask and attention_mask.dtype != torch.bool:
+        raise Error("attention 'posenc' has masks of bool, got "
+                    f"{attention_mask.dtype}")
+    if has_mask and attention_mask.shape[1] != 1:
+        raise Error("attention 'posenc' has one mask for all heads, got "
+                    f"{attention_mask.shape[1]}")
+    if tokens == 1:
+        name = "decode_masked" if has_mask else "decode"
+    else:
+        name = "masked" if has_mask else "prefill" if is_causal else "all"
+    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+    function = _find_function(
+        torch.compiler.is_compiling(), name, query.shape[1], key.shape[1],
+        query.shape[3], value.shape[3], name_of(query.dtype), scale,
+        None if softcap is None else float(softcap))
+    inputs = [query.transpose(1, 2), key, value]
+    if has_mask:
+        mask = attention_mask[..., :key.shape[2]]
+        if mask.shape[0] != query.shape[0]:
+            mask = mask.expand(query.shape[0], -1, -1, -1)
+        inputs.append(mask)
+    return function(*inputs), None
+
+
+transformers.AttentionInterface.register("posenc", attention)
+AttentionMaskInterface.register("posenc", sdpa_mask)
+
+
+# ===----------------------------------------------------------------------===#
+# Rotations
+# ===----------------------------------------------------------------------===#
+
+
+@_once
+def _compile_rotation(heads: int, key_heads: int, dim: int, rotary_dim: int, dtype: str,
+                      table_dtype: str) -> Kernels:
+    """`rotate` by tables of cos and sin."""
+    q, k = (f"tensor<?x?x{n}x{dim}x{dtype}>" for n in (heads, key_heads))
+    table = f"tensor<?x?x{rotary_dim // 2}x{table_dtype}>"
+    return compile(f"""
+func.func @rotate(%q: {q}, %k: {k}, %cos: {table}, %sin: {table}) -> ({q}, {k}) {{
+  %r:2 = posenc.rotate half ins(%q, %k : {q}, {k}) tables(%cos, %sin : {table})
+    dims = [0, 1] outs(%q, %k : {q}, {k})
+  return %r#0, %r#1 : {q}, {k}
+}}
+""", no_warnings=True)
+
+
+def _rotate(q, k, cos, sin):
+    """As `apply_rotary_pos_emb` of transformers, [batch, heads, tokens, channels]."""
+    kernels = _compile_rotation(q.shape[1], k.shape[1], q.shape[3], cos.shape[-1],
+                                name_of(q.dtype), name_of(cos.dtype))
+    half = cos.shape[-1] // 2
+    batch = q.shape[0]
+    tables = [table[..., :half].expand(batch, -1, -1) for table in (cos, sin)]
+    q_out, k_out = kernels.rotate(q.transpose(1, 2), k.transpose(1, 2), *tables)
+    return q_out.transpose(1, 2), k_out.transpose(1, 2)
+
+
+def _patch_rotation(module) -> None:
+    """Makes a modeling file of transformers rotate by a kernel, if the tables are
+    those of a model that `enable` was given."""
+    original = module.apply_rotary_pos_emb
+    if hasattr(original, "_posenc_original"):
+        return
+
+    @functools.wraps(original)
+    def apply_rotary_pos_emb(q, k, cos, sin, *arguments, **options):
+        if arguments or options or not getattr(cos, "_is_of_posenc", False):
+            return original(q, k, cos, sin, *arguments, **options)
+        return _rotate(q, k, cos, sin)
+
+    apply_rotary_pos_emb._posenc_original = original
+    module.apply_rotary_pos_emb = apply_rotary_pos_emb
+
+
+def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor):
+    """As the rotary embedding of transformers: cos and sin of [batch, tokens, channels],
+    each pair twice."""
+    halves = kernels.sincos(position_ids.reshape(-1).to(torch.int64).contiguous())
+    tables = []
+    for half in halves:
+        half = half.reshape(*position_ids.shape, -1)
+        tables.append(torch.cat((half, half), dim=-1).to(x.dtype))
+        tables[-1]._is_of_posenc = True
+    return tuple(tables)
+
+
+def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
+    """Runs a model's attention on Posenc, and its rotations where its config is
+    supported: one rotary embedding, half-paired. Returns the model.
+
+    precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
+        that results are those of "eager" within the rounding of attention
+    """
+    model.set_attn_implementation("posenc")
+    config = model.config.get_text_config()
+    found = [module for name, module in model.named_modules()
+             if name.split(".")[-1] == "rotary_emb"]
+    modeling = sys.modules[type(model).__module__]
+    if len(found) != 1 or not hasattr(modeling, "apply_rotary_pos_emb"):
+        return model
+    try:
+        kernels = compile(config, kernels=["sincos"], precision=precision,
+                          no_warnings=True)
+    except Error:
+        return model
+    if list(kernels) != ["sincos"]:
+        return model
+    _patch_rotation(modeling)
+    found[0].forward = lambda x, position_ids: _make_tables(kernels, x, position_ids)
+    return model

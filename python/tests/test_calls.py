@@ -1,0 +1,256 @@
+# ===- test_calls.py - calls on NumPy arrays -------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Results, errors and documentation of calls, on arrays of NumPy."""
+
+import inspect
+import pydoc
+import threading
+
+import numpy as np
+import pytest
+
+import posenc
+from conftest import (CONFIG, DIM, HEADS, KEY_HEADS, attend, is_close, make_inputs,
+                      rotate)
+
+ml_dtypes = pytest.importorskip("ml_dtypes")
+
+
+def test_rope(kernels):
+    q, k, _, positions = make_inputs()
+    q_out, k_out = kernels.rope(q, k, positions)
+    assert isinstance(q_out, np.ndarray) and q_out.dtype == np.float32
+    assert is_close(q_out, rotate(q, positions)) and is_close(k_out, rotate(k, positions))
+    # The check detects a position that is off by one.
+    assert not is_close(q_out, rotate(q, positions + 1))
+
+
+def test_sincos(kernels):
+    cos, sin = kernels.sincos(np.arange(100))
+    angles = np.arange(100)[:, None] * 10000.0 ** (-np.arange(DIM // 2) / (DIM // 2))
+    assert is_close(cos, np.cos(angles), 1e-7) and is_close(sin, np.sin(angles), 1e-7)
+
+
+def test_attention(kernels):
+    q, k, v, positions = make_inputs(tokens=19)
+    expected = attend(rotate(q, positions), rotate(k, positions), v)
+    assert is_close(kernels.attention(q, k, v, positions), expected, 1e-5)
+
+
+def test_decode(kernels):
+    q, k, v, _ = make_inputs(tokens=19)
+    tokens = np.arange(19)[None].repeat(2, 0)
+    rotated = rotate(k, tokens).astype(np.float32)
+    k_cache, v_cache = (np.ascontiguousarray(x.transpose(0, 2, 1, 3))
+                        for x in (rotated, v))
+    lengths = np.array([19, 11])
+    o = kernels.decode(q[:, :1], k_cache, v_cache, lengths)
+    for row, length in enumerate(lengths):
+        query = rotate(q[row:row + 1, :1], [[length - 1]])
+        expected = attend(query, rotated[row:row + 1, :length],
+                          v[row:row + 1, :length], first=length - 1)
+        assert is_close(o[row:row + 1], expected, 1e-5)
+
+
+def test_out(kernels):
+    q, k, v, positions = make_inputs()
+    expected = rotate(q, positions)
+    out = np.empty_like(q), np.empty_like(k)
+    result = kernels.rope(q, k, positions, out=out)
+    assert result[0] is out[0] and result[1] is out[1] and is_close(out[0], expected)
+    kernels.rope(q, k, positions, out=(q, k))
+    assert is_close(q, expected)
+    o = np.empty_like(q)
+    assert kernels.attention(q, k, v, positions, out=o) is o
+
+
+def test_views_are_not_copied(kernels):
+    q, k, v, positions = make_inputs()
+    rows = np.concatenate([q, k, v], axis=2)
+    views = rows[:, :, :HEADS], rows[:, :, HEADS:HEADS + KEY_HEADS]
+    kernels.rope(*views, positions, out=views)
+    assert is_close(rows[:, :, :HEADS], rotate(q, positions))
+    assert np.all(rows[:, :, HEADS + KEY_HEADS:] == v)
+
+
+def test_empty(kernels):
+    q, k, _, positions = make_inputs(tokens=0)
+    assert kernels.rope(q, k, positions)[0].shape == (2, 0, HEADS, DIM)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_narrow_types(name):
+    kernels = posenc.compile(CONFIG, dtype=name, kernels=["rope"])
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
+    q, k, _, positions = make_inputs()
+    q, k = q.astype(dtype), k.astype(dtype)
+    q_out, k_out = kernels.rope(q, k, positions)
+    bound = 2.0 ** -8 if name == "bfloat16" else 2.0 ** -11
+    assert q_out.dtype == dtype and is_close(q_out, rotate(q, positions), bound)
+    result = kernels.rope(q, k, positions, out=(q, k))
+    assert result[0] is q and np.all(q == q_out) and np.all(k == k_out)
+
+
+def test_eight_bit_caches():
+    kernels = posenc.compile(CONFIG, kernels=["append", "decode"], cache_dtype="f8e4m3",
+                             opt_level=0)
+    cache = np.zeros((2, KEY_HEADS, 8, DIM), ml_dtypes.float8_e4m3fn)
+    caches = [cache, np.ones((2, KEY_HEADS, 8), np.float32),
+              cache.copy(), np.ones((2, KEY_HEADS, 8), np.float32)]
+    q, k, v, _ = make_inputs(tokens=5)
+    lengths = np.full(2, 5)
+    kernels.append(k, v, lengths, *caches, out=tuple(caches))
+    stored = caches[2].astype(np.float64) * caches[3][..., None]
+    assert is_close(stored[:, :, :5].transpose(0, 2, 1, 3), v, 2.0 ** -4)
+    o = kernels.decode(np.ascontiguousarray(q[:, 4:]), *caches, lengths)
+    positions = np.arange(5)[None].repeat(2, 0)
+    expected = attend(rotate(q, positions), rotate(k, positions), v)[:, 4:]
+    assert is_close(o, expected, 0.1)
+
+
+def test_read_only_inputs(kernels):
+    q, k, _, positions = make_inputs()
+    for array in (q, k, positions):
+        array.flags.writeable = False
+    q_out, _ = kernels.rope(q, k, positions)
+    assert is_close(q_out, rotate(q, positions))
+    with pytest.raises(posenc.Error, match="output q_out is read-only"):
+        kernels.rope(q, k, positions, out=(q, k))
+
+
+def test_workspace():
+    kernels = posenc.compile(CONFIG, kernels=["attention"], stack_limit=16384)
+    assert "workspace" in kernels.metadata["functions"][0]
+    q, k, v, positions = make_inputs(tokens=19)
+    expected = attend(rotate(q, positions), rotate(k, positions), v)
+    assert is_close(kernels.attention(q, k, v, positions), expected, 1e-5)
+
+
+def change(index, value):
+    """A call of rope with one argument replaced."""
+    def call(kernels):
+        arguments = list(np.array(x) for x in make_inputs())
+        del arguments[2]
+        arguments[index] = value(arguments[index])
+        return kernels.rope(*arguments)
+
+    return call
+
+
+@pytest.mark.parametrize("call, message", [
+    (change(0, lambda q: q[0]), "q has 3 dimensions, expected 4"),
+    (change(1, lambda k: k[:, :5]), "dimension 1 of k is 5, but dimension 1 of q is 7"),
+    (change(0, lambda q: q.astype("f8")), "q has elements of type float64, expected float32"),
+    (change(2, lambda p: p.astype("i4")), "positions has elements of type int32"),
+    (change(2, lambda p: p.tolist()), "positions is a list, expected an array"),
+    (change(0, lambda q: None), "q is a NoneType, expected an array"),
+    (change(0, lambda q: q[..., ::2]), "q"),
+    (change(1, lambda k: k[..., ::-1]), "k"),
+    (lambda k: k.rope(*make_inputs()[:2], make_inputs()[3], out=make_inputs()[0]),
+     "out|output"),
+    (lambda k: k.rope(*make_inputs()[:2], make_inputs()[3], out=(None, None)),
+     "output q_out is a NoneType"),
+    (lambda k: k["roop"], "no function 'roop': there are sincos, rope"),
+])
+def test_errors(kernels, call, message):
+    with pytest.raises(posenc.Error, match=message):
+        call(kernels)
+
+
+def test_wrong_lengths(kernels):
+    q, k, v, _ = make_inputs(tokens=8)
+    caches = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in (k, v)]
+    with pytest.raises(posenc.Error, match=r"lengths\[1\] is 9, expected 0 to 8"):
+        kernels.decode(q[:, :1], *caches, np.array([1, 9]))
+
+
+def test_overlap(kernels):
+    q, k, _, positions = make_inputs()
+    buffer = np.empty((3, 7, HEADS, DIM), np.float32)
+    with pytest.raises(posenc.Error, match="overlap"):
+        kernels.rope(buffer[:2], k, positions, out=(buffer[1:], k))
+
+
+def test_signature_and_help(kernels):
+    signature = inspect.signature(kernels.rope)
+    assert list(signature.parameters) == ["q", "k", "positions", "out"]
+    text = pydoc.render_doc(kernels, renderer=pydoc.plaintext)
+    assert "rope(self, q: posenc.Array, k: posenc.Array, positions: posenc.Array" in text
+    assert f"k_cache: f32[batch, {KEY_HEADS}, " in text
+    assert "Rotates" in text
+    assert "decode" in repr(kernels)
+
+
+def test_threads_call_at_once(kernels):
+    q, k, v, positions = make_inputs(tokens=65)
+    expected = kernels.attention(q, k, v, positions)
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(kernels.attention(q, k, v, positions), expected):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_gil_is_released(kernels):
+    """Another thread runs Python code while a kernel runs."""
+    q, k, v, positions = make_inputs(batch=1, tokens=4096)
+    ticks, done = [0], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks[0] += 1
+
+    thread = threading.Thread(target=tick)
+    out = np.empty_like(q)
+    thread.start()
+    before = ticks[0]
+    kernels.attention(q, k, v, positions, out=out)
+    during = ticks[0] - before
+    done.set()
+    thread.join()
+    # With the GIL held there would be none, but for the moments before and after.
+    assert during > 1000
+
+
+def test_kernels_outlive_their_object():
+    rope = posenc.compile(CONFIG, kernels="rope", opt_level=0).rope
+    q, k, _, positions = make_inputs()
+    assert is_close(rope(q, k, positions)[0], rotate(q, positions))
+
+
+def test_functional():
+    q, k, _, positions = make_inputs()
+    q_out, _ = posenc.functional.rope(q, k, positions, theta=5e5)
+    assert is_close(q_out, rotate(q, positions, 5e5))
+    scaled, _ = posenc.functional.rope(
+        q, k, positions, scaling={"rope_type": "linear", "factor": 4.0})
+    assert is_close(scaled, rotate(q, positions / 4))
+    part, _ = posenc.functional.rope(q, k, positions, rotary_dim=16)
+    assert np.all(part[..., 16:] == q[..., 16:])
+    assert is_close(part[..., :16], rotate(q[..., :16], positions))
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"rotary_dim": 7}, "rotary_dim is 7, expected an even number"),
+    ({"scaling": {"rope_type": "none"}}, "rope_type"),
+    ({"theta": 0.0}, "rope_theta"),
+])
+def test_functional_errors(options, message):
+    q, k, _, positions = make_inputs()
+    with pytest.raises(posenc.Error, match=message):
+        posenc.functional.rope(q, k, positions, **options)
+    with pytest.raises(posenc.Error, match="expected q as an array"):
+        posenc.functional.rope(q[0], k, positions)

@@ -1,0 +1,206 @@
+# ===- test_compile.py - posenc.compile and posenc.load --------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""What can be compiled, the options, and the compiler's messages."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import posenc
+from conftest import CONFIG, is_close, make_inputs, rotate
+
+MODULE = """
+func.func @twice(%x: tensor<?x8xf32>, %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>,
+                                        affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<?x8xf32>) outs(%o : tensor<?x8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.addf %a, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+"""
+
+
+def check_rope(kernels):
+    q, k, _, positions = make_inputs()
+    q_out, k_out = kernels.rope(q, k, positions)
+    assert is_close(q_out, rotate(q, positions)) and is_close(k_out, rotate(k, positions))
+
+
+def test_sources(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    for source in (CONFIG, json.dumps(CONFIG), str(tmp_path / "config.json"),
+                   tmp_path / "config.json", tmp_path):
+        check_rope(posenc.compile(source, kernels=["rope"]))
+
+
+def test_default_functions(kernels):
+    assert list(kernels) == ["sincos", "rope", "attention", "decode"]
+    assert "rope" in kernels and "append" not in kernels and len(kernels) == 4
+
+
+def test_kernels_option():
+    assert list(posenc.compile(CONFIG, kernels="rope,sincos")) == ["sincos", "rope"]
+    assert "append_paged" in posenc.compile(CONFIG, kernels="serving", opt_level=0)
+
+
+def test_module(tmp_path):
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    path = tmp_path / "twice.mlir"
+    path.write_text(MODULE)
+    for source in (MODULE, path):
+        kernels = posenc.compile(source)
+        out = np.empty_like(x)
+        assert kernels.twice(x, out, out=out) is out and np.all(out == 2 * x)
+
+
+def test_options():
+    inputs = make_inputs()
+    q, k, _, positions = inputs
+    half = q.shape[-1] // 2
+    kernels = posenc.compile(CONFIG, kernels="rope", pairing="interleaved",
+                             threads="none", target="x86-64-v3", opt_level=0)
+    assert kernels.metadata["targets"] == ["x86-64-v3"]
+    # Interleaved pairs are halves in another order of channels.
+    order = np.arange(2 * half).reshape(2, half).T.reshape(-1)
+    expected = rotate(q, positions)
+    actual = np.empty_like(q)
+    actual[..., order] = kernels.rope(np.ascontiguousarray(q[..., order]),
+                                      np.ascontiguousarray(k[..., order]), positions)[0]
+    actual = kernels.rope(np.ascontiguousarray(q[..., order]),
+                          np.ascontiguousarray(k[..., order]), positions)[0]
+    assert is_close(actual, expected[..., order])
+
+
+@pytest.mark.parametrize("dtype", ["f64", "float64", np.float64, np.dtype("float64")])
+def test_dtype(dtype):
+    kernels = posenc.compile(CONFIG, kernels="rope", dtype=dtype, opt_level=0)
+    q, k, _, positions = make_inputs(dtype=np.float64)
+    assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions), 1e-14)
+
+
+def test_rope_length_as_a_number():
+    config = {**CONFIG, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
+    kernels = posenc.compile(config, kernels="rope", rope_length="input", opt_level=0)
+    q, k, _, positions = make_inputs()
+    short = kernels.rope(q, k, positions, 4096)[0]
+    assert is_close(short, rotate(q, positions))
+    assert not is_close(kernels.rope(q, k, positions, 9000)[0], rotate(q, positions))
+    with pytest.raises(posenc.Error, match="rope_length .* expected an integer"):
+        kernels.rope(q, k, positions, 4096.5)
+
+
+@pytest.mark.parametrize("source, options, message", [
+    ({**CONFIG, "rope_theta": -1}, {}, r"config.json:1:\d+: error: .*rope_theta"),
+    ({"model_type": "bert"}, {}, "config.json.*error"),
+    ("{", {}, "config.json:1:"),
+    ("func.func @f(", {}, "module.mlir:1:"),
+    (b"\x7fELF", {}, "expected MLIR, .* got an ELF file"),
+    (CONFIG, {"dtype": "f8"}, "unknown dtype 'f8': expected f32"),
+    (CONFIG, {"dtype": np.int8}, "unknown dtype 'i8': expected f32"),
+    (CONFIG, {"dtype": np.complex64}, "kernels have no type .*complex64"),
+    (CONFIG, {"target": "pentium"}, "pentium"),
+    (CONFIG, {"target": "cuda:sm_90"}, "'cuda:sm_90' is not a CPU"),
+    (CONFIG, {"target": "aarch64:neoverse-n1"}, "of another architecture"),
+    (CONFIG, {"kernels": ["rape"]}, "no function 'rape'; the input has "),
+    (CONFIG, {"kernels": "rope,"}, "'--kernels' has an empty name"),
+    (CONFIG, {"pairing": "both"}, "unknown pairing 'both'"),
+    (CONFIG, {"precision": "f32"}, "unknown precision 'f32'"),
+    (CONFIG, {"decode_tokens": 0}, "decode-tokens '0'"),
+    (CONFIG, {"rope_length": "long"}, "rope-length 'long'"),
+    (CONFIG, {"threads": "two"}, "unknown threads 'two'"),
+    (CONFIG, {"opt_level": 1}, "'--opt-level' needs 0 or 3"),
+    (CONFIG, {"qk_norm": True}, "norm"),
+    (CONFIG, {"stack_limit": -1}, "--stack-limit needs a positive number"),
+    (CONFIG, {"tuning": "/no/such.json"}, "cannot read '/no/such.json'"),
+    (MODULE, {"dtype": "f32"}, "--dtype applies only to a config.json"),
+    ("missing.json", {}, "cannot read 'missing.json'"),
+    (7, {}, "cannot compile a int: expected the path or the text"),
+])
+def test_errors(source, options, message):
+    with pytest.raises(posenc.Error, match=message):
+        posenc.compile(source, **options)
+
+
+def test_a_failed_compilation_leaves_the_compiler_usable():
+    with pytest.raises(posenc.CompileError):
+        posenc.compile("{")
+    check_rope(posenc.compile(CONFIG, kernels="rope"))
+
+
+def test_warnings():
+    config = {**CONFIG, "model_type": "unheard_of"}
+    with pytest.warns(posenc.CompileWarning, match="unheard_of") as caught:
+        posenc.compile(config, kernels="rope", opt_level=0)
+    assert caught[0].filename == __file__
+    assert list(posenc.compile(config, kernels="rope", no_warnings=True))
+
+
+def test_threads_compile_at_once():
+    results = [None] * 4
+
+    def work(i):
+        results[i] = posenc.compile({**CONFIG, "rope_theta": 10000.0 + i},
+                                    kernels="rope", opt_level=0)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(results))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    q, k, _, positions = make_inputs()
+    for i, kernels in enumerate(results):
+        assert is_close(kernels.rope(q, k, positions)[0],
+                        rotate(q, positions, 10000.0 + i))
+
+
+def test_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_CACHE", str(tmp_path))
+    posenc.compile(CONFIG, kernels="rope")
+    [entry] = tmp_path.glob("llvmcache-*")
+    before = entry.stat().st_mtime_ns, entry.stat().st_ino
+    check_rope(posenc.compile(CONFIG, kernels="rope"))
+    assert [entry] == list(tmp_path.glob("llvmcache-*"))
+    assert before == (entry.stat().st_mtime_ns, entry.stat().st_ino)
+    # Another process uses the entry, too.
+    code = ("import json, sys, posenc\n"
+            "posenc.compile(json.loads(sys.argv[1]), kernels='rope')")
+    subprocess.run([sys.executable, "-c", code, json.dumps(CONFIG)], check=True)
+    assert [entry] == list(tmp_path.glob("llvmcache-*"))
+
+
+def find_compiler():
+    folder = os.environ.get("POSENC_BIN")
+    return pathlib.Path(folder, "posenc-compile") if folder else None
+
+
+@pytest.mark.skipif(not find_compiler(), reason="POSENC_BIN does not name the folder of "
+                    "posenc-compile")
+def test_load(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    library = tmp_path / "libmodel.so"
+    subprocess.run([find_compiler(), tmp_path / "config.json", "-o", library,
+                    "--kernels=rope"], check=True)
+    kernels = posenc.load(library)
+    check_rope(kernels)
+    assert kernels.metadata["prefix"] == "model"
+    damaged = tmp_path / "libdamaged.so"
+    damaged.write_bytes(library.read_bytes()[:1000])
+    with pytest.raises(posenc.Error, match="libdamaged.so"):
+        posenc.load(damaged)
+    with pytest.raises(posenc.Error, match="missing.so"):
+        posenc.load("missing.so")

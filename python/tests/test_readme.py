@@ -1,0 +1,39 @@
+# ===- test_readme.py - the programs of the README -------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Each program of python/README.md runs, in a process of its own."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ.get("POSENC_SOURCE",
+                                     pathlib.Path(__file__).parents[2]))
+PAGE = (SOURCE / "python" / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_program(number):
+    program = PROGRAMS[number]
+    for module in ("torch", "transformers"):
+        if re.search(rf"\b{module}\b", program) and not importlib.util.find_spec(module):
+            pytest.skip(f"{module} is not installed")
+    result = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, text=True,
+                            capture_output=True, check=False,
+                            env={**os.environ, "PAGER": "cat"})
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+
+
+def test_there_are_programs():
+    assert len(PROGRAMS) >= 3

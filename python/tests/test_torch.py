@@ -1,0 +1,176 @@
+# ===- test_torch.py - operators of PyTorch --------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Calls on tensors of PyTorch, and the operators of posenc.torch."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import posenc
+from conftest import CONFIG, attend, is_close, make_inputs, rotate
+
+torch = pytest.importorskip("torch")
+import posenc.torch  # noqa: E402
+
+
+def tensors(*arrays):
+    return [torch.from_numpy(array) for array in arrays]
+
+
+@pytest.fixture(scope="module")
+def operators(kernels):
+    return posenc.torch.operators(kernels)
+
+
+def test_call(kernels):
+    q, k, _, positions = make_inputs()
+    q_out, k_out = kernels.rope(*tensors(q, k, positions))
+    assert isinstance(q_out, torch.Tensor)
+    assert is_close(q_out, rotate(q, positions)) and is_close(k_out, rotate(k, positions))
+    inputs = tensors(q.copy(), k.copy(), positions)
+    assert kernels.rope(*inputs, out=(inputs[0], inputs[1]))[0] is inputs[0]
+    assert torch.equal(inputs[0], q_out)
+
+
+def test_bf16():
+    kernels = posenc.compile(CONFIG, kernels="rope", dtype=torch.bfloat16, opt_level=0)
+    q, k, _, positions = tensors(*make_inputs())
+    q, k = q.bfloat16(), k.bfloat16()
+    q_out, _ = kernels.rope(q, k, positions)
+    assert q_out.dtype == torch.bfloat16
+    assert is_close(q_out.double(), rotate(q.double(), positions), 2.0 ** -8)
+
+
+def test_gradients_are_not_dropped(kernels):
+    q, k, _, positions = tensors(*make_inputs())
+    q.requires_grad_()
+    with pytest.raises(posenc.Error, match="requires a gradient.*posenc.torch"):
+        kernels.rope(q, k, positions)
+    with torch.no_grad():
+        kernels.rope(q, k, positions)
+
+
+def test_operators(operators):
+    q, k, v, positions = make_inputs()
+    o = operators.attention(*tensors(q, k, v, positions))
+    assert is_close(o, attend(rotate(q, positions), rotate(k, positions), v), 1e-5)
+    assert "rope" in dir(operators) and "Rotates" in operators.rope.__doc__
+    with pytest.raises(AttributeError, match="no function 'roop'"):
+        operators.roop
+
+
+def test_gradient():
+    config = {**CONFIG, "rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}}
+    kernels = posenc.compile(config, kernels="rope", dtype="f64", opt_level=0)
+    operators = posenc.torch.operators(kernels)
+    q, k, _, positions = tensors(*make_inputs(batch=1, tokens=3, dtype=np.float64))
+    q.requires_grad_()
+    k.requires_grad_()
+    assert torch.autograd.gradcheck(lambda q, k: operators.rope(q, k, positions), (q, k))
+    assert torch.autograd.gradgradcheck(lambda q, k: operators.rope(q, k, positions),
+                                        (q, k))
+
+
+def test_gradient_of_one_input(operators):
+    q, k, _, positions = tensors(*make_inputs())
+    q.requires_grad_()
+    q_out, _ = operators.rope(q, k, positions)
+    q_out.sum().backward()
+    expected = rotate(np.ones(q.shape), positions, sign=-1)
+    assert is_close(q.grad, expected)
+
+
+def test_gradients_that_are_refused(operators):
+    q, k, v, positions = tensors(*make_inputs())
+    q.requires_grad_()
+    with pytest.raises(posenc.Error, match="attention: has no gradient"):
+        operators.attention(q, k, v, positions).sum().backward()
+    dynamic = posenc.compile(
+        {**CONFIG, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+        kernels="rope", opt_level=0)
+    with pytest.raises(posenc.Error, match="compile with rope_length=N"):
+        posenc.torch.operators(dynamic).rope(q, k, positions)[0].sum().backward()
+
+
+def test_opcheck(kernels):
+    q, k, v, positions = tensors(*make_inputs())
+    spec = posenc.torch._register(kernels)
+    for gradient in (False, True):
+        inputs = (q.clone().requires_grad_(gradient), k.clone().requires_grad_(gradient),
+                  positions, spec, "rope")
+        torch.library.opcheck(torch.ops.posenc.rope.default, inputs)
+    torch.library.opcheck(torch.ops.posenc.call.default,
+                          ([q, k, v, positions], spec, "attention"))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self, operators):
+        super().__init__()
+        self.operators = operators
+
+    def forward(self, q, k, v, positions):
+        q, k = self.operators.rope(2 * q, k, positions)
+        return self.operators.attention(q, k, v, positions) + 1
+
+
+def test_compile(operators):
+    layer = Layer(operators)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    for tokens in (7, 9, 12):
+        inputs = tensors(*make_inputs(tokens=tokens))
+        assert torch.equal(compiled(*inputs), layer(*inputs))
+
+
+def test_compile_with_gradient(operators):
+    q, k, _, positions = tensors(*make_inputs())
+
+    def loss(q):
+        return (operators.rope(q.sin(), k, positions)[0] ** 2).sum()
+
+    gradients = []
+    for function in (loss, torch.compile(loss, fullgraph=True, backend="aot_eager")):
+        x = q.clone().requires_grad_()
+        function(x).backward()
+        gradients.append(x.grad)
+    assert torch.allclose(*gradients, rtol=1e-6)
+
+
+def test_functional_under_compile():
+    q, k, _, positions = tensors(*make_inputs())
+
+    def function(q, k):
+        return posenc.torch.rope(q, k, positions, theta=5e5,
+                                 scaling={"rope_type": "linear", "factor": 2.0})
+
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    expected = rotate(q, positions / 2, 5e5)
+    assert is_close(function(q, k)[0], expected)
+    assert is_close(compiled(q, k)[0], expected)
+
+
+def test_export(operators, tmp_path):
+    layer = Layer(operators)
+    inputs = tuple(tensors(*make_inputs()))
+    tokens = torch.export.Dim("tokens", min=2, max=4096)
+    shapes = ({1: tokens},) * 4
+    program = torch.export.export(layer, inputs, dynamic_shapes=shapes)
+    longer = tensors(*make_inputs(tokens=11))
+    expected = layer(*longer)
+    assert torch.equal(program.module()(*longer), expected)
+    # Another process runs the saved program: it has all that the kernels need.
+    torch.export.save(program, tmp_path / "layer.pt2")
+    torch.save([longer, expected], tmp_path / "data.pt")
+    code = ("import sys, torch, posenc.torch\n"
+            "layer = torch.export.load(sys.argv[1]).module()\n"
+            "inputs, expected = torch.load(sys.argv[2])\n"
+            "assert torch.equal(layer(*inputs), expected)\n")
+    subprocess.run([sys.executable, "-c", code, tmp_path / "layer.pt2",
+                    tmp_path / "data.pt"], check=True)

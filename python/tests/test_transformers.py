@@ -1,0 +1,167 @@
+# ===- test_transformers.py - models of transformers -----------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Small models with random weights: logits and tokens are those of "eager"."""
+
+import pytest
+
+import posenc
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+import posenc.transformers  # noqa: E402
+
+SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=3,
+             num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+             max_position_embeddings=4096, pad_token_id=0, bos_token_id=1,
+             eos_token_id=None)
+
+
+def make_model(name="Llama", **options):
+    torch.manual_seed(7)
+    config = getattr(transformers, name + "Config")(**{**SIZES, **options})
+    model = getattr(transformers, name + "ForCausalLM")(config).eval()
+    # Larger weights than the default make the attention matter.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.mul_(4)
+    return model
+
+
+def make_tokens(batch=2, tokens=37):
+    return torch.randint(2, 128, (batch, tokens), generator=torch.Generator().manual_seed(3))
+
+
+def logits(model, tokens, implementation, **options):
+    model.set_attn_implementation(implementation)
+    with torch.no_grad():
+        return model(tokens, **options).logits
+
+
+def is_close(actual, expected, bound=1e-4):
+    return (actual - expected).abs().max() <= bound * expected.abs().max()
+
+
+@pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3", "Mistral", "Gemma2"])
+def test_attention(name):
+    model = make_model(name)
+    tokens = make_tokens()
+    expected = logits(model, tokens, "eager")
+    assert is_close(logits(model, tokens, "posenc"), expected)
+    # The check detects other tokens.
+    assert not is_close(logits(model, tokens.roll(1, 1), "posenc"), expected)
+
+
+def test_sliding_window():
+    model = make_model("Mistral", sliding_window=8)
+    tokens = make_tokens()
+    expected = logits(model, tokens, "eager")
+    assert is_close(logits(model, tokens, "posenc"), expected)
+
+
+def test_padding():
+    model = make_model()
+    tokens = make_tokens()
+    mask = torch.ones_like(tokens)
+    mask[0, :9] = 0
+    expected = logits(model, tokens, "eager", attention_mask=mask)
+    actual = logits(model, tokens, "posenc", attention_mask=mask)
+    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+
+
+def test_cache():
+    """Prefill, several tokens at once, then token by token."""
+    model = make_model()
+    tokens = make_tokens()
+    expected = logits(model, tokens, "eager")
+    model.set_attn_implementation("posenc")
+    cache = transformers.DynamicCache(config=model.config)
+    parts = []
+    with torch.no_grad():
+        for begin, end in ((0, 20), (20, 29), *((i, i + 1) for i in range(29, 37))):
+            parts.append(model(tokens[:, begin:end], past_key_values=cache).logits)
+    assert is_close(torch.cat(parts, 1), expected)
+
+
+def generate(model, tokens):
+    with torch.no_grad():
+        return model.generate(tokens, max_new_tokens=24, do_sample=False)
+
+
+def test_generate():
+    model = make_model()
+    tokens = make_tokens()
+    model.set_attn_implementation("eager")
+    expected = generate(model, tokens)
+    assert len(set(expected[0, 37:].tolist())) > 4
+    model.set_attn_implementation("posenc")
+    assert torch.equal(generate(model, tokens), expected)
+
+
+@pytest.mark.parametrize("parameters", [
+    {"rope_type": "default", "rope_theta": 10000.0},
+    {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0,
+     "high_freq_factor": 4.0, "original_max_position_embeddings": 1024},
+])
+def test_enable(parameters):
+    model = make_model(rope_parameters=parameters)
+    tokens = make_tokens()
+    # Positions at which the rounding of f32 shows.
+    positions = torch.arange(37)[None] + 3000
+    expected = logits(model, tokens, "eager", position_ids=positions)
+    generated = generate(model, tokens)
+    assert posenc.transformers.enable(model, precision="hf_f32") is model
+    assert is_close(logits(model, tokens, "posenc", position_ids=positions), expected)
+    assert torch.equal(generate(model, tokens), generated)
+    cos, _ = model.model.rotary_emb(torch.empty(1), positions)
+    assert cos._is_of_posenc
+    # Other models are not affected.
+    other = make_model(rope_parameters=parameters)
+    assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)
+
+
+def test_enable_leaves_other_rotations():
+    model = posenc.transformers.enable(make_model("Gemma2"))
+    assert model.config._attn_implementation == "posenc"
+
+
+def test_bf16():
+    model = make_model().bfloat16()
+    tokens = make_tokens()
+    expected = logits(model.float(), tokens, "eager")
+    model.bfloat16()
+    assert is_close(logits(model, tokens, "posenc").float(), expected, 0.1)
+
+
+def test_under_compile():
+    model = make_model()
+    tokens = make_tokens()
+    expected = logits(model, tokens, "eager")
+    model.set_attn_implementation("posenc")
+    compiled = torch.compile(model, backend="aot_eager")
+    with torch.no_grad():
+        assert is_close(compiled(tokens).logits, expected)
+
+
+def test_errors():
+    model = make_model(attention_dropout=0.5).train()
+    model.set_attn_implementation("posenc")
+    with pytest.raises(posenc.Error, match="has no dropout"):
+        model(make_tokens())
+    model = make_model()
+    model.set_attn_implementation("posenc")
+    with pytest.raises(posenc.Error, match="requires a gradient"):
+        model(make_tokens())
+    q = torch.ones(1, 4, 3, 16)
+    with pytest.raises(posenc.Error, match="has no 's_aux'"):
+        posenc.transformers.attention(model, q, q, q, None, s_aux=torch.ones(4))
+    with pytest.raises(posenc.Error, match="masks of bool"):
+        posenc.transformers.attention(model, q, q, q, torch.ones(1, 1, 3, 3))
+    with pytest.raises(posenc.Error, match="one mask for all heads, got 4"):
+        posenc.transformers.attention(model, q, q, q,
+                                      torch.ones(1, 4, 3, 3, dtype=torch.bool))
