@@ -1,0 +1,199 @@
+# ===- viz.py - a page that shows a model's rotary encoding -----------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Shows the rotary encoding of models on one self-contained page.
+
+    python -m posenc.viz config.json [other.json ...] -o out.html
+
+The page has, for each rotation of the configs, the cosines by position and pair, the
+wavelength of each pair next to the context length, the score of a query and a key of
+ones by distance, and the error of the tables next to that of angles rounded to f32.
+All numbers are results of compiled kernels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import _page
+from ._compile import compile
+from ._errors import Error
+
+# The last position of the error maps is 2^20: contexts of today end there.
+_ERROR_POSITIONS = np.unique(np.concatenate([
+    [0], np.round(2.0 ** np.linspace(0, 20, 241)).astype(np.int64)]))
+_LANES = 256  # columns of the map of a whole context
+
+
+@dataclasses.dataclass
+class Rotation:
+    """The numbers of one rotation of a model.
+
+    context: tokens that the model was trained for, or None
+    near, far: cosines (pairs, positions) of the first positions, and of the context
+    far_positions: the positions of `far`
+    wavelengths: positions per turn of each pair; infinite for pairs without rotation
+    distances, scores: the mean over pairs of the product of a rotated query and key of
+        ones, by the distance of their positions, divided by that of distance 0
+    error_positions, errors, usual_errors: absolute errors (pairs, positions) of cos and
+        sin, whichever is larger, of the exact tables and of angles rounded to f32;
+        the second is None for configs that the precision hf_f32 rejects
+    """
+
+    name: str
+    context: int | None
+    near: np.ndarray
+    far: np.ndarray
+    far_positions: np.ndarray
+    wavelengths: np.ndarray
+    distances: np.ndarray
+    scores: np.ndarray
+    error_positions: np.ndarray
+    errors: np.ndarray
+    usual_errors: np.ndarray | None
+
+
+def _read_context(config: dict) -> int | None:
+    for part in (config, config.get("text_config") or {}):
+        length = part.get("max_position_embeddings", part.get("n_positions"))
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+class _Tables:
+    """Calls the table and the rotation of one suffix, such as `_full_attention`."""
+
+    def __init__(self, config: dict, suffix: str, precision: str | None = None,
+                 dtype: str = "f32"):
+        kernels = compile(config, dtype=dtype, pairing="half", precision=precision,
+                          kernels=[f"sincos{suffix}", f"rope{suffix}"], opt_level=0,
+                          no_warnings=True)
+        self._sincos = getattr(kernels, f"sincos{suffix}")
+        self._rope = getattr(kernels, f"rope{suffix}")
+        functions = {one["name"]: one for one in kernels.metadata["functions"]}
+        inputs = {one["name"]: one["shape"] for one in functions[f"rope{suffix}"]["inputs"]}
+        self._axes = len(inputs["positions"]) == 3 and inputs["positions"][0]
+        self._query, self._key = inputs["q"], inputs["k"]
+
+    def _spread(self, positions: np.ndarray) -> np.ndarray:
+        """All axes of a model with several have the same position."""
+        return np.broadcast_to(positions, (self._axes, *positions.shape)).copy() if (
+            self._axes) else positions
+
+    def sincos(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns cos and sin in f32, of the shape (positions, pairs)."""
+        return self._sincos(self._spread(positions))
+
+    def rotate_ones(self, positions: np.ndarray, pairs: int) -> tuple:
+        """Returns the same from the rotation of pairs (1, 0), in the kernels' type."""
+        width = self._query[3]
+        cos, _ = self.sincos(positions)
+        early = positions <= 1
+        for offset in (0, width - 2 * pairs):
+            query = np.zeros((1, len(positions), self._query[2], width))
+            query[..., offset:offset + pairs] = 1
+            key = np.zeros((1, len(positions), *self._key[2:]))
+            rotated = self._rope(query, key, self._spread(positions[None]))[0][0, :, 0]
+            part = rotated[:, offset:offset + 2 * pairs]
+            # Only the right window has the cosines of the table.
+            if np.abs(part[early, :pairs] - cos[early]).max() < 1e-6:
+                return part[:, :pairs], part[:, pairs:]
+        raise Error("the rotated channels of a head were not found")
+
+
+def _measure_errors(config: dict, suffix: str, pairs: int):
+    exact = _Tables(config, suffix, dtype="f64").rotate_ones(_ERROR_POSITIONS, pairs)
+
+    def compare(tables: _Tables) -> np.ndarray:
+        found = tables.sincos(_ERROR_POSITIONS)
+        return np.maximum(*(np.abs(one.astype(np.float64) - other)
+                            for one, other in zip(found, exact))).T
+    errors = compare(_Tables(config, suffix))
+    try:
+        return errors, compare(_Tables(config, suffix, precision="hf_f32"))
+    except Error:
+        return errors, None
+
+
+def measure(source, name: str | None = None) -> list[Rotation]:
+    """Returns the numbers of each rotation of a config: its path, text, or a dict."""
+    if isinstance(source, dict):
+        config = source
+    elif isinstance(source, str) and source.lstrip().startswith("{"):
+        config = json.loads(source)
+    else:
+        try:
+            with open(source, encoding="utf-8") as file:
+                config = json.load(file)
+        except OSError as error:
+            raise Error(f"cannot read '{source}': {error.strerror}") from None
+        except ValueError as error:
+            raise Error(f"'{source}' is not JSON: {error}") from None
+        name = name or os.path.splitext(os.path.basename(source))[0]
+    if not isinstance(config, dict):
+        raise Error("expected the object of a config.json")
+    name = name or config.get("model_type", "model")
+    listing = compile(config, kernels=None, opt_level=0, no_warnings=True)
+    suffixes = [function.removeprefix("sincos") for function in dir(listing)
+                if function.startswith("sincos")]
+    if not suffixes:
+        raise Error(f"'{name}' has no rotary embedding")
+    context = _read_context(config)
+    return [_measure(config, f"{name}{suffix.replace('_', ' ')}", suffix, context)
+            for suffix in suffixes]
+
+
+def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotation:
+    length = context or 4096
+    far = np.unique(np.linspace(0, length - 1, _LANES).astype(np.int64))
+    distances = np.unique(np.concatenate([
+        [0], np.round(np.geomspace(1, length - 1, 400)).astype(np.int64)]))
+    # One call, so that frequencies that depend on its length are the same for all.
+    near = np.arange(min(256, length))
+    parts = [near, far, distances]
+    cos, sin = _Tables(config, suffix).sincos(np.concatenate(parts))
+    ends = np.cumsum([len(part) for part in parts])
+    near_cos, far_cos, scores = np.split(cos.astype(np.float64), ends[:-1])
+    factor = near_cos[0, 0]
+    with np.errstate(divide="ignore"):
+        # The angle at position 1 is the frequency: it is below pi for all models.
+        wavelengths = 2 * np.pi / np.abs(np.arctan2(sin[1].astype(np.float64), cos[1]))
+    errors, usual = _measure_errors(config, suffix, cos.shape[1])
+    return Rotation(name, context, near_cos.T / factor, far_cos.T / factor, far,
+                    wavelengths, distances, scores.mean(1) / scores[0].mean(),
+                    _ERROR_POSITIONS, errors, usual)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m posenc.viz", description="Shows the rotary encoding of models "
+        "on one self-contained page, with numbers of compiled kernels.")
+    parser.add_argument("configs", nargs="+", metavar="config.json")
+    parser.add_argument("-o", "--output", default="posenc.html", metavar="OUT.html")
+    options = parser.parse_args(arguments)
+    try:
+        rotations = [one for path in options.configs for one in measure(path)]
+        page = _page.make_page(rotations)
+        with open(options.output, "w", encoding="utf-8") as file:
+            file.write(page)
+    except (Error, OSError) as error:
+        print(f"posenc.viz: error: {error}", file=sys.stderr)
+        return 1
+    print(f"{options.output}: {len(rotations)} rotations")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+# ===- test_viz.py - the page of a model's rotary encoding ------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+
+import posenc
+from posenc import viz
+
+CONFIG = {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "max_position_embeddings": 8192, "rope_theta": 10000.0}
+FREQUENCIES = 10000.0 ** (-np.arange(32) / 32)
+
+
+def test_numbers_are_those_of_the_formula():
+    one, = viz.measure(CONFIG)
+    assert (one.name, one.context) == ("llama", 8192)
+    np.testing.assert_allclose(one.wavelengths, 2 * np.pi / FREQUENCIES, rtol=1e-6)
+    np.testing.assert_allclose(one.near, np.cos(np.outer(FREQUENCIES, np.arange(256))),
+                               atol=1e-6)
+    np.testing.assert_allclose(
+        one.scores, np.cos(np.outer(one.distances, FREQUENCIES)).mean(1), atol=1e-6)
+    assert one.far_positions[-1] == 8191
+    # A table of f32 is right to half a unit; angles of f32 lose bits with the position.
+    assert one.errors.max() < 1e-7
+    assert .01 < one.usual_errors.max() < .2
+    angle = (np.float32(one.error_positions[-1]) * FREQUENCIES.astype(np.float32))
+    exact = one.error_positions[-1] * FREQUENCIES
+    np.testing.assert_allclose(
+        one.usual_errors[:, -1],
+        np.maximum(abs(np.cos(angle.astype(float)) - np.cos(exact)),
+                   abs(np.sin(angle.astype(float)) - np.sin(exact))), atol=.01)
+
+
+@pytest.mark.parametrize("changes", [
+    {"rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                      "original_max_position_embeddings": 2048}},
+    {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+    {"partial_rotary_factor": 0.5, "model_type": "stablelm"},
+    {"model_type": "qwen2_vl", "rope_scaling": {"type": "default",
+                                                "mrope_section": [8, 12, 12]}},
+    {"model_type": "cohere", "logit_scale": 1.0},
+], ids=["yarn", "dynamic", "partial", "axes", "interleaved"])
+def test_forms(changes):
+    one, = viz.measure({**CONFIG, **changes})
+    assert one.errors.max() < 2e-7
+    assert np.isfinite(one.scores).all() and one.scores[0] == 1
+
+
+def test_layer_types_are_rotations_of_their_own():
+    rotations = viz.measure({
+        "model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 128, "num_hidden_layers": 6,
+        "max_position_embeddings": 4096, "sliding_window": 512})
+    assert len(rotations) == 2
+    assert rotations[0].wavelengths[-1] != rotations[1].wavelengths[-1]
+
+
+def test_page_is_one_file(tmp_path):
+    paths = []
+    for theta in (1e4, 5e5):
+        path = tmp_path / f"theta<{theta:.0f}>.json"
+        path.write_text(json.dumps({**CONFIG, "rope_theta": theta}))
+        paths.append(str(path))
+    output = tmp_path / "out.html"
+    done = subprocess.run([sys.executable, "-m", "posenc.viz", *paths, "-o", str(output)],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout == f"{output}: 2 rotations\n"
+    text = output.read_text(encoding="utf-8")
+    assert not re.search(r"<script|https?:|src=|url\(", text)
+    assert text.count("data:image/png;base64,") == 8
+    assert "theta&lt;10000&gt;" in text and "theta<" not in text
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        xml.etree.ElementTree.fromstring(svg)
+
+
+@pytest.mark.parametrize("source, message", [
+    ("no.json", "cannot read 'no.json'"),
+    ({"model_type": "t5", "num_heads": 4, "d_kv": 64}, "'t5' has no rotary embedding"),
+    ({**CONFIG, "rope_theta": -1}, "rope_theta"),
+])
+def test_errors(source, message):
+    with pytest.raises(posenc.Error, match=message):
+        viz.measure(source)
+
+
+def test_errors_of_the_command(tmp_path, capsys):
+    path = tmp_path / "bad.json"
+    path.write_text("[1")
+    assert viz.main([str(path)]) == 1
+    assert "is not JSON" in capsys.readouterr().err
