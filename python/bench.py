@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# ===- bench.py - tokens per second of a model of transformers ---------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Measures `generate` of a Llama-shaped model with random weights: eager, sdpa and
+posenc in turn, the median of some rounds, for each number of threads.
+
+    python python/bench.py --context 8192 --tokens 32 --dtype bfloat16
+
+`attention` is the share of the time that the attention function takes."""
+
+import argparse
+import statistics
+import time
+
+import torch
+import transformers
+from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
+from transformers.models.llama import modeling_llama
+
+import posenc.transformers
+
+IMPLEMENTATIONS = {
+    "eager": (modeling_llama.eager_attention_forward, eager_mask),
+    "sdpa": (transformers.AttentionInterface()["sdpa"], sdpa_mask),
+    "posenc": (posenc.transformers.attention, sdpa_mask),
+}
+
+
+class Clock:
+    """Adds up the time of the attention functions, which it registers as `timed_X`."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        for name, (function, mask) in IMPLEMENTATIONS.items():
+            transformers.AttentionInterface.register(f"timed_{name}", self._time(function))
+            AttentionMaskInterface.register(f"timed_{name}", mask)
+
+    def _time(self, function):
+        def call(*arguments, **options):
+            start = time.perf_counter()
+            result = function(*arguments, **options)
+            self.seconds += time.perf_counter() - start
+            return result
+        return call
+
+
+def make_model(options) -> torch.nn.Module:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=4096, hidden_size=options.heads * 64, num_hidden_layers=options.layers,
+        num_attention_heads=options.heads, num_key_value_heads=options.heads // 4,
+        head_dim=64, intermediate_size=options.heads * 64 * 3,
+        max_position_embeddings=options.context + options.tokens, dtype=options.dtype,
+        bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    return transformers.LlamaForCausalLM(config).to(getattr(torch, options.dtype)).eval()
+
+
+def set_implementation(model, name: str) -> None:
+    """Rotations are those of transformers except with `posenc`."""
+    rotary = model.model.rotary_emb
+    rotary.__dict__.pop("forward", None)
+    if name == "posenc":
+        posenc.transformers.enable(model)
+    model.set_attn_implementation(f"timed_{name}")
+
+
+@torch.inference_mode()
+def measure(model, clock: Clock, prompt: torch.Tensor, tokens: int) -> dict:
+    """Returns the seconds of the prompt and of each further token, with the shares of
+    the attention."""
+    def generate(count: int) -> tuple[float, float]:
+        clock.seconds, start = 0.0, time.perf_counter()
+        output = model.generate(prompt, attention_mask=torch.ones_like(prompt),
+                                min_new_tokens=count, max_new_tokens=count,
+                                do_sample=False)
+        assert output.shape[1] == prompt.shape[1] + count
+        return time.perf_counter() - start, clock.seconds
+    first, first_attention = generate(1)
+    total, attention = generate(1 + tokens)
+    return {"prefill": first, "prefill_attention": first_attention / first,
+            "decode": max(total - first, 1e-9) / tokens,
+            "decode_attention": (attention - first_attention) / max(total - first, 1e-9)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--context", type=int, default=2048, help="tokens of the prompt")
+    parser.add_argument("--tokens", type=int, default=32, help="tokens that are generated")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--heads", type=int, default=16, help="query heads, of 64 channels")
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
+    parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    transformers.logging.set_verbosity_error()
+    model, clock = make_model(options), Clock()
+    prompt = torch.randint(1, 4096, (1, options.context))
+    print(f"{options.layers} layers, {options.heads} + {options.heads // 4} heads of 64, "
+          f"{options.dtype}, a prompt of {options.context} tokens, {options.tokens} more")
+    print(f"{'':8}{'threads':>8}{'prefill t/s':>13}{'attention':>11}"
+          f"{'decode t/s':>12}{'attention':>11}")
+    for threads in map(int, options.threads.split(",")):
+        torch.set_num_threads(threads)
+        rounds = {name: [] for name in IMPLEMENTATIONS}
+        for number in range(options.rounds + 1):
+            for name in IMPLEMENTATIONS:
+                set_implementation(model, name)
+                result = measure(model, clock, prompt, options.tokens)
+                if number > 0:  # The first round compiles and warms up.
+                    rounds[name].append(result)
+        for name, results in rounds.items():
+            median = {key: statistics.median(one[key] for one in results)
+                      for key in results[0]}
+            print(f"{name:8}{threads:8}{options.context / median['prefill']:13.1f}"
+                  f"{median['prefill_attention']:11.2f}{1 / median['decode']:12.2f}"
+                  f"{median['decode_attention']:11.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
