@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import tvm_ffi
 
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
@@ -36,13 +37,13 @@ class Backend:
     """How arrays of one framework are allocated, checked and passed."""
 
     def __init__(self, name: str, empty: Callable[[tuple, str], Any], *,
+                 like: Callable[[Any], Any] | None = None,
                  check: Callable[[str, Sequence], None] | None = None,
-                 view: Callable[[Any], Any] | None = None,
                  finish: Callable[[Any], Any] | None = None, mutable: bool = True):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
+        self.like = like  # of another array; None if that is no faster
         self.check = check  # of the function's name and all inputs, before a call
-        self.view = view  # converts an array that TVM FFI cannot pass itself
         self.finish = finish  # converts what `empty` made to a result
         self.mutable = mutable
 
@@ -88,27 +89,41 @@ class _Alias:
             "typestr": typestr, "data": (array.__array_interface__["data"][0], False)}
 
 
-def _retype(tensor, name: str):
-    """Sets the type of a tensor of unsigned integers, which owns its descriptor."""
-    code, _ = DLPACK_CODES[name]
-    ctypes.c_uint8.from_address(tensor.__chandle__() + _CODE_OFFSET).value = code
+def _retype(tensor, code: int, byte_at=ctypes.c_uint8.from_address):
+    """Sets DLPack's type code of a tensor of unsigned integers, which owns its
+    descriptor."""
+    byte_at(tensor.__chandle__() + _CODE_OFFSET).value = code
     return tensor
 
 
-def view_numpy(array: np.ndarray):
-    """Returns a tensor on the memory of an array that NumPy does not export."""
-    import tvm_ffi
+class _ExoticTypes(dict):
+    """Of each type of NumPy: None, or the type code and the unsigned integers of a
+    type that NumPy does not export."""
 
-    name = array.dtype.name
-    if name in DLPACK_CODES:
-        alias = np.asarray(_Alias(array, f"<u{array.itemsize}"))
-        return _retype(tvm_ffi.from_dlpack(alias), name)
+    def __missing__(self, dtype: np.dtype):
+        code, bits = DLPACK_CODES.get(dtype.name, (None, None))
+        self[dtype] = None if code is None else (code, np.dtype(f"u{bits // 8}"))
+        return self[dtype]
+
+
+_exotic_types = _ExoticTypes()
+
+
+def view_numpy(array: np.ndarray):
+    """Returns a tensor on the memory of an array that NumPy does not export, and other
+    arrays as they are."""
+    exotic = _exotic_types[array.dtype]
+    if exotic is not None:
+        code, integers = exotic
+        alias = (array.view(integers) if array.flags.writeable else
+                 np.asarray(_Alias(array, integers.str)))
+        return _retype(tvm_ffi.from_dlpack(alias), code)
     if not array.flags.writeable:
         return tvm_ffi.from_dlpack(np.asarray(_Alias(array, array.dtype.str)))
     return array
 
 
-NUMPY = Backend("NumPy", _empty_numpy, view=view_numpy)
+NUMPY = Backend("NumPy", _empty_numpy)
 
 
 # ===----------------------------------------------------------------------===#
@@ -135,7 +150,10 @@ def _make_torch_backend() -> Backend:
                     f"{function}: an input requires a gradient, which this call does "
                     "not record: use posenc.torch, or call it under torch.no_grad()")
 
-    return Backend("PyTorch", empty, check=check)
+    def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):
+        return empty(tensor, memory_format=order)
+
+    return Backend("PyTorch", empty, like=like, check=check)
 
 
 # ===----------------------------------------------------------------------===#
@@ -145,17 +163,15 @@ def _make_torch_backend() -> Backend:
 
 def _empty_aligned(shape: tuple, dtype: str):
     """Returns a tensor of TVM FFI whose memory JAX takes without a copy."""
-    import tvm_ffi
-
     name = FRAMEWORK_NAMES[dtype]
-    is_own = name in DLPACK_CODES
-    kind = np.dtype(f"u{DLPACK_CODES[name][1] // 8}" if is_own else name)
+    code, bits = DLPACK_CODES.get(name, (None, None))
+    kind = np.dtype(f"u{bits // 8}" if bits else name)
     size = math.prod(shape) * kind.itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     array = memory[start:start + size].view(kind).reshape(shape)
     tensor = tvm_ffi.from_dlpack(array)
-    return _retype(tensor, name) if is_own else tensor
+    return tensor if code is None else _retype(tensor, code)
 
 
 def _make_jax_backend() -> Backend:

@@ -21,9 +21,11 @@ from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import tvm_ffi
 
+from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import NUMPY, backends, find_backend
+from ._frameworks import NUMPY, backends, find_backend, view_numpy
 from ._sizes import translate
 
 
@@ -79,6 +81,10 @@ class Kernels:
 # ===----------------------------------------------------------------------===#
 
 
+# What TVM FFI raises for an argument, and for an error of the kernel.
+FAILURES = (ValueError, TypeError, RuntimeError, BufferError)
+
+
 class _Function:
     """What generated code needs besides its arguments when something fails."""
 
@@ -117,24 +123,28 @@ class _Function:
             raise error
         raise Error(f"{self.name}: cannot allocate the results: {error}") from None
 
+    def call_views(self, arguments) -> None:
+        """Calls with views of arrays of NumPy that TVM FFI would not pass."""
+        try:
+            self.call(*[view_numpy(value) if isinstance(value, np.ndarray) else value
+                        for value in arguments])
+        except FAILURES as error:
+            self.retry(arguments, error)
+
     def retry(self, arguments, error: Exception) -> None:
-        """Calls with views of arrays that were not passed; or raises an error."""
+        """Explains why a call failed, or calls again if views of arrays help."""
         described = self.inputs + self.outputs
         self.check_outputs(arguments[len(self.inputs):len(described)])
-        views, is_changed = [], False
         for value, argument in zip(arguments, described):
             if argument["kind"] == "tensor" and value is not None:
-                view = find_backend(value, f"{self.name}: {argument['name']}").view
-                if view and isinstance(value, np.ndarray):
-                    views.append(view(value))
-                    is_changed |= views[-1] is not value
-                    continue
-            views.append(value)
-        if not is_changed:
+                find_backend(value, f"{self.name}: {argument['name']}")
+        views = [view_numpy(value) if isinstance(value, np.ndarray) else value
+                 for value in arguments]
+        if all(view is value for view, value in zip(views, arguments)):
             raise Error(str(error)) from None
         try:
-            self.call(*views, *arguments[len(described):])
-        except (ValueError, TypeError, RuntimeError, BufferError) as second:
+            self.call(*views)
+        except FAILURES as second:
             raise Error(str(second)) from None
 
 
@@ -221,10 +231,23 @@ def _generate(function: dict, identifier: str) -> str:
     else:
         lines.append("    backend = _numpy")
     lines += ["    if out is None:", "        try:"]
-    lines += [f"            {line}" for line in shapes]
+    # Results like inputs are allocated faster by some frameworks.
+    like = [next((name for name, a in tensors if a["shape"] == output["shape"] and
+                  a["dtype"] == output["dtype"]), None) for output in function["outputs"]]
+    if None not in like and like:
+        others = [f"type({name}) is type({first[0]})" for name in like if name != first[0]]
+        lines.append("            if "
+                     + " and ".join(["backend.like is not None", *others]) + ":")
+        lines += [f"                {result} = backend.like({name})"
+                  for result, name in zip(results, like)]
+        lines.append("            else:")
+        indent = "                "
+    else:
+        indent = "            "
+    lines += [f"{indent}{line}" for line in shapes]
     for name, output in zip(results, function["outputs"]):
         dims = "".join(translate(size, sizes) + ", " for size in output["shape"])
-        lines.append(f"            {name} = backend.empty(({dims}), {output['dtype']!r})")
+        lines.append(f"{indent}{name} = backend.empty(({dims}), {output['dtype']!r})")
     if not results:
         lines.append("            pass")
     lines += ["        except Exception as error:",
@@ -249,9 +272,16 @@ def _generate(function: dict, identifier: str) -> str:
                   "    except (AttributeError, IndexError) as error:",
                   f"        _function.explain(({listed}), error)"]
         call += ", workspace_"
-    lines += ["    try:", f"        _call({call})",
-              "    except (ValueError, TypeError, RuntimeError, BufferError) as error:",
-              f"        _function.retry(({call},), error)"]
+    indent = "    "
+    if any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
+           for a in function["inputs"] + function["outputs"]):
+        # NumPy exports no such types.
+        lines += ["    if backend is _numpy:", f"        _function.call_views(({call},))",
+                  "    else:"]
+        indent = "        "
+    lines += [f"{indent}try:", f"{indent}    _call({call})",
+              f"{indent}except _failures as error:",
+              f"{indent}    _function.retry(({call},), error)"]
     if results:
         lines += ["    if out is None and backend.finish is not None:"]
         finished = ", ".join(f"backend.finish({name})" for name in results)
@@ -273,13 +303,12 @@ def _make_workspace(address: int, count: int):
 
 
 def _make_method(function: dict, identifier: str, code):
-    import tvm_ffi
-
     call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
                                               keep_alive_object=code)
     support = _Function(function, call)
     scope = {"Array": Array, "_backends": backends, "_find": find_backend,
-             "_numpy": NUMPY, "_function": support, "_call": call}
+             "_numpy": NUMPY, "_function": support, "_call": call,
+             "_failures": FAILURES}
     if "workspace" in function:
         scope["_workspace"] = _make_workspace(code.symbol(function["workspace"]),
                                               len(function["sizes"]))
