@@ -18,6 +18,7 @@ caches them, so it copies nothing. Padding and other masks are those that "sdpa"
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import threading
 
@@ -203,10 +204,14 @@ def _patch_rotation(module) -> None:
     module.apply_rotary_pos_emb = apply_rotary_pos_emb
 
 
-def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor):
+def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor,
+                 layer_type: str | None = None):
     """As the rotary embedding of transformers: cos and sin of [batch, tokens, channels],
     each pair twice."""
-    halves = kernels.sincos(position_ids.reshape(-1).to(torch.int64).contiguous())
+    # If the layers of a model rotate alike, there is one function for all of them.
+    name = f"sincos_{layer_type}"
+    function = kernels[name] if name in kernels else kernels["sincos"]
+    halves = function(position_ids.reshape(-1).to(torch.int64).contiguous())
     tables = []
     for half in halves:
         half = half.reshape(*position_ids.shape, -1)
@@ -217,7 +222,7 @@ def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor):
 
 def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
     """Runs a model's attention on Posenc, and its rotations where its config is
-    supported: one rotary embedding, half-paired. Returns the model.
+    supported: one module of rotary embeddings, half-paired. Returns the model.
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
@@ -234,8 +239,9 @@ def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
                           no_warnings=True)
     except Error:
         return model
-    if list(kernels) != ["sincos"]:
+    if list(kernels) != ["sincos"] and "layer_type" not in inspect.signature(
+            found[0].forward).parameters:
         return model
     _patch_rotation(modeling)
-    found[0].forward = lambda x, position_ids: _make_tables(kernels, x, position_ids)
+    found[0].forward = functools.partial(_make_tables, kernels)
     return model
