@@ -27,24 +27,24 @@ func.func @xpos(%q: tensor<?x?x4x64xf32>, %k: tensor<?x?x2x64xf32>, %p: tensor<?
 }
 
 // Cached keys move from one scaling and position to another, in one pass.
-func.func @rescaled(%k: tensor<?x?x4x64xf32>, %p: tensor<?x?xi64>, %q: tensor<?x?xi64>) -> tensor<?x?x4x64xf32> {
+func.func @rescaled(%k: tensor<?x?x8x64xf32>, %p: tensor<?x?xi64>, %q: tensor<?x?xi64>) -> tensor<?x?x8x64xf32> {
   %a = posenc.rope half inverse #yarn
-    ins(%k : tensor<?x?x4x64xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%k : tensor<?x?x4x64xf32>)
+    ins(%k : tensor<?x?x8x64xf32>) positions(%p : tensor<?x?xi64>) dims = [0, 1] outs(%k : tensor<?x?x8x64xf32>)
   %r = posenc.rope half #linear
-    ins(%a : tensor<?x?x4x64xf32>) positions(%q : tensor<?x?xi64>) dims = [0, 1] outs(%a : tensor<?x?x4x64xf32>)
-  return %r : tensor<?x?x4x64xf32>
+    ins(%a : tensor<?x?x8x64xf32>) positions(%q : tensor<?x?xi64>) dims = [0, 1] outs(%a : tensor<?x?x8x64xf32>)
+  return %r : tensor<?x?x8x64xf32>
 }
 
 // RoPE-Mixed: row and column have learned frequencies for each pair. The
 // rotation by the sum of both angles is one pass.
-func.func @mixed(%x: tensor<?x4x64xf32>, %i: tensor<?xi64>, %j: tensor<?xi64>, %fi: tensor<32xf32>, %fj: tensor<32xf32>) -> tensor<?x4x64xf32> {
+func.func @mixed(%x: tensor<?x8x64xf32>, %i: tensor<?xi64>, %j: tensor<?xi64>, %fi: tensor<32xf32>, %fj: tensor<32xf32>) -> tensor<?x8x64xf32> {
   %hi, %li = posenc.turns values(%fi : tensor<32xf32>)
   %hj, %lj = posenc.turns values(%fj : tensor<32xf32>)
   %a = posenc.rope half #plain
-    ins(%x : tensor<?x4x64xf32>) positions(%i : tensor<?xi64>) turns(%hi, %li : tensor<32xi64>, tensor<32xi64>) dims = [0] outs(%x : tensor<?x4x64xf32>)
+    ins(%x : tensor<?x8x64xf32>) positions(%i : tensor<?xi64>) turns(%hi, %li : tensor<32xi64>, tensor<32xi64>) dims = [0] outs(%x : tensor<?x8x64xf32>)
   %r = posenc.rope half #plain
-    ins(%a : tensor<?x4x64xf32>) positions(%j : tensor<?xi64>) turns(%hj, %lj : tensor<32xi64>, tensor<32xi64>) dims = [0] outs(%x : tensor<?x4x64xf32>)
-  return %r : tensor<?x4x64xf32>
+    ins(%a : tensor<?x8x64xf32>) positions(%j : tensor<?xi64>) turns(%hj, %lj : tensor<32xi64>, tensor<32xi64>) dims = [0] outs(%x : tensor<?x8x64xf32>)
+  return %r : tensor<?x8x64xf32>
 }
 
 // Weights of a checkpoint with interleaved pairs, for a rope with half pairing:

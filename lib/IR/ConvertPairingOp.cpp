@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/RegionKindInterface.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -42,13 +43,23 @@ static bool haveSameWindow(ConvertPairingOp a, ConvertPairingOp b) {
 }
 
 OpFoldResult ConvertPairingOp::fold(FoldAdaptor) {
-  if (getFrom() == getTo())
+  // In a graph region the operation may be its own operand.
+  if (getFrom() == getTo() && getInput() != getResult())
     return getInput();
   auto producer = getInput().getDefiningOp<ConvertPairingOp>();
-  if (producer && producer != *this && haveSameWindow(*this, producer) &&
-      producer.getFrom() == getTo() && producer.getTo() == getFrom())
+  if (producer && producer.getInput() != getResult() &&
+      haveSameWindow(*this, producer) && producer.getFrom() == getTo() &&
+      producer.getTo() == getFrom())
     return producer.getInput();
   return {};
+}
+
+/// Whether the conversion is to the pairs that the rope rotates.
+static bool isConvertedFor(RopeOp op, ConvertPairingOp convert) {
+  return convert.getTo() == op.getPairing() &&
+         static_cast<int64_t>(convert.getDim()) ==
+             op.getFrequencies().getDim() &&
+         convert.getOffset() == op.getOffset();
 }
 
 namespace {
@@ -60,24 +71,32 @@ struct RotateFirst final : OpRewritePattern<RopeOp> {
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
+    // Where operations may be their own operands, this would not end.
+    if (mayBeGraphRegion(*op->getParentRegion()))
+      return rewriter.notifyMatchFailure(op, "in a graph region");
     SmallVector<Value> inputs;
     ConvertPairingOp first;
     for (Value input : op.getInputs()) {
       auto convert = input.getDefiningOp<ConvertPairingOp>();
-      if (!convert || convert.getTo() != op.getPairing() ||
-          static_cast<int64_t>(convert.getDim()) !=
-              op.getFrequencies().getDim() ||
-          convert.getOffset() != op.getOffset() ||
+      if (!convert || !isConvertedFor(op, convert) ||
           (first && convert.getFrom() != first.getFrom()))
         return rewriter.notifyMatchFailure(op, "an input is not converted");
+      if (!llvm::all_of(convert->getUsers(),
+                        [&](Operation *user) { return user == op; }))
+        return rewriter.notifyMatchFailure(op, "conversion has other users");
       first = convert;
       inputs.push_back(convert.getInput());
     }
+    // Destinations are overwritten, so that those before the conversion serve.
+    SmallVector<Value> inits(op.getInits());
+    for (Value &init : inits)
+      if (auto convert = init.getDefiningOp<ConvertPairingOp>())
+        init = convert.getInput();
     auto rope = RopeOp::create(
         rewriter, op.getLoc(), op.getResultTypes(), inputs, op.getPositions(),
-        op.getTurns(), op.getInits(), first.getFromAttr(),
-        op.getFrequenciesAttr(), op.getAxesAttr(), op.getScaleAttr(),
-        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
+        op.getTurns(), inits, first.getFromAttr(), op.getFrequenciesAttr(),
+        op.getAxesAttr(), op.getScaleAttr(), op.getDimsAttr(),
+        op.getOffsetAttr(), op.getInverseAttr());
     SmallVector<Value> results;
     for (Value rotated : rope.getResults())
       results.push_back(ConvertPairingOp::create(

@@ -46,7 +46,9 @@ static LogicalResult verifyScale(RopeOp op) {
         getElementTypeOrSelf(input).isF64())
       return op.emitOpError()
              << "expected tensors of f32, f16 or bf16 with a scale, got "
-             << input.getType() << " (rope_c9)";
+             << input.getType()
+             << "; posenc-tabulate-ropes must run before bufferization "
+                "(rope_c9)";
   return success();
 }
 

@@ -42,8 +42,8 @@ static Value transposeLanes(OpBuilder &builder, Location loc, Value lanes,
   std::swap(order[rank - 1], order[rank]);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, matrix);
   std::swap(sizes[rank - 1], sizes[rank]);
-  Value init =
-      tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  Value init = tensor::EmptyOp::create(
+      builder, loc, sizes, type.getElementType(), type.getEncoding());
   Value transposed =
       linalg::TransposeOp::create(builder, loc, matrix, init, order)
           ->getResult(0);
@@ -60,6 +60,8 @@ struct DecomposeConvertPairing final : OpRewritePattern<ConvertPairingOp> {
     Location loc = op.getLoc();
     Value input = op.getInput();
     auto type = cast<RankedTensorType>(input.getType());
+    if (input == op.getResult())
+      return rewriter.notifyMatchFailure(op, "its own operand");
     if (op.getFrom() == op.getTo()) {
       rewriter.replaceOp(op, input);
       return success();

@@ -53,7 +53,7 @@ static Value emitFactor(OpBuilder &builder, Location loc, Value distance,
                         Value exponent) {
   Type narrow = builder.getF32Type();
   Value power = arith::MulFOp::create(builder, loc, distance, exponent);
-  Value whole = math::RoundEvenOp::create(builder, loc, power);
+  Value whole = math::FloorOp::create(builder, loc, power);
   Value fraction = arith::SubFOp::create(builder, loc, power, whole);
   Value result;
   for (Value part : {whole, fraction}) {
@@ -68,27 +68,25 @@ static Value emitFactor(OpBuilder &builder, Location loc, Value distance,
 /// Emits the f64 distance of a position from the origin of the scale.
 static Value emitDistance(OpBuilder &builder, Location loc, RopeOp op,
                           Value position) {
-  int64_t origin = op.getScaleAttr().getOrigin();
   Type wide = builder.getF64Type();
   if (isa<FloatType>(position.getType())) {
     if (!position.getType().isF64())
       position = arith::ExtFOp::create(builder, loc, wide, position);
-    return arith::SubFOp::create(
-        builder, loc, position,
-        arith::ConstantOp::create(builder, loc,
-                                  builder.getF64FloatAttr(origin)));
+  } else {
+    Type index = builder.getI64Type();
+    position = getValueOrCreateCastToIndexLike(builder, loc, index, position);
+    if (op.getScalarPositionOperand()) {
+      Value row = getValueOrCreateCastToIndexLike(
+          builder, loc, index, linalg::IndexOp::create(builder, loc, 0));
+      position = arith::AddIOp::create(builder, loc, position, row);
+    }
+    position = arith::SIToFPOp::create(builder, loc, wide, position);
   }
-  Type index = builder.getI64Type();
-  position = getValueOrCreateCastToIndexLike(builder, loc, index, position);
-  if (op.getScalarPositionOperand()) {
-    Value row = getValueOrCreateCastToIndexLike(
-        builder, loc, index, linalg::IndexOp::create(builder, loc, 0));
-    position = arith::AddIOp::create(builder, loc, position, row);
-  }
-  position = arith::SubIOp::create(
+  // A difference of integers could wrap.
+  double origin = static_cast<double>(op.getScaleAttr().getOrigin());
+  return arith::SubFOp::create(
       builder, loc, position,
-      arith::ConstantIntOp::create(builder, loc, origin, 64));
-  return arith::SIToFPOp::create(builder, loc, wide, position);
+      arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(origin)));
 }
 
 /// Multiplies both tables, in place, by `factor`, and by the factors of the

@@ -81,11 +81,28 @@ static bool rotateAlike(RopeOp a, RopeOp b) {
          getShape(a) == getShape(b);
 }
 
+/// Returns the number of rows that share a position, of all tensors together. A
+/// dynamic size counts as 1.
+static int64_t countRowsPerPosition(RopeOp op) {
+  int64_t rows = 0;
+  for (Value input : op.getInputs()) {
+    ArrayRef<int64_t> shape = cast<ShapedType>(input.getType()).getShape();
+    int64_t ofTensor = 1;
+    for (auto [dim, size] : llvm::enumerate(shape.drop_back()))
+      if (!ShapedType::isDynamic(size) &&
+          !llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)))
+        ofTensor *= size;
+    rows += ofTensor;
+  }
+  return rows;
+}
+
 namespace {
 /// Rewrites a rope of a rope that canonicalization does not compose to one
 /// rotation by the sum of the angles.
 struct ComposeAngles final : OpRewritePattern<RopeOp> {
-  using Base::Base;
+  ComposeAngles(MLIRContext *context, int64_t minRows)
+      : OpRewritePattern(context, PatternBenefit(2)), minRows(minRows) {}
 
   LogicalResult matchAndRewrite(RopeOp op,
                                 PatternRewriter &rewriter) const override {
@@ -98,17 +115,31 @@ struct ComposeAngles final : OpRewritePattern<RopeOp> {
     if (!llvm::all_of(inner->getUsers(),
                       [&](Operation *user) { return user == op; }))
       return rewriter.notifyMatchFailure(op, "inner rope has other users");
+    // In a loop, the outer rope may run more often.
+    if (inner->getBlock() != op->getBlock())
+      return rewriter.notifyMatchFailure(op, "inner rope is in another block");
+    if (!op.getScaleAttr() && !inner.getScaleAttr() &&
+        countRowsPerPosition(op) < minRows) {
+      reportMissed(
+          op, DEBUG_TYPE,
+          "too few rows share the tables that would compose two ropes");
+      return rewriter.notifyMatchFailure(op, "few rows for each position");
+    }
     reportChoice(op, DEBUG_TYPE, "composed with the rope that it rotates");
     ValueRange tables = addAngles(rewriter, op, inner);
-    SmallVector<Value> inits;
-    for (auto [init, before] : llvm::zip_equal(op.getInits(), inner.getInits()))
-      inits.push_back(init.getDefiningOp() == inner ? before : init);
+    SmallVector<Value> inits(op.getInits());
+    for (Value &init : inits)
+      if (init.getDefiningOp() == inner)
+        init = inner.getInits()[cast<OpResult>(init).getResultNumber()];
     rewriter.replaceOpWithNewOp<RotateOp>(
         op, op.getResultTypes(), inner.getInputs(), tables[0], tables[1], inits,
         op.getPairingAttr(), op.getDimsAttr(), op.getOffsetAttr(),
         /*inverse=*/nullptr);
     return success();
   }
+
+private:
+  int64_t minRows;
 };
 
 /// Rewrites a rope with a scale to a rotation by tables.
@@ -132,7 +163,7 @@ struct TabulateRopes final
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     // Composes ropes with scales as well, before they are tables.
-    patterns.add<ComposeAngles>(&getContext(), PatternBenefit(2));
+    patterns.add<ComposeAngles>(&getContext(), minRows);
     patterns.add<TabulateScale>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -39,7 +39,7 @@ func.func @axes(%x: tensor<?x8xf32>, %p: tensor<2x?xi64>) -> tensor<?x8xf32> {
 // -----
 
 func.func @wide(%x: tensor<?x8xf64>, %p: tensor<?xi64>) -> tensor<?x8xf64> {
-  // expected-error @+1 {{expected tensors of f32, f16 or bf16 with a scale, got 'tensor<?x8xf64>' (rope_c9)}}
+  // expected-error @+1 {{expected tensors of f32, f16 or bf16 with a scale, got 'tensor<?x8xf64>'; posenc-tabulate-ropes must run before bufferization (rope_c9)}}
   %r = posenc.rope half #posenc.frequencies<dim = 8> scale #posenc.xpos<base = 512.0, gamma = 0.4>
     ins(%x : tensor<?x8xf64>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x8xf64>)
   return %r : tensor<?x8xf64>
@@ -48,7 +48,7 @@ func.func @wide(%x: tensor<?x8xf64>, %p: tensor<?xi64>) -> tensor<?x8xf64> {
 // -----
 
 func.func @memref(%x: memref<?x8xf32>, %p: memref<?xi64>) {
-  // expected-error @+1 {{expected tensors of f32, f16 or bf16 with a scale, got 'memref<?x8xf32>' (rope_c9)}}
+  // expected-error @+1 {{expected tensors of f32, f16 or bf16 with a scale, got 'memref<?x8xf32>'; posenc-tabulate-ropes must run before bufferization (rope_c9)}}
   posenc.rope half #posenc.frequencies<dim = 8> scale #posenc.xpos<base = 512.0, gamma = 0.4>
     ins(%x : memref<?x8xf32>) positions(%p : memref<?xi64>) dims = [0] outs(%x : memref<?x8xf32>)
   return

@@ -15,6 +15,11 @@
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=iota | FileCheck %s
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=-900 | FileCheck %s
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=20000 | FileCheck %s
+// Up to the last factors of f32, 2^128 and 2^-126.
+// RUN: %{example} --function=xpos %{qk} --input=2x37xi64=35000 | FileCheck %s
+// RUN: %{run} --function=range --input=37x64xf32=0.01 --input=37xi64=-36250 | FileCheck %s
+// RUN: %{run} --function=range --input=37x64xf32=random --input=37xi64=35600 | FileCheck %s
+// RUN: %{run} --function=far --input=5x64xf32=random --input=5xi64=-9223372036854775800 | FileCheck %s
 // RUN: %{example} --function=xpos --input=0x37x4x64xf32=0 --input=0x37x2x64xf32=0 --input=0x37xi64=0 | FileCheck %s
 // RUN: %{run} --function=narrow --input=37x4x80xbf16=random --input=37xi32=iota | FileCheck %s
 // RUN: %{run} --function=narrow --input=37x4x80xbf16=random --input=37xi32=-7000 | FileCheck %s
@@ -24,11 +29,11 @@
 // RUN: %{run} --function=undone --input=37x4x64xf32=random --input=37xi64=iota | FileCheck %s
 
 // Ropes of ropes: to another scaling, of several axes, of learned frequencies.
-// RUN: %{example} --function=rescaled --input=2x37x4x64xf32=random --input=2x37xi64=iota --input=2x37xi64=random | FileCheck %s
-// RUN: %{example} --function=rescaled --input=1x1x4x64xf32=random --input=1x1xi64=0 --input=1x1xi64=2147483647 | FileCheck %s
-// RUN: %{run} --function=multimodal --input=37x4x64xbf16=random --input=3x37xi64=random --input=37xi64=random | FileCheck %s
-// RUN: %{example} --function=mixed --input=37x4x64xf32=random --input=37xi64=iota --input=37xi64=random --input=32xf32=random --input=32xf32=random:seed=4 | FileCheck %s
-// RUN: %{run} --function=both --input=37x4x64xf32=random --input=37xi64=iota | FileCheck %s
+// RUN: %{example} --function=rescaled --input=2x37x8x64xf32=random --input=2x37xi64=iota --input=2x37xi64=random | FileCheck %s
+// RUN: %{example} --function=rescaled --input=1x1x8x64xf32=random --input=1x1xi64=0 --input=1x1xi64=2147483647 | FileCheck %s
+// RUN: %{run} --function=multimodal --input=37x8x64xbf16=random --input=3x37xi64=random --input=37xi64=random | FileCheck %s
+// RUN: %{example} --function=mixed --input=37x8x64xf32=random --input=37xi64=iota --input=37xi64=random --input=32xf32=random --input=32xf32=random:seed=4 | FileCheck %s
+// RUN: %{run} --function=both --input=37x8x64xf32=random --input=37xi64=iota | FileCheck %s
 
 // Conversions of pairings are exact.
 // DEFINE: %{exact} = FileCheck %s --check-prefix=EXACT
@@ -87,21 +92,21 @@ func.func @undone(%x: tensor<?x4x64xf32>, %p: tensor<?xi64>) -> tensor<?x4x64xf3
   return %r : tensor<?x4x64xf32>
 }
 
-func.func @multimodal(%k: tensor<?x4x64xbf16>, %p: tensor<3x?xi64>, %q: tensor<?xi64>) -> tensor<?x4x64xbf16> {
+func.func @multimodal(%k: tensor<?x8x64xbf16>, %p: tensor<3x?xi64>, %q: tensor<?xi64>) -> tensor<?x8x64xbf16> {
   %a = posenc.rope half inverse #plain axes #posenc.axes<contiguous, [8, 12, 12]>
-    ins(%k : tensor<?x4x64xbf16>) positions(%p : tensor<3x?xi64>) dims = [0] outs(%k : tensor<?x4x64xbf16>)
+    ins(%k : tensor<?x8x64xbf16>) positions(%p : tensor<3x?xi64>) dims = [0] outs(%k : tensor<?x8x64xbf16>)
   %r = posenc.rope half #yarn
-    ins(%a : tensor<?x4x64xbf16>) positions(%q : tensor<?xi64>) dims = [0] outs(%k : tensor<?x4x64xbf16>)
-  return %r : tensor<?x4x64xbf16>
+    ins(%a : tensor<?x8x64xbf16>) positions(%q : tensor<?xi64>) dims = [0] outs(%k : tensor<?x8x64xbf16>)
+  return %r : tensor<?x8x64xbf16>
 }
 
 // A scale and a rope of a rope.
-func.func @both(%x: tensor<?x4x64xf32>, %p: tensor<?xi64>) -> tensor<?x4x64xf32> {
+func.func @both(%x: tensor<?x8x64xf32>, %p: tensor<?xi64>) -> tensor<?x8x64xf32> {
   %a = posenc.rope interleaved #linear scale #keys
-    ins(%x : tensor<?x4x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4x64xf32>)
+    ins(%x : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x8x64xf32>)
   %r = posenc.rope interleaved inverse #plain
-    ins(%a : tensor<?x4x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x4x64xf32>)
-  return %r : tensor<?x4x64xf32>
+    ins(%a : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x8x64xf32>)
+  return %r : tensor<?x8x64xf32>
 }
 
 func.func @window(%x: tensor<?x7x40xf32>) -> tensor<?x7x40xf32> {
@@ -121,4 +126,17 @@ func.func @other_pairing(%x: tensor<?x4x64xf32>, %p: tensor<?xi64>) -> tensor<?x
     ins(%a : tensor<?x4x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%a : tensor<?x4x64xf32>)
   %r = posenc.convert_pairing interleaved to half dim = 64 %b : tensor<?x4x64xf32>
   return %r : tensor<?x4x64xf32>
+}
+
+func.func @range(%x: tensor<?x64xf32>, %p: tensor<?xi64>) -> tensor<?x64xf32> {
+  %r = posenc.rope interleaved #plain scale #queries
+    ins(%x : tensor<?x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x64xf32>)
+  return %r : tensor<?x64xf32>
+}
+
+// The distance from the origin does not wrap.
+func.func @far(%x: tensor<?x64xf32>, %p: tensor<?xi64>) -> tensor<?x64xf32> {
+  %r = posenc.rope interleaved #plain scale #posenc.xpos<base = 1.0e19, gamma = 0.4, origin = 9223372036854775807>
+    ins(%x : tensor<?x64xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x64xf32>)
+  return %r : tensor<?x64xf32>
 }

@@ -55,7 +55,7 @@ private:
 /// A module compiled in memory, with its own context. Failures are test
 /// failures. Every sixth test, chosen by its name, runs optimized code; the
 /// others run what LLVM generates at OptLevel::O0, which has the same bits and
-/// is compiled in a third of the time.
+/// is compiled in less than half of the time.
 class Kernel {
 public:
   /// Compiles `module` for this machine and, if `gpus` names any, for GPUs.

@@ -37,13 +37,17 @@ def PosencTabulateRopesPass : Pass<"posenc-tabulate-ropes"> {
   let summary = "Rewrite ropes that need tables to rotations";
   let description = [{
     Input: `posenc.rope` on tensors. Output: a rope with a `scale` becomes a
-    `posenc.rotate` by tables that have its factors. A rope of a rope with other
-    frequencies or axes becomes one rotation by the sum of the angles:
+    `posenc.rotate` by tables that have its factors. A rope of a rope that
+    canonicalization does not compose, as frequencies or axes differ, becomes one
+    rotation by the sum of the angles:
     `cos(a+b) = cos(a)cos(b) - sin(a)sin(b)` and `sin(a+b) = sin(a)cos(b) +
     cos(a)sin(b)`. So cached keys move from one scaling of the frequencies to
-    another, and axes with their own frequencies for each pair (RoPE-Mixed) are one
-    rope for each axis, with a single pass over the rows in both cases. Left alone:
-    other ropes, scalar positions, and inner ropes with other users.
+    another, and two axes with their own frequencies for each pair (RoPE-Mixed) are
+    two ropes, with a single pass over the rows in both cases. Left alone are other
+    ropes, and ropes of ropes with scalar positions, in different blocks, with
+    other users of the inner rope, or with fewer than `min-rows` rows for each
+    position, for which two passes are faster. The tables are in the workspace of
+    the function, with `8*d/2` bytes for each position, twice for two ropes.
 
     Tables are f32, or f64 for f64 rows; those of a sum are off by at most 3 units
     in the last place of the factor.
@@ -60,6 +64,9 @@ def PosencTabulateRopesPass : Pass<"posenc-tabulate-ropes"> {
     %b = posenc.rotate half ins(%x : tensor<?x8x64xf32>) tables(%u#0, %u#1 : ...) ...
     ```
   }];
+  let options = [
+    Option<"minRows", "min-rows", "int64_t", /*default=*/"8",
+           "rows for each position from which two ropes are composed">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect",
                            "::mlir::math::MathDialect",
@@ -215,8 +222,9 @@ def PosencDecomposeRopePass : Pass<"posenc-decompose-rope"> {
     since `rope(x, p) = rotate(x, sincos(p))`, with one table for all tensors of
     the rope. For an inverse rope with an attention factor `att` other than 1, the
     tables need the factor `1/att`, which frequencies cannot express, so a
-    `linalg.generic` multiplies them by `1/att^2`, and by the factors of a `scale`.
-    Left alone: ropes on memrefs.
+    `linalg.generic` multiplies them by `1/att^2`. It also multiplies the tables of
+    any rope with a `scale` by the factors of the positions. Left alone: ropes on
+    memrefs.
 
     ```
     %r = posenc.rope half #f ins(%x : tensor<?x8x64xf32>) positions(%p : tensor<?xi64>) ...

@@ -30,7 +30,7 @@ LogicalResult lowerModule(ModuleOp module, Stage to, const TargetSpec &target,
 enum class Threads { None, OpenMP };
 
 /// How much LLVM optimizes code for CPUs: nothing, or everything. Results are
-/// bitwise equal. O0 compiles attention in a third of the time, to slower code
+/// bitwise equal. O0 compiles in less than half of the time, to slower code
 /// that needs more stack.
 enum class OptLevel { O0, O3 };
 

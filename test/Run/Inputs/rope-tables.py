@@ -82,20 +82,21 @@ def main():
 
     def rows(*shape):
         return rng.standard_normal(shape).astype(np.float32)
-    q, k, x = rows(2, 9, 4, DIM), rows(2, 9, 2, DIM), rows(18, 4, DIM)
+    q, k, x = rows(2, 9, 4, DIM), rows(2, 9, 2, DIM), rows(18, 8, DIM)
+    cache = rows(2, 9, 8, DIM)
     p, p2 = rng.integers(0, 3000, (2, 2, 9))
     fi, fj = rows(2, DIM // 2)
     i, j = p.reshape(-1), p2.reshape(-1)
     rq, rk = call("xpos", q, k, p, results=2)
-    moved, = call("rescaled", q, p, p2)
+    moved, = call("rescaled", cache, p, p2)
     result, = call("mixed", x, i, j, fi, fj)
     checks = [
-        (rq, xpos(q, p)), (rk, xpos(k, p, sign=-1)), (moved, rescaled(q, p, p2)),
+        (rq, xpos(q, p)), (rk, xpos(k, p, sign=-1)), (moved, rescaled(cache, p, p2)),
         (result, mixed(x, i, j, fi, fj))]
     faults = [
         (rq, xpos(q, p, base=511.0)), (rq, xpos(q, p, gamma=0.401)),
         (rq, xpos(q, p, origin=1)), (rq, xpos(q, p, sign=-1)), (rk, xpos(k, p)),
-        (moved, rescaled(q, p2, p)), (moved, rescaled(q, p, p2, False)),
+        (moved, rescaled(cache, p2, p)), (moved, rescaled(cache, p, p2, False)),
         (result, mixed(x, j, i, fi, fj)), (result, mixed(x, i, j, fi, fi))]
 
     # Scores depend on the distance of two positions only, and decay with it.
