@@ -215,9 +215,36 @@ def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor):
     return tuple(tables)
 
 
+def _is_same_rotation(original, table: torch.Tensor) -> bool:
+    """Whether a modeling file's `apply_rotary_pos_emb` does what `_rotate` does, which
+    pairs halves. `table` is one of its tables."""
+    random = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, heads, 3, table.shape[-1], generator=random)
+            for heads in (2, 1))
+    half = torch.randn(2, 1, 3, table.shape[-1] // 2, generator=random)
+    cos, sin = torch.cat((half, half), dim=-1)
+    try:
+        expected = original(q, k, cos, sin)
+        return all(torch.allclose(a, b, atol=1e-5)
+                   for a, b in zip(_rotate(q, k, cos, sin), expected, strict=True))
+    except (RuntimeError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _is_same_table(embedding, kernels: Kernels) -> bool:
+    """Whether a rotary embedding has the tables of `sincos`, but for rounding."""
+    x, positions = torch.empty(1), torch.arange(4)[None]
+    try:
+        return all(torch.allclose(a, b, atol=1e-4) for a, b in zip(
+            _make_tables(kernels, x, positions), embedding(x, positions), strict=True))
+    except (RuntimeError, TypeError, ValueError):
+        return False
+
+
 def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
-    """Runs a model's attention on Posenc, and its rotations where its config is
-    supported: one rotary embedding, half-paired. Returns the model.
+    """Runs a model's attention on Posenc, and its rotations if they are of the usual
+    kind: one rotary embedding, whose tables and pairing are compared with the kernels'.
+    Others are left as they are. Returns the model.
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
@@ -234,8 +261,15 @@ def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
                           no_warnings=True)
     except Error:
         return model
-    if list(kernels) != ["sincos"]:
-        return model
-    _patch_rotation(modeling)
-    found[0].forward = lambda x, position_ids: _make_tables(kernels, x, position_ids)
+    original = modeling.apply_rotary_pos_emb
+    original = getattr(original, "_posenc_original", original)
+    with torch.no_grad():
+        is_same = (list(kernels) == ["sincos"] and
+                   _is_same_table(found[0], kernels) and
+                   _is_same_rotation(original, found[0](torch.empty(1),
+                                                        torch.arange(1)[None])[0]))
+    if is_same:
+        _patch_rotation(modeling)
+        found[0].forward = (
+            lambda x, position_ids: _make_tables(kernels, x, position_ids))
     return model

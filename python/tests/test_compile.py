@@ -183,6 +183,14 @@ def test_cache(tmp_path, monkeypatch):
     assert [entry] == list(tmp_path.glob("llvmcache-*"))
 
 
+def test_a_missing_compiler(tmp_path):
+    code = "import posenc\nposenc.compile('{}')"
+    environment = {**os.environ, "POSENC_LIBRARY_PATH": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
+                            capture_output=True, check=False)
+    assert "posenc.Error: cannot open " + str(tmp_path) in result.stderr
+
+
 def find_compiler():
     folder = os.environ.get("POSENC_BIN")
     return pathlib.Path(folder, "posenc-compile") if folder else None

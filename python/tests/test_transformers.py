@@ -125,9 +125,21 @@ def test_enable(parameters):
     assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)
 
 
-def test_enable_leaves_other_rotations():
-    model = posenc.transformers.enable(make_model("Gemma2"))
+@pytest.mark.parametrize("name, is_replaced", [
+    ("Qwen3", True), ("Gemma2", True), ("Cohere", False), ("Gemma3", False)])
+def test_enable_leaves_other_rotations(name, is_replaced):
+    """Cohere pairs neighbours, and Gemma 3 has two kinds of layers."""
+    text = "Gemma3Text" if name == "Gemma3" else name
+    torch.manual_seed(7)
+    config = getattr(transformers, text + "Config")(**SIZES)
+    model = getattr(transformers, name + "ForCausalLM")(config).eval()
+    tokens = make_tokens()
+    expected = logits(model, tokens, "eager")
+    posenc.transformers.enable(model)
     assert model.config._attn_implementation == "posenc"
+    assert ("forward" in model.model.rotary_emb.__dict__) == is_replaced
+    with torch.no_grad():
+        assert is_close(model(tokens).logits, expected)
 
 
 def test_bf16():
