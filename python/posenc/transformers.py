@@ -62,20 +62,27 @@ _SOFT_CAP = """
 
 
 def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
-                     value_dim: int, dtype: str, scale: float, soft_cap: float | None,
-                     is_causal: bool, has_mask: bool) -> str:
+                     value_dim: int, dtype: str, scale: float, has_sinks: bool,
+                     soft_cap: float | None, is_causal: bool, has_mask: bool) -> str:
     """Returns a function of MLIR. Queries and results are token by token, as the
     projections have them; keys and values are head by head, as caches have them."""
     query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
     key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
     value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
     result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
-    mask = f"tensor<?x1x{tokens}x?xi1>"
+    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}xf32>"
+    further, operands = "", ""
+    if has_mask:
+        further += f', %m: {mask} {{posenc.name = "mask"}}'
+        operands += f" mask(%m : {mask})"
+    if has_sinks:
+        further += f', %sinks: {sinks} {{posenc.name = "sinks"}}'
+        operands += f" sinks(%sinks : {sinks})"
     sizes = "%batch" + (", %tokens" if tokens == "?" else "")
     region = _SOFT_CAP.format() if soft_cap is not None else ""
     return f"""
 func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
-    %v: {value} {{posenc.name = "v"}}{f', %m: {mask} {{posenc.name = "mask"}}' if has_mask else ''})
+    %v: {value} {{posenc.name = "v"}}{further})
     -> ({result} {{posenc.name = "o"}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -84,7 +91,7 @@ func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "
   %tokens = tensor.dim %q, %c1 : {query}
   %o = tensor.empty({sizes}) : {result}
   %r = posenc.attention {'causal ' if is_causal else ''}scale = {scale:e} key_layout = head_major
-    ins(%q, %k, %v : {query}, {key}, {value}) {f'mask(%m : {mask})' if has_mask else ''}
+    ins(%q, %k, %v : {query}, {key}, {value}){operands}
     outs(%o : {result}){region}
   return %r : {result}
 }}
@@ -114,15 +121,14 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
               value: torch.Tensor, attention_mask: torch.Tensor | None,
               dropout: float = 0.0, scaling: float | None = None,
               softcap: float | None = None, is_causal: bool | None = None,
-              **options) -> tuple[torch.Tensor, None]:
+              s_aux: torch.Tensor | None = None, **options) -> tuple[torch.Tensor, None]:
     """The attention function that transformers calls. Without a mask it is causal if
     the module is, and a single query sees all keys."""
     if dropout:
         raise Error("attention 'posenc' has no dropout: call model.eval()")
-    for name in ("s_aux", "position_bias"):
-        if options.get(name) is not None:
-            raise Error(f"attention 'posenc' has no '{name}': use 'eager' or 'sdpa' for "
-                        "this model")
+    if options.get("position_bias") is not None:
+        raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
+                    "for this model")
     tokens = query.shape[2]
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
@@ -140,7 +146,7 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     function = _find_function(
         torch.compiler.is_compiling(), name, query.shape[1], key.shape[1],
-        query.shape[3], value.shape[3], name_of(query.dtype), scale,
+        query.shape[3], value.shape[3], name_of(query.dtype), scale, s_aux is not None,
         None if softcap is None else float(softcap))
     inputs = [query.transpose(1, 2), key, value]
     if has_mask:
@@ -148,6 +154,8 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         if mask.shape[0] != query.shape[0]:
             mask = mask.expand(query.shape[0], -1, -1, -1)
         inputs.append(mask)
+    if s_aux is not None:
+        inputs.append(s_aux.detach().float().contiguous())
     return function(*inputs), None
 
 
