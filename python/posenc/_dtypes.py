@@ -20,11 +20,19 @@ FRAMEWORK_NAMES = {
 # DLPack's type code and bits of types that NumPy does not export by DLPack.
 DLPACK_CODES = {"bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8)}
 _NAMES = {name: own for own, name in FRAMEWORK_NAMES.items() if own != "index"}
+_seen: dict = {}
 
 
 def name_of(dtype) -> str:
     """Returns the kernels' name of a type: of "float32", numpy.float32,
     torch.float32 or "f32", it is "f32"."""
+    name = _seen.get(dtype)
+    if name is None:
+        name = _seen[dtype] = _find_name(dtype)
+    return name
+
+
+def _find_name(dtype) -> str:
     if isinstance(dtype, str):
         name = dtype
     elif isinstance(dtype, type):

@@ -17,8 +17,8 @@ from __future__ import annotations
 import ctypes
 import json
 import keyword
-from collections.abc import Iterator
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import tvm_ffi
@@ -36,6 +36,7 @@ class Array(Protocol):
 
     __module__ = "posenc"
     shape: tuple[int, ...]
+    dtype: Any
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -54,7 +55,11 @@ class Kernels:
     _functions: dict[str, Any] = {}
     _spec: str | None = None
 
-    def __getitem__(self, name: str):
+    if TYPE_CHECKING:
+        # Type checkers do not see the methods, which are made when compiling.
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
         """Returns a function by its name."""
         if name not in self._functions:
             raise Error(f"no function '{name}': there are "

@@ -173,11 +173,13 @@ _call.register_autograd(_refuse_gradient, setup_context=_setup_call)
 
 class Operators:
     """The functions of kernels as operators of PyTorch, one method for each. `rope`
-    has gradients, and the others refuse them."""
+    of a config has gradients, and the others refuse them."""
 
     def __init__(self, kernels: Kernels):
         self._spec = _register(kernels)
         self._names = tuple(kernels)
+        # A module's own function may do anything, whatever it is called.
+        self._is_config = json.loads(self._spec)["name"].endswith(".json")
         self._outputs = {}
         for function in kernels.metadata["functions"]:
             self._outputs[function["name"]] = len(function["outputs"])
@@ -197,7 +199,7 @@ class Operators:
             raise Error(f"{name} has a number among its inputs, which posenc.torch does "
                         "not pass: call it on the kernels")
 
-        if name == "rope" or name.startswith("rope_"):
+        if self._is_config and (name == "rope" or name.startswith("rope_")):
             def function(q, k, positions):
                 return torch.ops.posenc.rope(q, k, positions, spec, name)
         else:

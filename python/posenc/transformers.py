@@ -63,20 +63,27 @@ _SOFT_CAP = """
 
 
 def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
-                     value_dim: int, dtype: str, scale: float, soft_cap: float | None,
-                     is_causal: bool, has_mask: bool) -> str:
+                     value_dim: int, dtype: str, scale: float, has_sinks: bool,
+                     soft_cap: float | None, is_causal: bool, has_mask: bool) -> str:
     """Returns a function of MLIR. Queries and results are token by token, as the
     projections have them; keys and values are head by head, as caches have them."""
     query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
     key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
     value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
     result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
-    mask = f"tensor<?x1x{tokens}x?xi1>"
+    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}xf32>"
+    further, operands = "", ""
+    if has_mask:
+        further += f', %m: {mask} {{posenc.name = "mask"}}'
+        operands += f" mask(%m : {mask})"
+    if has_sinks:
+        further += f', %sinks: {sinks} {{posenc.name = "sinks"}}'
+        operands += f" sinks(%sinks : {sinks})"
     sizes = "%batch" + (", %tokens" if tokens == "?" else "")
     region = _SOFT_CAP.format() if soft_cap is not None else ""
     return f"""
 func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
-    %v: {value} {{posenc.name = "v"}}{f', %m: {mask} {{posenc.name = "mask"}}' if has_mask else ''})
+    %v: {value} {{posenc.name = "v"}}{further})
     -> ({result} {{posenc.name = "o"}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -85,7 +92,7 @@ func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "
   %tokens = tensor.dim %q, %c1 : {query}
   %o = tensor.empty({sizes}) : {result}
   %r = posenc.attention {'causal ' if is_causal else ''}scale = {scale:e} key_layout = head_major
-    ins(%q, %k, %v : {query}, {key}, {value}) {f'mask(%m : {mask})' if has_mask else ''}
+    ins(%q, %k, %v : {query}, {key}, {value}){operands}
     outs(%o : {result}){region}
   return %r : {result}
 }}
@@ -115,15 +122,14 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
               value: torch.Tensor, attention_mask: torch.Tensor | None,
               dropout: float = 0.0, scaling: float | None = None,
               softcap: float | None = None, is_causal: bool | None = None,
-              **options) -> tuple[torch.Tensor, None]:
+              s_aux: torch.Tensor | None = None, **options) -> tuple[torch.Tensor, None]:
     """The attention function that transformers calls. Without a mask it is causal if
     the module is, and a single query sees all keys."""
     if dropout:
         raise Error("attention 'posenc' has no dropout: call model.eval()")
-    for name in ("s_aux", "position_bias"):
-        if options.get(name) is not None:
-            raise Error(f"attention 'posenc' has no '{name}': use 'eager' or 'sdpa' for "
-                        "this model")
+    if options.get("position_bias") is not None:
+        raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
+                    "for this model")
     tokens = query.shape[2]
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
@@ -141,7 +147,7 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     function = _find_function(
         torch.compiler.is_compiling(), name, query.shape[1], key.shape[1],
-        query.shape[3], value.shape[3], name_of(query.dtype), scale,
+        query.shape[3], value.shape[3], name_of(query.dtype), scale, s_aux is not None,
         None if softcap is None else float(softcap))
     inputs = [query.transpose(1, 2), key, value]
     if has_mask:
@@ -149,6 +155,8 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         if mask.shape[0] != query.shape[0]:
             mask = mask.expand(query.shape[0], -1, -1, -1)
         inputs.append(mask)
+    if s_aux is not None:
+        inputs.append(s_aux.detach().float().contiguous())
     return function(*inputs), None
 
 
@@ -220,9 +228,37 @@ def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor,
     return tuple(tables)
 
 
+def _is_same_rotation(original, table: torch.Tensor) -> bool:
+    """Whether a modeling file's `apply_rotary_pos_emb` does what `_rotate` does, which
+    pairs halves. `table` is one of its tables."""
+    random = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(1, heads, 3, table.shape[-1], generator=random)
+            for heads in (2, 1))
+    half = torch.randn(2, 1, 3, table.shape[-1] // 2, generator=random)
+    cos, sin = torch.cat((half, half), dim=-1)
+    try:
+        expected = original(q, k, cos, sin)
+        return all(torch.allclose(a, b, atol=1e-5)
+                   for a, b in zip(_rotate(q, k, cos, sin), expected, strict=True))
+    except (RuntimeError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _is_same_table(embedding, kernels: Kernels, *layer_type: str) -> bool:
+    """Whether a rotary embedding has the tables of `sincos`, but for rounding."""
+    x, positions = torch.empty(1), torch.arange(4)[None]
+    try:
+        return all(torch.allclose(a, b, atol=1e-4) for a, b in zip(
+            _make_tables(kernels, x, positions, *layer_type),
+            embedding(x, positions, *layer_type), strict=True))
+    except (KeyError, RuntimeError, TypeError, ValueError):
+        return False
+
+
 def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
-    """Runs a model's attention on Posenc, and its rotations where its config is
-    supported: one module of rotary embeddings, half-paired. Returns the model.
+    """Runs a model's attention on Posenc, and its rotations if they are of the usual
+    kind: one module of rotary embeddings, whose tables and pairing are compared with the kernels'.
+    Others are left as they are. Returns the model.
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
@@ -239,9 +275,16 @@ def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
                           no_warnings=True)
     except Error:
         return model
-    if list(kernels) != ["sincos"] and "layer_type" not in inspect.signature(
-            found[0].forward).parameters:
-        return model
-    _patch_rotation(modeling)
-    found[0].forward = functools.partial(_make_tables, kernels)
+    original = modeling.apply_rotary_pos_emb
+    original = getattr(original, "_posenc_original", original)
+    # Some models have tables for each type of layers.
+    has_types = "layer_type" in inspect.signature(found[0].forward).parameters
+    types = [(name,) for name in sorted(set(config.layer_types))] if has_types else [()]
+    with torch.no_grad():
+        is_same = all(_is_same_table(found[0], kernels, *kind) for kind in types) and (
+            _is_same_rotation(original, found[0](torch.empty(1), torch.arange(1)[None],
+                                                 *types[0])[0]))
+    if is_same:
+        _patch_rotation(modeling)
+        found[0].forward = functools.partial(_make_tables, kernels)
     return model

@@ -183,6 +183,59 @@ def test_cache(tmp_path, monkeypatch):
     assert [entry] == list(tmp_path.glob("llvmcache-*"))
 
 
+CRASH = """
+import ctypes, json, os, signal, sys, threading, time
+import numpy as np
+import posenc
+
+def list_threads():
+    return set(map(int, os.listdir("/proc/self/task")))
+
+def compile(results):
+    try:
+        posenc.compile(json.loads(sys.argv[1]))
+        results.append("compiled")
+    except posenc.CompileError as error:
+        results.append(str(error))
+
+kernels = posenc.compile(json.loads(sys.argv[1]), kernels="rope")
+results, before = [], list_threads()
+thread = threading.Thread(target=compile, args=(results,))
+thread.start()
+while not (new := list_threads() - before - {thread.native_id}):
+    time.sleep(0.001)
+time.sleep(0.05)
+tgkill = 234
+ctypes.CDLL(None).syscall(tgkill, os.getpid(), max(new), int(signal.SIGSEGV))
+thread.join()
+compile(results)
+print(results[0], results[1], sep="\\n")
+q = np.ones((1, 2, 4, 32), np.float32)
+print(kernels.rope(q, q[:, :, :2], np.zeros((1, 2), np.int64))[0][0, 0, 0, 0])
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="sends a signal by a system "
+                    "call of x86-64")
+def test_a_crash_of_the_compiler():
+    """It is an error, after which compiled kernels still work."""
+    result = subprocess.run([sys.executable, "-c", CRASH, json.dumps(CONFIG)], text=True,
+                            capture_output=True, check=False,
+                            env={**os.environ, "POSENC_CACHE": "off"})
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "error: internal error: the compiler crashed",
+        "error: the compiler crashed before in this process: restart it", "1.0"]
+
+
+def test_a_missing_compiler(tmp_path):
+    code = "import posenc\nposenc.compile('{}')"
+    environment = {**os.environ, "POSENC_LIBRARY_PATH": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, text=True,
+                            capture_output=True, check=False)
+    assert "posenc.Error: cannot open " + str(tmp_path) in result.stderr
+
+
 def find_compiler():
     folder = os.environ.get("POSENC_BIN")
     return pathlib.Path(folder, "posenc-compile") if folder else None

@@ -26,7 +26,7 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 def test_program(number):
     program = PROGRAMS[number]
     for module in ("torch", "transformers"):
-        if re.search(rf"\b{module}\b", program) and not importlib.util.find_spec(module):
+        if f"posenc.{module}" in program and not importlib.util.find_spec(module):
             pytest.skip(f"{module} is not installed")
     result = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, text=True,
                             capture_output=True, check=False,

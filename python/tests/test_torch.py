@@ -100,6 +100,31 @@ def test_gradients_that_are_refused(operators):
         posenc.torch.operators(dynamic).rope(q, k, positions)[0].sum().backward()
 
 
+def test_a_function_of_a_module_that_is_called_rope():
+    """It may be anything, so there is no gradient."""
+    kernels = posenc.compile("""
+func.func @rope(%q: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %q, %c0 : tensor<?x4xf32>
+  %o = tensor.empty(%n) : tensor<?x4xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>,
+                                        affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+    ins(%q : tensor<?x4xf32>) outs(%o : tensor<?x4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.addf %a, %a : f32
+    linalg.yield %y : f32
+  } -> tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}
+""")
+    x = torch.ones(3, 4, requires_grad=True)
+    y = posenc.torch.operators(kernels).rope(x)
+    assert torch.equal(y.detach(), 2 * torch.ones(3, 4))
+    with pytest.raises(posenc.Error, match="rope: has no gradient"):
+        y.sum().backward()
+
+
 def test_opcheck(kernels):
     q, k, v, positions = tensors(*make_inputs())
     spec = posenc.torch._register(kernels)

@@ -23,7 +23,8 @@ SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_la
 
 def make_model(name="Llama", **options):
     torch.manual_seed(7)
-    config = getattr(transformers, name + "Config")(**{**SIZES, **options})
+    kind = name.replace("Gemma3", "Gemma3Text") + "Config"
+    config = getattr(transformers, kind)(**{**SIZES, **options})
     model = getattr(transformers, name + "ForCausalLM")(config).eval()
     # Larger weights than the default make the attention matter.
     with torch.no_grad():
@@ -47,14 +48,41 @@ def is_close(actual, expected, bound=1e-4):
     return (actual - expected).abs().max() <= bound * expected.abs().max()
 
 
-@pytest.mark.parametrize("name", ["Llama", "Qwen2", "Qwen3", "Mistral", "Gemma2"])
-def test_attention(name):
-    model = make_model(name)
+# The options of each model, and whether enable() replaces its rotations. Cohere pairs
+# neighbours, and gpt-oss has tables of half the width.
+MODELS = {
+    "Llama": ({}, True), "Qwen2": ({}, True), "Qwen3": ({}, True), "Mistral": ({}, True),
+    "Gemma2": ({}, True), "Gemma3": ({"sliding_window": 8}, True), "Phi3": ({}, True),
+    "Phi": ({}, True), "StableLm": ({}, True), "GPTNeoX": ({"rotary_pct": 0.5}, True),
+    "Cohere": ({}, False),
+    "GptOss": ({"num_local_experts": 2, "num_experts_per_tok": 1}, False),
+    "DeepseekV3": (dict(
+        num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16,
+        qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=4,
+        n_group=1, topk_group=1, num_experts_per_tok=2, moe_intermediate_size=32,
+        first_k_dense_replace=1), True),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    """Logits and tokens with the attention, and with the rotations."""
+    options, is_replaced = MODELS[name]
+    model = make_model(name, **options)
     tokens = make_tokens()
     expected = logits(model, tokens, "eager")
+    generated = generate(model, tokens)
     assert is_close(logits(model, tokens, "posenc"), expected)
     # The check detects other tokens.
     assert not is_close(logits(model, tokens.roll(1, 1), "posenc"), expected)
+    assert torch.equal(generate(model, tokens), generated)
+    posenc.transformers.enable(model, precision="hf_f32")
+    assert model.config._attn_implementation == "posenc"
+    replaced = [part for part in model.modules() if "forward" in vars(part)]
+    assert len(replaced) == is_replaced
+    with torch.no_grad():
+        assert is_close(model(tokens).logits, expected)
+    assert torch.equal(generate(model, tokens), generated)
 
 
 def test_sliding_window():
@@ -125,11 +153,6 @@ def test_enable(parameters):
     assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)
 
 
-def test_enable_leaves_other_rotations():
-    model = posenc.transformers.enable(make_model("Gemma2"))
-    assert model.config._attn_implementation == "posenc"
-
-
 def test_bf16():
     model = make_model().bfloat16()
     tokens = make_tokens()
@@ -158,8 +181,8 @@ def test_errors():
     with pytest.raises(posenc.Error, match="requires a gradient"):
         model(make_tokens())
     q = torch.ones(1, 4, 3, 16)
-    with pytest.raises(posenc.Error, match="has no 's_aux'"):
-        posenc.transformers.attention(model, q, q, q, None, s_aux=torch.ones(4))
+    with pytest.raises(posenc.Error, match="has no 'position_bias'"):
+        posenc.transformers.attention(model, q, q, q, None, position_bias=q)
     with pytest.raises(posenc.Error, match="masks of bool"):
         posenc.transformers.attention(model, q, q, q, torch.ones(1, 1, 3, 3))
     with pytest.raises(posenc.Error, match="one mask for all heads, got 4"):
