@@ -106,8 +106,9 @@ public:
     module = mlir::parseSourceString<mlir::ModuleOp>(program.text, &context);
     if (!module)
       return;
-    jit = mlir::posenc::JitLibrary::create(
-        *module, {}, {std::nullopt, {}, mlir::posenc::OptLevel::O0});
+    mlir::posenc::JitOptions options;
+    options.optLevel = mlir::posenc::OptLevel::O0;
+    jit = mlir::posenc::JitLibrary::create(*module, {}, options);
     if (!jit)
       return;
     std::string error;

@@ -135,9 +135,11 @@ static mlir::posenc::OptLevel getOptLevel() {
 }
 
 void Kernel::compile(const mlir::posenc::GpuTargets &gpus) {
+  mlir::posenc::JitOptions options;
+  options.gpus = gpus;
+  options.optLevel = getOptLevel();
   if (module)
-    jit = mlir::posenc::JitLibrary::create(*module, {},
-                                           {std::nullopt, gpus, getOptLevel()});
+    jit = mlir::posenc::JitLibrary::create(*module, {}, options);
   if (!jit) {
     ADD_FAILURE() << "cannot compile\n" << (module ? print(*module) : "");
     return;
