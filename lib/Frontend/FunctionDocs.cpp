@@ -53,9 +53,8 @@ std::string ModelModule::describeAxes() {
   if (config.axes->areCoordinates())
     return " A token has two coordinates from -1 to 1, its row and its column, "
            "the first dimension of positions; (0, 0) does not rotate. The "
-           "first "
-           "half of the pairs rotates by the row, the second half by the "
-           "column.";
+           "first half of the pairs rotates by the row, the second half by "
+           "the column.";
   return formatv(" A token has a position on each of {0} axes, the first "
                  "dimension of positions. {1}: {2} pairs.",
                  config.axes->sections.size(), layout, sections)

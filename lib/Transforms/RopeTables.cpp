@@ -55,14 +55,12 @@ static Value emitFactor(OpBuilder &builder, Location loc, Value distance,
   Value power = arith::MulFOp::create(builder, loc, distance, exponent);
   Value whole = math::FloorOp::create(builder, loc, power);
   Value fraction = arith::SubFOp::create(builder, loc, power, whole);
-  Value result;
-  for (Value part : {whole, fraction}) {
-    Value factor = math::Exp2Op::create(
+  auto exp2 = [&](Value part) -> Value {
+    return math::Exp2Op::create(
         builder, loc, arith::TruncFOp::create(builder, loc, narrow, part));
-    result =
-        result ? arith::MulFOp::create(builder, loc, result, factor) : factor;
-  }
-  return result;
+  };
+  Value ofWhole = exp2(whole), ofFraction = exp2(fraction);
+  return arith::MulFOp::create(builder, loc, ofWhole, ofFraction);
 }
 
 /// Emits the f64 distance of a position from the origin of the scale.

@@ -11,7 +11,6 @@
 
 // Factors that depend on the position, of positions of several types.
 // DEFINE: %{qk} = --input=2x37x4x64xf32=random:seed=1 --input=2x37x2x64xf32=random:seed=2
-// DEFINE: %{positions} = --input=2x37xi64=random:seed=3
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=iota | FileCheck %s
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=-900 | FileCheck %s
 // RUN: %{example} --function=xpos %{qk} --input=2x37xi64=20000 | FileCheck %s

@@ -169,8 +169,8 @@ def Posenc_RopeOp : Posenc_Op<"rope", [AttrSizedOperandSegments]> {
     }
     ```
 
-    Folds, for equal attributes without `scale`, where sums of positions are computed in i64 and
-    may wrap for positions beyond 2^62:
+    Folds, for equal attributes without `scale`, where sums of positions are
+    computed in i64 and may wrap for positions beyond 2^62:
 
     - `rope(x, 0) = x` for `att = 1`, and `rope(rope(x, p), q) = rope(x, p+q)`;
     - a rope of an inverse rope, or the other way around, is one rope by the

@@ -268,7 +268,7 @@ readModelConfig(llvm::StringRef text, llvm::StringRef fileName,
                 llvm::SmallVectorImpl<Diagnostic> &diags,
                 const ReadOptions &options = {});
 
-/// What is known of a `model_type` without a config.
+/// Describes a `model_type`, without a config.
 struct ModelType {
   llvm::StringRef name;
   /// Absent for models without rotary embedding, whose attention has a bias.
