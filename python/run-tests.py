@@ -9,19 +9,29 @@
 #
 # The runner behind `make python-test`. Builds a wheel from the libraries of the
 # build folder, installs it in a new virtual environment there, and runs pytest.
-# Packages come from pip; if the required ones cannot be had (off line), all tests
-# are skipped, and if an optional one cannot, those that need it. The last line is
-# `N passed, N failed`. A test that gives no result counts as failed.
+# Packages come from pip, in the versions of python/tests/constraints.txt. If the
+# required ones cannot be installed (off line), all tests are skipped, and if an
+# optional one cannot, those that need it. The last line is `N passed, N failed`. A
+# test that gives no result counts as failed.
+#
+# Where pip would install PyTorch with the libraries of CUDA, which are 3 GB to
+# download, its tests are skipped, unless POSENC_TEST_CUDA_WHEELS=1 allows it. An
+# index with wheels for CPUs can be added by PIP_EXTRA_INDEX_URL.
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
 
-REQUIRED = ["scikit-build-core>=0.10", "apache-tvm-ffi", "numpy", "pytest"]
-OPTIONAL = ["ml_dtypes", "jax"]
+REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest"]
+OPTIONAL = [["ml_dtypes"], ["jax", "jax-tvm-ffi"], ["torch", "transformers"]]
+# Bytes that PyTorch with the libraries of CUDA takes while it is installed.
+CUDA_SPACE = 12e9
+# Seconds after which an installation is given up.
+PATIENCE = 1200
 
 
 def finish(passed, failed):
@@ -30,21 +40,69 @@ def finish(passed, failed):
 
 
 def pip(python, *arguments):
-    return subprocess.run(
-        [python, "-m", "pip", "--disable-pip-version-check", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    """Returns pip's exit code and its output."""
+    try:
+        result = subprocess.run(
+            [python, "-m", "pip", "--disable-pip-version-check", *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return 1, f"pip took more than {PATIENCE} seconds"
+    return result.returncode, result.stdout.strip()
 
 
-def install_packages(python):
-    """Installs what the tests need. Returns the reason if it cannot be had."""
-    install = ["install", "--quiet", "--timeout=10", "--retries=1"]
-    result = pip(python, *install, *REQUIRED)
-    if result.returncode:
-        lines = result.stdout.strip().splitlines() or ["pip failed"]
-        return lines[-1]
-    for package in OPTIONAL:
-        if pip(python, *install, package).returncode:
-            print(f"SKIPPED tests with {package}: it cannot be installed")
+def find_obstacle(python, folder, packages):
+    """Returns why packages should not be installed, or None."""
+    if "torch" not in packages:
+        return None
+    report = os.path.join(folder, "install.json")
+    code, output = pip(python, "install", "--quiet", "--dry-run", "--report", report,
+                       *packages)
+    if code:
+        return output
+    with open(report, encoding="utf-8") as file:
+        names = [entry["metadata"]["name"] for entry in json.load(file)["install"]]
+    if not any(name.startswith("nvidia-") for name in names):
+        return None
+    if os.environ.get("POSENC_TEST_CUDA_WHEELS") != "1":
+        return ("it would be installed with the libraries of CUDA; set "
+                "POSENC_TEST_CUDA_WHEELS=1 to allow it")
+    free = shutil.disk_usage(folder).free
+    if free < CUDA_SPACE:
+        return f"{free / 1e9:.0f} GB of disk are free, {CUDA_SPACE / 1e9:.0f} are needed"
+    return None
+
+
+def install(python, folder, packages, constraints):
+    """Installs packages. Returns why that is not possible, or None."""
+    packages = [*packages, "--constraint", constraints, "--timeout=10", "--retries=1",
+                "--no-cache-dir"]
+    obstacle = find_obstacle(python, folder, packages)
+    if obstacle is None:
+        code, output = pip(python, "install", "--quiet", *packages)
+        obstacle = (output or "pip failed") if code else None
+    return obstacle and obstacle.splitlines()[-1]
+
+
+def has_packages(python, packages):
+    code = f"import importlib.metadata as m; [m.version(p) for p in {packages}]"
+    return subprocess.run([python, "-c", code], stderr=subprocess.DEVNULL,
+                          check=False).returncode == 0
+
+
+def install_packages(python, folder, source, lender):
+    """Installs what the tests need and `lender` does not have. Returns why that is not
+    possible, or None."""
+    constraints = os.path.join(source, "python", "tests", "constraints.txt")
+    obstacle = install(python, folder, REQUIRED, constraints)
+    if obstacle:
+        return obstacle
+    for packages in OPTIONAL:
+        if lender and has_packages(python, packages):
+            continue
+        obstacle = install(python, folder, packages, constraints)
+        if obstacle:
+            print(f"SKIPPED tests with {' and '.join(packages)}: {obstacle}")
     return None
 
 
@@ -70,19 +128,19 @@ def create_environment(folder, lender):
 def install_wheel(python, source, build, wheels):
     """Builds the wheel and installs it. Returns whether it is installed."""
     shutil.rmtree(wheels, ignore_errors=True)
-    result = pip(python, "wheel", "--quiet", "--no-build-isolation", "--no-deps",
-                 "--wheel-dir", wheels, source,
-                 f"-Ccmake.define.POSENC_PREBUILT={build}",
-                 f"-Cbuild-dir={os.path.join(build, 'python', 'wheel')}")
-    if result.returncode == 0:
+    code, output = pip(python, "wheel", "--quiet", "--no-build-isolation", "--no-deps",
+                       "--wheel-dir", wheels, source,
+                       f"-Ccmake.define.POSENC_PREBUILT={build}",
+                       f"-Cbuild-dir={os.path.join(build, 'python', 'wheel')}")
+    if code == 0:
         [wheel] = os.listdir(wheels)
         size = os.path.getsize(os.path.join(wheels, wheel))
         print(f"{wheel}: {size / 1e6:.1f} MB")
-        result = pip(python, "install", "--quiet", "--no-index", "--no-deps",
-                     "--force-reinstall", os.path.join(wheels, wheel))
-    if result.returncode:
-        print(result.stdout)
-    return result.returncode == 0
+        code, output = pip(python, "install", "--quiet", "--no-index", "--no-deps",
+                           "--force-reinstall", os.path.join(wheels, wheel))
+    if code:
+        print(output)
+    return code == 0
 
 
 def run_pytest(python, source, build, arguments):
@@ -124,13 +182,13 @@ def main():
     build = os.path.abspath(options.build_dir)
     folder = os.path.join(build, "python")
     os.makedirs(folder, exist_ok=True)
+    lender = os.environ.get("POSENC_TEST_PYTHON")
     try:
-        python = create_environment(os.path.join(folder, "venv"),
-                                    os.environ.get("POSENC_TEST_PYTHON"))
+        python = create_environment(os.path.join(folder, "venv"), lender)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"SKIPPED python: no virtual environment: {error}")
         return finish(0, 0)
-    reason = install_packages(python)
+    reason = install_packages(python, folder, source, lender)
     if reason:
         print(f"SKIPPED python: packages cannot be installed: {reason}")
         return finish(0, 0)
