@@ -8,9 +8,10 @@
 # ===----------------------------------------------------------------------===#
 #
 # Prints the time of `rope` of one token from Python, in microseconds: the median
-# of repetitions of 2,000 calls, taken in turn. Beside it, what ctypes needs for the
+# of repetitions of 2,000 calls (--calls), taken in turn. Beside it, what ctypes needs for the
 # same entry point, and what NumPy and PyTorch need for an addition.
 
+import argparse
 import ctypes
 import importlib.util
 import json
@@ -24,7 +25,7 @@ from posenc._compiler import CompiledCode
 
 CONFIG = {"model_type": "llama", "num_attention_heads": 32, "num_key_value_heads": 8,
           "head_dim": 128, "hidden_size": 4096, "rope_theta": 500000.0}
-CALLS, REPETITIONS = 2000, 15
+REPETITIONS = 15
 
 
 def make_ctypes_cases(q, k, positions):
@@ -84,14 +85,17 @@ def make_cases():
 
 
 def main():
+    parser = argparse.ArgumentParser(description="Measures calls of `rope` from Python.")
+    parser.add_argument("--calls", type=int, default=2000, help="calls per repetition")
+    calls = parser.parse_args().calls
     cases = make_cases()
     times = {name: [] for name in cases}
     for _ in range(REPETITIONS):
         for name, call in cases.items():
             start = time.perf_counter()
-            for _ in range(CALLS):
+            for _ in range(calls):
                 call()
-            times[name].append((time.perf_counter() - start) / CALLS * 1e6)
+            times[name].append((time.perf_counter() - start) / calls * 1e6)
     for name, values in times.items():
         print(f"{name:40} {statistics.median(values):6.2f} µs")
 

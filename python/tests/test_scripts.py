@@ -1,0 +1,60 @@
+# ===- test_scripts.py - the programs behind the README's tables ------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The programs that measure run, on small inputs, and print what the README shows."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(os.environ.get("POSENC_SOURCE",
+                                     pathlib.Path(__file__).parents[2])) / "python"
+NEEDS_TRANSFORMERS = pytest.mark.skipif(
+    importlib.util.find_spec("transformers") is None,
+    reason="could not import 'transformers'")
+
+
+def run(script: str, *arguments: str) -> str:
+    result = subprocess.run([sys.executable, FOLDER / script, *arguments], text=True,
+                            capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_measure_calls():
+    lines = run("measure-calls.py", "--calls", "20").splitlines()
+    times = {line[:40].strip(): float(line[40:].split()[0]) for line in lines}
+    assert {"NumPy, in place", "NumPy, new results",
+            "ctypes, unchecked, pointers at hand"} <= set(times)
+    assert all(time > 0 for time in times.values())
+
+
+@NEEDS_TRANSFORMERS
+def test_bench():
+    text = run("bench.py", "--context", "40", "--tokens", "3", "--layers", "2", "--heads",
+               "4", "--threads", "1", "--rounds", "1")
+    rows = re.findall(r"^(eager|sdpa|posenc) +1((?: +[\d.]+){4})$", text, re.M)
+    assert [name for name, _ in rows] == ["eager", "sdpa", "posenc"]
+    for _, numbers in rows:
+        prompt, prompt_share, token, token_share = map(float, numbers.split())
+        assert prompt > 0 and token > 0
+        assert 0 < prompt_share < 1 and 0 < token_share < 1
+
+
+@NEEDS_TRANSFORMERS
+def test_compare_models():
+    arguments = ["--tokens", "48", "--new-tokens", "4", "Qwen3"]
+    difference = r"^\| Qwen3 \| \d\.\de-0[678] \| 4 of 4 \| [\d.]+ × sdpa \|$"
+    assert re.search(difference, run("compare-models.py", *arguments), re.M)
+    # A difference above the limit is a failure.
+    with pytest.raises(AssertionError):
+        run("compare-models.py", "--limit", "1e-12", *arguments)
