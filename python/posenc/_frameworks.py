@@ -9,7 +9,8 @@
 
 TVM FFI passes arrays of most types as DLPack tensors by itself. This module adds
 what it lacks: arrays of NumPy that NumPy does not export (bf16, f8, read-only
-ones), and results as immutable arrays of JAX.
+ones), and results as immutable arrays of JAX. Inputs that JAX traces have no memory:
+_jax.py makes calls of them.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ class Backend:
 
     def __init__(self, name: str, empty: Callable[[tuple, str], Any], *,
                  like: Callable[[Any], Any] | None = None,
-                 check: Callable[[str, Sequence], None] | None = None,
-                 finish: Callable[[Any], Any] | None = None, mutable: bool = True):
+                 check: Callable[[Any, Sequence], bool | None] | None = None,
+                 finish: Callable[[Any, str], Any] | None = None, mutable: bool = True):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
         self.like = like  # of another array; None if that is no faster
-        self.check = check  # of the function's name and all inputs, before a call
-        self.finish = finish  # converts what `empty` made to a result
+        # Of the function and all inputs, before a call. True if it is one for _jax.py.
+        self.check = check
+        self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
 
 
@@ -141,14 +143,15 @@ def _make_torch_backend() -> Backend:
     def empty(shape: tuple, dtype: str, empty=torch.empty):
         return empty(shape, dtype=types[dtype], device=cpu)
 
-    def check(function: str, inputs: Sequence):
+    def check(function, inputs: Sequence):
         if not is_recording():
             return
         for value in inputs:
             if getattr(value, "requires_grad", False):
                 raise Error(
-                    f"{function}: an input requires a gradient, which this call does "
-                    "not record: use posenc.torch, or call it under torch.no_grad()")
+                    f"{function.name}: an input requires a gradient, which this call "
+                    "does not record: use posenc.torch, or call it under "
+                    "torch.no_grad()")
 
     def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):
         return empty(tensor, memory_format=order)
@@ -177,16 +180,36 @@ def _empty_aligned(shape: tuple, dtype: str):
 def _make_jax_backend() -> Backend:
     import jax
 
-    def check(function: str, inputs: Sequence):
-        for value in inputs:
-            if isinstance(value, jax.core.Tracer):
-                raise Error(f"{function}: an input is traced by JAX: call it outside "
-                            "of jax.jit, or by jax.pure_callback")
-            if isinstance(value, jax.Array):
-                value.block_until_ready()
+    tracer, array, narrow = jax.core.Tracer, jax.Array, np.dtype(np.int32)
 
-    return Backend("JAX", _empty_aligned, check=check, finish=jax.dlpack.from_dlpack,
-                   mutable=False)
+    def check(function, inputs: Sequence) -> bool:
+        for value in inputs:
+            if isinstance(value, tracer):
+                return True
+            if isinstance(value, array):
+                value.block_until_ready()
+        for index in function.wide_inputs:
+            value = inputs[index]
+            if isinstance(value, array) and value.dtype == narrow:
+                return True
+        return False
+
+    def finish(tensor, dtype: str, convert=jax.dlpack.from_dlpack):
+        if not FRAMEWORK_NAMES[dtype].endswith("64"):
+            return convert(tensor)
+        with jax.enable_x64(True):  # Otherwise the result would be rounded to f32.
+            return convert(tensor)
+
+    return Backend("JAX", _empty_aligned, check=check, finish=finish, mutable=False)
+
+
+def is_for_jax(function, inputs: Sequence) -> bool:
+    """Whether an input is one that only a call by _jax.py takes. It may be any input;
+    the check of the backend is made if the first one is an array of JAX."""
+    jax = sys.modules.get("jax")
+    if jax is None or not any(isinstance(value, jax.Array) for value in inputs):
+        return False
+    return _once("jax", _make_jax_backend).check(function, inputs)
 
 
 # ===----------------------------------------------------------------------===#

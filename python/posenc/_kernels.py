@@ -14,6 +14,7 @@ so a call costs a few microseconds.
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import json
 import keyword
@@ -25,7 +26,7 @@ import tvm_ffi
 
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import NUMPY, backends, find_backend, view_numpy
+from ._frameworks import NUMPY, backends, find_backend, is_for_jax, view_numpy
 from ._sizes import translate
 
 
@@ -82,6 +83,32 @@ class Kernels:
 
 
 # ===----------------------------------------------------------------------===#
+# What kernels were compiled from
+# ===----------------------------------------------------------------------===#
+
+
+def is_of_config(spec: str | None) -> bool:
+    """Whether kernels are those of a config, so that their names say what they do. A
+    module's own function may do anything, whatever it is called."""
+    return spec is not None and json.loads(spec)["name"].endswith(".json")
+
+
+def has_gradient(spec: str | None, name: str) -> bool:
+    """Whether a function is a rotation, whose gradient is a rotation, too."""
+    return is_of_config(spec) and (name == "rope" or name.startswith("rope_"))
+
+
+def is_length_dependent(spec: str) -> bool:
+    """Whether the frequencies of a config follow from the largest position of a call,
+    so that positions with the other sign do not rotate back."""
+    fields = json.loads(spec)
+    if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
+        return False
+    text = base64.b64decode(fields["source"]).decode(errors="replace")
+    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
+
+
+# ===----------------------------------------------------------------------===#
 # Failed calls
 # ===----------------------------------------------------------------------===#
 
@@ -91,12 +118,26 @@ FAILURES = (ValueError, TypeError, RuntimeError, BufferError)
 
 
 class _Function:
-    """What generated code needs besides its arguments when something fails."""
+    """What generated code needs besides its arguments when something fails, and what
+    calls of inputs that JAX traces are made of."""
 
-    def __init__(self, metadata: dict, call):
+    method: Callable[..., Any]  # of Kernels
+    workspace_size: Callable[..., int] | None = None  # bytes, of the sizes
+
+    def __init__(self, metadata: dict, call, spec: str | None):
         self.name = metadata["name"]
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
-        self.call = call
+        self.sizes = metadata["sizes"]
+        self.call, self.spec = call, spec
+        self.wide_inputs = [i for i, argument in enumerate(self.inputs)
+                            if argument["kind"] == "tensor"
+                            and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]
+
+    def call_jax(self, inputs, out):
+        """Calls with inputs of JAX that are traced, or have 32 instead of 64 bits."""
+        from . import _jax
+
+        return _jax.call(self, inputs, out)
 
     def check_outputs(self, outputs) -> None:
         """Raises an error for an output that must not be written."""
@@ -128,16 +169,21 @@ class _Function:
             raise error
         raise Error(f"{self.name}: cannot allocate the results: {error}") from None
 
-    def call_views(self, arguments) -> None:
-        """Calls with views of arrays of NumPy that TVM FFI would not pass."""
+    def call_views(self, arguments, out):
+        """Calls with views of arrays of NumPy that TVM FFI would not pass. Returns
+        what `retry` does."""
         try:
             self.call(*[view_numpy(value) if isinstance(value, np.ndarray) else value
                         for value in arguments])
         except FAILURES as error:
-            self.retry(arguments, error)
+            return self.retry(arguments, out, error)
 
-    def retry(self, arguments, error: Exception) -> None:
-        """Explains why a call failed, or calls again if views of arrays help."""
+    def retry(self, arguments, out, error: Exception):
+        """Explains why a call failed, or calls again if views of arrays help. If it is
+        a call for JAX, returns other results than those among the arguments."""
+        inputs = arguments[:len(self.inputs)]
+        if is_for_jax(self, inputs):
+            return self.call_jax(inputs, out)
         described = self.inputs + self.outputs
         self.check_outputs(arguments[len(self.inputs):len(described)])
         for value, argument in zip(arguments, described):
@@ -185,7 +231,8 @@ class _Names:
 
     def __init__(self):
         # Names that the generated code uses.
-        self.taken = {"self", "out", "backend", "error", "results", "min", "max"}
+        self.taken = {"self", "out", "backend", "error", "results", "others", "min",
+                      "max"}
 
     def add(self, name: str) -> str:
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "_"
@@ -231,8 +278,9 @@ def _generate(function: dict, identifier: str) -> str:
     if first:
         lines.append(f"    backend = _backends.get(type({first[0]})) or "
                      f"_find({first[0]}, {function['name'] + ': ' + first[1]['name']!r})")
-        lines += ["    if backend.check is not None:",
-                  f"        backend.check({function['name']!r}, ({listed}))"]
+        lines += ["    if backend.check is not None and "
+                  f"backend.check(_function, ({listed})):",
+                  f"        return _function.call_jax(({listed}), out)"]
     else:
         lines.append("    backend = _numpy")
     lines += ["    if out is None:", "        try:"]
@@ -273,7 +321,7 @@ def _generate(function: dict, identifier: str) -> str:
         # The sizes are those of the plain entry point.
         lines += ["    try:"] + [f"        {line}" for line in shapes]
         dims = ", ".join(translate(size, sizes) for size in function["sizes"])
-        lines += [f"        workspace_ = _workspace({dims})",
+        lines += [f"        workspace_ = _empty(_workspace({dims}), _uint8)",
                   "    except (AttributeError, IndexError) as error:",
                   f"        _function.explain(({listed}), error)"]
         call += ", workspace_"
@@ -281,42 +329,50 @@ def _generate(function: dict, identifier: str) -> str:
     if any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
            for a in function["inputs"] + function["outputs"]):
         # NumPy exports no such types.
-        lines += ["    if backend is _numpy:", f"        _function.call_views(({call},))",
+        lines += ["    if backend is _numpy:",
+                  f"        others = _function.call_views(({call},), out)",
+                  "        if others is not None:",
+                  "            return others",
                   "    else:"]
         indent = "        "
     lines += [f"{indent}try:", f"{indent}    _call({call})",
               f"{indent}except _failures as error:",
-              f"{indent}    _function.retry(({call},), error)"]
+              f"{indent}    others = _function.retry(({call},), out, error)",
+              f"{indent}    if others is not None:",
+              f"{indent}        return others"]
     if results:
         lines += ["    if out is None and backend.finish is not None:"]
-        finished = ", ".join(f"backend.finish({name})" for name in results)
+        finished = ", ".join(f"backend.finish({name}, {output['dtype']!r})"
+                             for name, output in zip(results, function["outputs"]))
         lines += [f"        return {finished}", f"    return {', '.join(results)}"]
     return "\n".join(lines) + "\n"
 
 
-def _make_workspace(address: int, count: int):
-    """Returns a function that allocates the workspace of a call with these sizes."""
+def _make_workspace_size(address: int, count: int) -> Callable[..., int]:
+    """Returns a function of the sizes of a call: the bytes of its workspace."""
     get_bytes = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
 
-    def allocate(*sizes: int) -> np.ndarray:
+    def measure(*sizes: int) -> int:
         size = get_bytes(*sizes)
         if size < 0:
             raise Error("the size of the workspace exceeds the address space")
-        return np.empty(size, np.uint8)
+        return size
 
-    return allocate
+    return measure
 
 
-def _make_method(function: dict, identifier: str, code):
+def _make_method(function: dict, identifier: str, code, spec: str | None):
     call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
                                               keep_alive_object=code)
-    support = _Function(function, call)
+    support = _Function(function, call, spec)
     scope = {"Array": Array, "_backends": backends, "_find": find_backend,
              "_numpy": NUMPY, "_function": support, "_call": call,
              "_failures": FAILURES}
     if "workspace" in function:
-        scope["_workspace"] = _make_workspace(code.symbol(function["workspace"]),
-                                              len(function["sizes"]))
+        support.workspace_size = _make_workspace_size(
+            code.symbol(function["workspace"]), len(function["sizes"]))
+        scope.update(_workspace=support.workspace_size, _empty=np.empty,
+                     _uint8=np.uint8)
     source = _generate(function, identifier)
     # Annotations are to be objects, which help() prints without quotes.
     exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope)
@@ -324,6 +380,7 @@ def _make_method(function: dict, identifier: str, code):
     method.__module__ = "posenc"
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
+    support.method = method
     return method
 
 
@@ -338,7 +395,7 @@ def make_kernels(code, spec: str | None = None) -> Kernels:
         identifier = function["name"]
         if keyword.iskeyword(identifier) or hasattr(Kernels, identifier):
             identifier += "_"
-        methods[identifier] = _make_method(function, identifier, code)
+        methods[identifier] = _make_method(function, identifier, code, spec)
         functions[function["name"]] = identifier
     names = ", ".join(functions)
     members = {"__module__": "posenc", "_functions": functions, "_spec": spec,

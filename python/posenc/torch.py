@@ -21,8 +21,6 @@ the first call, or takes them from the cache.
 
 from __future__ import annotations
 
-import base64
-import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +30,7 @@ import torch
 from ._compile import compile_spec
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._kernels import Kernels
+from ._kernels import Kernels, has_gradient, is_length_dependent
 from ._sizes import translate
 from .functional import get_rope_kernels, measure_heads
 
@@ -69,16 +67,6 @@ def _find_function(spec: str, name: str) -> dict:
     raise Error(f"no function '{name}' in the kernels")
 
 
-def _is_length_dependent(spec: str) -> bool:
-    """Whether the frequencies of a config follow from the largest position of a call,
-    so that positions with the other sign do not rotate back."""
-    fields = json.loads(spec)
-    if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
-        return False
-    text = base64.b64decode(fields["source"]).decode(errors="replace")
-    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
-
-
 # ===----------------------------------------------------------------------===#
 # posenc::rope
 # ===----------------------------------------------------------------------===#
@@ -106,7 +94,7 @@ def _backward_rope(ctx, q_gradient, k_gradient):
     # A rotation by the angles of position p, times the factor of the scaling, is
     # transposed by the angles of -p and the same factor.
     (positions,) = ctx.saved_tensors
-    if _is_length_dependent(ctx.kernels):
+    if is_length_dependent(ctx.kernels):
         raise Error("rope: the frequencies depend on the length of the sequences, so "
                     "the gradient is not known: compile with rope_length=N")
     q_gradient, k_gradient = torch.ops.posenc.rope(
@@ -178,8 +166,6 @@ class Operators:
     def __init__(self, kernels: Kernels):
         self._spec = _register(kernels)
         self._names = tuple(kernels)
-        # A module's own function may do anything, whatever it is called.
-        self._is_config = json.loads(self._spec)["name"].endswith(".json")
         self._outputs = {}
         for function in kernels.metadata["functions"]:
             self._outputs[function["name"]] = len(function["outputs"])
@@ -199,7 +185,7 @@ class Operators:
             raise Error(f"{name} has a number among its inputs, which posenc.torch does "
                         "not pass: call it on the kernels")
 
-        if self._is_config and (name == "rope" or name.startswith("rope_")):
+        if has_gradient(spec, name):
             def function(q, k, positions):
                 return torch.ops.posenc.rope(q, k, positions, spec, name)
         else:
