@@ -209,7 +209,8 @@ def is_for_jax(function, inputs: Sequence) -> bool:
     jax = sys.modules.get("jax")
     if jax is None or not any(isinstance(value, jax.Array) for value in inputs):
         return False
-    return _once("jax", _make_jax_backend).check(function, inputs)
+    check = _once("jax", _make_jax_backend).check
+    return check is not None and bool(check(function, inputs))
 
 
 # ===----------------------------------------------------------------------===#

@@ -242,23 +242,20 @@ def _make_call(function, is_given: tuple[bool, ...],
 # ===----------------------------------------------------------------------===#
 
 
-def _find_batch(function) -> Callable[[dict], int | None] | None:
-    """Returns a function that gives the dimension of an argument that is the batch, or
-    None for functions whose results are not independent for each element of it."""
-    if not is_of_config(function.spec) or is_length_dependent(function.spec):
-        return None
-
-    def find(argument: dict) -> int | None:
-        shape = argument.get("shape", [])
-        return shape.index("batch") if "batch" in shape else None
-
-    has_batch = all(find(output) is not None for output in function.outputs)
-    return find if has_batch else None
+def _find_batch(argument: dict) -> int | None:
+    """Returns the dimension of an argument that is the batch."""
+    shape = argument.get("shape", [])
+    return shape.index("batch") if "batch" in shape else None
 
 
-def _map_batch(call_target: Callable, axes: Sequence[int | None],
-               result_axes: Sequence[int], count: int, is_mapped: Sequence[bool],
-               arrays: Sequence) -> tuple:
+def _is_batched(function) -> bool:
+    """Whether results are computed for each element of the batch on its own."""
+    return (is_of_config(function.spec) and not is_length_dependent(function.spec)
+            and all(_find_batch(output) is not None for output in function.outputs))
+
+
+def _map_batch(call_target: Callable, axes: Sequence[int | None], result_axes: Sequence,
+               count: int, is_mapped: Sequence[bool], arrays: Sequence) -> tuple:
     """Calls once for `count` calls, whose batches are concatenated."""
     merged = []
     for array, is_one_mapped, axis in zip(arrays, is_mapped, axes):
@@ -296,15 +293,15 @@ def _build(function, is_given: tuple[bool, ...],
     call_target = jax.custom_batching.custom_vmap(
         _make_call(function, is_given, numbers))
     given = [a for a, is_there in zip(function.inputs, is_given) if is_there]
-    find_batch = _find_batch(function)
+    axes = [_find_batch(argument) for argument in given]
+    result_axes = [_find_batch(output) for output in function.outputs]
+    is_batched = _is_batched(function)
 
     @call_target.def_vmap
     def map_calls(count: int, is_mapped: Sequence[bool], *arrays):
         with jax.enable_x64(True):
-            axes = [find_batch and find_batch(argument) for argument in given]
-            if find_batch and all(axis is not None for axis, is_one_mapped
+            if is_batched and all(axis is not None for axis, is_one_mapped
                                   in zip(axes, is_mapped) if is_one_mapped):
-                result_axes = [find_batch(output) for output in function.outputs]
                 results = _map_batch(call_target, axes, result_axes, count, is_mapped,
                                      arrays)
             else:

@@ -8,6 +8,7 @@
 """Calls under jax.jit, jax.vmap, jax.grad and jax.export."""
 
 import gc
+import json
 import re
 import subprocess
 import sys
@@ -458,9 +459,11 @@ def test_errors_of_outputs_and_frameworks(kernels):
     with pytest.raises(posenc.Error, match="leave out `out`"):
         jax.jit(lambda positions: kernels.rope(q, k, positions, out=out))(positions)
     torch = pytest.importorskip("torch")
-    for first in (q, torch.from_numpy(q)):
-        with pytest.raises(posenc.Error, match="is an array of PyTorch, but another"):
-            jax.jit(lambda p: kernels.rope(first, torch.from_numpy(k), p))(positions)
+    tensor = torch.from_numpy(k)
+    with pytest.raises(posenc.Error, match="k is an array of PyTorch, but another"):
+        jax.jit(lambda positions: kernels.rope(q, tensor, positions))(positions)
+    with pytest.raises(posenc.Error, match="q is an array of PyTorch, but another"):
+        jax.jit(lambda k: kernels.rope(torch.from_numpy(q), k, positions))(k)
 
 
 def test_errors_of_the_kernel(kernels):
@@ -512,6 +515,22 @@ def test_equal_kernels_have_one_target():
         return re.search(r"@(posenc_rope_\w+)", text)[1]
 
     assert find_name() == find_name() != find_name(pairing="interleaved")
+
+
+def test_kernels_without_a_source():
+    """Those of a loaded library. Nothing is known of what their names mean."""
+    from posenc._compiler import CompiledCode
+    from posenc._kernels import make_kernels
+
+    q, k, _, positions = make_inputs()
+    for base in (1e4, 5e5):
+        source = json.dumps({**CONFIG, "rope_theta": base}).encode()
+        rope = make_kernels(CompiledCode("config.json", source, ["--kernels=rope"])).rope
+        q_out, _ = jax.jit(rope)(q, k, positions)
+        assert is_close(q_out, rotate(q, positions, base))
+        assert count_loops(jax.vmap(rope), q[None], k[None], positions[None]) == 1
+        with pytest.raises(posenc.Error, match="rope: has no gradient"):
+            jax.grad(lambda q: rope(q, k, positions)[0].sum())(q)
 
 
 # ===----------------------------------------------------------------------===#
