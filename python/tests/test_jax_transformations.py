@@ -149,6 +149,14 @@ def test_inputs_that_are_not_traced(kernels, traced, make):
     assert is_close(q_out, rotate(q, positions)) and is_close(k_out, rotate(k, positions))
 
 
+def test_an_array_is_a_constant_and_an_input(kernels):
+    """JAX must not take the constant of 64 bits for the input, which it narrows."""
+    q, k, _, positions = make_inputs()
+    constant = jax.jit(lambda q: kernels.rope(q, k, positions)[0])(q)
+    given = jax.jit(lambda p: kernels.rope(q, k, p)[0])(positions)
+    assert is_close(constant, rotate(q, positions)) and np.array_equal(given, constant)
+
+
 def test_functional():
     q, k, _, positions = make_inputs()
     call = jax.jit(lambda q, k, p: posenc.functional.rope(q, k, p, theta=5e5))
