@@ -7,6 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """Calls under jax.jit, jax.vmap, jax.grad and jax.export."""
 
+import contextlib
 import gc
 import json
 import re
@@ -56,7 +57,8 @@ DYNAMIC = {**CONFIG, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
 def has_x64(request):
     """JAX without types of 64 bits, which is its default, or with them."""
     flag = getattr(request, "param", False)
-    with jax.enable_x64(flag):
+    is_set = jax.config.jax_enable_x64 == flag
+    with contextlib.nullcontext() if is_set else jax.enable_x64(flag):
         yield flag
 
 
@@ -152,9 +154,11 @@ def test_inputs_that_are_not_traced(kernels, traced, make):
 def test_an_array_is_a_constant_and_an_input(kernels):
     """JAX must not take the constant of 64 bits for the input, which it narrows."""
     q, k, _, positions = make_inputs()
-    constant = jax.jit(lambda q: kernels.rope(q, k, positions)[0])(q)
-    given = jax.jit(lambda p: kernels.rope(q, k, p)[0])(positions)
-    assert is_close(constant, rotate(q, positions)) and np.array_equal(given, constant)
+    call = jax.jit(lambda q: kernels.rope(q, k, positions)[0])
+    assert is_close(call(q), rotate(q, positions))
+    # The first function and its constants still live.
+    again = jax.jit(lambda positions: kernels.rope(q, k, positions)[0])(positions)
+    assert is_close(again, call(q))
 
 
 def test_functional():
