@@ -78,6 +78,9 @@ def make_cases():
         jax.config.update("jax_enable_x64", True)
         arrays = [jax.numpy.asarray(x) for x in (q, k, positions)]
         cases["JAX, new results"] = lambda: rope(*arrays)
+        if importlib.util.find_spec("jax_tvm_ffi"):
+            jitted = jax.jit(rope)
+            cases["JAX, under jit"] = lambda: jitted(*arrays)
     cases.update(make_ctypes_cases(q, k, positions))
     cases["numpy.add(q, q, out=r)"] = (
         lambda r=np.empty_like(q): np.add(q, q, out=r))
