@@ -8,8 +8,8 @@
 # ===----------------------------------------------------------------------===#
 #
 # Prints the time of `rope` of one token from Python, in microseconds: the median
-# of repetitions of 2,000 calls (--calls), taken in turn. Beside it, what ctypes needs for the
-# same entry point, and what NumPy and PyTorch need for an addition.
+# of repetitions of 2,000 calls (--calls), taken in turn. Beside it, what ctypes needs
+# for the same entry point, and what NumPy and PyTorch need for an addition.
 
 import argparse
 import ctypes

@@ -27,7 +27,8 @@ import sys
 import xml.etree.ElementTree
 
 REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest"]
-OPTIONAL = [["ml_dtypes"], ["flatbuffers", "jax", "jax-tvm-ffi"], ["torch", "transformers"]]
+OPTIONAL = [["ml_dtypes"], ["mypy"], ["flatbuffers", "jax", "jax-tvm-ffi"],
+            ["torch", "transformers"]]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
 CUDA_SPACE = 12e9
 # Seconds after which an installation is given up.

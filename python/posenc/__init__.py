@@ -19,17 +19,14 @@ PyTorch with gradients, `posenc.transformers` an attention for transformers.
 from ._errors import CompileError, CompileWarning, Error
 from ._kernels import Array, Kernels
 from ._compile import compile, load
+from . import functional
 
 __all__ = ["Array", "CompileError", "CompileWarning", "Error", "Kernels", "compile",
            "functional", "load"]
 
 
-def __getattr__(name: str):
-    # Loaded when they are first used; the others are imported by name.
-    if name == "functional":
-        import importlib
-
-        return importlib.import_module("posenc.functional")
+def __getattr__(name: str) -> str:
+    # Of the installed package, which is looked for when it is asked for.
     if name == "__version__":
         import importlib.metadata
 

@@ -103,8 +103,10 @@ class _ExoticTypes(dict):
     type that NumPy does not export."""
 
     def __missing__(self, dtype: np.dtype):
-        code, bits = DLPACK_CODES.get(dtype.name, (None, None))
-        self[dtype] = None if code is None else (code, np.dtype(f"u{bits // 8}"))
+        self[dtype] = None
+        if dtype.name in DLPACK_CODES:
+            code, bits = DLPACK_CODES[dtype.name]
+            self[dtype] = code, np.dtype(f"u{bits // 8}")
         return self[dtype]
 
 

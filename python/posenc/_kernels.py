@@ -35,11 +35,16 @@ class Array(Protocol):
     """An array of NumPy, PyTorch (on the CPU), JAX (on the CPU), or any other that
     implements DLPack. Its memory is not copied."""
 
-    __module__ = "posenc"
-    shape: tuple[int, ...]
-    dtype: Any
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> Any: ...
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+Array.__module__ = "posenc"  # It is printed by help().
 
 
 class Kernels:
@@ -257,6 +262,7 @@ def _generate(function: dict, identifier: str) -> str:
     results = [names.add(output["name"]) for output in function["outputs"]]
     everything = ", ".join([name for name, _ in inputs] + results)
     listed = "".join(name + ", " for name, _ in inputs)
+    listed_results = "".join(name + ", " for name in results)
 
     # The expression of each size: where it is a dimension, or a scalar.
     sizes = {argument["name"]: name for name, argument in inputs
@@ -274,10 +280,11 @@ def _generate(function: dict, identifier: str) -> str:
 
     lines = [f"def {identifier}(self, {', '.join(parameters)}{',' if parameters else ''} "
              f"*, out: {result} | None = None) -> {result}:"]
-    first = tensors[0] if tensors else None
+    first = tensors[0][0] if tensors else ""
     if first:
-        lines.append(f"    backend = _backends.get(type({first[0]})) or "
-                     f"_find({first[0]}, {function['name'] + ': ' + first[1]['name']!r})")
+        what = f"{function['name']}: {tensors[0][1]['name']}"
+        lines.append(f"    backend = _backends.get(type({first})) or "
+                     f"_find({first}, {what!r})")
         lines += ["    if backend.check is not None and "
                   f"backend.check(_function, ({listed})):",
                   f"        return _function.call_jax(({listed}), out)"]
@@ -288,7 +295,7 @@ def _generate(function: dict, identifier: str) -> str:
     like = [next((name for name, a in tensors if a["shape"] == output["shape"] and
                   a["dtype"] == output["dtype"]), None) for output in function["outputs"]]
     if None not in like and like:
-        others = [f"type({name}) is type({first[0]})" for name in like if name != first[0]]
+        others = [f"type({name}) is type({first})" for name in like if name != first]
         lines.append("            if "
                      + " and ".join(["backend.like is not None", *others]) + ":")
         lines += [f"                {result} = backend.like({name})"
@@ -309,13 +316,13 @@ def _generate(function: dict, identifier: str) -> str:
     if count == 1:
         lines.append(f"        {results[0]} = out")
     else:
-        lines += ["        try:", f"            {''.join(r + ', ' for r in results) or 'results'}= out",
+        lines += ["        try:", f"            {listed_results or 'results'}= out",
                   "        except (TypeError, ValueError):",
                   "            _function.refuse_outputs()"]
     # Outputs of the type of the first input need no check before the call.
-    kinds = [f"type({name}) is not type({first[0]})" for name in results] if first else []
+    kinds = [f"type({name}) is not type({first})" for name in results] if first else []
     lines += [f"        if {' or '.join(['not backend.mutable'] + kinds)}:",
-              f"            _function.check_outputs(({''.join(r + ', ' for r in results)}))"]
+              f"            _function.check_outputs(({listed_results}))"]
     call = everything
     if "workspace" in function:
         # The sizes are those of the plain entry point.
@@ -365,9 +372,9 @@ def _make_method(function: dict, identifier: str, code, spec: str | None):
     call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
                                               keep_alive_object=code)
     support = _Function(function, call, spec)
-    scope = {"Array": Array, "_backends": backends, "_find": find_backend,
-             "_numpy": NUMPY, "_function": support, "_call": call,
-             "_failures": FAILURES}
+    scope: dict[str, Any] = {
+        "Array": Array, "_backends": backends, "_find": find_backend,
+        "_numpy": NUMPY, "_function": support, "_call": call, "_failures": FAILURES}
     if "workspace" in function:
         support.workspace_size = _make_workspace_size(
             code.symbol(function["workspace"]), len(function["sizes"]))

@@ -136,7 +136,8 @@ def _figure(title: str, body: str) -> str:
             f'role="img">{body}</svg></figure>')
 
 
-def _scales(x_range, y_range, x_log=False, y_log=False) -> tuple[_Scale, _Scale]:
+def _scales(x_range: tuple[float, float], y_range: tuple[float, float],
+            x_log: bool = False, y_log: bool = False) -> tuple[_Scale, _Scale]:
     return (_Scale(*x_range, _LEFT, _WIDTH - 12, x_log),
             _Scale(*y_range, _HEIGHT - _BOTTOM, _TOP, y_log))
 

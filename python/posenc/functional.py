@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ._compile import compile
 from ._dtypes import name_of
@@ -77,11 +77,14 @@ def measure_heads(q: Array, k: Array) -> tuple[int, int, int]:
     return q.shape[2], k.shape[2], q.shape[3]
 
 
-def rope(q: Array, k: Array, positions: Array, *, theta: float = 10000.0,
+SomeArray = TypeVar("SomeArray", bound=Array)
+
+
+def rope(q: SomeArray, k: SomeArray, positions: Array, *, theta: float = 10000.0,
          scaling: Mapping[str, Any] | None = None, pairing: str = "half",
          rotary_dim: int | None = None, precision: str = "exact",
          max_position_embeddings: int = 2048,
-         out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+         out: tuple[SomeArray, SomeArray] | None = None) -> tuple[SomeArray, SomeArray]:
     """Rotates queries and keys by their positions (rotary position embedding).
 
     q: [batch, tokens, heads, channels]
