@@ -27,7 +27,8 @@ import types
 import torch
 import transformers
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
-from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+from transformers.masking_utils import (
+    AttentionMaskInterface, causal_mask_function, sdpa_mask)
 
 from ._compile import compile
 from ._dtypes import name_of
@@ -67,7 +68,7 @@ _SOFT_CAP = """
 
 def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
                      value_dim: int, dtype: str, scale: float, has_sinks: bool,
-                     soft_cap: float | None, is_causal: bool, has_mask: bool) -> str:
+                     soft_cap: float | None, order: str, has_mask: bool) -> str:
     """Returns a function of MLIR. Queries and results are token by token, as the
     projections have them; keys and values are head by head, as caches have them."""
     query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
@@ -90,11 +91,11 @@ func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "
     -> ({result} {{posenc.name = "o"}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %cap = arith.constant {soft_cap or 1.0:e} : f32
+  %cap = arith.constant {soft_cap or 1.0:.17e} : f32
   %batch = tensor.dim %q, %c0 : {query}
   %tokens = tensor.dim %q, %c1 : {query}
   %o = tensor.empty({sizes}) : {result}
-  %r = posenc.attention {'causal ' if is_causal else ''}scale = {scale:e} key_layout = head_major
+  %r = posenc.attention {order} scale = {scale:.17e} key_layout = head_major
     ins(%q, %k, %v : {query}, {key}, {value}){operands}
     outs(%o : {result}){region}
   return %r : {result}
@@ -105,19 +106,25 @@ func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "
 @_once
 def _compile_attention(*key) -> Kernels:
     """Functions for one and for several queries, with a mask and without."""
-    *shape, soft_cap = key
     text = "".join(
-        _write_attention(name, tokens, *shape, soft_cap, is_causal, has_mask)
-        for name, tokens, is_causal, has_mask in (
-            ("prefill", "?", True, False), ("all", "?", False, False),
-            ("masked", "?", False, True), ("decode", "1", False, False),
-            ("decode_masked", "1", False, True)))
+        _write_attention(name, tokens, *key, order, has_mask)
+        for name, tokens, order, has_mask in (
+            ("prefill", "?", "causal", False), ("all", "?", "", False),
+            ("masked", "?", "", True), ("decode", "1", "", False),
+            ("decode_masked", "1", "", True)))
     return compile(text, no_warnings=True)
 
 
 @_once
-def _find_function(has_operator: bool, name: str, *key):
-    kernels = _compile_attention(*key)
+def _compile_window(window: int, *key) -> Kernels:
+    """`prefill` of a sliding window."""
+    order = f"causal window_left = {window - 1}"
+    return compile(_write_attention("prefill", "?", *key, order, False), no_warnings=True)
+
+
+@_once
+def _find_function(has_operator: bool, name: str, window: int | None, *key):
+    kernels = _compile_window(window, *key) if window else _compile_attention(*key)
     return getattr(operators(kernels), name) if has_operator else kernels[name]
 
 
@@ -136,24 +143,25 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     tokens = query.shape[2]
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
-    has_mask = attention_mask is not None
+    window = getattr(attention_mask, "_posenc_window", None)
+    has_mask = attention_mask is not None and window is None
     if has_mask and attention_mask.dtype != torch.bool:
         raise Error("attention 'posenc' has masks of bool, got "
                     f"{attention_mask.dtype}")
     if has_mask and attention_mask.shape[1] != 1:
         raise Error("attention 'posenc' has one mask for all heads, got "
                     f"{attention_mask.shape[1]}")
-    if not has_mask and is_causal and 1 < tokens < key.shape[2]:
+    if attention_mask is None and is_causal and 1 < tokens < key.shape[2]:
         # transformers leaves out the mask if these are the first tokens of a static
         # cache, whose other keys are empty. To the kernel they would be the last tokens.
         key, value = key[:, :, :tokens], value[:, :, :tokens]
     if tokens == 1:
         name = "decode_masked" if has_mask else "decode"
     else:
-        name = "masked" if has_mask else "prefill" if is_causal else "all"
+        name = "masked" if has_mask else "prefill" if is_causal or window else "all"
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     function = _find_function(
-        torch.compiler.is_compiling(), name, query.shape[1], key.shape[1],
+        torch.compiler.is_compiling(), name, window, query.shape[1], key.shape[1],
         query.shape[3], value.shape[3], name_of(query.dtype), scale, s_aux is not None,
         None if softcap is None else float(softcap))
     inputs = [query.transpose(1, 2), key, value]
@@ -167,13 +175,52 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     return function(*inputs), None
 
 
+def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:
+    """Whether a mask function of transformers, which has a local size, is a causal
+    window. The others are chunks, which differ in one of any two rows."""
+    zero = torch.zeros(1, dtype=torch.int64)
+    rows = torch.tensor([[last - 1], [last]])
+    expected = (keys <= rows) & (keys > rows - window)
+    actual = mask_function(zero, zero, rows, keys)
+    return torch.equal(actual.expand_as(expected), expected)
+
+
+def _make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
+               kv_offset: int = 0, mask_function=causal_mask_function,
+               attention_mask: torch.Tensor | None = None, local_size: int | None = None,
+               allow_is_causal_skip: bool = True, **options) -> torch.Tensor | None:
+    """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
+    masks of sliding windows without padding. Those of long prompts would be large."""
+    last = q_offset + q_length - 1
+    is_free = allow_is_causal_skip and not torch.compiler.is_compiling()
+    if (is_free and local_size is not None and q_length > 1 and kv_length >= local_size
+            and isinstance(last, int) and last == kv_offset + kv_length - 1
+            and (attention_mask is None or bool(
+                attention_mask.shape[1] > last and attention_mask[:, kv_offset:].all()))
+            and _is_sliding(mask_function, local_size, last,
+                            torch.arange(kv_length) + kv_offset)):
+        # It has no elements, so it is an error to use it as a mask.
+        window = torch.empty((batch_size, 1, q_length, 0), dtype=torch.bool)
+        window._posenc_window = local_size
+        return window
+    mask = sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
+        attention_mask, local_size, allow_is_causal_skip, **options)
+    # The keys in the cache of a sliding window are those that the next query sees.
+    return None if is_free and q_length == 1 and mask is not None and mask.all() else mask
+
+
 transformers.AttentionInterface.register("posenc", attention)
-AttentionMaskInterface.register("posenc", sdpa_mask)
+AttentionMaskInterface.register("posenc", _make_mask)
 
 
 # ===----------------------------------------------------------------------===#
 # The cache
 # ===----------------------------------------------------------------------===#
+
+
+def _get_address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 class _Buffer:
@@ -192,15 +239,14 @@ class _Buffer:
         """Makes a tensor the stored tokens. If it is some of them, as after `crop`, the
         storage stays."""
         storage = self.storage
-        self.begin = 0
         if storage is not None and tokens is not None and tokens.numel() and (
-                tokens.untyped_storage().data_ptr() == storage.untyped_storage().data_ptr()
+                _get_address(tokens) == _get_address(storage)
                 and tokens.stride() == storage.stride()
-                and tokens.shape[:2] == storage.shape[:2]):
-            self.begin = (tokens.storage_offset() - storage.storage_offset()
-                          ) // storage.stride(2)
+                and tokens[:, :, 0].shape == storage[:, :, 0].shape):
+            offset = tokens.storage_offset() - storage.storage_offset()
+            self.begin = offset // storage.stride(2)
         else:
-            self.storage = tokens
+            self.storage, self.begin = tokens, 0
         self.end = 0 if tokens is None else self.begin + tokens.shape[2]
 
     def append(self, tokens: torch.Tensor) -> torch.Tensor:

@@ -35,7 +35,8 @@ def make_model(name="Llama", **options):
 
 
 def make_tokens(batch=2, tokens=37):
-    return torch.randint(2, 128, (batch, tokens), generator=torch.Generator().manual_seed(3))
+    random = torch.Generator().manual_seed(3)
+    return torch.randint(2, 128, (batch, tokens), generator=random)
 
 
 def logits(model, tokens, implementation, **options):
@@ -85,11 +86,51 @@ def test_models(name):
     assert torch.equal(generate(model, tokens), generated)
 
 
-def test_sliding_window():
-    model = make_model("Mistral", sliding_window=8)
+@pytest.mark.parametrize("name", ["Mistral", "Gemma2", "GptOss"])
+def test_sliding_window(name):
+    """Without padding, with it, and in parts, the last of them single tokens."""
+    model = make_model(name, **{**MODELS[name][0], "sliding_window": 8})
     tokens = make_tokens()
     expected = logits(model, tokens, "eager")
     assert is_close(logits(model, tokens, "posenc"), expected)
+    cache = transformers.DynamicCache(config=model.config)
+    ends = [0, 5, 20, 29, 34, 35, 36, 37]
+    with torch.no_grad():
+        parts = [model(tokens[:, begin:end], cache=cache).logits
+                 for begin, end in zip(ends, ends[1:])]
+    assert is_close(torch.cat(parts, 1), expected)
+    mask = torch.ones_like(tokens)
+    mask[0, :9] = 0
+    expected = logits(model, tokens, "eager", attention_mask=mask)
+    actual = logits(model, tokens, "posenc", attention_mask=mask)
+    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+
+
+def test_masks():
+    """Windows without padding have no masks; chunks and padded windows have."""
+    from transformers import masking_utils
+
+    window = masking_utils.sliding_window_causal_mask_function(8)
+    chunk = masking_utils.chunked_causal_mask_function(
+        8, torch.zeros(2, dtype=torch.int64))
+    whole = torch.ones((2, 40), dtype=torch.int64)
+    padding = whole.clone()
+    padding[1, 35] = 0
+    for queries, keys in ((1, 8), (5, 12), (9, 9), (12, 19), (13, 29)):
+        sizes = dict(batch_size=2, q_length=queries, kv_length=keys, local_size=8,
+                     q_offset=40 - queries, kv_offset=40 - keys)
+        for function, mask in ((window, None), (window, whole), (chunk, None),
+                               (window, padding)):
+            actual = posenc.transformers._make_mask(
+                mask_function=function, attention_mask=mask, **sizes)
+            if function is window and mask is not padding:
+                assert actual is None if queries == 1 else actual._posenc_window == 8
+            else:
+                expected = masking_utils.sdpa_mask(
+                    mask_function=function, attention_mask=mask, **sizes)
+                # The last chunk of 40 tokens is the window of the last query.
+                assert torch.equal(actual, expected) if actual is not None else (
+                    queries == 1 and expected.all())
 
 
 def test_padding():
