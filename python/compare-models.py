@@ -214,6 +214,9 @@ def compute_in_f64(make, tokens: torch.Tensor, **options) -> torch.Tensor:
                 module.__init__(module.config)
         model.load_state_dict(weights)
         model.set_attn_implementation("sdpa" if model._supports_sdpa else "eager")
+        if hasattr(model.config, "n_routed_experts"):
+            # The default has no f64.
+            model.set_experts_implementation("eager")
         return model(tokens, use_cache=False, **options).logits
 
 
