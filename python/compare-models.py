@@ -157,12 +157,12 @@ def convert(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
 
 @torch.inference_mode()
 def compute_reference(model, tokens: torch.Tensor, part: int = 512) -> torch.Tensor:
-    """Returns the logits with "sdpa", or with "eager" for models without it: by parts of
-    the tokens, because it stores the scores of all pairs."""
-    if model._supports_sdpa:
-        model.set_attn_implementation("sdpa")
+    """Returns the logits with "sdpa", or with "eager" for models without it. By parts of
+    the tokens where the scores of all pairs would be stored: by "eager", and by "sdpa" if
+    keys and values have different numbers of channels."""
+    model.set_attn_implementation("sdpa" if model._supports_sdpa else "eager")
+    if model._supports_sdpa and not hasattr(model.config, "v_head_dim"):
         return model(tokens, use_cache=False).logits
-    model.set_attn_implementation("eager")
     cache = transformers.DynamicCache(config=model.config)
     return torch.cat([model(piece, cache=cache).logits
                       for piece in tokens.split(part, dim=1)], dim=1)

@@ -38,11 +38,14 @@ from .functional import get_rope_kernels, measure_heads
 
 __all__ = ["Operators", "operators", "rope"]
 
+# Begins the string that means the kernels of `rope` without a config. Numbers of heads
+# are not in it, so that they may differ between calls of a compiled function.
+_OPTIONS = "rope"
 _kernels: dict[str, Kernels] = {}
 _lock = threading.Lock()
 
 
-def _register(kernels: Kernels) -> str:
+def register(kernels: Kernels) -> str:
     """Makes kernels known to the operators and returns the string that means them."""
     if kernels._spec is None:
         raise Error("posenc.torch needs kernels of posenc.compile; a loaded library "
@@ -62,6 +65,14 @@ def _find(spec: str) -> Kernels:
     return kernels
 
 
+def _find_rope(spec: str, q: torch.Tensor, k: torch.Tensor) -> Kernels:
+    """Returns the kernels of a call of `rope`. Without a config, inputs select them."""
+    if spec.startswith(_OPTIONS):
+        return get_rope_kernels(*measure_heads(q, k), name_of(q.dtype),
+                                *json.loads(spec.removeprefix(_OPTIONS)))
+    return _find(spec)
+
+
 def _find_function(spec: str, name: str) -> dict:
     for function in _find(spec).metadata["functions"]:
         if function["name"] == name:
@@ -72,11 +83,16 @@ def _find_function(spec: str, name: str) -> dict:
 def _is_length_dependent(spec: str) -> bool:
     """Whether the frequencies of a config follow from the largest position of a call,
     so that positions with the other sign do not rotate back."""
+    text = spec if spec.startswith(_OPTIONS) else _read_config(spec)
+    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
+
+
+def _read_config(spec: str) -> str:
+    """Returns the text of a config, or none if it is compiled for one length."""
     fields = json.loads(spec)
     if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
-        return False
-    text = base64.b64decode(fields["source"]).decode(errors="replace")
-    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
+        return ""
+    return base64.b64decode(fields["source"]).decode(errors="replace")
 
 
 # ===----------------------------------------------------------------------===#
@@ -88,7 +104,8 @@ def _is_length_dependent(spec: str) -> bool:
 def _rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, kernels: str,
           function: str) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
-        return _find(kernels)[function](_innermost(q), _innermost(k), positions)
+        found = _find_rope(kernels, q, k)
+        return found[function](_innermost(q), _innermost(k), positions)
 
 
 @_rope.register_fake
@@ -176,7 +193,7 @@ class Operators:
     of a config has gradients, and the others refuse them."""
 
     def __init__(self, kernels: Kernels):
-        self._spec = _register(kernels)
+        self._spec = register(kernels)
         self._names = tuple(kernels)
         # A module's own function may do anything, whatever it is called.
         self._is_config = json.loads(self._spec)["name"].endswith(".json")
@@ -223,13 +240,12 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
          precision: str = "exact",
          max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
     """As `posenc.functional.rope`, with gradients."""
-    spec = _get_rope_spec(*measure_heads(q, k), str(q.dtype), theta, scaling, pairing,
-                          rotary_dim, precision, max_position_embeddings)
-    return torch.ops.posenc.rope(q, k, positions, spec, "rope")
+    options = _write_options(theta, scaling, pairing, rotary_dim, precision,
+                             max_position_embeddings)
+    return torch.ops.posenc.rope(q, k, positions, options, "rope")
 
 
 @torch.compiler.assume_constant_result
-def _get_rope_spec(heads: int, key_heads: int, channels: int, dtype: str,
-                   *options) -> str:
-    return _register(get_rope_kernels(heads, key_heads, channels, name_of(dtype),
-                                      *options))
+def _write_options(theta: float, scaling: Mapping[str, Any] | None, *others) -> str:
+    scaling = None if scaling is None else dict(scaling)
+    return _OPTIONS + json.dumps([theta, scaling, *others])

@@ -34,7 +34,7 @@ from ._compile import compile
 from ._dtypes import name_of
 from ._errors import Error
 from ._kernels import Kernels
-from .torch import operators
+from .torch import register
 
 __all__ = ["Cache", "attention", "enable"]
 
@@ -123,9 +123,15 @@ def _compile_window(window: int, *key) -> Kernels:
 
 
 @_once
-def _find_function(has_operator: bool, name: str, window: int | None, *key):
+def _find_function(name: str, window: int | None, *key):
     kernels = _compile_window(window, *key) if window else _compile_attention(*key)
-    return getattr(operators(kernels), name) if has_operator else kernels[name]
+    return kernels[name]
+
+
+@torch.compiler.assume_constant_result
+def _find_operator(*key) -> str:
+    """Returns the string that means the kernels of attention without a window."""
+    return register(_compile_attention(*key))
 
 
 def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
@@ -160,10 +166,9 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     else:
         name = "masked" if has_mask else "prefill" if is_causal or window else "all"
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    function = _find_function(
-        torch.compiler.is_compiling(), name, window, query.shape[1], key.shape[1],
-        query.shape[3], value.shape[3], name_of(query.dtype), scale, s_aux is not None,
-        None if softcap is None else float(softcap))
+    shape = (query.shape[1], key.shape[1], query.shape[3], value.shape[3],
+             name_of(query.dtype), scale, s_aux is not None,
+             None if softcap is None else float(softcap))
     inputs = [query.transpose(1, 2), key, value]
     if has_mask:
         mask = attention_mask[..., :key.shape[2]]
@@ -172,7 +177,9 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         inputs.append(mask)
     if s_aux is not None:
         inputs.append(s_aux.detach().float().contiguous())
-    return function(*inputs), None
+    if torch.compiler.is_compiling():
+        return torch.ops.posenc.call(inputs, _find_operator(*shape), name)[0], None
+    return _find_function(name, window, *shape)(*inputs), None
 
 
 def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:
@@ -444,7 +451,9 @@ def _patch_rotation(module) -> None:
 
     @functools.wraps(original)
     def apply_rotary_pos_emb(q, k, cos, sin, *arguments, **options):
-        if arguments or options or not getattr(cos, "_is_of_posenc", False):
+        # The code of PyTorch is fused with what is around it when it is compiled.
+        if (arguments or options or torch.compiler.is_compiling()
+                or not getattr(cos, "_is_of_posenc", False)):
             return original(q, k, cos, sin, *arguments, **options)
         return _rotate(q, k, cos, sin)
 
@@ -458,13 +467,17 @@ def _make_tables(kernels: Kernels, x: torch.Tensor, position_ids: torch.Tensor,
     each pair twice."""
     # If the layers of a model rotate alike, there is one function for all of them.
     name = f"sincos_{layer_type}"
-    function = kernels[name] if name in kernels else kernels["sincos"]
-    halves = function(position_ids.reshape(-1).to(torch.int64).contiguous())
+    name = name if name in kernels else "sincos"
+    positions = position_ids.reshape(-1).to(torch.int64).contiguous()
+    is_compiling = torch.compiler.is_compiling()
+    halves = (torch.ops.posenc.call([positions], kernels._spec, name) if is_compiling
+              else kernels[name](positions))
     tables = []
     for half in halves:
         half = half.reshape(*position_ids.shape, -1)
         tables.append(torch.cat((half, half), dim=-1).to(x.dtype))
-        tables[-1]._is_of_posenc = True
+        if not is_compiling:
+            tables[-1]._is_of_posenc = True
     return tuple(tables)
 
 
@@ -517,6 +530,7 @@ def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
                           no_warnings=True)
     except Error:
         return model
+    register(kernels)
     original = modeling.apply_rotary_pos_emb
     original = getattr(original, "_posenc_original", original)
     # Some models have tables for each type of layers.

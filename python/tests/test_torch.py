@@ -127,7 +127,7 @@ func.func @rope(%q: tensor<?x4xf32>) -> tensor<?x4xf32> {
 
 def test_opcheck(kernels):
     q, k, v, positions = tensors(*make_inputs())
-    spec = posenc.torch._register(kernels)
+    spec = posenc.torch.register(kernels)
     for gradient in (False, True):
         inputs = (q.clone().requires_grad_(gradient), k.clone().requires_grad_(gradient),
                   positions, spec, "rope")
