@@ -7,6 +7,9 @@
 # ===----------------------------------------------------------------------===#
 """Small models with random weights: logits and tokens are those of "eager"."""
 
+import os
+import shutil
+
 import pytest
 
 import posenc
@@ -19,6 +22,11 @@ SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_la
              num_attention_heads=4, num_key_value_heads=2, head_dim=16,
              max_position_embeddings=4096, pad_token_id=0, bos_token_id=1,
              eos_token_id=None)
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None and "CXX" not in os.environ,
+    reason="Inductor needs a C++ compiler")
 
 
 def make_model(name="Llama", **options):
@@ -49,14 +57,13 @@ def is_close(actual, expected, bound=1e-4):
     return (actual - expected).abs().max() <= bound * expected.abs().max()
 
 
-# The options of each model, and whether enable() replaces its rotations. Cohere pairs
-# neighbours, and gpt-oss has tables of half the width.
+# The options of each model, and whether enable() replaces its rotations.
 MODELS = {
     "Llama": ({}, True), "Qwen2": ({}, True), "Qwen3": ({}, True), "Mistral": ({}, True),
     "Gemma2": ({}, True), "Gemma3": ({"sliding_window": 8}, True), "Phi3": ({}, True),
     "Phi": ({}, True), "StableLm": ({}, True), "GPTNeoX": ({"rotary_pct": 0.5}, True),
-    "Cohere": ({}, False),
-    "GptOss": ({"num_local_experts": 2, "num_experts_per_tok": 1}, False),
+    "Cohere": ({}, True), "Glm": ({"partial_rotary_factor": 0.5}, True),
+    "GptOss": ({"num_local_experts": 2, "num_experts_per_tok": 1}, True),
     "DeepseekV3": (dict(
         num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16,
         qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=4,
@@ -188,7 +195,7 @@ def test_enable(parameters):
     assert is_close(logits(model, tokens, "posenc", position_ids=positions), expected)
     assert torch.equal(generate(model, tokens), generated)
     cos, _ = model.model.rotary_emb(torch.empty(1), positions)
-    assert cos._is_of_posenc
+    assert cos._posenc_pairs.shape == (1, 37, 8)
     # Other models are not affected.
     other = make_model(rope_parameters=parameters)
     assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)
@@ -202,14 +209,21 @@ def test_bf16():
     assert is_close(logits(model, tokens, "posenc").float(), expected, 0.1)
 
 
-def test_under_compile():
-    model = make_model()
-    tokens = make_tokens()
-    expected = logits(model, tokens, "eager")
+@pytest.mark.parametrize("backend, is_enabled", [
+    ("aot_eager", False), pytest.param("inductor", True, marks=needs_compiler)])
+def test_under_compile(backend, is_enabled):
+    """The whole model is one graph, for any number of tokens."""
+    torch.compiler.reset()
+    model = make_model(num_hidden_layers=1)
+    if is_enabled:
+        posenc.transformers.enable(model, precision="hf_f32")
     model.set_attn_implementation("posenc")
-    compiled = torch.compile(model, backend="aot_eager")
-    with torch.no_grad():
-        assert is_close(compiled(tokens).logits, expected)
+    compiled = torch.compile(model, backend=backend, fullgraph=True)
+    for length in (37, 23, 50) if is_enabled else (37,):
+        tokens = make_tokens(tokens=length)
+        with torch.no_grad():
+            expected = model(tokens, use_cache=False).logits
+            assert is_close(compiled(tokens, use_cache=False).logits, expected, 1e-5)
 
 
 def test_errors():
