@@ -226,3 +226,16 @@ def test_static_cache(name):
             parts.append(model(tokens[:, begin:end], attention_mask=mask,
                                cache=cache).logits)
         assert is_close(torch.cat(parts, 1), expected)
+
+
+def test_under_compile():
+    """A compiled model may have a Cache, whose storage moves meanwhile."""
+    torch.compiler.reset()
+    model = posenc.transformers.enable(make_model(num_hidden_layers=1))
+    compiled = torch.compile(model, backend="eager")
+    tokens = make_tokens(tokens=5)
+    cache = Cache(model.config)
+    with torch.no_grad():
+        parts = [compiled(part, cache=cache).logits
+                 for part in tokens.split([2, 1, 1, 1], dim=1)]
+        assert is_close(torch.cat(parts, 1), model(tokens).logits)
