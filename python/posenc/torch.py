@@ -22,6 +22,7 @@ the first call, or takes them from the cache.
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import threading
 from collections.abc import Mapping
@@ -69,8 +70,13 @@ def _find_rope(spec: str, q: torch.Tensor, k: torch.Tensor) -> Kernels:
     """Returns the kernels of a call of `rope`. Without a config, inputs select them."""
     if spec.startswith(_OPTIONS):
         return get_rope_kernels(*measure_heads(q, k), name_of(q.dtype),
-                                *json.loads(spec.removeprefix(_OPTIONS)))
+                                *_read_options(spec))
     return _find(spec)
+
+
+@functools.lru_cache
+def _read_options(spec: str) -> list:
+    return json.loads(spec.removeprefix(_OPTIONS))
 
 
 def _find_function(spec: str, name: str) -> dict:

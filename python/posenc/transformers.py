@@ -123,16 +123,20 @@ def _compile_window(window: int, *key) -> Kernels:
     return compile(_write_attention("prefill", "?", *key, order, False), no_warnings=True)
 
 
+def _find_kernels(window: int | None, *key) -> Kernels:
+    return _compile_window(window, *key) if window else _compile_attention(*key)
+
+
 @_once
-def _find_function(name: str, window: int | None, *key):
-    kernels = _compile_window(window, *key) if window else _compile_attention(*key)
-    return kernels[name]
+def _find_function(name: str, *key):
+    return _find_kernels(*key)[name]
 
 
 @torch.compiler.assume_constant_result
 def _find_operator(*key) -> str:
-    """Returns the string that means the kernels of attention without a window."""
-    return register(_compile_attention(*key))
+    """Returns the string that means the kernels to `posenc::call`. A compiled model has
+    it as a constant."""
+    return register(_find_kernels(*key))
 
 
 def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
@@ -167,9 +171,9 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     else:
         name = "masked" if has_mask else "prefill" if is_causal or window else "all"
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    shape = (query.shape[1], key.shape[1], query.shape[3], value.shape[3],
-             name_of(query.dtype), scale, s_aux is not None,
-             None if softcap is None else float(softcap))
+    kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
+               name_of(query.dtype), scale, s_aux is not None,
+               None if softcap is None else float(softcap))
     inputs = [query.transpose(1, 2), key, value]
     if has_mask:
         mask = attention_mask[..., :key.shape[2]]
@@ -179,8 +183,8 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     if s_aux is not None:
         inputs.append(s_aux.detach().float().contiguous())
     if torch.compiler.is_compiling():
-        return torch.ops.posenc.call(inputs, _find_operator(*shape), name)[0], None
-    return _find_function(name, window, *shape)(*inputs), None
+        return torch.ops.posenc.call(inputs, _find_operator(*kernels), name)[0], None
+    return _find_function(name, *kernels)(*inputs), None
 
 
 def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:

@@ -115,8 +115,7 @@ def test_sliding_window(name):
 
 def test_masks():
     """Windows without padding have no masks; chunks and padded windows have."""
-    from transformers import masking_utils
-
+    masking_utils = transformers.masking_utils
     window = masking_utils.sliding_window_causal_mask_function(8)
     chunk = masking_utils.chunked_causal_mask_function(
         8, torch.zeros(2, dtype=torch.int64))
@@ -224,6 +223,27 @@ def test_under_compile(backend, is_enabled):
         with torch.no_grad():
             expected = model(tokens, use_cache=False).logits
             assert is_close(compiled(tokens, use_cache=False).logits, expected, 1e-5)
+
+
+def test_window_under_compile():
+    """A window that comes from outside of what is compiled is not dropped."""
+    q, k = (torch.randn(1, heads, 21, 16, generator=torch.Generator().manual_seed(heads))
+            for heads in (4, 2))
+    window = posenc.transformers._make_mask(1, 21, 21, local_size=5, mask_function=(
+        transformers.masking_utils.sliding_window_causal_mask_function(5)))
+    relative = torch.arange(21)[:, None] - torch.arange(21)
+
+    def function(q, k, mask):
+        return posenc.transformers.attention(torch.nn.Module(), q, k, k, mask)[0]
+
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        q, k, k, attn_mask=(relative >= 0) & (relative < 5), enable_gqa=True)
+    compiled = torch.compile(function, backend="aot_eager")
+    for call in (function, compiled):
+        assert is_close(call(q, k, window), expected.transpose(1, 2), 1e-5)
+    # Without the attribute it is an error, not another mask.
+    with pytest.raises(posenc.Error, match="mask"):
+        function(q, k, window.clone())
 
 
 def test_errors():
