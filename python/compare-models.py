@@ -27,7 +27,12 @@ exceeds --limit, or in bf16 if the error exceeds twice that of "sdpa".
 
 computes all of a model in f64, angles too, and compares the errors of "eager", of hf_f32
 and of the default precision. Exits with 1 if the last is not the smallest, but for the
-rounding of attention."""
+rounding of attention.
+
+    python python/compare-models.py --cache 4096
+
+measures the generation of tokens after so many, by a Llama of 4 layers with 16 heads of
+64 channels, with a DynamicCache and with the Cache of Posenc."""
 
 import argparse
 import copy
@@ -241,18 +246,52 @@ def compare_exact(name: str, end: int, tokens: int = 512) -> dict[str, float]:
     return errors
 
 
+@torch.inference_mode()
+def measure_generation(model, make_cache, tokens: torch.Tensor, count: int = 64) -> float:
+    """Returns tokens per second, of the median token."""
+    cache = make_cache(config=model.config)
+    model(tokens, cache=cache, logits_to_keep=1)
+    token, seconds = tokens[:, :1], []
+    for _ in range(count):
+        start = time.perf_counter()
+        token = model(token, cache=cache).logits[:, -1:].argmax(-1)
+        seconds.append(time.perf_counter() - start)
+    return 1 / statistics.median(seconds)
+
+
+def print_generation(length: int) -> None:
+    print("| key heads | attention | DynamicCache | Cache |")
+    print("|---|---|---|---|")
+    for key_heads in (4, 16):
+        model = make_model(
+            "Llama", length, hidden_size=1024, intermediate_size=2048,
+            num_attention_heads=16, num_key_value_heads=key_heads)
+        tokens = torch.randint(2, 512, (1, length))
+        for attention in ("sdpa", "posenc"):
+            if attention == "posenc":
+                posenc.transformers.enable(model)
+            rates = [measure_generation(model, cache, tokens) for cache in
+                     (transformers.DynamicCache, posenc.transformers.Cache)]
+            print(f"| {key_heads} | {attention} | {rates[0]:.1f} | {rates[1]:.1f} |",
+                  flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=2048, help="tokens of the prompt")
     parser.add_argument("--new-tokens", type=int, default=32)
     parser.add_argument("--long", type=int, metavar="TOKENS", help="compare long prompts")
     parser.add_argument("--exact", action="store_true", help="compare errors from f64")
+    parser.add_argument("--cache", type=int, metavar="TOKENS", help="measure caches")
     parser.add_argument("--limit", type=float, default=1e-4)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("models", nargs="*", default=list(MODELS))
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(options.threads)
+    if options.cache:
+        print_generation(options.cache)
+        return 0
     failures = 0
     if options.long:
         lengths = [options.long // 4, options.long // 2, options.long]
