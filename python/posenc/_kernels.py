@@ -109,8 +109,12 @@ def is_length_dependent(spec: str) -> bool:
     fields = json.loads(spec)
     if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
         return False
-    text = base64.b64decode(fields["source"]).decode(errors="replace")
-    return any(f'"{name}"' in text for name in ("dynamic", "longrope", "su"))
+    return has_length_scaling(base64.b64decode(fields["source"]).decode(errors="replace"))
+
+
+def has_length_scaling(config: str) -> bool:
+    """Whether the text of a config names a scaling that depends on the length."""
+    return any(f'"{name}"' in config for name in ("dynamic", "longrope", "su"))
 
 
 # ===----------------------------------------------------------------------===#

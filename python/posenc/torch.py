@@ -21,6 +21,8 @@ the first call, or takes them from the cache.
 
 from __future__ import annotations
 
+import functools
+import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -30,17 +32,21 @@ import torch
 from ._compile import compile_spec
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._kernels import Kernels, has_gradient, is_length_dependent
+from ._kernels import (
+    Kernels, has_gradient, has_length_scaling, is_length_dependent)
 from ._sizes import translate
 from .functional import get_rope_kernels, measure_heads
 
 __all__ = ["Operators", "operators", "rope"]
 
+# Begins the string that means the kernels of `rope` without a config. Numbers of heads
+# are not in it, so that they may differ between calls of a compiled function.
+_OPTIONS = "rope"
 _kernels: dict[str, Kernels] = {}
 _lock = threading.Lock()
 
 
-def _register(kernels: Kernels) -> str:
+def register(kernels: Kernels) -> str:
     """Makes kernels known to the operators and returns the string that means them."""
     if kernels._spec is None:
         raise Error("posenc.torch needs kernels of posenc.compile; a loaded library "
@@ -60,11 +66,30 @@ def _find(spec: str) -> Kernels:
     return kernels
 
 
+def _find_rope(spec: str, q: torch.Tensor, k: torch.Tensor) -> Kernels:
+    """Returns the kernels of a call of `rope`. Without a config, inputs select them."""
+    if spec.startswith(_OPTIONS):
+        return get_rope_kernels(*measure_heads(q, k), name_of(q.dtype),
+                                *_read_options(spec))
+    return _find(spec)
+
+
+@functools.lru_cache
+def _read_options(spec: str) -> list:
+    return json.loads(spec.removeprefix(_OPTIONS))
+
+
 def _find_function(spec: str, name: str) -> dict:
     for function in _find(spec).metadata["functions"]:
         if function["name"] == name:
             return function
     raise Error(f"no function '{name}' in the kernels")
+
+
+def _is_length_dependent(spec: str) -> bool:
+    if spec.startswith(_OPTIONS):
+        return has_length_scaling(spec)
+    return is_length_dependent(spec)
 
 
 # ===----------------------------------------------------------------------===#
@@ -76,7 +101,8 @@ def _find_function(spec: str, name: str) -> dict:
 def _rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, kernels: str,
           function: str) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
-        return _find(kernels)[function](_innermost(q), _innermost(k), positions)
+        found = _find_rope(kernels, q, k)
+        return found[function](_innermost(q), _innermost(k), positions)
 
 
 @_rope.register_fake
@@ -94,7 +120,7 @@ def _backward_rope(ctx, q_gradient, k_gradient):
     # A rotation by the angles of position p, times the factor of the scaling, is
     # transposed by the angles of -p and the same factor.
     (positions,) = ctx.saved_tensors
-    if is_length_dependent(ctx.kernels):
+    if _is_length_dependent(ctx.kernels):
         raise Error("rope: the frequencies depend on the length of the sequences, so "
                     "the gradient is not known: compile with rope_length=N")
     q_gradient, k_gradient = torch.ops.posenc.rope(
@@ -164,7 +190,7 @@ class Operators:
     of a config has gradients, and the others refuse them."""
 
     def __init__(self, kernels: Kernels):
-        self._spec = _register(kernels)
+        self._spec = register(kernels)
         self._names = tuple(kernels)
         self._outputs = {}
         for function in kernels.metadata["functions"]:
@@ -209,13 +235,12 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
          precision: str = "exact",
          max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
     """As `posenc.functional.rope`, with gradients."""
-    spec = _get_rope_spec(*measure_heads(q, k), str(q.dtype), theta, scaling, pairing,
-                          rotary_dim, precision, max_position_embeddings)
-    return torch.ops.posenc.rope(q, k, positions, spec, "rope")
+    options = _write_options(theta, scaling, pairing, rotary_dim, precision,
+                             max_position_embeddings)
+    return torch.ops.posenc.rope(q, k, positions, options, "rope")
 
 
 @torch.compiler.assume_constant_result
-def _get_rope_spec(heads: int, key_heads: int, channels: int, dtype: str,
-                   *options) -> str:
-    return _register(get_rope_kernels(heads, key_heads, channels, name_of(dtype),
-                                      *options))
+def _write_options(theta: float, scaling: Mapping[str, Any] | None, *others) -> str:
+    scaling = None if scaling is None else dict(scaling)
+    return _OPTIONS + json.dumps([theta, scaling, *others])

@@ -7,6 +7,8 @@
 # ===----------------------------------------------------------------------===#
 """Calls on tensors of PyTorch, and the operators of posenc.torch."""
 
+import os
+import shutil
 import subprocess
 import sys
 
@@ -127,7 +129,7 @@ func.func @rope(%q: tensor<?x4xf32>) -> tensor<?x4xf32> {
 
 def test_opcheck(kernels):
     q, k, v, positions = tensors(*make_inputs())
-    spec = posenc.torch._register(kernels)
+    spec = posenc.torch.register(kernels)
     for gradient in (False, True):
         inputs = (q.clone().requires_grad_(gradient), k.clone().requires_grad_(gradient),
                   positions, spec, "rope")
@@ -179,6 +181,55 @@ def test_functional_under_compile():
     expected = rotate(q, positions / 2, 5e5)
     assert is_close(function(q, k)[0], expected)
     assert is_close(compiled(q, k)[0], expected)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None and "CXX" not in os.environ,
+                    reason="Inductor needs a C++ compiler")
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_inductor(dynamic):
+    """Other numbers of tokens and of heads; with tensors that are not contiguous, and
+    with gradients."""
+    torch.compiler.reset()
+
+    def function(q, k, positions):
+        q, k = posenc.torch.rope(2 * q, k.sin(), positions, theta=5e5)
+        return q + 1, k.cos()
+
+    compiled = torch.compile(function, fullgraph=True, dynamic=dynamic)
+    shapes = [(7, 4), (9, 4)] if dynamic is None else [(7, 4), (9, 6)]
+    for tokens, heads in shapes:
+        q, k, _, positions = tensors(*make_inputs(tokens=tokens))
+        q = torch.cat((q, q), 2)[:, :, :heads]
+        q = q.transpose(1, 2).contiguous().transpose(1, 2)
+        for actual, expected in zip(compiled(q, k, positions), function(q, k, positions)):
+            assert is_close(actual, expected.numpy())
+        assert is_close(compiled(q, k, positions)[0], rotate(2 * q, positions, 5e5) + 1)
+    if dynamic is None:
+        q.requires_grad_()
+        compiled(q, k, positions)[0].sum().backward()
+        assert is_close(q.grad, 2 * rotate(np.ones(q.shape), positions, 5e5, sign=-1))
+
+
+def test_rope_without_a_config(tmp_path):
+    """Bad options are errors; an exported program has the options."""
+    q, k, _, positions = tensors(*make_inputs())
+    with pytest.raises(posenc.Error, match="rotary_dim is 3"):
+        posenc.torch.rope(q, k, positions, rotary_dim=3)
+    with pytest.raises(posenc.Error, match="expected q as an array"):
+        posenc.torch.rope(q[0], k, positions)
+    with pytest.raises(posenc.Error, match="compile with rope_length=N"):
+        posenc.torch.rope(q.clone().requires_grad_(), k, positions, scaling={
+            "rope_type": "dynamic", "factor": 2.0})[0].sum().backward()
+
+    class Rope(torch.nn.Module):
+        def forward(self, q, k, positions):
+            return posenc.torch.rope(q, k, positions, theta=700.0, pairing="interleaved")
+
+    program = torch.export.export(Rope(), (q, k, positions))
+    torch.export.save(program, tmp_path / "rope.pt2")
+    loaded = torch.export.load(tmp_path / "rope.pt2").module()
+    for actual, expected in zip(loaded(q, k, positions), Rope()(q, k, positions)):
+        assert torch.equal(actual, expected)
 
 
 def test_export(operators, tmp_path):

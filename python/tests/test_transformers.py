@@ -7,6 +7,9 @@
 # ===----------------------------------------------------------------------===#
 """Small models with random weights: logits and tokens are those of "eager"."""
 
+import os
+import shutil
+
 import pytest
 
 import posenc
@@ -19,6 +22,11 @@ SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_la
              num_attention_heads=4, num_key_value_heads=2, head_dim=16,
              max_position_embeddings=4096, pad_token_id=0, bos_token_id=1,
              eos_token_id=None)
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None and "CXX" not in os.environ,
+    reason="Inductor needs a C++ compiler")
 
 
 def make_model(name="Llama", **options):
@@ -35,7 +43,8 @@ def make_model(name="Llama", **options):
 
 
 def make_tokens(batch=2, tokens=37):
-    return torch.randint(2, 128, (batch, tokens), generator=torch.Generator().manual_seed(3))
+    random = torch.Generator().manual_seed(3)
+    return torch.randint(2, 128, (batch, tokens), generator=random)
 
 
 def logits(model, tokens, implementation, **options):
@@ -48,14 +57,13 @@ def is_close(actual, expected, bound=1e-4):
     return (actual - expected).abs().max() <= bound * expected.abs().max()
 
 
-# The options of each model, and whether enable() replaces its rotations. Cohere pairs
-# neighbours, and gpt-oss has tables of half the width.
+# The options of each model, and whether enable() replaces its rotations.
 MODELS = {
     "Llama": ({}, True), "Qwen2": ({}, True), "Qwen3": ({}, True), "Mistral": ({}, True),
     "Gemma2": ({}, True), "Gemma3": ({"sliding_window": 8}, True), "Phi3": ({}, True),
     "Phi": ({}, True), "StableLm": ({}, True), "GPTNeoX": ({"rotary_pct": 0.5}, True),
-    "Cohere": ({}, False),
-    "GptOss": ({"num_local_experts": 2, "num_experts_per_tok": 1}, False),
+    "Cohere": ({}, True), "Glm": ({"partial_rotary_factor": 0.5}, True),
+    "GptOss": ({"num_local_experts": 2, "num_experts_per_tok": 1}, True),
     "DeepseekV3": (dict(
         num_key_value_heads=4, head_dim=8, q_lora_rank=32, kv_lora_rank=16,
         qk_nope_head_dim=16, qk_rope_head_dim=8, v_head_dim=16, n_routed_experts=4,
@@ -85,11 +93,50 @@ def test_models(name):
     assert torch.equal(generate(model, tokens), generated)
 
 
-def test_sliding_window():
-    model = make_model("Mistral", sliding_window=8)
+@pytest.mark.parametrize("name", ["Mistral", "Gemma2", "GptOss"])
+def test_sliding_window(name):
+    """Without padding, with it, and in parts, the last of them single tokens."""
+    model = make_model(name, **{**MODELS[name][0], "sliding_window": 8})
     tokens = make_tokens()
     expected = logits(model, tokens, "eager")
     assert is_close(logits(model, tokens, "posenc"), expected)
+    cache = transformers.DynamicCache(config=model.config)
+    ends = [0, 5, 20, 29, 34, 35, 36, 37]
+    with torch.no_grad():
+        parts = [model(tokens[:, begin:end], cache=cache).logits
+                 for begin, end in zip(ends, ends[1:])]
+    assert is_close(torch.cat(parts, 1), expected)
+    mask = torch.ones_like(tokens)
+    mask[0, :9] = 0
+    expected = logits(model, tokens, "eager", attention_mask=mask)
+    actual = logits(model, tokens, "posenc", attention_mask=mask)
+    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+
+
+def test_masks():
+    """Windows without padding have no masks; chunks and padded windows have."""
+    masking_utils = transformers.masking_utils
+    window = masking_utils.sliding_window_causal_mask_function(8)
+    chunk = masking_utils.chunked_causal_mask_function(
+        8, torch.zeros(2, dtype=torch.int64))
+    whole = torch.ones((2, 40), dtype=torch.int64)
+    padding = whole.clone()
+    padding[1, 35] = 0
+    for queries, keys in ((1, 8), (5, 12), (9, 9), (12, 19), (13, 29)):
+        sizes = dict(batch_size=2, q_length=queries, kv_length=keys, local_size=8,
+                     q_offset=40 - queries, kv_offset=40 - keys)
+        for function, mask in ((window, None), (window, whole), (chunk, None),
+                               (window, padding)):
+            actual = posenc.transformers._make_mask(
+                mask_function=function, attention_mask=mask, **sizes)
+            if function is window and mask is not padding:
+                assert actual is None if queries == 1 else actual._posenc_window == 8
+            else:
+                expected = masking_utils.sdpa_mask(
+                    mask_function=function, attention_mask=mask, **sizes)
+                # The last chunk of 40 tokens is the window of the last query.
+                assert torch.equal(actual, expected) if actual is not None else (
+                    queries == 1 and expected.all())
 
 
 def test_padding():
@@ -147,7 +194,7 @@ def test_enable(parameters):
     assert is_close(logits(model, tokens, "posenc", position_ids=positions), expected)
     assert torch.equal(generate(model, tokens), generated)
     cos, _ = model.model.rotary_emb(torch.empty(1), positions)
-    assert cos._is_of_posenc
+    assert cos._posenc_pairs.shape == (1, 37, 8)
     # Other models are not affected.
     other = make_model(rope_parameters=parameters)
     assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)
@@ -161,14 +208,42 @@ def test_bf16():
     assert is_close(logits(model, tokens, "posenc").float(), expected, 0.1)
 
 
-def test_under_compile():
-    model = make_model()
-    tokens = make_tokens()
-    expected = logits(model, tokens, "eager")
+@pytest.mark.parametrize("backend, is_enabled", [
+    ("aot_eager", False), pytest.param("inductor", True, marks=needs_compiler)])
+def test_under_compile(backend, is_enabled):
+    """The whole model is one graph, for any number of tokens."""
+    torch.compiler.reset()
+    model = make_model(num_hidden_layers=1)
+    if is_enabled:
+        posenc.transformers.enable(model, precision="hf_f32")
     model.set_attn_implementation("posenc")
-    compiled = torch.compile(model, backend="aot_eager")
-    with torch.no_grad():
-        assert is_close(compiled(tokens).logits, expected)
+    compiled = torch.compile(model, backend=backend, fullgraph=True)
+    for length in (37, 23, 50) if is_enabled else (37,):
+        tokens = make_tokens(tokens=length)
+        with torch.no_grad():
+            expected = model(tokens, use_cache=False).logits
+            assert is_close(compiled(tokens, use_cache=False).logits, expected, 1e-5)
+
+
+def test_window_under_compile():
+    """A window that comes from outside of what is compiled is not dropped."""
+    q, k = (torch.randn(1, heads, 21, 16, generator=torch.Generator().manual_seed(heads))
+            for heads in (4, 2))
+    window = posenc.transformers._make_mask(1, 21, 21, local_size=5, mask_function=(
+        transformers.masking_utils.sliding_window_causal_mask_function(5)))
+    relative = torch.arange(21)[:, None] - torch.arange(21)
+
+    def function(q, k, mask):
+        return posenc.transformers.attention(torch.nn.Module(), q, k, k, mask)[0]
+
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        q, k, k, attn_mask=(relative >= 0) & (relative < 5), enable_gqa=True)
+    compiled = torch.compile(function, backend="aot_eager")
+    for call in (function, compiled):
+        assert is_close(call(q, k, window), expected.transpose(1, 2), 1e-5)
+    # Without the attribute it is an error, not another mask.
+    with pytest.raises(posenc.Error, match="mask"):
+        function(q, k, window.clone())
 
 
 def test_errors():
