@@ -20,15 +20,15 @@ import warnings
 
 import torch
 import transformers
-from transformers.masking_utils import AttentionMaskInterface, eager_mask, sdpa_mask
+from transformers.masking_utils import AttentionMaskInterface
 from transformers.models.llama import modeling_llama
 
 import posenc.transformers
 
 IMPLEMENTATIONS = {
-    "eager": (modeling_llama.eager_attention_forward, eager_mask),
-    "sdpa": (transformers.AttentionInterface()["sdpa"], sdpa_mask),
-    "posenc": (posenc.transformers.attention, sdpa_mask),
+    "eager": modeling_llama.eager_attention_forward,
+    "sdpa": transformers.AttentionInterface()["sdpa"],
+    "posenc": posenc.transformers.attention,
 }
 
 
@@ -37,9 +37,10 @@ class Clock:
 
     def __init__(self):
         self.seconds = 0.0
-        for name, (function, mask) in IMPLEMENTATIONS.items():
-            transformers.AttentionInterface.register(f"timed_{name}", self._time(function))
-            AttentionMaskInterface.register(f"timed_{name}", mask)
+        for name, function in IMPLEMENTATIONS.items():
+            timed = f"timed_{name}"
+            transformers.AttentionInterface.register(timed, self._time(function))
+            AttentionMaskInterface.register(timed, AttentionMaskInterface()[name])
 
     def _time(self, function):
         def call(*arguments, **options):
@@ -62,7 +63,7 @@ def make_model(options) -> torch.nn.Module:
 
 
 def set_implementation(model, name: str) -> None:
-    """Rotations are those of transformers except with `posenc`."""
+    """Rotations are those of transformers, except with "posenc"."""
     rotary = model.model.rotary_emb
     rotary.__dict__.pop("forward", None)
     if name == "posenc":
@@ -71,10 +72,9 @@ def set_implementation(model, name: str) -> None:
 
 
 @torch.inference_mode()
-def measure(model, clock: Clock, prompt: torch.Tensor, tokens: int) -> dict:
+def measure(model, clock: Clock, cache, prompt: torch.Tensor, tokens: int) -> dict:
     """Returns the seconds of the prompt and of each further token, with the shares of
     the attention."""
-    cache = transformers.DynamicCache(config=model.config)
 
     def run(step: torch.Tensor) -> tuple[torch.Tensor, float, float]:
         clock.seconds, start = 0.0, time.perf_counter()
@@ -94,9 +94,9 @@ def measure(model, clock: Clock, prompt: torch.Tensor, tokens: int) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--context", type=int, default=2048, help="tokens of the prompt")
-    parser.add_argument("--tokens", type=int, default=32, help="tokens that are generated")
+    parser.add_argument("--tokens", type=int, default=32, help="generated tokens")
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--heads", type=int, default=16, help="query heads, of 64 channels")
+    parser.add_argument("--heads", type=int, default=16, help="query heads of 64 channels")
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
     parser.add_argument("--rounds", type=int, default=3)
@@ -116,7 +116,10 @@ def main() -> None:
         for number in range(options.rounds + 1):
             for name in IMPLEMENTATIONS:
                 set_implementation(model, name)
-                result = measure(model, clock, prompt, options.tokens)
+                # The caches that `generate` uses.
+                cache = (posenc.transformers.Cache if name == "posenc" else
+                         transformers.DynamicCache)(config=model.config)
+                result = measure(model, clock, cache, prompt, options.tokens)
                 if number > 0:  # The first round compiles and warms up.
                     rounds[name].append(result)
         for name, results in rounds.items():

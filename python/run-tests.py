@@ -149,8 +149,9 @@ def run_pytest(python, source, build, arguments):
     report = os.path.join(build, "python", "report.xml")
     if os.path.exists(report):
         os.remove(report)
-    environment = {**os.environ, "POSENC_BIN": os.path.join(build, "bin"),
-                   "POSENC_SOURCE": source}
+    # Threads that wait do not keep a core from the others, of which there may be few.
+    environment = {"OMP_WAIT_POLICY": "passive", **os.environ,
+                   "POSENC_BIN": os.path.join(build, "bin"), "POSENC_SOURCE": source}
     # The installed package is tested, not that of the source folder.
     for name in ("PYTHONPATH", "POSENC_LIBRARY_PATH"):
         environment.pop(name, None)

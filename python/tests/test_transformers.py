@@ -17,6 +17,7 @@ import posenc
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 import posenc.transformers  # noqa: E402
+from posenc.transformers._attention import make_mask  # noqa: E402
 
 SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=3,
              num_attention_heads=4, num_key_value_heads=2, head_dim=16,
@@ -127,7 +128,7 @@ def test_masks():
                      q_offset=40 - queries, kv_offset=40 - keys)
         for function, mask in ((window, None), (window, whole), (chunk, None),
                                (window, padding)):
-            actual = posenc.transformers._make_mask(
+            actual = make_mask(
                 mask_function=function, attention_mask=mask, **sizes)
             if function is window and mask is not padding:
                 assert actual is None if queries == 1 else actual._posenc_window == 8
@@ -229,7 +230,7 @@ def test_window_under_compile():
     """A window that comes from outside of what is compiled is not dropped."""
     q, k = (torch.randn(1, heads, 21, 16, generator=torch.Generator().manual_seed(heads))
             for heads in (4, 2))
-    window = posenc.transformers._make_mask(1, 21, 21, local_size=5, mask_function=(
+    window = make_mask(1, 21, 21, local_size=5, mask_function=(
         transformers.masking_utils.sliding_window_causal_mask_function(5)))
     relative = torch.arange(21)[:, None] - torch.arange(21)
 

@@ -1,0 +1,193 @@
+# ===- _attention.py - attention of transformers ---------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The attention "posenc" of transformers, and its masks.
+
+It takes keys and values as transformers caches them, so it copies nothing. Padding and
+other masks are those that "sdpa" gets.
+"""
+
+from __future__ import annotations
+
+import torch
+import transformers
+from transformers.masking_utils import (
+    AttentionMaskInterface, causal_mask_function, sdpa_mask)
+
+from .._compile import compile
+from .._dtypes import name_of
+from .._errors import Error
+from .._kernels import Kernels
+from ..torch import register
+from ._once import once
+
+_SOFT_CAP = """
+    score(%s, %b, %h, %i, %j) {{
+      %x = arith.divf %s, %cap : f32
+      %t = math.tanh %x : f32
+      %y = arith.mulf %t, %cap : f32
+      posenc.yield %y : f32
+    }}"""
+
+
+def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
+                     value_dim: int, dtype: str, scale: float, has_sinks: bool,
+                     soft_cap: float | None, order: str, has_mask: bool) -> str:
+    """Returns a function of MLIR. Queries and results are token by token, as the
+    projections have them; keys and values are head by head, as caches have them."""
+    query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
+    key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
+    value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
+    result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
+    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}xf32>"
+    further, operands = "", ""
+    if has_mask:
+        further += f', %m: {mask} {{posenc.name = "mask"}}'
+        operands += f" mask(%m : {mask})"
+    if has_sinks:
+        further += f', %sinks: {sinks} {{posenc.name = "sinks"}}'
+        operands += f" sinks(%sinks : {sinks})"
+    sizes = "%batch" + (", %tokens" if tokens == "?" else "")
+    region = _SOFT_CAP.format() if soft_cap is not None else ""
+    return f"""
+func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
+    %v: {value} {{posenc.name = "v"}}{further})
+    -> ({result} {{posenc.name = "o"}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %cap = arith.constant {soft_cap or 1.0:.17e} : f32
+  %batch = tensor.dim %q, %c0 : {query}
+  %tokens = tensor.dim %q, %c1 : {query}
+  %o = tensor.empty({sizes}) : {result}
+  %r = posenc.attention {order} scale = {scale:.17e} key_layout = head_major
+    ins(%q, %k, %v : {query}, {key}, {value}){operands}
+    outs(%o : {result}){region}
+  return %r : {result}
+}}
+"""
+
+
+@once
+def _compile_attention(*key) -> Kernels:
+    """Functions for one and for several queries, with a mask and without."""
+    text = "".join(
+        _write_attention(name, tokens, *key, order, has_mask)
+        for name, tokens, order, has_mask in (
+            ("prefill", "?", "causal", False), ("all", "?", "", False),
+            ("masked", "?", "", True), ("decode", "1", "", False),
+            ("decode_masked", "1", "", True)))
+    return compile(text, no_warnings=True)
+
+
+@once
+def _compile_window(window: int, *key) -> Kernels:
+    """`prefill` of a sliding window."""
+    order = f"causal window_left = {window - 1}"
+    return compile(_write_attention("prefill", "?", *key, order, False), no_warnings=True)
+
+
+def _find_kernels(window: int | None, *key) -> Kernels:
+    return _compile_window(window, *key) if window else _compile_attention(*key)
+
+
+@once
+def _find_function(name: str, *key):
+    return _find_kernels(*key)[name]
+
+
+@torch.compiler.assume_constant_result
+def _find_operator(*key) -> str:
+    """Returns the string that means the kernels to `posenc::call`. A compiled model has
+    it as a constant."""
+    return register(_find_kernels(*key))
+
+
+def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
+              value: torch.Tensor, attention_mask: torch.Tensor | None,
+              dropout: float = 0.0, scaling: float | None = None,
+              softcap: float | None = None, is_causal: bool | None = None,
+              s_aux: torch.Tensor | None = None, **options) -> tuple[torch.Tensor, None]:
+    """The attention function that transformers calls. Without a mask it is causal if
+    the module is, and a single query sees all keys."""
+    if dropout:
+        raise Error("attention 'posenc' has no dropout: call model.eval()")
+    if options.get("position_bias") is not None:
+        raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
+                    "for this model")
+    tokens = query.shape[2]
+    if is_causal is None:
+        is_causal = getattr(module, "is_causal", True)
+    window = getattr(attention_mask, "_posenc_window", None)
+    has_mask = attention_mask is not None and window is None
+    if has_mask and attention_mask.dtype != torch.bool:
+        raise Error("attention 'posenc' has masks of bool, got "
+                    f"{attention_mask.dtype}")
+    if has_mask and attention_mask.shape[1] != 1:
+        raise Error("attention 'posenc' has one mask for all heads, got "
+                    f"{attention_mask.shape[1]}")
+    if attention_mask is None and is_causal and 1 < tokens < key.shape[2]:
+        # transformers leaves out the mask if these are the first tokens of a static
+        # cache, whose other keys are empty. To the kernel they would be the last tokens.
+        key, value = key[:, :, :tokens], value[:, :, :tokens]
+    if tokens == 1:
+        name = "decode_masked" if has_mask else "decode"
+    else:
+        name = "masked" if has_mask else "prefill" if is_causal or window else "all"
+    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
+    kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
+               name_of(query.dtype), scale, s_aux is not None,
+               None if softcap is None else float(softcap))
+    inputs = [query.transpose(1, 2), key, value]
+    if has_mask:
+        mask = attention_mask[..., :key.shape[2]]
+        if mask.shape[0] != query.shape[0]:
+            mask = mask.expand(query.shape[0], -1, -1, -1)
+        inputs.append(mask)
+    if s_aux is not None:
+        inputs.append(s_aux.detach().float().contiguous())
+    if torch.compiler.is_compiling():
+        return torch.ops.posenc.call(inputs, _find_operator(*kernels), name)[0], None
+    return _find_function(name, *kernels)(*inputs), None
+
+
+def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:
+    """Whether a mask function of transformers, which has a local size, is a causal
+    window. The others are chunks, which differ in one of any two rows."""
+    zero = torch.zeros(1, dtype=torch.int64)
+    rows = torch.tensor([[last - 1], [last]])
+    expected = (keys <= rows) & (keys > rows - window)
+    actual = mask_function(zero, zero, rows, keys)
+    return torch.equal(actual.expand_as(expected), expected)
+
+
+def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
+               kv_offset: int = 0, mask_function=causal_mask_function,
+               attention_mask: torch.Tensor | None = None, local_size: int | None = None,
+               allow_is_causal_skip: bool = True, **options) -> torch.Tensor | None:
+    """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
+    masks of sliding windows without padding. Those of long prompts would be large."""
+    last = q_offset + q_length - 1
+    is_free = allow_is_causal_skip and not torch.compiler.is_compiling()
+    if (is_free and local_size is not None and q_length > 1 and kv_length >= local_size
+            and isinstance(last, int) and last == kv_offset + kv_length - 1
+            and (attention_mask is None or bool(
+                attention_mask.shape[1] > last and attention_mask[:, kv_offset:].all()))
+            and _is_sliding(mask_function, local_size, last,
+                            torch.arange(kv_length) + kv_offset)):
+        # It has no elements, so it is an error to use it as a mask.
+        window = torch.empty((batch_size, 1, q_length, 0), dtype=torch.bool)
+        window._posenc_window = local_size
+        return window
+    mask = sdpa_mask(
+        batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
+        attention_mask, local_size, allow_is_causal_skip, **options)
+    # The keys in the cache of a sliding window are those that the next query sees.
+    return None if is_free and q_length == 1 and mask is not None and mask.all() else mask
+
+
+transformers.AttentionInterface.register("posenc", attention)
+AttentionMaskInterface.register("posenc", make_mask)
