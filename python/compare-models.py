@@ -276,6 +276,48 @@ def print_generation(length: int) -> None:
                   flush=True)
 
 
+def print_long(options) -> int:
+    """Prints the table of --long and returns the number of failures."""
+    lengths = [options.long // 4, options.long // 2, options.long]
+    print(f"| model | {' | '.join(map(str, lengths))} | bf16, {lengths[0]} | sdpa |")
+    print("|---|---|---|---|---|---|")
+    failures = 0
+    for name in options.models:
+        differences, own, other = compare_long(name, options.long)
+        numbers = [f"{x:.1e}" for x in (*differences, own, other)]
+        print(f"| {name} | {' | '.join(numbers)} |", flush=True)
+        failures += not (max(differences) <= options.limit and own <= 2 * other)
+    return failures
+
+
+def print_exact(options) -> int:
+    """Prints the table of --exact and returns the number of failures."""
+    ends = (2048, 32768)
+    print("| model |", " | ".join(f"{kind}, {end}" for end in ends
+                                  for kind in ("eager", "hf_f32", "exact")), "|")
+    print("|---|---|---|---|---|---|---|")
+    failures = 0
+    for name in options.models:
+        rows = [compare_exact(name, end) for end in ends]
+        numbers = [f"{error:.1e}" for row in rows for error in row.values()]
+        print(f"| {name} | {' | '.join(numbers)} |", flush=True)
+        failures += any(row["exact"] > ROUNDING + min(row.values()) for row in rows)
+    return failures
+
+
+def print_prompts(options) -> int:
+    """Prints the table of prompts of one length and returns the number of failures."""
+    print("| model | largest difference of logits | equal tokens | "
+          "tokens per second of a prompt |")
+    print("|---|---|---|---|")
+    failures = 0
+    for name in options.models:
+        row, difference, is_right = compare(name, options.tokens, options.new_tokens)
+        print(row, flush=True)
+        failures += not (difference <= options.limit and is_right)
+    return failures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tokens", type=int, default=2048, help="tokens of the prompt")
@@ -292,36 +334,9 @@ def main() -> int:
     if options.cache:
         print_generation(options.cache)
         return 0
-    failures = 0
-    if options.long:
-        lengths = [options.long // 4, options.long // 2, options.long]
-        print(f"| model | {' | '.join(map(str, lengths))} | bf16, {lengths[0]} | sdpa |")
-        print("|---|---|---|---|---|---|")
-        for name in options.models:
-            differences, own, other = compare_long(name, options.long)
-            numbers = [f"{x:.1e}" for x in (*differences, own, other)]
-            print(f"| {name} | {' | '.join(numbers)} |", flush=True)
-            failures += not (max(differences) <= options.limit and own <= 2 * other)
-        return 1 if failures else 0
-    if options.exact:
-        ends = (2048, 32768)
-        print("| model |", " | ".join(f"{kind}, {end}" for end in ends
-                                      for kind in ("eager", "hf_f32", "exact")), "|")
-        print("|---|---|---|---|---|---|---|")
-        for name in options.models:
-            rows = [compare_exact(name, end) for end in ends]
-            numbers = [f"{error:.1e}" for row in rows for error in row.values()]
-            print(f"| {name} | {' | '.join(numbers)} |", flush=True)
-            failures += any(row["exact"] > ROUNDING + min(row.values()) for row in rows)
-        return 1 if failures else 0
-    print("| model | largest difference of logits | equal tokens | "
-          "tokens per second of a prompt |")
-    print("|---|---|---|---|")
-    for name in options.models:
-        row, difference, is_right = compare(name, options.tokens, options.new_tokens)
-        print(row, flush=True)
-        failures += not (difference <= options.limit and is_right)
-    return 1 if failures else 0
+    print_table = (print_long if options.long else print_exact if options.exact
+                   else print_prompts)
+    return 1 if print_table(options) else 0
 
 
 if __name__ == "__main__":

@@ -22,12 +22,17 @@ PAGE = (SOURCE / "python" / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 
 
+# What programs import, and the package that they need then.
+NEEDS = {"posenc.torch": "torch", "posenc.transformers": "transformers",
+         "import jax": "jax_tvm_ffi"}
+
+
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_program(number):
     program = PROGRAMS[number]
-    for module in ("torch", "transformers"):
-        if f"posenc.{module}" in program and not importlib.util.find_spec(module):
-            pytest.skip(f"{module} is not installed")
+    for name, module in NEEDS.items():
+        if name in program and not importlib.util.find_spec(module):
+            pytest.skip(f"could not import '{module}'")
     result = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, text=True,
                             capture_output=True, check=False,
                             env={**os.environ, "PAGER": "cat"})
