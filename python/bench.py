@@ -59,15 +59,17 @@ def make_model(options) -> torch.nn.Module:
         head_dim=64, intermediate_size=options.heads * 64 * 3,
         max_position_embeddings=options.context + options.tokens, dtype=options.dtype,
         bos_token_id=None, eos_token_id=None, pad_token_id=0)
-    return transformers.LlamaForCausalLM(config).to(getattr(torch, options.dtype)).eval()
+    # Its frequencies stay in f32, as those of a model that is loaded.
+    return transformers.AutoModelForCausalLM.from_config(
+        config, dtype=getattr(torch, options.dtype)).eval()
 
 
 def set_implementation(model, name: str) -> None:
     """Rotations are those of transformers, except with "posenc"."""
-    rotary = model.model.rotary_emb
-    rotary.__dict__.pop("forward", None)
     if name == "posenc":
         posenc.transformers.enable(model)
+    else:
+        posenc.transformers.disable(model)
     model.set_attn_implementation(f"timed_{name}")
 
 

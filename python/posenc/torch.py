@@ -102,7 +102,7 @@ def _rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, kernels: st
           function: str) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
         found = _find_rope(kernels, q, k)
-        return found[function](_innermost(q), _innermost(k), positions)
+        return found[function](innermost(q), innermost(k), positions)
 
 
 @_rope.register_fake
@@ -131,7 +131,7 @@ def _backward_rope(ctx, q_gradient, k_gradient):
 _rope.register_autograd(_backward_rope, setup_context=_setup_rope)
 
 
-def _innermost(tensor: torch.Tensor) -> torch.Tensor:
+def innermost(tensor: torch.Tensor) -> torch.Tensor:
     """Kernels take any strides but those of the last dimension, which must be 1."""
     return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
 
@@ -146,7 +146,7 @@ def _call(inputs: list[torch.Tensor], kernels: str,
           function: str) -> list[torch.Tensor]:
     with torch.no_grad():
         results = _find(kernels)[function](
-            *(_innermost(tensor) if tensor.dim() else tensor for tensor in inputs))
+            *(innermost(tensor) if tensor.dim() else tensor for tensor in inputs))
     return list(results) if isinstance(results, tuple) else [results]
 
 

@@ -242,9 +242,10 @@ def test_window_under_compile():
     compiled = torch.compile(function, backend="aot_eager")
     for call in (function, compiled):
         assert is_close(call(q, k, window), expected.transpose(1, 2), 1e-5)
-    # Without the attribute it is an error, not another mask.
-    with pytest.raises(posenc.Error, match="mask"):
-        function(q, k, window.clone())
+    # What is made of it is the mask itself.
+    assert is_close(function(q, k, window.clone()), expected.transpose(1, 2), 1e-5)
+    padded = torch.nn.functional.pad(window, (0, 3))
+    assert torch.equal(padded[..., :21], window.clone()) and not padded[..., 21:].any()
 
 
 def test_errors():

@@ -239,3 +239,27 @@ def test_under_compile():
         parts = [compiled(part, cache=cache).logits
                  for part in tokens.split([2, 1, 1, 1], dim=1)]
         assert is_close(torch.cat(parts, 1), model(tokens).logits)
+
+
+def test_assigned_tensors_are_not_written():
+    """Neither those that a caller assigns, nor those of inference mode."""
+    cache = Cache()
+    given = torch.arange(2. * 2 * 8 * 4).reshape(2, 2, 8, 4)
+    before, more = given.clone(), -torch.ones(2, 2, 2, 4)
+    cache.update(more, more, 0)
+    layer = cache.layers[0]
+    layer.keys = layer.values = given
+    layer.keys = layer.keys[:, :, :3]
+    keys, _ = cache.update(more, more, 0)
+    assert torch.equal(keys, torch.cat((given[:, :, :3], more), 2))
+    assert torch.equal(given, before)
+    layer.keys = layer.values = given
+    cache.reorder_cache(torch.tensor([1, 0]))
+    assert torch.equal(layer.keys, before.flip(0))
+    assert torch.equal(layer.values, before.flip(0)) and torch.equal(given, before)
+    with torch.inference_mode():
+        cache.batch_repeat_interleave(2)
+    cache.crop(-5)
+    more = more.repeat_interleave(2, 0)
+    keys, _ = cache.update(more, more, 0)
+    assert torch.equal(keys[::2, :, :3], before.flip(0)[:, :, :3])

@@ -16,25 +16,42 @@ The import registers the attention "posenc". `Cache` appends keys and values in 
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 
+from .._errors import Error
 from ._attention import attention
-from ._cache import Cache, use_cache
-from ._rotations import replace_rotations
+from ._cache import Cache, restore_cache, use_cache
+from ._rotations import replace_rotations, restore_rotations
 
-__all__ = ["Cache", "attention", "enable"]
+__all__ = ["Cache", "attention", "disable", "enable"]
 
 
 def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
     """Runs a model's attention on Posenc, and its rotations if they are of the usual
     kind: one module of rotary embeddings, whose tables and pairing (of halves or of
-    neighbours) are compared with the kernels'. Others are left as they are. `generate`
-    uses a Cache. Returns the model.
+    neighbours) are compared with the kernels'. Others are left as they are, with a
+    warning. `generate` uses a Cache. Returns the model.
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
     """
+    if precision not in ("exact", "hf_f32"):
+        raise Error(f"unknown precision '{precision}': expected 'exact' or 'hf_f32'")
     model.set_attn_implementation("posenc")
     use_cache(model)
-    replace_rotations(model, precision)
+    reason = replace_rotations(model, precision)
+    if reason:
+        warnings.warn(f"{type(model).__name__} keeps its rotations: {reason}",
+                      stacklevel=2)
+    return model
+
+
+def disable(model: torch.nn.Module, attention: str = "sdpa") -> torch.nn.Module:
+    """Undoes `enable`: the model has the attention of transformers that is named, its
+    rotations, and its caches. Returns the model."""
+    model.set_attn_implementation(attention)
+    restore_cache(model)
+    restore_rotations(model)
     return model

@@ -13,6 +13,8 @@ other masks are those that "sdpa" gets.
 
 from __future__ import annotations
 
+import sys
+
 import torch
 import transformers
 from transformers.masking_utils import (
@@ -22,15 +24,15 @@ from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
-from ..torch import register
+from ..torch import innermost, register
 from ._once import once
 
 _SOFT_CAP = """
     score(%s, %b, %h, %i, %j) {{
-      %x = arith.divf %s, %cap : f32
-      %t = math.tanh %x : f32
-      %y = arith.mulf %t, %cap : f32
-      posenc.yield %y : f32
+      %x = arith.divf %s, %cap : {0}
+      %t = math.tanh %x : {0}
+      %y = arith.mulf %t, %cap : {0}
+      posenc.yield %y : {0}
     }}"""
 
 
@@ -43,7 +45,8 @@ def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: in
     key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
     value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
     result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
-    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}xf32>"
+    score = "f64" if dtype == "f64" else "f32"
+    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}x{score}>"
     further, operands = "", ""
     if has_mask:
         further += f', %m: {mask} {{posenc.name = "mask"}}'
@@ -52,14 +55,14 @@ def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: in
         further += f', %sinks: {sinks} {{posenc.name = "sinks"}}'
         operands += f" sinks(%sinks : {sinks})"
     sizes = "%batch" + (", %tokens" if tokens == "?" else "")
-    region = _SOFT_CAP.format() if soft_cap is not None else ""
+    region = _SOFT_CAP.format(score) if soft_cap is not None else ""
     return f"""
 func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
     %v: {value} {{posenc.name = "v"}}{further})
     -> ({result} {{posenc.name = "o"}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %cap = arith.constant {soft_cap or 1.0:.17e} : f32
+  %cap = arith.constant {soft_cap or 1.0:.17e} : {score}
   %batch = tensor.dim %q, %c0 : {query}
   %tokens = tensor.dim %q, %c1 : {query}
   %o = tensor.empty({sizes}) : {result}
@@ -112,24 +115,33 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
               softcap: float | None = None, is_causal: bool | None = None,
               s_aux: torch.Tensor | None = None, **options) -> tuple[torch.Tensor, None]:
     """The attention function that transformers calls. Without a mask it is causal if
-    the module is, and a single query sees all keys."""
+    the module is, and a single query sees all keys.
+
+    query: [batch, heads, tokens, channels]
+    key, value: [batch, key heads, keys, channels]
+    attention_mask: bool[batch, 1, tokens, keys], True where a query sees a key
+    scaling: the factor of the products (default: the channels' number to the power -1/2)
+    softcap: the bound of scores, by tanh
+    s_aux: [heads], logits of sinks
+
+    Returns [batch, tokens, heads, channels], and None for the weights.
+    """
     if dropout:
         raise Error("attention 'posenc' has no dropout: call model.eval()")
     if options.get("position_bias") is not None:
         raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
                     "for this model")
-    tokens = query.shape[2]
+    batch, tokens = key.shape[0], query.shape[2]
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
     window = getattr(attention_mask, "_posenc_window", None)
     has_mask = attention_mask is not None and window is None
-    if has_mask and attention_mask.dtype != torch.bool:
-        raise Error("attention 'posenc' has masks of bool, got "
-                    f"{attention_mask.dtype}")
-    if has_mask and attention_mask.shape[1] != 1:
-        raise Error("attention 'posenc' has one mask for all heads, got "
-                    f"{attention_mask.shape[1]}")
-    if attention_mask is None and is_causal and 1 < tokens < key.shape[2]:
+    if has_mask:
+        _check_mask(module, attention_mask)
+    elif is_causal and tokens > key.shape[2]:
+        raise Error(f"attention 'posenc' is causal, but has {tokens} queries and "
+                    f"{key.shape[2]} keys: pass a mask")
+    elif attention_mask is None and is_causal and 1 < tokens < key.shape[2]:
         # transformers leaves out the mask if these are the first tokens of a static
         # cache, whose other keys are empty. To the kernel they would be the last tokens.
         key, value = key[:, :, :tokens], value[:, :, :tokens]
@@ -141,17 +153,80 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
                name_of(query.dtype), scale, s_aux is not None,
                None if softcap is None else float(softcap))
+    if query.shape[0] != batch:
+        query = query.expand(batch, -1, -1, -1)  # Some models learn one for all.
     inputs = [query.transpose(1, 2), key, value]
     if has_mask:
         mask = attention_mask[..., :key.shape[2]]
-        if mask.shape[0] != query.shape[0]:
-            mask = mask.expand(query.shape[0], -1, -1, -1)
-        inputs.append(mask)
+        inputs.append(mask.expand(batch, 1, tokens, key.shape[2]))
+    inputs = list(map(innermost, inputs))
     if s_aux is not None:
-        inputs.append(s_aux.detach().float().contiguous())
+        dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+        inputs.append(s_aux.detach().to(dtype).contiguous())
     if torch.compiler.is_compiling():
         return torch.ops.posenc.call(inputs, _find_operator(*kernels), name)[0], None
     return _find_function(name, *kernels)(*inputs), None
+
+
+# ===----------------------------------------------------------------------===#
+# Masks
+# ===----------------------------------------------------------------------===#
+
+
+@once
+def _has_masks_of_bool(kind: type) -> bool:
+    """Whether the models of a layer's file support "sdpa", so that what they do with
+    masks is right for masks of bool."""
+    members = vars(sys.modules[kind.__module__]).values()
+    return all(member._supports_sdpa for member in members
+               if isinstance(member, type) and member.__module__ == kind.__module__
+               and issubclass(member, transformers.PreTrainedModel))
+
+
+def _check_mask(module: torch.nn.Module, mask: torch.Tensor) -> None:
+    if mask.dtype != torch.bool:
+        raise Error(f"attention 'posenc' has masks of bool, got {mask.dtype}")
+    if mask.shape[1] != 1:
+        raise Error("attention 'posenc' has one mask for all heads, got "
+                    f"{mask.shape[1]}")
+    if (not torch.compiler.is_compiling() and not hasattr(mask, "_is_of_posenc")
+            and not _has_masks_of_bool(type(module))):
+        raise Error("attention 'posenc' has masks of bool, but "
+                    f"{type(module).__name__} changes them as masks of floats: use "
+                    "'eager' for this model")
+
+
+class _Window(torch.Tensor):
+    """The mask of a causal sliding window, [batch, 1, queries, keys], without memory.
+    The last query sees the last key. What is done with it is done with the mask."""
+
+    _posenc_window: int
+    # What is read from the tensor itself.
+    _GETTERS = (torch.Tensor.stride, torch.Tensor.size, torch.Tensor.dim,
+                *(getattr(torch.Tensor, name).__get__ for name in
+                  ("shape", "dtype", "device", "layout", "ndim", "requires_grad")))
+
+    @staticmethod
+    def make(window: int, *sizes: int) -> _Window:
+        one = torch.ones((1, 1, 1, 1), dtype=torch.bool)
+        result = one.expand(sizes).as_subclass(_Window)
+        result._posenc_window = window
+        return result
+
+    def _to_mask(self) -> torch.Tensor:
+        _, _, queries, keys = self.shape
+        row = torch.arange(keys - queries, keys)[:, None]
+        key = torch.arange(keys)
+        mask = (key <= row) & (key > row - self._posenc_window)
+        return mask.expand(self.shape)
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        with torch._C.DisableTorchFunctionSubclass():
+            if function not in cls._GETTERS:
+                arguments, options = torch.utils._pytree.tree_map_only(
+                    cls, cls._to_mask, (arguments, options))
+            return function(*arguments, **(options or {}))
 
 
 def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:
@@ -165,9 +240,9 @@ def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bo
 
 
 def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
-               kv_offset: int = 0, mask_function=causal_mask_function,
-               attention_mask: torch.Tensor | None = None, local_size: int | None = None,
-               allow_is_causal_skip: bool = True, **options) -> torch.Tensor | None:
+              kv_offset: int = 0, mask_function=causal_mask_function,
+              attention_mask: torch.Tensor | None = None, local_size: int | None = None,
+              allow_is_causal_skip: bool = True, **options) -> torch.Tensor | None:
     """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
     masks of sliding windows without padding. Those of long prompts would be large."""
     last = q_offset + q_length - 1
@@ -178,15 +253,16 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
                 attention_mask.shape[1] > last and attention_mask[:, kv_offset:].all()))
             and _is_sliding(mask_function, local_size, last,
                             torch.arange(kv_length) + kv_offset)):
-        # It has no elements, so it is an error to use it as a mask.
-        window = torch.empty((batch_size, 1, q_length, 0), dtype=torch.bool)
-        window._posenc_window = local_size
-        return window
+        return _Window.make(local_size, batch_size, 1, q_length, kv_length)
     mask = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
         attention_mask, local_size, allow_is_causal_skip, **options)
-    # The keys in the cache of a sliding window are those that the next query sees.
-    return None if is_free and q_length == 1 and mask is not None and mask.all() else mask
+    if mask is None or (is_free and q_length == 1 and mask.all()):
+        # The keys in the cache of a sliding window are those that the next query sees.
+        return None
+    if not torch.compiler.is_compiling():
+        mask._is_of_posenc = True
+    return mask
 
 
 transformers.AttentionInterface.register("posenc", attention)

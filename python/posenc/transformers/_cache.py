@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import types
+import functools
 
 import torch
 import transformers
@@ -28,6 +28,7 @@ class _Buffer:
     def __init__(self):
         self.storage: torch.Tensor | None = None
         self.begin = self.end = 0
+        self.is_own = False  # Otherwise others may hold the storage.
 
     def view(self) -> torch.Tensor | None:
         if self.storage is None:
@@ -45,13 +46,13 @@ class _Buffer:
             offset = tokens.storage_offset() - storage.storage_offset()
             self.begin = offset // storage.stride(2)
         else:
-            self.storage, self.begin = tokens, 0
+            self.storage, self.begin, self.is_own = tokens, 0, False
         self.end = 0 if tokens is None else self.begin + tokens.shape[2]
 
     def append(self, tokens: torch.Tensor) -> torch.Tensor:
         """Stores tokens after the others and returns a view of all."""
         end = self.end + tokens.shape[2]
-        if end > self.storage.shape[2]:
+        if not self.is_own or end > self.storage.shape[2]:
             self._make_room(tokens)
             end = self.end + tokens.shape[2]
         self.storage.narrow(2, self.end, tokens.shape[2]).copy_(tokens)
@@ -65,17 +66,19 @@ class _Buffer:
         kept, storage = self.view(), self.storage
         batch, heads, count, channels = tokens.shape
         count += kept.shape[2]
-        if 2 * count > storage.shape[2]:
+        if not self.is_own or 2 * count > storage.shape[2]:
             # In tensors of inference mode nothing could be stored outside of it.
             with torch.inference_mode(False):
                 storage = tokens.new_empty((batch, heads, 2 * count, channels))
         storage.narrow(2, 0, kept.shape[2]).copy_(kept)
         self.storage, self.begin, self.end = storage, 0, kept.shape[2]
+        self.is_own = True
 
 
 class _Layer(DynamicLayer):
     """The keys and values of a layer. `keys` and `values` are views of the filled part;
-    the methods of transformers, such as `crop`, assign to them."""
+    the methods of transformers, such as `crop`, assign to them. What is assigned and is
+    not such a view is copied before the next token is appended."""
 
     def __init__(self, *arguments, **options):
         self._keys, self._values = _Buffer(), _Buffer()
@@ -124,7 +127,7 @@ class _Layer(DynamicLayer):
         count = beam_idx.shape[0]
         for buffer in self._buffers if self.get_seq_length() else ():
             tokens = buffer.view()
-            if count != tokens.shape[0]:
+            if count != tokens.shape[0] or not buffer.is_own:
                 buffer.assign(tokens.index_select(0, beam_idx))
                 continue
             moved = (beam_idx != torch.arange(count)).nonzero().flatten()
@@ -171,8 +174,9 @@ class Cache(transformers.DynamicCache):
     (`past_key_values=` in older versions of transformers.) Tokens are appended in place
     to storage [batch, heads, capacity, channels]. Full storage is replaced by one of
     twice the size. Layers with a sliding window keep the last window. The model gets
-    views of the filled part, which any attention of transformers takes. Otherwise it is
-    a DynamicCache, with `crop`, `reset`, `reorder_cache` and the other methods.
+    views of the filled part, which any attention of transformers takes. They are valid
+    until tokens are dropped, by `crop` or a window, or reordered. Otherwise it is a
+    DynamicCache, with `crop`, `reset`, `reorder_cache` and the other methods.
 
     config: the model's, which says which layers have windows. Without it, none have.
     """
@@ -203,7 +207,12 @@ def _prepare_cache(model, generation_config, model_kwargs: dict, *arguments, **o
     return result
 
 
-def use_cache(model) -> None:
+def use_cache(model: torch.nn.Module) -> None:
     """Makes `generate` of a model use a Cache."""
     if hasattr(model, "_prepare_cache_for_generation"):
-        model._prepare_cache_for_generation = types.MethodType(_prepare_cache, model)
+        model._prepare_cache_for_generation = functools.partial(_prepare_cache, model)
+
+
+def restore_cache(model: torch.nn.Module) -> None:
+    """Undoes `use_cache`."""
+    model.__dict__.pop("_prepare_cache_for_generation", None)

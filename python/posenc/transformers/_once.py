@@ -12,16 +12,24 @@ from __future__ import annotations
 import functools
 import threading
 
-_lock = threading.RLock()
+_lock = threading.Lock()
 
 
 def once(function):
-    """Caches results; two threads do not compute the same one."""
-    cached = functools.lru_cache(maxsize=None)(function)
+    """Caches results. Threads that need the same one wait for each other; the others do
+    not wait."""
+    results: dict = {}
+    locks: dict = {}
 
     @functools.wraps(function)
     def call(*arguments):
+        if arguments in results:
+            return results[arguments]
         with _lock:
-            return cached(*arguments)
+            lock = locks.setdefault(arguments, threading.Lock())
+        with lock:
+            if arguments not in results:
+                results[arguments] = function(*arguments)
+            return results[arguments]
 
     return call

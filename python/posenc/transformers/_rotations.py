@@ -20,7 +20,7 @@ from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
-from ..torch import register
+from ..torch import innermost, register
 from ._once import once
 
 
@@ -55,7 +55,8 @@ def _rotate(pairing: str, q, k, cos, sin):
     kernels = _compile_rotation(pairing, q.shape[1], k.shape[1], q.shape[3],
                                 cos.shape[-1], name_of(q.dtype), name_of(cos.dtype))
     tables = [table.expand(q.shape[0], -1, -1) for table in (cos, sin)]
-    q_out, k_out = kernels.rotate(q.transpose(1, 2), k.transpose(1, 2), *tables)
+    q_out, k_out = kernels.rotate(*map(innermost, (
+        q.transpose(1, 2), k.transpose(1, 2), *tables)))
     return q_out.transpose(1, 2), k_out.transpose(1, 2)
 
 
@@ -68,9 +69,11 @@ def _patch_rotation(module) -> None:
 
     @functools.wraps(original)
     def apply_rotary_pos_emb(q, k, cos, sin, *arguments, **options):
-        # The code of PyTorch is fused with what is around it when it is compiled.
+        # The code of PyTorch is fused with what is around it when it is compiled, and
+        # has gradients.
         if (arguments or options or torch.compiler.is_compiling()
-                or not hasattr(cos, "_posenc_pairs")):
+                or not hasattr(cos, "_posenc_pairs") or torch.is_grad_enabled()
+                and (q.requires_grad or k.requires_grad)):
             return original(q, k, cos, sin, *arguments, **options)
         return _rotate(cos._posenc_pairing, q, k, cos._posenc_pairs, sin._posenc_pairs)
 
@@ -113,42 +116,66 @@ def _is_same_rotation(original, pairs: int, layout: str, pairing: str) -> bool:
 
 def _is_same_table(embedding, kernels: Kernels, layout: str, *layer_type: str) -> bool:
     """Whether a rotary embedding has the tables of `sincos`, but for rounding."""
-    x, positions = torch.empty(1), torch.arange(4)[None]
+    # The last position shows slow frequencies. Angles in f32 are less exact there.
+    last = min(4096, getattr(embedding.config, "max_position_embeddings", 4096) - 1)
+    x = torch.empty(1)
     try:
-        return all(a.shape == b.shape and torch.allclose(a, b, atol=1e-4)
-                   for a, b in zip(
-                       _make_tables(kernels, layout, "", x, positions, *layer_type),
-                       embedding(x, positions, *layer_type), strict=True))
-    except (KeyError, RuntimeError, TypeError, ValueError):
+        return all(
+            a.shape == b.shape and torch.allclose(a, b, atol=bound)
+            for positions, bound in (([0, 1, 2, 3], 1e-4), ([last], 2e-3))
+            for a, b in zip(*(make(x, torch.tensor([positions]), *layer_type) for make in (
+                functools.partial(_make_tables, kernels, layout, ""), embedding)),
+                strict=True))
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
         return False
 
 
-def replace_rotations(model: torch.nn.Module, precision: str) -> None:
+def replace_rotations(model: torch.nn.Module, precision: str) -> str | None:
     """Makes a model rotate by kernels if it has one module of rotary embeddings, and its
-    tables and pairs are those of the kernels."""
+    tables and pairs are those of the kernels. Returns why not, if it has rotations."""
+    found = _find_embeddings(model)
+    if len(found) != 1:
+        return f"it has {len(found)} rotary embeddings" if found else None
+    embedding, = found
+    _restore(embedding)
     config = model.config.get_text_config()
-    found = [module for name, module in model.named_modules()
-             if name.split(".")[-1] == "rotary_emb"]
-    modeling = sys.modules[type(model).__module__]
-    if len(found) != 1 or not hasattr(modeling, "apply_rotary_pos_emb"):
-        return
+    modeling = sys.modules[type(embedding).__module__]
+    if not hasattr(modeling, "apply_rotary_pos_emb"):
+        return f"{modeling.__name__} has no apply_rotary_pos_emb"
     try:
         kernels = compile(config, kernels=["sincos"], precision=precision,
                           no_warnings=True)
-    except Error:
-        return
+    except Error as error:
+        return str(error).splitlines()[0]
     register(kernels)
     original = modeling.apply_rotary_pos_emb
     original = getattr(original, "_posenc_original", original)
     # Some models have tables for each type of layers.
-    has_types = "layer_type" in inspect.signature(found[0].forward).parameters
+    has_types = "layer_type" in inspect.signature(embedding.forward).parameters
     kinds = [(name,) for name in sorted(set(config.layer_types))] if has_types else [()]
     pairs = kernels.metadata["functions"][0]["outputs"][0]["shape"][-1]
     with torch.no_grad():
         for layout, pairing in itertools.product(_LAYOUTS, ("half", "interleaved")):
             if _is_same_rotation(original, pairs, layout, pairing) and all(
-                    _is_same_table(found[0], kernels, layout, *kind) for kind in kinds):
+                    _is_same_table(embedding, kernels, layout, *kind) for kind in kinds):
                 _patch_rotation(modeling)
-                found[0].forward = functools.partial(_make_tables, kernels, layout,
-                                                     pairing)
-                break
+                embedding.forward = functools.partial(_make_tables, kernels, layout,
+                                                      pairing)
+                return None
+    return "its tables, or how it rotates by them, are not those of the kernels"
+
+
+def restore_rotations(model: torch.nn.Module) -> None:
+    """Undoes `replace_rotations`."""
+    for embedding in _find_embeddings(model):
+        _restore(embedding)
+
+
+def _find_embeddings(model: torch.nn.Module) -> list[torch.nn.Module]:
+    return [module for name, module in model.named_modules()
+            if name.split(".")[-1] == "rotary_emb"]
+
+
+def _restore(embedding: torch.nn.Module) -> None:
+    # The function of the modeling file stays: it looks at the tables that it is given.
+    embedding.__dict__.pop("forward", None)
