@@ -82,10 +82,25 @@ def test_what_is_replaced():
         enable(make_model("Bloom", n_head=4))  # It has no rotations.
 
 
+def make_small(name):
+    experts = dict(num_local_experts=2, num_experts_per_tok=1)
+    return make_model(name, **(experts if name == "GptOss" else {}))
+
+
+@pytest.mark.parametrize("name", ["Llama", "Gemma2", "GptOss"])
+def test_static_cache(name):
+    """`generate` copies the masks of static caches."""
+    model, tokens = make_small(name), make_tokens()
+    expected = generate(model, tokens)
+    actual = enable(model, "hf_f32").generate(
+        tokens, max_new_tokens=24, do_sample=False, cache_implementation="static",
+        disable_compile=True)
+    assert torch.equal(actual, expected)
+
+
 @pytest.mark.parametrize("name", ["Gemma2", "GptOss"])
 def test_f64(name):
-    model = make_model(name, **{"GptOss": dict(
-        num_local_experts=2, num_experts_per_tok=1)}.get(name, {})).double()
+    model = make_small(name).double()
     model.set_experts_implementation("eager")
     tokens = make_tokens()
     expected = logits(model, tokens, "eager")

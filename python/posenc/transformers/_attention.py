@@ -173,10 +173,16 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
 # ===----------------------------------------------------------------------===#
 
 
+# Files of models that do not support "sdpa", but only pass masks on.
+_PASS_ON = ("modeling_gemma2", "modeling_gpt_oss")
+
+
 @once
 def _has_masks_of_bool(kind: type) -> bool:
-    """Whether the models of a layer's file support "sdpa", so that what they do with
-    masks is right for masks of bool."""
+    """Whether what the models of a layer's file do with masks is right for masks of
+    bool, as in those that support "sdpa"."""
+    if kind.__module__.split(".")[-1] in _PASS_ON:
+        return True
     members = vars(sys.modules[kind.__module__]).values()
     return all(member._supports_sdpa for member in members
                if isinstance(member, type) and member.__module__ == kind.__module__
@@ -189,6 +195,7 @@ def _check_mask(module: torch.nn.Module, mask: torch.Tensor) -> None:
     if mask.shape[1] != 1:
         raise Error("attention 'posenc' has one mask for all heads, got "
                     f"{mask.shape[1]}")
+    # Masks of `make_mask` that are as they were are right for all models.
     if (not torch.compiler.is_compiling() and not hasattr(mask, "_is_of_posenc")
             and not _has_masks_of_bool(type(module))):
         raise Error("attention 'posenc' has masks of bool, but "
