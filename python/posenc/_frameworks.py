@@ -127,6 +127,21 @@ def view_numpy(array: np.ndarray):
     return array
 
 
+def view_arrays(values: Sequence) -> list:
+    """Returns the arguments of a call with views of its arrays of NumPy, one view for
+    each array."""
+    views: dict[int, Any] = {}
+    result = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            key = id(value)
+            if key not in views:
+                views[key] = view_numpy(value)
+            value = views[key]
+        result.append(value)
+    return result
+
+
 NUMPY = Backend("NumPy", _empty_numpy)
 
 
@@ -229,6 +244,24 @@ def _once(name: str, make: Callable[[], Backend]) -> Backend:
     if name not in _made:
         _made[name] = make()
     return _made[name]
+
+
+def check_memory(value, what: str, dtype: str) -> None:
+    """Raises an error for an array that DLPack does not pass. `dtype` is the type that
+    its elements should have."""
+    find_backend(value, what)
+    torch = sys.modules.get("torch")
+    if isinstance(value, np.ndarray):
+        kind = value.dtype
+        known = kind.kind in "biufc" and kind.isnative
+        if not known and _exotic_types[kind] is None:
+            order = "" if kind.isnative else " of another byte order"
+            raise Error(f"{what} has elements of type {kind}{order}, expected {dtype}")
+    elif torch is not None and isinstance(value, torch.Tensor):
+        if value.device.type != "cpu":
+            raise Error(f"{what} is on the device '{value.device}', expected the CPU")
+        if value.layout is not torch.strided:
+            raise Error(f"{what} has the layout {value.layout}, expected a dense tensor")
 
 
 def find_backend(value, what: str) -> Backend:

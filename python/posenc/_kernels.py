@@ -26,7 +26,8 @@ import tvm_ffi
 
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import NUMPY, backends, find_backend, is_for_jax, view_numpy
+from ._frameworks import (
+    NUMPY, backends, check_memory, find_backend, is_for_jax, view_arrays)
 from ._sizes import translate
 
 
@@ -148,6 +149,11 @@ class _Function:
 
         return _jax.call(self, inputs, out)
 
+    def get_outputs(self, arguments):
+        """Returns the outputs among the arguments of a call."""
+        count = len(self.inputs)
+        return arguments[count:count + len(self.outputs)]
+
     def check_outputs(self, outputs) -> None:
         """Raises an error for an output that must not be written."""
         for output, argument in zip(outputs, self.outputs):
@@ -182,9 +188,13 @@ class _Function:
         """Calls with views of arrays of NumPy that TVM FFI would not pass. Returns
         what `retry` does."""
         try:
-            self.call(*[view_numpy(value) if isinstance(value, np.ndarray) else value
-                        for value in arguments])
+            if out is not None:
+                # A view of a read-only array could be written.
+                self.check_outputs(self.get_outputs(arguments))
+            self.call(*view_arrays(arguments))
         except FAILURES as error:
+            if isinstance(error, Error):
+                raise
             return self.retry(arguments, out, error)
 
     def retry(self, arguments, out, error: Exception):
@@ -193,19 +203,20 @@ class _Function:
         inputs = arguments[:len(self.inputs)]
         if is_for_jax(self, inputs):
             return self.call_jax(inputs, out)
-        described = self.inputs + self.outputs
-        self.check_outputs(arguments[len(self.inputs):len(described)])
-        for value, argument in zip(arguments, described):
+        self.check_outputs(self.get_outputs(arguments))
+        for value, argument in zip(arguments, self.inputs + self.outputs):
             if argument["kind"] == "tensor" and value is not None:
-                find_backend(value, f"{self.name}: {argument['name']}")
-        views = [view_numpy(value) if isinstance(value, np.ndarray) else value
-                 for value in arguments]
-        if all(view is value for view, value in zip(views, arguments)):
-            raise Error(str(error)) from None
+                what = f"{self.name}: {argument['name']}"
+                check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
         try:
-            self.call(*views)
+            views = view_arrays(arguments)
+            if any(view is not value for view, value in zip(views, arguments)):
+                self.call(*views)
+                return None
         except FAILURES as second:
-            raise Error(str(second)) from None
+            error = second
+        # PyTorch appends a trace of its C++ code.
+        raise Error(str(error).split("\nException raised from")[0]) from None
 
 
 # ===----------------------------------------------------------------------===#

@@ -123,6 +123,37 @@ def test_read_only_inputs(kernels):
         kernels.rope(q, k, positions, out=(q, k))
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_read_only_outputs_of_narrow_types(name):
+    kernels = posenc.compile(CONFIG, dtype=name, kernels=["rope"])
+    q, k, _, positions = make_inputs()
+    q, k = (x.astype(getattr(ml_dtypes, name, name)) for x in (q, k))
+    for out in ((q.copy(), k.copy()), (q, k)):
+        before = out[1].copy()
+        out[1].flags.writeable = False
+        with pytest.raises(posenc.Error, match="output k_out is read-only"):
+            kernels.rope(q, k, positions, out=out)
+        assert np.all(out[1] == before)
+
+
+@pytest.mark.parametrize("dtype, message", [
+    (">f4", "q has elements of type >f4 of another byte order, expected float32"),
+    ("S3", "q has elements of type .*S3, expected float32"),
+    (object, "q has elements of type object, expected float32"),
+    ("M8[s]", r"q has elements of type datetime64\[s\], expected float32"),
+])
+@pytest.mark.parametrize("writeable", [True, False])
+def test_types_that_are_not_passed(kernels, dtype, message, writeable):
+    q, k, _, positions = make_inputs()
+    q = q.astype(int).astype(dtype)
+    q.flags.writeable = writeable
+    with pytest.raises(posenc.Error, match=message):
+        kernels.rope(q, k, positions)
+    if writeable:
+        with pytest.raises(posenc.Error, match=message.replace("q has", "q_out has")):
+            kernels.rope(k.repeat(2, 2), k, positions, out=(q, k))
+
+
 def test_workspace():
     kernels = posenc.compile(CONFIG, kernels=["attention"], stack_limit=16384)
     assert "workspace" in kernels.metadata["functions"][0]
