@@ -40,12 +40,18 @@ class Backend:
     def __init__(self, name: str, empty: Callable[[tuple, str], Any], *,
                  like: Callable[[Any], Any] | None = None,
                  check: Callable[[Any, Sequence], bool | None] | None = None,
+                 check_out: Callable[[Any, Sequence], None] | None = None,
+                 mark: Callable[[Sequence], None] | None = None,
                  finish: Callable[[Any, str], Any] | None = None, mutable: bool = True):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
         self.like = like  # of another array; None if that is no faster
         # Of the function and all inputs, before a call. True if it is one for _jax.py.
         self.check = check
+        # Of the function and the outputs that `out` has, unless they are inputs.
+        self.check_out = check_out
+        # Of these outputs, before a call: notes that they change. With `check_out`.
+        self.mark = mark
         self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
 
@@ -150,30 +156,77 @@ NUMPY = Backend("NumPy", _empty_numpy)
 # ===----------------------------------------------------------------------===#
 
 
+def _find_increment_versions(torch) -> Callable[[Sequence], None]:
+    """Returns increment_version of torch.autograd.graph for several tensors, without
+    its overhead if this version of PyTorch has the same below it."""
+    increment = getattr(torch._C, "_increment_version", None)
+    tensor = torch.empty(0)
+    try:
+        increment((tensor,))
+    except TypeError:
+        pass
+    if tensor._version == 1:
+        return increment
+
+    def increment_each(tensors: Sequence) -> None:
+        for tensor in tensors:
+            torch.autograd.graph.increment_version(tensor)
+
+    return increment_each
+
+
 def _make_torch_backend() -> Backend:
     import torch
 
     types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
     cpu = torch.device("cpu")
     is_recording = torch.is_grad_enabled
+    forward = torch.autograd.forward_ad
 
     def empty(shape: tuple, dtype: str, empty=torch.empty):
         return empty(shape, dtype=types[dtype], device=cpu)
 
+    def refuse_tangents(function, values: Sequence) -> None:
+        for value in values:
+            if (isinstance(value, torch.Tensor)
+                    and forward.unpack_dual(value).tangent is not None):
+                raise Error(f"{function.name}: an array has a tangent, and calls have no "
+                            "derivatives in forward mode")
+
+    def refuse_negative(function, inputs: Sequence) -> None:
+        for index in function.narrow_inputs:
+            value = inputs[index]
+            if isinstance(value, torch.Tensor) and value.is_neg():
+                raise Error(f"{function.name}: {function.inputs[index]['name']} has the "
+                            "negative bit: call its method resolve_neg()")
+
     def check(function, inputs: Sequence):
+        if function.narrow_inputs:
+            refuse_negative(function, inputs)
+        if forward._current_level >= 0:
+            refuse_tangents(function, inputs)
         if not is_recording():
             return
-        for value in inputs:
-            if getattr(value, "requires_grad", False):
+        for index in function.float_inputs:
+            if getattr(inputs[index], "requires_grad", False):
                 raise Error(
                     f"{function.name}: an input requires a gradient, which this call "
                     "does not record: use posenc.torch, or call it under "
                     "torch.no_grad()")
 
+    def check_out(function, outputs: Sequence) -> None:
+        if is_recording() and any(output.requires_grad for output in outputs):
+            raise Error(
+                f"{function.name}: an array of `out` requires a gradient, which this "
+                "call does not record: call it under torch.no_grad()")
+        if forward._current_level >= 0:
+            refuse_tangents(function, outputs)
+
     def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):
         return empty(tensor, memory_format=order)
 
-    return Backend("PyTorch", empty, like=like, check=check)
+    return Backend("PyTorch", empty, like=like, check=check, check_out=check_out,
+                   mark=_find_increment_versions(torch))
 
 
 # ===----------------------------------------------------------------------===#

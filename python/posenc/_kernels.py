@@ -139,6 +139,14 @@ class _Function:
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
         self.call, self.spec = call, spec
+        self.float_inputs = [i for i, argument in enumerate(self.inputs)
+                             if argument["kind"] == "tensor"
+                             and "float" in FRAMEWORK_NAMES[argument["dtype"]]]
+        # PyTorch's tensors with the negative bit are imaginary parts. Their last stride
+        # is 2, which kernels refuse unless that dimension has the size 1.
+        self.narrow_inputs = [i for i in self.float_inputs
+                              if self.inputs[i]["shape"][-1:] in ([], [1])
+                              or isinstance(self.inputs[i]["shape"][-1], str)]
         self.wide_inputs = [i for i, argument in enumerate(self.inputs)
                             if argument["kind"] == "tensor"
                             and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]
@@ -158,8 +166,12 @@ class _Function:
         """Raises an error for an output that must not be written."""
         for output, argument in zip(outputs, self.outputs):
             what = f"{self.name}: output {argument['name']}"
-            if not find_backend(output, what).mutable:
+            backend = find_backend(output, what)
+            if not backend.mutable:
                 raise Error(f"{what} is immutable: leave out `out`")
+            if backend.mark is not None:
+                backend.check_out(self, (output,))
+                backend.mark((output,))
             if isinstance(output, np.ndarray) and not output.flags.writeable:
                 raise Error(f"{what} is read-only")
 
@@ -175,7 +187,7 @@ class _Function:
             what = f"{self.name}: {argument['name']}"
             if argument["kind"] != "tensor":
                 continue
-            find_backend(value, what)
+            check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
             rank = len(argument["shape"])
             if len(value.shape) != rank:
                 raise Error(f"{what} has {len(value.shape)} dimensions, expected "
@@ -337,7 +349,15 @@ def _generate(function: dict, identifier: str) -> str:
     # Outputs of the type of the first input need no check before the call.
     kinds = [f"type({name}) is not type({first})" for name in results] if first else []
     lines += [f"        if {' or '.join(['not backend.mutable'] + kinds)}:",
-              f"            _function.check_outputs(({listed_results}))"]
+              f"            _function.check_outputs(({listed_results}))",
+              "        elif backend.mark is not None:"]
+    partners = {argument["name"]: name for name, argument in tensors}
+    others = [f"{name} is not {partners.get(output.get('in_place'))}"
+              for name, output in zip(results, function["outputs"])]
+    if others:
+        lines += [f"            if {' or '.join(others)}:",
+                  f"                backend.check_out(_function, ({listed_results}))"]
+    lines.append(f"            backend.mark(({listed_results}))")
     call = everything
     if "workspace" in function:
         # The sizes are those of the plain entry point.
