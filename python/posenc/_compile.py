@@ -22,6 +22,19 @@ from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
 
 
+def _to_path(path: str | os.PathLike) -> str:
+    path = os.fsdecode(path)
+    if "\0" in path:
+        raise Error(f"{path!r} is not a path: it has a null character")
+    return path
+
+
+def _is_module(text: str) -> bool:
+    """Whether a string that is not JSON is the text of a module rather than a path."""
+    return "\n" in text or (("func.func" in text or "{" in text)
+                            and "\0" not in text and not os.path.exists(text))
+
+
 def _read_source(source) -> tuple[str, bytes]:
     """Returns the name and the text of what `compile` is given."""
     if isinstance(source, bytes):
@@ -30,10 +43,10 @@ def _read_source(source) -> tuple[str, bytes]:
         text = source.lstrip()
         if text.startswith("{"):
             return "config.json", source.encode()
-        if "\n" in source or "func." in source:
+        if _is_module(source):
             return "module.mlir", source.encode()
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
+        path = _to_path(source)
         if os.path.isdir(path):
             path = os.path.join(path, "config.json")
         try:
@@ -138,4 +151,4 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
 
 def load(path: str | os.PathLike) -> Kernels:
     """Loads a kernel library, `libX.so`, that posenc-compile wrote."""
-    return make_kernels(LibraryCode(os.fspath(path)))
+    return make_kernels(LibraryCode(_to_path(path)))

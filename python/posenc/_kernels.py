@@ -83,6 +83,20 @@ class Kernels:
     def __contains__(self, name: object) -> bool:
         return name in self._functions
 
+    def __reduce__(self):
+        """Pickles what the kernels were compiled from."""
+        if self._spec is None:
+            raise Error("kernels of a loaded library cannot be pickled: pickle its path")
+        from ._compile import compile_spec
+
+        return compile_spec, (self._spec,)
+
+    def __copy__(self) -> Kernels:
+        return self  # Kernels have no state.
+
+    def __deepcopy__(self, memo: dict) -> Kernels:
+        return self
+
     def __repr__(self) -> str:
         return (f"<posenc.Kernels of {', '.join(self._functions)} for "
                 f"{', '.join(self.metadata['targets'])}>")
