@@ -22,6 +22,23 @@ from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
 
 
+def _to_plain(value):
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):  # An array, or a number of NumPy or PyTorch.
+        return value.tolist()
+    return str(value)
+
+
+def write_json(value, **options) -> str:
+    """Returns the JSON of a config or of a part of one. Numbers may be of NumPy, and
+    types are written as their names."""
+    try:
+        return json.dumps(value, default=_to_plain, **options)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Error(f"cannot write a config as JSON: {error}") from None
+
+
 def _to_path(path: str | os.PathLike) -> str:
     path = os.fsdecode(path)
     if "\0" in path:
@@ -57,7 +74,7 @@ def _read_source(source) -> tuple[str, bytes]:
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):
-        return "config.json", json.dumps(source, default=str).encode()
+        return "config.json", write_json(source).encode()
     raise Error(f"cannot compile a {type(source).__name__}: expected the path or the "
                 "text of a config.json or of MLIR, a dict, or a config of transformers")
 

@@ -16,6 +16,7 @@ _jax.py makes calls of them.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -49,8 +50,8 @@ class Backend:
         # Of the function and all inputs, before a call. True if it is one for _jax.py.
         self.check = check
         # Of the function and the outputs that `out` has, unless they are inputs.
-        self.check_out = check_out
-        # Of these outputs, before a call: notes that they change. With `check_out`.
+        self.check_out = check_out or (lambda function, outputs: None)
+        # Of all outputs that `out` has, before a call: notes that they change.
         self.mark = mark
         self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
@@ -104,16 +105,29 @@ def _retype(tensor, code: int, byte_at=ctypes.c_uint8.from_address):
     return tensor
 
 
+@functools.lru_cache(maxsize=None)
+def _check_retype() -> None:
+    """Raises an error if TVM FFI's tensors have another layout than `_retype` needs."""
+    for dtype, code, bits in (("u1", 1, 8), ("i2", 0, 16), ("f4", 2, 32), ("f8", 2, 64)):
+        tensor = tvm_ffi.from_dlpack(np.zeros((2, 3), dtype))
+        address = tensor.__chandle__() + _CODE_OFFSET
+        if bytes((ctypes.c_uint8 * 4).from_address(address)) != bytes([code, bits, 1, 0]):
+            raise Error("arrays of NumPy and JAX with bf16 and f8 need another version "
+                        f"of apache-tvm-ffi than {tvm_ffi.__version__}")
+
+
 class _ExoticTypes(dict):
     """Of each type of NumPy: None, or the type code and the unsigned integers of a
     type that NumPy does not export."""
 
     def __missing__(self, dtype: np.dtype):
-        self[dtype] = None
+        value = None
         if dtype.name in DLPACK_CODES:
+            _check_retype()
             code, bits = DLPACK_CODES[dtype.name]
-            self[dtype] = code, np.dtype(f"u{bits // 8}")
-        return self[dtype]
+            value = code, np.dtype(f"u{bits // 8}")
+        self[dtype] = value
+        return value
 
 
 _exotic_types = _ExoticTypes()
@@ -159,7 +173,7 @@ NUMPY = Backend("NumPy", _empty_numpy)
 def _find_increment_versions(torch) -> Callable[[Sequence], None]:
     """Returns increment_version of torch.autograd.graph for several tensors, without
     its overhead if this version of PyTorch has the same below it."""
-    increment = getattr(torch._C, "_increment_version", None)
+    increment: Any = getattr(torch._C, "_increment_version", None)
     tensor = torch.empty(0)
     try:
         increment((tensor,))
@@ -244,7 +258,10 @@ def _empty_aligned(shape: tuple, dtype: str):
     start = -memory.ctypes.data % _ALIGNMENT
     array = memory[start:start + size].view(kind).reshape(shape)
     tensor = tvm_ffi.from_dlpack(array)
-    return tensor if code is None else _retype(tensor, code)
+    if code is None:
+        return tensor
+    _check_retype()
+    return _retype(tensor, code)
 
 
 def _make_jax_backend() -> Backend:

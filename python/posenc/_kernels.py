@@ -183,8 +183,8 @@ class _Function:
             backend = find_backend(output, what)
             if not backend.mutable:
                 raise Error(f"{what} is immutable: leave out `out`")
+            backend.check_out(self, (output,))
             if backend.mark is not None:
-                backend.check_out(self, (output,))
                 backend.mark((output,))
             if isinstance(output, np.ndarray) and not output.flags.writeable:
                 raise Error(f"{what} is read-only")
@@ -272,16 +272,23 @@ def _write_doc(function: dict) -> str:
     return "\n".join(lines)
 
 
-class _Names:
-    """Unique Python names of arguments."""
+# The names that generated code uses besides those of arguments.
+_LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
+_GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
+            "_workspace", "_empty", "_uint8"}
+_BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
+             "ValueError", "AttributeError", "IndexError"}
 
-    def __init__(self):
-        # Names that the generated code uses.
-        self.taken = {"self", "out", "backend", "error", "results", "others", "min",
-                      "max"}
+
+class _Names:
+    """Unique Python names."""
+
+    def __init__(self, taken: set[str]):
+        self.taken = set(taken)
 
     def add(self, name: str) -> str:
-        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "_"
+        # Python would read some other letters as ASCII ones.
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name) or "_"
         if name[0].isdigit() or name.startswith("__"):
             name = "a" + name
         while name in self.taken or keyword.iskeyword(name):
@@ -292,7 +299,7 @@ class _Names:
 
 def _generate(function: dict, identifier: str) -> str:
     """Returns the source of a method."""
-    names = _Names()
+    names = _Names(_LOCALS | _GLOBALS | _BUILTINS)
     inputs = [(names.add(argument["name"]), argument) for argument in function["inputs"]]
     tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
     parameters = [name + (": Array" if a["kind"] == "tensor" else
@@ -431,8 +438,10 @@ def _make_method(function: dict, identifier: str, code, spec: str | None):
                      _uint8=np.uint8)
     source = _generate(function, identifier)
     # Annotations are to be objects, which help() prints without quotes.
-    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope)
-    method = scope[identifier]
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope,
+         made)
+    method = made[identifier]
     method.__module__ = "posenc"
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
@@ -445,17 +454,16 @@ def make_kernels(code, spec: str | None = None) -> Kernels:
     metadata = json.loads(code.metadata)
     methods: dict[str, Any] = {}
     functions = {}
+    names = _Names({*dir(Kernels), "metadata"})
     for function in metadata["functions"]:
         if "tvm_ffi" not in function:
             continue  # There is code for GPUs only.
-        identifier = function["name"]
-        if keyword.iskeyword(identifier) or hasattr(Kernels, identifier):
-            identifier += "_"
+        identifier = names.add(function["name"])
         methods[identifier] = _make_method(function, identifier, code, spec)
         functions[function["name"]] = identifier
-    names = ", ".join(functions)
+    listed = ", ".join(functions)
     members = {"__module__": "posenc", "_functions": functions, "_spec": spec,
-               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {names}.\n\n"
+               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {listed}.\n\n"
                           + (Kernels.__doc__ or "").split("\n\n", 1)[1], **methods}
     kernels = type("Kernels", (Kernels,), members)()
     kernels.metadata = metadata
