@@ -174,7 +174,8 @@ def _find_increment_versions(torch) -> Callable[[Sequence], None]:
     """Returns increment_version of torch.autograd.graph for several tensors, without
     its overhead if this version of PyTorch has the same below it."""
     increment: Any = getattr(torch._C, "_increment_version", None)
-    tensor = torch.empty(0)
+    with torch.inference_mode(False):  # Other tensors have no version.
+        tensor = torch.empty(0, device="cpu")
     try:
         increment((tensor,))
     except TypeError:

@@ -21,6 +21,7 @@ from conftest import CONFIG, attend, is_close, make_inputs, rotate
 
 torch = pytest.importorskip("torch")
 import posenc.torch  # noqa: E402
+from posenc import _frameworks  # noqa: E402
 
 
 def tensors(*arrays):
@@ -71,9 +72,25 @@ def test_autograd_notices_outputs(kernels):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
     with torch.inference_mode():
+        _frameworks._make_torch_backend()  # The first call may be such a one.
         q, k = q.clone(), k.clone()
         expected = rotate(q, positions)
         assert is_close(kernels.rope(q, k, positions, out=(q, k))[0], expected)
+
+
+def _increment_one(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError("expected a tensor")
+
+
+def test_versions_in_other_versions_of_pytorch(monkeypatch):
+    for other in (None, _increment_one):
+        monkeypatch.setattr(torch._C, "_increment_version", other)
+        increment = _frameworks._find_increment_versions(torch)
+        monkeypatch.undo()
+        x, y = torch.ones(2), torch.ones(3)
+        increment((x, y))
+        assert x._version == y._version == 1
 
 
 def test_outputs_that_require_a_gradient(kernels):
