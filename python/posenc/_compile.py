@@ -22,6 +22,36 @@ from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
 
 
+def _to_plain(value):
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):  # An array, or a number of NumPy or PyTorch.
+        return value.tolist()
+    return str(value)
+
+
+def write_json(value, **options) -> str:
+    """Returns the JSON of a config or of a part of one. Numbers may be of NumPy, and
+    types are written as their names."""
+    try:
+        return json.dumps(value, default=_to_plain, **options)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Error(f"cannot write a config as JSON: {error}") from None
+
+
+def _to_path(path: str | os.PathLike) -> str:
+    path = os.fsdecode(path)
+    if "\0" in path:
+        raise Error(f"{path!r} is not a path: it has a null character")
+    return path
+
+
+def _is_module(text: str) -> bool:
+    """Whether a string that is not JSON is the text of a module rather than a path."""
+    return "\n" in text or (("func.func" in text or "{" in text)
+                            and "\0" not in text and not os.path.exists(text))
+
+
 def _read_source(source) -> tuple[str, bytes]:
     """Returns the name and the text of what `compile` is given."""
     if isinstance(source, bytes):
@@ -30,10 +60,10 @@ def _read_source(source) -> tuple[str, bytes]:
         text = source.lstrip()
         if text.startswith("{"):
             return "config.json", source.encode()
-        if "\n" in source or "func." in source:
+        if _is_module(source):
             return "module.mlir", source.encode()
     if isinstance(source, (str, os.PathLike)):
-        path = os.fspath(source)
+        path = _to_path(source)
         if os.path.isdir(path):
             path = os.path.join(path, "config.json")
         try:
@@ -44,7 +74,7 @@ def _read_source(source) -> tuple[str, bytes]:
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):
-        return "config.json", json.dumps(source, default=str).encode()
+        return "config.json", write_json(source).encode()
     raise Error(f"cannot compile a {type(source).__name__}: expected the path or the "
                 "text of a config.json or of MLIR, a dict, or a config of transformers")
 
@@ -138,4 +168,4 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
 
 def load(path: str | os.PathLike) -> Kernels:
     """Loads a kernel library, `libX.so`, that posenc-compile wrote."""
-    return make_kernels(LibraryCode(os.fspath(path)))
+    return make_kernels(LibraryCode(_to_path(path)))

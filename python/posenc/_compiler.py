@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
+import tempfile
 import threading
 from collections.abc import Sequence
 
@@ -84,9 +86,10 @@ class CompiledCode:
         flags = (ctypes.c_char_p * len(options))(*(flag.encode() for flag in options))
         messages = ctypes.c_void_p()
         self._handle = compiler.compile(
-            name.encode(), source, len(source), flags, len(options),
+            os.fsencode(name), source, len(source), flags, len(options),
             ctypes.byref(messages))
-        text = ctypes.string_at(messages.value).decode() if messages.value else ""
+        message = ctypes.string_at(messages.value) if messages.value else b""
+        text = message.decode(errors="replace")
         compiler.free_messages(messages)
         if not self._handle:
             raise CompileError(text.strip() or "cannot compile, without a message")
@@ -102,8 +105,8 @@ class CompiledCode:
             self._free(self._handle)
 
 
-class LibraryCode:
-    """A kernel library that posenc-compile wrote."""
+class _LoadedLibrary:
+    """A kernel library that the system's loader has loaded."""
 
     def __init__(self, path: str):
         runtime = _open("libposenc_runtime.so")
@@ -116,18 +119,67 @@ class LibraryCode:
         # The runtime checks the file before the system's loader sees it.
         handle = pointer()
         if open_library(os.fsencode(path), ctypes.byref(handle)):
-            raise Error(last_error().decode())
+            raise Error(last_error().decode(errors="replace"))
         try:
             self.metadata = metadata(handle).decode()
-            self._library = ctypes.CDLL(os.path.abspath(path))
+            self.code = ctypes.CDLL(path)
+        except OSError as error:
+            raise Error(f"{path}: {error}") from None
         finally:
             close(handle)
+
+
+# The loaded libraries by the hash of their content. They are never unloaded.
+_loaded: dict[bytes, _LoadedLibrary] = {}
+_loading = threading.Lock()
+
+
+def _load_library(path: str) -> _LoadedLibrary:
+    """Loads a kernel library from a copy of its file. A file that is rewritten in place
+    would change code that is loaded from it, and the system's loader would return the
+    old code of a rewritten file, since it has the same name."""
+    if not os.path.isfile(path):
+        return _LoadedLibrary(path)  # Raises an error.
+    path = os.path.abspath(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise Error(f"cannot read '{path}': {error.strerror}") from None
+    key = hashlib.sha256(content).digest()
+    with _loading:
+        if key not in _loaded:
+            _loaded[key] = (_load_copy(os.path.basename(path), content)
+                            or _LoadedLibrary(path))
+        return _loaded[key]
+
+
+def _load_copy(name: str, content: bytes) -> _LoadedLibrary | None:
+    """Returns None for a bad library, whose error is to have the path of its file, and
+    if there is no folder for temporary files that code can be loaded from."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="posenc-") as folder:
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(content)
+            # What is loaded needs no name, so the copy is deleted.
+            return _LoadedLibrary(path)
+    except (OSError, Error):
+        return None
+
+
+class LibraryCode:
+    """A kernel library that posenc-compile wrote."""
+
+    def __init__(self, path: str):
+        library = _load_library(path)
+        self.metadata, self._code = library.metadata, library.code
         self.warnings: list[str] = []
 
     def symbol(self, name: str) -> int | None:
         """Returns the address of an exported symbol."""
         try:
-            function = getattr(self._library, name)
+            function = getattr(self._code, name)
         except AttributeError:
             return None
         return ctypes.cast(function, ctypes.c_void_p).value

@@ -16,6 +16,7 @@ _jax.py makes calls of them.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -40,12 +41,18 @@ class Backend:
     def __init__(self, name: str, empty: Callable[[tuple, str], Any], *,
                  like: Callable[[Any], Any] | None = None,
                  check: Callable[[Any, Sequence], bool | None] | None = None,
+                 check_out: Callable[[Any, Sequence], None] | None = None,
+                 mark: Callable[[Sequence], None] | None = None,
                  finish: Callable[[Any, str], Any] | None = None, mutable: bool = True):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
         self.like = like  # of another array; None if that is no faster
         # Of the function and all inputs, before a call. True if it is one for _jax.py.
         self.check = check
+        # Of the function and the outputs that `out` has, unless they are inputs.
+        self.check_out = check_out or (lambda function, outputs: None)
+        # Of all outputs that `out` has, before a call: notes that they change.
+        self.mark = mark
         self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
 
@@ -98,16 +105,29 @@ def _retype(tensor, code: int, byte_at=ctypes.c_uint8.from_address):
     return tensor
 
 
+@functools.lru_cache(maxsize=None)
+def _check_retype() -> None:
+    """Raises an error if TVM FFI's tensors have another layout than `_retype` needs."""
+    for dtype, code, bits in (("u1", 1, 8), ("i2", 0, 16), ("f4", 2, 32), ("f8", 2, 64)):
+        tensor = tvm_ffi.from_dlpack(np.zeros((2, 3), dtype))
+        address = tensor.__chandle__() + _CODE_OFFSET
+        if bytes((ctypes.c_uint8 * 4).from_address(address)) != bytes([code, bits, 1, 0]):
+            raise Error("arrays of NumPy and JAX with bf16 and f8 need another version "
+                        f"of apache-tvm-ffi than {tvm_ffi.__version__}")
+
+
 class _ExoticTypes(dict):
     """Of each type of NumPy: None, or the type code and the unsigned integers of a
     type that NumPy does not export."""
 
     def __missing__(self, dtype: np.dtype):
-        self[dtype] = None
+        value = None
         if dtype.name in DLPACK_CODES:
+            _check_retype()
             code, bits = DLPACK_CODES[dtype.name]
-            self[dtype] = code, np.dtype(f"u{bits // 8}")
-        return self[dtype]
+            value = code, np.dtype(f"u{bits // 8}")
+        self[dtype] = value
+        return value
 
 
 _exotic_types = _ExoticTypes()
@@ -127,6 +147,21 @@ def view_numpy(array: np.ndarray):
     return array
 
 
+def view_arrays(values: Sequence) -> list:
+    """Returns the arguments of a call with views of its arrays of NumPy, one view for
+    each array."""
+    views: dict[int, Any] = {}
+    result = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            key = id(value)
+            if key not in views:
+                views[key] = view_numpy(value)
+            value = views[key]
+        result.append(value)
+    return result
+
+
 NUMPY = Backend("NumPy", _empty_numpy)
 
 
@@ -135,30 +170,78 @@ NUMPY = Backend("NumPy", _empty_numpy)
 # ===----------------------------------------------------------------------===#
 
 
+def _find_increment_versions(torch) -> Callable[[Sequence], None]:
+    """Returns increment_version of torch.autograd.graph for several tensors, without
+    its overhead if this version of PyTorch has the same below it."""
+    increment: Any = getattr(torch._C, "_increment_version", None)
+    with torch.inference_mode(False):  # Other tensors have no version.
+        tensor = torch.empty(0, device="cpu")
+    try:
+        increment((tensor,))
+    except TypeError:
+        pass
+    if tensor._version == 1:
+        return increment
+
+    def increment_each(tensors: Sequence) -> None:
+        for tensor in tensors:
+            torch.autograd.graph.increment_version(tensor)
+
+    return increment_each
+
+
 def _make_torch_backend() -> Backend:
     import torch
 
     types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
     cpu = torch.device("cpu")
     is_recording = torch.is_grad_enabled
+    forward = torch.autograd.forward_ad
 
     def empty(shape: tuple, dtype: str, empty=torch.empty):
         return empty(shape, dtype=types[dtype], device=cpu)
 
+    def refuse_tangents(function, values: Sequence) -> None:
+        for value in values:
+            if (isinstance(value, torch.Tensor)
+                    and forward.unpack_dual(value).tangent is not None):
+                raise Error(f"{function.name}: an array has a tangent, and calls have no "
+                            "derivatives in forward mode")
+
+    def refuse_negative(function, inputs: Sequence) -> None:
+        for index in function.narrow_inputs:
+            value = inputs[index]
+            if isinstance(value, torch.Tensor) and value.is_neg():
+                raise Error(f"{function.name}: {function.inputs[index]['name']} has the "
+                            "negative bit: call its method resolve_neg()")
+
     def check(function, inputs: Sequence):
+        if function.narrow_inputs:
+            refuse_negative(function, inputs)
+        if forward._current_level >= 0:
+            refuse_tangents(function, inputs)
         if not is_recording():
             return
-        for value in inputs:
-            if getattr(value, "requires_grad", False):
+        for index in function.float_inputs:
+            if getattr(inputs[index], "requires_grad", False):
                 raise Error(
                     f"{function.name}: an input requires a gradient, which this call "
                     "does not record: use posenc.torch, or call it under "
                     "torch.no_grad()")
 
+    def check_out(function, outputs: Sequence) -> None:
+        if is_recording() and any(output.requires_grad for output in outputs):
+            raise Error(
+                f"{function.name}: an array of `out` requires a gradient, which this "
+                "call does not record: call it under torch.no_grad()")
+        if forward._current_level >= 0:
+            refuse_tangents(function, outputs)
+
     def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):
         return empty(tensor, memory_format=order)
 
-    return Backend("PyTorch", empty, like=like, check=check)
+    return Backend("PyTorch", empty, like=like, check=check, check_out=check_out,
+                   mark=_find_increment_versions(torch))
 
 
 # ===----------------------------------------------------------------------===#
@@ -176,7 +259,10 @@ def _empty_aligned(shape: tuple, dtype: str):
     start = -memory.ctypes.data % _ALIGNMENT
     array = memory[start:start + size].view(kind).reshape(shape)
     tensor = tvm_ffi.from_dlpack(array)
-    return tensor if code is None else _retype(tensor, code)
+    if code is None:
+        return tensor
+    _check_retype()
+    return _retype(tensor, code)
 
 
 def _make_jax_backend() -> Backend:
@@ -229,6 +315,24 @@ def _once(name: str, make: Callable[[], Backend]) -> Backend:
     if name not in _made:
         _made[name] = make()
     return _made[name]
+
+
+def check_memory(value, what: str, dtype: str) -> None:
+    """Raises an error for an array that DLPack does not pass. `dtype` is the type that
+    its elements should have."""
+    find_backend(value, what)
+    torch = sys.modules.get("torch")
+    if isinstance(value, np.ndarray):
+        kind = value.dtype
+        known = kind.kind in "biufc" and kind.isnative
+        if not known and _exotic_types[kind] is None:
+            order = "" if kind.isnative else " of another byte order"
+            raise Error(f"{what} has elements of type {kind}{order}, expected {dtype}")
+    elif torch is not None and isinstance(value, torch.Tensor):
+        if value.device.type != "cpu":
+            raise Error(f"{what} is on the device '{value.device}', expected the CPU")
+        if value.layout is not torch.strided:
+            raise Error(f"{what} has the layout {value.layout}, expected a dense tensor")
 
 
 def find_backend(value, what: str) -> Backend:

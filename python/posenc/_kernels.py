@@ -26,7 +26,8 @@ import tvm_ffi
 
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import NUMPY, backends, find_backend, is_for_jax, view_numpy
+from ._frameworks import (
+    NUMPY, backends, check_memory, find_backend, is_for_jax, view_arrays)
 from ._sizes import translate
 
 
@@ -81,6 +82,20 @@ class Kernels:
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions
+
+    def __reduce__(self):
+        """Pickles what the kernels were compiled from."""
+        if self._spec is None:
+            raise Error("kernels of a loaded library cannot be pickled: pickle its path")
+        from ._compile import compile_spec
+
+        return compile_spec, (self._spec,)
+
+    def __copy__(self) -> Kernels:
+        return self  # Kernels have no state.
+
+    def __deepcopy__(self, memo: dict) -> Kernels:
+        return self
 
     def __repr__(self) -> str:
         return (f"<posenc.Kernels of {', '.join(self._functions)} for "
@@ -138,6 +153,14 @@ class _Function:
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
         self.call, self.spec = call, spec
+        self.float_inputs = [i for i, argument in enumerate(self.inputs)
+                             if argument["kind"] == "tensor"
+                             and "float" in FRAMEWORK_NAMES[argument["dtype"]]]
+        # PyTorch's tensors with the negative bit are imaginary parts. Their last stride
+        # is 2, which kernels refuse unless that dimension has the size 1.
+        self.narrow_inputs = [i for i in self.float_inputs
+                              if self.inputs[i]["shape"][-1:] in ([], [1])
+                              or isinstance(self.inputs[i]["shape"][-1], str)]
         self.wide_inputs = [i for i, argument in enumerate(self.inputs)
                             if argument["kind"] == "tensor"
                             and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]
@@ -148,12 +171,21 @@ class _Function:
 
         return _jax.call(self, inputs, out)
 
+    def get_outputs(self, arguments):
+        """Returns the outputs among the arguments of a call."""
+        count = len(self.inputs)
+        return arguments[count:count + len(self.outputs)]
+
     def check_outputs(self, outputs) -> None:
         """Raises an error for an output that must not be written."""
         for output, argument in zip(outputs, self.outputs):
             what = f"{self.name}: output {argument['name']}"
-            if not find_backend(output, what).mutable:
+            backend = find_backend(output, what)
+            if not backend.mutable:
                 raise Error(f"{what} is immutable: leave out `out`")
+            backend.check_out(self, (output,))
+            if backend.mark is not None:
+                backend.mark((output,))
             if isinstance(output, np.ndarray) and not output.flags.writeable:
                 raise Error(f"{what} is read-only")
 
@@ -169,7 +201,7 @@ class _Function:
             what = f"{self.name}: {argument['name']}"
             if argument["kind"] != "tensor":
                 continue
-            find_backend(value, what)
+            check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
             rank = len(argument["shape"])
             if len(value.shape) != rank:
                 raise Error(f"{what} has {len(value.shape)} dimensions, expected "
@@ -182,9 +214,13 @@ class _Function:
         """Calls with views of arrays of NumPy that TVM FFI would not pass. Returns
         what `retry` does."""
         try:
-            self.call(*[view_numpy(value) if isinstance(value, np.ndarray) else value
-                        for value in arguments])
+            if out is not None:
+                # A view of a read-only array could be written.
+                self.check_outputs(self.get_outputs(arguments))
+            self.call(*view_arrays(arguments))
         except FAILURES as error:
+            if isinstance(error, Error):
+                raise
             return self.retry(arguments, out, error)
 
     def retry(self, arguments, out, error: Exception):
@@ -193,19 +229,20 @@ class _Function:
         inputs = arguments[:len(self.inputs)]
         if is_for_jax(self, inputs):
             return self.call_jax(inputs, out)
-        described = self.inputs + self.outputs
-        self.check_outputs(arguments[len(self.inputs):len(described)])
-        for value, argument in zip(arguments, described):
+        self.check_outputs(self.get_outputs(arguments))
+        for value, argument in zip(arguments, self.inputs + self.outputs):
             if argument["kind"] == "tensor" and value is not None:
-                find_backend(value, f"{self.name}: {argument['name']}")
-        views = [view_numpy(value) if isinstance(value, np.ndarray) else value
-                 for value in arguments]
-        if all(view is value for view, value in zip(views, arguments)):
-            raise Error(str(error)) from None
+                what = f"{self.name}: {argument['name']}"
+                check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
         try:
-            self.call(*views)
+            views = view_arrays(arguments)
+            if any(view is not value for view, value in zip(views, arguments)):
+                self.call(*views)
+                return None
         except FAILURES as second:
-            raise Error(str(second)) from None
+            error = second
+        # PyTorch appends a trace of its C++ code.
+        raise Error(str(error).split("\nException raised from")[0]) from None
 
 
 # ===----------------------------------------------------------------------===#
@@ -235,16 +272,23 @@ def _write_doc(function: dict) -> str:
     return "\n".join(lines)
 
 
-class _Names:
-    """Unique Python names of arguments."""
+# The names that generated code uses besides those of arguments.
+_LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
+_GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
+            "_workspace", "_empty", "_uint8"}
+_BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
+             "ValueError", "AttributeError", "IndexError"}
 
-    def __init__(self):
-        # Names that the generated code uses.
-        self.taken = {"self", "out", "backend", "error", "results", "others", "min",
-                      "max"}
+
+class _Names:
+    """Unique Python names."""
+
+    def __init__(self, taken: set[str]):
+        self.taken = set(taken)
 
     def add(self, name: str) -> str:
-        name = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "_"
+        # Python would read some other letters as ASCII ones.
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name) or "_"
         if name[0].isdigit() or name.startswith("__"):
             name = "a" + name
         while name in self.taken or keyword.iskeyword(name):
@@ -255,7 +299,7 @@ class _Names:
 
 def _generate(function: dict, identifier: str) -> str:
     """Returns the source of a method."""
-    names = _Names()
+    names = _Names(_LOCALS | _GLOBALS | _BUILTINS)
     inputs = [(names.add(argument["name"]), argument) for argument in function["inputs"]]
     tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
     parameters = [name + (": Array" if a["kind"] == "tensor" else
@@ -326,7 +370,15 @@ def _generate(function: dict, identifier: str) -> str:
     # Outputs of the type of the first input need no check before the call.
     kinds = [f"type({name}) is not type({first})" for name in results] if first else []
     lines += [f"        if {' or '.join(['not backend.mutable'] + kinds)}:",
-              f"            _function.check_outputs(({listed_results}))"]
+              f"            _function.check_outputs(({listed_results}))",
+              "        elif backend.mark is not None:"]
+    partners = {argument["name"]: name for name, argument in tensors}
+    others = [f"{name} is not {partners.get(output.get('in_place'))}"
+              for name, output in zip(results, function["outputs"])]
+    if others:
+        lines += [f"            if {' or '.join(others)}:",
+                  f"                backend.check_out(_function, ({listed_results}))"]
+    lines.append(f"            backend.mark(({listed_results}))")
     call = everything
     if "workspace" in function:
         # The sizes are those of the plain entry point.
@@ -386,8 +438,10 @@ def _make_method(function: dict, identifier: str, code, spec: str | None):
                      _uint8=np.uint8)
     source = _generate(function, identifier)
     # Annotations are to be objects, which help() prints without quotes.
-    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope)
-    method = scope[identifier]
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope,
+         made)
+    method = made[identifier]
     method.__module__ = "posenc"
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
@@ -400,17 +454,16 @@ def make_kernels(code, spec: str | None = None) -> Kernels:
     metadata = json.loads(code.metadata)
     methods: dict[str, Any] = {}
     functions = {}
+    names = _Names({*dir(Kernels), "metadata"})
     for function in metadata["functions"]:
         if "tvm_ffi" not in function:
             continue  # There is code for GPUs only.
-        identifier = function["name"]
-        if keyword.iskeyword(identifier) or hasattr(Kernels, identifier):
-            identifier += "_"
+        identifier = names.add(function["name"])
         methods[identifier] = _make_method(function, identifier, code, spec)
         functions[function["name"]] = identifier
-    names = ", ".join(functions)
+    listed = ", ".join(functions)
     members = {"__module__": "posenc", "_functions": functions, "_spec": spec,
-               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {names}.\n\n"
+               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {listed}.\n\n"
                           + (Kernels.__doc__ or "").split("\n\n", 1)[1], **methods}
     kernels = type("Kernels", (Kernels,), members)()
     kernels.metadata = metadata

@@ -11,11 +11,12 @@ their numbers of heads and channels and their type, and kept for later ones."""
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ._compile import compile
+from ._compile import compile, write_json
 from ._dtypes import name_of
 from ._errors import Error
 from ._kernels import Array, Kernels
@@ -36,13 +37,27 @@ def make_rope_config(heads: int, key_heads: int, channels: int, *, theta: float,
         "hidden_size": heads * channels, "rope_theta": theta,
         "max_position_embeddings": max_position_embeddings}
     if scaling is not None:
-        config["rope_scaling"] = dict(scaling)
+        config["rope_scaling"] = scaling
     if rotary_dim is not None:
         if not 0 < rotary_dim <= channels or rotary_dim % 2:
             raise Error(f"rope: rotary_dim is {rotary_dim}, expected an even number of "
                         f"channels up to {channels}")
-        config["partial_rotary_factor"] = rotary_dim / channels
+        # Models take int(factor * channels), which may round down.
+        factor = rotary_dim / channels
+        if int(factor * channels) < rotary_dim:
+            factor = math.nextafter(factor, 1.0)
+        config["partial_rotary_factor"] = factor
     return config
+
+
+def write_scaling(scaling: Mapping[str, Any] | None) -> str | None:
+    """Returns the JSON of a scaling, by which equal ones are found again."""
+    if not scaling and isinstance(scaling, (Mapping, type(None))):
+        return None
+    if not isinstance(scaling, Mapping):
+        raise Error(f"rope: scaling is a {type(scaling).__name__}, expected a dict such "
+                    "as rope_scaling of a config.json")
+    return write_json({str(key): scaling[key] for key in scaling}, sort_keys=True)
 
 
 def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
@@ -50,7 +65,7 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
                      rotary_dim: int | None, precision: str,
                      max_position_embeddings: int) -> Kernels:
     """Returns the kernels whose `rope` rotates such heads."""
-    text = json.dumps(scaling, sort_keys=True) if scaling else None
+    text = write_scaling(scaling)
     key = (heads, key_heads, channels, dtype, theta, text, pairing, rotary_dim,
            precision, max_position_embeddings)
     kernels = _kernels.get(key)
@@ -59,7 +74,8 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
             kernels = _kernels.get(key)
             if kernels is None:
                 config = make_rope_config(
-                    heads, key_heads, channels, theta=theta, scaling=scaling,
+                    heads, key_heads, channels, theta=theta,
+                    scaling=None if text is None else json.loads(text),
                     rotary_dim=rotary_dim,
                     max_position_embeddings=max_position_embeddings)
                 kernels = compile(config, kernels="rope", dtype=dtype,

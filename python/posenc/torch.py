@@ -29,13 +29,13 @@ from typing import Any
 
 import torch
 
-from ._compile import compile_spec
+from ._compile import compile_spec, write_json
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._kernels import (
     Kernels, has_gradient, has_length_scaling, is_length_dependent)
 from ._sizes import translate
-from .functional import get_rope_kernels, measure_heads
+from .functional import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
 
@@ -242,5 +242,5 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
 
 @torch.compiler.assume_constant_result
 def _write_options(theta: float, scaling: Mapping[str, Any] | None, *others) -> str:
-    scaling = None if scaling is None else dict(scaling)
-    return _OPTIONS + json.dumps([theta, scaling, *others])
+    text = write_scaling(scaling)
+    return _OPTIONS + write_json([theta, text and json.loads(text), *others])

@@ -7,14 +7,17 @@
 # ===----------------------------------------------------------------------===#
 """Results, errors and documentation of calls, on arrays of NumPy."""
 
+import dis
 import inspect
 import pydoc
 import threading
+import types
 
 import numpy as np
 import pytest
 
 import posenc
+from posenc import _frameworks
 from conftest import (CONFIG, DIM, HEADS, KEY_HEADS, attend, is_close, make_inputs,
                       rotate)
 
@@ -121,6 +124,37 @@ def test_read_only_inputs(kernels):
     assert is_close(q_out, rotate(q, positions))
     with pytest.raises(posenc.Error, match="output q_out is read-only"):
         kernels.rope(q, k, positions, out=(q, k))
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_read_only_outputs_of_narrow_types(name):
+    kernels = posenc.compile(CONFIG, dtype=name, kernels=["rope"])
+    q, k, _, positions = make_inputs()
+    q, k = (x.astype(getattr(ml_dtypes, name, name)) for x in (q, k))
+    for out in ((q.copy(), k.copy()), (q, k)):
+        before = out[1].copy()
+        out[1].flags.writeable = False
+        with pytest.raises(posenc.Error, match="output k_out is read-only"):
+            kernels.rope(q, k, positions, out=out)
+        assert np.all(out[1] == before)
+
+
+@pytest.mark.parametrize("dtype, message", [
+    (">f4", "q has elements of type >f4 of another byte order, expected float32"),
+    ("S3", "q has elements of type .*S3, expected float32"),
+    (object, "q has elements of type object, expected float32"),
+    ("M8[s]", r"q has elements of type datetime64\[s\], expected float32"),
+])
+@pytest.mark.parametrize("writeable", [True, False])
+def test_types_that_are_not_passed(kernels, dtype, message, writeable):
+    q, k, _, positions = make_inputs()
+    q = q.astype(int).astype(dtype)
+    q.flags.writeable = writeable
+    with pytest.raises(posenc.Error, match=message):
+        kernels.rope(q, k, positions)
+    if writeable:
+        with pytest.raises(posenc.Error, match=message.replace("q has", "q_out has")):
+            kernels.rope(k.repeat(2, 2), k, positions, out=(q, k))
 
 
 def test_workspace():
@@ -231,6 +265,83 @@ def test_kernels_outlive_their_object():
     assert is_close(rope(q, k, positions)[0], rotate(q, positions))
 
 
+def compile_sine(name, arguments):
+    """A function that ignores all arguments but the last."""
+    listed = ", ".join(f'%a{i}: tensor<?xf32> {{posenc.name = "{argument}"}}'
+                       for i, argument in enumerate(arguments))
+    return posenc.compile(f"""
+func.func @{name}({listed}) -> (tensor<?xf32> {{posenc.name = "sine_"}}) {{
+  %r = math.sin %a{len(arguments) - 1} : tensor<?xf32>
+  return %r : tensor<?xf32>
+}}
+""", no_warnings=True, opt_level=0)
+
+
+def test_names_of_generated_code(kernels):
+    """Arguments may have names that generated code uses."""
+    used = {"self", "out", "lambda", "result", "self_", "_workspace", "workspace_"}
+    for name in kernels:
+        code = kernels[name].__code__
+        used |= {instruction.argval for instruction in dis.get_instructions(code)
+                 if instruction.opname == "LOAD_GLOBAL"} | {*code.co_varnames}
+    assert {"_call", "type", "_failures", "backend"} <= used
+    sine = compile_sine("_call", sorted(used))._call
+    x = np.arange(3 * len(used), dtype=np.float32).reshape(-1, 3)
+    expected = np.sin(x[-1].astype(np.float64))
+    out = np.empty(3, np.float32)
+    assert is_close(sine(*x), expected) and sine(*x, out=out) is out
+    assert is_close(out, expected)
+    with pytest.raises(posenc.Error, match="int64, expected float32"):
+        sine(*x[:-1], np.arange(3))
+
+
+@pytest.mark.parametrize("name, method", [
+    ('"1x"', "a1x"), ("_functions", "_functions_"), ("class", "class_"),
+    ("Array", "Array"), ("_call", "_call")])
+def test_names_of_functions(name, method):
+    kernels = compile_sine(name, ["x"])
+    x = np.arange(3, dtype=np.float32)
+    assert list(kernels) == [name.strip('"')]
+    for function in (kernels[name.strip('"')], getattr(kernels, method)):
+        assert is_close(function(x), np.sin(x.astype(np.float64)))
+
+
+def test_numbers_of_numpy():
+    q, k, _, positions = make_inputs()
+    scaling = types.MappingProxyType({"rope_type": "linear", "factor": np.float32(4)})
+    q_out, _ = posenc.functional.rope(q, k, positions, theta=np.float32(500),
+                                      scaling=scaling)
+    assert is_close(q_out, rotate(q, positions / 4, 500.0))
+    kernels = posenc.compile({**CONFIG, "rope_theta": np.float64(500),
+                              "head_dim": np.int64(DIM), "rope_scaling": scaling},
+                             kernels="rope", opt_level=0)
+    assert np.array_equal(kernels.rope(q, k, positions)[0], q_out)
+
+
+@pytest.mark.parametrize("rotary_dim, channels", [(30, 44), (26, 46), (58, 98), (98, 98)])
+def test_rotary_dim(rotary_dim, channels):
+    """The quotient of some, times the channels, is less than the number."""
+    x = np.arange(2 * 3 * channels, dtype=np.float32).reshape(1, 3, 2, channels)
+    positions = np.arange(3)[None]
+    out, _ = posenc.functional.rope(x, x, positions, rotary_dim=rotary_dim)
+    assert is_close(out[..., :rotary_dim], rotate(x[..., :rotary_dim], positions))
+    assert np.array_equal(out[..., rotary_dim:], x[..., rotary_dim:])
+
+
+def test_another_layout_of_tensors(monkeypatch):
+    """Arrays whose type would be written elsewhere are refused."""
+    _frameworks._check_retype()
+    monkeypatch.setattr(_frameworks, "_CODE_OFFSET", _frameworks._CODE_OFFSET - 8)
+    monkeypatch.setattr(_frameworks, "_exotic_types", _frameworks._ExoticTypes())
+    _frameworks._check_retype.cache_clear()
+    kernels = posenc.compile(CONFIG, dtype="bf16", kernels=["rope"], opt_level=0)
+    q, k, _, positions = make_inputs()
+    for _ in range(2):
+        with pytest.raises(posenc.Error, match="another version of apache-tvm-ffi"):
+            kernels.rope(q.astype(ml_dtypes.bfloat16), k, positions)
+    _frameworks._check_retype.cache_clear()
+
+
 def test_functional():
     q, k, _, positions = make_inputs()
     q_out, _ = posenc.functional.rope(q, k, positions, theta=5e5)
@@ -246,7 +357,10 @@ def test_functional():
 @pytest.mark.parametrize("options, message", [
     ({"rotary_dim": 7}, "rotary_dim is 7, expected an even number"),
     ({"scaling": {"rope_type": "none"}}, "rope_type"),
+    ({"scaling": "linear"}, "scaling is a str, expected a dict"),
+    ({"scaling": {"rope_type": "linear", "factor": "4"}}, "factor"),
     ({"theta": 0.0}, "rope_theta"),
+    ({"theta": "1e4"}, "rope_theta"),
 ])
 def test_functional_errors(options, message):
     q, k, _, positions = make_inputs()

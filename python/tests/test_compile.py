@@ -7,11 +7,14 @@
 # ===----------------------------------------------------------------------===#
 """What can be compiled, the options, and the compiler's messages."""
 
+import copy
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 
 import numpy as np
@@ -46,6 +49,25 @@ def test_sources(tmp_path):
     for source in (CONFIG, json.dumps(CONFIG), str(tmp_path / "config.json"),
                    tmp_path / "config.json", tmp_path):
         check_rope(posenc.compile(source, kernels=["rope"]))
+
+
+@pytest.mark.parametrize("name", ["my_func.json", "func.func.json", "a{config}.json",
+                                  os.fsdecode(b"\xff.json")])
+def test_paths_that_look_like_a_source(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(posenc.Error, match="cannot read|module.mlir:1:1"):
+        posenc.compile(name)
+    pathlib.Path(name).write_text(json.dumps(CONFIG))
+    check_rope(posenc.compile(name, kernels=["rope"]))
+    pathlib.Path(name).write_text("[")
+    with pytest.raises(posenc.CompileError, match=r"\.json:1:\d"):
+        posenc.compile(name)
+
+
+def test_a_source_of_one_line(tmp_path):
+    line = " ".join(MODULE.split())
+    x = np.arange(8, dtype=np.float32)[None]
+    assert np.all(posenc.compile(line).twice(x, x.copy()) == 2 * x)
 
 
 def test_default_functions(kernels):
@@ -128,6 +150,9 @@ def test_rope_length_as_a_number():
     (CONFIG, {"stack_limit": -1}, "--stack-limit needs a positive number"),
     (CONFIG, {"tuning": "/no/such.json"}, "cannot read '/no/such.json'"),
     (MODULE, {"dtype": "f32"}, "--dtype applies only to a config.json"),
+    ("missing_func.json", {}, "cannot read 'missing_func.json'"),
+    ("a\0b", {}, r"'a\\x00b' is not a path: it has a null character"),
+    ("a{\0b", {}, "is not a path"),
     ("missing.json", {}, "cannot read 'missing.json'"),
     (7, {}, "cannot compile a int: expected the path or the text"),
 ])
@@ -255,5 +280,47 @@ def test_load(tmp_path):
     damaged.write_bytes(library.read_bytes()[:1000])
     with pytest.raises(posenc.Error, match="libdamaged.so"):
         posenc.load(damaged)
-    with pytest.raises(posenc.Error, match="missing.so"):
-        posenc.load("missing.so")
+    for path in ("missing.so", tmp_path, "missing\0.so"):
+        with pytest.raises(posenc.Error, match="missing|regular file"):
+            posenc.load(path)
+
+
+@pytest.mark.skipif(not find_compiler(), reason="POSENC_BIN does not name the folder of "
+                    "posenc-compile")
+@pytest.mark.parametrize("copied", [True, False])
+def test_load_of_a_rewritten_file(tmp_path, monkeypatch, copied):
+    """The functions are those of the file's content, and older ones still work."""
+    if not copied:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    q, k, _, positions = make_inputs()
+    config, library = tmp_path / "config.json", tmp_path / "libmodel.so"
+    (tmp_path / "new").mkdir()
+    loaded = []
+    for base in (10000.0, 300.0) if copied else (700.0,):
+        config.write_text(json.dumps({**CONFIG, "rope_theta": base}))
+        subprocess.run([find_compiler(), config, "-o", tmp_path / "new" / "libmodel.so",
+                        "--kernels=rope"], check=True)
+        library.write_bytes((tmp_path / "new" / "libmodel.so").read_bytes())
+        loaded += [(posenc.load(library), base), (posenc.load(library), base)]
+    for kernels, base in loaded:
+        assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions, base))
+    with pytest.raises(posenc.Error, match="loaded library cannot be pickled"):
+        pickle.dumps(loaded[0][0])
+    assert copy.deepcopy(loaded[0][0]) is loaded[0][0]
+
+
+def test_pickle():
+    """The kernels are compiled again where they are unpickled."""
+    source = {**CONFIG, "rope_theta": 900.0}
+    kernels = posenc.compile(source, kernels=["rope", "sincos"], opt_level=0)
+    assert copy.copy(kernels) is kernels and copy.deepcopy([kernels])[0] is kernels
+    q, k, _, positions = make_inputs()
+    again = pickle.loads(pickle.dumps(kernels))
+    assert list(again) == list(kernels) and again.metadata == kernels.metadata
+    code = ("import pickle, sys\n"
+            "function, inputs = pickle.load(sys.stdin.buffer)\n"
+            "pickle.dump(function(*inputs), sys.stdout.buffer)\n")
+    result = subprocess.run([sys.executable, "-c", code], check=True,
+                            capture_output=True,
+                            input=pickle.dumps((kernels.rope, (q, k, positions))))
+    assert is_close(pickle.loads(result.stdout)[0], rotate(q, positions, 900.0))

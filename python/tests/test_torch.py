@@ -8,6 +8,7 @@
 """Calls on tensors of PyTorch, and the operators of posenc.torch."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from conftest import CONFIG, attend, is_close, make_inputs, rotate
 
 torch = pytest.importorskip("torch")
 import posenc.torch  # noqa: E402
+from posenc import _frameworks  # noqa: E402
 
 
 def tensors(*arrays):
@@ -57,6 +59,98 @@ def test_gradients_are_not_dropped(kernels):
         kernels.rope(q, k, positions)
     with torch.no_grad():
         kernels.rope(q, k, positions)
+
+
+def test_autograd_notices_outputs(kernels):
+    """A gradient that needs the old values is an error."""
+    q, k, _, positions = tensors(*make_inputs())
+    weight = torch.ones(q.shape, requires_grad=True)
+    for first, out in ((q, (q, k)), (q.clone(), (q, k)), (q.numpy().copy(), (q, k))):
+        loss = (q * weight).sum()
+        with torch.no_grad():
+            kernels.rope(first, k.clone() if first is not q else k, positions, out=out)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    with torch.inference_mode():
+        _frameworks._make_torch_backend()  # The first call may be such a one.
+        q, k = q.clone(), k.clone()
+        expected = rotate(q, positions)
+        assert is_close(kernels.rope(q, k, positions, out=(q, k))[0], expected)
+
+
+def _increment_one(tensor):
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError("expected a tensor")
+
+
+def test_versions_in_other_versions_of_pytorch(monkeypatch):
+    for other in (None, _increment_one):
+        monkeypatch.setattr(torch._C, "_increment_version", other)
+        increment = _frameworks._find_increment_versions(torch)
+        monkeypatch.undo()
+        x, y = torch.ones(2), torch.ones(3)
+        increment((x, y))
+        assert x._version == y._version == 1
+
+
+def test_outputs_that_require_a_gradient(kernels):
+    q, k, _, positions = tensors(*make_inputs())
+    leaf = q.clone().requires_grad_()
+    for first in (q, q.numpy()):
+        for out in ((leaf, k.clone()), (leaf * 1, k.clone())):
+            with pytest.raises(posenc.Error, match="of `out` requires a gradient"):
+                kernels.rope(first, k, positions, out=out)
+    assert torch.equal(leaf, q)
+    with torch.no_grad():
+        kernels.rope(q, k, positions, out=(leaf, k.clone()))
+    assert is_close(leaf.detach(), rotate(q, positions))
+
+
+def test_tangents_are_not_dropped(kernels, operators):
+    q, k, _, positions = tensors(*make_inputs())
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(q.clone(), torch.ones_like(q))
+        for call in (lambda: kernels.rope(dual, k, positions),
+                     lambda: kernels.rope(q, k, positions, out=(dual, k.clone()))):
+            with pytest.raises(posenc.Error, match="rope: an array has a tangent"):
+                call()
+        with pytest.raises((posenc.Error, RuntimeError, NotImplementedError)):
+            operators.rope(dual, k, positions)
+        assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions))
+
+
+def test_the_negative_bit(operators):
+    kernels = posenc.compile("""
+func.func @same(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
+  %r = math.absf %x : tensor<?x1xf32>
+  return %r : tensor<?x1xf32>
+}
+""", no_warnings=True)
+    x = torch.complex(torch.zeros(5, 1), torch.arange(5.0)[:, None]).conj().imag
+    assert x.is_neg()
+    with pytest.raises(posenc.Error, match="resolve_neg"):
+        kernels.same(x)
+    assert torch.equal(kernels.same(x.resolve_neg()), -x)
+    q, k, _, positions = tensors(*make_inputs())
+    imaginary = torch.complex(q, q).conj().imag
+    assert imaginary.is_neg()
+    assert is_close(operators.rope(imaginary, k, positions)[0], -rotate(q, positions))
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda q: q.to("meta"), "q is on the device 'meta', expected the CPU"),
+    (lambda q: q.to_sparse(), "q has the layout torch.sparse_coo"),
+])
+def test_tensors_without_memory(kernels, change, message):
+    q, k, _, positions = tensors(*make_inputs())
+    for call in (lambda: kernels.rope(change(q), k, positions),
+                 lambda: kernels.rope(q.numpy(), change(k), positions),
+                 lambda: kernels.rope(q, k, positions, out=(change(q), k.clone()))):
+        with pytest.raises(posenc.Error) as caught:
+            call()
+        assert re.search(message.replace("q ", "[a-z_]+ "), str(caught.value))
+        assert "c10" not in str(caught.value)
 
 
 def test_operators(operators):
