@@ -42,3 +42,5 @@ def test_program(number):
 
 def test_there_are_programs():
     assert len(PROGRAMS) >= 3
+    scripts = set(re.findall(r"python/benchmarks/\S+\.py", PAGE))
+    assert len(scripts) >= 3 and all((SOURCE / script).exists() for script in scripts)

@@ -17,7 +17,8 @@ import sys
 import pytest
 
 FOLDER = pathlib.Path(os.environ.get("POSENC_SOURCE",
-                                     pathlib.Path(__file__).parents[2])) / "python"
+                                     pathlib.Path(__file__).parents[2])
+                      ) / "python" / "benchmarks"
 NEEDS_TRANSFORMERS = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None,
     reason="could not import 'transformers'")

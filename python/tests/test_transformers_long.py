@@ -17,7 +17,7 @@ pytest.importorskip("transformers")
 
 
 def load_script():
-    path = Path(__file__).parents[1] / "compare-models.py"
+    path = Path(__file__).parents[1] / "benchmarks" / "compare-models.py"
     spec = importlib.util.spec_from_file_location("compare_models", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

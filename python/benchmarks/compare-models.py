@@ -9,7 +9,7 @@
 """Compares small models with random weights, on the kernels of Posenc with the precision
 hf_f32, with the attention "eager" of transformers, and measures them and "sdpa":
 
-    python python/compare-models.py --tokens 2048
+    python python/benchmarks/compare-models.py --tokens 2048
 
 Prints a table: the largest difference of logits, relative to the largest logit; how many
 of the generated tokens are equal (`near`: of those that differ first, how many had two
@@ -17,19 +17,19 @@ best logits within the difference); and tokens per second of a prompt, as a mult
 those of "sdpa", or of "eager" for models without it. Exits with 1 if a difference exceeds
 --limit or tokens differ.
 
-    python python/compare-models.py --long 32768
+    python python/benchmarks/compare-models.py --long 32768
 
 compares very small models with "sdpa" at a quarter, half and all of that length; in bf16
 it compares the errors of both from the same weights in f32. Exits with 1 if a difference
 exceeds --limit, or in bf16 if the error exceeds twice that of "sdpa".
 
-    python python/compare-models.py --exact
+    python python/benchmarks/compare-models.py --exact
 
 computes all of a model in f64, angles too, and compares the errors of "eager", of hf_f32
 and of the default precision. Exits with 1 if the last is not the smallest, but for the
 rounding of attention.
 
-    python python/compare-models.py --cache 4096
+    python python/benchmarks/compare-models.py --cache 4096
 
 measures the generation of tokens after so many, by a Llama of 4 layers with 16 heads of
 64 channels, with a DynamicCache and with the Cache of Posenc."""

@@ -9,7 +9,7 @@
 """Measures a Llama-shaped model with random weights, a prompt and then token by token as
 `generate` does: eager, sdpa and posenc in turn, medians, for each number of threads.
 
-    python python/bench.py --context 8192 --tokens 32 --dtype bfloat16
+    python python/benchmarks/bench.py --context 8192 --tokens 32 --dtype bfloat16
 
 `attention` is the share of the time that the attention function takes."""
 
