@@ -17,7 +17,8 @@ PyTorch with gradients, `posenc.transformers` an attention for transformers.
 """
 
 from ._errors import CompileError, CompileWarning, Error
-from ._kernels import Array, Kernels
+from ._array import Array
+from ._kernels import Kernels
 from ._compile import compile, load
 from . import functional
 

@@ -29,8 +29,8 @@ import numpy as np
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import find_backend
-from ._kernels import has_gradient, is_length_dependent, is_of_config
 from ._sizes import translate
+from ._spec import has_gradient, is_length_dependent, is_of_config
 
 
 def call(function, inputs: Sequence, out):

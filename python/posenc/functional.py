@@ -16,10 +16,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from ._array import Array
 from ._compile import compile, write_json
 from ._dtypes import name_of
 from ._errors import Error
-from ._kernels import Array, Kernels
+from ._kernels import Kernels
 
 __all__ = ["rope"]
 

@@ -32,9 +32,9 @@ import torch
 from ._compile import compile_spec, write_json
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._kernels import (
-    Kernels, has_gradient, has_length_scaling, is_length_dependent)
+from ._kernels import Kernels
 from ._sizes import translate
+from ._spec import has_gradient, has_length_scaling, is_length_dependent
 from .functional import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]

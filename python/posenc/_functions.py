@@ -1,0 +1,133 @@
+# ===- _functions.py - compiled functions ----------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""A compiled function with what is known of it: checks, and explanations of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._dtypes import FRAMEWORK_NAMES
+from ._errors import Error
+from ._frameworks import check_memory, find_backend, is_for_jax, view_arrays
+
+
+# What TVM FFI raises for an argument, and for an error of the kernel.
+FAILURES = (ValueError, TypeError, RuntimeError, BufferError)
+
+
+class Function:
+    """What generated code needs besides its arguments when something fails, and what
+    calls of inputs that JAX traces are made of."""
+
+    method: Callable[..., Any]  # of Kernels
+    workspace_size: Callable[..., int] | None = None  # bytes, of the sizes
+
+    def __init__(self, metadata: dict, call, spec: str | None):
+        self.name = metadata["name"]
+        self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
+        self.sizes = metadata["sizes"]
+        self.call, self.spec = call, spec
+        self.float_inputs = [i for i, argument in enumerate(self.inputs)
+                             if argument["kind"] == "tensor"
+                             and "float" in FRAMEWORK_NAMES[argument["dtype"]]]
+        # PyTorch's tensors with the negative bit are imaginary parts. Their last stride
+        # is 2, which kernels refuse unless that dimension has the size 1.
+        self.narrow_inputs = [i for i in self.float_inputs
+                              if self.inputs[i]["shape"][-1:] in ([], [1])
+                              or isinstance(self.inputs[i]["shape"][-1], str)]
+        self.wide_inputs = [i for i, argument in enumerate(self.inputs)
+                            if argument["kind"] == "tensor"
+                            and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]
+
+    def call_jax(self, inputs, out):
+        """Calls with inputs of JAX that are traced, or have 32 instead of 64 bits."""
+        from . import _jax
+
+        return _jax.call(self, inputs, out)
+
+    def get_outputs(self, arguments):
+        """Returns the outputs among the arguments of a call."""
+        count = len(self.inputs)
+        return arguments[count:count + len(self.outputs)]
+
+    def check_outputs(self, outputs) -> None:
+        """Raises an error for an output that must not be written."""
+        for output, argument in zip(outputs, self.outputs):
+            what = f"{self.name}: output {argument['name']}"
+            backend = find_backend(output, what)
+            if not backend.mutable:
+                raise Error(f"{what} is immutable: leave out `out`")
+            backend.check_out(self, (output,))
+            if backend.mark is not None:
+                backend.mark((output,))
+            if isinstance(output, np.ndarray) and not output.flags.writeable:
+                raise Error(f"{what} is read-only")
+
+    def refuse_outputs(self):
+        """Raises an error for an `out` of another kind."""
+        names = ", ".join(output["name"] for output in self.outputs)
+        raise Error(f"{self.name}: expected a tuple of {len(self.outputs)} arrays as "
+                    f"`out`: ({names})") from None
+
+    def explain(self, inputs, error: Exception):
+        """Raises an error about inputs that do not determine the results' shapes."""
+        for value, argument in zip(inputs, self.inputs):
+            what = f"{self.name}: {argument['name']}"
+            if argument["kind"] != "tensor":
+                continue
+            check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
+            rank = len(argument["shape"])
+            if len(value.shape) != rank:
+                raise Error(f"{what} has {len(value.shape)} dimensions, expected "
+                            f"{rank}: {describe_shape(argument)}") from None
+        if isinstance(error, Error):
+            raise error
+        raise Error(f"{self.name}: cannot allocate the results: {error}") from None
+
+    def call_views(self, arguments, out):
+        """Calls with views of arrays of NumPy that TVM FFI would not pass. Returns
+        what `retry` does."""
+        try:
+            if out is not None:
+                # A view of a read-only array could be written.
+                self.check_outputs(self.get_outputs(arguments))
+            self.call(*view_arrays(arguments))
+        except FAILURES as error:
+            if isinstance(error, Error):
+                raise
+            return self.retry(arguments, out, error)
+
+    def retry(self, arguments, out, error: Exception):
+        """Explains why a call failed, or calls again if views of arrays help. If it is
+        a call for JAX, returns other results than those among the arguments."""
+        inputs = arguments[:len(self.inputs)]
+        if is_for_jax(self, inputs):
+            return self.call_jax(inputs, out)
+        self.check_outputs(self.get_outputs(arguments))
+        for value, argument in zip(arguments, self.inputs + self.outputs):
+            if argument["kind"] == "tensor" and value is not None:
+                what = f"{self.name}: {argument['name']}"
+                check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
+        try:
+            views = view_arrays(arguments)
+            if any(view is not value for view, value in zip(views, arguments)):
+                self.call(*views)
+                return None
+        except FAILURES as second:
+            error = second
+        # PyTorch appends a trace of its C++ code.
+        raise Error(str(error).split("\nException raised from")[0]) from None
+
+
+def describe_shape(argument: dict) -> str:
+    if argument["kind"] != "tensor":
+        return argument["dtype"]
+    return f"{argument['dtype']}[{', '.join(map(str, argument['shape']))}]"

@@ -1,0 +1,223 @@
+# ===- _methods.py - functions as methods ----------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Methods of the functions of a kernel library.
+
+A method is generated from the metadata: its signature, its docstring, the
+allocation of results and the call. Generated code has no loops over arguments,
+so a call costs a few microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from ._array import Array
+from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
+from ._errors import Error
+from ._frameworks import NUMPY, backends, find_backend
+from ._functions import FAILURES, Function, describe_shape
+from ._sizes import translate
+
+
+def _write_doc(function: dict) -> str:
+    lines = [" ".join(function.get("doc", "").split()) or
+             f"The function `{function['name']}`.", ""]
+    for argument in function["inputs"]:
+        note = ", only its shape is read" if argument.get("shape_only") else ""
+        layout = argument.get("layout")
+        note += f", packed ({layout})" if layout else ""
+        lines.append(f"{argument['name']}: {describe_shape(argument)}{note}")
+    lines += ["", "Returns:" if function["outputs"] else "Returns nothing."]
+    for argument in function["outputs"]:
+        partner = argument.get("in_place")
+        note = f"; `out` may be {partner} (in place)" if partner else ""
+        lines.append(f"    {argument['name']}: {describe_shape(argument)}{note}")
+    return "\n".join(lines)
+
+
+# The names that generated code uses besides those of arguments.
+_LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
+_GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
+            "_workspace", "_empty", "_uint8"}
+_BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
+             "ValueError", "AttributeError", "IndexError"}
+
+
+class Names:
+    """Unique Python names."""
+
+    def __init__(self, taken: set[str]):
+        self.taken = set(taken)
+
+    def add(self, name: str) -> str:
+        # Python would read some other letters as ASCII ones.
+        name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name) or "_"
+        if name[0].isdigit() or name.startswith("__"):
+            name = "a" + name
+        while name in self.taken or keyword.iskeyword(name):
+            name += "_"
+        self.taken.add(name)
+        return name
+
+
+def _generate(function: dict, identifier: str) -> str:
+    """Returns the source of a method."""
+    names = Names(_LOCALS | _GLOBALS | _BUILTINS)
+    inputs = [(names.add(argument["name"]), argument) for argument in function["inputs"]]
+    tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
+    parameters = [name + (": Array" if a["kind"] == "tensor" else
+                          ": float" if a["dtype"].startswith("f") else ": int")
+                  for name, a in inputs]
+    count = len(function["outputs"])
+    result = "Array" if count == 1 else f"tuple[{', '.join(['Array'] * count) or '()'}]"
+    results = [names.add(output["name"]) for output in function["outputs"]]
+    everything = ", ".join([name for name, _ in inputs] + results)
+    listed = "".join(name + ", " for name, _ in inputs)
+    listed_results = "".join(name + ", " for name in results)
+
+    # The expression of each size: where it is a dimension, or a scalar.
+    sizes = {argument["name"]: name for name, argument in inputs
+             if argument["kind"] != "tensor"}
+    shapes = []
+    for name, argument in tensors:
+        local = names.add(f"{name}_shape")
+        used = False
+        for dim, size in enumerate(argument["shape"]):
+            if isinstance(size, str) and size.isidentifier() and size not in sizes:
+                sizes[size] = f"{local}[{dim}]"
+                used = True
+        if used:
+            shapes.append(f"{local} = {name}.shape")
+
+    lines = [f"def {identifier}(self, {', '.join(parameters)}{',' if parameters else ''} "
+             f"*, out: {result} | None = None) -> {result}:"]
+    first = tensors[0][0] if tensors else ""
+    if first:
+        what = f"{function['name']}: {tensors[0][1]['name']}"
+        lines.append(f"    backend = _backends.get(type({first})) or "
+                     f"_find({first}, {what!r})")
+        lines += ["    if backend.check is not None and "
+                  f"backend.check(_function, ({listed})):",
+                  f"        return _function.call_jax(({listed}), out)"]
+    else:
+        lines.append("    backend = _numpy")
+    lines += ["    if out is None:", "        try:"]
+    # Results like inputs are allocated faster by some frameworks.
+    like = [next((name for name, a in tensors if a["shape"] == output["shape"] and
+                  a["dtype"] == output["dtype"]), None) for output in function["outputs"]]
+    if None not in like and like:
+        others = [f"type({name}) is type({first})" for name in like if name != first]
+        lines.append("            if "
+                     + " and ".join(["backend.like is not None", *others]) + ":")
+        lines += [f"                {result} = backend.like({name})"
+                  for result, name in zip(results, like)]
+        lines.append("            else:")
+        indent = "                "
+    else:
+        indent = "            "
+    lines += [f"{indent}{line}" for line in shapes]
+    for name, output in zip(results, function["outputs"]):
+        dims = "".join(translate(size, sizes) + ", " for size in output["shape"])
+        lines.append(f"{indent}{name} = backend.empty(({dims}), {output['dtype']!r})")
+    if not results:
+        lines.append("            pass")
+    lines += ["        except Exception as error:",
+              f"            _function.explain(({listed}), error)",
+              "    else:"]
+    if count == 1:
+        lines.append(f"        {results[0]} = out")
+    else:
+        lines += ["        try:", f"            {listed_results or 'results'}= out",
+                  "        except (TypeError, ValueError):",
+                  "            _function.refuse_outputs()"]
+    # Outputs of the type of the first input need no check before the call.
+    kinds = [f"type({name}) is not type({first})" for name in results] if first else []
+    lines += [f"        if {' or '.join(['not backend.mutable'] + kinds)}:",
+              f"            _function.check_outputs(({listed_results}))",
+              "        elif backend.mark is not None:"]
+    partners = {argument["name"]: name for name, argument in tensors}
+    others = [f"{name} is not {partners.get(output.get('in_place'))}"
+              for name, output in zip(results, function["outputs"])]
+    if others:
+        lines += [f"            if {' or '.join(others)}:",
+                  f"                backend.check_out(_function, ({listed_results}))"]
+    lines.append(f"            backend.mark(({listed_results}))")
+    call = everything
+    if "workspace" in function:
+        # The sizes are those of the plain entry point.
+        lines += ["    try:"] + [f"        {line}" for line in shapes]
+        dims = ", ".join(translate(size, sizes) for size in function["sizes"])
+        lines += [f"        workspace_ = _empty(_workspace({dims}), _uint8)",
+                  "    except (AttributeError, IndexError) as error:",
+                  f"        _function.explain(({listed}), error)"]
+        call += ", workspace_"
+    indent = "    "
+    if any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
+           for a in function["inputs"] + function["outputs"]):
+        # NumPy exports no such types.
+        lines += ["    if backend is _numpy:",
+                  f"        others = _function.call_views(({call},), out)",
+                  "        if others is not None:",
+                  "            return others",
+                  "    else:"]
+        indent = "        "
+    lines += [f"{indent}try:", f"{indent}    _call({call})",
+              f"{indent}except _failures as error:",
+              f"{indent}    others = _function.retry(({call},), out, error)",
+              f"{indent}    if others is not None:",
+              f"{indent}        return others"]
+    if results:
+        lines += ["    if out is None and backend.finish is not None:"]
+        finished = ", ".join(f"backend.finish({name}, {output['dtype']!r})"
+                             for name, output in zip(results, function["outputs"]))
+        lines += [f"        return {finished}", f"    return {', '.join(results)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _make_workspace_size(address: int, count: int) -> Callable[..., int]:
+    """Returns a function of the sizes of a call: the bytes of its workspace."""
+    get_bytes = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(address)
+
+    def measure(*sizes: int) -> int:
+        size = get_bytes(*sizes)
+        if size < 0:
+            raise Error("the size of the workspace exceeds the address space")
+        return size
+
+    return measure
+
+
+def make_method(function: dict, identifier: str, code, spec: str | None):
+    call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
+                                              keep_alive_object=code)
+    support = Function(function, call, spec)
+    scope: dict[str, Any] = {
+        "Array": Array, "_backends": backends, "_find": find_backend,
+        "_numpy": NUMPY, "_function": support, "_call": call, "_failures": FAILURES}
+    if "workspace" in function:
+        support.workspace_size = _make_workspace_size(
+            code.symbol(function["workspace"]), len(function["sizes"]))
+        scope.update(_workspace=support.workspace_size, _empty=np.empty,
+                     _uint8=np.uint8)
+    source = _generate(function, identifier)
+    # Annotations are to be objects, which help() prints without quotes.
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope,
+         made)
+    method = made[identifier]
+    method.__module__ = "posenc"
+    method.__qualname__ = f"Kernels.{identifier}"
+    method.__doc__ = _write_doc(function)
+    support.method = method
+    return method
