@@ -53,6 +53,16 @@ class Function:
 
         return _jax.call(self, inputs, out)
 
+    def check_others(self, inputs) -> None:
+        """Checks the inputs of a call whose first one is an array of NumPy, by the
+        frameworks of the others. JAX's are checked when the call fails."""
+        for value, argument in zip(inputs, self.inputs):
+            if argument["kind"] != "tensor" or value is None:
+                continue
+            backend = find_backend(value, f"{self.name}: {argument['name']}")
+            if backend.check is not None and backend.mutable:
+                backend.check(self, inputs)
+
     def get_outputs(self, arguments):
         """Returns the outputs among the arguments of a call."""
         count = len(self.inputs)

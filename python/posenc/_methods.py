@@ -110,6 +110,10 @@ def _generate(function: dict, identifier: str) -> str:
         lines += ["    if backend.check is not None and "
                   f"backend.check(_function, ({listed})):",
                   f"        return _function.call_jax(({listed}), out)"]
+        others = [f"type({name}) is not type({first})" for name, _ in tensors[1:]]
+        if others:
+            lines += [f"    if backend is _numpy and ({' or '.join(others)}):",
+                      f"        _function.check_others(({listed}))"]
     else:
         lines.append("    backend = _numpy")
     lines += ["    if out is None:", "        try:"]

@@ -56,6 +56,8 @@ def test_gradients_are_not_dropped(kernels):
     q, k, _, positions = tensors(*make_inputs())
     q.requires_grad_()
     with pytest.raises(posenc.Error, match="requires a gradient.*posenc.torch"):
+        kernels.rope(q.detach().numpy(), torch.ones_like(k, requires_grad=True), positions)
+    with pytest.raises(posenc.Error, match="requires a gradient.*posenc.torch"):
         kernels.rope(q, k, positions)
     with torch.no_grad():
         kernels.rope(q, k, positions)
