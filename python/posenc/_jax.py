@@ -29,8 +29,9 @@ import numpy as np
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import find_backend
-from ._sizes import translate
-from ._spec import has_gradient, is_length_dependent, is_of_config
+from ._sizes import evaluate
+from ._spec import (
+    LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent, is_of_config)
 
 
 def call(function, inputs: Sequence, out):
@@ -141,8 +142,7 @@ class _Shapes:
 
     def evaluate(self, size: int | str):
         """Returns the value of a size of the metadata."""
-        names = {name: name for name in self.sizes}
-        return eval(translate(size, names), {"min": min, "max": max}, self.sizes)
+        return evaluate(size, self.sizes)
 
     def struct(self, argument: dict) -> jax.ShapeDtypeStruct:
         """Returns the shape and the type of an argument."""
@@ -317,9 +317,7 @@ def _build(function, is_given: tuple[bool, ...],
             raise Error(f"{function.name}: has no gradient: apply jax.lax.stop_gradient "
                         "to its inputs")
         if is_length_dependent(function.spec):
-            raise Error(f"{function.name}: the frequencies depend on the length of the "
-                        "sequences, so the gradient is not known: compile with "
-                        "rope_length=N")
+            raise Error(f"{function.name}: {LENGTH_WITHOUT_GRADIENT}")
         with jax.enable_x64(True):
             return differentiable(*arrays), arrays[2]
 

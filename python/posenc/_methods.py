@@ -110,9 +110,9 @@ def _generate(function: dict, identifier: str) -> str:
         lines += ["    if backend.check is not None and "
                   f"backend.check(_function, ({listed})):",
                   f"        return _function.call_jax(({listed}), out)"]
-        others = [f"type({name}) is not type({first})" for name, _ in tensors[1:]]
-        if others:
-            lines += [f"    if backend is _numpy and ({' or '.join(others)}):",
+        mixed = [f"type({name}) is not type({first})" for name, _ in tensors[1:]]
+        if mixed:
+            lines += [f"    if backend is _numpy and ({' or '.join(mixed)}):",
                       f"        _function.check_others(({listed}))"]
     else:
         lines.append("    backend = _numpy")
@@ -121,9 +121,9 @@ def _generate(function: dict, identifier: str) -> str:
     like = [next((name for name, a in tensors if a["shape"] == output["shape"] and
                   a["dtype"] == output["dtype"]), None) for output in function["outputs"]]
     if None not in like and like:
-        others = [f"type({name}) is type({first})" for name in like if name != first]
+        alike = [f"type({name}) is type({first})" for name in like if name != first]
         lines.append("            if "
-                     + " and ".join(["backend.like is not None", *others]) + ":")
+                     + " and ".join(["backend.like is not None", *alike]) + ":")
         lines += [f"                {result} = backend.like({name})"
                   for result, name in zip(results, like)]
         lines.append("            else:")
@@ -151,10 +151,10 @@ def _generate(function: dict, identifier: str) -> str:
               f"            _function.check_outputs(({listed_results}))",
               "        elif backend.mark is not None:"]
     partners = {argument["name"]: name for name, argument in tensors}
-    others = [f"{name} is not {partners.get(output.get('in_place'))}"
-              for name, output in zip(results, function["outputs"])]
-    if others:
-        lines += [f"            if {' or '.join(others)}:",
+    moved = [f"{name} is not {partners.get(output.get('in_place'))}"
+             for name, output in zip(results, function["outputs"])]
+    if moved:
+        lines += [f"            if {' or '.join(moved)}:",
                   f"                backend.check_out(_function, ({listed_results}))"]
     lines.append(f"            backend.mark(({listed_results}))")
     call = everything

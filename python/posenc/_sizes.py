@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 _TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|==|[-+*/%(),<?:])")
 
@@ -90,3 +92,10 @@ def translate(size: int | str, names: dict[str, str]) -> str:
     if translator.tokens:
         translator.fail()
     return result
+
+
+def evaluate(size: int | str, sizes: Mapping[str, Any], minimum: Callable = min,
+             maximum: Callable = max):
+    """Returns the value of a size, of the values of those that it may name."""
+    names = {name: name for name in sizes}
+    return eval(translate(size, names), {"min": minimum, "max": maximum}, dict(sizes))

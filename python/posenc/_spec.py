@@ -33,6 +33,11 @@ def is_length_dependent(spec: str) -> bool:
     return has_length_scaling(base64.b64decode(fields["source"]).decode(errors="replace"))
 
 
+# The error of such frequencies where a gradient is asked for, after a function's name.
+LENGTH_WITHOUT_GRADIENT = ("the frequencies depend on the length of the sequences, so the "
+                           "gradient is not known: compile with rope_length=N")
+
+
 def has_length_scaling(config: str) -> bool:
     """Whether the text of a config names a scaling that depends on the length."""
     return any(f'"{name}"' in config for name in ("dynamic", "longrope", "su"))

@@ -33,8 +33,9 @@ from ._compile import compile_spec, write_json
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._kernels import Kernels
-from ._sizes import translate
-from ._spec import has_gradient, has_length_scaling, is_length_dependent
+from ._sizes import evaluate
+from ._spec import (
+    LENGTH_WITHOUT_GRADIENT, has_gradient, has_length_scaling, is_length_dependent)
 from .functional import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
@@ -121,8 +122,7 @@ def _backward_rope(ctx, q_gradient, k_gradient):
     # transposed by the angles of -p and the same factor.
     (positions,) = ctx.saved_tensors
     if _is_length_dependent(ctx.kernels):
-        raise Error("rope: the frequencies depend on the length of the sequences, so "
-                    "the gradient is not known: compile with rope_length=N")
+        raise Error(f"rope: {LENGTH_WITHOUT_GRADIENT}")
     q_gradient, k_gradient = torch.ops.posenc.rope(
         q_gradient, k_gradient, -positions, ctx.kernels, ctx.function)
     return q_gradient, k_gradient, None, None, None
@@ -158,10 +158,8 @@ def _(inputs, kernels, function):
         for dim, size in enumerate(argument["shape"]):
             if isinstance(size, str) and size.isidentifier():
                 sizes.setdefault(size, tensor.shape[dim])
-    names = {name: name for name in sizes}
     return [
-        torch.empty([eval(translate(size, names), {"min": torch.sym_min,
-                                                   "max": torch.sym_max}, sizes)
+        torch.empty([evaluate(size, sizes, torch.sym_min, torch.sym_max)
                      for size in output["shape"]],
                     dtype=getattr(torch, FRAMEWORK_NAMES[output["dtype"]]),
                     device=inputs[0].device)

@@ -94,6 +94,15 @@ def test_models(name):
     assert torch.equal(generate(model, tokens), generated)
 
 
+def check_padding(model, tokens):
+    """The first of two prompts begins with 9 tokens of padding."""
+    mask = torch.ones_like(tokens)
+    mask[0, :9] = 0
+    expected = logits(model, tokens, "eager", attention_mask=mask)
+    actual = logits(model, tokens, "posenc", attention_mask=mask)
+    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+
+
 @pytest.mark.parametrize("name", ["Mistral", "Gemma2", "GptOss"])
 def test_sliding_window(name):
     """Without padding, with it, and in parts, the last of them single tokens."""
@@ -107,11 +116,7 @@ def test_sliding_window(name):
         parts = [model(tokens[:, begin:end], cache=cache).logits
                  for begin, end in zip(ends, ends[1:])]
     assert is_close(torch.cat(parts, 1), expected)
-    mask = torch.ones_like(tokens)
-    mask[0, :9] = 0
-    expected = logits(model, tokens, "eager", attention_mask=mask)
-    actual = logits(model, tokens, "posenc", attention_mask=mask)
-    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+    check_padding(model, tokens)
 
 
 def test_masks():
@@ -141,13 +146,7 @@ def test_masks():
 
 
 def test_padding():
-    model = make_model()
-    tokens = make_tokens()
-    mask = torch.ones_like(tokens)
-    mask[0, :9] = 0
-    expected = logits(model, tokens, "eager", attention_mask=mask)
-    actual = logits(model, tokens, "posenc", attention_mask=mask)
-    assert is_close(actual[0, 9:], expected[0, 9:]) and is_close(actual[1], expected[1])
+    check_padding(make_model(), make_tokens())
 
 
 def test_cache():
