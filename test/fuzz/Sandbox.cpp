@@ -60,10 +60,29 @@ struct Child {
 /// The report of this process, if it is a child, for its signal handlers.
 static Report *ownReport;
 
+/// Number of frames below the body that runs an input.
+static int numOuterFrames;
+
 static void onSignal(int signal) {
   ownReport->signal = signal;
   ownReport->numFrames = captureFrames(ownReport->frames);
   _exit(1);
+}
+
+/// As `onSignal`, for the timers. A timer may interrupt code that has no unwind
+/// tables, such as the stubs (.plt) by which a library linked by lld calls
+/// another one. The backtrace then ends there, and the handler lets the input
+/// run on for a moment until it is interrupted elsewhere.
+static void onTimer(int signal) {
+  static int triesLeft = 100;
+  ownReport->numFrames = captureFrames(ownReport->frames);
+  if (ownReport->numFrames > numOuterFrames || triesLeft-- == 0) {
+    ownReport->signal = signal;
+    _exit(1);
+  }
+  itimerval moment = {};
+  moment.it_value.tv_usec = 10000;
+  setitimer(signal == SIGPROF ? ITIMER_PROF : ITIMER_REAL, &moment, nullptr);
 }
 
 static void installHandlers() {
@@ -71,8 +90,11 @@ static void installHandlers() {
   action.sa_handler = onSignal;
   // The handler has its own stack, for stack overflows.
   action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGPROF,
-                     SIGALRM, SIGSYS})
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS})
+    sigaction(signal, &action, nullptr);
+  action.sa_handler = onTimer;
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  for (int signal : {SIGPROF, SIGALRM})
     sigaction(signal, &action, nullptr);
 }
 
@@ -92,6 +114,7 @@ static void runBatch(Report &report, Range range, const MakeBody &makeBody,
   stack.ss_size = sizeof(signalStack);
   sigaltstack(&stack, nullptr);
   report.current = range.begin;
+  numOuterFrames = captureFrames(report.frames);
   setTimers(options);
   Body body = makeBody();
   for (size_t input = range.begin; input < range.end; ++input) {

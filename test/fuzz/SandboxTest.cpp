@@ -121,6 +121,38 @@ TEST(SandboxTest, HangsBusy) {
             Fault::Timeout);
 }
 
+#ifdef __x86_64__
+// Counts down from 40000, without unwind tables.
+asm(".text\n"
+    ".type countDownUnwindless, @function\n"
+    "countDownUnwindless:\n"
+    "  mov $40000, %eax\n"
+    "0:\n"
+    "  dec %eax\n"
+    "  jnz 0b\n"
+    "  ret\n"
+    ".size countDownUnwindless, . - countDownUnwindless\n");
+extern "C" void countDownUnwindless();
+
+/// A hang that is mostly in code without unwind tables has a whole backtrace.
+TEST(SandboxTest, HangsInCodeWithoutUnwindTables) {
+  Summary summary = runWith([] {
+    while (true) {
+      countDownUnwindless();
+      for (volatile unsigned i = 0; i < 2000;)
+        i = i + 1;
+    }
+    return "";
+  });
+  expectOne(summary, Fault::Timeout);
+  ASSERT_EQ(summary.failures.size(), 1u);
+  // Three frames lead to the interrupted function, and more from there to the
+  // start of the thread.
+  EXPECT_GT(llvm::StringRef(summary.failures[0].what).count('\n'), 6u)
+      << describe(summary.failures[0]);
+}
+#endif
+
 TEST(SandboxTest, HangsAsleep) {
   expectOne(runWith([] {
               while (true)
