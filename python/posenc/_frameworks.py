@@ -201,6 +201,11 @@ def _make_torch_backend() -> Backend:
     def empty(shape: tuple, dtype: str, empty=torch.empty):
         return empty(shape, dtype=types[dtype], device=cpu)
 
+    def refuse_negative(function, what: str) -> None:
+        # Its memory has the opposite of its elements.
+        raise Error(f"{function.name}: {what} has the negative bit: call its method "
+                    "resolve_neg()")
+
     def refuse_tangents(function, values: Sequence) -> None:
         for value in values:
             if (isinstance(value, torch.Tensor)
@@ -208,16 +213,11 @@ def _make_torch_backend() -> Backend:
                 raise Error(f"{function.name}: an array has a tangent, and calls have no "
                             "derivatives in forward mode")
 
-    def refuse_negative(function, inputs: Sequence) -> None:
-        for index in function.narrow_inputs:
+    def check(function, inputs: Sequence, tensor=torch.Tensor):
+        for index in function.float_inputs:
             value = inputs[index]
-            if isinstance(value, torch.Tensor) and value.is_neg():
-                raise Error(f"{function.name}: {function.inputs[index]['name']} has the "
-                            "negative bit: call its method resolve_neg()")
-
-    def check(function, inputs: Sequence):
-        if function.narrow_inputs:
-            refuse_negative(function, inputs)
+            if isinstance(value, tensor) and value.is_neg():
+                refuse_negative(function, function.inputs[index]["name"])
         if forward._current_level >= 0:
             refuse_tangents(function, inputs)
         if not is_recording():
@@ -230,6 +230,8 @@ def _make_torch_backend() -> Backend:
                     "torch.no_grad()")
 
     def check_out(function, outputs: Sequence) -> None:
+        if any(output.is_neg() for output in outputs):
+            refuse_negative(function, "an array of `out`")
         if is_recording() and any(output.requires_grad for output in outputs):
             raise Error(
                 f"{function.name}: an array of `out` requires a gradient, which this "

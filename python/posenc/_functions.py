@@ -38,11 +38,6 @@ class Function:
         self.float_inputs = [i for i, argument in enumerate(self.inputs)
                              if argument["kind"] == "tensor"
                              and "float" in FRAMEWORK_NAMES[argument["dtype"]]]
-        # PyTorch's tensors with the negative bit are imaginary parts. Their last stride
-        # is 2, which kernels refuse unless that dimension has the size 1.
-        self.narrow_inputs = [i for i in self.float_inputs
-                              if self.inputs[i]["shape"][-1:] in ([], [1])
-                              or isinstance(self.inputs[i]["shape"][-1], str)]
         self.wide_inputs = [i for i, argument in enumerate(self.inputs)
                             if argument["kind"] == "tensor"
                             and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]

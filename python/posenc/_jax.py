@@ -163,7 +163,7 @@ def _register(function) -> str:
     """Returns the name of the target that is a function. It is the same in another
     process, unless the function is of a loaded library. The code of a target is kept."""
     try:
-        import jax_tvm_ffi
+        import jax_tvm_ffi  # type: ignore[import-untyped]
     except ImportError:
         raise Error(f"{function.name}: an input is traced by JAX, and a call under "
                     "jax.jit needs the package jax-tvm-ffi: install it") from None

@@ -190,7 +190,7 @@ class Operators:
     def __init__(self, kernels: Kernels):
         self._spec = register(kernels)
         self._names = tuple(kernels)
-        self._outputs = {}
+        self._outputs: dict[str, int | None] = {}
         for function in kernels.metadata["functions"]:
             self._outputs[function["name"]] = len(function["outputs"])
             if any(a["kind"] != "tensor" for a in function["inputs"]):
@@ -209,13 +209,14 @@ class Operators:
             raise Error(f"{name} has a number among its inputs, which posenc.torch does "
                         "not pass: call it on the kernels")
 
-        if has_gradient(spec, name):
-            def function(q, k, positions):
-                return torch.ops.posenc.rope(q, k, positions, spec, name)
-        else:
-            def function(*inputs):
-                results = torch.ops.posenc.call(list(inputs), spec, name)
-                return results[0] if outputs == 1 else tuple(results)
+        def rope(q, k, positions):
+            return torch.ops.posenc.rope(q, k, positions, spec, name)
+
+        def call(*inputs):
+            results = torch.ops.posenc.call(list(inputs), spec, name)
+            return results[0] if outputs == 1 else tuple(results)
+
+        function = rope if has_gradient(spec, name) else call
         function.__name__ = name
         function.__doc__ = self._docs[name]
         self.__dict__[name] = function

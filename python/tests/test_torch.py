@@ -122,9 +122,9 @@ def test_tangents_are_not_dropped(kernels, operators):
         assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions))
 
 
-def test_the_negative_bit(operators):
-    kernels = posenc.compile("""
-func.func @same(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
+def test_the_negative_bit(kernels, operators):
+    magnitudes = posenc.compile("""
+func.func @magnitudes(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
   %r = math.absf %x : tensor<?x1xf32>
   return %r : tensor<?x1xf32>
 }
@@ -132,9 +132,14 @@ func.func @same(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
     x = torch.complex(torch.zeros(5, 1), torch.arange(5.0)[:, None]).conj().imag
     assert x.is_neg()
     with pytest.raises(posenc.Error, match="resolve_neg"):
-        kernels.same(x)
-    assert torch.equal(kernels.same(x.resolve_neg()), -x)
+        magnitudes.magnitudes(x)
+    assert torch.equal(magnitudes.magnitudes(x.resolve_neg()), -x)
     q, k, _, positions = tensors(*make_inputs())
+    negative = torch._neg_view(-q)
+    for call in (lambda: kernels.rope(negative, k, positions),
+                 lambda: kernels.rope(q, k, positions, out=(negative, k.clone()))):
+        with pytest.raises(posenc.Error, match="resolve_neg"):
+            call()
     imaginary = torch.complex(q, q).conj().imag
     assert imaginary.is_neg()
     assert is_close(operators.rope(imaginary, k, positions)[0], -rotate(q, positions))

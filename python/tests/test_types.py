@@ -48,15 +48,25 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("programs")
 
 
-def check(folder: pathlib.Path, program: str) -> subprocess.CompletedProcess:
-    (folder / "program.py").write_text(program, encoding="utf-8")
+def run_mypy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess:
     package = str(pathlib.Path(posenc.__file__).parents[1])
     # An installed package is found by itself, and may not be in MYPYPATH.
     path = {} if "site-packages" in package else {"MYPYPATH": package}
     return subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", "program.py"],
-        cwd=folder, env={**os.environ, **path}, text=True, capture_output=True,
-        check=False)
+        [sys.executable, "-m", "mypy", *arguments], cwd=folder,
+        env={**os.environ, **path}, text=True, capture_output=True, check=False)
+
+
+def check(folder: pathlib.Path, program: str) -> subprocess.CompletedProcess:
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    return run_mypy(folder, "--follow-imports=silent", "program.py")
+
+
+def test_the_package(folder):
+    for module in ("torch", "transformers", "jax"):
+        pytest.importorskip(module)
+    result = run_mypy(folder, "-p", "posenc")
+    assert result.returncode == 0, result.stdout
 
 
 def test_numpy(folder):

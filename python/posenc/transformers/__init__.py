@@ -17,8 +17,9 @@ The import registers the attention "posenc". `Cache` appends keys and values in 
 from __future__ import annotations
 
 import warnings
+from typing import TypeVar
 
-import torch
+import transformers
 
 from .._errors import Error
 from ._attention import attention
@@ -27,8 +28,10 @@ from ._rotations import replace_rotations, restore_rotations
 
 __all__ = ["Cache", "attention", "disable", "enable"]
 
+_Model = TypeVar("_Model", bound=transformers.PreTrainedModel)
 
-def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
+
+def enable(model: _Model, precision: str = "exact") -> _Model:
     """Runs a model's attention on Posenc, and its rotations if they are of the usual
     kind: one module of rotary embeddings, whose tables and pairing (of halves or of
     neighbours) are compared with the kernels'. Others are left as they are, with a
@@ -48,7 +51,7 @@ def enable(model: torch.nn.Module, precision: str = "exact") -> torch.nn.Module:
     return model
 
 
-def disable(model: torch.nn.Module, attention: str = "sdpa") -> torch.nn.Module:
+def disable(model: _Model, attention: str = "sdpa") -> _Model:
     """Undoes `enable`: the model has the attention of transformers that is named, its
     rotations, and its caches. Returns the model."""
     model.set_attn_implementation(attention)

@@ -36,9 +36,9 @@ _SOFT_CAP = """
     }}"""
 
 
-def _write_attention(name: str, tokens: str, heads: int, key_heads: int, dim: int,
-                     value_dim: int, dtype: str, scale: float, has_sinks: bool,
-                     soft_cap: float | None, order: str, has_mask: bool) -> str:
+def _write_attention(name: str, tokens: str, order: str, has_mask: bool, heads: int,
+                     key_heads: int, dim: int, value_dim: int, dtype: str, scale: float,
+                     has_sinks: bool, soft_cap: float | None) -> str:
     """Returns a function of MLIR. Queries and results are token by token, as the
     projections have them; keys and values are head by head, as caches have them."""
     query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
@@ -78,8 +78,8 @@ func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "
 def _compile_attention(*key) -> Kernels:
     """Functions for one and for several queries, with a mask and without."""
     text = "".join(
-        _write_attention(name, tokens, *key, order, has_mask)
-        for name, tokens, order, has_mask in (
+        _write_attention(*function, *key)
+        for function in (
             ("prefill", "?", "causal", False), ("all", "?", "", False),
             ("masked", "?", "", True), ("decode", "1", "", False),
             ("decode_masked", "1", "", True)))
@@ -90,7 +90,7 @@ def _compile_attention(*key) -> Kernels:
 def _compile_window(window: int, *key) -> Kernels:
     """`prefill` of a sliding window."""
     order = f"causal window_left = {window - 1}"
-    return compile(_write_attention("prefill", "?", *key, order, False), no_warnings=True)
+    return compile(_write_attention("prefill", "?", order, False, *key), no_warnings=True)
 
 
 def _find_kernels(window: int | None, *key) -> Kernels:
@@ -135,9 +135,9 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
     window = getattr(attention_mask, "_posenc_window", None)
-    has_mask = attention_mask is not None and window is None
-    if has_mask:
-        _check_mask(module, attention_mask)
+    mask = None if window else attention_mask
+    if mask is not None:
+        _check_mask(module, mask)
     elif is_causal and tokens > key.shape[2]:
         raise Error(f"attention 'posenc' is causal, but has {tokens} queries and "
                     f"{key.shape[2]} keys: pass a mask")
@@ -146,9 +146,11 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         # cache, whose other keys are empty. To the kernel they would be the last tokens.
         key, value = key[:, :, :tokens], value[:, :, :tokens]
     if tokens == 1:
-        name = "decode_masked" if has_mask else "decode"
+        name = "decode" if mask is None else "decode_masked"
+    elif mask is not None:
+        name = "masked"
     else:
-        name = "masked" if has_mask else "prefill" if is_causal or window else "all"
+        name = "prefill" if is_causal or window else "all"
     scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
     kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
                name_of(query.dtype), scale, s_aux is not None,
@@ -156,8 +158,8 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     if query.shape[0] != batch:
         query = query.expand(batch, -1, -1, -1)  # Some models learn one for all.
     inputs = [query.transpose(1, 2), key, value]
-    if has_mask:
-        mask = attention_mask[..., :key.shape[2]]
+    if mask is not None:
+        mask = mask[..., :key.shape[2]]
         inputs.append(mask.expand(batch, 1, tokens, key.shape[2]))
     inputs = list(map(innermost, inputs))
     if s_aux is not None:
@@ -268,7 +270,7 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
         # The keys in the cache of a sliding window are those that the next query sees.
         return None
     if not torch.compiler.is_compiling():
-        mask._is_of_posenc = True
+        vars(mask)["_is_of_posenc"] = True
     return mask
 
 

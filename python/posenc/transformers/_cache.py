@@ -25,29 +25,37 @@ def _get_address(tensor: torch.Tensor) -> int:
 class _Buffer:
     """Tokens [batch, heads, tokens, channels], stored with room for more of them."""
 
-    def __init__(self):
-        self.storage: torch.Tensor | None = None
-        self.begin = self.end = 0
-        self.is_own = False  # Otherwise others may hold the storage.
+    storage: torch.Tensor
 
-    def view(self) -> torch.Tensor | None:
-        if self.storage is None:
-            return None
+    def __init__(self) -> None:
+        self.assign(None)
+
+    def view(self) -> torch.Tensor:
         return self.storage.narrow(2, self.begin, self.end - self.begin)
+
+    def view_assigned(self) -> torch.Tensor | None:
+        return self.view() if self.is_assigned else None
 
     def assign(self, tokens: torch.Tensor | None) -> None:
         """Makes a tensor the stored tokens. If it is some of them, as after `crop`, the
         storage stays."""
-        storage = self.storage
-        if storage is not None and tokens is not None and tokens.numel() and (
-                _get_address(tokens) == _get_address(storage)
-                and tokens.stride() == storage.stride()
-                and tokens[:, :, 0].shape == storage[:, :, 0].shape):
-            offset = tokens.storage_offset() - storage.storage_offset()
-            self.begin = offset // storage.stride(2)
+        self.is_assigned = tokens is not None
+        if tokens is None:
+            tokens = torch.empty(0, 0, 0, 0)
+        if self._holds(tokens):
+            offset = tokens.storage_offset() - self.storage.storage_offset()
+            self.begin = offset // self.storage.stride(2)
         else:
-            self.storage, self.begin, self.is_own = tokens, 0, False
-        self.end = 0 if tokens is None else self.begin + tokens.shape[2]
+            self.storage, self.begin = tokens, 0
+            self.is_own = False  # Others may hold the storage.
+        self.end = self.begin + tokens.shape[2]
+
+    def _holds(self, tokens: torch.Tensor) -> bool:
+        """Whether a tensor is a view of some tokens of the storage."""
+        return tokens.numel() > 0 and (
+            _get_address(tokens) == _get_address(self.storage)
+            and tokens.stride() == self.storage.stride()
+            and tokens[:, :, 0].shape == self.storage[:, :, 0].shape)
 
     def append(self, tokens: torch.Tensor) -> torch.Tensor:
         """Stores tokens after the others and returns a view of all."""
@@ -84,9 +92,9 @@ class _Layer(DynamicLayer):
         self._keys, self._values = _Buffer(), _Buffer()
         super().__init__(*arguments, **options)
 
-    keys = property(lambda self: self._keys.view(),
+    keys = property(lambda self: self._keys.view_assigned(),
                     lambda self, tokens: self._keys.assign(tokens))
-    values = property(lambda self: self._values.view(),
+    values = property(lambda self: self._values.view_assigned(),
                       lambda self, tokens: self._values.assign(tokens))
 
     @property
@@ -144,8 +152,8 @@ class _SlidingLayer(_Layer, DynamicSlidingWindowLayer):
         the windows of the new tokens."""
         self._check((key_states, value_states))
         self.cumulative_length += key_states.shape[2]
-        return tuple(self._append(buffer, tokens) for buffer, tokens in zip(
-            self._buffers, (key_states, value_states)))
+        return (self._append(self._keys, key_states),
+                self._append(self._values, value_states))
 
     def _append(self, buffer: _Buffer, tokens: torch.Tensor) -> torch.Tensor:
         past, count = self.sliding_window - 1, tokens.shape[2]
@@ -210,9 +218,10 @@ def _prepare_cache(model, generation_config, model_kwargs: dict, *arguments, **o
 def use_cache(model: torch.nn.Module) -> None:
     """Makes `generate` of a model use a Cache."""
     if hasattr(model, "_prepare_cache_for_generation"):
-        model._prepare_cache_for_generation = functools.partial(_prepare_cache, model)
+        vars(model)["_prepare_cache_for_generation"] = functools.partial(
+            _prepare_cache, model)
 
 
 def restore_cache(model: torch.nn.Module) -> None:
     """Undoes `use_cache`."""
-    model.__dict__.pop("_prepare_cache_for_generation", None)
+    vars(model).pop("_prepare_cache_for_generation", None)

@@ -15,6 +15,7 @@ import itertools
 import sys
 
 import torch
+import transformers
 
 from .._compile import compile
 from .._dtypes import name_of
@@ -77,7 +78,7 @@ def _patch_rotation(module) -> None:
             return original(q, k, cos, sin, *arguments, **options)
         return _rotate(cos._posenc_pairing, q, k, cos._posenc_pairs, sin._posenc_pairs)
 
-    apply_rotary_pos_emb._posenc_original = original
+    vars(apply_rotary_pos_emb)["_posenc_original"] = original
     module.apply_rotary_pos_emb = apply_rotary_pos_emb
 
 
@@ -130,7 +131,7 @@ def _is_same_table(embedding, kernels: Kernels, layout: str, *layer_type: str) -
         return False
 
 
-def replace_rotations(model: torch.nn.Module, precision: str) -> str | None:
+def replace_rotations(model: transformers.PreTrainedModel, precision: str) -> str | None:
     """Makes a model rotate by kernels if it has one module of rotary embeddings, and its
     tables and pairs are those of the kernels. Returns why not, if it has rotations."""
     found = _find_embeddings(model)
