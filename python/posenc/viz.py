@@ -18,6 +18,7 @@ All numbers are results of compiled kernels.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -176,6 +177,24 @@ def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotat
                     _ERROR_POSITIONS, errors, usual)
 
 
+def _write(path: str, text: str) -> None:
+    """Writes a file whole: after an error, there is what there was before."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8") as file:  # such as a pipe
+            file.write(text)
+        return
+    path = os.path.realpath(path)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+        raise
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m posenc.viz", description="Shows the rotary encoding of models "
@@ -183,15 +202,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("configs", nargs="+", metavar="config.json")
     parser.add_argument("-o", "--output", default="posenc.html", metavar="OUT.html")
     options = parser.parse_args(arguments)
+    if not options.output.endswith((".html", ".htm")) and "." in os.path.basename(
+            options.output):
+        parser.error(f"the output is a page of HTML: expected '{options.output}' to end "
+                     "in .html")
     try:
         rotations = [one for path in options.configs for one in measure(path)]
-        page = _page.make_page(rotations)
-        with open(options.output, "w", encoding="utf-8") as file:
-            file.write(page)
+        _write(options.output, _page.make_page(rotations))
     except (Error, OSError) as error:
         print(f"posenc.viz: error: {error}", file=sys.stderr)
         return 1
-    print(f"{options.output}: {len(rotations)} rotations")
+    print(f"{options.output}: {len(rotations)} rotations", file=sys.stderr)
     return 0
 
 

@@ -7,6 +7,7 @@
 # ===----------------------------------------------------------------------===#
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def test_page_is_one_file(tmp_path):
     output = tmp_path / "out.html"
     done = subprocess.run([sys.executable, "-m", "posenc.viz", *paths, "-o", str(output)],
                           capture_output=True, text=True, check=True)
-    assert done.stdout == f"{output}: 2 rotations\n"
+    assert done.stderr == f"{output}: 2 rotations\n"
     text = output.read_text(encoding="utf-8")
     assert not re.search(r"<script|https?:|src=|url\(", text)
     assert text.count("data:image/png;base64,") == 8
@@ -93,6 +94,28 @@ def test_page_is_one_file(tmp_path):
 def test_errors(source, message):
     with pytest.raises(posenc.Error, match=message):
         viz.measure(source)
+
+
+def test_a_page_is_written_whole(tmp_path, monkeypatch, capfd):
+    config, output = tmp_path / "config.json", tmp_path / "out.html"
+    config.write_text(json.dumps(CONFIG))
+    output.write_text("before")
+
+    def fail(*arguments):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", fail)
+        assert viz.main([str(config), "-o", str(output)]) == 1
+    assert "no space left" in capfd.readouterr().err
+    assert output.read_text() == "before"
+    assert sorted(tmp_path.iterdir()) == [config, output]
+    assert viz.main([str(config), "-o", "/dev/null"]) == 0
+    assert not os.path.isfile("/dev/null")
+    with pytest.raises(SystemExit) as caught:
+        viz.main([str(config), "-o", "page.svg"])
+    assert caught.value.code == 2
+    assert "expected 'page.svg' to end in .html" in capfd.readouterr().err
 
 
 def test_errors_of_the_command(tmp_path, capsys):
