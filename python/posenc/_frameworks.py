@@ -98,16 +98,19 @@ class _Alias:
             "typestr": typestr, "data": (array.__array_interface__["data"][0], False)}
 
 
-def _retype(tensor, code: int, byte_at=ctypes.c_uint8.from_address):
-    """Sets DLPack's type code of a tensor of unsigned integers, which owns its
-    descriptor."""
-    byte_at(tensor.__chandle__() + _CODE_OFFSET).value = code
+def _import_as(array: np.ndarray, code: int, import_=tvm_ffi.from_dlpack,
+               byte_at=ctypes.c_uint8.from_address, offset=_CODE_OFFSET):
+    """Returns a tensor on the memory of an array of integers, with another type code of
+    DLPack. The descriptor is the tensor's own."""
+    tensor = import_(array)
+    byte_at(tensor.__chandle__() + offset).value = code
     return tensor
 
 
 @functools.lru_cache(maxsize=None)
-def _check_retype() -> None:
-    """Raises an error if TVM FFI's tensors have another layout than `_retype` needs."""
+def _check_layout() -> None:
+    """Raises an error unless tensors of TVM FFI have the layout that `_import_as`
+    needs."""
     for dtype, code, bits in (("u1", 1, 8), ("i2", 0, 16), ("f4", 2, 32), ("f8", 2, 64)):
         tensor = tvm_ffi.from_dlpack(np.zeros((2, 3), dtype))
         address = tensor.__chandle__() + _CODE_OFFSET
@@ -123,7 +126,7 @@ class _ExoticTypes(dict):
     def __missing__(self, dtype: np.dtype):
         value = None
         if dtype.name in DLPACK_CODES:
-            _check_retype()
+            _check_layout()
             code, bits = DLPACK_CODES[dtype.name]
             value = code, np.dtype(f"u{bits // 8}")
         self[dtype] = value
@@ -133,18 +136,19 @@ class _ExoticTypes(dict):
 _exotic_types = _ExoticTypes()
 
 
-def view_numpy(array: np.ndarray):
+def _view_numpy(array: np.ndarray, types=_exotic_types):
     """Returns a tensor on the memory of an array that NumPy does not export, and other
     arrays as they are."""
-    exotic = _exotic_types[array.dtype]
-    if exotic is not None:
-        code, integers = exotic
-        alias = (array.view(integers) if array.flags.writeable else
-                 np.asarray(_Alias(array, integers.str)))
-        return _retype(tvm_ffi.from_dlpack(alias), code)
-    if not array.flags.writeable:
+    exotic = types[array.dtype]
+    if exotic is None:
+        if array.flags.writeable:
+            return array
         return tvm_ffi.from_dlpack(np.asarray(_Alias(array, array.dtype.str)))
-    return array
+    code, integers = exotic
+    try:
+        return _import_as(array.view(integers), code)
+    except BufferError:  # It is read-only.
+        return _import_as(np.asarray(_Alias(array, integers.str)), code)
 
 
 def view_arrays(values: Sequence) -> list:
@@ -155,9 +159,10 @@ def view_arrays(values: Sequence) -> list:
     for value in values:
         if isinstance(value, np.ndarray):
             key = id(value)
-            if key not in views:
-                views[key] = view_numpy(value)
-            value = views[key]
+            view = views.get(key)
+            if view is None:
+                view = views[key] = _view_numpy(value)
+            value = view
         result.append(value)
     return result
 
@@ -260,11 +265,10 @@ def _empty_aligned(shape: tuple, dtype: str):
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     array = memory[start:start + size].view(kind).reshape(shape)
-    tensor = tvm_ffi.from_dlpack(array)
     if code is None:
-        return tensor
-    _check_retype()
-    return _retype(tensor, code)
+        return tvm_ffi.from_dlpack(array)
+    _check_layout()
+    return _import_as(array, code)
 
 
 def _make_jax_backend() -> Backend:

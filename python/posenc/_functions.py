@@ -102,8 +102,11 @@ class Function:
         what `retry` does."""
         try:
             if out is not None:
-                # A view of a read-only array could be written.
-                self.check_outputs(self.get_outputs(arguments))
+                outputs = self.get_outputs(arguments)
+                for output in outputs:
+                    # A view of a read-only array could be written.
+                    if isinstance(output, np.ndarray) and not output.flags.writeable:
+                        self.check_outputs(outputs)
             self.call(*view_arrays(arguments))
         except FAILURES as error:
             if isinstance(error, Error):

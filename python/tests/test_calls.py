@@ -330,16 +330,16 @@ def test_rotary_dim(rotary_dim, channels):
 
 def test_another_layout_of_tensors(monkeypatch):
     """Arrays whose type would be written elsewhere are refused."""
-    _frameworks._check_retype()
+    _frameworks._check_layout()
     monkeypatch.setattr(_frameworks, "_CODE_OFFSET", _frameworks._CODE_OFFSET - 8)
     monkeypatch.setattr(_frameworks, "_exotic_types", _frameworks._ExoticTypes())
-    _frameworks._check_retype.cache_clear()
+    _frameworks._check_layout.cache_clear()
     kernels = posenc.compile(CONFIG, dtype="bf16", kernels=["rope"], opt_level=0)
     q, k, _, positions = make_inputs()
     for _ in range(2):
         with pytest.raises(posenc.Error, match="another version of apache-tvm-ffi"):
             kernels.rope(q.astype(ml_dtypes.bfloat16), k, positions)
-    _frameworks._check_retype.cache_clear()
+    _frameworks._check_layout.cache_clear()
 
 
 def test_functional():
