@@ -198,10 +198,12 @@ def _find_increment_versions(torch) -> Callable[[Sequence], None]:
 def _make_torch_backend() -> Backend:
     import torch
 
+    from ._torch_state import has_tangent, is_traced
+
     types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
     cpu = torch.device("cpu")
+    forward_ad = torch.autograd.forward_ad
     is_recording = torch.is_grad_enabled
-    forward = torch.autograd.forward_ad
 
     def empty(shape: tuple, dtype: str, empty=torch.empty):
         return empty(shape, dtype=types[dtype], device=cpu)
@@ -213,17 +215,19 @@ def _make_torch_backend() -> Backend:
 
     def refuse_tangents(function, values: Sequence) -> None:
         for value in values:
-            if (isinstance(value, torch.Tensor)
-                    and forward.unpack_dual(value).tangent is not None):
+            if isinstance(value, torch.Tensor) and has_tangent(value):
                 raise Error(f"{function.name}: an array has a tangent, and calls have no "
                             "derivatives in forward mode")
 
     def check(function, inputs: Sequence, tensor=torch.Tensor):
+        if is_traced():
+            raise Error(f"{function.name}: a trace of PyTorch does not record this call: "
+                        "use posenc.torch")
         for index in function.float_inputs:
             value = inputs[index]
             if isinstance(value, tensor) and value.is_neg():
                 refuse_negative(function, function.inputs[index]["name"])
-        if forward._current_level >= 0:
+        if forward_ad._current_level >= 0:
             refuse_tangents(function, inputs)
         if not is_recording():
             return
@@ -241,7 +245,7 @@ def _make_torch_backend() -> Backend:
             raise Error(
                 f"{function.name}: an array of `out` requires a gradient, which this "
                 "call does not record: call it under torch.no_grad()")
-        if forward._current_level >= 0:
+        if forward_ad._current_level >= 0:
             refuse_tangents(function, outputs)
 
     def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):
@@ -339,6 +343,9 @@ def check_memory(value, what: str, dtype: str) -> None:
             raise Error(f"{what} is on the device '{value.device}', expected the CPU")
         if value.layout is not torch.strided:
             raise Error(f"{what} has the layout {value.layout}, expected a dense tensor")
+        if torch._C._functorch.is_functorch_wrapped_tensor(value):
+            raise Error(f"{what} is a tensor of torch.func, which has no memory of its "
+                        "own: use posenc.torch")
 
 
 def find_backend(value, what: str) -> Backend:

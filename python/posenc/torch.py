@@ -22,9 +22,10 @@ the first call, or takes them from the cache.
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ from ._kernels import Kernels
 from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, has_gradient, has_length_scaling, is_length_dependent)
+from ._torch_state import has_tangent
 from .functional import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
@@ -103,7 +105,7 @@ def _rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, kernels: st
           function: str) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
         found = _find_rope(kernels, q, k)
-        return found[function](innermost(q), innermost(k), positions)
+        return found[function](innermost(q), innermost(k), innermost(positions))
 
 
 @_rope.register_fake
@@ -183,44 +185,66 @@ _call.register_autograd(_refuse_gradient, setup_context=_setup_call)
 # ===----------------------------------------------------------------------===#
 
 
+def _check_inputs(name: str, names: Sequence[str], inputs: Sequence) -> None:
+    """Raises an error for inputs that operators would not take, or whose derivatives
+    they would drop."""
+    for argument, value in zip(names, inputs):
+        if not isinstance(value, torch.Tensor):
+            raise Error(f"{name}: {argument} is a {type(value).__name__}, expected a "
+                        "tensor of PyTorch")
+        if not torch.compiler.is_compiling() and has_tangent(value):
+            raise Error(f"{name}: {argument} has a tangent, and operators have no "
+                        "derivatives in forward mode")
+
+
+def _make_operator(kernels: Kernels, spec: str, metadata: dict) -> Callable[..., Any]:
+    """Returns the operator of a function of kernels, with its parameters and
+    docstring."""
+    name, outputs = metadata["name"], len(metadata["outputs"])
+    method = kernels[name]
+    parameters = [parameter for parameter in inspect.signature(method).parameters.values()
+                  if parameter.name != "out"]
+    names = [parameter.name for parameter in parameters]
+    has_numbers = any(a["kind"] != "tensor" for a in metadata["inputs"])
+    is_rotation = has_gradient(spec, name)
+
+    def call(*inputs, **named):
+        inputs = (*inputs, *(named.pop(key) for key in names[len(inputs):]
+                             if key in named))
+        if named or len(inputs) != len(names):
+            raise TypeError(f"{name}: expected the arguments ({', '.join(names)})")
+        if has_numbers:
+            raise Error(f"{name} has a number among its inputs, which posenc.torch does "
+                        "not pass: call it on the kernels")
+        _check_inputs(name, names, inputs)
+        if is_rotation:
+            return torch.ops.posenc.rope(*inputs, spec, name)
+        results = torch.ops.posenc.call(list(inputs), spec, name)
+        return results[0] if outputs == 1 else tuple(results)
+
+    call.__name__ = name
+    call.__doc__ = method.__doc__
+    vars(call)["__signature__"] = inspect.Signature(parameters)
+    return call
+
+
 class Operators:
     """The functions of kernels as operators of PyTorch, one method for each. `rope`
     of a config has gradients, and the others refuse them."""
 
     def __init__(self, kernels: Kernels):
-        self._spec = register(kernels)
-        self._names = tuple(kernels)
-        self._outputs: dict[str, int | None] = {}
+        self._kernels = kernels
+        spec = register(kernels)
         for function in kernels.metadata["functions"]:
-            self._outputs[function["name"]] = len(function["outputs"])
-            if any(a["kind"] != "tensor" for a in function["inputs"]):
-                self._outputs[function["name"]] = None
-        self._docs = {name: kernels[name].__doc__ for name in kernels}
+            if function["name"] in kernels:
+                vars(self)[function["name"]] = _make_operator(kernels, spec, function)
 
-    def __dir__(self):
-        return [*super().__dir__(), *self._names]
+    def __reduce__(self):
+        return operators, (self._kernels,)
 
-    def __getattr__(self, name: str):
-        if name.startswith("_") or name not in self._names:
-            raise AttributeError(f"no function '{name}': there are "
-                                 f"{', '.join(self._names)}")
-        outputs, spec = self._outputs[name], self._spec
-        if outputs is None:
-            raise Error(f"{name} has a number among its inputs, which posenc.torch does "
-                        "not pass: call it on the kernels")
-
-        def rope(q, k, positions):
-            return torch.ops.posenc.rope(q, k, positions, spec, name)
-
-        def call(*inputs):
-            results = torch.ops.posenc.call(list(inputs), spec, name)
-            return results[0] if outputs == 1 else tuple(results)
-
-        function = rope if has_gradient(spec, name) else call
-        function.__name__ = name
-        function.__doc__ = self._docs[name]
-        self.__dict__[name] = function
-        return function
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        names = ", ".join(key for key in vars(self) if not key.startswith("_"))
+        raise AttributeError(f"no function '{name}': there are {names}")
 
 
 def operators(kernels: Kernels) -> Operators:
@@ -234,6 +258,7 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
          precision: str = "exact",
          max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
     """As `posenc.functional.rope`, with gradients."""
+    _check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
     options = _write_options(theta, scaling, pairing, rotary_dim, precision,
                              max_position_embeddings)
     return torch.ops.posenc.rope(q, k, positions, options, "rope")

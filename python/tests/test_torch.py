@@ -7,7 +7,10 @@
 # ===----------------------------------------------------------------------===#
 """Calls on tensors of PyTorch, and the operators of posenc.torch."""
 
+import copy
+import inspect
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -117,9 +120,52 @@ def test_tangents_are_not_dropped(kernels, operators):
                      lambda: kernels.rope(q, k, positions, out=(dual, k.clone()))):
             with pytest.raises(posenc.Error, match="rope: an array has a tangent"):
                 call()
-        with pytest.raises((posenc.Error, RuntimeError, NotImplementedError)):
+        with pytest.raises(posenc.Error, match="rope: q has a tangent"):
             operators.rope(dual, k, positions)
         assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions))
+    for call in (lambda q: operators.rope(q, k, positions)[0],
+                 lambda q: posenc.torch.rope(q, k, positions)[0],
+                 lambda q: kernels.rope(q, k, positions)[0]):
+        with pytest.raises(posenc.Error, match="tangent"):
+            torch.func.jvp(call, (q,), (torch.ones_like(q),))
+    with pytest.raises(posenc.Error, match="a tensor of torch.func"):
+        torch.vmap(kernels.rope)(*(x[None] for x in (q, k, positions)))
+
+
+def trace(function, x):
+    return torch.jit.trace(function, x, check_trace=False)
+
+
+def make_graph(function, x):
+    return torch.fx.experimental.proxy_tensor.make_fx(function)(x)
+
+
+@pytest.mark.parametrize("record", [trace, make_graph], ids=["trace", "make_fx"])
+def test_calls_are_not_lost_in_a_trace(kernels, operators, record):
+    """Methods are errors where PyTorch would not record them, and operators work."""
+    q, k, _, positions = tensors(*make_inputs())
+    for call in (lambda q: kernels.rope(q, k, positions)[0],
+                 lambda q: posenc.functional.rope(q, k, positions)[0]):
+        with pytest.raises(posenc.Error, match="rope: a trace of PyTorch does not record"):
+            record(call, q)
+    assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions))
+    for call in (lambda q: operators.rope(q, k, positions)[0],
+                 lambda q: posenc.torch.rope(q, k, positions)[0]):
+        assert is_close(record(call, q)(2 * q), rotate(2 * q, positions))
+
+
+def test_methods_under_compile(kernels):
+    """PyTorch calls methods between its graphs, and refuses them for one graph."""
+    q, k, _, positions = tensors(*make_inputs())
+
+    def function(q):
+        return kernels.rope(2 * q, k, positions)[0] + 1
+
+    assert is_close(torch.compile(function, backend="aot_eager")(q),
+                    rotate(2 * q, positions) + 1)
+    torch.compiler.reset()
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(function, backend="aot_eager", fullgraph=True)(q)
 
 
 def test_the_negative_bit(kernels, operators):
@@ -165,8 +211,38 @@ def test_operators(operators):
     o = operators.attention(*tensors(q, k, v, positions))
     assert is_close(o, attend(rotate(q, positions), rotate(k, positions), v), 1e-5)
     assert "rope" in dir(operators) and "Rotates" in operators.rope.__doc__
-    with pytest.raises(AttributeError, match="no function 'roop'"):
+    with pytest.raises(AttributeError, match="no function 'roop': there are sincos, rope"):
         operators.roop
+    assert list(inspect.signature(operators.rope).parameters) == ["q", "k", "positions"]
+    q, k, v, positions = tensors(q, k, v, positions)
+    named = operators.attention(q, v=v, positions=positions, k=k)
+    assert torch.equal(named, o)
+    strided = positions.t().contiguous().t()
+    assert is_close(operators.rope(q, k, strided)[0], rotate(q, positions))
+    with pytest.raises(TypeError, match=r"rope: expected the arguments \(q, k, positions\)"):
+        operators.rope(q, k, position=positions)
+    with pytest.raises(posenc.Error, match="attention: positions is a NoneType"):
+        operators.attention(q, k, v, None)
+
+
+def test_operators_are_copied_and_pickled(operators):
+    layer = Layer(operators)
+    inputs = tensors(*make_inputs())
+    expected = layer(*inputs)
+    for other in (copy.copy(operators), copy.deepcopy(layer).operators,
+                  pickle.loads(pickle.dumps(operators))):
+        assert torch.equal(Layer(other)(*inputs), expected)
+
+
+def test_operators_of_numbers():
+    scaling = {"rope_type": "dynamic", "factor": 2.0}
+    dynamic = posenc.compile({**CONFIG, "rope_scaling": scaling}, kernels="rope",
+                             dtype="f32", rope_length="input", opt_level=0)
+    operators = posenc.torch.operators(dynamic)
+    assert hasattr(operators, "rope")
+    q, k, _, positions = tensors(*make_inputs())
+    with pytest.raises(posenc.Error, match="call it on the kernels"):
+        operators.rope(q, k, positions, 5)
 
 
 def test_gradient():

@@ -72,14 +72,18 @@ def test_what_is_replaced():
     model.model.rotary_emb.inv_freq[-2:] *= 3
     with pytest.warns(UserWarning, match="LlamaForCausalLM keeps its rotations: its"):
         enable(model)
-    with pytest.warns(UserWarning, match="keeps its rotations: .*--rope-length"):
+    with pytest.warns(UserWarning, match="keeps its rotations: .* depend$"):
         enable(make_model(rope_parameters={
             "rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}), "hf_f32")
     with pytest.raises(posenc.Error, match="unknown precision 'f64'"):
         enable(model, "f64")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         enable(make_model("Bloom", n_head=4))  # It has no rotations.
+    assert [str(warning.message) for warning in caught] == [
+        "BloomForCausalLM keeps its attention: it is not one that transformers can replace"]
+    with pytest.raises(posenc.Error, match="no gradients: call the model under"):
+        enable(make_model())(make_tokens())
 
 
 def make_small(name):
@@ -106,6 +110,24 @@ def test_f64(name):
     expected = logits(model, tokens, "eager")
     # Eager models compute the softmax in f32.
     assert is_close(logits(model, tokens, "posenc"), expected, 1e-6)
+
+
+class Logits(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens):
+        return self.model(tokens, use_cache=False).logits
+
+
+def test_a_traced_model():
+    """The record has the attention and the tables of the kernels."""
+    module, tokens = Logits(enable(make_model())), make_tokens(1)
+    with torch.no_grad():
+        traced = torch.jit.trace(module, tokens, check_trace=False)
+        assert is_close(traced(tokens.flip(1)), module(tokens.flip(1)))
+    assert str(traced.inlined_graph).count("posenc::call") == 4
 
 
 class Module(torch.nn.Module):

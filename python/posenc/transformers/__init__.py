@@ -35,7 +35,8 @@ def enable(model: _Model, precision: str = "exact") -> _Model:
     """Runs a model's attention on Posenc, and its rotations if they are of the usual
     kind: one module of rotary embeddings, whose tables and pairing (of halves or of
     neighbours) are compared with the kernels'. Others are left as they are, with a
-    warning. `generate` uses a Cache. Returns the model.
+    warning; so is the attention of models such as Falcon, which transformers cannot
+    replace. `generate` uses a Cache where it would use a DynamicCache. Returns the model.
 
     precision: "exact", or "hf_f32" for angles rounded as transformers rounds them, so
         that results are those of "eager" within the rounding of attention
@@ -43,6 +44,9 @@ def enable(model: _Model, precision: str = "exact") -> _Model:
     if precision not in ("exact", "hf_f32"):
         raise Error(f"unknown precision '{precision}': expected 'exact' or 'hf_f32'")
     model.set_attn_implementation("posenc")
+    if model.config._attn_implementation != "posenc":
+        warnings.warn(f"{type(model).__name__} keeps its attention: it is not one that "
+                      "transformers can replace", stacklevel=2)
     use_cache(model)
     reason = replace_rotations(model, precision)
     if reason:

@@ -24,6 +24,7 @@ from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
+from .._torch_state import is_recorded
 from ..torch import innermost, register
 from ._once import once
 
@@ -131,6 +132,10 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     if options.get("position_bias") is not None:
         raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
                     "for this model")
+    if torch.is_grad_enabled() and not is_recorded() and (
+            query.requires_grad or key.requires_grad or value.requires_grad):
+        raise Error("attention 'posenc' has no gradients: call the model under "
+                    "torch.no_grad(), or train it with 'sdpa'")
     batch, tokens = key.shape[0], query.shape[2]
     if is_causal is None:
         is_causal = getattr(module, "is_causal", True)
@@ -165,7 +170,7 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     if s_aux is not None:
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
         inputs.append(s_aux.detach().to(dtype).contiguous())
-    if torch.compiler.is_compiling():
+    if is_recorded():
         return torch.ops.posenc.call(inputs, _find_operator(*kernels), name)[0], None
     return _find_function(name, *kernels)(*inputs), None
 
@@ -198,7 +203,7 @@ def _check_mask(module: torch.nn.Module, mask: torch.Tensor) -> None:
         raise Error("attention 'posenc' has one mask for all heads, got "
                     f"{mask.shape[1]}")
     # Masks of `make_mask` that are as they were are right for all models.
-    if (not torch.compiler.is_compiling() and not hasattr(mask, "_is_of_posenc")
+    if (not is_recorded() and not hasattr(mask, "_is_of_posenc")
             and not _has_masks_of_bool(type(module))):
         raise Error("attention 'posenc' has masks of bool, but "
                     f"{type(module).__name__} changes them as masks of floats: use "
@@ -255,7 +260,7 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
     """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
     masks of sliding windows without padding. Those of long prompts would be large."""
     last = q_offset + q_length - 1
-    is_free = allow_is_causal_skip and not torch.compiler.is_compiling()
+    is_free = allow_is_causal_skip and not is_recorded()
     if (is_free and local_size is not None and q_length > 1 and kv_length >= local_size
             and isinstance(last, int) and last == kv_offset + kv_length - 1
             and (attention_mask is None or bool(
@@ -269,7 +274,7 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
     if mask is None or (is_free and q_length == 1 and mask.all()):
         # The keys in the cache of a sliding window are those that the next query sees.
         return None
-    if not torch.compiler.is_compiling():
+    if not is_recorded():
         vars(mask)["_is_of_posenc"] = True
     return mask
 

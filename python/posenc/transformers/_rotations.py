@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import re
 import sys
 
 import torch
@@ -21,6 +22,7 @@ from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
+from .._torch_state import is_recorded
 from ..torch import innermost, register
 from ._once import once
 
@@ -72,7 +74,7 @@ def _patch_rotation(module) -> None:
     def apply_rotary_pos_emb(q, k, cos, sin, *arguments, **options):
         # The code of PyTorch is fused with what is around it when it is compiled, and
         # has gradients.
-        if (arguments or options or torch.compiler.is_compiling()
+        if (arguments or options or is_recorded()
                 or not hasattr(cos, "_posenc_pairs") or torch.is_grad_enabled()
                 and (q.requires_grad or k.requires_grad)):
             return original(q, k, cos, sin, *arguments, **options)
@@ -89,14 +91,14 @@ def _make_tables(kernels: Kernels, layout: str, pairing: str, x: torch.Tensor,
     name = f"sincos_{layer_type}"
     name = name if name in kernels else "sincos"
     positions = position_ids.reshape(-1).to(torch.int64).contiguous()
-    is_compiling = torch.compiler.is_compiling()
-    results = (torch.ops.posenc.call([positions], kernels._spec, name) if is_compiling
+    is_graph = is_recorded()
+    results = (torch.ops.posenc.call([positions], kernels._spec, name) if is_graph
                else kernels[name](positions))
     tables = []
     for result in results:
         pairs = result.reshape(*position_ids.shape, -1).to(x.dtype)
         table = _LAYOUTS[layout](pairs)
-        if not is_compiling:
+        if not is_graph:
             table._posenc_pairs, table._posenc_pairing = pairs, pairing
         tables.append(table)
     return tuple(tables)
@@ -147,7 +149,9 @@ def replace_rotations(model: transformers.PreTrainedModel, precision: str) -> st
         kernels = compile(config, kernels=["sincos"], precision=precision,
                           no_warnings=True)
     except Error as error:
-        return str(error).splitlines()[0]
+        # Options of the compiler are not those of `enable`.
+        return re.sub(r"^config\.json:\d+:\d+: error: |: pass --.*", "",
+                      str(error).splitlines()[0])
     register(kernels)
     original = modeling.apply_rotary_pos_emb
     original = getattr(original, "_posenc_original", original)
