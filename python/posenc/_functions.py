@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -86,9 +87,9 @@ class Function:
         """Raises an error about inputs that do not determine the results' shapes."""
         for value, argument in zip(inputs, self.inputs):
             what = f"{self.name}: {argument['name']}"
+            check_input(value, what, argument)
             if argument["kind"] != "tensor":
                 continue
-            check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
             rank = len(argument["shape"])
             if len(value.shape) != rank:
                 raise Error(f"{what} has {len(value.shape)} dimensions, expected "
@@ -121,9 +122,7 @@ class Function:
             return self.call_jax(inputs, out)
         self.check_outputs(self.get_outputs(arguments))
         for value, argument in zip(arguments, self.inputs + self.outputs):
-            if argument["kind"] == "tensor" and value is not None:
-                what = f"{self.name}: {argument['name']}"
-                check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
+            check_input(value, f"{self.name}: {argument['name']}", argument)
         try:
             views = view_arrays(arguments)
             if any(view is not value for view, value in zip(views, arguments)):
@@ -133,6 +132,28 @@ class Function:
             error = second
         # PyTorch appends a trace of its C++ code.
         raise Error(str(error).split("\nException raised from")[0]) from None
+
+
+def check_input(value, what: str, argument: dict) -> None:
+    """Raises an error for an argument of another kind, or for an array that DLPack does
+    not pass."""
+    if argument["kind"] != "tensor":
+        read_number(value, what, argument)
+    elif value is not None or not argument.get("shape_only"):
+        check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
+
+
+def read_number(value, what: str, argument: dict) -> int | float:
+    """Returns an argument that is a number. Others are not converted: an integer is not
+    taken from 20.9 or True."""
+    is_float = argument["dtype"].startswith("f")
+    kind = numbers.Real if is_float else numbers.Integral
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise Error(f"{what} is a {type(value).__name__}, expected "
+                    f"{'a number' if is_float else 'an integer'}") from None
+    if not is_float and not -2**63 <= int(value) < 2**63:
+        raise Error(f"{what} is {value}, expected an integer of 64 bits") from None
+    return float(value) if is_float else int(value)
 
 
 def describe_shape(argument: dict) -> str:

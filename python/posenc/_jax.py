@@ -29,6 +29,7 @@ import numpy as np
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import find_backend
+from ._functions import read_number
 from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent, is_of_config)
@@ -45,8 +46,11 @@ def call(function, inputs: Sequence, out):
     numbers, given = [], []
     for value, argument in zip(inputs, function.inputs):
         what = f"{function.name}: {argument['name']}"
+        if isinstance(value, jax.core.Tracer) and argument["kind"] != "tensor":
+            raise Error(f"{what} is traced by JAX, but numbers are a part of the compiled "
+                        "call: pass a number of Python, or use static_argnums of jax.jit")
         if argument["kind"] != "tensor":
-            numbers.append((argument["name"], _read_number(what, argument, value)))
+            numbers.append((argument["name"], read_number(value, what, argument)))
         elif value is not None or not argument.get("shape_only"):
             given.append(_to_jax(what, argument, value))
     is_given = tuple(argument["kind"] == "tensor" and value is not None
@@ -84,16 +88,6 @@ def _widen_all(function, inputs: Sequence) -> list:
         wide[index] = (np.asarray(value).astype(np.int64) if index
                        else _widen(argument, value))
     return wide
-
-
-def _read_number(what: str, argument: dict, value) -> int | float:
-    if isinstance(value, jax.core.Tracer):
-        raise Error(f"{what} is traced by JAX, but numbers are a part of the compiled "
-                    "call: pass a number of Python, or use static_argnums of jax.jit")
-    try:
-        return float(value) if argument["dtype"].startswith("f") else int(value)
-    except (TypeError, ValueError):
-        raise Error(f"{what} is a {type(value).__name__}, expected a number") from None
 
 
 def _to_jax(what: str, argument: dict, value) -> jax.Array:

@@ -183,6 +183,7 @@ def change(index, value):
     (change(2, lambda p: p.astype("i4")), "positions has elements of type int32"),
     (change(2, lambda p: p.tolist()), "positions is a list, expected an array"),
     (change(0, lambda q: None), "q is a NoneType, expected an array"),
+    (change(2, lambda p: None), "positions is a NoneType, expected an array"),
     (change(0, lambda q: q[..., ::2]), "q"),
     (change(1, lambda k: k[..., ::-1]), "k"),
     (lambda k: k.rope(*make_inputs()[:2], make_inputs()[3], out=make_inputs()[0]),
@@ -194,6 +195,22 @@ def change(index, value):
 def test_errors(kernels, call, message):
     with pytest.raises(posenc.Error, match=message):
         call(kernels)
+
+
+def test_numbers():
+    """Numbers of Python and NumPy; others are not converted."""
+    scaling = {"rope_type": "dynamic", "factor": 2.0}
+    kernels = posenc.compile({**CONFIG, "rope_scaling": scaling}, kernels="rope",
+                             dtype="f32", rope_length="input", opt_level=0)
+    q, k, _, positions = make_inputs()
+    expected, _ = kernels.rope(q, k, positions, 20000)
+    assert np.array_equal(kernels.rope(q, k, positions, np.int64(20000))[0], expected)
+    for value, message in (
+            (20000.0, "a float, expected an integer"), (True, "a bool, expected"),
+            ("20000", "a str, expected"), (None, "a NoneType, expected"),
+            (2**70, f"{2**70}, expected an integer of 64 bits")):
+        with pytest.raises(posenc.Error, match=f"rope: rope_length is {message}"):
+            kernels.rope(q, k, positions, value)
 
 
 def test_wrong_lengths(kernels):
