@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 import keyword
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -31,8 +32,8 @@ from ._sizes import translate
 
 
 def _write_doc(function: dict) -> str:
-    lines = [" ".join(function.get("doc", "").split()) or
-             f"The function `{function['name']}`.", ""]
+    text = function.get("doc") or f"The function `{function['name']}`."
+    lines = [*textwrap.wrap(text, 80), ""]
     for argument in function["inputs"]:
         note = ", only its shape is read" if argument.get("shape_only") else ""
         layout = argument.get("layout")

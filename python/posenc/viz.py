@@ -35,6 +35,7 @@ from ._errors import Error
 _ERROR_POSITIONS = np.unique(np.concatenate([
     [0], np.round(2.0 ** np.linspace(0, 20, 241)).astype(np.int64)]))
 _LANES = 256  # columns of the map of a whole context
+_SHORTEST = 4  # positions that are shown of the shortest context
 
 
 @dataclasses.dataclass
@@ -87,6 +88,9 @@ class _Tables:
         inputs = {one["name"]: one["shape"] for one in functions[f"rope{suffix}"]["inputs"]}
         self._axes = len(inputs["positions"]) == 3 and inputs["positions"][0]
         self._query, self._key = inputs["q"], inputs["k"]
+        if functions[f"rope{suffix}"]["inputs"][2]["dtype"] != "i64":
+            raise Error("its positions are coordinates rather than integers, and are not "
+                        "shown")
 
     def _spread(self, positions: np.ndarray) -> np.ndarray:
         """All axes of a model with several have the same position."""
@@ -128,6 +132,22 @@ def _measure_errors(config: dict, suffix: str, pairs: int):
         return errors, None
 
 
+def _read_config(path: str) -> dict:
+    """Reads a config.json, which may be given by its folder."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "config.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+    except OSError as error:
+        raise Error(f"cannot read '{path}': {error.strerror}") from None
+    except ValueError as error:
+        raise Error(f"'{path}' is not JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise Error(f"'{path}' is not the object of a config.json")
+    return config
+
+
 def measure(source, name: str | None = None) -> list[Rotation]:
     """Returns the numbers of each rotation of a config: its path, text, or a dict."""
     if isinstance(source, dict):
@@ -135,14 +155,15 @@ def measure(source, name: str | None = None) -> list[Rotation]:
     elif isinstance(source, str) and source.lstrip().startswith("{"):
         config = json.loads(source)
     else:
+        config = _read_config(source)
+        path = os.path.abspath(source)
+        name = name or (os.path.basename(path) if os.path.isdir(path) else
+                        os.path.splitext(os.path.basename(path))[0])
         try:
-            with open(source, encoding="utf-8") as file:
-                config = json.load(file)
-        except OSError as error:
-            raise Error(f"cannot read '{source}': {error.strerror}") from None
-        except ValueError as error:
-            raise Error(f"'{source}' is not JSON: {error}") from None
-        name = name or os.path.splitext(os.path.basename(source))[0]
+            return measure(config, name)
+        except Error as error:
+            # The compiler does not know the name of the file.
+            raise Error(f"{source}: {error}") from None
     if not isinstance(config, dict):
         raise Error("expected the object of a config.json")
     name = name or config.get("model_type", "model")
@@ -157,7 +178,7 @@ def measure(source, name: str | None = None) -> list[Rotation]:
 
 
 def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotation:
-    length = context or 4096
+    length = max(context or 4096, _SHORTEST)
     far = np.unique(np.linspace(0, length - 1, _LANES).astype(np.int64))
     distances = np.unique(np.concatenate([
         [0], np.round(np.geomspace(1, length - 1, 400)).astype(np.int64)]))
@@ -179,20 +200,18 @@ def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotat
 
 def _write(path: str, text: str) -> None:
     """Writes a file whole: after an error, there is what there was before."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8") as file:  # such as a pipe
-            file.write(text)
-        return
-    path = os.path.realpath(path)
-    temporary = f"{path}.{os.getpid()}.tmp"
+    is_special = os.path.exists(path) and not os.path.isfile(path)  # such as a pipe
+    target = os.path.realpath(path)
+    temporary = f"{target}.{os.getpid()}.tmp"
     try:
-        with open(temporary, "x", encoding="utf-8") as file:
+        with open(path if is_special else temporary, "w", encoding="utf-8") as file:
             file.write(text)
-        os.replace(temporary, path)
-    except OSError:
+        if not is_special:
+            os.replace(temporary, target)
+    except OSError as error:
         with contextlib.suppress(OSError):
             os.remove(temporary)
-        raise
+        raise Error(f"cannot write '{path}': {error.strerror or error}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,10 +228,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         rotations = [one for path in options.configs for one in measure(path)]
         _write(options.output, _page.make_page(rotations))
-    except (Error, OSError) as error:
+    except Error as error:
         print(f"posenc.viz: error: {error}", file=sys.stderr)
         return 1
-    print(f"{options.output}: {len(rotations)} rotations", file=sys.stderr)
+    plural = "" if len(rotations) == 1 else "s"
+    print(f"{options.output}: {len(rotations)} rotation{plural}", file=sys.stderr)
     return 0
 
 

@@ -11,13 +11,14 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 import xml.etree.ElementTree
 
 import numpy as np
 import pytest
 
 import posenc
-from posenc import viz
+from posenc import _page, viz
 
 CONFIG = {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
           "num_key_value_heads": 2, "max_position_embeddings": 8192, "rope_theta": 10000.0}
@@ -90,6 +91,9 @@ def test_page_is_one_file(tmp_path):
     ("no.json", "cannot read 'no.json'"),
     ({"model_type": "t5", "num_heads": 4, "d_kv": 64}, "'t5' has no rotary embedding"),
     ({**CONFIG, "rope_theta": -1}, "rope_theta"),
+    ({"model_type": "dinov3_vit", "hidden_size": 384, "num_attention_heads": 6,
+      "rope_theta": 100.0, "image_size": 224, "patch_size": 16},
+     "its positions are coordinates"),
 ])
 def test_errors(source, message):
     with pytest.raises(posenc.Error, match=message):
@@ -116,6 +120,34 @@ def test_a_page_is_written_whole(tmp_path, monkeypatch, capfd):
         viz.main([str(config), "-o", "page.svg"])
     assert caught.value.code == 2
     assert "expected 'page.svg' to end in .html" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_short_contexts(length):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rotations = viz.measure({**CONFIG, "max_position_embeddings": length})
+        page = _page.make_page(rotations)
+    assert "nan" not in page and f"context {length}" in page
+
+
+def test_paths(tmp_path, capsys):
+    """A config is found by its folder, and errors name the file."""
+    folder = tmp_path / "llama-3"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    output = tmp_path / "out.html"
+    assert viz.main([str(folder), "-o", str(output)]) == 0
+    assert capsys.readouterr().err == f"{output}: 1 rotation\n"
+    assert "Rotary encoding of llama-3<" in output.read_text(encoding="utf-8")
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps({**CONFIG, "rope_theta": -1}))
+    assert viz.main([str(folder), str(bad), "-o", str(output)]) == 1
+    assert f"error: {bad}: config.json:1:" in capsys.readouterr().err
+    missing = tmp_path / "no" / "out.html"
+    assert viz.main([str(folder), "-o", str(missing)]) == 1
+    assert capsys.readouterr().err == (
+        f"posenc.viz: error: cannot write '{missing}': No such file or directory\n")
 
 
 def test_errors_of_the_command(tmp_path, capsys):
