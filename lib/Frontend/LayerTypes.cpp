@@ -144,7 +144,7 @@ bool RotationReader::readRotation(const RopeDictionaries &dicts,
   HeadSize size = readHeads(rotation);
   rotation.rotaryDim = readRotaryDim(
       reader, config, {dicts.scaling, dicts.parameters}, row, size);
-  const RopeType *type = readRopeType(reader, dicts);
+  const RopeType *type = readRopeType(reader, dicts, row.axes.arePatches);
   if (type && dicts.main) {
     RopeContext context{reader,   *dicts.main, theta,     maxPosition,
                         original, ropeLength,  size.size, rotation.rotaryDim};

@@ -153,7 +153,8 @@ static Field<StringRef> readTypeName(ConfigReader &reader,
 }
 
 const RopeType *posenc::frontend::readRopeType(ConfigReader &reader,
-                                               const RopeDictionaries &dicts) {
+                                               const RopeDictionaries &dicts,
+                                               bool arePatches) {
   if (!dicts.main)
     return dicts.broken ? nullptr : findRopeType("default");
   const json::Value &dict = *dicts.main;
@@ -171,6 +172,8 @@ const RopeType *posenc::frontend::readRopeType(ConfigReader &reader,
                            dicts.name + "'");
     return nullptr;
   }
+  if (arePatches && *name.value == "axial")
+    return findRopeType("default");
   const RopeType *type = findRopeType(*name.value);
   if (!type)
     reader.error(name.at(), "unknown rope type " + quoted(*name.value) +

@@ -48,9 +48,10 @@ RopeDictionaries findRopeDictionaries(ConfigReader &reader,
                                       const json::Value &config);
 
 /// Returns the type that the main dictionary names, 'default' if there is no
-/// dictionary, or null after an error.
+/// dictionary, or null after an error. With `arePatches`, 'axial' names the
+/// default: the model has a row and a column in any case.
 const RopeType *readRopeType(ConfigReader &reader,
-                             const RopeDictionaries &dicts);
+                             const RopeDictionaries &dicts, bool arePatches);
 
 } // namespace posenc::frontend
 
