@@ -146,14 +146,18 @@ def check_input(value, what: str, argument: dict) -> None:
 def read_number(value, what: str, argument: dict) -> int | float:
     """Returns an argument that is a number. Others are not converted: an integer is not
     taken from 20.9 or True."""
-    is_float = argument["dtype"].startswith("f")
-    kind = numbers.Real if is_float else numbers.Integral
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise Error(f"{what} is a {type(value).__name__}, expected "
-                    f"{'a number' if is_float else 'an integer'}") from None
-    if not is_float and not -2**63 <= int(value) < 2**63:
-        raise Error(f"{what} is {value}, expected an integer of 64 bits") from None
-    return float(value) if is_float else int(value)
+    is_bool = isinstance(value, bool)
+    if argument["dtype"].startswith("f"):
+        if isinstance(value, numbers.Real) and not is_bool:
+            return float(value)
+        expected = "a number"
+    else:
+        if isinstance(value, numbers.Integral) and not is_bool:
+            if -2**63 <= value < 2**63:
+                return int(value)
+            raise Error(f"{what} is {value}, expected an integer of 64 bits") from None
+        expected = "an integer"
+    raise Error(f"{what} is a {type(value).__name__}, expected {expected}") from None
 
 
 def describe_shape(argument: dict) -> str:
