@@ -153,7 +153,7 @@ def read_number(value, what: str, argument: dict) -> int | float:
         expected = "a number"
     else:
         if isinstance(value, numbers.Integral) and not is_bool:
-            if -2**63 <= value < 2**63:
+            if -2**63 <= int(value) < 2**63:
                 return int(value)
             raise Error(f"{what} is {value}, expected an integer of 64 bits") from None
         expected = "an integer"
