@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._compiler import CompiledCode, LibraryCode
-from ._dtypes import name_of
+from ._dtypes import option_of
 from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
 
@@ -87,11 +87,8 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
             continue
         flag = "--" + name.replace("_", "-")
         if value is not True:
-            if name in ("dtype", "cache_dtype") and not isinstance(value, str):
-                value = name_of(value)
-            elif name == "dtype":
-                value = {"float32": "f32", "float64": "f64", "float16": "f16",
-                         "bfloat16": "bf16"}.get(value, value)
+            if name in ("dtype", "cache_dtype"):
+                value = option_of(value)
             elif isinstance(value, (list, tuple)):
                 value = ",".join(value)
             elif isinstance(value, os.PathLike):
@@ -138,7 +135,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     pairing: "half" or "interleaved" (default: the model's)
     precision: "exact" (default), or "hf_f32" for angles rounded as in transformers
     k_cache: "rotated" (default) or "raw": the keys in the cache of decode
-    cache_dtype: element type of the cache, "f16", "bf16", "i8", "f8e4m3", "f8e5m2"
+    cache_dtype: element type of the cache: "f16", "bf16", "i8", "f8e4m3", "f8e5m2", or
+        a type of NumPy or PyTorch
     decode_tokens: queries per sequence in a call of decode (default: 1)
     rope_length: length that frequencies depend on: a number, or "input"
     qk_norm: attention normalizes queries and keys, with the checkpoint's weights
