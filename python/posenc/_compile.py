@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import base64
 import json
+import operator
 import os
+import reprlib
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
 
 from ._compiler import CompiledCode, LibraryCode
 from ._dtypes import option_of
@@ -40,7 +42,10 @@ def write_json(value, **options) -> str:
 
 
 def _to_path(path: str | os.PathLike) -> str:
-    path = os.fsdecode(path)
+    try:
+        path = os.fsdecode(path)
+    except TypeError as error:
+        raise Error(f"{reprlib.repr(path)} is not a path: {error}") from None
     if "\0" in path:
         raise Error(f"{path!r} is not a path: it has a null character")
     return path
@@ -79,23 +84,96 @@ def _read_source(source) -> tuple[str, bytes]:
                 "text of a config.json or of MLIR, a dict, or a config of transformers")
 
 
+# ===----------------------------------------------------------------------===#
+# Options
+# ===----------------------------------------------------------------------===#
+
+
+def _refuse(name: str, value, expected: str) -> NoReturn:
+    try:
+        got = reprlib.repr(value)
+    except Exception:  # It has too many digits, or its own repr() fails.
+        got = f"a value of type {type(value).__name__}"
+    raise Error(f"{name}: expected {expected}, got {got}") from None
+
+
+def _to_text(name: str, value) -> str:
+    if not isinstance(value, str):
+        _refuse(name, value, "a string")
+    if "\0" in value:
+        _refuse(name, value, "a string without null characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        _refuse(name, value, "a string that can be written as UTF-8")
+    return value
+
+
+def _to_number(name: str, value) -> str:
+    if isinstance(value, str):
+        return _to_text(name, value)
+    try:
+        if not isinstance(value, bool):
+            return str(operator.index(value))
+    except (TypeError, ValueError):  # It is no integer, or has too many digits.
+        pass
+    _refuse(name, value, "an integer")
+
+
+def _to_names(name: str, value) -> str:
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)  # Equal sets are equal options.
+    if isinstance(value, (list, tuple)) and value:
+        return ",".join(_to_text(name, element) for element in value)
+    if not isinstance(value, str):
+        _refuse(name, value, "a name or a list of names")
+    return _to_text(name, value)
+
+
+def _to_type(name: str, value) -> str:
+    try:
+        return _to_text(name, option_of(value))
+    except Error as error:
+        raise Error(f"{name}: {error}") from None
+
+
+def _to_file(name: str, value) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        _refuse(name, value, "a path")
+    try:
+        return _to_path(value)
+    except Error as error:
+        raise Error(f"{name}: {error}") from None
+
+
+# How the value of an option is written, unless it is a string.
+_WRITERS = {
+    "dtype": _to_type, "cache_dtype": _to_type, "kernels": _to_names,
+    "decode_tokens": _to_number, "rope_length": _to_number, "stack_limit": _to_number,
+    "opt_level": _to_number, "tuning": _to_file, "schedule": _to_file}
+_FLAGS = ("qk_norm", "no_warnings")
+
+
 def _to_flags(options: Mapping[str, Any]) -> list[str]:
-    """Returns flags of posenc-compile for keyword arguments."""
+    """Returns flags of posenc-compile for keyword arguments. Each value is checked, as
+    text of another kind could be read as another flag."""
     flags = []
     for name, value in options.items():
-        if value is None or value is False:
+        if value is None:
             continue
         flag = "--" + name.replace("_", "-")
-        if value is not True:
-            if name in ("dtype", "cache_dtype"):
-                value = option_of(value)
-            elif isinstance(value, (list, tuple)):
-                value = ",".join(value)
-            elif isinstance(value, os.PathLike):
-                value = os.fspath(value)
-            flag += f"={value}"
-        flags.append(flag)
+        if name not in _FLAGS:
+            flags.append(f"{flag}={_WRITERS.get(name, _to_text)(name, value)}")
+        elif not isinstance(value, bool):
+            _refuse(name, value, "True or False")
+        elif value:
+            flags.append(flag)
     return flags
+
+
+# ===----------------------------------------------------------------------===#
+# The interface
+# ===----------------------------------------------------------------------===#
 
 
 def _warn(code, level: int) -> None:
@@ -111,7 +189,7 @@ def compile_spec(spec: str) -> Kernels:
 
 
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
-            dtype: Any = None, kernels: str | Sequence[str] | None = None,
+            dtype: Any = None, kernels: str | Collection[str] | None = None,
             target: str | None = None, pairing: str | None = None,
             precision: str | None = None, k_cache: str | None = None,
             cache_dtype: Any = None, decode_tokens: int | None = None,

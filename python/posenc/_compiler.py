@@ -83,7 +83,7 @@ class CompiledCode:
         compiler = _get_compiler()
         self._free = compiler.free
         self._symbol = compiler.symbol
-        flags = (ctypes.c_char_p * len(options))(*(flag.encode() for flag in options))
+        flags = (ctypes.c_char_p * len(options))(*map(os.fsencode, options))
         messages = ctypes.c_void_p()
         self._handle = compiler.compile(
             os.fsencode(name), source, len(source), flags, len(options),

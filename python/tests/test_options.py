@@ -53,3 +53,53 @@ def test_types_of_torch():
 def test_other_types(keyword, dtype):
     with pytest.raises(posenc.Error, match="type"):
         posenc.compile(CONFIG, **{keyword: dtype})
+
+
+@pytest.mark.parametrize("keyword", [
+    "dtype", "kernels", "target", "pairing", "precision", "k_cache", "cache_dtype",
+    "decode_tokens", "rope_length", "threads", "stack_limit", "opt_level", "tuning",
+    "schedule"])
+@pytest.mark.parametrize("value", [True, False, 1.5, [], {}, object(), [1], "exact\0x",
+                                   "\udc80", b"exact"])
+def test_values_of_other_kinds(keyword, value):
+    with pytest.raises(posenc.Error, match=f"^{keyword}: |neither a file|cannot read"):
+        posenc.compile(CONFIG, **{keyword: value})
+
+
+@pytest.mark.parametrize("keyword", ["qk_norm", "no_warnings"])
+@pytest.mark.parametrize("value", [1, 0, "yes", [], "", np.True_])
+def test_flags_of_other_kinds(keyword, value):
+    with pytest.raises(posenc.Error, match=f"{keyword}: expected True or False, got "):
+        posenc.compile(CONFIG, **{keyword: value})
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"kernels": ["rope", 7]}, "kernels: expected a string, got 7"),
+    ({"kernels": {7, "rope"}}, "kernels: expected a string, got 7"),
+    ({"kernels": 7}, "kernels: expected a name or a list of names, got 7"),
+    ({"target": 86}, "target: expected a string, got 86"),
+    ({"target": "x" * 20 + "\0"}, "target: expected a string without null characters"),
+    ({"opt_level": 10 ** 5000}, "expected an integer, got a value of type int"),
+    ({"decode_tokens": 2.0}, r"decode_tokens: expected an integer, got 2\.0"),
+    ({"schedule": 3}, "schedule: expected a path, got 3"),
+    ({"dtype": "f\0"}, r"dtype: .* null character"),
+])
+def test_messages(options, message):
+    with pytest.raises(posenc.Error, match=message):
+        posenc.compile(CONFIG, **options)
+
+
+def test_kinds_of_values():
+    for names in (["sincos", "rope"], ("rope", "sincos"), {"rope", "sincos"},
+                  frozenset({"sincos", "rope"}), "rope,sincos"):
+        assert list(posenc.compile(CONFIG, kernels=names, opt_level=0)) == [
+            "sincos", "rope"]
+    for tokens in (3, np.int64(3), "3"):
+        kernels = posenc.compile(CONFIG, kernels="decode", decode_tokens=tokens,
+                                 opt_level=np.int8(0), qk_norm=None, no_warnings=None)
+        assert 3 in kernels.metadata["functions"][0]["inputs"][0]["shape"]
+
+
+def test_paths_of_other_kinds():
+    with pytest.raises(posenc.Error, match="7 is not a path: expected str"):
+        posenc.load(7)
