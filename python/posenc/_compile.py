@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import operator
 import os
@@ -57,16 +58,21 @@ def _is_module(text: str) -> bool:
                             and "\0" not in text and not os.path.exists(text))
 
 
+def _is_config(text: bytes) -> bool:
+    """Whether a text is JSON rather than MLIR, in which `{-#` begins metadata."""
+    start = text.removeprefix(codecs.BOM_UTF8).lstrip()
+    return start.startswith(b"{") and not start.startswith(b"{-#")
+
+
 def _read_source(source) -> tuple[str, bytes]:
     """Returns the name and the text of what `compile` is given."""
-    if isinstance(source, bytes):
-        return "module.mlir", source
     if isinstance(source, str):
-        text = source.lstrip()
-        if text.startswith("{"):
-            return "config.json", source.encode()
-        if _is_module(source):
-            return "module.mlir", source.encode()
+        text = source.encode(errors="surrogatepass")
+        if _is_config(text) or _is_module(source):
+            source = text  # The compiler refuses bytes that are not UTF-8.
+    if isinstance(source, bytes):
+        name = "config.json" if _is_config(source) else "module.mlir"
+        return name, source.removeprefix(codecs.BOM_UTF8)
     if isinstance(source, (str, os.PathLike)):
         path = _to_path(source)
         if os.path.isdir(path):
@@ -201,7 +207,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     """Compiles kernels for this machine and returns them as methods.
 
     source: the path of a model's config.json (or of its folder) or of an MLIR file;
-        their text; a dict; or a config of transformers.
+        their content, as str or bytes; a dict; or a config of transformers.
 
     The options are those of posenc-compile; None means its default.
 

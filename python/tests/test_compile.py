@@ -51,6 +51,29 @@ def test_sources(tmp_path):
         check_rope(posenc.compile(source, kernels=["rope"]))
 
 
+@pytest.mark.parametrize("start", ["", "\ufeff", " \n\t", "\ufeff\r\n "])
+def test_starts_of_a_text(start):
+    text = start + json.dumps(CONFIG)
+    for source in (text, text.encode()):
+        check_rope(posenc.compile(source, kernels=["rope"], opt_level=0))
+    text = start + MODULE
+    x = np.arange(8, dtype=np.float32)[None]
+    for source in (text, text.encode(), start + '{-# #-}' + MODULE):
+        kernels = posenc.compile(source, opt_level=0)
+        assert np.all(kernels.twice(x, x.copy()) == 2 * x)
+
+
+@pytest.mark.skipif("not find_compiler()", reason="POSENC_BIN does not name the folder "
+                    "of posenc-opt")
+def test_bytecode(tmp_path):
+    path = tmp_path / "twice.mlirbc"
+    subprocess.run([find_compiler().parent / "posenc-opt", "-", "--emit-bytecode", "-o",
+                    path], input=MODULE, text=True, check=True)
+    x = np.arange(8, dtype=np.float32)[None]
+    for source in (path, path.read_bytes()):
+        assert np.all(posenc.compile(source).twice(x, x.copy()) == 2 * x)
+
+
 @pytest.mark.parametrize("name", ["my_func.json", "func.func.json", "a{config}.json",
                                   os.fsdecode(b"\xff.json")])
 def test_paths_that_look_like_a_source(tmp_path, monkeypatch, name):
@@ -130,6 +153,10 @@ def test_rope_length_as_a_number():
     ({**CONFIG, "rope_theta": -1}, {}, r"config.json:1:\d+: error: .*rope_theta"),
     ({"model_type": "bert"}, {}, "config.json.*error"),
     ("{", {}, "config.json:1:"),
+    (b"{", {}, "config.json:1:2"),
+    ("\ufeff{", {}, "config.json:1:2"),
+    ('{"model_type": "\udc80"}', {}, "config.json:1:"),
+    ("func.func @\udc80() {\n}", {}, "module.mlir:1:"),
     ("func.func @f(", {}, "module.mlir:1:"),
     (b"\x7fELF", {}, "expected MLIR, .* got an ELF file"),
     (CONFIG, {"dtype": "f8"}, "unknown dtype 'f8': expected f32"),
