@@ -23,6 +23,7 @@ from ._compiler import CompiledCode, LibraryCode
 from ._dtypes import option_of
 from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
+from ._spec import write_spec
 
 
 def _to_plain(value):
@@ -243,9 +244,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         schedule=schedule, no_warnings=no_warnings))
     code = CompiledCode(name, text, flags)
     _warn(code, level=2)
-    spec = json.dumps({"name": name, "flags": flags,
-                       "source": base64.b64encode(text).decode()})
-    return make_kernels(code, spec)
+    return make_kernels(code, write_spec(name, text, flags, code.metadata))
 
 
 def load(path: str | os.PathLike) -> Kernels:

@@ -11,12 +11,27 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
+
+
+# The compiler writes this in the documentation of a function whose frequencies depend on
+# the length in a call. It reads configs better than code here could: the rotation may be
+# that of a nested config or of one layer type.
+_LENGTH_DEPENDENT = "frequencies depend on the length"
 
 
 def is_of_config(spec: str | None) -> bool:
     """Whether kernels are those of a config, so that their names say what they do. A
     module's own function may do anything, whatever it is called."""
     return spec is not None and json.loads(spec)["name"].endswith(".json")
+
+
+def write_spec(name: str, source: bytes, flags: Sequence[str], metadata: str) -> str:
+    """Returns the string for what was compiled, and for what its metadata says."""
+    is_config = name.endswith(".json")
+    return json.dumps({
+        "name": name, "flags": flags, "source": base64.b64encode(source).decode(),
+        "is_length_dependent": is_config and _LENGTH_DEPENDENT in metadata})
 
 
 def has_gradient(spec: str | None, name: str) -> bool:
@@ -27,10 +42,7 @@ def has_gradient(spec: str | None, name: str) -> bool:
 def is_length_dependent(spec: str) -> bool:
     """Whether the frequencies of a config follow from the largest position of a call,
     so that positions with the other sign do not rotate back."""
-    fields = json.loads(spec)
-    if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
-        return False
-    return has_length_scaling(base64.b64decode(fields["source"]).decode(errors="replace"))
+    return json.loads(spec)["is_length_dependent"]
 
 
 # The error of such frequencies where a gradient is asked for, after a function's name.
@@ -38,6 +50,16 @@ LENGTH_WITHOUT_GRADIENT = ("the frequencies depend on the length of the sequence
                            "gradient is not known: compile with rope_length=N")
 
 
-def has_length_scaling(config: str) -> bool:
-    """Whether the text of a config names a scaling that depends on the length."""
-    return any(f'"{name}"' in config for name in ("dynamic", "longrope", "su"))
+def has_length_scaling(options: str) -> bool:
+    """Whether the options of `posenc.torch.rope`, a JSON list after a word, have a
+    scaling whose frequencies depend on the length."""
+    scalings = [option for option in json.loads(options[options.index("["):])
+                if isinstance(option, dict)]
+    return any(_depends_on_length(scaling) for scaling in scalings)
+
+
+def _depends_on_length(scaling: dict) -> bool:
+    name = scaling.get("rope_type") or scaling.get("type")
+    if name == "dynamic":  # With alpha, the frequencies are the same for all lengths.
+        return scaling.get("alpha") is None
+    return name in ("longrope", "su")

@@ -7,11 +7,14 @@
 # ===----------------------------------------------------------------------===#
 """The values of keywords, and their errors."""
 
+import json
+
 import numpy as np
 import pytest
 
 import posenc
 from conftest import CONFIG
+from posenc._spec import has_length_scaling, is_length_dependent
 
 
 def find_cache_dtype(dtype) -> str:
@@ -103,3 +106,51 @@ def test_kinds_of_values():
 def test_paths_of_other_kinds():
     with pytest.raises(posenc.Error, match="7 is not a path: expected str"):
         posenc.load(7)
+
+
+DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
+LONGROPE = {"rope_type": "longrope", "factor": 4.0, "short_factor": [1.0] * 16,
+            "long_factor": [2.0] * 16, "original_max_position_embeddings": 1024}
+LAYERS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 64,
+          "num_hidden_layers": 2, "model_type": "gemma3_text", "rope_theta": None}
+NAMES = ["sincos", "rope", "attention", "decode"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("changes, options, expected", [
+    ({}, {}, False),
+    ({"rope_scaling": DYNAMIC}, {}, True),
+    ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, {}, True),
+    ({"rope_parameters": LONGROPE}, {}, True),
+    ({"rope_scaling": DYNAMIC}, {"rope_length": 8192}, False),
+    ({"rope_scaling": DYNAMIC}, {"rope_length": "input"}, False),
+    ({"rope_scaling": {**DYNAMIC, "alpha": 2.0}}, {}, False),
+    ({"quantization_config": {"type": "dynamic", "rope_type": "su"}}, {}, False),
+    ({**LAYERS, "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {**DYNAMIC, "rope_theta": 1e6}}}, {}, True),
+])
+def test_dependence_on_the_length(name, changes, options, expected):
+    for config in ({**CONFIG, **changes}, {"text_config": {**CONFIG, **changes}}):
+        kernels = posenc.compile(config, kernels=name, opt_level=0, no_warnings=True,
+                                 **options)
+        assert is_length_dependent(kernels._spec) == expected
+
+
+def test_dependence_on_the_length_of_other_sources():
+    text = json.dumps({**CONFIG, "rope_scaling": DYNAMIC}).replace("dyn", "d\\u0079n")
+    assert is_length_dependent(posenc.compile(text, kernels="rope", opt_level=0)._spec)
+    module = posenc.compile('''// "dynamic" frequencies depend on the length
+func.func @copy(%x: tensor<?x8xf32>) -> tensor<?x8xf32> { return %x : tensor<?x8xf32> }
+''', opt_level=0)
+    assert not is_length_dependent(module._spec)
+
+
+@pytest.mark.parametrize("scaling, expected", [
+    (None, False), ({"rope_type": "linear", "factor": 2.0, "note": "dynamic"}, False),
+    (DYNAMIC, True), ({"type": "su"}, True), (LONGROPE, True),
+    ({**DYNAMIC, "alpha": 2.0}, False),
+])
+def test_dependence_on_the_length_without_a_config(scaling, expected):
+    options = "rope" + json.dumps([1e4, scaling, "half", None, "exact", 2048])
+    assert has_length_scaling(options) == expected
