@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import base64
 import codecs
+import contextlib
 import json
 import operator
 import os
 import reprlib
+import tempfile
 import warnings
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
@@ -53,6 +55,14 @@ def _to_path(path: str | os.PathLike) -> str:
     return path
 
 
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Error(f"cannot read '{path}': {error.strerror}") from None
+
+
 def _is_module(text: str) -> bool:
     """Whether a string that is not JSON is the text of a module rather than a path."""
     return "\n" in text or (("func.func" in text or "{" in text)
@@ -78,11 +88,7 @@ def _read_source(source) -> tuple[str, bytes]:
         path = _to_path(source)
         if os.path.isdir(path):
             path = os.path.join(path, "config.json")
-        try:
-            with open(path, "rb") as file:
-                return path, file.read()
-        except OSError as error:
-            raise Error(f"cannot read '{path}': {error.strerror}") from None
+        return path, _read(path)
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):
@@ -157,8 +163,20 @@ def _to_file(name: str, value) -> str:
 _WRITERS = {
     "dtype": _to_type, "cache_dtype": _to_type, "kernels": _to_names,
     "decode_tokens": _to_number, "rope_length": _to_number, "stack_limit": _to_number,
-    "opt_level": _to_number, "tuning": _to_file, "schedule": _to_file}
+    "opt_level": _to_number}
 _FLAGS = ("qk_norm", "no_warnings")
+
+
+def _read_files(**paths) -> dict[str, tuple[str, bytes]]:
+    """Returns the flags of options that are files, with their paths and content."""
+    files = {}
+    for name, value in paths.items():
+        if value is not None:
+            path = _to_file(name, value)
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise Error(f"{name}: '{path}' is not a regular file")
+            files[f"--{name}"] = path, _read(path)
+    return files
 
 
 def _to_flags(options: Mapping[str, Any]) -> list[str]:
@@ -191,8 +209,17 @@ def _warn(code, level: int) -> None:
 def compile_spec(spec: str) -> Kernels:
     """Compiles what `Kernels._spec` describes."""
     fields = json.loads(spec)
-    source = base64.b64decode(fields["source"])
-    return make_kernels(CompiledCode(fields["name"], source, fields["flags"]), spec)
+    flags, source = fields["flags"], base64.b64decode(fields["source"])
+    with contextlib.ExitStack() as stack:
+        if fields["files"]:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="posenc-"))
+        for flag, content in fields["files"].items():
+            path = os.path.join(folder, flag.strip("-"))
+            with open(path, "wb") as file:
+                file.write(base64.b64decode(content))
+            flags.append(f"{flag}={path}")
+        code = CompiledCode(fields["name"], source, flags)
+    return make_kernels(code, spec)
 
 
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
@@ -240,11 +267,14 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         dtype=dtype, kernels=kernels, target=target, pairing=pairing,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
         decode_tokens=decode_tokens, rope_length=rope_length, qk_norm=qk_norm,
-        threads=threads, stack_limit=stack_limit, opt_level=opt_level, tuning=tuning,
-        schedule=schedule, no_warnings=no_warnings))
-    code = CompiledCode(name, text, flags)
+        threads=threads, stack_limit=stack_limit, opt_level=opt_level,
+        no_warnings=no_warnings))
+    files = _read_files(tuning=tuning, schedule=schedule)
+    paths = [f"{flag}={path}" for flag, (path, _) in files.items()]
+    code = CompiledCode(name, text, flags + paths)
     _warn(code, level=2)
-    return make_kernels(code, write_spec(name, text, flags, code.metadata))
+    contents = {flag: content for flag, (_, content) in files.items()}
+    return make_kernels(code, write_spec(name, text, flags, contents, code.metadata))
 
 
 def load(path: str | os.PathLike) -> Kernels:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 # The compiler writes this in the documentation of a function whose frequencies depend on
@@ -26,12 +26,21 @@ def is_of_config(spec: str | None) -> bool:
     return spec is not None and json.loads(spec)["name"].endswith(".json")
 
 
-def write_spec(name: str, source: bytes, flags: Sequence[str], metadata: str) -> str:
-    """Returns the string for what was compiled, and for what its metadata says."""
+def write_spec(name: str, source: bytes, flags: Sequence[str],
+               files: Mapping[str, bytes], metadata: str) -> str:
+    """Returns the string for what was compiled, and for what its metadata says. It has
+    no paths, so it is the same in processes that read the same files, and can be
+    compiled where they do not exist. `files` are flags whose values are such paths."""
     is_config = name.endswith(".json")
     return json.dumps({
-        "name": name, "flags": flags, "source": base64.b64encode(source).decode(),
+        "name": "config.json" if is_config else "module.mlir", "flags": flags,
+        "source": _encode(source),
+        "files": {flag: _encode(content) for flag, content in files.items()},
         "is_length_dependent": is_config and _LENGTH_DEPENDENT in metadata})
+
+
+def _encode(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def has_gradient(spec: str | None, name: str) -> bool:
