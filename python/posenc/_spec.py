@@ -55,8 +55,9 @@ def is_length_dependent(spec: str) -> bool:
 
 
 # The error of such frequencies where a gradient is asked for, after a function's name.
-LENGTH_WITHOUT_GRADIENT = ("the frequencies depend on the length of the sequences, so the "
-                           "gradient is not known: compile with rope_length=N")
+LENGTH_WITHOUT_GRADIENT = (
+    "the frequencies depend on the length of the sequences, so the gradient is not "
+    "known: compile with rope_length=N")
 
 
 def has_length_scaling(options: str) -> bool:

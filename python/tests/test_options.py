@@ -209,3 +209,81 @@ def test_messages_have_the_path(tmp_path):
             posenc.compile(CONFIG, **{option: tmp_path})
         with pytest.raises(posenc.Error, match="cannot read '': No such file"):
             posenc.compile(CONFIG, **{option: ""})
+
+
+def make_heads(heads, key_heads, dtype=np.float32, batch=2, tokens=5):
+    """Returns q, k and positions."""
+    random = np.random.default_rng(heads)
+    q, k = (random.standard_normal((batch, tokens, n, 6)).astype(dtype)
+            for n in (heads, key_heads))
+    return q, k, np.arange(batch * tokens).reshape(batch, tokens) + 3
+
+
+@pytest.mark.parametrize("heads, key_heads", [(3, 2), (2, 3), (1, 3), (7, 5), (4, 2)])
+def test_numbers_of_heads(heads, key_heads):
+    q, k, positions = make_heads(heads, key_heads)
+    expected = [rotate(x, positions) for x in (q, k)]
+    for results in (posenc.functional.rope(q, k, positions),
+                    posenc.functional.rope(q, k, positions,
+                                           out=(np.empty_like(q), np.empty_like(k))),
+                    posenc.functional.rope(q, k, positions, out=(q, k))):
+        assert all(map(is_close, results, expected))
+    assert results[0] is q and results[1] is k
+
+
+def test_numbers_of_heads_in_f64():
+    q, k, positions = make_heads(3, 2, np.float64)
+    results = posenc.functional.rope(q, k, positions, theta=500.0)
+    for result, x in zip(results, (q, k)):
+        assert is_close(result, rotate(x, positions, 500.0), 1e-14)
+
+
+def test_numbers_of_heads_in_torch():
+    torch = pytest.importorskip("torch")
+    import posenc.torch
+
+    arrays = make_heads(3, 2)
+    q, k, positions = map(torch.from_numpy, arrays)
+    for leaf in (q, k):
+        leaf.requires_grad_()
+    results = posenc.torch.rope(q, k, positions)
+    weights = [torch.arange(x.numel()).reshape(x.shape) / x.numel() for x in (q, k)]
+    sum((x * w).sum() for x, w in zip(results, weights)).backward()
+    for leaf, result, weight in zip((q, k), results, weights):
+        assert is_close(result.detach(), rotate(leaf.detach(), arrays[2]))
+        assert is_close(leaf.grad, rotate(weight, arrays[2], sign=-1))
+    with torch.no_grad():
+        posenc.functional.rope(q, k, positions, out=(q, k))
+    assert torch.equal(k, results[1])
+    with pytest.raises(posenc.Error, match="requires a gradient"):
+        posenc.functional.rope(q, k, positions)
+
+
+def test_numbers_of_heads_in_jax():
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("jax_tvm_ffi")
+    arrays = make_heads(3, 2)
+    q, k, positions = map(jax.numpy.asarray, arrays)
+    for call in (posenc.functional.rope, jax.jit(posenc.functional.rope)):
+        assert all(is_close(result, rotate(x, arrays[2]))
+                   for result, x in zip(call(q, k, positions), arrays))
+    gradient = jax.grad(
+        lambda k: (k * posenc.functional.rope(q, k, positions)[1]).sum())(k)
+    expected = rotate(k, arrays[2]) + rotate(k, arrays[2], sign=-1)
+    assert is_close(gradient, expected)
+    with pytest.raises(posenc.Error, match="immutable"):
+        posenc.functional.rope(q, k, positions, out=(q, k))
+
+
+@pytest.mark.parametrize("shapes, out, message", [
+    (((2, 5, 3, 6), (2, 4, 2, 6)), None, "dimension 1 of k is 4, but"),
+    (((2, 5, 0, 6), (2, 5, 2, 6)), None, r"q has the shape \(2, 5, 0, 6\)"),
+    (((2, 5, 3, 6), (2, 5, 0, 6)), None, "k has the shape .* at least one head"),
+    (((2, 5, 3, 6), (2, 5, 2, 6)), 7, "expected a tuple of 2 arrays"),
+    (((2, 5, 3, 6), (2, 5, 2, 6)), (1, 2), "expected k_out as an array of the shape"),
+    (((2, 5, 3, 6), (2, 5, 2, 6)), (1, np.ones((2, 5, 2, 6), "f4")), "q_out is a int"),
+])
+def test_errors_of_heads(shapes, out, message):
+    q, k = (np.ones(shape, np.float32) for shape in shapes)
+    with pytest.raises(posenc.Error, match=message):
+        posenc.functional.rope(q, k, np.ones((2, 5), np.int64), out=out)
