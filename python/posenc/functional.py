@@ -21,6 +21,7 @@ import numpy as np
 
 from ._array import Array
 from ._compile import compile, write_json
+from ._compiler import fork_gate
 from ._dtypes import name_of
 from ._errors import Error
 from ._kernels import Kernels
@@ -119,7 +120,7 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
            precision, max_position_embeddings)
     kernels = _kernels.get(key)
     if kernels is None:
-        with _lock:
+        with fork_gate, _lock:
             kernels = _kernels.get(key)
             if kernels is None:
                 config = make_rope_config(

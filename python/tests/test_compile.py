@@ -220,6 +220,68 @@ def test_threads_compile_at_once():
                         rotate(q, positions, 10000.0 + i))
 
 
+FORKS = """
+import itertools, json, os, signal, sys, threading, time
+import numpy as np
+import posenc
+from posenc._compiler import fork_gate
+
+config, numbers, stopped = json.loads(sys.argv[1]), itertools.count(), threading.Event()
+q, positions = np.ones((1, 1, 3, 6), np.float32), np.ones((1, 1), np.int64)
+
+def compile(theta):
+    posenc.compile({**config, "rope_theta": theta}, kernels="rope", opt_level=0)
+
+def call(theta):
+    posenc.functional.rope(q, q, positions, theta=theta)
+
+def work(function):
+    while not stopped.is_set():
+        function(100.0 + next(numbers))
+
+def wait(child):
+    for _ in range(2000):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    return "hangs"
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        compile(7.0)
+        call(7.0)
+        os._exit(0)
+    return child
+
+threads = [threading.Thread(target=work, args=(f,)) for f in (compile, call)]
+for thread in threads:
+    thread.start()
+results = []
+for i in range(3):
+    time.sleep(0.01 * i)
+    results.append(wait(fork()))
+with fork_gate:  # As in a signal handler during a compilation.
+    results.append(wait(fork()))
+stopped.set()
+for thread in threads:
+    thread.join()
+compile(8.0)
+print(results)
+"""
+
+
+def test_forks_while_threads_compile():
+    """Children can compile: no lock of the compiler is left locked."""
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, json.dumps(CONFIG)], text=True,
+        capture_output=True, check=False, timeout=150,
+        env={**os.environ, "POSENC_CACHE": "off"})
+    assert (result.stdout, result.stderr) == ("[0, 0, 0, 0]\n", "")
+
+
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_CACHE", str(tmp_path))
     posenc.compile(CONFIG, kernels="rope")
