@@ -259,7 +259,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     schedule: a transform-dialect module that tiles operations
     no_warnings: do not warn of slow functions and of assumptions
 
-    Compiled code is cached in the folder POSENC_CACHE, by default ~/.cache/posenc.
+    Compiled code is cached in the folder POSENC_CACHE ("off": nowhere), by default
+    $XDG_CACHE_HOME/posenc or, if that is not set, ~/.cache/posenc.
     Raises CompileError with the compiler's messages.
     """
     name, text = _read_source(source)

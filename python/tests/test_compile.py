@@ -297,6 +297,16 @@ def test_cache(tmp_path, monkeypatch):
     assert [entry] == list(tmp_path.glob("llvmcache-*"))
 
 
+@pytest.mark.parametrize("variable, folder", [("XDG_CACHE_HOME", "posenc"),
+                                              ("HOME", ".cache/posenc")])
+def test_default_cache(tmp_path, monkeypatch, variable, folder):
+    for name in ("POSENC_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    posenc.compile(CONFIG, kernels="rope", opt_level=0)
+    assert list((tmp_path / folder).glob("llvmcache-*"))
+
+
 CRASH = """
 import ctypes, json, os, signal, sys, threading, time
 import numpy as np
