@@ -10,16 +10,22 @@
 from __future__ import annotations
 
 import base64
+import codecs
+import contextlib
 import json
+import operator
 import os
+import reprlib
+import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
 
 from ._compiler import CompiledCode, LibraryCode
-from ._dtypes import name_of
+from ._dtypes import option_of
 from ._errors import CompileWarning, Error
 from ._kernels import Kernels, make_kernels
+from ._spec import write_spec
 
 
 def _to_plain(value):
@@ -40,10 +46,21 @@ def write_json(value, **options) -> str:
 
 
 def _to_path(path: str | os.PathLike) -> str:
-    path = os.fsdecode(path)
+    try:
+        path = os.fsdecode(path)
+    except TypeError as error:
+        raise Error(f"{reprlib.repr(path)} is not a path: {error}") from None
     if "\0" in path:
         raise Error(f"{path!r} is not a path: it has a null character")
     return path
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise Error(f"cannot read '{path}': {error.strerror}") from None
 
 
 def _is_module(text: str) -> bool:
@@ -52,25 +69,26 @@ def _is_module(text: str) -> bool:
                             and "\0" not in text and not os.path.exists(text))
 
 
+def _is_config(text: bytes) -> bool:
+    """Whether a text is JSON rather than MLIR, in which `{-#` begins metadata."""
+    start = text.removeprefix(codecs.BOM_UTF8).lstrip()
+    return start.startswith(b"{") and not start.startswith(b"{-#")
+
+
 def _read_source(source) -> tuple[str, bytes]:
     """Returns the name and the text of what `compile` is given."""
-    if isinstance(source, bytes):
-        return "module.mlir", source
     if isinstance(source, str):
-        text = source.lstrip()
-        if text.startswith("{"):
-            return "config.json", source.encode()
-        if _is_module(source):
-            return "module.mlir", source.encode()
+        text = source.encode(errors="surrogatepass")
+        if _is_config(text) or _is_module(source):
+            source = text  # The compiler refuses bytes that are not UTF-8.
+    if isinstance(source, bytes):
+        name = "config.json" if _is_config(source) else "module.mlir"
+        return name, source.removeprefix(codecs.BOM_UTF8)
     if isinstance(source, (str, os.PathLike)):
         path = _to_path(source)
         if os.path.isdir(path):
             path = os.path.join(path, "config.json")
-        try:
-            with open(path, "rb") as file:
-                return path, file.read()
-        except OSError as error:
-            raise Error(f"cannot read '{path}': {error.strerror}") from None
+        return path, _read(path)
     if hasattr(source, "to_dict"):
         source = source.to_dict()
     if isinstance(source, Mapping):
@@ -79,26 +97,108 @@ def _read_source(source) -> tuple[str, bytes]:
                 "text of a config.json or of MLIR, a dict, or a config of transformers")
 
 
+# ===----------------------------------------------------------------------===#
+# Options
+# ===----------------------------------------------------------------------===#
+
+
+def _refuse(name: str, value, expected: str) -> NoReturn:
+    try:
+        got = reprlib.repr(value)
+    except Exception:  # It has too many digits, or its own repr() fails.
+        got = f"a value of type {type(value).__name__}"
+    raise Error(f"{name}: expected {expected}, got {got}") from None
+
+
+def _to_text(name: str, value) -> str:
+    if not isinstance(value, str):
+        _refuse(name, value, "a string")
+    if "\0" in value:
+        _refuse(name, value, "a string without null characters")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        _refuse(name, value, "a string that can be written as UTF-8")
+    return value
+
+
+def _to_number(name: str, value) -> str:
+    if isinstance(value, str):
+        return _to_text(name, value)
+    try:
+        if not isinstance(value, bool):
+            return str(operator.index(value))
+    except (TypeError, ValueError):  # It is no integer, or has too many digits.
+        pass
+    _refuse(name, value, "an integer")
+
+
+def _to_names(name: str, value) -> str:
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=str)  # Equal sets are equal options.
+    if isinstance(value, (list, tuple)) and value:
+        return ",".join(_to_text(name, element) for element in value)
+    if not isinstance(value, str):
+        _refuse(name, value, "a name or a list of names")
+    return _to_text(name, value)
+
+
+def _to_type(name: str, value) -> str:
+    try:
+        return _to_text(name, option_of(value))
+    except Error as error:
+        raise Error(f"{name}: {error}") from None
+
+
+def _to_file(name: str, value) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        _refuse(name, value, "a path")
+    try:
+        return _to_path(value)
+    except Error as error:
+        raise Error(f"{name}: {error}") from None
+
+
+# How the value of an option is written, unless it is a string.
+_WRITERS = {
+    "dtype": _to_type, "cache_dtype": _to_type, "kernels": _to_names,
+    "decode_tokens": _to_number, "rope_length": _to_number, "stack_limit": _to_number,
+    "opt_level": _to_number}
+_FLAGS = ("qk_norm", "no_warnings")
+
+
+def _read_files(**paths) -> dict[str, tuple[str, bytes]]:
+    """Returns the flags of options that are files, with their paths and content."""
+    files = {}
+    for name, value in paths.items():
+        if value is not None:
+            path = _to_file(name, value)
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise Error(f"{name}: '{path}' is not a regular file")
+            files[f"--{name}"] = path, _read(path)
+    return files
+
+
 def _to_flags(options: Mapping[str, Any]) -> list[str]:
-    """Returns flags of posenc-compile for keyword arguments."""
+    """Returns flags of posenc-compile for keyword arguments. Each value is checked, as
+    text of another kind could be read as another flag."""
     flags = []
     for name, value in options.items():
-        if value is None or value is False:
+        if value is None:
             continue
         flag = "--" + name.replace("_", "-")
-        if value is not True:
-            if name in ("dtype", "cache_dtype") and not isinstance(value, str):
-                value = name_of(value)
-            elif name == "dtype":
-                value = {"float32": "f32", "float64": "f64", "float16": "f16",
-                         "bfloat16": "bf16"}.get(value, value)
-            elif isinstance(value, (list, tuple)):
-                value = ",".join(value)
-            elif isinstance(value, os.PathLike):
-                value = os.fspath(value)
-            flag += f"={value}"
-        flags.append(flag)
+        if name not in _FLAGS:
+            flags.append(f"{flag}={_WRITERS.get(name, _to_text)(name, value)}")
+        elif not isinstance(value, bool):
+            _refuse(name, value, "True or False")
+        elif value:
+            flags.append(flag)
     return flags
+
+
+# ===----------------------------------------------------------------------===#
+# The interface
+# ===----------------------------------------------------------------------===#
 
 
 def _warn(code, level: int) -> None:
@@ -109,12 +209,21 @@ def _warn(code, level: int) -> None:
 def compile_spec(spec: str) -> Kernels:
     """Compiles what `Kernels._spec` describes."""
     fields = json.loads(spec)
-    source = base64.b64decode(fields["source"])
-    return make_kernels(CompiledCode(fields["name"], source, fields["flags"]), spec)
+    flags, source = fields["flags"], base64.b64decode(fields["source"])
+    with contextlib.ExitStack() as stack:
+        if fields["files"]:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="posenc-"))
+        for flag, content in fields["files"].items():
+            path = os.path.join(folder, flag.strip("-"))
+            with open(path, "wb") as file:
+                file.write(base64.b64decode(content))
+            flags.append(f"{flag}={path}")
+        code = CompiledCode(fields["name"], source, flags)
+    return make_kernels(code, spec)
 
 
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
-            dtype: Any = None, kernels: str | Sequence[str] | None = None,
+            dtype: Any = None, kernels: str | Collection[str] | None = None,
             target: str | None = None, pairing: str | None = None,
             precision: str | None = None, k_cache: str | None = None,
             cache_dtype: Any = None, decode_tokens: int | None = None,
@@ -126,7 +235,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     """Compiles kernels for this machine and returns them as methods.
 
     source: the path of a model's config.json (or of its folder) or of an MLIR file;
-        their text; a dict; or a config of transformers.
+        their content, as str or bytes; a dict; or a config of transformers.
 
     The options are those of posenc-compile; None means its default.
 
@@ -138,7 +247,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     pairing: "half" or "interleaved" (default: the model's)
     precision: "exact" (default), or "hf_f32" for angles rounded as in transformers
     k_cache: "rotated" (default) or "raw": the keys in the cache of decode
-    cache_dtype: element type of the cache, "f16", "bf16", "i8", "f8e4m3", "f8e5m2"
+    cache_dtype: element type of the cache: "f16", "bf16", "i8", "f8e4m3", "f8e5m2", or
+        a type of NumPy or PyTorch
     decode_tokens: queries per sequence in a call of decode (default: 1)
     rope_length: length that frequencies depend on: a number, or "input"
     qk_norm: attention normalizes queries and keys, with the checkpoint's weights
@@ -149,7 +259,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     schedule: a transform-dialect module that tiles operations
     no_warnings: do not warn of slow functions and of assumptions
 
-    Compiled code is cached in the folder POSENC_CACHE, by default ~/.cache/posenc.
+    Compiled code is cached in the folder POSENC_CACHE ("off": nowhere), by default
+    $XDG_CACHE_HOME/posenc or, if that is not set, ~/.cache/posenc.
     Raises CompileError with the compiler's messages.
     """
     name, text = _read_source(source)
@@ -157,13 +268,14 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         dtype=dtype, kernels=kernels, target=target, pairing=pairing,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
         decode_tokens=decode_tokens, rope_length=rope_length, qk_norm=qk_norm,
-        threads=threads, stack_limit=stack_limit, opt_level=opt_level, tuning=tuning,
-        schedule=schedule, no_warnings=no_warnings))
-    code = CompiledCode(name, text, flags)
+        threads=threads, stack_limit=stack_limit, opt_level=opt_level,
+        no_warnings=no_warnings))
+    files = _read_files(tuning=tuning, schedule=schedule)
+    paths = [f"{flag}={path}" for flag, (path, _) in files.items()]
+    code = CompiledCode(name, text, flags + paths)
     _warn(code, level=2)
-    spec = json.dumps({"name": name, "flags": flags,
-                       "source": base64.b64encode(text).decode()})
-    return make_kernels(code, spec)
+    contents = {flag: content for flag, (_, content) in files.items()}
+    return make_kernels(code, write_spec(name, text, flags, contents, code.metadata))
 
 
 def load(path: str | os.PathLike) -> Kernels:

@@ -26,7 +26,10 @@ _seen: dict = {}
 def name_of(dtype) -> str:
     """Returns the kernels' name of a type: of "float32", numpy.float32,
     torch.float32 or "f32", it is "f32"."""
-    name = _seen.get(dtype)
+    try:
+        name = _seen.get(dtype)
+    except TypeError:  # It is a list or another object without a hash.
+        return _find_name(dtype)
     if name is None:
         name = _seen[dtype] = _find_name(dtype)
     return name
@@ -39,10 +42,28 @@ def _find_name(dtype) -> str:
         name = dtype.__name__
     else:
         name = getattr(dtype, "name", None) or str(dtype)
-    name = name.removeprefix("torch.")
+        if not getattr(dtype, "isnative", True):
+            raise Error(f"kernels have no type '{dtype}' of another byte order")
+    name = str(name).removeprefix("torch.")
     if name in FRAMEWORK_NAMES:
         return name
     if name not in _NAMES:
         raise Error(f"kernels have no type '{dtype}': expected one of "
                     f"{', '.join(_NAMES)}")
     return _NAMES[name]
+
+
+# The compiler's names in its options, where they differ from those in metadata.
+_OPTION_NAMES = {"f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2"}
+
+
+def option_of(dtype) -> str:
+    """Returns the name of a type in the compiler's options. Other text is returned as
+    it is: the compiler knows which names an option takes."""
+    try:
+        name = name_of(dtype)
+    except Error:
+        if isinstance(dtype, str):
+            return dtype
+        raise
+    return _OPTION_NAMES.get(name, name)

@@ -11,12 +11,36 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping, Sequence
+
+
+# The compiler writes this in the documentation of a function whose frequencies depend on
+# the length in a call. It reads configs better than code here could: the rotation may be
+# that of a nested config or of one layer type.
+_LENGTH_DEPENDENT = "frequencies depend on the length"
 
 
 def is_of_config(spec: str | None) -> bool:
     """Whether kernels are those of a config, so that their names say what they do. A
     module's own function may do anything, whatever it is called."""
     return spec is not None and json.loads(spec)["name"].endswith(".json")
+
+
+def write_spec(name: str, source: bytes, flags: Sequence[str],
+               files: Mapping[str, bytes], metadata: str) -> str:
+    """Returns the string for what was compiled, and for what its metadata says. It has
+    no paths, so it is the same in processes that read the same files, and can be
+    compiled where they do not exist. `files` are flags whose values are such paths."""
+    is_config = name.endswith(".json")
+    return json.dumps({
+        "name": "config.json" if is_config else "module.mlir", "flags": flags,
+        "source": _encode(source),
+        "files": {flag: _encode(content) for flag, content in files.items()},
+        "is_length_dependent": is_config and _LENGTH_DEPENDENT in metadata})
+
+
+def _encode(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def has_gradient(spec: str | None, name: str) -> bool:
@@ -27,17 +51,25 @@ def has_gradient(spec: str | None, name: str) -> bool:
 def is_length_dependent(spec: str) -> bool:
     """Whether the frequencies of a config follow from the largest position of a call,
     so that positions with the other sign do not rotate back."""
-    fields = json.loads(spec)
-    if any(flag.startswith("--rope-length=") for flag in fields["flags"]):
-        return False
-    return has_length_scaling(base64.b64decode(fields["source"]).decode(errors="replace"))
+    return json.loads(spec)["is_length_dependent"]
 
 
 # The error of such frequencies where a gradient is asked for, after a function's name.
-LENGTH_WITHOUT_GRADIENT = ("the frequencies depend on the length of the sequences, so the "
-                           "gradient is not known: compile with rope_length=N")
+LENGTH_WITHOUT_GRADIENT = (
+    "the frequencies depend on the length of the sequences, so the gradient is not "
+    "known: compile with rope_length=N")
 
 
-def has_length_scaling(config: str) -> bool:
-    """Whether the text of a config names a scaling that depends on the length."""
-    return any(f'"{name}"' in config for name in ("dynamic", "longrope", "su"))
+def has_length_scaling(options: str) -> bool:
+    """Whether the options of `posenc.torch.rope`, a JSON list after a word, have a
+    scaling whose frequencies depend on the length."""
+    scalings = [option for option in json.loads(options[options.index("["):])
+                if isinstance(option, dict)]
+    return any(_depends_on_length(scaling) for scaling in scalings)
+
+
+def _depends_on_length(scaling: dict) -> bool:
+    name = scaling.get("rope_type") or scaling.get("type")
+    if name == "dynamic":  # With alpha, the frequencies are the same for all lengths.
+        return scaling.get("alpha") is None
+    return name in ("longrope", "su")

@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ._array import Array
 from ._compile import compile, write_json
+from ._compiler import fork_gate
 from ._dtypes import name_of
 from ._errors import Error
 from ._kernels import Kernels
@@ -61,17 +65,62 @@ def write_scaling(scaling: Mapping[str, Any] | None) -> str | None:
     return write_json({str(key): scaling[key] for key in scaling}, sort_keys=True)
 
 
+class _SplitRope(Kernels):
+    """`rope` for numbers of heads that no config has, as that of the keys does not
+    divide that of the queries: one call for the queries and the first head of the
+    keys, one for the other heads of the keys."""
+
+    def __init__(self, first: Kernels, rest: Kernels):
+        self._first, self._rest = first, rest
+        self._functions = {"rope": "rope"}
+        self.metadata = first.metadata
+
+    def rope(self, q, k, positions, *, out=None):
+        first, rest = k[:, :, :1], k[:, :, 1:]
+        if out is None:
+            q_out, first_out = self._first.rope(q, first, positions)
+            # Kernels rotate two arrays, so the first head is rotated once more.
+            rest_out, _ = self._rest.rope(rest, first, positions)
+            return q_out, _concatenate(first_out, rest_out)
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise Error("rope: expected a tuple of 2 arrays as `out`: (q_out, k_out)")
+        q_out, k_out = out
+        if getattr(k_out, "shape", None) != k.shape:
+            raise Error(f"rope: expected k_out as an array of the shape {tuple(k.shape)}")
+        rest_out, _ = self._rest.rope(rest, first, positions)
+        self._first.rope(q, first, positions, out=(q_out, k_out[:, :, :1]))
+        k_out[:, :, 1:] = rest_out
+        return q_out, k_out
+
+
+def _concatenate(first, rest):
+    """Concatenates the heads of two arrays [batch, tokens, heads, channels]."""
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, rest], axis=2)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(first, torch.Tensor):
+        return torch.cat([first, rest], dim=2)
+    jax = sys.modules["jax"]
+    with jax.enable_x64(True):  # Otherwise f64 would become f32.
+        return jax.numpy.concatenate([first, rest], axis=2)
+
+
 def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
                      theta: float, scaling: Mapping | None, pairing: str,
                      rotary_dim: int | None, precision: str,
                      max_position_embeddings: int) -> Kernels:
     """Returns the kernels whose `rope` rotates such heads."""
+    if heads % key_heads:
+        options = (channels, dtype, theta, scaling, pairing, rotary_dim, precision,
+                   max_position_embeddings)
+        return _SplitRope(get_rope_kernels(heads, 1, *options),
+                          get_rope_kernels(key_heads - 1, 1, *options))
     text = write_scaling(scaling)
     key = (heads, key_heads, channels, dtype, theta, text, pairing, rotary_dim,
            precision, max_position_embeddings)
     kernels = _kernels.get(key)
     if kernels is None:
-        with _lock:
+        with fork_gate, _lock:
             kernels = _kernels.get(key)
             if kernels is None:
                 config = make_rope_config(
@@ -87,11 +136,18 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
 
 def measure_heads(q: Array, k: Array) -> tuple[int, int, int]:
     """Returns the number of heads of q and of k, and of channels."""
+    sizes = []
     for name, array in (("q", q), ("k", k)):
         if not hasattr(array, "dtype") or len(array.shape) != 4:
             raise Error(f"rope: expected {name} as an array [batch, tokens, heads, "
                         "channels]")
-    return q.shape[2], k.shape[2], q.shape[3]
+        # In a trace of PyTorch, sizes are tensors.
+        heads, channels = map(int, array.shape[2:])
+        if heads == 0 or channels == 0:
+            raise Error(f"rope: {name} has the shape {tuple(array.shape)}, expected at "
+                        "least one head and one pair of channels")
+        sizes += [heads, channels]
+    return sizes[0], sizes[2], sizes[1]
 
 
 SomeArray = TypeVar("SomeArray", bound=Array)
@@ -105,7 +161,7 @@ def rope(q: SomeArray, k: SomeArray, positions: Array, *, theta: float = 10000.0
     """Rotates queries and keys by their positions (rotary position embedding).
 
     q: [batch, tokens, heads, channels]
-    k: [batch, tokens, key heads, channels], of the type of q
+    k: [batch, tokens, key heads, channels], of the type of q, with any number of heads
     positions: i64[batch, tokens]
     theta: the base of the frequencies
     scaling: `rope_scaling` of a config.json, such as

@@ -51,6 +51,29 @@ def test_sources(tmp_path):
         check_rope(posenc.compile(source, kernels=["rope"]))
 
 
+@pytest.mark.parametrize("start", ["", "\ufeff", " \n\t", "\ufeff\r\n "])
+def test_starts_of_a_text(start):
+    text = start + json.dumps(CONFIG)
+    for source in (text, text.encode()):
+        check_rope(posenc.compile(source, kernels=["rope"], opt_level=0))
+    text = start + MODULE
+    x = np.arange(8, dtype=np.float32)[None]
+    for source in (text, text.encode(), start + '{-# #-}' + MODULE):
+        kernels = posenc.compile(source, opt_level=0)
+        assert np.all(kernels.twice(x, x.copy()) == 2 * x)
+
+
+@pytest.mark.skipif("not find_compiler()", reason="POSENC_BIN does not name the folder "
+                    "of posenc-opt")
+def test_bytecode(tmp_path):
+    path = tmp_path / "twice.mlirbc"
+    subprocess.run([find_compiler().parent / "posenc-opt", "-", "--emit-bytecode", "-o",
+                    path], input=MODULE, text=True, check=True)
+    x = np.arange(8, dtype=np.float32)[None]
+    for source in (path, path.read_bytes()):
+        assert np.all(posenc.compile(source).twice(x, x.copy()) == 2 * x)
+
+
 @pytest.mark.parametrize("name", ["my_func.json", "func.func.json", "a{config}.json",
                                   os.fsdecode(b"\xff.json")])
 def test_paths_that_look_like_a_source(tmp_path, monkeypatch, name):
@@ -130,6 +153,10 @@ def test_rope_length_as_a_number():
     ({**CONFIG, "rope_theta": -1}, {}, r"config.json:1:\d+: error: .*rope_theta"),
     ({"model_type": "bert"}, {}, "config.json.*error"),
     ("{", {}, "config.json:1:"),
+    (b"{", {}, "config.json:1:2"),
+    ("\ufeff{", {}, "config.json:1:2"),
+    ('{"model_type": "\udc80"}', {}, "config.json:1:"),
+    ("func.func @\udc80() {\n}", {}, "module.mlir:1:"),
     ("func.func @f(", {}, "module.mlir:1:"),
     (b"\x7fELF", {}, "expected MLIR, .* got an ELF file"),
     (CONFIG, {"dtype": "f8"}, "unknown dtype 'f8': expected f32"),
@@ -193,6 +220,68 @@ def test_threads_compile_at_once():
                         rotate(q, positions, 10000.0 + i))
 
 
+FORKS = """
+import itertools, json, os, signal, sys, threading, time
+import numpy as np
+import posenc
+from posenc._compiler import fork_gate
+
+config, numbers, stopped = json.loads(sys.argv[1]), itertools.count(), threading.Event()
+q, positions = np.ones((1, 1, 3, 6), np.float32), np.ones((1, 1), np.int64)
+
+def compile(theta):
+    posenc.compile({**config, "rope_theta": theta}, kernels="rope", opt_level=0)
+
+def call(theta):
+    posenc.functional.rope(q, q, positions, theta=theta)
+
+def work(function):
+    while not stopped.is_set():
+        function(100.0 + next(numbers))
+
+def wait(child):
+    for _ in range(2000):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    return "hangs"
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        compile(7.0)
+        call(7.0)
+        os._exit(0)
+    return child
+
+threads = [threading.Thread(target=work, args=(f,)) for f in (compile, call)]
+for thread in threads:
+    thread.start()
+results = []
+for i in range(3):
+    time.sleep(0.01 * i)
+    results.append(wait(fork()))
+with fork_gate:  # As in a signal handler during a compilation.
+    results.append(wait(fork()))
+stopped.set()
+for thread in threads:
+    thread.join()
+compile(8.0)
+print(results)
+"""
+
+
+def test_forks_while_threads_compile():
+    """Children can compile: no lock of the compiler is left locked."""
+    result = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, json.dumps(CONFIG)], text=True,
+        capture_output=True, check=False, timeout=150,
+        env={**os.environ, "POSENC_CACHE": "off"})
+    assert (result.stdout, result.stderr) == ("[0, 0, 0, 0]\n", "")
+
+
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_CACHE", str(tmp_path))
     posenc.compile(CONFIG, kernels="rope")
@@ -206,6 +295,16 @@ def test_cache(tmp_path, monkeypatch):
             "posenc.compile(json.loads(sys.argv[1]), kernels='rope')")
     subprocess.run([sys.executable, "-c", code, json.dumps(CONFIG)], check=True)
     assert [entry] == list(tmp_path.glob("llvmcache-*"))
+
+
+@pytest.mark.parametrize("variable, folder", [("XDG_CACHE_HOME", "posenc"),
+                                              ("HOME", ".cache/posenc")])
+def test_default_cache(tmp_path, monkeypatch, variable, folder):
+    for name in ("POSENC_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    posenc.compile(CONFIG, kernels="rope", opt_level=0)
+    assert list((tmp_path / folder).glob("llvmcache-*"))
 
 
 CRASH = """
