@@ -28,6 +28,7 @@ import numpy as np
 
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
+from ._fork import fork_gate
 from ._frameworks import find_backend
 from ._functions import read_number
 from ._sizes import evaluate
@@ -162,7 +163,7 @@ def _register(function) -> str:
         raise Error(f"{function.name}: an input is traced by JAX, and a call under "
                     "jax.jit needs the package jax-tvm-ffi: install it") from None
     key = (function.spec or function, function.name)
-    with _lock:
+    with fork_gate, _lock:
         if key not in _targets:
             text = function.spec or f"library {next(_loaded)}"
             digest = hashlib.sha256(f"{text} {function.name}".encode()).hexdigest()

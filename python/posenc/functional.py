@@ -21,9 +21,9 @@ import numpy as np
 
 from ._array import Array
 from ._compile import compile, write_json
-from ._compiler import fork_gate
 from ._dtypes import name_of
 from ._errors import Error
+from ._fork import fork_gate
 from ._kernels import Kernels
 
 __all__ = ["rope"]

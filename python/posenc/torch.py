@@ -33,6 +33,7 @@ import torch
 from ._compile import compile_spec, write_json
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
+from ._fork import fork_gate
 from ._kernels import Kernels
 from ._sizes import evaluate
 from ._spec import (
@@ -54,7 +55,7 @@ def register(kernels: Kernels) -> str:
     if kernels._spec is None:
         raise Error("posenc.torch needs kernels of posenc.compile; a loaded library "
                     "cannot be compiled again where an exported program runs")
-    with _lock:
+    with fork_gate, _lock:
         _kernels.setdefault(kernels._spec, kernels)
     return kernels._spec
 
@@ -62,7 +63,7 @@ def register(kernels: Kernels) -> str:
 def _find(spec: str) -> Kernels:
     kernels = _kernels.get(spec)
     if kernels is None:
-        with _lock:
+        with fork_gate, _lock:
             if spec not in _kernels:
                 _kernels[spec] = compile_spec(spec)
             kernels = _kernels[spec]

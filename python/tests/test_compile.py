@@ -224,7 +224,7 @@ FORKS = """
 import itertools, json, os, signal, sys, threading, time
 import numpy as np
 import posenc
-from posenc._compiler import fork_gate
+from posenc._fork import fork_gate
 
 config, numbers, stopped = json.loads(sys.argv[1]), itertools.count(), threading.Event()
 q, positions = np.ones((1, 1, 3, 6), np.float32), np.ones((1, 1), np.int64)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import functools
 import threading
 
+from .._fork import fork_gate
+
 _lock = threading.Lock()
 
 
@@ -25,9 +27,9 @@ def once(function):
     def call(*arguments):
         if arguments in results:
             return results[arguments]
-        with _lock:
+        with fork_gate, _lock:
             lock = locks.setdefault(arguments, threading.Lock())
-        with lock:
+        with fork_gate, lock:
             if arguments not in results:
                 results[arguments] = function(*arguments)
             return results[arguments]
