@@ -18,7 +18,7 @@ import os
 import reprlib
 import tempfile
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any, NoReturn
 
 from ._compiler import CompiledCode, LibraryCode
@@ -134,13 +134,14 @@ def _to_number(name: str, value) -> str:
 
 
 def _to_names(name: str, value) -> str:
-    if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=str)  # Equal sets are equal options.
-    if isinstance(value, (list, tuple)) and value:
-        return ",".join(_to_text(name, element) for element in value)
-    if not isinstance(value, str):
+    if isinstance(value, str):
+        return _to_text(name, value)
+    if not isinstance(value, Collection) or isinstance(value, (bytes, Mapping)) or (
+            len(value) == 0):
         _refuse(name, value, "a name or a list of names")
-    return _to_text(name, value)
+    if isinstance(value, Set):
+        value = sorted(value, key=str)  # Equal sets are equal options.
+    return ",".join(_to_text(name, element) for element in value)
 
 
 def _to_type(name: str, value) -> str:

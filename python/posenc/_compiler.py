@@ -14,14 +14,13 @@ import hashlib
 import os
 import re
 import tempfile
-import threading
 from collections.abc import Sequence
 
 from ._errors import CompileError, Error
-from ._fork import fork_gate
+from ._fork import Lock, fork_gate
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
-_lock = threading.Lock()
+_lock = Lock()
 _libraries: dict[str, ctypes.CDLL] = {}
 
 
@@ -105,6 +104,7 @@ class CompiledCode:
 
     def __del__(self):
         if self._handle:
+            # This takes locks of these kernels alone, so a fork need not wait for it.
             self._free(self._handle)
 
 
@@ -134,7 +134,7 @@ class _LoadedLibrary:
 
 # The loaded libraries by the hash of their content. They are never unloaded.
 _loaded: dict[bytes, _LoadedLibrary] = {}
-_loading = threading.Lock()
+_loading = Lock()
 
 
 def _load_library(path: str) -> _LoadedLibrary:
@@ -150,7 +150,7 @@ def _load_library(path: str) -> _LoadedLibrary:
     except OSError as error:
         raise Error(f"cannot read '{path}': {error.strerror}") from None
     key = hashlib.sha256(content).digest()
-    with fork_gate, _loading:
+    with _loading:
         if key not in _loaded:
             _loaded[key] = (_load_copy(os.path.basename(path), content)
                             or _LoadedLibrary(path))

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -104,10 +105,10 @@ class Function:
         try:
             if out is not None:
                 outputs = self.get_outputs(arguments)
-                for output in outputs:
-                    # A view of a read-only array could be written.
-                    if isinstance(output, np.ndarray) and not output.flags.writeable:
-                        self.check_outputs(outputs)
+                # A view of a read-only array could be written.
+                if any(isinstance(output, np.ndarray) and not output.flags.writeable
+                       for output in outputs):
+                    self.check_outputs(outputs)
             self.call(*view_arrays(arguments))
         except FAILURES as error:
             if isinstance(error, Error):
@@ -146,18 +147,18 @@ def check_input(value, what: str, argument: dict) -> None:
 def read_number(value, what: str, argument: dict) -> int | float:
     """Returns an argument that is a number. Others are not converted: an integer is not
     taken from 20.9 or True."""
-    is_bool = isinstance(value, bool)
-    if argument["dtype"].startswith("f"):
-        if isinstance(value, numbers.Real) and not is_bool:
-            return float(value)
-        expected = "a number"
-    else:
-        if isinstance(value, numbers.Integral) and not is_bool:
-            if -2**63 <= int(value) < 2**63:
-                return int(value)
-            raise Error(f"{what} is {value}, expected an integer of 64 bits") from None
-        expected = "an integer"
-    raise Error(f"{what} is a {type(value).__name__}, expected {expected}") from None
+    is_float = argument["dtype"].startswith("f")
+    kind: Any = numbers.Real if is_float else numbers.Integral
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise Error(f"{what} is a {type(value).__name__}, expected "
+                    f"{'a number' if is_float else 'an integer'}") from None
+    try:
+        number = float(value) if is_float else operator.index(value)
+    except OverflowError:
+        raise Error(f"{what} exceeds the largest f64") from None
+    if not is_float and not -2**63 <= number < 2**63:
+        raise Error(f"{what} exceeds the integers of 64 bits") from None
+    return number
 
 
 def describe_shape(argument: dict) -> str:

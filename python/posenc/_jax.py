@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ import numpy as np
 
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
-from ._fork import fork_gate
+from ._fork import Lock
 from ._frameworks import find_backend
 from ._functions import read_number
 from ._sizes import evaluate
@@ -149,7 +148,7 @@ class _Shapes:
 # Targets of XLA
 # ===----------------------------------------------------------------------===#
 
-_lock = threading.Lock()
+_lock = Lock()
 _targets: dict[Any, str] = {}
 _loaded = itertools.count()
 
@@ -163,7 +162,7 @@ def _register(function) -> str:
         raise Error(f"{function.name}: an input is traced by JAX, and a call under "
                     "jax.jit needs the package jax-tvm-ffi: install it") from None
     key = (function.spec or function, function.name)
-    with fork_gate, _lock:
+    with _lock:
         if key not in _targets:
             text = function.spec or f"library {next(_loaded)}"
             digest = hashlib.sha256(f"{text} {function.name}".encode()).hexdigest()
@@ -245,7 +244,7 @@ def _find_batch(argument: dict) -> int | None:
 
 def _is_batched(function) -> bool:
     """Whether results are computed for each element of the batch on its own."""
-    return (is_of_config(function.spec) and not is_length_dependent(function.spec)
+    return (is_of_config(function.spec) and not is_length_dependent(function.spec, function.name)
             and all(_find_batch(output) is not None for output in function.outputs))
 
 
@@ -311,7 +310,7 @@ def _build(function, is_given: tuple[bool, ...],
         if not has_gradient(function.spec, function.name):
             raise Error(f"{function.name}: has no gradient: apply jax.lax.stop_gradient "
                         "to its inputs")
-        if is_length_dependent(function.spec):
+        if is_length_dependent(function.spec, function.name):
             raise Error(f"{function.name}: {LENGTH_WITHOUT_GRADIENT}")
         with jax.enable_x64(True):
             return differentiable(*arrays), arrays[2]

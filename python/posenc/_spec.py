@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 
 
 # The compiler writes this in the documentation of a function whose frequencies depend on
-# the length in a call. It reads configs better than code here could: the rotation may be
-# that of a nested config or of one layer type.
+# the length in a call.
 _LENGTH_DEPENDENT = "frequencies depend on the length"
 
 
@@ -36,7 +35,9 @@ def write_spec(name: str, source: bytes, flags: Sequence[str],
         "name": "config.json" if is_config else "module.mlir", "flags": flags,
         "source": _encode(source),
         "files": {flag: _encode(content) for flag, content in files.items()},
-        "is_length_dependent": is_config and _LENGTH_DEPENDENT in metadata})
+        "length_dependent": [
+            function["name"] for function in json.loads(metadata)["functions"]
+            if is_config and _LENGTH_DEPENDENT in function.get("doc", "")]})
 
 
 def _encode(content: bytes) -> str:
@@ -48,10 +49,10 @@ def has_gradient(spec: str | None, name: str) -> bool:
     return is_of_config(spec) and (name == "rope" or name.startswith("rope_"))
 
 
-def is_length_dependent(spec: str) -> bool:
-    """Whether the frequencies of a config follow from the largest position of a call,
+def is_length_dependent(spec: str, name: str) -> bool:
+    """Whether the frequencies of a function follow from the largest position of a call,
     so that positions with the other sign do not rotate back."""
-    return json.loads(spec)["is_length_dependent"]
+    return name in json.loads(spec)["length_dependent"]
 
 
 # The error of such frequencies where a gradient is asked for, after a function's name.
@@ -60,15 +61,10 @@ LENGTH_WITHOUT_GRADIENT = (
     "known: compile with rope_length=N")
 
 
-def has_length_scaling(options: str) -> bool:
-    """Whether the options of `posenc.torch.rope`, a JSON list after a word, have a
-    scaling whose frequencies depend on the length."""
-    scalings = [option for option in json.loads(options[options.index("["):])
-                if isinstance(option, dict)]
-    return any(_depends_on_length(scaling) for scaling in scalings)
-
-
-def _depends_on_length(scaling: dict) -> bool:
+def is_length_dependent_scaling(scaling: Mapping | None) -> bool:
+    """As `is_length_dependent`, of the scaling of `posenc.torch.rope`. Its kernels are
+    not known where PyTorch traces a gradient."""
+    scaling = scaling or {}
     name = scaling.get("rope_type") or scaling.get("type")
     if name == "dynamic":  # With alpha, the frequencies are the same for all lengths.
         return scaling.get("alpha") is None

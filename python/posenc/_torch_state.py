@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Whether PyTorch records calls, and what it knows of tensors."""
+"""Whether PyTorch records calls, and whether a tensor has a tangent."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def is_recorded() -> bool:
 
 
 def has_tangent(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a tangent, for derivatives in forward mode."""
-    return (torch.autograd.forward_ad._current_level >= 0
-            and torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None)
+    """Whether a tensor has a tangent, for derivatives in forward mode. While
+    torch.compile traces such a derivative, any tensor counts."""
+    forward_ad = torch.autograd.forward_ad
+    return forward_ad._current_level >= 0 and (
+        torch.compiler.is_compiling() or forward_ad.unpack_dual(tensor).tangent is not None)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -23,13 +22,14 @@ from ._array import Array
 from ._compile import compile, write_json
 from ._dtypes import name_of
 from ._errors import Error
-from ._fork import fork_gate
+from ._fork import Lock
+from ._frameworks import find_backend
 from ._kernels import Kernels
 
 __all__ = ["rope"]
 
 _kernels: dict[tuple, Kernels] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def make_rope_config(heads: int, key_heads: int, channels: int, *, theta: float,
@@ -78,18 +78,26 @@ class _SplitRope(Kernels):
     def rope(self, q, k, positions, *, out=None):
         first, rest = k[:, :, :1], k[:, :, 1:]
         if out is None:
-            q_out, first_out = self._first.rope(q, first, positions)
-            # Kernels rotate two arrays, so the first head is rotated once more.
-            rest_out, _ = self._rest.rope(rest, first, positions)
-            return q_out, _concatenate(first_out, rest_out)
-        if not isinstance(out, (tuple, list)) or len(out) != 2:
-            raise Error("rope: expected a tuple of 2 arrays as `out`: (q_out, k_out)")
-        q_out, k_out = out
-        if getattr(k_out, "shape", None) != k.shape:
-            raise Error(f"rope: expected k_out as an array of the shape {tuple(k.shape)}")
-        rest_out, _ = self._rest.rope(rest, first, positions)
+            q_out, k_out = self._first.rope(q, first, positions)
+        else:
+            if not isinstance(out, (tuple, list)) or len(out) != 2:
+                raise Error("rope: expected a tuple of 2 arrays as `out`: (q_out, k_out)")
+            q_out, k_out = out
+            if getattr(k_out, "shape", None) != k.shape:
+                raise Error("rope: expected k_out as an array of the shape "
+                            f"{tuple(k.shape)}")
+        arrays = {"q": q, "k": k, "output q_out": q_out, "output k_out": k_out}
+        backends = {find_backend(array, f"rope: {what}").name
+                    for what, array in arrays.items()}
+        if len(backends) > 1:
+            raise Error(f"rope: expected arrays of one framework for {q.shape[2]} and "
+                        f"{k.shape[2]} heads, got arrays of {', '.join(sorted(backends))}")
+        # Kernels rotate two arrays, so the first head of the keys is rotated once more.
+        if out is None:
+            return q_out, _concatenate(k_out, self._rest.rope(rest, first, positions)[0])
+        # The first call checks all arguments. It leaves the other heads as they are.
         self._first.rope(q, first, positions, out=(q_out, k_out[:, :, :1]))
-        k_out[:, :, 1:] = rest_out
+        k_out[:, :, 1:] = self._rest.rope(rest, first, positions)[0]
         return q_out, k_out
 
 
@@ -120,7 +128,7 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
            precision, max_position_embeddings)
     kernels = _kernels.get(key)
     if kernels is None:
-        with fork_gate, _lock:
+        with _lock:
             kernels = _kernels.get(key)
             if kernels is None:
                 config = make_rope_config(

@@ -24,7 +24,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,11 +32,12 @@ import torch
 from ._compile import compile_spec, write_json
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._fork import fork_gate
+from ._fork import Lock
 from ._kernels import Kernels
 from ._sizes import evaluate
 from ._spec import (
-    LENGTH_WITHOUT_GRADIENT, has_gradient, has_length_scaling, is_length_dependent)
+    LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent,
+    is_length_dependent_scaling)
 from ._torch_state import has_tangent
 from .functional import get_rope_kernels, measure_heads, write_scaling
 
@@ -47,7 +47,7 @@ __all__ = ["Operators", "operators", "rope"]
 # are not in it, so that they may differ between calls of a compiled function.
 _OPTIONS = "rope"
 _kernels: dict[str, Kernels] = {}
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def register(kernels: Kernels) -> str:
@@ -55,7 +55,7 @@ def register(kernels: Kernels) -> str:
     if kernels._spec is None:
         raise Error("posenc.torch needs kernels of posenc.compile; a loaded library "
                     "cannot be compiled again where an exported program runs")
-    with fork_gate, _lock:
+    with _lock:
         _kernels.setdefault(kernels._spec, kernels)
     return kernels._spec
 
@@ -63,7 +63,7 @@ def register(kernels: Kernels) -> str:
 def _find(spec: str) -> Kernels:
     kernels = _kernels.get(spec)
     if kernels is None:
-        with fork_gate, _lock:
+        with _lock:
             if spec not in _kernels:
                 _kernels[spec] = compile_spec(spec)
             kernels = _kernels[spec]
@@ -90,10 +90,11 @@ def _find_function(spec: str, name: str) -> dict:
     raise Error(f"no function '{name}' in the kernels")
 
 
-def _is_length_dependent(spec: str) -> bool:
+def _is_length_dependent(spec: str, name: str) -> bool:
     if spec.startswith(_OPTIONS):
-        return has_length_scaling(spec)
-    return is_length_dependent(spec)
+        _, scaling, *_ = _read_options(spec)
+        return is_length_dependent_scaling(scaling)
+    return is_length_dependent(spec, name)
 
 
 # ===----------------------------------------------------------------------===#
@@ -124,7 +125,7 @@ def _backward_rope(ctx, q_gradient, k_gradient):
     # A rotation by the angles of position p, times the factor of the scaling, is
     # transposed by the angles of -p and the same factor.
     (positions,) = ctx.saved_tensors
-    if _is_length_dependent(ctx.kernels):
+    if _is_length_dependent(ctx.kernels, ctx.function):
         raise Error(f"rope: {LENGTH_WITHOUT_GRADIENT}")
     q_gradient, k_gradient = torch.ops.posenc.rope(
         q_gradient, k_gradient, -positions, ctx.kernels, ctx.function)
@@ -193,7 +194,7 @@ def _check_inputs(name: str, names: Sequence[str], inputs: Sequence) -> None:
         if not isinstance(value, torch.Tensor):
             raise Error(f"{name}: {argument} is a {type(value).__name__}, expected a "
                         "tensor of PyTorch")
-        if not torch.compiler.is_compiling() and has_tangent(value):
+        if has_tangent(value):
             raise Error(f"{name}: {argument} has a tangent, and operators have no "
                         "derivatives in forward mode")
 
@@ -234,11 +235,11 @@ class Operators:
     of a config has gradients, and the others refuse them."""
 
     def __init__(self, kernels: Kernels):
-        self._kernels = kernels
         spec = register(kernels)
         for function in kernels.metadata["functions"]:
             if function["name"] in kernels:
                 vars(self)[function["name"]] = _make_operator(kernels, spec, function)
+        self._kernels = kernels
 
     def __reduce__(self):
         return operators, (self._kernels,)

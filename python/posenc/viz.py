@@ -22,6 +22,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -137,14 +138,21 @@ def _read_config(path: str) -> dict:
     if os.path.isdir(path):
         path = os.path.join(path, "config.json")
     try:
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
+        with open(path, encoding="utf-8-sig") as file:
+            return _parse(file.read(), path)
     except OSError as error:
         raise Error(f"cannot read '{path}': {error.strerror}") from None
-    except ValueError as error:
+    except UnicodeDecodeError as error:
         raise Error(f"'{path}' is not JSON: {error}") from None
+
+
+def _parse(text: str, what: str) -> dict:
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Error(f"'{what}' is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise Error(f"'{path}' is not the object of a config.json")
+        raise Error(f"'{what}' is not the object of a config.json")
     return config
 
 
@@ -153,7 +161,7 @@ def measure(source, name: str | None = None) -> list[Rotation]:
     if isinstance(source, dict):
         config = source
     elif isinstance(source, str) and source.lstrip().startswith("{"):
-        config = json.loads(source)
+        config = _parse(source, "config.json")
     else:
         config = _read_config(source)
         path = os.path.abspath(source)
@@ -164,8 +172,6 @@ def measure(source, name: str | None = None) -> list[Rotation]:
         except Error as error:
             # The compiler does not know the name of the file.
             raise Error(f"{source}: {error}") from None
-    if not isinstance(config, dict):
-        raise Error("expected the object of a config.json")
     name = name or config.get("model_type", "model")
     listing = compile(config, kernels=None, opt_level=0, no_warnings=True)
     suffixes = [function.removeprefix("sincos") for function in dir(listing)
@@ -200,18 +206,24 @@ def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotat
 
 def _write(path: str, text: str) -> None:
     """Writes a file whole: after an error, there is what there was before."""
-    is_special = os.path.exists(path) and not os.path.isfile(path)  # such as a pipe
+    data = text.encode(errors="replace")  # Names of files may not be UTF-8.
     target = os.path.realpath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
-        with open(path if is_special else temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        if not is_special:
-            os.replace(temporary, target)
+        if os.path.exists(path) and not os.path.isfile(path):  # such as a pipe
+            with open(path, "wb") as file:
+                file.write(data)
+            return
+        with open(temporary, "wb") as file:
+            file.write(data)
+        if os.path.exists(target):
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
     except OSError as error:
+        raise Error(f"cannot write '{path}': {error.strerror or error}") from None
+    finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)
-        raise Error(f"cannot write '{path}': {error.strerror or error}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -221,8 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("configs", nargs="+", metavar="config.json")
     parser.add_argument("-o", "--output", default="posenc.html", metavar="OUT.html")
     options = parser.parse_args(arguments)
-    if not options.output.endswith((".html", ".htm")) and "." in os.path.basename(
-            options.output):
+    if os.path.splitext(options.output)[1].lower() not in ("", ".html", ".htm"):
         parser.error(f"the output is a page of HTML: expected '{options.output}' to end "
                      "in .html")
     try:

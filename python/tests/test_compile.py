@@ -224,6 +224,7 @@ FORKS = """
 import itertools, json, os, signal, sys, threading, time
 import numpy as np
 import posenc
+import posenc.functional
 from posenc._fork import fork_gate
 
 config, numbers, stopped = json.loads(sys.argv[1]), itertools.count(), threading.Event()
@@ -248,11 +249,11 @@ def wait(child):
     os.kill(child, signal.SIGKILL)
     return "hangs"
 
-def fork():
+def fork(*functions):
     child = os.fork()
     if child == 0:
-        compile(7.0)
-        call(7.0)
+        for function in functions:
+            function(7.0)
         os._exit(0)
     return child
 
@@ -262,9 +263,11 @@ for thread in threads:
 results = []
 for i in range(3):
     time.sleep(0.01 * i)
-    results.append(wait(fork()))
-with fork_gate:  # As in a signal handler during a compilation.
-    results.append(wait(fork()))
+    results.append(wait(fork(compile, call)))
+# As in a signal handler during a compilation, while other threads wait for the lock.
+with posenc.functional._lock, fork_gate:
+    time.sleep(.1)
+    results.append(wait(fork(compile)))
 stopped.set()
 for thread in threads:
     thread.join()

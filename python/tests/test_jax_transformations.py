@@ -241,6 +241,8 @@ def test_a_module():
                                      (1.5, 4.5, "in4 is a float, expected an integer")):
         with pytest.raises(posenc.Error, match=message):
             jax.jit(lambda x: kernels.scale(mask, x, x, number, integer))(x)
+    with pytest.raises(posenc.Error, match="in3 exceeds the largest f64"):
+        kernels.scale(mask, x, x, 10**400, 4)
     with pytest.raises(posenc.Error, match="cannot pass a number between arrays"):
         jax.jit(lambda x: kernels.between(x, 1, x))(x)
 

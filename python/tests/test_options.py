@@ -18,7 +18,7 @@ import pytest
 import posenc
 from conftest import CONFIG, is_close, make_inputs, rotate
 from posenc._compile import compile_spec
-from posenc._spec import has_length_scaling, is_length_dependent
+from posenc._spec import is_length_dependent, is_length_dependent_scaling
 
 
 def find_cache_dtype(dtype) -> str:
@@ -58,7 +58,8 @@ def test_types_of_torch():
     np.dtype(">f4"), np.complex64, np.dtype([("a", "f4")]), float, [], {}, 32, "f4",
     "float8_e4m3"])
 def test_other_types(keyword, dtype):
-    with pytest.raises(posenc.Error, match="type"):
+    option = keyword.replace("_", "-")
+    with pytest.raises(posenc.Error, match=f"^{keyword}: |unknown {option} '"):
         posenc.compile(CONFIG, **{keyword: dtype})
 
 
@@ -115,8 +116,6 @@ def test_paths_of_other_kinds():
 DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
 LONGROPE = {"rope_type": "longrope", "factor": 4.0, "short_factor": [1.0] * 16,
             "long_factor": [2.0] * 16, "original_max_position_embeddings": 1024}
-LAYERS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 64,
-          "num_hidden_layers": 2, "model_type": "gemma3_text", "rope_theta": None}
 NAMES = ["sincos", "rope", "attention", "decode"]
 
 
@@ -130,24 +129,22 @@ NAMES = ["sincos", "rope", "attention", "decode"]
     ({"rope_scaling": DYNAMIC}, {"rope_length": "input"}, False),
     ({"rope_scaling": {**DYNAMIC, "alpha": 2.0}}, {}, False),
     ({"quantization_config": {"type": "dynamic", "rope_type": "su"}}, {}, False),
-    ({**LAYERS, "rope_parameters": {
-        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
-        "full_attention": {**DYNAMIC, "rope_theta": 1e6}}}, {}, True),
 ])
 def test_dependence_on_the_length(name, changes, options, expected):
     for config in ({**CONFIG, **changes}, {"text_config": {**CONFIG, **changes}}):
         kernels = posenc.compile(config, kernels=name, opt_level=0, no_warnings=True,
                                  **options)
-        assert is_length_dependent(kernels._spec) == expected
+        assert is_length_dependent(kernels._spec, name) == expected
 
 
 def test_dependence_on_the_length_of_other_sources():
     text = json.dumps({**CONFIG, "rope_scaling": DYNAMIC}).replace("dyn", "d\\u0079n")
-    assert is_length_dependent(posenc.compile(text, kernels="rope", opt_level=0)._spec)
+    kernels = posenc.compile(text, kernels="rope", opt_level=0)
+    assert is_length_dependent(kernels._spec, "rope")
     module = posenc.compile('''// "dynamic" frequencies depend on the length
 func.func @copy(%x: tensor<?x8xf32>) -> tensor<?x8xf32> { return %x : tensor<?x8xf32> }
 ''', opt_level=0)
-    assert not is_length_dependent(module._spec)
+    assert not is_length_dependent(module._spec, "copy")
 
 
 @pytest.mark.parametrize("scaling, expected", [
@@ -156,8 +153,20 @@ func.func @copy(%x: tensor<?x8xf32>) -> tensor<?x8xf32> { return %x : tensor<?x8
     ({**DYNAMIC, "alpha": 2.0}, False),
 ])
 def test_dependence_on_the_length_without_a_config(scaling, expected):
-    options = "rope" + json.dumps([1e4, scaling, "half", None, "exact", 2048])
-    assert has_length_scaling(options) == expected
+    assert is_length_dependent_scaling(scaling) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dependence_on_the_length_of_one_layer_type(name):
+    kernels = posenc.compile({
+        **CONFIG, "model_type": "gemma3_text", "rope_theta": None,
+        "layer_types": ["sliding_attention", "full_attention"], "sliding_window": 64,
+        "num_hidden_layers": 2, "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+            "full_attention": {**DYNAMIC, "rope_theta": 1e6}}},
+        kernels=name, opt_level=0, no_warnings=True)
+    assert is_length_dependent(kernels._spec, f"{name}_full_attention")
+    assert not is_length_dependent(kernels._spec, f"{name}_sliding_attention")
 
 
 SCHEDULE = """
@@ -252,7 +261,13 @@ def test_numbers_of_heads_in_torch():
     for leaf, result, weight in zip((q, k), results, weights):
         assert is_close(result.detach(), rotate(leaf.detach(), arrays[2]))
         assert is_close(leaf.grad, rotate(weight, arrays[2], sign=-1))
+    mixed = "expected arrays of one framework for 3 and 2 heads, got arrays of NumPy, PyT"
     with torch.no_grad():
+        for inputs, out in (((q, arrays[1]), None), (arrays[:2], (q, k))):
+            before = q.clone()
+            with pytest.raises(posenc.Error, match=mixed):
+                posenc.functional.rope(*inputs, positions, out=out)
+            assert torch.equal(q, before)
         posenc.functional.rope(q, k, positions, out=(q, k))
     assert torch.equal(k, results[1])
     with pytest.raises(posenc.Error, match="requires a gradient"):
@@ -287,3 +302,13 @@ def test_errors_of_heads(shapes, out, message):
     q, k = (np.ones(shape, np.float32) for shape in shapes)
     with pytest.raises(posenc.Error, match=message):
         posenc.functional.rope(q, k, np.ones((2, 5), np.int64), out=out)
+
+
+@pytest.mark.parametrize("has_out", [False, True])
+def test_errors_of_heads_name_the_array(has_out):
+    q, k, positions = make_heads(3, 2)
+    for keys, message in ((k.astype("f8"), "k has elements of type float64"),
+                          (k[:, :-1], "dimension 1 of k is")):
+        out = (q.copy(), np.empty_like(keys)) if has_out else None
+        with pytest.raises(posenc.Error, match=message):
+            posenc.functional.rope(q, keys, positions, out=out)

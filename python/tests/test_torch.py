@@ -128,6 +128,13 @@ def test_tangents_are_not_dropped(kernels, operators):
                  lambda q: kernels.rope(q, k, positions)[0]):
         with pytest.raises(posenc.Error, match="tangent"):
             torch.func.jvp(call, (q,), (torch.ones_like(q),))
+
+    def differentiate(q):
+        return torch.func.jvp(lambda q: operators.rope(q, k, positions)[0], (q,), (q,))
+
+    compiled = torch.compile(differentiate, backend="aot_eager")
+    with pytest.raises(Exception, match="has a tangent|Observed exception"):
+        compiled(q)
     with pytest.raises(posenc.Error, match="a tensor of torch.func"):
         torch.vmap(kernels.rope)(*(x[None] for x in (q, k, positions)))
 

@@ -8,6 +8,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -88,7 +89,8 @@ def test_page_is_one_file(tmp_path):
 
 
 @pytest.mark.parametrize("source, message", [
-    ("no.json", "cannot read 'no.json'"),
+    ("no.json", "cannot read 'no.json'"), ("{", "'config.json' is not JSON"),
+    ("[" * 9, "cannot read"),
     ({"model_type": "t5", "num_heads": 4, "d_kv": 64}, "'t5' has no rotary embedding"),
     ({**CONFIG, "rope_theta": -1}, "rope_theta"),
     ({"model_type": "dinov3_vit", "hidden_size": 384, "num_attention_heads": 6,
@@ -114,6 +116,13 @@ def test_a_page_is_written_whole(tmp_path, monkeypatch, capfd):
     assert "no space left" in capfd.readouterr().err
     assert output.read_text() == "before"
     assert sorted(tmp_path.iterdir()) == [config, output]
+    output.chmod(0o600)
+    assert viz.main([str(config), "-o", str(output)]) == 0
+    assert output.stat().st_mode & 0o777 == 0o600
+    odd = os.fsdecode(bytes(tmp_path) + b"/\xff.json")
+    pathlib.Path(odd).write_text("\ufeff" + json.dumps(CONFIG), encoding="utf-8")
+    assert viz.main([odd, "-o", str(tmp_path / "odd.HTML")]) == 0
+    assert len(list(tmp_path.iterdir())) == 4
     assert viz.main([str(config), "-o", "/dev/null"]) == 0
     assert not os.path.isfile("/dev/null")
     with pytest.raises(SystemExit) as caught:

@@ -75,14 +75,17 @@ static void onSignal(int signal) {
 /// run on for a moment until it is interrupted elsewhere.
 static void onTimer(int signal) {
   static int triesLeft = 100;
+  int error = errno;
   ownReport->numFrames = captureFrames(ownReport->frames);
   if (ownReport->numFrames > numOuterFrames || triesLeft-- == 0) {
     ownReport->signal = signal;
     _exit(1);
   }
+  ownReport->numFrames = 0;
   itimerval moment = {};
   moment.it_value.tv_usec = 10000;
   setitimer(signal == SIGPROF ? ITIMER_PROF : ITIMER_REAL, &moment, nullptr);
+  errno = error;
 }
 
 static void installHandlers() {
@@ -94,6 +97,9 @@ static void installHandlers() {
     sigaction(signal, &action, nullptr);
   action.sa_handler = onTimer;
   action.sa_flags = SA_ONSTACK | SA_RESTART;
+  // A handler within the other one would count the frames of both.
+  sigaddset(&action.sa_mask, SIGPROF);
+  sigaddset(&action.sa_mask, SIGALRM);
   for (int signal : {SIGPROF, SIGALRM})
     sigaction(signal, &action, nullptr);
 }

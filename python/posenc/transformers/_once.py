@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 import functools
-import threading
 
-from .._fork import fork_gate
+from .._fork import Lock
 
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def once(function):
@@ -27,9 +26,9 @@ def once(function):
     def call(*arguments):
         if arguments in results:
             return results[arguments]
-        with fork_gate, _lock:
-            lock = locks.setdefault(arguments, threading.Lock())
-        with fork_gate, lock:
+        with _lock:
+            lock = locks.setdefault(arguments, Lock())
+        with lock:
             if arguments not in results:
                 results[arguments] = function(*arguments)
             return results[arguments]
