@@ -198,11 +198,10 @@ def _find_increment_versions(torch) -> Callable[[Sequence], None]:
 def _make_torch_backend() -> Backend:
     import torch
 
-    from ._torch_state import has_tangent, is_traced
+    from ._torch_state import has_tangent, is_in_forward_mode, is_traced
 
     types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
     cpu = torch.device("cpu")
-    forward_ad = torch.autograd.forward_ad
     is_recording = torch.is_grad_enabled
 
     def empty(shape: tuple, dtype: str, empty=torch.empty):
@@ -223,16 +222,16 @@ def _make_torch_backend() -> Backend:
         if is_traced():
             raise Error(f"{function.name}: a trace of PyTorch does not record this call: "
                         "use posenc.torch")
+        if is_in_forward_mode():
+            refuse_tangents(function, inputs)
+        has_gradients = is_recording()
         for index in function.float_inputs:
             value = inputs[index]
-            if isinstance(value, tensor) and value.is_neg():
+            if not isinstance(value, tensor):
+                continue
+            if value.is_neg():
                 refuse_negative(function, function.inputs[index]["name"])
-        if forward_ad._current_level >= 0:
-            refuse_tangents(function, inputs)
-        if not is_recording():
-            return
-        for index in function.float_inputs:
-            if getattr(inputs[index], "requires_grad", False):
+            if has_gradients and value.requires_grad:
                 raise Error(
                     f"{function.name}: an input requires a gradient, which this call "
                     "does not record: use posenc.torch, or call it under "
@@ -245,7 +244,7 @@ def _make_torch_backend() -> Backend:
             raise Error(
                 f"{function.name}: an array of `out` requires a gradient, which this "
                 "call does not record: call it under torch.no_grad()")
-        if forward_ad._current_level >= 0:
+        if is_in_forward_mode():
             refuse_tangents(function, outputs)
 
     def like(tensor, empty=torch.empty_like, order=torch.contiguous_format):

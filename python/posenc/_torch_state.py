@@ -10,15 +10,16 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
 _PROXY = torch._C._TorchDispatchModeKey.PROXY
+_is_tracing, _get_mode = torch._C._is_tracing, torch._C._get_dispatch_mode
 
 
 def is_traced() -> bool:
     """Whether torch.jit.trace or make_fx records operators. Calls of kernels that are
     not operators would be missing in the record."""
-    return (torch.jit.is_tracing()
-            or torch._C._get_dispatch_mode(_PROXY) is not None)
+    return _is_tracing() or _get_mode(_PROXY) is not None
 
 
 def is_recorded() -> bool:
@@ -27,9 +28,13 @@ def is_recorded() -> bool:
     return torch.compiler.is_compiling() or is_traced()
 
 
+def is_in_forward_mode() -> bool:
+    """Whether tensors may have tangents, for derivatives in forward mode."""
+    return forward_ad._current_level >= 0
+
+
 def has_tangent(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has a tangent, for derivatives in forward mode. While
-    torch.compile traces such a derivative, any tensor counts."""
-    forward_ad = torch.autograd.forward_ad
-    return forward_ad._current_level >= 0 and (
-        torch.compiler.is_compiling() or forward_ad.unpack_dual(tensor).tangent is not None)
+    """Whether a tensor has a tangent, in forward mode. While torch.compile traces, any
+    tensor counts."""
+    return (torch.compiler.is_compiling()
+            or forward_ad.unpack_dual(tensor).tangent is not None)

@@ -38,7 +38,7 @@ from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent,
     is_length_dependent_scaling)
-from ._torch_state import has_tangent
+from ._torch_state import has_tangent, is_in_forward_mode
 from .functional import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
@@ -190,11 +190,12 @@ _call.register_autograd(_refuse_gradient, setup_context=_setup_call)
 def _check_inputs(name: str, names: Sequence[str], inputs: Sequence) -> None:
     """Raises an error for inputs that operators would not take, or whose derivatives
     they would drop."""
+    may_have_tangents = is_in_forward_mode()
     for argument, value in zip(names, inputs):
         if not isinstance(value, torch.Tensor):
             raise Error(f"{name}: {argument} is a {type(value).__name__}, expected a "
                         "tensor of PyTorch")
-        if has_tangent(value):
+        if may_have_tangents and has_tangent(value):
             raise Error(f"{name}: {argument} has a tangent, and operators have no "
                         "derivatives in forward mode")
 
@@ -211,8 +212,9 @@ def _make_operator(kernels: Kernels, spec: str, metadata: dict) -> Callable[...,
     is_rotation = has_gradient(spec, name)
 
     def call(*inputs, **named):
-        inputs = (*inputs, *(named.pop(key) for key in names[len(inputs):]
-                             if key in named))
+        if named:
+            inputs = (*inputs, *(named.pop(key) for key in names[len(inputs):]
+                                 if key in named))
         if named or len(inputs) != len(names):
             raise TypeError(f"{name}: expected the arguments ({', '.join(names)})")
         if has_numbers:
