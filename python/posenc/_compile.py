@@ -75,7 +75,7 @@ def _is_config(text: bytes) -> bool:
     return start.startswith(b"{") and not start.startswith(b"{-#")
 
 
-def _read_source(source) -> tuple[str, bytes]:
+def read_source(source) -> tuple[str, bytes]:
     """Returns the name and the text of what `compile` is given."""
     if isinstance(source, str):
         text = source.encode(errors="surrogatepass")
@@ -264,7 +264,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     $XDG_CACHE_HOME/posenc or, if that is not set, ~/.cache/posenc.
     Raises CompileError with the compiler's messages.
     """
-    name, text = _read_source(source)
+    name, text = read_source(source)
     flags = _to_flags(dict(
         dtype=dtype, kernels=kernels, target=target, pairing=pairing,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,

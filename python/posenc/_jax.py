@@ -244,7 +244,8 @@ def _find_batch(argument: dict) -> int | None:
 
 def _is_batched(function) -> bool:
     """Whether results are computed for each element of the batch on its own."""
-    return (is_of_config(function.spec) and not is_length_dependent(function.spec, function.name)
+    return (is_of_config(function.spec)
+            and not is_length_dependent(function.spec, function.name)
             and all(_find_batch(output) is not None for output in function.outputs))
 
 

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import _page
-from ._compile import compile
+from ._compile import compile, read_source
 from ._errors import Error
 
 # The last position of the error maps is 2^20: contexts of today end there.
@@ -133,20 +133,7 @@ def _measure_errors(config: dict, suffix: str, pairs: int):
         return errors, None
 
 
-def _read_config(path: str) -> dict:
-    """Reads a config.json, which may be given by its folder."""
-    if os.path.isdir(path):
-        path = os.path.join(path, "config.json")
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            return _parse(file.read(), path)
-    except OSError as error:
-        raise Error(f"cannot read '{path}': {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise Error(f"'{path}' is not JSON: {error}") from None
-
-
-def _parse(text: str, what: str) -> dict:
+def _parse(text: str | bytes, what: str) -> dict:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -163,7 +150,8 @@ def measure(source, name: str | None = None) -> list[Rotation]:
     elif isinstance(source, str) and source.lstrip().startswith("{"):
         config = _parse(source, "config.json")
     else:
-        config = _read_config(source)
+        file, text = read_source(source)
+        config = _parse(text, file)
         path = os.path.abspath(source)
         name = name or (os.path.basename(path) if os.path.isdir(path) else
                         os.path.splitext(os.path.basename(path))[0])
