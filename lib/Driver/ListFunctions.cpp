@@ -45,6 +45,9 @@ void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
     listTypes(os, function.getResultTypes(), "out", [&](unsigned number) {
       return function.getResultAttrOfType<StringAttr>(number, name);
     });
+    if (auto layers = function->getAttrOfType<DenseI64ArrayAttr>(
+            PosencDialect::kLayersAttrName))
+      os << " layers " << ::posenc::frontend::spellLayers(layers);
     os << '\n';
   }
 }

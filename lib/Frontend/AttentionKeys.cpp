@@ -139,6 +139,9 @@ void AttentionReader::readSoftCap(AttentionConfig &result) {
 std::optional<int64_t> AttentionReader::readWindow(bool causal) {
   Field<bool> isUsed = reader.boolean(config, "use_sliding_window");
   StringRef key = row.keys->window[0];
+  if (const json::Member *none = config.find(key);
+      none && ConfigReader::saysNone(none->value))
+    return std::nullopt;
   Field<int64_t> window = reader.count(config, key);
   if (!isUsed.value.value_or(!traits.slidesOnRequest))
     return std::nullopt;

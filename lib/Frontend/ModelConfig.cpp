@@ -12,6 +12,7 @@
 #include "BiasModels.h"
 #include "ConfigReader.h"
 #include "HeadShape.h"
+#include "LayerSets.h"
 #include "LayerTypes.h"
 #include "ModelTable.h"
 #include "PositionAxes.h"
@@ -63,7 +64,8 @@ private:
   bool rotates();
   bool hasRopeKey() const;
   bool reportModelKey();
-  void reportLayerKeys();
+  void readLayer(const json::Value &layer, ModelConfig &result);
+  static void removeRotation(ModelConfig &result);
   void readPairing(ModelConfig &result);
   bool mayNorm() const;
   std::optional<DType> readDType(const json::Value &object);
@@ -83,6 +85,8 @@ private:
   StringRef modelType;
   const ModelRow *row = nullptr;
   bool isKnown = false;
+  /// Whether the model has attention, but no rotary embedding.
+  bool isUnrotated = false;
 };
 
 /// Returns whether an object has the number of heads.
@@ -230,17 +234,8 @@ bool ModelReader::findRow() {
   return !reportModelKey();
 }
 
-/// Reports keys that make the rotations of layers differ other than by their
-/// type, which no model supports yet.
-void ModelReader::reportLayerKeys() {
-  for (StringRef key : {"layer_rope_theta", "rope_scaling_layers"})
-    if (const json::Member *member = ConfigReader::given(*config, key))
-      reader.error(member->key, "'" + key +
-                                    "' is not supported: expected layers that "
-                                    "differ by their type alone");
-}
-
-/// Returns false, after an error, if the model does not use a rotary embedding.
+/// Returns false, after an error, if the model does not use a rotary embedding
+/// and has no functions without one. Sets `isUnrotated`.
 /// Some model types rotate or not depending on a key.
 bool ModelReader::rotates() {
   if (Field<bool> alibi = reader.boolean(*config, "alibi");
@@ -274,6 +269,11 @@ bool ModelReader::rotates() {
     return false;
   }
   Field<StringRef> kind = reader.string(*config, key);
+  isUnrotated = row->attendsUnrotated && options.attention &&
+                !options.rotation && !kind.bad() &&
+                kind.value != StringRef(row->positionType);
+  if (isUnrotated)
+    return true;
   if (!kind.given() || (kind.value && *kind.value != row->positionType))
     reader.error(member ? member->value : *config,
                  "'model_type' " + quoted(modelType) +
@@ -361,19 +361,51 @@ void ModelReader::read(ModelConfig &result) {
   }
   if (!findRow() || !rotates())
     return;
-  reportLayerKeys();
+  Layers layers = readLayers(reader, *config, *row);
+  std::vector<LayerSet> sets = divideLayers(reader, *config, layers);
+  if (sets.empty()) {
+    readLayer(replaceSharedValues(reader, *config, layers), result);
+    result.namedLayers = nameLayers(layers);
+    return;
+  }
+  std::vector<ModelConfig> configs;
+  for (const LayerSet &set : sets) {
+    ModelConfig &own = configs.emplace_back();
+    readLayer(set.config, own);
+    if (!set.rotates)
+      removeRotation(own);
+  }
+  result = mergeSets(std::move(configs), sets);
+}
+
+/// Reads a config whose layers differ by their type at most.
+void ModelReader::readLayer(const json::Value &layer, ModelConfig &result) {
   result.modelType = modelType.str();
   readPairing(result);
   result.mayNorm = mayNorm();
-  RopeDictionaries dicts = findRopeDictionaries(reader, *config);
-  const json::Value &at = readHeadShape(reader, *config, *row,
+  const json::Value &at = readHeadShape(reader, layer, *row,
                                         /*isNested=*/config != &root, result);
-  readRotations(reader, *config, *row, dicts, {result.headDim, &at},
-                options.ropeLength, result);
-  readPositionAxes(reader, *config, *row, dicts, at, result);
+  if (!isUnrotated) {
+    RopeDictionaries dicts = findRopeDictionaries(reader, layer);
+    readRotations(reader, layer, *row, dicts, {result.headDim, &at},
+                  options.ropeLength, result);
+    readPositionAxes(reader, layer, *row, dicts, at, result);
+  }
   if (options.attention && (isKnown || options.assumeAttention))
-    readAttention(reader, *config, *row, isDecoder, options.qkNorm, result);
+    readAttention(reader, layer, *row, isDecoder, options.qkNorm, result);
+  if (isUnrotated)
+    removeRotation(result);
   result.dtype = readModelDType();
+}
+
+/// Makes a config that of layers without rotation, which have the functions of
+/// the attention alone.
+void ModelReader::removeRotation(ModelConfig &result) {
+  result.rotaryDim = result.rotaryOffset = 0;
+  result.rotations.clear();
+  if (result.attention)
+    for (LayerAttention &layer : result.attention->layers)
+      layer.rotates = false;
 }
 
 } // namespace

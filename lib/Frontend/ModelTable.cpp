@@ -244,9 +244,14 @@ static constexpr ModelRow models[] = {
     row("granite").multiplier(1).sizes(4096, 32),
     row("granite4_vision_text").multiplier(1),
     row("granite_docling_text").keyHeads(4).multiplier(0.015625),
-    row("granite_swa").keyHeads(4).multiplier(1).slides(128, 4).sinks(),
+    row("granite_swa")
+        .keyHeads(4)
+        .multiplier(1)
+        .slides(128, 4)
+        .firstIsFull()
+        .sinks(),
     row("granitemoe").multiplier(1),
-    row("granitemoe_swa").multiplier(1).slides(128, 4).sinks(),
+    row("granitemoe_swa").multiplier(1).slides(128, 4).firstIsFull().sinks(),
     row("granitemoeshared").multiplier(1),
     row("hunyuan_v1_dense")
         .unsupportedAttention()
@@ -320,7 +325,8 @@ static constexpr ModelRow models[] = {
         .keyHeads(8)
         .headDim(128)
         .scalesByLlama3(16, 1, 4, 8192)
-        .slides(8192, 4),
+        .slides(8192, 4)
+        .firstIsFull(),
     row("dbrx", dbrxKeys).keyHeads(1),
     row("dia_decoder").keyHeads(4).headDim(128).multiplier(1).sizes(2048, 16),
     row("dia_encoder").headDim(128).multiplier(1).bidirectional(),
@@ -431,11 +437,13 @@ static constexpr ModelRow models[] = {
     row("modernbert", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
-        .slidesBothWays(128, 3),
+        .slidesBothWays(128, 3)
+        .firstIsFull(),
     row("modernbert-decoder", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
         .slides(128, 3)
+        .firstIsFull()
         .halfWindow(),
     row("nemotron").partial(0.5),
     row("nomic_bert", nomicBertKeys)
@@ -525,7 +533,10 @@ static constexpr ModelRow models[] = {
 
     // Half pairing, only for one value of `position_embedding_type`.
     row("esm").causalIf("is_decoder").onlyIfPositionType("rotary"),
-    row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
+    row("granitemoehybrid")
+        .multiplier(1)
+        .onlyIfPositionType("rope")
+        .orUnrotated(),
 
     // Interleaved pairing.
     row("blt_global_transformer").interleaved().theta(5e5),

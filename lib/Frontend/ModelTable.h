@@ -111,6 +111,9 @@ struct AttentionRow {
   bool slidesOnRequest = false;
   SlidingLayers sliding = SlidingLayers::All;
   int64_t slidingPattern = 0;
+  /// With SlidingLayers::EveryNth: the layers without a window are the first of
+  /// n, not the last.
+  bool isFirstFull = false;
   /// Every `unrotatedInterval`-th layer does not rotate, unless
   /// `no_rope_layers` lists the layers. If 0, all layers rotate.
   int64_t unrotatedInterval = 0;
@@ -174,7 +177,7 @@ struct ModelRow {
   int64_t nestedHidden = 0;
   int64_t nestedHeads = 0;
   /// The default of `global_head_dim`, the size of the heads of full-attention
-  /// layers; 0 if all layers have the same heads.
+  /// layers, for models that have it; otherwise 0.
   int64_t fullHeadDim = 0;
   /// All heads together have this multiple of the hidden size.
   int64_t hiddenFactor = 1;
@@ -195,6 +198,9 @@ struct ModelRow {
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
   llvm::StringLiteral positionType = "";
+  /// With any other `position_embedding_type`, the model has attention without
+  /// positions.
+  bool attendsUnrotated = false;
   /// The boolean key without which the model does not rotate, or empty.
   llvm::StringLiteral rotationKey = "";
   AxesRow axes;
@@ -381,6 +387,11 @@ struct ModelRow {
     copy.attention.slidesOnRequest = true;
     return copy;
   }
+  constexpr ModelRow firstIsFull() const {
+    ModelRow copy = *this;
+    copy.attention.isFirstFull = true;
+    return copy;
+  }
   constexpr ModelRow halfWindow() const {
     ModelRow copy = *this;
     copy.attention.hasHalfWindow = true;
@@ -490,6 +501,11 @@ struct ModelRow {
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
     ModelRow copy = *this;
     copy.positionType = value;
+    return copy;
+  }
+  constexpr ModelRow orUnrotated() const {
+    ModelRow copy = *this;
+    copy.attendsUnrotated = true;
     return copy;
   }
 };
