@@ -15,6 +15,8 @@
 #include "LayerTypes.h"
 #include "ModelTable.h"
 #include "PositionAxes.h"
+#include "PositionKeys.h"
+#include "QwenKeys.h"
 #include "RopeDictionary.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -62,7 +64,6 @@ private:
   bool findRow();
   bool rotates();
   bool hasRopeKey() const;
-  bool reportModelKey();
   void reportLayerKeys();
   void readPairing(ModelConfig &result);
   bool mayNorm() const;
@@ -168,21 +169,6 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
-/// Reports keys of the rotation in an unknown model whose meaning depends on
-/// the implementation of the model. Ignoring them would be wrong.
-bool ModelReader::reportModelKey() {
-  for (StringRef key :
-       {"qk_rope_head_dim", "rope_pct", "rope_ratio", "global_head_dim",
-        "swa_head_dim", "rope_embedding_base", "rotary_emb_interleaved"}) {
-    const json::Member *member = ConfigReader::given(*config, key);
-    if (!member)
-      continue;
-    reader.error(member->key, "'" + key + "' needs a known 'model_type'");
-    return true;
-  }
-  return false;
-}
-
 /// Finds the row of the model type. Returns false if reading cannot continue.
 bool ModelReader::findRow() {
   row = &unknownModel();
@@ -227,7 +213,7 @@ bool ModelReader::findRow() {
   else if (options.attention)
     assumed += "; attention functions are built only if --kernels names them";
   reader.warning(at, what + ": assuming " + assumed);
-  return !reportModelKey();
+  return true;
 }
 
 /// Reports keys that make the rotations of layers differ other than by their
@@ -332,9 +318,11 @@ bool ModelReader::readBiasAttention(ModelConfig &result) {
   if (!typeMember || !typeMember->value.isString())
     return false;
   const ModelRow *biased = findBiasModel(*config, typeMember->value.string());
-  if (biased)
-    readBiasModel(reader, *config, *biased, *typeMember, options, result);
-  return biased;
+  if (!biased)
+    return false;
+  reportPositionKeys(reader, *config, *biased, RopeDictionaries());
+  readBiasModel(reader, *config, *biased, *typeMember, options, result);
+  return true;
 }
 
 /// Whether the model normalizes queries and keys before the rotation. True for
@@ -361,11 +349,13 @@ void ModelReader::read(ModelConfig &result) {
   }
   if (!findRow() || !rotates())
     return;
+  RopeDictionaries dicts = findRopeDictionaries(reader, *config);
+  if (!reportPositionKeys(reader, *config, *row, dicts))
+    return;
   reportLayerKeys();
   result.modelType = modelType.str();
   readPairing(result);
   result.mayNorm = mayNorm();
-  RopeDictionaries dicts = findRopeDictionaries(reader, *config);
   const json::Value &at = readHeadShape(reader, *config, *row,
                                         /*isNested=*/config != &root, result);
   readRotations(reader, *config, *row, dicts, {result.headDim, &at},
@@ -373,6 +363,8 @@ void ModelReader::read(ModelConfig &result) {
   readPositionAxes(reader, *config, *row, dicts, at, result);
   if (options.attention && (isKnown || options.assumeAttention))
     readAttention(reader, *config, *row, isDecoder, options.qkNorm, result);
+  if (row->changesWithLength)
+    readQwenKeys(reader, *config, options.ropeLength, result);
   result.dtype = readModelDType();
 }
 
