@@ -67,3 +67,10 @@ void mlir::posenc::listModels(llvm::raw_ostream &os) {
     os << "\n";
   }
 }
+
+void mlir::posenc::listKeys(llvm::raw_ostream &os) {
+  for (const ::posenc::frontend::ConfigKey &key :
+       ::posenc::frontend::getPositionKeys())
+    os << (key.isOfDictionary ? "rope_parameters." : "") << key.name << " | "
+       << key.effect << " | " << key.neutral << " | " << key.reading << "\n";
+}

@@ -433,9 +433,11 @@ bool AttentionReader::isCausal() {
         llvm::is_contained({"all", "vision"}, member->value.string())))
     reader.error(member->value,
                  "'" + key + "' must be true, false, 'all' or 'vision'");
+  // transformers reads this key for all models.
+  Field<bool> isGivenCausal = reader.boolean(config, "is_causal");
   if (isDecoder)
     return true;
-  bool causal = traits.isCausal;
+  bool causal = traits.isCausal && isGivenCausal.value.value_or(true);
   if (!traits.causalKey.empty())
     causal |= reader.boolean(config, traits.causalKey).value.value_or(false);
   return causal && !isBidirectional();

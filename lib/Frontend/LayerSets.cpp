@@ -99,8 +99,9 @@ std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,
     if (!set.type.empty())
       setMember(members, "layer_types",
                 reader.makeArray(at, json::Value::makeString(at, set.type)));
-    setMember(members, kRotatingKey,
-              reader.makeArray(at, json::Value::makeBool(at, true)));
+    if (layers.readsRotating)
+      setMember(members, kRotatingKey,
+                reader.makeArray(at, json::Value::makeBool(at, true)));
     set.config = reader.makeObject(at, members);
   }
   return sets;

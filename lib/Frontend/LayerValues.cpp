@@ -234,6 +234,7 @@ void LayersReader::readUnrotated() {
   if (interval == 0 && !row.type.empty())
     return;
   const json::Member *list = ConfigReader::given(config, "no_rope_layers");
+  result.readsRotating = interval != 0 || list;
   if (list && list->value.isArray() && !list->value.elements().empty()) {
     for (auto [layer, value] : llvm::zip(result.layers, list->value.elements()))
       layer.rotates = value.isBool() ? value.boolean() : value.integer() != 0;

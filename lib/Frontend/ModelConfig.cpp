@@ -16,6 +16,8 @@
 #include "LayerTypes.h"
 #include "ModelTable.h"
 #include "PositionAxes.h"
+#include "PositionKeys.h"
+#include "QwenKeys.h"
 #include "RopeDictionary.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,7 +65,6 @@ private:
   bool findRow();
   bool rotates();
   bool hasRopeKey() const;
-  bool reportModelKey();
   void readLayer(const json::Value &layer, ModelConfig &result);
   static void removeRotation(ModelConfig &result);
   void readPairing(ModelConfig &result);
@@ -172,21 +173,6 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
-/// Reports keys of the rotation in an unknown model whose meaning depends on
-/// the implementation of the model. Ignoring them would be wrong.
-bool ModelReader::reportModelKey() {
-  for (StringRef key :
-       {"qk_rope_head_dim", "rope_pct", "rope_ratio", "global_head_dim",
-        "swa_head_dim", "rope_embedding_base", "rotary_emb_interleaved"}) {
-    const json::Member *member = ConfigReader::given(*config, key);
-    if (!member)
-      continue;
-    reader.error(member->key, "'" + key + "' needs a known 'model_type'");
-    return true;
-  }
-  return false;
-}
-
 /// Finds the row of the model type. Returns false if reading cannot continue.
 bool ModelReader::findRow() {
   row = &unknownModel();
@@ -231,7 +217,7 @@ bool ModelReader::findRow() {
   else if (options.attention)
     assumed += "; attention functions are built only if --kernels names them";
   reader.warning(at, what + ": assuming " + assumed);
-  return !reportModelKey();
+  return true;
 }
 
 /// Returns false, after an error, if the model does not use a rotary embedding
@@ -332,9 +318,11 @@ bool ModelReader::readBiasAttention(ModelConfig &result) {
   if (!typeMember || !typeMember->value.isString())
     return false;
   const ModelRow *biased = findBiasModel(*config, typeMember->value.string());
-  if (biased)
-    readBiasModel(reader, *config, *biased, *typeMember, options, result);
-  return biased;
+  if (!biased)
+    return false;
+  reportPositionKeys(reader, *config, *biased, RopeDictionaries());
+  readBiasModel(reader, *config, *biased, *typeMember, options, result);
+  return true;
 }
 
 /// Whether the model normalizes queries and keys before the rotation. True for
@@ -380,19 +368,23 @@ void ModelReader::read(ModelConfig &result) {
 
 /// Reads a config whose layers differ by their type at most.
 void ModelReader::readLayer(const json::Value &layer, ModelConfig &result) {
+  RopeDictionaries dicts = findRopeDictionaries(reader, layer);
+  if (!reportPositionKeys(reader, layer, *row, dicts))
+    return;
   result.modelType = modelType.str();
   readPairing(result);
   result.mayNorm = mayNorm();
   const json::Value &at = readHeadShape(reader, layer, *row,
                                         /*isNested=*/config != &root, result);
   if (!isUnrotated) {
-    RopeDictionaries dicts = findRopeDictionaries(reader, layer);
     readRotations(reader, layer, *row, dicts, {result.headDim, &at},
                   options.ropeLength, result);
     readPositionAxes(reader, layer, *row, dicts, at, result);
   }
   if (options.attention && (isKnown || options.assumeAttention))
     readAttention(reader, layer, *row, isDecoder, options.qkNorm, result);
+  if (row->changesWithLength)
+    readQwenKeys(reader, layer, options.ropeLength, result);
   if (isUnrotated)
     removeRotation(result);
   result.dtype = readModelDType();

@@ -130,6 +130,15 @@ static constexpr KeyNames nomicBertKeys = [] {
   return keys;
 }();
 
+static constexpr KeyNames qwen1Keys = [] {
+  KeyNames keys;
+  keys.headDim = {"kv_channels", "head_dim"};
+  keys.theta = {"rotary_emb_base", "rope_theta"};
+  keys.partial = {"rotary_pct", "partial_rotary_factor"};
+  keys.keyHeadRule = KeyHeads::AsQueries;
+  return keys;
+}();
+
 static constexpr KeyNames zamba2Keys = [] {
   KeyNames keys;
   keys.headDim = {"attention_head_dim", "head_dim"};
@@ -287,6 +296,7 @@ static constexpr ModelRow models[] = {
     row("phi3_v"),
     row("phi4_multimodal").keyHeads(8),
     row("phi4mm").keyHeads(8),
+    row("qwen", qwen1Keys).changingWithLength(),
     row("qwen2").slidesFromMaxWindow(/*onRequest=*/true).sizes(4096, 32),
     row("qwen2_moe").sizes(2048, 16).slidesOnRequest(/*pattern=*/2),
     row("qwen3")
@@ -537,6 +547,7 @@ static constexpr ModelRow models[] = {
         .multiplier(1)
         .onlyIfPositionType("rope")
         .orUnrotated(),
+    row("new").bidirectional().onlyIfPositionType("rope"),
 
     // Interleaved pairing.
     row("blt_global_transformer").interleaved().theta(5e5),

@@ -204,6 +204,9 @@ struct ModelRow {
   /// The boolean key without which the model does not rotate, or empty.
   llvm::StringLiteral rotationKey = "";
   AxesRow axes;
+  /// The rotation and a factor of queries change with the length of the
+  /// sequence (Qwen 1).
+  bool changesWithLength = false;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
@@ -491,6 +494,11 @@ struct ModelRow {
   constexpr ModelRow coordinates() const {
     ModelRow copy = patches();
     copy.axes.areCoordinates = true;
+    return copy;
+  }
+  constexpr ModelRow changingWithLength() const {
+    ModelRow copy = *this;
+    copy.changesWithLength = true;
     return copy;
   }
   constexpr ModelRow onlyIf(llvm::StringLiteral key) const {

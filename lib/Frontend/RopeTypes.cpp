@@ -8,6 +8,8 @@
 
 #include "RopeTypes.h"
 
+#include "PositionKeys.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -205,10 +207,11 @@ static void readNtk(RopeContext &context, Scaling &scaling) {
   scaling.factor = factor.value.value_or(1);
   if (factor.value)
     warnIfBelowOne(context, factor.at(), *factor.value);
+  // Without the exponent, the form of vLLM and of GTE's own code is that of the
+  // exponent 1, theta^(-2i/d) * factor^(-2(i+1)/d). #posenc.ntk without it is
+  // another one.
   Field<double> mixed = context.reader.positive(context.dict, "mixed_b");
-  scaling.mixedB = mixed.value;
-  if (!mixed.given())
-    requireTwoPairs(context);
+  scaling.mixedB = mixed.value.value_or(1);
 }
 
 static void readDynamic(RopeContext &context, Scaling &scaling) {
@@ -363,7 +366,7 @@ Scaling posenc::frontend::readScaling(const RopeType &type,
   Scaling scaling;
   type.read(context, scaling);
   for (const json::Member &member : context.dict.members()) {
-    if (type.knowsKey(member.name()))
+    if (type.knowsKey(member.name()) || isUnreadDictionaryKey(member.name()))
       continue;
     context.reader.warning(member.key, "unknown key " + quoted(member.name()) +
                                            " for rope type '" + type.name +

@@ -166,13 +166,15 @@ struct ScoreBias {
 };
 
 /// A factor of queries that grows with their position:
-/// `1 + beta * ln(1 + floor((position + offset) / length))`.
+/// `1 + beta * ln(1 + floor((position + offset) / length))`, or, with `isLogN`,
+/// `max(1, ln(position + offset) / ln(length))`.
 struct QueryTemperature {
   double beta = 0;
   int64_t length = 1;
   int64_t offset = 0;
   /// Whether only layers that do not rotate have the factor.
   bool isOfUnrotated = false;
+  bool isLogN = false;
 
   bool isIn(const LayerAttention &layer) const {
     return !isOfUnrotated || !layer.rotates;
@@ -318,6 +320,23 @@ struct ModelType {
 
 /// Returns the model types whose configs can be compiled, sorted by name.
 std::vector<ModelType> getModelTypes();
+
+/// Describes a key by which a model changes a rotation, a position, a mask or
+/// the scores.
+struct ConfigKey {
+  llvm::StringRef name;
+  /// Whether the key belongs into the dictionary of the rotation.
+  bool isOfDictionary = false;
+  /// What the key does, as a verb phrase.
+  llvm::StringRef effect;
+  /// The values besides null by which the key changes nothing, or empty.
+  std::string neutral;
+  /// For which model types the key is read, and what it is for others.
+  std::string reading;
+};
+
+/// Returns these keys, sorted by name, those of the dictionary last.
+std::vector<ConfigKey> getPositionKeys();
 
 } // namespace posenc::frontend
 
