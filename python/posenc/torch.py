@@ -39,7 +39,7 @@ from ._spec import (
     LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent,
     is_length_dependent_scaling)
 from ._torch_state import has_tangent, is_in_forward_mode
-from .functional import get_rope_kernels, measure_heads, write_scaling
+from ._rope import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
 

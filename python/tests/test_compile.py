@@ -259,7 +259,7 @@ for i in range(3):
     time.sleep(0.01 * i)
     results.append(wait(fork(compile, call)))
 # As in a signal handler during a compilation, while other threads wait for the lock.
-with posenc.functional._lock, fork_gate:
+with posenc._rope._lock, fork_gate:
     time.sleep(.1)
     results.append(wait(fork(compile)))
 stopped.set()
