@@ -39,7 +39,7 @@ from ._spec import (
     LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent,
     is_length_dependent_scaling)
 from ._torch_state import has_tangent, is_in_forward_mode
-from .functional import get_rope_kernels, measure_heads, write_scaling
+from ._rope import get_rope_kernels, measure_heads, write_scaling
 
 __all__ = ["Operators", "operators", "rope"]
 
@@ -84,10 +84,7 @@ def _read_options(spec: str) -> list:
 
 
 def _find_function(spec: str, name: str) -> dict:
-    for function in _find(spec).metadata["functions"]:
-        if function["name"] == name:
-            return function
-    raise Error(f"no function '{name}' in the kernels")
+    return _find(spec)._describe(name)
 
 
 def _is_length_dependent(spec: str, name: str) -> bool:

@@ -19,7 +19,7 @@ import posenc
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 import posenc.transformers  # noqa: E402
-from posenc.transformers._once import once  # noqa: E402
+from posenc._once import once  # noqa: E402
 from test_transformers import (  # noqa: E402
     generate, is_close, logits, make_model, make_tokens)
 

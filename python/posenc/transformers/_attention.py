@@ -26,7 +26,7 @@ from .._errors import Error
 from .._kernels import Kernels
 from .._torch_state import is_recorded
 from ..torch import innermost, register
-from ._once import once
+from .._once import once
 
 _SOFT_CAP = """
     score(%s, %b, %h, %i, %j) {{

@@ -24,7 +24,7 @@ from .._errors import Error
 from .._kernels import Kernels
 from .._torch_state import is_recorded
 from ..torch import innermost, register
-from ._once import once
+from .._once import once
 
 
 # How models repeat cos and sin of pairs in their tables: half by half as Llama, next to

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 
-from .._fork import Lock
+from ._fork import Lock
 
 _lock = Lock()
 
