@@ -54,6 +54,7 @@ private:
   void readUnscaledLayers();
   void readTypeKeys();
   void readFullHeads();
+  void readSlidingKeyHeads();
   void setForType(StringRef type, StringRef key, const json::Value &value);
   void set(size_t layer, StringRef key, const json::Value &value);
   void dropCommon();
@@ -162,7 +163,7 @@ void LayersReader::readTypes() {
   // Gemma 4 ends with full attention in any case.
   if (row.fullHeadDim != 0 && !result.layers.back().type.empty())
     result.layers.back().type = kFullLayers;
-  if (row.attention.rotatesSlidingOnly && hasWindow(config, row))
+  if (!rotatesFullLayers(config, row))
     for (Layer &layer : result.layers)
       layer.rotates &= layer.type != kFullLayers;
 }
@@ -496,6 +497,26 @@ void LayersReader::readFullHeads() {
     setForType(kFullLayers, keys.keyHeads[0], keyHeads.at());
 }
 
+/// Multiplies the key heads of the sliding layers of models in which they
+/// differ.
+void LayersReader::readSlidingKeyHeads() {
+  if (row.slidingKeyHeadFactor == 1 ||
+      ConfigReader::given(config, "swa_num_key_value_heads"))
+    return;
+  Field<int64_t> given = reader.count(config, keys.keyHeads[0]);
+  if (given.bad())
+    return;
+  if (llvm::all_of(result.layers,
+                   [](const Layer &layer) { return layer.type.empty(); }))
+    return reader.missing(config, "layer_types");
+  int64_t count =
+      given.value.value_or(row.defaultKeyHeads) * row.slidingKeyHeadFactor;
+  setForType(kSlidingLayers, keys.keyHeads[0],
+             json::Value::makeNumber(given.given() ? given.at().offset()
+                                                   : config.offset(),
+                                     count, count, /*integral=*/true));
+}
+
 /// Returns a dictionary of a rotation without its scaling.
 json::Value LayersReader::makeUnscaled(const json::Value &dict) {
   llvm::SmallVector<json::Member> members;
@@ -583,6 +604,7 @@ Layers LayersReader::read() {
   readUnscaledLayers();
   readTypeKeys();
   readFullHeads();
+  readSlidingKeyHeads();
   dropCommon();
   return std::move(result);
 }
