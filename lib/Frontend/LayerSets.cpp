@@ -89,6 +89,17 @@ std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,
         return haveSameValues(*layer, *first.front());
       }))
     return {};
+  // Each set has a copy of the config, and functions of its own.
+  constexpr size_t maxSets = 64, maxKeys = 10000;
+  if (sets.size() > maxSets || config.members().size() > maxKeys) {
+    reader.error(config, "expected at most " + llvm::Twine(maxSets) +
+                             " different sets of layers, and " +
+                             llvm::Twine(maxKeys) +
+                             " keys in a config whose layers differ, got " +
+                             llvm::Twine(sets.size()) + " and " +
+                             llvm::Twine(config.members().size()));
+    return {};
+  }
   for (auto [set, layer] : llvm::zip_equal(sets, first)) {
     llvm::SmallVector<json::Member> members =
         getMembers(config, layers, *layer);

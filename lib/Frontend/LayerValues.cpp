@@ -9,6 +9,7 @@
 #include "LayerValues.h"
 
 #include "LayerTypes.h"
+#include "PositionKeys.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -285,7 +286,8 @@ std::optional<size_t> LayersReader::parseLayer(const json::Member &member,
   return std::nullopt;
 }
 
-/// Reads the members of `per_layer_config`, any keys of a config.
+/// Reads the members of `per_layer_config`. Those that concern other parts of a
+/// layer, such as its size, are ignored.
 void LayersReader::readObjects() {
   StringRef name = "per_layer_config";
   Field<const json::Value *> objects = reader.object(config, name);
@@ -310,7 +312,8 @@ void LayersReader::readObjects() {
             result.layers[*number].hasKeys = false;
         continue;
       }
-      set(*number, own.name(), own.value);
+      if (isKey(own.name()) || isPositionKey(own.name()))
+        set(*number, own.name(), own.value);
     }
   }
 }
