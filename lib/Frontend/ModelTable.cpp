@@ -198,8 +198,10 @@ static constexpr ModelRow gemma4(StringLiteral type) {
 
 /// The text models of Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni.
 static constexpr ModelRow qwenVL(StringLiteral type) {
-  return row(type).theta(1e6).sections().slidesFromMaxWindow(
-      /*onRequest=*/true);
+  return row(type)
+      .theta(1e6)
+      .sections({16, 24, 24})
+      .slidesFromMaxWindow(/*onRequest=*/true);
 }
 
 /// The text models of Qwen3-VL and Qwen3-Omni.

@@ -132,13 +132,12 @@ void posenc::frontend::readPositionAxes(ConfigReader &reader,
     if (interleaved.value)
       axes.layout = *interleaved.value ? PositionAxes::Layout::Interleaved
                                        : PositionAxes::Layout::Contiguous;
-  } else if (row.axes.areRequired && row.axes.defaultSections[0] != 0) {
+  } else if (row.axes.areRequired) {
     axes.sections.assign(row.axes.defaultSections.begin(),
                          row.axes.defaultSections.end());
-  } else if (row.axes.areRequired ||
-             (dicts.main && isNamedMrope(*dicts.main))) {
+  } else if (dicts.main && isNamedMrope(*dicts.main)) {
     if (!dicts.broken)
-      reader.missing(dicts.main ? *dicts.main : config, sectionsKey);
+      reader.missing(*dicts.main, sectionsKey);
     return;
   }
   if (axes.sections.empty())
