@@ -62,7 +62,14 @@ json::Value posenc::frontend::replaceSharedValues(ConfigReader &reader,
   if (first == llvm::ArrayRef(layers.layers).end() ||
       (layers.replaced.empty() && first->values.empty()))
     return config;
-  return reader.makeObject(config.offset(), getMembers(config, layers, *first));
+  llvm::SmallVector<json::Member> members = getMembers(config, layers, *first);
+  if (layers.areTypesRenamed) {
+    std::vector<json::Value> types;
+    for (const Layer &layer : layers.layers)
+      types.push_back(json::Value::makeString(config.offset(), layer.type));
+    setMember(members, "layer_types", reader.makeArray(config.offset(), types));
+  }
+  return reader.makeObject(config.offset(), members);
 }
 
 std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,

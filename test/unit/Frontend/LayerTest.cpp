@@ -153,6 +153,11 @@ const Case spellings[] = {
     {"KeysOfOneType", types + R"("num_key_value_heads": 8, "head_dim": 128,
                 "swa_num_attention_heads": 64)",
      byType},
+    {"PatternOfTypes",
+     R"("hybrid_layer_pattern": [1, 1, 1, 0], "sliding_window": 16,
+        "num_key_value_heads": 8, "head_dim": 128,
+        "swa_num_attention_heads": 64)",
+     byType},
     {"OtherSettingOfOneType",
      types + R"("num_key_value_heads": 8, "head_dim": 128,
                 "attention_other_setting": {"num_attention_heads": 64,
@@ -226,6 +231,9 @@ const ErrorCase contradictions[] = {
      R"("num_hidden_layers": 1, "block_configs":
         [{"attention": {"n_heads_in_group": ^7}}])",
      "n_heads_in_group"},
+    {"PatternOfOtherNumbers",
+     R"("num_hidden_layers": 2, "hybrid_layer_pattern": [0, ^2])",
+     "hybrid_layer_pattern"},
     {"SinkTokens",
      R"("num_hidden_layers": 1, "block_configs":
         [{"attention": {"num_sink_tokens": ^4}}])",
@@ -317,6 +325,9 @@ TEST(LayersTest, LayersOfTypesAreNumbered) {
   };
   EXPECT_EQ(name(llama(types.substr(0, types.rfind(',')))),
             "sliding_attention 0-2;full_attention 3;");
+  EXPECT_EQ(name(llama(R"("hybrid_layer_pattern": [0, 1, 1, 0],
+                          "num_hidden_layers": 4)")),
+            "full_attention 0, 3;sliding_attention 1, 2;");
   // The pattern of the model, if the config has no types.
   EXPECT_EQ(name(R"({"model_type": "gemma2", "num_hidden_layers": 4,
                      "num_attention_heads": 8})"),
