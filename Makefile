@@ -3,31 +3,50 @@ SHELL := /bin/bash
 BUILD ?= build
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+# Seconds after which the tests end; those without a result have failed.
+TEST_TIMEOUT ?= 3600
+# The LLVM 22.1 to build with, if it is not Debian's; needs a BUILD of its own.
+POSENC_LLVM ?=
+export POSENC_LLVM
 BIN = $(BUILD)/bin
 
-.PHONY: all setup build demo bench test check test-asan test-exhaustive python-test \
-        install uninstall docs clean
+.PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
+        test-exhaustive python-test install uninstall docs clean
 
 all: build
 
+# Installs what the build and all tests need.
 setup:
-	@tools/setup.sh
+	@tools/setup.sh test
 
-build: setup
-	@mkdir -p $(BUILD)
-	@cmake -S . -B $(BUILD) --preset release > $(BUILD)/configure.log 2>&1 \
-	  || { cat $(BUILD)/configure.log; exit 1; }
+# Says what is missing to build. Only setup, demo and test install it.
+required:
+	@tools/setup.sh check
+
+# $(call configure,FOLDER,PRESET)
+configure = mkdir -p $(1) && \
+  { cmake -S . -B $(1) --preset $(2) $(POSENC_LLVM:%=-DPOSENC_LLVM=%) \
+    > $(1)/configure.log 2>&1 || { cat $(1)/configure.log; exit 1; }; }
+# $(call run_tests,FOLDER)
+run_tests = python3 test/run-tests.py --build-dir $(1) -j $(JOBS) \
+  --timeout $(TEST_TIMEOUT)
+
+build: required
+	@$(call configure,$(BUILD),release)
 	@cmake --build $(BUILD) -j $(JOBS)
 
-demo: build
+demo:
+	@tools/setup.sh build
+	@$(MAKE) --no-print-directory build
 	@$(BIN)/posenc-demo
 
 bench: build
 	@$(BIN)/posenc-bench --suite --benchmark_out=$(BUILD)/bench.json $(BENCH_FLAGS)
 
-test: build
+test: setup
+	@$(MAKE) --no-print-directory build
 	@cmake --build $(BUILD) -j $(JOBS) --target posenc-test-depends
-	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS)
+	@$(call run_tests,$(BUILD))
 
 # Builds a wheel of the Python package, installs it in a virtual environment, and
 # tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
@@ -48,14 +67,27 @@ CHECK_UNITS = PosencIRTests PosencFrontendTests PosencReferenceTests \
 CHECK = /Posenc(IR|Frontend|Reference|Runtime)Tests/|Posenc :: ((IR|Transforms|Conversion|Pipelines|Frontend|Codegen|Compile|Docs|Layering)/|Run/(inputs.test|library.test|attention.mlir|reference.mlir))
 check: build
 	@cmake --build $(BUILD) -j $(JOBS) --target $(CHECK_UNITS)
-	@python3 test/run-tests.py --build-dir $(BUILD) -j $(JOBS) \
-	  --filter '$(CHECK)'
+	@$(call run_tests,$(BUILD)) --filter '$(CHECK)'
+
+# Runs the tests with assertions, those of LLVM's headers included, and with the
+# verifier after each pass.
+debug-test: required
+	@$(call configure,$(BUILD)-debug,debug)
+	@cmake --build $(BUILD)-debug -j $(JOBS) --target all posenc-test-depends
+	@$(call run_tests,$(BUILD)-debug)
+
+# The tests of check and the fuzz tests in that build, of which only a part is built.
+DEBUG_TARGETS = posenc-opt posenc-compile posenc-run $(CHECK_UNITS) PosencFuzzTests
+debug-check: required
+	@$(call configure,$(BUILD)-debug,debug)
+	@cmake --build $(BUILD)-debug -j $(JOBS) --target $(DEBUG_TARGETS)
+	@$(call run_tests,$(BUILD)-debug) --filter '/PosencFuzzTests/|$(CHECK)'
 
 # Runs the tests with the address and undefined-behaviour sanitizers.
-test-asan: setup
-	@cmake -S . -B $(BUILD)-asan --preset asan > /dev/null
+test-asan: required
+	@$(call configure,$(BUILD)-asan,asan)
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
-	@python3 test/run-tests.py --build-dir $(BUILD)-asan -j $(JOBS)
+	@$(call run_tests,$(BUILD)-asan)
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
@@ -67,4 +99,4 @@ docs: build
 	@cmake --build $(BUILD) --target posenc-docs
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-debug

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- make-model-types.py - the table of model types -----------------------===#
+# ===- make-model-types.py - the tables of model types and keys -------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,16 +7,15 @@
 #
 # ===----------------------------------------------------------------------===#
 
-"""make-model-types.py PAGE COMPILER [--update]: compares the list of model types in a
-page, between the comments `model types` and `end of model types`, with the output of
-`posenc-compile --list-models`, or replaces it. Exits with 1 if they differ."""
+"""make-model-types.py PAGE COMPILER [--update]: compares the list of model types and the
+table of keys in a page, between comments such as `model types` and `end of model types`,
+with the output of `posenc-compile --list-models` and `--list-keys`, or replaces them.
+Exits with 1 if they differ."""
 
 import re
 import subprocess
 import sys
 
-LIST = re.compile(r"(<!-- model types -->\n)(.*?)(<!-- end of model types -->)",
-                  re.DOTALL)
 TITLES = {
     "half, rope, attention, decode": "half pairing",
     "interleaved, rope, attention, decode": "interleaved pairing",
@@ -28,11 +27,14 @@ TITLES = {
 }
 
 
+def run(compiler, flag):
+    return subprocess.run([compiler, flag], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+
+
 def make_list(compiler):
     types = {}
-    listing = subprocess.run([compiler, "--list-models"], check=True,
-                             capture_output=True, text=True).stdout
-    for line in listing.splitlines():
+    for line in run(compiler, "--list-models"):
         name, kind = line.split(": ")
         types.setdefault(kind, []).append(f"`{name}`")
     text = f"{sum(map(len, types.values()))} types are known:\n\n"
@@ -43,20 +45,42 @@ def make_list(compiler):
     return text
 
 
+def quote(names):
+    """Quotes the names of types after "read for" and "error for"."""
+    return re.sub(r"(?<=for )[^;]+", lambda match: re.sub(r"[\w-]+", r"`\g<0>`",
+                                                          match[0]), names)
+
+
+def make_table(compiler):
+    text = "| key | what it does | no effect | model types |\n|---|---|---|---|\n"
+    for line in run(compiler, "--list-keys"):
+        key, effect, neutral, types = line.split(" | ")
+        effect, neutral = (re.sub(r"'(\w+)'", r"`\1`", text)
+                           for text in (effect, neutral))
+        neutral = re.sub(r"\b(true|false|[01])\b", r"`\1`", neutral)
+        text += f"| `{key}` | {effect} | {neutral} | {quote(types)} |\n"
+    return text
+
+
+PARTS = {"model types": make_list, "keys": make_table}
+
+
 def main():
     page, compiler, *flags = sys.argv[1:]
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    updated, count = LIST.subn(
-        lambda match: match[1] + make_list(compiler) + match[3], text)
-    if count != 1:
-        sys.exit(f"{page}: expected one list of model types, found {count}")
+    for name, make in PARTS.items():
+        part = re.compile(rf"(<!-- {name} -->\n)(.*?)(<!-- end of {name} -->)", re.DOTALL)
+        updated, count = part.subn(lambda match, make=make: match[1] + make(compiler)
+                                   + match[3], text)
+        if count != 1:
+            sys.exit(f"{page}: expected one part with the {name}, found {count}")
+        if "--update" not in flags and updated != text:
+            sys.exit(f"{page}: the {name} are not those of posenc-compile: run `make docs`")
+        text = updated
     if "--update" in flags:
         with open(page, "w", encoding="utf-8") as file:
-            file.write(updated)
-    elif updated != text:
-        sys.exit(f"{page}: the model types are not those of posenc-compile: "
-                 "run `make docs`")
+            file.write(text)
 
 
 main()

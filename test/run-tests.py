@@ -11,43 +11,142 @@
 # GoogleTest executables of the build. lit prints each result as it comes, with
 # the total, and the slowest tests at the end. Then this script prints the output of
 # failed tests, the skipped tests with their reasons, and as its last line
-# `N passed, N failed`. A test without a result (a crash, a timeout, a suite
-# without tests) counts as failed, so that a broken setup does not look like
-# success.
+# `N passed, N failed`. A test without a result (a crash, a suite without tests, a
+# test for which no time was left) counts as failed, so that a broken setup does not
+# look like success.
 
 import argparse
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
+# A line of lit, such as `PASS: Posenc :: IR/rope-ops.mlir (12 of 300)`.
+RESULT = re.compile(r"(?P<code>[A-Z]+): (?P<name>.* :: .*) \(\d+ of \d+.*\)$")
 
 
-def run_lit(options, roots):
-    """Runs lit and returns its exit code and the tests of its report."""
-    with tempfile.TemporaryDirectory() as scratch:
-        report = os.path.join(scratch, "report.json")
-        command = [sys.executable, "-u", options.lit, f"-j{options.jobs}",
-                   "--time-tests", f"--max-time={options.timeout}",
-                   "--output", report, *roots]
-        if options.filter:
-            command += ["--filter", options.filter]
+class LitRun:
+    """A run of lit that ends after a time limit, and then still has results: those
+    that lit reports when it is interrupted, and those of the lines that it printed."""
+
+    def __init__(self, options, roots):
+        self.options, self.roots = options, roots
+        self.code = 1
+        self.timed_out = False
+        self.running = []  # commands of the tests that ran when the time was over
+        self.codes = {}    # of the lines that lit printed, by test
+        self.tests = []    # of lit's report
+
+    def run(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            report = os.path.join(scratch, "report.json")
+            self.execute(self.command("--time-tests", "--output", report,
+                                      f"-j{self.options.jobs}"))
+            try:
+                with open(report, encoding="utf-8") as file:
+                    self.tests = json.load(file)["tests"]
+            except (OSError, ValueError, KeyError):
+                pass
+        if self.timed_out or not self.tests:
+            self.add_missing()
+
+    def command(self, *flags):
+        filters = ["--filter", self.options.filter] if self.options.filter else []
+        return [sys.executable, "-u", self.options.lit, *flags, *filters, *self.roots]
+
+    def execute(self, command):
         sys.stdout.flush()
         try:
-            code = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
-                timeout=options.timeout + 60).returncode
-        except (subprocess.TimeoutExpired, OSError) as error:
+            # A session of its own, whose processes can be found and killed.
+            lit = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True,
+                                   errors="replace", stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:
             print(error)
-            code = 1
+            return
+        timer = threading.Timer(self.options.timeout, self.interrupt, [lit])
+        timer.start()
         try:
-            with open(report, encoding="utf-8") as file:
-                return code, json.load(file)["tests"]
-        except (OSError, ValueError, KeyError):
-            return code, []
+            for line in lit.stdout:
+                print(line, end="", flush=True)
+                match = RESULT.match(line)
+                if match:
+                    self.codes[match["name"]] = match["code"]
+            self.code = lit.wait()
+        except BaseException:
+            kill_session(lit)
+            raise
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def interrupt(self, lit):
+        """Ends lit as Ctrl-C does, which makes it write its report. --max-time is no
+        help: lit applies it to each test anew."""
+        if lit.poll() is not None:
+            return
+        self.timed_out = True
+        self.running = find_commands(lit.pid)
+        lit.send_signal(signal.SIGINT)
+        try:
+            lit.wait(60)
+        except subprocess.TimeoutExpired:
+            pass
+        kill_session(lit)
+
+    def add_missing(self):
+        """Adds the tests that lit's report lacks. lit keeps results in the order in
+        which it starts tests, so it loses those behind a test that did not end, and
+        all if it is killed."""
+        shown = subprocess.run(self.command("--show-tests"), text=True, check=False,
+                               stdout=subprocess.PIPE).stdout
+        known = {test["name"] for test in self.tests}
+        end = f"lit ended with {self.code}"
+        if self.timed_out:
+            end = f"{self.options.timeout} seconds were over"
+        for name in re.findall(r"^  (.* :: .*)$", shown, re.MULTILINE):
+            code = self.codes.get(name)
+            matches = re.search(self.options.filter or "", name, re.IGNORECASE)
+            # The cases of an executable that ended are in the report.
+            is_shard = name.startswith("GoogleTest :: ")
+            if name in known or not matches or (code in PASSED and is_shard):
+                continue
+            output = f"had not run, or not ended, when {end}"
+            if code:
+                output = f"its output was lost when {end}"
+            self.tests.append({"name": name, "code": code or "NO RESULT",
+                               "output": output})
+
+
+def kill_session(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def find_commands(session):
+    """Returns the commands of a session's processes that started no others."""
+    commands, parents = {}, set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                command = file.read().decode(errors="replace").replace("\0", " ")
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            commands[pid] = command.strip()
+            parents.add(fields[1])
+    return [command for pid, command in commands.items()
+            if command and pid not in parents and " --output " not in command]
 
 
 def read_skips(path):
@@ -59,8 +158,9 @@ def read_skips(path):
         return []
 
 
-def summarize(code, tests, skips):
+def summarize(run, skips):
     """Prints the report and returns the exit code."""
+    code, tests = run.code, run.tests
     passed, failed, skipped = 0, [], list(skips)
     for test in sorted(tests, key=lambda test: test["name"]):
         text = test.get("output", "")
@@ -76,6 +176,13 @@ def summarize(code, tests, skips):
         failed.append(("lit", f"exited with {code}"))
     elif not passed and not failed:
         failed.append(("lit", "nothing was run"))
+    if run.timed_out:
+        missing = sum(test["code"] == "NO RESULT" for test in tests)
+        print(f"OUT OF TIME after {run.options.timeout} seconds (--timeout, or "
+              f"`make test TEST_TIMEOUT=SECONDS`); {missing} of "
+              f"{missing + len(run.codes)} tests and executables have no result")
+        for command in run.running:
+            print(f"    running: {command[:200]}")
     for name, text in failed:
         print(f"FAILED {name}")
         for line in text.rstrip().splitlines():
@@ -86,10 +193,18 @@ def summarize(code, tests, skips):
     return 1 if failed else 0
 
 
-def find_lit():
-    for directory in ("/usr/lib/llvm-22/bin", ""):
+def find_lit(build):
+    """Returns the lit that CMake found, or else that of LLVM's folder or in PATH."""
+    try:
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+            match = re.search(r"^POSENC_LIT:\w+=(.+)$", file.read(), re.MULTILINE)
+    except OSError:
+        match = None
+    if match and os.path.exists(match[1]):
+        return match[1]
+    for directory in (os.environ.get("POSENC_LLVM") or "/usr/lib/llvm-22", ""):
         for name in ("lit", "llvm-lit"):
-            lit = shutil.which(os.path.join(directory, name))
+            lit = shutil.which(os.path.join(directory, "bin" if directory else "", name))
             if lit:
                 return lit
     return "lit"
@@ -108,16 +223,17 @@ def main():
         description="Runs every test; the last line is 'N passed, N failed'.")
     parser.add_argument("--build-dir", default=os.path.join(source, "build"),
                         help="build folder (default: build, next to test)")
-    parser.add_argument("--lit", default=find_lit(), help="path of lit")
+    parser.add_argument("--lit", help="path of lit (default: the build's)")
     parser.add_argument("--root", action="append",
                         help="folder of tests, may be repeated (default: those of "
                              "the build)")
     parser.add_argument("--filter", help="run only tests whose names match this regular expression")
     parser.add_argument("-j", "--jobs", type=positive, default=2,
                         help="number of tests run in parallel (default: 2)")
-    parser.add_argument("--timeout", type=int, default=3600,
+    parser.add_argument("--timeout", type=positive, default=3600,
                         help="maximum time of all tests in seconds (default: 3600)")
     options = parser.parse_args()
+    options.lit = options.lit or find_lit(options.build_dir)
 
     tests = os.path.join(options.build_dir, "test")
     roots = options.root or [os.path.join(tests, "unit"), tests]
@@ -125,8 +241,11 @@ def main():
     for path in skips:
         if os.path.exists(path):
             os.remove(path)
-    code, results = run_lit(options, roots)
-    return summarize(code, results, sum(map(read_skips, skips), []))
+    run = LitRun(options, roots)
+    # `timeout` and CI systems end with a signal, which must not leave lit running.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    run.run()
+    return summarize(run, sum(map(read_skips, skips), []))
 
 
 if __name__ == "__main__":

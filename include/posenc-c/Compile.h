@@ -11,7 +11,7 @@
 /// and C++. The Python package calls it.
 ///
 /// No function exits, aborts or throws, and each may be called from several
-/// threads at once. Compilations run one after the other.
+/// threads at once, which then compile at the same time.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -53,6 +53,15 @@ POSENC_C_API posenc_kernels *
 posenc_compile(const char *name, const char *input, size_t size,
                const char *const *options, size_t num_options, char **messages);
 
+/// Returns the functions that posenc_compile() would compile with the same
+/// arguments, as JSON: `{"targets": ["x86-64:znver4"], "functions": [{"name":
+/// "rope", "doc": "Rotates …"}]}`, to be given to posenc_messages_free(). This
+/// takes milliseconds, and reports errors and warnings about the input and the
+/// options in the same way. After an error it returns NULL.
+POSENC_C_API char *posenc_list(const char *name, const char *input, size_t size,
+                               const char *const *options, size_t num_options,
+                               char **messages);
+
 /// The metadata of the kernels: the JSON text of `posenc_metadata()`.
 POSENC_C_API const char *posenc_kernels_metadata(const posenc_kernels *kernels);
 
@@ -63,7 +72,8 @@ POSENC_C_API void *posenc_kernels_symbol(posenc_kernels *kernels,
 /// Frees the kernels, none of which may be running. Does nothing for NULL.
 POSENC_C_API void posenc_kernels_free(posenc_kernels *kernels);
 
-/// Frees the messages of a compilation. Does nothing for NULL.
+/// Frees the messages of a compilation, or the result of posenc_list(). Does
+/// nothing for NULL.
 POSENC_C_API void posenc_messages_free(char *messages);
 
 /// The version of the compiler, "0.1.0".

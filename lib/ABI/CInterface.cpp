@@ -322,6 +322,9 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     if (auto doc = kernel.function->getAttrOfType<StringAttr>(
             PosencDialect::kDocAttrName))
       function["doc"] = doc.getValue();
+    if (auto layers = kernel.function->getAttrOfType<DenseI64ArrayAttr>(
+            PosencDialect::kLayersAttrName))
+      function["layers"] = llvm::json::Array(layers.asArrayRef());
     if (kernel.onCpu) {
       function["symbol"] = getEntrySymbol(prefix, name);
       function["dl"] = getTensorEntrySymbol(prefix, name);

@@ -12,10 +12,14 @@
 #include "posenc/Driver/Input.h"
 #include "posenc/Driver/Options.h"
 #include "posenc/Driver/TuningFile.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/JitLibrary.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -98,6 +102,12 @@ static bool parseOptions(ArrayRef<const char *> texts, Request &request) {
   return parseTarget(targets, tuning, schedule, request.jit);
 }
 
+static DialectRegistry createRegistry() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
+
 static std::unique_ptr<JitLibrary> compile(StringRef name, StringRef input,
                                            ArrayRef<const char *> options) {
   Request request;
@@ -111,15 +121,41 @@ static std::unique_ptr<JitLibrary> compile(StringRef name, StringRef input,
          "--threads=none");
     return nullptr;
   }
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  MLIRContext context(createRegistry(), MLIRContext::Threading::DISABLED);
   DiagnosticPrinter diagnostics(context);
   OwningOpRef<ModuleOp> module =
       loadModuleFromText(name, input, request.input, context);
   if (!module)
     return nullptr;
   return JitLibrary::create(*module, CodeCache::fromEnvironment(), request.jit);
+}
+
+/// Returns JSON, or nullopt after an error.
+static std::optional<std::string> list(StringRef name, StringRef input,
+                                       ArrayRef<const char *> options) {
+  Request request;
+  if (!parseOptions(options, request))
+    return std::nullopt;
+  MLIRContext context(createRegistry(), MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context);
+  OwningOpRef<ModuleOp> module =
+      loadModuleFromText(name, input, request.input, context);
+  if (!module)
+    return std::nullopt;
+  llvm::json::Array functions;
+  for (auto function : module->getOps<FunctionOpInterface>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    llvm::json::Object object{{"name", function.getName()}};
+    if (auto doc =
+            function->getAttrOfType<StringAttr>(PosencDialect::kDocAttrName))
+      object["doc"] = doc.getValue();
+    functions.push_back(std::move(object));
+  }
+  llvm::json::Object root{
+      {"targets", llvm::json::Array{request.jit.target->name}},
+      {"functions", std::move(functions)}};
+  return llvm::formatv("{0}", llvm::json::Value(std::move(root))).str();
 }
 
 /// Returns a copy that free() releases, or null.
@@ -132,41 +168,86 @@ static char *copyText(StringRef text) {
   return copy;
 }
 
+namespace {
+/// What all calls of the compiler share. LLVM's handlers of crashes are those of
+/// the process, so they stay while any call runs.
+struct CallState {
+  std::mutex mutex;
+  unsigned numCalls = 0;
+  bool hasCrashed = false;
+};
+} // namespace
+
+/// Runs a call of the compiler on a thread of its own. Returns its messages,
+/// and catches its crashes.
+static std::string runSafely(llvm::function_ref<void()> call) {
+  static CallState state;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.hasCrashed)
+      return "error: the compiler crashed before in this process: restart it\n";
+    if (state.numCalls++ == 0)
+      llvm::CrashRecoveryContext::Enable();
+  }
+  // MLIR's parser and passes recurse as deeply as the input nests.
+  constexpr unsigned stackSize = 256u << 20;
+  std::string text;
+  bool isDone;
+  {
+    llvm::CrashRecoveryContext recovery;
+    isDone = recovery.RunSafelyOnThread(
+        [&] {
+          RedirectErrors redirect(text);
+          call();
+        },
+        stackSize);
+  }
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (--state.numCalls == 0)
+    llvm::CrashRecoveryContext::Disable();
+  if (isDone)
+    return text;
+  state.hasCrashed = true;
+  return text + "error: internal error: the compiler crashed\n";
+}
+
+/// Runs a call with the arguments of posenc_compile(), and sets its messages.
+static void
+runWith(const char *function, const char *name, const char *input, size_t size,
+        const char *const *options, size_t numOptions, char **messages,
+        llvm::function_ref<void(StringRef, StringRef, ArrayRef<const char *>)>
+            call) {
+  std::string text;
+  if (!name || (!input && size) || (!options && numOptions))
+    text = (llvm::Twine("error: ") + function + ": a pointer is NULL\n").str();
+  else
+    text = runSafely([&] {
+      call(name, StringRef(input, size), ArrayRef(options, numOptions));
+    });
+  if (messages)
+    *messages = copyText(text);
+}
+
 posenc_kernels *posenc_compile(const char *name, const char *input, size_t size,
                                const char *const *options, size_t numOptions,
                                char **messages) {
-  std::string text;
   std::unique_ptr<JitLibrary> library;
-  if (!name || (!input && size) || (!options && numOptions)) {
-    text = "error: posenc_compile: a pointer is NULL\n";
-  } else {
-    // Signal handlers for crashes are those of the process, so there is one
-    // compilation at a time.
-    static std::mutex mutex;
-    static bool hasCrashed = false;
-    std::lock_guard<std::mutex> lock(mutex);
-    if (hasCrashed) {
-      text = "error: the compiler crashed before in this process: restart it\n";
-    } else {
-      // MLIR's parser and passes recurse as deeply as the input nests.
-      constexpr unsigned stackSize = 256u << 20;
-      llvm::CrashRecoveryContext::Enable();
-      llvm::CrashRecoveryContext recovery;
-      hasCrashed = !recovery.RunSafelyOnThread(
-          [&] {
-            RedirectErrors redirect(text);
-            library = compile(name, StringRef(input, size),
-                              ArrayRef(options, numOptions));
-          },
-          stackSize);
-      llvm::CrashRecoveryContext::Disable();
-      if (hasCrashed)
-        text += "error: internal error: the compiler crashed\n";
-    }
-  }
-  if (messages)
-    *messages = copyText(text);
+  runWith("posenc_compile", name, input, size, options, numOptions, messages,
+          [&](StringRef name, StringRef input, ArrayRef<const char *> options) {
+            library = compile(name, input, options);
+          });
   return library ? new posenc_kernels{std::move(library)} : nullptr;
+}
+
+char *posenc_list(const char *name, const char *input, size_t size,
+                  const char *const *options, size_t numOptions,
+                  char **messages) {
+  std::optional<std::string> text;
+  runWith("posenc_list", name, input, size, options, numOptions, messages,
+          [&](StringRef name, StringRef input, ArrayRef<const char *> options) {
+            text = list(name, input, options);
+          });
+  return text ? copyText(*text) : nullptr;
 }
 
 const char *posenc_kernels_metadata(const posenc_kernels *kernels) {

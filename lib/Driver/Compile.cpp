@@ -423,6 +423,13 @@ static std::optional<int> parseArguments(int argc, char **argv,
              "print the model types of config.json that are known, with the "
              "pairing and the functions of each, and exit",
              listsModels);
+  bool listsKeys = false;
+  parser.add("list-keys",
+             "print the keys of config.json that change a rotation, a "
+             "position, a mask or the scores, with what each does, the values "
+             "by which it changes nothing, and the model types for which it is "
+             "read, and exit",
+             listsKeys);
   parser.add("no-warnings", "suppress warnings",
              request.inputOptions.noWarnings);
   parser.add("save-temps", "keep the output of every stage next to OUT",
@@ -435,10 +442,11 @@ static std::optional<int> parseArguments(int argc, char **argv,
     llvm::errs() << "posenc-compile: error: " << message << "\n";
     return kExitUsage;
   };
-  if (listsModels) {
+  if (listsModels || listsKeys) {
     if (argc != 2)
-      return usage("--list-models takes no input and no other flags");
-    listModels(llvm::outs());
+      return usage((listsModels ? "--list-models" : "--list-keys") +
+                   llvm::Twine(" takes no input and no other flags"));
+    listsModels ? listModels(llvm::outs()) : listKeys(llvm::outs());
     return kExitSuccess;
   }
   if (inputs.size() != 1)

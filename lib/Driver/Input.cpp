@@ -344,9 +344,9 @@ static bool isServing(StringRef kernel) {
 /// then stands for the functions of all types. The name `serving` stands for
 /// the families of a server.
 static std::vector<std::string> expandFamilies(ModuleOp module,
-                                               ArrayRef<std::string> kernels) {
+                                               const InputOptions &options) {
   std::vector<std::string> names;
-  for (const std::string &kernel : kernels) {
+  for (const std::string &kernel : options.kernels) {
     if (kernel != kServingSet) {
       names.push_back(kernel);
       continue;
@@ -367,7 +367,7 @@ static std::vector<std::string> expandFamilies(ModuleOp module,
       expanded.push_back(kernel);
     // Layers without rotation have a function of their own, `<family>_nope`.
     std::string unrotated = kernel + "_nope";
-    if (isFamily && module.lookupSymbol(kernel) &&
+    if (isFamily && !options.namesOneFunction && module.lookupSymbol(kernel) &&
         module.lookupSymbol(unrotated))
       expanded.push_back(unrotated);
   }
@@ -459,7 +459,7 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
     return module;
   std::vector<std::string> kernels = options.kernels;
   if (isConfig)
-    kernels = expandFamilies(*module, kernels);
+    kernels = expandFamilies(*module, options);
   if (failed(keepKernels(*module, kernels)))
     return nullptr;
   return module;

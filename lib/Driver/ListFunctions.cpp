@@ -45,6 +45,9 @@ void mlir::posenc::listFunctions(raw_ostream &os, ModuleOp module) {
     listTypes(os, function.getResultTypes(), "out", [&](unsigned number) {
       return function.getResultAttrOfType<StringAttr>(number, name);
     });
+    if (auto layers = function->getAttrOfType<DenseI64ArrayAttr>(
+            PosencDialect::kLayersAttrName))
+      os << " layers " << ::posenc::frontend::spellLayers(layers);
     os << '\n';
   }
 }
@@ -63,4 +66,11 @@ void mlir::posenc::listModels(llvm::raw_ostream &os) {
       os << (type.isCausal ? ", attention, decode" : ", attention");
     os << "\n";
   }
+}
+
+void mlir::posenc::listKeys(llvm::raw_ostream &os) {
+  for (const ::posenc::frontend::ConfigKey &key :
+       ::posenc::frontend::getPositionKeys())
+    os << (key.isOfDictionary ? "rope_parameters." : "") << key.name << " | "
+       << key.effect << " | " << key.neutral << " | " << key.reading << "\n";
 }

@@ -1,4 +1,4 @@
-//===- ListFunctions.h - listings of --list and --list-models ---*- C++ -*-===//
+//===- ListFunctions.h - listings of --list and its like --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -19,6 +19,10 @@ void listFunctions(llvm::raw_ostream &os, ModuleOp module);
 
 /// Prints a line `type: pairing, functions` for each known model type.
 void listModels(llvm::raw_ostream &os);
+
+/// Prints a line `key | effect | neutral values | types` for each key of a
+/// config that changes a rotation, a position, a mask or the scores.
+void listKeys(llvm::raw_ostream &os);
 
 } // namespace mlir::posenc
 

@@ -233,7 +233,7 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
   addRopeLength(arguments, rotating);
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function =
-      createFunction("attention" + suffix,
+      createFunction("attention", suffix,
                      describeAttention(frequencies, layer, suffix) +
                          describeLength(rotating, "positions"),
                      arguments, {{"o", output}});
@@ -292,7 +292,7 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
         {"positions", getPositionsType({kDynamic, options.decodeTokens})});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function =
-      createFunction("decode" + suffix,
+      createFunction("decode", suffix,
                      describeDecode(frequencies, layer, suffix) +
                          describeLength(rotating, "lengths"),
                      arguments, {{"o", output}});

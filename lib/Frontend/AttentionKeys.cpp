@@ -139,6 +139,9 @@ void AttentionReader::readSoftCap(AttentionConfig &result) {
 std::optional<int64_t> AttentionReader::readWindow(bool causal) {
   Field<bool> isUsed = reader.boolean(config, "use_sliding_window");
   StringRef key = row.keys->window[0];
+  if (const json::Member *none = config.find(key);
+      none && ConfigReader::saysNone(none->value))
+    return std::nullopt;
   Field<int64_t> window = reader.count(config, key);
   if (!isUsed.value.value_or(!traits.slidesOnRequest))
     return std::nullopt;
@@ -430,9 +433,11 @@ bool AttentionReader::isCausal() {
         llvm::is_contained({"all", "vision"}, member->value.string())))
     reader.error(member->value,
                  "'" + key + "' must be true, false, 'all' or 'vision'");
+  // transformers reads this key for all models.
+  Field<bool> isGivenCausal = reader.boolean(config, "is_causal");
   if (isDecoder)
     return true;
-  bool causal = traits.isCausal;
+  bool causal = traits.isCausal && isGivenCausal.value.value_or(true);
   if (!traits.causalKey.empty())
     causal |= reader.boolean(config, traits.causalKey).value.value_or(false);
   return causal && !isBidirectional();

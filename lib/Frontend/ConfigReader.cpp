@@ -57,6 +57,12 @@ void ConfigReader::report(Severity severity, const json::Value &at,
        reports == limit ? "too many errors and warnings" : message.str()});
 }
 
+std::string ConfigReader::describePlace(const json::Value &value) const {
+  json::Position place = document.position(value);
+  return "line " + std::to_string(place.line) + ", column " +
+         std::to_string(place.col);
+}
+
 void ConfigReader::error(const json::Value &at, const Twine &message) {
   ++errors;
   report(Severity::Error, at, message);
@@ -190,10 +196,8 @@ Field<T> ConfigReader::firstOf(
     if (!first.given()) {
       first = field;
     } else if (first.value && field.value && *first.value != *field.value) {
-      json::Position other = document.position(first.at());
       error(field.at(), "'" + field.name() + "' differs from '" + first.name() +
-                            "' at line " + Twine(other.line) + ", column " +
-                            Twine(other.col));
+                            "' at " + describePlace(first.at()));
     }
   }
   return first;

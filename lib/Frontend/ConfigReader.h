@@ -14,6 +14,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Allocator.h"
 
 #include <optional>
 #include <string>
@@ -48,8 +49,25 @@ public:
       : document(document), fileName(fileName), diags(diags) {}
 
   void error(const json::Value &at, const llvm::Twine &message);
+  /// Makes values that live as long as the reader.
+  json::Value makeArray(uint32_t offset, llvm::ArrayRef<json::Value> elements) {
+    return json::Value::makeArray(offset, elements.copy(storage));
+  }
+  json::Value makeObject(uint32_t offset,
+                         llvm::ArrayRef<json::Member> members) {
+    return json::Value::makeObject(offset, members.copy(storage));
+  }
+
+  /// Returns `line 3, column 7` for the place of a value.
+  std::string describePlace(const json::Value &value) const;
   void warning(const json::Value &at, const llvm::Twine &message);
   bool hasErrors() const { return errors != 0; }
+
+  /// Whether a value says that there is none: null, false or 0.
+  static bool saysNone(const json::Value &value) {
+    return value.isNull() || (value.isBool() && !value.boolean()) ||
+           (value.isNumber() && value.number() == 0);
+  }
 
   /// Reports a required key that is not given, at its null or at the object.
   void missing(const json::Value &object, llvm::StringRef key);
@@ -88,6 +106,7 @@ private:
   const json::Document &document;
   llvm::StringRef fileName;
   llvm::SmallVectorImpl<Diagnostic> &diags;
+  llvm::BumpPtrAllocator storage;
   unsigned errors = 0;
   unsigned reports = 0;
 };

@@ -21,19 +21,39 @@ using namespace mlir::posenc;
 using llvm::formatv;
 using ::posenc::frontend::AttentionConfig;
 
+/// Returns the numbers of the layers of the functions with this suffix; empty
+/// if they are unknown or all.
+ArrayRef<int64_t> ModelModule::findLayers(StringRef suffix) {
+  std::string whole = config.suffix + suffix.str();
+  for (const ::posenc::frontend::NamedLayers &named : config.namedLayers)
+    if ("_" + named.suffix == whole || (whole.empty() && named.suffix.empty()))
+      return named.layers;
+  return {};
+}
+
 /// Describes the layers that a function is for, or returns an empty string if
 /// it is for all layers.
-std::string ModelModule::describeLayers(StringRef suffix) {
-  if (!suffix.consume_front("_"))
-    return "";
-  if (config.attention && config.attention->layers.front().isEncoder)
+std::string ModelModule::describeLayers(StringRef ownSuffix) {
+  std::string whole = config.suffix + ownSuffix.str();
+  StringRef suffix = whole;
+  suffix.consume_front("_");
+  if (!suffix.empty() && config.attention &&
+      config.attention->layers.front().isEncoder)
     return formatv(" For the self-attention of the {0}.", suffix).str();
-  if (suffix.consume_back("nope"))
-    return suffix.consume_back("_")
-               ? formatv(" For layers of type {0} that do not rotate.", suffix)
-                     .str()
-               : " For layers that do not rotate.";
-  return formatv(" For layers of type {0}.", suffix).str();
+  std::string numbers = ::posenc::frontend::spellLayers(findLayers(ownSuffix));
+  bool isUnrotated = suffix.consume_back("nope");
+  suffix.consume_back("_");
+  if (suffix.empty() && !isUnrotated && numbers.empty())
+    return "";
+  std::string text = " For layers";
+  if (!suffix.empty() && !suffix.starts_with("layer_"))
+    text += " of type " + suffix.str();
+  if (isUnrotated)
+    text += " that do not rotate";
+  if (numbers.empty())
+    return text + ".";
+  bool isOnlyNumbers = text == " For layers";
+  return text + (isOnlyNumbers ? " " : ": ") + numbers + ".";
 }
 
 /// Describes the position axes, or returns an empty string for a single one.

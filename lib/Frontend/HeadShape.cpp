@@ -197,8 +197,20 @@ const json::Value &posenc::frontend::readHeadShape(ConfigReader &reader,
 /// The maximum dimension of #posenc.frequencies (frequencies_c1).
 static constexpr int64_t kMaxRotaryDim = 65536;
 
-static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
-                            HeadSize head, const Field<double> &partial) {
+/// Names the size of a head by its key, or by those that it follows from.
+static std::string nameHeadSize(const json::Value &config, const ModelRow &row,
+                                HeadSize head) {
+  for (StringRef name : row.keys->headDim)
+    if (const json::Member *member = config.find(name);
+        member && &member->value == head.at)
+      return "'" + name.str() + "'";
+  return "'" + row.keys->hidden[0].str() + "' / '" + row.keys->heads[0].str() +
+         "'";
+}
+
+static int64_t fromFraction(ConfigReader &reader, const json::Value &config,
+                            const ModelRow &row, HeadSize head,
+                            const Field<double> &partial) {
   if (partial.bad())
     return 0;
   int64_t size = head.size;
@@ -214,14 +226,20 @@ static int64_t fromFraction(ConfigReader &reader, const ModelRow &row,
   int64_t dim = int64_t(double(size) * fraction);
   bool isTooLarge = dim > kMaxRotaryDim;
   if (size && (dim < 2 || dim % 2 != 0 || isTooLarge)) {
-    StringRef name =
-        partial.given() ? partial.name() : StringRef(row.keys->partial[0]);
+    std::string bound = isTooLarge ? "at most " + std::to_string(kMaxRotaryDim)
+                                   : "even and not 0";
+    if (!partial.given() && fraction == 1) {
+      reader.error(*head.at, nameHeadSize(config, row, head) + " must be " +
+                                 bound + ", since whole heads rotate, not " +
+                                 Twine(size));
+      return 0;
+    }
+    std::string name =
+        partial.given() ? "'" + partial.name().str() + "'" : "the model's part";
     reader.error(partial.given() ? partial.at() : *head.at,
-                 "the rotary dimension must be " +
-                     (isTooLarge ? "at most " + std::to_string(kMaxRotaryDim)
-                                 : "even and not 0") +
-                     ", but '" + name + "' " + spelled(fraction) +
-                     " of a head of " + Twine(size) + " is " + Twine(dim));
+                 "the rotary dimension must be " + bound + ", but " + name +
+                     " " + spelled(fraction) + " of a head of " + Twine(size) +
+                     " is " + Twine(dim));
     return 0;
   }
   return dim;
@@ -243,7 +261,7 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
   if (direct.bad())
     return 0;
   if (!direct.given() && !row.defaultRotaryDim)
-    return fromFraction(reader, row, head, partial);
+    return fromFraction(reader, config, row, head, partial);
 
   // In these models, null means frequencies over the whole embedding, which has
   // more channels than a head.
@@ -265,7 +283,8 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
                          ") is larger than the head (" + Twine(size) + ")");
     return 0;
   }
-  if (size && partial.value && fromFraction(reader, row, head, partial) != dim)
+  if (size && partial.value &&
+      fromFraction(reader, config, row, head, partial) != dim)
     reader.error(partial.at(), "'" + partial.name() + "' and '" + key +
                                    "' give different rotary dimensions");
   return dim;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayerTypes.h"
+#include "RopeTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -79,6 +80,20 @@ static std::vector<std::string> readLayerTypes(ConfigReader &reader,
   return names;
 }
 
+/// Whether the config gives some layers a sliding window. Does not report
+/// errors in these keys: AttentionKeys.cpp does.
+bool posenc::frontend::hasWindow(const json::Value &config,
+                                 const ModelRow &row) {
+  const json::Member *isUsed =
+      ConfigReader::given(config, "use_sliding_window");
+  if (isUsed && isUsed->value.isBool() ? !isUsed->value.boolean()
+                                       : row.attention.slidesOnRequest)
+    return false;
+  const json::Member *window = config.find(row.keys->window[0]);
+  return window ? !ConfigReader::saysNone(window->value)
+                : row.attention.defaultWindow != 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Rotations
 //===----------------------------------------------------------------------===//
@@ -103,10 +118,8 @@ private:
   bool hasSlidingKey() const;
   std::optional<double> readSlidingTheta();
   void setDefaultScaling(LayerRotation &rotation) const;
-  HeadSize readHeads(LayerRotation &rotation);
-  void readOwnHeads(std::vector<std::string> types);
+  void readDefaults(std::vector<std::string> types);
   bool areAllLayersFull() const;
-  bool hasWindow() const;
   bool hasBothLayerTypes() const;
   bool mayBeAbsent(StringRef type) const;
   bool hasDefaultRotation(StringRef type) const;
@@ -125,7 +138,6 @@ private:
   HeadSize head;
   std::optional<int64_t> ropeLength;
   ModelConfig &result;
-  Field<int64_t> maxPosition, original;
 };
 
 } // namespace
@@ -141,45 +153,27 @@ bool RotationReader::readRotation(const RopeDictionaries &dicts,
   all.push_back({dicts.parameters, "rope_theta"});
   Field<double> theta = reader.divisor(reader.number(all));
   rotation.theta = theta.value.value_or(rotation.theta);
-  HeadSize size = readHeads(rotation);
   rotation.rotaryDim = readRotaryDim(
-      reader, config, {dicts.scaling, dicts.parameters}, row, size);
+      reader, config, {dicts.scaling, dicts.parameters}, row, head);
   const RopeType *type = readRopeType(reader, dicts, row.axes.arePatches);
   if (type && dicts.main) {
-    RopeContext context{reader,   *dicts.main, theta,     maxPosition,
-                        original, ropeLength,  size.size, rotation.rotaryDim};
+    RopeContext context{reader, *dicts.main, theta,     {},
+                        {},     ropeLength,  head.size, rotation.rotaryDim};
+    if (type->knowsKey(kOriginalLengthKey)) {
+      context.maxPosition =
+          reader.count(keyRefs(config, row.keys->maxPosition));
+      KeyRef originalKeys[] = {{dicts.main, kOriginalLengthKey},
+                               {&config, kOriginalLengthKey}};
+      context.original = reader.count(originalKeys);
+    }
     rotation.scaling = readScaling(*type, context);
   }
   return type && !theta.bad();
 }
 
-/// Reads the heads of the layers of a rotation, which are those of the model
-/// unless full-attention layers have their own.
-HeadSize RotationReader::readHeads(LayerRotation &rotation) {
-  if (row.fullHeadDim == 0 || rotation.type != kFullLayers)
-    return head;
-  Field<int64_t> size = reader.count(config, "global_head_dim");
-  Field<int64_t> keyHeads = reader.count(config, "num_global_key_value_heads");
-  rotation.headDim = size.bad() ? 0 : size.value.value_or(row.fullHeadDim);
-  rotation.numKeyValueHeads = result.numKeyValueHeads;
-  // Only then do keys and values share their projection.
-  bool isShared =
-      reader.boolean(config, "attention_k_eq_v").value.value_or(false);
-  if (isShared && keyHeads.value) {
-    rotation.numKeyValueHeads = *keyHeads.value;
-    if (result.numHeads % *keyHeads.value != 0)
-      reader.error(keyHeads.at(),
-                   "'num_global_key_value_heads' (" +
-                       llvm::Twine(*keyHeads.value) +
-                       ") does not divide the number of heads (" +
-                       llvm::Twine(result.numHeads) + ")");
-  }
-  return {rotation.headDim, size.given() ? &size.at() : head.at};
-}
-
-/// Reads the rotations of a model whose full-attention layers have their own
-/// heads, from a config without dictionaries.
-void RotationReader::readOwnHeads(std::vector<std::string> types) {
+/// Reads the rotations of a model with a rotation for each layer type from a
+/// config without dictionaries.
+void RotationReader::readDefaults(std::vector<std::string> types) {
   if (types.empty())
     types = {kSlidingLayers.str(), kFullLayers.str()};
   std::vector<LayerRotation> rotations;
@@ -241,18 +235,6 @@ bool RotationReader::areAllLayersFull() const {
   return pattern && pattern->value.isNumber() && pattern->value.number() == 1;
 }
 
-/// Whether the config gives some layers a sliding window. Does not report
-/// errors in these keys: AttentionKeys.cpp does.
-bool RotationReader::hasWindow() const {
-  const json::Member *isUsed =
-      ConfigReader::given(config, "use_sliding_window");
-  if (isUsed && isUsed->value.isBool() ? !isUsed->value.boolean()
-                                       : row.attention.slidesOnRequest)
-    return false;
-  const json::Member *window = config.find(row.keys->window[0]);
-  return window ? !window->value.isNull() : row.attention.defaultWindow != 0;
-}
-
 /// Whether the model has both full and sliding layers if there are no
 /// `layer_types`.
 bool RotationReader::hasBothLayerTypes() const {
@@ -261,9 +243,9 @@ bool RotationReader::hasBothLayerTypes() const {
     return false;
   case SlidingLayers::EveryNth:
     return !areAllLayersFull() &&
-           (!row.attention.slidesOnRequest || hasWindow());
+           (!row.attention.slidesOnRequest || hasWindow(config, row));
   case SlidingLayers::FromMaxWindow:
-    return hasWindow();
+    return hasWindow(config, row);
   case SlidingLayers::Unrotated:
     return false;
   }
@@ -282,10 +264,6 @@ void RotationReader::setRotations(std::vector<LayerRotation> rotations) {
   result.ropeTheta = main->theta;
   result.scaling = main->scaling;
   result.rotaryDim = main->rotaryDim;
-  if (main->hasOwnHeads() && rotations.size() == 1) {
-    result.headDim = main->headDim;
-    result.numKeyValueHeads = main->numKeyValueHeads;
-  }
   if (!llvm::all_of(rotations, [&](const LayerRotation &rotation) {
         return rotation.isLike(*main);
       }))
@@ -321,7 +299,8 @@ void RotationReader::readSliding(std::vector<std::string> types) {
 std::vector<std::string> RotationReader::findTypes() const {
   std::vector<std::string> types;
   for (const json::Member &member : dicts.byType->members())
-    types.push_back(member.name().str());
+    if (!isSharedRopeKey(member.name()))
+      types.push_back(member.name().str());
   if (hasBothLayerTypes())
     for (StringRef type : {kSlidingLayers, kFullLayers})
       if (!llvm::is_contained(types, type))
@@ -339,7 +318,7 @@ bool RotationReader::mayBeAbsent(StringRef type) const {
   if (type == kSlidingLayers)
     return areAllLayersFull() && !ConfigReader::given(config, "layer_types");
   if (type == kFullLayers)
-    return row.attention.rotatesSlidingOnly && hasWindow();
+    return row.attention.rotatesSlidingOnly && hasWindow(config, row);
   // Unknown types are assumed to rotate.
   return hasNoKeys(type);
 }
@@ -380,7 +359,7 @@ bool RotationReader::readLayer(const LayerDictionary *layer,
   // Sliding layers share the base of the full-attention layers unless they have
   // a separate one.
   bool hasOwn = row.slidingTheta != 0 || hasSlidingKey() ||
-                (layer && ConfigReader::given(*layer->dict, "rope_theta"));
+                (layer && ConfigReader::given(layer->dict, "rope_theta"));
   if (rotation.type == kSlidingLayers && hasOwn) {
     thetas = slidingThetaKeys();
     if (row.slidingTheta != 0)
@@ -427,11 +406,15 @@ void RotationReader::readLayers(std::vector<std::string> types) {
 }
 
 void RotationReader::read() {
-  maxPosition = reader.count(keyRefs(config, row.keys->maxPosition));
-  original = reader.count(config, "original_max_position_embeddings");
+  // Two different lengths are an error only for a scaling that needs one.
+  for (const KeyRef &key : keyRefs(config, row.keys->maxPosition))
+    if (!key.key.empty())
+      reader.count(config, key.key);
+  reader.count(config, kOriginalLengthKey);
   std::vector<std::string> types = readLayerTypes(reader, config);
   // Layers without keys or without rotation have no functions of it.
-  bool rotatesFull = !row.attention.rotatesSlidingOnly || !hasWindow();
+  bool rotatesFull =
+      !row.attention.rotatesSlidingOnly || !hasWindow(config, row);
   if (types.size() > 1)
     llvm::copy_if(
         types, std::back_inserter(result.layerTypes), [&](StringRef type) {
@@ -441,7 +424,7 @@ void RotationReader::read() {
     return readLayers(std::move(types));
   if (row.fullHeadDim != 0) {
     if (!dicts.main)
-      return readOwnHeads(std::move(types));
+      return readDefaults(std::move(types));
     return reader.error(*dicts.main, "'" + dicts.name +
                                          "' must have an object for each layer "
                                          "type, since their heads differ");

@@ -25,6 +25,10 @@ constexpr llvm::StringLiteral kSlidingLayers = "sliding_attention";
 /// convolution layers, and layers without a mixer of tokens.
 bool hasNoKeys(llvm::StringRef type);
 
+/// Whether the config gives some layers a sliding window. Does not report
+/// errors in these keys: AttentionKeys.cpp does.
+bool hasWindow(const json::Value &config, const ModelRow &row);
+
 /// Adds `name`, a layer type under `key`, to the distinct types in `names`.
 /// Returns false after an error: a type must be a valid part of a C identifier,
 /// because functions are named after it, and there may be at most 8.

@@ -12,9 +12,12 @@
 #include "BiasModels.h"
 #include "ConfigReader.h"
 #include "HeadShape.h"
+#include "LayerSets.h"
 #include "LayerTypes.h"
 #include "ModelTable.h"
 #include "PositionAxes.h"
+#include "PositionKeys.h"
+#include "QwenKeys.h"
 #include "RopeDictionary.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -62,8 +65,8 @@ private:
   bool findRow();
   bool rotates();
   bool hasRopeKey() const;
-  bool reportModelKey();
-  void reportLayerKeys();
+  void readLayer(const json::Value &layer, ModelConfig &result);
+  static void removeRotation(ModelConfig &result);
   void readPairing(ModelConfig &result);
   bool mayNorm() const;
   std::optional<DType> readDType(const json::Value &object);
@@ -83,6 +86,8 @@ private:
   StringRef modelType;
   const ModelRow *row = nullptr;
   bool isKnown = false;
+  /// Whether the model has attention, but no rotary embedding.
+  bool isUnrotated = false;
 };
 
 /// Returns whether an object has the number of heads.
@@ -168,21 +173,6 @@ bool ModelReader::hasRopeKey() const {
       [&](StringRef key) { return config->find(key); });
 }
 
-/// Reports keys of the rotation in an unknown model whose meaning depends on
-/// the implementation of the model. Ignoring them would be wrong.
-bool ModelReader::reportModelKey() {
-  for (StringRef key :
-       {"qk_rope_head_dim", "rope_pct", "rope_ratio", "global_head_dim",
-        "swa_head_dim", "rope_embedding_base", "rotary_emb_interleaved"}) {
-    const json::Member *member = ConfigReader::given(*config, key);
-    if (!member)
-      continue;
-    reader.error(member->key, "'" + key + "' needs a known 'model_type'");
-    return true;
-  }
-  return false;
-}
-
 /// Finds the row of the model type. Returns false if reading cannot continue.
 bool ModelReader::findRow() {
   row = &unknownModel();
@@ -227,20 +217,11 @@ bool ModelReader::findRow() {
   else if (options.attention)
     assumed += "; attention functions are built only if --kernels names them";
   reader.warning(at, what + ": assuming " + assumed);
-  return !reportModelKey();
+  return true;
 }
 
-/// Reports keys that make the rotations of layers differ other than by their
-/// type, which no model supports yet.
-void ModelReader::reportLayerKeys() {
-  for (StringRef key : {"layer_rope_theta", "rope_scaling_layers"})
-    if (const json::Member *member = ConfigReader::given(*config, key))
-      reader.error(member->key, "'" + key +
-                                    "' is not supported: expected layers that "
-                                    "differ by their type alone");
-}
-
-/// Returns false, after an error, if the model does not use a rotary embedding.
+/// Returns false, after an error, if the model does not use a rotary embedding
+/// and has no functions without one. Sets `isUnrotated`.
 /// Some model types rotate or not depending on a key.
 bool ModelReader::rotates() {
   if (Field<bool> alibi = reader.boolean(*config, "alibi");
@@ -274,6 +255,11 @@ bool ModelReader::rotates() {
     return false;
   }
   Field<StringRef> kind = reader.string(*config, key);
+  isUnrotated = row->attendsUnrotated && options.attention &&
+                !options.rotation && !kind.bad() &&
+                kind.value != StringRef(row->positionType);
+  if (isUnrotated)
+    return true;
   if (!kind.given() || (kind.value && *kind.value != row->positionType))
     reader.error(member ? member->value : *config,
                  "'model_type' " + quoted(modelType) +
@@ -332,9 +318,11 @@ bool ModelReader::readBiasAttention(ModelConfig &result) {
   if (!typeMember || !typeMember->value.isString())
     return false;
   const ModelRow *biased = findBiasModel(*config, typeMember->value.string());
-  if (biased)
-    readBiasModel(reader, *config, *biased, *typeMember, options, result);
-  return biased;
+  if (!biased)
+    return false;
+  reportPositionKeys(reader, *config, *biased, RopeDictionaries());
+  readBiasModel(reader, *config, *biased, *typeMember, options, result);
+  return true;
 }
 
 /// Whether the model normalizes queries and keys before the rotation. True for
@@ -361,19 +349,55 @@ void ModelReader::read(ModelConfig &result) {
   }
   if (!findRow() || !rotates())
     return;
-  reportLayerKeys();
+  Layers layers = readLayers(reader, *config, *row);
+  std::vector<LayerSet> sets = divideLayers(reader, *config, layers);
+  if (sets.empty()) {
+    readLayer(replaceSharedValues(reader, *config, layers), result);
+    result.namedLayers = nameLayers(layers);
+    return;
+  }
+  std::vector<ModelConfig> configs;
+  for (const LayerSet &set : sets) {
+    ModelConfig &own = configs.emplace_back();
+    readLayer(set.config, own);
+    if (!set.rotates)
+      removeRotation(own);
+  }
+  result = mergeSets(std::move(configs), sets);
+}
+
+/// Reads a config whose layers differ by their type at most.
+void ModelReader::readLayer(const json::Value &layer, ModelConfig &result) {
+  RopeDictionaries dicts = findRopeDictionaries(reader, layer);
+  if (!reportPositionKeys(reader, layer, *row, dicts))
+    return;
   result.modelType = modelType.str();
   readPairing(result);
   result.mayNorm = mayNorm();
-  RopeDictionaries dicts = findRopeDictionaries(reader, *config);
-  const json::Value &at = readHeadShape(reader, *config, *row,
+  const json::Value &at = readHeadShape(reader, layer, *row,
                                         /*isNested=*/config != &root, result);
-  readRotations(reader, *config, *row, dicts, {result.headDim, &at},
-                options.ropeLength, result);
-  readPositionAxes(reader, *config, *row, dicts, at, result);
+  if (!isUnrotated) {
+    readRotations(reader, layer, *row, dicts, {result.headDim, &at},
+                  options.ropeLength, result);
+    readPositionAxes(reader, layer, *row, dicts, at, result);
+  }
   if (options.attention && (isKnown || options.assumeAttention))
-    readAttention(reader, *config, *row, isDecoder, options.qkNorm, result);
+    readAttention(reader, layer, *row, isDecoder, options.qkNorm, result);
+  if (row->changesWithLength)
+    readQwenKeys(reader, layer, options.ropeLength, result);
+  if (isUnrotated)
+    removeRotation(result);
   result.dtype = readModelDType();
+}
+
+/// Makes a config that of layers without rotation, which have the functions of
+/// the attention alone.
+void ModelReader::removeRotation(ModelConfig &result) {
+  result.rotaryDim = result.rotaryOffset = 0;
+  result.rotations.clear();
+  if (result.attention)
+    for (LayerAttention &layer : result.attention->layers)
+      layer.rotates = false;
 }
 
 } // namespace

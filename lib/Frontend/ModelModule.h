@@ -58,8 +58,9 @@ private:
   Type getCacheType();
   RankedTensorType getType(ArrayRef<int64_t> shape, Type elementType = {});
   /// Creates a public function and sets the insertion point to the start of its
-  /// body. `doc` is its comment in the C header.
-  func::FuncOp createFunction(StringRef name, StringRef doc,
+  /// body. `suffix` names its layers, after that of the set; `doc` is its
+  /// comment in the C header.
+  func::FuncOp createFunction(StringRef family, StringRef suffix, StringRef doc,
                               ArrayRef<NamedType> arguments,
                               ArrayRef<NamedType> results);
   Value createDestination(RankedTensorType type, ValueRange sizes);
@@ -85,7 +86,8 @@ private:
   /// Returns the number with up to nine digits.
   static std::string spell(double number);
   using Layer = ::posenc::frontend::LayerAttention;
-  std::string describeLayers(StringRef suffix);
+  ArrayRef<int64_t> findLayers(StringRef suffix);
+  std::string describeLayers(StringRef ownSuffix);
   std::string describeAxes();
   std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
                                int64_t offset);
@@ -98,11 +100,10 @@ private:
   std::string describeDecode(FrequenciesAttr frequencies, const Layer &layer,
                              StringRef suffix);
 
-  // LayerHeads.cpp
-  /// Whether layers of some types have heads of their own.
-  bool hasPartsWithOwnHeads() const;
-  /// Builds the layers with other heads like models of their own.
-  OwningOpRef<ModuleOp> buildParts();
+  // LayerSetFunctions.cpp
+  /// Builds the functions of each set of layers.
+  OwningOpRef<ModuleOp> buildSets();
+  OwningOpRef<ModuleOp> buildSharedRotation();
 
   // AttentionFunctions.cpp
   LogicalResult checkAttention();

@@ -130,6 +130,15 @@ static constexpr KeyNames nomicBertKeys = [] {
   return keys;
 }();
 
+static constexpr KeyNames qwen1Keys = [] {
+  KeyNames keys;
+  keys.headDim = {"kv_channels", "head_dim"};
+  keys.theta = {"rotary_emb_base", "rope_theta"};
+  keys.partial = {"rotary_pct", "partial_rotary_factor"};
+  keys.keyHeadRule = KeyHeads::AsQueries;
+  return keys;
+}();
+
 static constexpr KeyNames zamba2Keys = [] {
   KeyNames keys;
   keys.headDim = {"attention_head_dim", "head_dim"};
@@ -244,9 +253,14 @@ static constexpr ModelRow models[] = {
     row("granite").multiplier(1).sizes(4096, 32),
     row("granite4_vision_text").multiplier(1),
     row("granite_docling_text").keyHeads(4).multiplier(0.015625),
-    row("granite_swa").keyHeads(4).multiplier(1).slides(128, 4).sinks(),
+    row("granite_swa")
+        .keyHeads(4)
+        .multiplier(1)
+        .slides(128, 4)
+        .firstIsFull()
+        .sinks(),
     row("granitemoe").multiplier(1),
-    row("granitemoe_swa").multiplier(1).slides(128, 4).sinks(),
+    row("granitemoe_swa").multiplier(1).slides(128, 4).firstIsFull().sinks(),
     row("granitemoeshared").multiplier(1),
     row("hunyuan_v1_dense")
         .unsupportedAttention()
@@ -282,6 +296,7 @@ static constexpr ModelRow models[] = {
     row("phi3_v"),
     row("phi4_multimodal").keyHeads(8),
     row("phi4mm").keyHeads(8),
+    row("qwen", qwen1Keys).changingWithLength(),
     row("qwen2").slidesFromMaxWindow(/*onRequest=*/true).sizes(4096, 32),
     row("qwen2_moe").sizes(2048, 16).slidesOnRequest(/*pattern=*/2),
     row("qwen3")
@@ -320,7 +335,8 @@ static constexpr ModelRow models[] = {
         .keyHeads(8)
         .headDim(128)
         .scalesByLlama3(16, 1, 4, 8192)
-        .slides(8192, 4),
+        .slides(8192, 4)
+        .firstIsFull(),
     row("dbrx", dbrxKeys).keyHeads(1),
     row("dia_decoder").keyHeads(4).headDim(128).multiplier(1).sizes(2048, 16),
     row("dia_encoder").headDim(128).multiplier(1).bidirectional(),
@@ -431,11 +447,13 @@ static constexpr ModelRow models[] = {
     row("modernbert", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
-        .slidesBothWays(128, 3),
+        .slidesBothWays(128, 3)
+        .firstIsFull(),
     row("modernbert-decoder", modernBertKeys)
         .theta(160000)
         .ownSlidingTheta(1e4)
         .slides(128, 3)
+        .firstIsFull()
         .halfWindow(),
     row("nemotron").partial(0.5),
     row("nomic_bert", nomicBertKeys)
@@ -525,7 +543,11 @@ static constexpr ModelRow models[] = {
 
     // Half pairing, only for one value of `position_embedding_type`.
     row("esm").causalIf("is_decoder").onlyIfPositionType("rotary"),
-    row("granitemoehybrid").multiplier(1).onlyIfPositionType("rope"),
+    row("granitemoehybrid")
+        .multiplier(1)
+        .onlyIfPositionType("rope")
+        .orUnrotated(),
+    row("new").bidirectional().onlyIfPositionType("rope"),
 
     // Interleaved pairing.
     row("blt_global_transformer").interleaved().theta(5e5),

@@ -111,6 +111,9 @@ struct AttentionRow {
   bool slidesOnRequest = false;
   SlidingLayers sliding = SlidingLayers::All;
   int64_t slidingPattern = 0;
+  /// With SlidingLayers::EveryNth: the layers without a window are the first of
+  /// n, not the last.
+  bool isFirstFull = false;
   /// Every `unrotatedInterval`-th layer does not rotate, unless
   /// `no_rope_layers` lists the layers. If 0, all layers rotate.
   int64_t unrotatedInterval = 0;
@@ -174,7 +177,7 @@ struct ModelRow {
   int64_t nestedHidden = 0;
   int64_t nestedHeads = 0;
   /// The default of `global_head_dim`, the size of the heads of full-attention
-  /// layers; 0 if all layers have the same heads.
+  /// layers, for models that have it; otherwise 0.
   int64_t fullHeadDim = 0;
   /// All heads together have this multiple of the hidden size.
   int64_t hiddenFactor = 1;
@@ -195,9 +198,15 @@ struct ModelRow {
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
   llvm::StringLiteral positionType = "";
+  /// With any other `position_embedding_type`, the model has attention without
+  /// positions.
+  bool attendsUnrotated = false;
   /// The boolean key without which the model does not rotate, or empty.
   llvm::StringLiteral rotationKey = "";
   AxesRow axes;
+  /// The rotation and a factor of queries change with the length of the
+  /// sequence (Qwen 1).
+  bool changesWithLength = false;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
@@ -381,6 +390,11 @@ struct ModelRow {
     copy.attention.slidesOnRequest = true;
     return copy;
   }
+  constexpr ModelRow firstIsFull() const {
+    ModelRow copy = *this;
+    copy.attention.isFirstFull = true;
+    return copy;
+  }
   constexpr ModelRow halfWindow() const {
     ModelRow copy = *this;
     copy.attention.hasHalfWindow = true;
@@ -482,6 +496,11 @@ struct ModelRow {
     copy.axes.areCoordinates = true;
     return copy;
   }
+  constexpr ModelRow changingWithLength() const {
+    ModelRow copy = *this;
+    copy.changesWithLength = true;
+    return copy;
+  }
   constexpr ModelRow onlyIf(llvm::StringLiteral key) const {
     ModelRow copy = *this;
     copy.rotationKey = key;
@@ -490,6 +509,11 @@ struct ModelRow {
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
     ModelRow copy = *this;
     copy.positionType = value;
+    return copy;
+  }
+  constexpr ModelRow orUnrotated() const {
+    ModelRow copy = *this;
+    copy.attendsUnrotated = true;
     return copy;
   }
 };

@@ -122,7 +122,8 @@ RankedTensorType ModelModule::getType(ArrayRef<int64_t> shape,
                                elementType ? elementType : getElementType());
 }
 
-func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
+func::FuncOp ModelModule::createFunction(StringRef family, StringRef suffix,
+                                         StringRef doc,
                                          ArrayRef<NamedType> arguments,
                                          ArrayRef<NamedType> results) {
   auto types = [](ArrayRef<NamedType> list) {
@@ -130,9 +131,12 @@ func::FuncOp ModelModule::createFunction(StringRef name, StringRef doc,
         list, [](const NamedType &named) { return named.type; });
   };
   auto function = func::FuncOp::create(
-      builder, loc, name,
+      builder, loc, (family + config.suffix + suffix).str(),
       builder.getFunctionType(types(arguments), types(results)));
   function->setAttr(PosencDialect::kDocAttrName, builder.getStringAttr(doc));
+  if (ArrayRef<int64_t> layers = findLayers(suffix); !layers.empty())
+    function->setAttr(PosencDialect::kLayersAttrName,
+                      builder.getDenseI64ArrayAttr(layers));
   for (auto [number, argument] : llvm::enumerate(arguments)) {
     function.setArgAttr(number, PosencDialect::kNameAttrName,
                         builder.getStringAttr(argument.name));
@@ -170,7 +174,7 @@ void ModelModule::buildSincos(FrequenciesAttr frequencies,
   SmallVector<NamedType> arguments{{"positions", positionsType, {"tokens"}}};
   addRopeLength(arguments, frequencies);
   func::FuncOp function =
-      createFunction("sincos" + suffix,
+      createFunction("sincos", suffix,
                      describeSincos(frequencies, suffix) +
                          describeLength(frequencies, "positions"),
                      arguments, {{"cos", tableType}, {"sin", tableType}});
@@ -203,7 +207,7 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
                                    {"positions", positionsType}};
   addRopeLength(arguments, frequencies);
   func::FuncOp function =
-      createFunction("rope" + suffix,
+      createFunction("rope", suffix,
                      describeRope(frequencies, suffix) +
                          describeLength(frequencies, "positions"),
                      arguments, {{"q_out", queries}, {"k_out", keys}});
@@ -254,8 +258,8 @@ FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
 }
 
 OwningOpRef<ModuleOp> ModelModule::build() {
-  if (hasPartsWithOwnHeads())
-    return buildParts();
+  if (!config.sets.empty())
+    return buildSets();
   if (config.hasRotation()) {
     frequencies =
         getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);

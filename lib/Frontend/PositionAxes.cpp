@@ -98,9 +98,9 @@ static bool isNamedMrope(const json::Value &dict) {
 static void reportLayerSections(ConfigReader &reader,
                                 const RopeDictionaries &dicts) {
   for (const LayerDictionary &layer : dicts.layers) {
-    const json::Member *member = ConfigReader::given(*layer.dict, sectionsKey);
-    if (member || isNamedMrope(*layer.dict))
-      reader.error(member ? member->key : *layer.dict,
+    const json::Member *member = ConfigReader::given(layer.dict, sectionsKey);
+    if (member || isNamedMrope(layer.dict))
+      reader.error(member ? member->key : layer.dict,
                    "'" + sectionsKey +
                        "' in the dictionary of a layer type is not supported: "
                        "expected a single dictionary for all layers");

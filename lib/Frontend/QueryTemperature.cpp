@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ministral 3 and Mistral 4 multiply queries, after their rotation, by a factor
-// that grows with the position. A factor of all channels commutes with the
-// rotation, so queries are multiplied before the attention, which rotates them.
+// Ministral 3, Mistral 4, Llama 4 and Qwen 1 multiply queries, after their
+// rotation, by a factor that grows with the position. A factor of all channels
+// commutes with the rotation, so queries are multiplied before the attention,
+// which rotates them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -39,6 +42,13 @@ static Value createFactor(OpBuilder &builder, Location loc, Value position,
   if (temperature.offset != 0)
     position = arith::AddIOp::create(builder, loc, position,
                                      integer(temperature.offset));
+  if (temperature.isLogN) {
+    Value log = math::LogOp::create(
+        builder, loc, arith::SIToFPOp::create(builder, loc, type, position));
+    double unit = 1 / std::log(double(temperature.length));
+    Value factor = arith::MulFOp::create(builder, loc, log, number(unit));
+    return arith::MaximumFOp::create(builder, loc, factor, number(1));
+  }
   Value times = arith::DivUIOp::create(builder, loc, position,
                                        integer(temperature.length));
   Value grown = arith::AddFOp::create(
@@ -131,6 +141,11 @@ std::string ModelModule::describeTemperature(const Layer &layer) {
       !config.attention->temperature->isIn(layer))
     return "";
   const QueryTemperature &temperature = *config.attention->temperature;
+  if (temperature.isLogN)
+    return llvm::formatv(" Queries at position p are multiplied by max(1, ln(p "
+                         "+ {0}) / ln({1})).",
+                         temperature.offset, temperature.length)
+        .str();
   std::string position =
       temperature.offset == 0
           ? "p"

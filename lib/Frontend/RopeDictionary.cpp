@@ -9,6 +9,7 @@
 #include "RopeDictionary.h"
 
 #include "LayerTypes.h"
+#include "RopeTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -16,15 +17,30 @@
 using namespace posenc::frontend;
 using llvm::StringRef;
 
+bool posenc::frontend::isSharedRopeKey(StringRef key) {
+  return key == "rope_theta" || key == "partial_rotary_factor" ||
+         key == kOriginalLengthKey;
+}
+
 /// Whether a dictionary has one dictionary per layer type: some values are
 /// objects, and there is no key of a scaling.
 static bool isPerLayerType(const json::Value &dict) {
-  for (StringRef key : {"rope_type", "type", "rope_theta", "factor"})
+  for (StringRef key : {"rope_type", "type", "factor"})
     if (dict.find(key))
       return false;
   return llvm::any_of(dict.members(), [](const json::Member &member) {
     return member.value.isObject();
   });
+}
+
+/// Returns the dictionary of a type with the shared values of `dict`.
+static json::Value addShared(ConfigReader &reader, const json::Value &dict,
+                             const json::Value &own) {
+  llvm::SmallVector<json::Member> members(own.members());
+  for (const json::Member &member : dict.members())
+    if (isSharedRopeKey(member.name()) && !own.find(member.name()))
+      members.push_back(member);
+  return reader.makeObject(own.offset(), members);
 }
 
 /// Reads the dictionaries per layer type. Equal ones are not merged, since the
@@ -36,7 +52,7 @@ static void readLayers(ConfigReader &reader, StringRef name,
   result.layers.clear();
   std::vector<std::string> names;
   for (const json::Member &member : dict.members()) {
-    if (member.value.isNull())
+    if (member.value.isNull() || isSharedRopeKey(member.name()))
       continue;
     if (!addLayerType(reader, name, member.name(), member.key, names)) {
       result.broken = true;
@@ -50,7 +66,8 @@ static void readLayers(ConfigReader &reader, StringRef name,
       result.broken = true;
       continue;
     }
-    result.layers.push_back({member.name(), &member.value});
+    result.layers.push_back(
+        {member.name(), addShared(reader, dict, member.value)});
   }
 }
 
@@ -121,7 +138,7 @@ RopeDictionaries
 posenc::frontend::getLayerDictionaries(const RopeDictionaries &dicts,
                                        const LayerDictionary &layer) {
   RopeDictionaries result;
-  result.parameters = result.main = layer.dict;
+  result.parameters = result.main = &layer.dict;
   result.name = dicts.name;
   return result;
 }

@@ -17,7 +17,7 @@ namespace posenc::frontend {
 /// The dictionary of one layer type.
 struct LayerDictionary {
   llvm::StringRef type;
-  const json::Value *dict;
+  json::Value dict;
 };
 
 /// `rope_scaling` and its successor `rope_parameters`. They must agree if both
@@ -39,7 +39,11 @@ struct RopeDictionaries {
   bool broken = false;
 };
 
-/// Returns the dictionaries of one layer type.
+/// Whether a dictionary may have the key beside dictionaries per layer type.
+/// Its value then holds for the types without their own.
+bool isSharedRopeKey(llvm::StringRef key);
+
+/// Returns the dictionaries of one layer type, which point into `layer`.
 RopeDictionaries getLayerDictionaries(const RopeDictionaries &dicts,
                                       const LayerDictionary &layer);
 

@@ -8,6 +8,8 @@
 
 #include "RopeTypes.h"
 
+#include "PositionKeys.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -20,8 +22,6 @@ using llvm::Twine;
 //===----------------------------------------------------------------------===//
 // Keys that several scalings share
 //===----------------------------------------------------------------------===//
-
-static constexpr StringLiteral originalKey = "original_max_position_embeddings";
 
 static Field<double> readFactor(RopeContext &context, StringRef key) {
   Field<double> factor =
@@ -42,19 +42,17 @@ static void warnIfBelowOne(RopeContext &context, const json::Value &at,
 /// config. The default is the maximum length of the config.
 static Field<int64_t> readOriginalLength(RopeContext &context) {
   ConfigReader &reader = context.reader;
-  Field<int64_t> original = reader.count(context.dict, originalKey);
-  if (!original.given())
-    original = context.outerOriginal;
+  const Field<int64_t> &original = context.original;
   if (!original.given()) {
     if (!context.maxPosition.given())
       reader.error(context.dict,
-                   "missing key '" + originalKey +
+                   "missing key '" + kOriginalLengthKey +
                        "', and no 'max_position_embeddings' as its default");
     return context.maxPosition;
   }
   const Field<int64_t> &whole = context.maxPosition;
   if (original.value && whole.value && *original.value >= *whole.value)
-    reader.warning(original.at(), "'" + originalKey + "' (" +
+    reader.warning(original.at(), "'" + kOriginalLengthKey + "' (" +
                                       Twine(*original.value) +
                                       ") is not less than '" + whole.name() +
                                       "' (" + Twine(*whole.value) + ")");
@@ -123,7 +121,8 @@ static double readYarnFactor(RopeContext &context,
   if (ratioGiven && *ratio != *factor.value)
     reader.warning(factor.at(), "'factor' is " + spelled(*factor.value) +
                                     ", but '" + whole.name() + "' / '" +
-                                    originalKey + "' is " + spelled(*ratio));
+                                    kOriginalLengthKey + "' is " +
+                                    spelled(*ratio));
   return *factor.value;
 }
 
@@ -208,10 +207,11 @@ static void readNtk(RopeContext &context, Scaling &scaling) {
   scaling.factor = factor.value.value_or(1);
   if (factor.value)
     warnIfBelowOne(context, factor.at(), *factor.value);
+  // Without the exponent, the form of vLLM and of GTE's own code is that of the
+  // exponent 1, theta^(-2i/d) * factor^(-2(i+1)/d). #posenc.ntk without it is
+  // another one.
   Field<double> mixed = context.reader.positive(context.dict, "mixed_b");
-  scaling.mixedB = mixed.value;
-  if (!mixed.given())
-    requireTwoPairs(context);
+  scaling.mixedB = mixed.value.value_or(1);
 }
 
 static void readDynamic(RopeContext &context, Scaling &scaling) {
@@ -275,7 +275,7 @@ static void readLongrope(RopeContext &context, Scaling &scaling) {
   scaling.longList = readDivisors(context, "long_factor");
   Field<int64_t> original = readOriginalLength(context);
   if (original.value && *original.value < 2)
-    reader.error(original.at(), "'" + originalKey +
+    reader.error(original.at(), "'" + kOriginalLengthKey +
                                     "' must be at least 2 for rope type "
                                     "'longrope'");
   scaling.originalMaxPosition = double(original.value.value_or(2));
@@ -321,20 +321,20 @@ static constexpr StringLiteral commonKeys[] = {
     // Keys of Ministral 3 that do not concern the frequencies.
     "llama_4_scaling_beta", "max_position_embeddings"};
 static constexpr StringLiteral linearKeys[] = {"factor"};
-static constexpr StringLiteral llama3Keys[] = {"factor", "low_freq_factor",
-                                               "high_freq_factor", originalKey};
+static constexpr StringLiteral llama3Keys[] = {
+    "factor", "low_freq_factor", "high_freq_factor", kOriginalLengthKey};
 static constexpr StringLiteral yarnKeys[] = {
     "factor",      "attention_factor",    "beta_fast", "beta_slow",
-    "mscale",      "mscale_all_dim",      "truncate",  originalKey,
+    "mscale",      "mscale_all_dim",      "truncate",  kOriginalLengthKey,
     "attn_factor", "extrapolation_factor"};
 static constexpr StringLiteral ntkKeys[] = {"factor", "mixed_b"};
 // Configs of Hunyuan also have YaRN's keys, which its model ignores.
 static constexpr StringLiteral dynamicKeys[] = {
-    "factor", "alpha",          "beta_fast", "beta_slow",
-    "mscale", "mscale_all_dim", originalKey};
+    "factor", "alpha",          "beta_fast",       "beta_slow",
+    "mscale", "mscale_all_dim", kOriginalLengthKey};
 static constexpr StringLiteral longropeKeys[] = {
-    "factor",       "attention_factor", "short_factor", "long_factor",
-    "short_mscale", "long_mscale",      originalKey};
+    "factor",       "attention_factor", "short_factor",    "long_factor",
+    "short_mscale", "long_mscale",      kOriginalLengthKey};
 static constexpr StringLiteral proportionalKeys[] = {"factor"};
 
 static constexpr RopeType types[] = {
@@ -366,7 +366,7 @@ Scaling posenc::frontend::readScaling(const RopeType &type,
   Scaling scaling;
   type.read(context, scaling);
   for (const json::Member &member : context.dict.members()) {
-    if (type.knowsKey(member.name()))
+    if (type.knowsKey(member.name()) || isUnreadDictionaryKey(member.name()))
       continue;
     context.reader.warning(member.key, "unknown key " + quoted(member.name()) +
                                            " for rope type '" + type.name +

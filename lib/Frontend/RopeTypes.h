@@ -14,15 +14,21 @@
 
 namespace posenc::frontend {
 
+/// The key of the context length of the pretraining.
+constexpr llvm::StringLiteral kOriginalLengthKey =
+    "original_max_position_embeddings";
+
 /// The inputs of a scaling: its dictionary and keys outside of it.
 struct RopeContext {
   ConfigReader &reader;
   /// The dictionary with the keys of the scaling.
   const json::Value &dict;
   Field<double> theta;
+  /// The maximum length of the config, and the length of the pretraining, in
+  /// `dict` or outside of it. Given only for types that have the key of the
+  /// latter.
   Field<int64_t> maxPosition;
-  /// original_max_position_embeddings outside of `dict`.
-  Field<int64_t> outerOriginal;
+  Field<int64_t> original;
   /// The length that scalings which depend on it are built for.
   std::optional<int64_t> length;
   int64_t headDim;

@@ -57,7 +57,7 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   if (hasNorm)
     arguments.push_back({"k_norm", getType({attention.headDim})});
   func::FuncOp function = createFunction(
-      (isPaged ? "append_paged" : "append") + suffix,
+      isPaged ? "append_paged" : "append", suffix,
       describeAppend(frequencies, layer, isPaged, suffix) +
           describeLength(rotating, isPaged ? "positions" : "lengths"),
       arguments, results);
@@ -112,7 +112,7 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
                        {"batch_plus_1"}});
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function =
-      createFunction("attention_ragged" + suffix,
+      createFunction("attention_ragged", suffix,
                      describeRagged(frequencies, layer, suffix) +
                          describeLength(rotating, "positions"),
                      arguments, {{"o", output}});
@@ -151,7 +151,7 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   arguments.push_back({"lengths", list});
   addOperands(arguments, /*withKeyNorm=*/isRaw);
   func::FuncOp function =
-      createFunction("attention_paged" + suffix,
+      createFunction("attention_paged", suffix,
                      describePaged(frequencies, layer, suffix) +
                          describeLength(rotating, "lengths"),
                      arguments, {{"o", output}});

@@ -153,6 +153,15 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
                              << ", a positive number of bytes as i64";
     return success();
   }
+  if (name == kLayersAttrName) {
+    auto layers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (!function || !layers || layers.empty() || layers[0] < 0 ||
+        !llvm::is_sorted(layers.asArrayRef(), std::less_equal<int64_t>()))
+      return op->emitError() << "'" << name
+                             << "' is an attribute of a function, a list of "
+                                "layers as i64 in ascending order";
+    return success();
+  }
   if (name == kDocAttrName) {
     if (!function || !isa<StringAttr>(attr.getValue()))
       return op->emitError()

@@ -17,14 +17,14 @@ import operator
 import os
 import reprlib
 import tempfile
-import warnings
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 from ._compiler import CompiledCode, LibraryCode
 from ._dtypes import option_of
-from ._errors import CompileWarning, Error
-from ._kernels import Kernels, make_kernels
+from ._errors import Error
+from ._kernels import Kernels, make_kernels, make_pending_kernels
+from ._source import Source, warn
 from ._spec import write_spec
 
 
@@ -202,25 +202,54 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
 # ===----------------------------------------------------------------------===#
 
 
-def _warn(code, level: int) -> None:
-    for line in code.warnings:
-        warnings.warn(line, CompileWarning, stacklevel=level + 1)
+def _compile(name: str, text: bytes, flags: Sequence[str],
+             files: Mapping[str, tuple[str, bytes]], level: int, *, on_use: bool,
+             spec: str | None = None) -> Kernels:
+    """Compiles all functions at once, or each when it is first used. `files` are flags
+    with paths and their content. `level` is as in `warn`, and `spec` what `write_spec`
+    returns, if it is known."""
+    if on_use:
+        source = Source(name, text, flags)
+        warn(source.warnings, level + 1)
+        return make_pending_kernels(source, spec or write_spec(
+            name, text, flags, {}, source.functions, on_use))
+    code = CompiledCode(
+        name, text, [*flags, *(f"{flag}={path}" for flag, (path, _) in files.items())])
+    warn(code.warnings, level + 1)
+    contents = {flag: content for flag, (_, content) in files.items()}
+    return make_kernels(code, spec or write_spec(
+        name, text, flags, contents, json.loads(code.metadata)["functions"], on_use))
+
+
+def compile_on_use(source, **options) -> Kernels:
+    """As `compile` of a config without `kernels`, but also of MLIR: each function is
+    compiled when it is first used. The options are not files."""
+    name, text = read_source(source)
+    return _compile(name, text, _to_flags(options), {}, level=2, on_use=True)
+
+
+def prepare(kernels: Kernels, names: Iterable[str] | None = None) -> None:
+    """Compiles functions of kernels that were not used yet, or all of them, several at
+    the same time."""
+    kernels._prepare(names)
 
 
 def compile_spec(spec: str) -> Kernels:
-    """Compiles what `Kernels._spec` describes."""
+    """Compiles what `Kernels._spec` describes, without warnings."""
     fields = json.loads(spec)
-    flags, source = fields["flags"], base64.b64decode(fields["source"])
     with contextlib.ExitStack() as stack:
         if fields["files"]:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="posenc-"))
-        for flag, content in fields["files"].items():
-            path = os.path.join(folder, flag.strip("-"))
+        files = {}
+        for flag, text in fields["files"].items():
+            path, content = os.path.join(folder, flag.strip("-")), base64.b64decode(text)
             with open(path, "wb") as file:
-                file.write(base64.b64decode(content))
-            flags.append(f"{flag}={path}")
-        code = CompiledCode(fields["name"], source, flags)
-    return make_kernels(code, spec)
+                file.write(content)
+            files[flag] = path, content
+        flags = [flag for flag in fields["flags"] if flag != "--no-warnings"]
+        return _compile(
+            fields["name"], base64.b64decode(fields["source"]),
+            [*flags, "--no-warnings"], files, level=2, on_use=fields["on_use"], spec=spec)
 
 
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
@@ -260,6 +289,9 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     schedule: a transform-dialect module that tiles operations
     no_warnings: do not warn of slow functions and of assumptions
 
+    Functions of `kernels` are compiled at once, several at the same time. Without it,
+    those of a config are compiled when they are first used, unless there is a file.
+
     Compiled code is cached in the folder POSENC_CACHE ("off": nowhere), by default
     $XDG_CACHE_HOME/posenc or, if that is not set, ~/.cache/posenc.
     Raises CompileError with the compiler's messages.
@@ -272,11 +304,13 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         threads=threads, stack_limit=stack_limit, opt_level=opt_level,
         no_warnings=no_warnings))
     files = _read_files(tuning=tuning, schedule=schedule)
-    paths = [f"{flag}={path}" for flag, (path, _) in files.items()]
-    code = CompiledCode(name, text, flags + paths)
-    _warn(code, level=2)
-    contents = {flag: content for flag, (_, content) in files.items()}
-    return make_kernels(code, write_spec(name, text, flags, contents, code.metadata))
+    # One name is compiled as it is. Files may change until functions are used.
+    is_single = isinstance(kernels, str) and "," not in kernels and kernels != "serving"
+    on_use = name.endswith(".json") and not files and not is_single
+    result = _compile(name, text, flags, files, level=2, on_use=on_use)
+    if kernels is not None:
+        prepare(result)
+    return result
 
 
 def load(path: str | os.PathLike) -> Kernels:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import os
 import re
 import tempfile
@@ -58,6 +59,8 @@ class _Compiler:
         self.compile = _declare(
             library, "posenc_compile", pointer, text, text, ctypes.c_size_t,
             ctypes.POINTER(text), ctypes.c_size_t, ctypes.POINTER(pointer))
+        self.list = _declare(
+            library, "posenc_list", pointer, *self.compile.argtypes or ())
         self.metadata = _declare(library, "posenc_kernels_metadata", text, pointer)
         self.symbol = _declare(library, "posenc_kernels_symbol", pointer, pointer, text)
         self.free = _declare(library, "posenc_kernels_free", None, pointer)
@@ -74,27 +77,45 @@ def _get_compiler() -> _Compiler:
     return _compiler
 
 
+def _run(function: str, name: str, source: bytes,
+         options: Sequence[str]) -> tuple[_Compiler, int, list[str]]:
+    """Calls `compile` or `list` of the compiler. Returns what it does, which is not 0,
+    and its warnings."""
+    flags = (ctypes.c_char_p * len(options))(*map(os.fsencode, options))
+    messages = ctypes.c_void_p()
+    with fork_gate:
+        compiler = _get_compiler()
+        result = getattr(compiler, function)(
+            os.fsencode(name), source, len(source), flags, len(options),
+            ctypes.byref(messages))
+    message = ctypes.string_at(messages.value) if messages.value else b""
+    text = message.decode(errors="replace")
+    compiler.free_messages(messages)
+    if not result:
+        raise CompileError(text.strip() or "cannot compile, without a message")
+    return compiler, result, text.splitlines()
+
+
+class Listing:
+    """The functions that would be compiled, with their documentation."""
+
+    def __init__(self, name: str, source: bytes, options: Sequence[str]):
+        compiler, text, self.warnings = _run("list", name, source, options)
+        fields = json.loads(ctypes.string_at(text))
+        compiler.free_messages(text)
+        self.targets: list[str] = fields["targets"]
+        self.functions: list[dict] = fields["functions"]
+
+
 class CompiledCode:
     """Kernels in memory; their code is freed with this object."""
 
     _handle: int | None = None
 
     def __init__(self, name: str, source: bytes, options: Sequence[str]):
-        flags = (ctypes.c_char_p * len(options))(*map(os.fsencode, options))
-        messages = ctypes.c_void_p()
-        with fork_gate:
-            compiler = _get_compiler()
-            self._free = compiler.free
-            self._symbol = compiler.symbol
-            self._handle = compiler.compile(
-                os.fsencode(name), source, len(source), flags, len(options),
-                ctypes.byref(messages))
-        message = ctypes.string_at(messages.value) if messages.value else b""
-        text = message.decode(errors="replace")
-        compiler.free_messages(messages)
-        if not self._handle:
-            raise CompileError(text.strip() or "cannot compile, without a message")
-        self.warnings = text.splitlines()
+        compiler, self._handle, self.warnings = _run("compile", name, source, options)
+        self._free = compiler.free
+        self._symbol = compiler.symbol
         self.metadata = compiler.metadata(self._handle).decode()
 
     def symbol(self, name: str) -> int | None:

@@ -10,11 +10,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._errors import Error
 from ._methods import Names, make_method
+from ._source import Source
+
+
+class _Metadata:
+    """The metadata of kernels, made of that of all functions when it is first read."""
+
+    def __get__(self, kernels: Kernels | None, owner: type) -> Any:
+        if kernels is None:
+            return self
+        kernels.metadata = kernels._collect_metadata()
+        return kernels.metadata
 
 
 class Kernels:
@@ -26,14 +38,18 @@ class Kernels:
     """
 
     __module__ = "posenc"
-    metadata: dict
-    """The library's metadata: functions, signatures, targets, versions."""
-    _functions: dict[str, Any] = {}
+    _functions: dict[str, Any] = {}  # The methods' names.
     _spec: str | None = None
+    _source: Source | None = None  # of functions that are compiled when they are used
 
     if TYPE_CHECKING:
+        metadata: dict
+        """The library's metadata: functions, signatures, targets, versions."""
+
         # Type checkers do not see the methods, which are made when compiling.
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
+    else:
+        metadata = _Metadata()
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         """Returns a function by its name."""
@@ -67,26 +83,83 @@ class Kernels:
         return self
 
     def __repr__(self) -> str:
+        targets = self._source.targets if self._source else self.metadata["targets"]
         return (f"<posenc.Kernels of {', '.join(self._functions)} for "
-                f"{', '.join(self.metadata['targets'])}>")
+                f"{', '.join(targets)}>")
+
+    def _describe(self, name: str) -> dict:
+        """Returns the metadata of one function."""
+        if name not in self._functions:
+            raise Error(f"no function '{name}' in the kernels")
+        metadata = self._source.get(name, 2)[1] if self._source else self.metadata
+        return _find(metadata, name)
+
+    def _prepare(self, names: Iterable[str] | None = None) -> None:
+        """Compiles functions that were not used yet, or all of them, at the same time."""
+        if self._source is not None:
+            names = list(self._functions if names is None else names)
+            self._source.prepare(names)
+            for name in names:
+                self[name]  # Raises its errors.
+
+    def _collect_metadata(self) -> dict:
+        if self._source is None:
+            raise AttributeError("metadata")
+        self._prepare()
+        functions = [self._describe(name) for name in self._functions]
+        first = next(iter(self._functions))
+        return {**self._source.get(first, 3)[1], "functions": functions}
+
+
+def _find(metadata: dict, name: str) -> dict:
+    return next(one for one in metadata["functions"] if one["name"] == name)
+
+
+class _Pending:
+    """A function that is compiled when it is looked up. Then the method is in its
+    place."""
+
+    def __init__(self, source: Source, name: str, spec: str | None):
+        self._source, self._name, self._spec = source, name, spec
+
+    def __set_name__(self, owner: type, identifier: str) -> None:
+        self._owner, self._identifier = owner, identifier
+
+    def __get__(self, kernels: Kernels | None, owner: type) -> Callable[..., Any]:
+        code, metadata = self._source.get(self._name, 2)
+        function = _find(metadata, self._name)
+        method = make_method(function, self._identifier, code, self._spec)
+        setattr(self._owner, self._identifier, method)
+        return method if kernels is None else types.MethodType(method, kernels)
+
+
+def _make(names: Iterable[str], targets: Sequence[str], spec: str | None,
+          make: Callable[[str, str], Any], **members: Any) -> Kernels:
+    """Returns the kernels of functions: an object of a class of its own. `make` returns
+    the member of a name and a Python name."""
+    identifiers = Names({*dir(Kernels), "metadata"})
+    functions = {name: identifiers.add(name) for name in names}
+    doc = (f"Kernels for {', '.join(targets)}: {', '.join(functions)}.\n\n"
+           + (Kernels.__doc__ or "").split("\n\n", 1)[1])
+    members.update(__module__="posenc", __doc__=doc, _functions=functions, _spec=spec)
+    for name, identifier in functions.items():
+        members[identifier] = make(name, identifier)
+    return type("Kernels", (Kernels,), members)()
 
 
 def make_kernels(code, spec: str | None = None) -> Kernels:
-    """Returns the kernels of compiled code: an object of a class of its own."""
+    """Returns the kernels of compiled code."""
     metadata = json.loads(code.metadata)
-    methods: dict[str, Any] = {}
-    functions = {}
-    names = Names({*dir(Kernels), "metadata"})
-    for function in metadata["functions"]:
-        if "tvm_ffi" not in function:
-            continue  # There is code for GPUs only.
-        identifier = names.add(function["name"])
-        methods[identifier] = make_method(function, identifier, code, spec)
-        functions[function["name"]] = identifier
-    listed = ", ".join(functions)
-    members = {"__module__": "posenc", "_functions": functions, "_spec": spec,
-               "__doc__": f"Kernels for {', '.join(metadata['targets'])}: {listed}.\n\n"
-                          + (Kernels.__doc__ or "").split("\n\n", 1)[1], **methods}
-    kernels = type("Kernels", (Kernels,), members)()
+    names = [function["name"] for function in metadata["functions"]
+             if "tvm_ffi" in function]  # Others have code for GPUs only.
+    kernels = _make(names, metadata["targets"], spec,
+                    lambda name, identifier: make_method(
+                        _find(metadata, name), identifier, code, spec))
     kernels.metadata = metadata
     return kernels
+
+
+def make_pending_kernels(source: Source, spec: str | None = None) -> Kernels:
+    """Returns kernels whose functions are compiled when they are used."""
+    return _make(source.names, source.targets, spec,
+                 lambda name, _: _Pending(source, name, spec), _source=source)

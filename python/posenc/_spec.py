@@ -26,17 +26,19 @@ def is_of_config(spec: str | None) -> bool:
 
 
 def write_spec(name: str, source: bytes, flags: Sequence[str],
-               files: Mapping[str, bytes], metadata: str) -> str:
-    """Returns the string for what was compiled, and for what its metadata says. It has
-    no paths, so it is the same in processes that read the same files, and can be
-    compiled where they do not exist. `files` are flags whose values are such paths."""
+               files: Mapping[str, bytes], functions: Sequence[Mapping],
+               on_use: bool) -> str:
+    """Returns the string for what is compiled to `functions`, of which their names and
+    documentation are read. It has no paths, so it is the same in processes that read
+    the same files, and can be compiled where they do not exist. `files` are flags whose
+    values are such paths. `on_use`: functions are compiled when they are used."""
     is_config = name.endswith(".json")
     return json.dumps({
         "name": "config.json" if is_config else "module.mlir", "flags": flags,
-        "source": _encode(source),
+        "source": _encode(source), "on_use": on_use,
         "files": {flag: _encode(content) for flag, content in files.items()},
         "length_dependent": [
-            function["name"] for function in json.loads(metadata)["functions"]
+            function["name"] for function in functions
             if is_config and _LENGTH_DEPENDENT in function.get("doc", "")]})
 
 

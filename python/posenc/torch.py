@@ -84,10 +84,7 @@ def _read_options(spec: str) -> list:
 
 
 def _find_function(spec: str, name: str) -> dict:
-    for function in _find(spec).metadata["functions"]:
-        if function["name"] == name:
-            return function
-    raise Error(f"no function '{name}' in the kernels")
+    return _find(spec)._describe(name)
 
 
 def _is_length_dependent(spec: str, name: str) -> bool:

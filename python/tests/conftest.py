@@ -73,3 +73,10 @@ def is_close(actual, expected, bound=2e-6):
     """Whether the largest error, relative to the largest value, is within a bound."""
     actual = np.asarray(actual, np.float64)
     return np.max(np.abs(actual - expected)) <= bound * np.max(np.abs(expected))
+
+
+def check_rope(kernels):
+    """Checks the rotation of the small model."""
+    q, k, _, positions = make_inputs()
+    q_out, k_out = kernels.rope(q, k, positions)
+    assert is_close(q_out, rotate(q, positions)) and is_close(k_out, rotate(k, positions))

@@ -50,6 +50,7 @@ def PosencDialect : Dialect {
     | `posenc.scratch` | function | bytes of each buffer that a call or a task has in the workspace |
     | `posenc.launches` | function | the last argument is the handle of the call for which GPU kernels are launched |
     | `posenc.doc` | function | documentation for the C header |
+    | `posenc.layers` | function | numbers of the layers of a model that it is for |
     | `posenc.name` | argument, result | name in headers and metadata |
     | `posenc.sizes` | argument | names of the dynamic sizes, in order |
     | `posenc.packed` | argument | callers pack this right-hand matrix of matrix products once, by the function `<function>_pack_<argument>` |
@@ -122,6 +123,9 @@ def PosencDialect : Dialect {
     static constexpr ::llvm::StringLiteral kPackedAttrName = "posenc.packed";
     /// A string on a function: its documentation for the C header, in lines.
     static constexpr ::llvm::StringLiteral kDocAttrName = "posenc.doc";
+    /// A list of i64 on a function: the numbers of the layers of a model that it
+    /// is for, in ascending order.
+    static constexpr ::llvm::StringLiteral kLayersAttrName = "posenc.layers";
 
     /// A unit on a function: the bytes of all inputs and outputs determine the
     /// number of tasks, because it may read much more than it writes, or the

@@ -47,6 +47,10 @@ struct InputOptions {
   bool noWarnings = false;
   /// Names of the functions to keep. Default: all.
   std::vector<std::string> kernels;
+  /// Whether a name in `kernels` that is one of a function means that one
+  /// alone. Otherwise it also means the function of the layers that do not
+  /// rotate.
+  bool namesOneFunction = false;
 };
 
 class OptionParser;

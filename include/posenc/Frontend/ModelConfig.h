@@ -16,6 +16,7 @@
 
 #include "posenc/Frontend/Diagnostic.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -104,15 +105,10 @@ struct LayerRotation {
   double theta = 10000;
   Scaling scaling;
   int64_t rotaryDim = 0;
-  /// The heads of these layers; 0 if they are those of the model.
-  int64_t headDim = 0;
-  int64_t numKeyValueHeads = 0;
 
-  bool hasOwnHeads() const { return headDim != 0; }
   bool isLike(const LayerRotation &other) const {
     return theta == other.theta && scaling == other.scaling &&
-           rotaryDim == other.rotaryDim && headDim == other.headDim &&
-           numKeyValueHeads == other.numKeyValueHeads;
+           rotaryDim == other.rotaryDim;
   }
 };
 
@@ -147,6 +143,11 @@ struct QkNorm {
   /// head has its own weight (OLMo 2). Otherwise the mean is per head, and all
   /// heads share the weights.
   bool allHeads = false;
+
+  bool operator==(const QkNorm &other) const {
+    return eps == other.eps && weightOffset == other.weightOffset &&
+           allHeads == other.allHeads;
+  }
 };
 
 /// A bias of the scores that depends on the relative position.
@@ -165,13 +166,15 @@ struct ScoreBias {
 };
 
 /// A factor of queries that grows with their position:
-/// `1 + beta * ln(1 + floor((position + offset) / length))`.
+/// `1 + beta * ln(1 + floor((position + offset) / length))`, or, with `isLogN`,
+/// `max(1, ln(position + offset) / ln(length))`.
 struct QueryTemperature {
   double beta = 0;
   int64_t length = 1;
   int64_t offset = 0;
   /// Whether only layers that do not rotate have the factor.
   bool isOfUnrotated = false;
+  bool isLogN = false;
 
   bool isIn(const LayerAttention &layer) const {
     return !isOfUnrotated || !layer.rotates;
@@ -204,7 +207,21 @@ struct AttentionConfig {
   bool isCausalIn(const LayerAttention &layer) const {
     return isCausal && !layer.isEncoder;
   }
+  /// Whether the functions of both are the same. The values that a model has
+  /// only once, such as a bias, are not compared.
+  bool isLike(const AttentionConfig &other) const;
 };
+
+/// The layers that the functions with one suffix are for.
+struct NamedLayers {
+  /// The suffix without `_`, such as `sliding_attention`.
+  std::string suffix;
+  /// The numbers of the layers, ascending.
+  std::vector<int64_t> layers;
+};
+
+/// Returns the numbers as text, such as `0-4, 6`.
+std::string spellLayers(llvm::ArrayRef<int64_t> numbers);
 
 struct ModelConfig {
   std::string modelType;
@@ -235,8 +252,31 @@ struct ModelConfig {
   /// Absent if ReadOptions::attention is not set or the attention of the model
   /// is not supported.
   std::optional<AttentionConfig> attention;
+  /// The layers of each suffix, if the functions have suffixes and the config
+  /// tells the number of layers.
+  std::vector<NamedLayers> namedLayers;
+  /// If layers differ by more than their type, for example in their number of
+  /// heads: one config for each set of equal layers. Functions are built for
+  /// each set, and the other fields of this config are those of a set with full
+  /// attention.
+  std::vector<ModelConfig> sets;
+  /// The suffix of the functions of a set; otherwise empty.
+  std::string suffix;
 
   bool hasRotation() const { return rotaryDim != 0; }
+  /// Whether the rotation is the same, that is, the functions @sincos.
+  bool rotatesLike(const ModelConfig &other) const {
+    return hasRotation() == other.hasRotation() &&
+           (!hasRotation() ||
+            (rotaryDim == other.rotaryDim && ropeTheta == other.ropeTheta &&
+             scaling == other.scaling));
+  }
+  /// Whether the functions @rope are the same.
+  bool ropesLike(const ModelConfig &other) const {
+    return rotatesLike(other) && numHeads == other.numHeads &&
+           numKeyValueHeads == other.numKeyValueHeads &&
+           headDim == other.headDim && rotaryOffset == other.rotaryOffset;
+  }
 };
 
 enum class Pairing { Half, Interleaved };
@@ -280,6 +320,23 @@ struct ModelType {
 
 /// Returns the model types whose configs can be compiled, sorted by name.
 std::vector<ModelType> getModelTypes();
+
+/// Describes a key by which a model changes a rotation, a position, a mask or
+/// the scores.
+struct ConfigKey {
+  llvm::StringRef name;
+  /// Whether the key belongs into the dictionary of the rotation.
+  bool isOfDictionary = false;
+  /// What the key does, as a verb phrase.
+  llvm::StringRef effect;
+  /// The values besides null by which the key changes nothing, or empty.
+  std::string neutral;
+  /// For which model types the key is read, and what it is for others.
+  std::string reading;
+};
+
+/// Returns these keys, sorted by name, those of the dictionary last.
+std::vector<ConfigKey> getPositionKeys();
 
 } // namespace posenc::frontend
 

@@ -50,6 +50,7 @@ static bool compile(const Case &from, const std::string &source,
                     const std::string &library, FunctionInfo &info) {
   InputOptions options = from.inputOptions;
   options.kernels = {from.function};
+  options.namesOneFunction = true;
   std::optional<std::vector<SourceFunction>> functions =
       readSource(source, options);
   if (!functions)

@@ -26,6 +26,12 @@ struct Limits {
   std::optional<double> maxRel;
 };
 
+/// The tolerance of a comparison as of numpy.allclose: x matches y where
+/// |x - y| <= absolute + relative * |y|. Both are finite.
+struct Tolerance {
+  double absolute = 0, relative = 0;
+};
+
 /// Converts an array to a value of the oracle. Fails for element types that the
 /// oracle does not support, and for arrays that do not fit into memory. i1
 /// becomes i32.
@@ -49,6 +55,14 @@ void setMeasure(ReferenceValue &expected, const ReferenceValue *oracle,
 bool compareResult(size_t number, const ::posenc::runtime::Array &result,
                    const ReferenceValue &expected, const Limits &limits,
                    llvm::StringRef note = "");
+
+/// Compares a result with the expected values like compareResult(), but by a
+/// tolerance: an element's error is a multiple of its tolerance. NaN matches
+/// NaN, and an infinity itself.
+bool compareWithTolerance(size_t number, const ::posenc::runtime::Array &result,
+                          const ReferenceValue &expected,
+                          const Tolerance &tolerance,
+                          llvm::StringRef note = "");
 
 } // namespace mlir::posenc
 

@@ -108,6 +108,7 @@ bool Kernel::load(StringRef path, StringRef name, KernelOptions &options) {
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   diagnostics = std::make_unique<DiagnosticPrinter>(*context);
   // Compiles only this function.
+  options.input.namesOneFunction = true;
   if (!name.empty())
     options.input.kernels = {name.str()};
   OwningOpRef<ModuleOp> module = loadModule(path, options.input, *context);
@@ -117,6 +118,10 @@ bool Kernel::load(StringRef path, StringRef name, KernelOptions &options) {
   for (auto candidate : module->getOps<FunctionOpInterface>())
     if (candidate.isPublic())
       names.push_back(candidate.getName().str());
+  // The name of a family, if only its functions for some layers exist.
+  if (names.size() > 1 && !name.empty())
+    return fail("no function '" + name + "': expected one of " +
+                llvm::join(names, ", "));
   if (names.size() != 1)
     return failAmbiguous(names);
   if (options.keepSource) {

@@ -12,6 +12,8 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir::posenc;
 using llvm::StringRef;
 
@@ -34,6 +36,17 @@ static OptionParser::Setter readLimit(std::optional<double> &to) {
     // Rejects NaN, with which every comparison would pass.
     if (text.getAsDouble(value) || !(value >= 0))
       return "needs a non-negative number";
+    to = value;
+    return std::nullopt;
+  };
+}
+
+/// Returns a setter that stores a finite non-negative number in `to`.
+static OptionParser::Setter readTolerance(std::optional<double> &to) {
+  return [&to](StringRef text) -> MaybeError {
+    std::optional<double> value;
+    if (readLimit(value)(text) || !std::isfinite(*value))
+      return "needs a finite non-negative number";
     to = value;
     return std::nullopt;
   };
@@ -95,6 +108,15 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
       "maximum relative error of a whole result (default: depends on the "
       "type for attention, no limit otherwise)",
       readLimit(request.limits.maxRel));
+  std::optional<double> atol, rtol;
+  parser.add("atol", "A",
+             "compare with expected outputs by a tolerance instead: |x-y| <= A "
+             "+ R|y|, where y is expected (default: 0 if --rtol is given)",
+             readTolerance(atol));
+  parser.add("rtol", "R",
+             "the relative part of that tolerance (default: 0 if --atol is "
+             "given)",
+             readTolerance(rtol));
   addInputOptions(parser, request.inputOptions);
   parser.add("tuning", "FILE",
              "for a module or config.json: parameters measured by posenc-tune",
@@ -107,6 +129,20 @@ std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
     llvm::errs() << "posenc-run: error: expected one input file, got "
                  << inputs.size() << "\n";
     return kExitUsage;
+  }
+  if (atol || rtol) {
+    const char *problem = nullptr;
+    if (request.expectedOutputs.empty())
+      problem = "--atol and --rtol need --expected_output";
+    else if (!request.reference &&
+             (request.limits.maxUlp || request.limits.maxRel))
+      problem = "--max-ulp and --max-rel do not apply to outputs that are "
+                "compared by --atol and --rtol; omit them or add --reference";
+    if (problem) {
+      llvm::errs() << "posenc-run: error: " << problem << "\n";
+      return kExitUsage;
+    }
+    request.tolerance = {atol.value_or(0), rtol.value_or(0)};
   }
   request.path = inputs.front();
   request.function = function.value_or("");

@@ -31,6 +31,12 @@ struct RunRequest {
   Device device;
   bool reference = false;
   Limits limits;
+  /// The tolerance of the expected outputs; if absent, `limits` apply.
+  std::optional<Tolerance> tolerance;
+
+  /// Whether expected outputs are compared in units in the last place, whose
+  /// magnitudes the oracle knows.
+  bool needsMeasure() const { return !expectedOutputs.empty() && !tolerance; }
 };
 
 /// Parses the command line. Returns an exit code if the program must end, as

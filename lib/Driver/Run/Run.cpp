@@ -178,7 +178,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
     if (!values)
       return values.takeError();
     oracle = std::move(*values);
-  } else if (!request.expectedOutputs.empty()) {
+  } else if (request.needsMeasure()) {
     oracle = tryEvaluate(kernel, *inputs);
   }
   if (llvm::Error error =
@@ -205,10 +205,13 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
       within &= compareResult(number, result, oracle[number], request.limits,
                               areBoth ? ", compared with the reference" : "");
   printHeading("the expected outputs");
+  StringRef note = areBoth ? ", compared with the expected output" : "";
   for (auto [number, value] : llvm::enumerate(expected))
-    within &=
-        compareResult(number, results[number], value, request.limits,
-                      areBoth ? ", compared with the expected output" : "");
+    within &= request.tolerance
+                  ? compareWithTolerance(number, results[number], value,
+                                         *request.tolerance, note)
+                  : compareResult(number, results[number], value,
+                                  request.limits, note);
   if (!request.reference && expected.empty() && request.outputs.empty())
     printSummary(function, results);
   return within ? kExitSuccess : kExitMismatch;
@@ -242,9 +245,9 @@ int mlir::posenc::runMain(int argc, char **argv) {
     }
     std::unique_ptr<Kernel> kernel = Kernel::open(
         request.path, request.function,
-        {request.inputOptions,
-         request.reference || !request.expectedOutputs.empty(), request.tuning,
-         request.optLevel.value_or(OptLevel::O3), request.device});
+        {request.inputOptions, request.reference || request.needsMeasure(),
+         request.tuning, request.optLevel.value_or(OptLevel::O3),
+         request.device});
     if (!kernel)
       return kExitError;
     llvm::Expected<ExitCode> code = run(request, *kernel);

@@ -38,6 +38,20 @@ static void fail(const char *name, const char *text, const char *option1,
   posenc_messages_free(messages);
 }
 
+/* Prints what posenc_list() returns, which may be NULL, and its messages. */
+static void list(const char *name, const char *text, const char *option) {
+  char *messages = NULL;
+  char *result = posenc_list(name, text, text ? strlen(text) : 1, &option,
+                             option != NULL, &messages);
+  if (result)
+    printf("%s\n", result);
+  if (!messages || (!result && !*messages))
+    abort();
+  fputs(messages, stdout);
+  posenc_messages_free(messages);
+  posenc_messages_free(result);
+}
+
 typedef int32_t Rope(const float *q, const float *k, const int64_t *positions,
                      float *q_out, float *k_out, int64_t batch, int64_t tokens);
 
@@ -84,6 +98,11 @@ int main(int argc, char **argv) {
   fail("config.json", text, "--target=vulkan", NULL);
   fail("config.json", NULL, NULL, NULL);
   fail(NULL, text, NULL, NULL);
+  list("config.json", text, "--target=x86-64-v3");
+  list("module.mlir",
+       "func.func @f() { return }\nfunc.func private @g() { return }", NULL);
+  list("config.json", text, "--kernels=rape");
+  list("config.json", NULL, NULL);
   posenc_messages_free(NULL);
   if (posenc_compile("config.json", "", 0, NULL, 0, NULL))
     return 1;

@@ -6,8 +6,9 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* With TVM_FFI, a stand-in for TVM FFI; without it, a program whose argument is
- * the path of the stand-in. */
+/* With TVM_FFI, a stand-in for TVM FFI, which with ERROR_OBJECTS can set an
+ * error without a backtrace; without it, a program whose argument is the path of
+ * the stand-in. */
 
 #include <stdio.h>
 
@@ -17,6 +18,44 @@ void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message) {
   snprintf(lastError, sizeof(lastError), "%s: %s", kind, message);
 }
+
+#ifdef ERROR_OBJECTS
+typedef struct {
+  const char *data;
+  size_t size;
+} Bytes;
+static struct {
+  char text[250];
+  int references;
+} object;
+
+int TVMFFIErrorCreate(const Bytes *kind, const Bytes *message,
+                      const Bytes *backtrace, void **error);
+int TVMFFIErrorCreate(const Bytes *kind, const Bytes *message,
+                      const Bytes *backtrace, void **error) {
+  snprintf(object.text, sizeof(object.text), "%.*s: %.*s, backtrace of %d",
+           (int)kind->size, kind->data, (int)message->size, message->data,
+           (int)backtrace->size);
+  object.references = 1;
+  *error = &object;
+  return 0;
+}
+
+void TVMFFIErrorSetRaised(void *error);
+void TVMFFIErrorSetRaised(void *error) {
+  if (error == &object)
+    ++object.references;
+}
+
+int TVMFFIObjectDecRef(void *error);
+int TVMFFIObjectDecRef(void *error) {
+  if (error == &object)
+    --object.references;
+  snprintf(lastError, sizeof(lastError), "%s, %d reference", object.text,
+           object.references);
+  return 0;
+}
+#endif
 #else
 
 #include "table.h"

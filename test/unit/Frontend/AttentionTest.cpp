@@ -118,7 +118,7 @@ TEST(AttentionTest, Windows) {
             ":");
   EXPECT_EQ(layers(config("recurrent_gemma")), ":2048");
   expectError("{\"model_type\": \"mistral\", \"hidden_size\": 512,"
-              "\"num_attention_heads\": 8, \"sliding_window\": ^0}",
+              "\"num_attention_heads\": 8, \"sliding_window\": ^-1}",
               "sliding_window");
   expectError("{\"model_type\": \"qwen2\", \"hidden_size\": 512,"
               "\"num_attention_heads\": 8, \"use_sliding_window\": ^1}",

@@ -93,8 +93,6 @@ void print(raw_ostream &os, const ModelConfig &model) {
   for (const LayerRotation &rotation : model.rotations) {
     os << "  " << rotation.type << " " << spell(rotation.theta) << " "
        << rotation.rotaryDim;
-    if (rotation.hasOwnHeads())
-      os << "/" << rotation.headDim << " :" << rotation.numKeyValueHeads;
     print(os, rotation.scaling);
     os << "\n";
   }
@@ -140,9 +138,17 @@ std::string describe(llvm::StringRef text) {
        << diag.message << "\n";
   if (!outcome.config)
     return result;
-  print(os, *outcome.config);
-  if (outcome.config->attention)
-    print(os, *outcome.config->attention);
+  auto printFunctions = [&](const ModelConfig &config) {
+    print(os, config);
+    if (config.attention)
+      print(os, *config.attention);
+  };
+  if (outcome.config->sets.empty())
+    printFunctions(*outcome.config);
+  for (const ModelConfig &set : outcome.config->sets) {
+    os << set.suffix << ": ";
+    printFunctions(set);
+  }
   options.qkNorm = true;
   outcome = read(text, options);
   if (!outcome.config || !outcome.config->attention)

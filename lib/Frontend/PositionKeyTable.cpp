@@ -1,0 +1,431 @@
+//===- PositionKeyTable.cpp - the keys that change rotations and masks ----===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Not listed are the numbers and sizes of heads, and keys that change queries,
+// keys or values before the functions get them: norms, `clip_qkv`,
+// `key_multiplier` of Falcon H1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionKeys.h"
+
+using namespace posenc::frontend;
+using llvm::StringLiteral;
+
+using Types = StringLiteral[];
+
+// Types that share keys.
+static constexpr Types chunked = {"llama4", "llama4_text"};
+static constexpr Types gemma4 = {"gemma4", "gemma4_text", "gemma4_unified",
+                                 "gemma4_unified_text"};
+static constexpr Types latent = {
+    "axk1",        "deepseek_v2",   "deepseek_v3", "deepseek_v32",
+    "glm_moe_dsa", "glm4_moe_lite", "kimi_k2",     "longcat_flash",
+    "minicpm3",    "mistral4",      "sarvam_mla",  "youtu"};
+static constexpr Types minicpm = {"minicpm"};
+static constexpr Types mpt = {"mpt"};
+static constexpr Types nomicBert = {"nomic_bert"};
+static constexpr Types qwen1 = {"qwen"};
+static constexpr Types skipping = {"llama4", "llama4_text", "smollm3"};
+static constexpr Types sparseLatent = {"deepseek_v32", "glm_moe_dsa"};
+static constexpr Types t5 = {"mt5", "switch_transformers", "t5", "umt5"};
+
+static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
+  return {name, effect};
+}
+
+// Effects that several keys have.
+static constexpr StringLiteral setsBase = "sets the base of the frequencies";
+static constexpr StringLiteral setsSlidingBase =
+    "sets the base of the layers with a sliding window";
+static constexpr StringLiteral setsFraction =
+    "sets the fraction of a head that rotates";
+static constexpr StringLiteral setsPairing =
+    "selects between interleaved and half pairing";
+static constexpr StringLiteral setsWindow = "sets the size of sliding windows";
+static constexpr StringLiteral setsDim =
+    "sets the number of channels of a head that rotate";
+static constexpr StringLiteral selectsSparse =
+    "restricts attention to the keys that an indexer selects";
+static constexpr StringLiteral addsSinks =
+    "adds a learned logit for each head to the denominator of the softmax";
+
+static constexpr StringLiteral adviseShort =
+    "set it to false if no sequence is longer than the training length";
+
+static constexpr PositionKey rows[] = {
+    // Base, dimension and pairing of the rotation.
+    key("rope_theta", setsBase).read(),
+    key("rotary_emb_base", setsBase)
+        .readForUnknown()
+        .unlessSameAs("rope_theta"),
+    key("rope_embedding_base", setsBase)
+        .needingType()
+        .unlessSameAs("rope_theta"),
+    key("rope_freq_constant", setsBase),
+    key("rotary_embedding_base", setsBase),
+    key("global_rope_theta", "sets the base of the full-attention layers"),
+    key("rope_local_base_freq", setsSlidingBase).read(),
+    key("local_rope_theta", setsSlidingBase).read(),
+    key("rope_local_theta", setsSlidingBase),
+    key("swa_rope_theta", setsSlidingBase).read(),
+    key("compress_rope_theta",
+        "sets the base of the layers that compress their keys"),
+    key("layer_rope_theta",
+        "sets the base of each layer; layers with 0 do not rotate")
+        .read(),
+    key("rope_ratio", "multiplies the base by a factor")
+        .unless(kOne)
+        .needingType(),
+    key("rope_position_scale", "divides positions by a factor").unless(kOne),
+    key("compression_ratio", "divides positions by a factor").unless(kOne),
+    key("partial_rotary_factor", setsFraction).read(),
+    key("partial_rotary_factors", "sets the fraction of a head that rotates, "
+                                  "for each layer")
+        .unless(kEmpty)
+        .read(),
+    key("rotary_pct", setsFraction)
+        .unless(kOne)
+        .unlessSameAs("partial_rotary_factor")
+        .readForUnknown(),
+    key("rope_pct", setsFraction)
+        .unless(kOne)
+        .unlessSameAs("partial_rotary_factor")
+        .needingType(),
+    key("rotary_emb_fraction", setsFraction)
+        .unless(kOne)
+        .unlessSameAs("partial_rotary_factor"),
+    key("rotary_dim", setsDim).readForUnknown(),
+    key("qk_rope_head_dim", setsDim)
+        .unless(kZero)
+        .readFor(latent)
+        .needingType()
+        .otherwiseIgnored(),
+    key("global_head_dim",
+        "sets the size of the heads of full-attention layers")
+        .readFor(gemma4)
+        .needingType(),
+    key("swa_head_dim", "sets the size of the heads of layers with a window")
+        .read(),
+    key("use_mla", "replaces latent attention by heads that rotate as a whole")
+        .unless(kTrue),
+    key("rope_interleave", setsPairing).unless(kFalse),
+    key("rope_interleaved", setsPairing).unless(kFalse),
+    key("rotary_emb_interleaved", setsPairing).unless(kFalse).needingType(),
+    key("is_neox_style", "selects half pairing; false: interleaved pairing")
+        .unless(kTrue),
+
+    // Scaling of the rotation.
+    key("rope_scaling", "scales the frequencies").unless(kEmpty).read(),
+    key("rope_parameters", "holds the base and the scaling of the frequencies")
+        .unless(kEmpty)
+        .read(),
+    key("max_position_embeddings",
+        "is the length from which dynamic and longrope scale, if no other is "
+        "given")
+        .read(),
+    key("original_max_position_embeddings",
+        "is the length of the training before the scaling")
+        .read(),
+    key("rope_scaling_layers", "lists the layers whose frequencies are scaled")
+        .read(),
+    key("yarn_only_types", "lists the layer types whose frequencies are scaled")
+        .unless(kEmpty),
+    key("use_dynamic_ntk",
+        "changes the base with the length of the sequence, beyond 'seq_length'")
+        .unless(kFalse)
+        .readFor(qwen1)
+        .advising(adviseShort),
+    key("seq_length", "is the length of the training of Qwen 1 and ChatGLM")
+        .readFor(qwen1)
+        .otherwiseIgnored(),
+    key("rotary_scaling_factor",
+        "changes the base with the length of the sequence, beyond "
+        "'max_trained_positions'")
+        .unless(kOne)
+        .advising("write it as \"rope_scaling\": {\"type\": \"dynamic\", "
+                  "\"factor\": F}, with 'max_position_embeddings' the "
+                  "trained length"),
+    key("rotary", "holds the base and the scaling of InternLM's first models")
+        .unless(kTrue)
+        .otherwiseIgnored(),
+    key("rotary_emb_scale_base",
+        "multiplies queries and keys by powers of their position (XPos)"),
+    key("base_seqlen",
+        "is the length beyond which the base changes with that of the "
+        "sequence"),
+    key("training_seqlen",
+        "is the length beyond which queries are multiplied by a logarithm of "
+        "their position"),
+    key("scaling_factor", "scales the frequencies by YaRN")
+        .unless(kOne)
+        .otherwiseIgnored(),
+    key("use_scaled_rope", "scales the frequencies as Llama 3.1 does")
+        .unless(kFalse),
+    key("dual_chunk_attention_config",
+        "limits the relative positions by chunks of the sequence")
+        .unless(kEmpty)
+        .advising("remove it if no sequence is longer than its 'chunk_size'"),
+    key("use_mrope", "rotates by several positions of a token")
+        .unless(kFalse)
+        .advising("set it to false for a model of texts"),
+    key("rope_3d", "rotates by several positions of a token").unless(kFalse),
+    key("freq_allocation",
+        "sets the number of pairs that rotate by time rather than by row and "
+        "column")
+        .unless(kZero)
+        .otherwiseIgnored(),
+
+    // Whether the model rotates, and which layers do.
+    key("position_embedding_type",
+        "selects a rotation, learned positions or a bias")
+        .readForUnknown()
+        .otherwiseIgnored(),
+    key("alibi", "replaces the rotation by a bias of the scores")
+        .unless(kFalse)
+        .read(),
+    key("use_alibi", "replaces the rotation by a bias of the scores")
+        .unless(kFalse),
+    key("rope", "selects the rotation; false: none").unless(kTrue),
+    key("use_rotary_pos_emb", "selects the rotation; false: none")
+        .unless(kTrue),
+    key("mla_use_nope", "disables the rotation").unless(kFalse),
+    key("use_mem_rope", "enables the rotation").unless(kFalse),
+    key("no_rope_layers", "lists for each layer whether it rotates")
+        .unless(kEmpty)
+        .readFor(skipping)
+        .readForUnknown()
+        .otherwiseIgnored(),
+    key("no_rope_layer_interval", "disables the rotation of every n-th layer")
+        .readFor(skipping)
+        .otherwiseIgnored(),
+    key("rope_layout", "lists for each layer whether it rotates")
+        .unless(kEmpty),
+    key("use_rope_layers", "lists for each layer whether it rotates")
+        .unless(kEmpty),
+    key("rotary_value", "rotates the values as well").unless(kFalse),
+
+    // Masks.
+    key("layer_types", "gives each layer a full or a sliding attention").read(),
+    key("per_layer_config", "overrides sizes and windows of single layers")
+        .unless(kEmpty)
+        .read(),
+    key("block_configs", "overrides sizes and windows of each layer")
+        .unless(kEmpty)
+        .read(),
+    key("attention_other_setting", "overrides the heads of one layer type")
+        .unless(kEmpty)
+        .read(),
+    key("sliding_window", setsWindow).read(),
+    key("use_sliding_window", "enables sliding windows").read(),
+    key("max_window_layers", "is the first layer with a sliding window").read(),
+    key("sliding_window_pattern",
+        "is the interval of the layers without sliding window")
+        .read(),
+    key("local_attention", setsWindow),
+    key("attention_window_size", setsWindow),
+    key("sliding_window_size", setsWindow)
+        .unless(kZero | kNegative)
+        .otherwiseIgnored(),
+    key("sliding_window_layers", "lists the layers with a sliding window")
+        .unless(kEmpty),
+    key("sliding_window_layout", "lists the layers with a sliding window")
+        .unless(kEmpty),
+    key("hybrid_layer_pattern", "lists the layers with a sliding window")
+        .unless(kEmpty)
+        .read(),
+    key("full_attention_idx", "lists the layers without sliding window")
+        .unless(kEmpty),
+    key("global_attn_every_n_layers",
+        "is the interval of the layers without sliding window")
+        .otherwiseIgnored(),
+    key("attention_chunk_size", "divides the sequence into chunks that do not "
+                                "see each other")
+        .unless(kZero)
+        .readFor(chunked),
+    key("is_causal", "makes tokens see earlier tokens only; false: all tokens")
+        .unless(kTrue)
+        .read(),
+    key("causal", "makes tokens of an encoder see earlier tokens only")
+        .unless(kFalse)
+        .refusedFor(nomicBert),
+    key("is_decoder", "makes tokens of an encoder see earlier tokens only")
+        .unless(kFalse)
+        .otherwiseIgnored(),
+    key("use_bidirectional_attention", "makes tokens see later tokens as well")
+        .unless(kFalse)
+        .read(),
+    key("prefix_lm", "makes tokens of a prefix see each other")
+        .unless(kFalse)
+        .readFor(mpt),
+    key("sparse_config", "restricts attention to blocks of keys")
+        .unless(kEmpty)
+        .refusedFor(minicpm)
+        .advising("remove it if no sequence is longer than its 'dense_len'"),
+    key("blocksparse_block_size", "restricts attention to blocks of keys"),
+    key("moba_chunk_size", "restricts attention to blocks of keys"),
+    key("index_topk", selectsSparse).unless(kZero).readFor(sparseLatent),
+    key("index_topk_blocks", selectsSparse).unless(kZero),
+    key("indexer_budget", selectsSparse).unless(kZero),
+    key("conv_window", "mixes keys and values with those of earlier tokens")
+        .unless(kZero | kOne),
+
+    // Scores.
+    key("attn_logit_softcapping", "limits scores by a soft cap").read(),
+    key("attn_logit_softcapping_method",
+        "selects the function of the soft cap of scores")
+        .unless(kEmpty),
+    key("max_attn_value", "limits scores by a soft cap").unless(kZero),
+    key("softcap", "limits scores by a soft cap").unless(kZero),
+    key("query_pre_attn_scalar", "sets the scale of scores to its root's "
+                                 "inverse")
+        .read(),
+    key("attention_multiplier", "sets the scale of scores").read(),
+    key("attn_output_multiplier", "sets the scale of scores"),
+    key("mup_attn_multiplier", "sets the scale of scores"),
+    key("qk_scale_factor", "sets the scale of scores"),
+    key("softmax_scale", "sets the scale of scores").readFor(mpt),
+    key("scale_attn_weights", "divides scores by the root of the head size")
+        .unless(kTrue),
+    key("scale_attn_by_inverse_layer_idx", "divides scores by the number of "
+                                           "the layer")
+        .unless(kFalse),
+    key("scale_qk_dot_by_d", "divides scores by the head size").unless(kFalse),
+    key("mup_scale_qk_dot_by_d", "divides scores by the head size")
+        .unless(kFalse),
+    key("scale_qk_dot_by_layer_idx", "divides scores by the number of the "
+                                     "layer")
+        .unless(kFalse),
+    key("use_logn_attn",
+        "multiplies queries by a logarithm of their position, beyond "
+        "'seq_length'")
+        .unless(kFalse)
+        .readFor(qwen1)
+        .advising(adviseShort),
+    key("logn", "multiplies queries by a logarithm of their position")
+        .unless(kFalse)
+        .advising(adviseShort),
+    key("logn_attention_scale",
+        "multiplies queries by a logarithm of the length of the sequence")
+        .unless(kFalse),
+    key("log_scaling_n_floor",
+        "multiplies queries by a logarithm of their position")
+        .unless(kZero),
+    key("attn_temperature_len",
+        "multiplies queries by a logarithm of their position")
+        .unless(kZero | kNegative),
+    key("attn_temperature_tuning",
+        "multiplies queries of layers that do not rotate by a logarithm of "
+        "their position")
+        .unless(kFalse | kZero)
+        .readFor(chunked),
+    key("attn_scale", "is the factor of that logarithm")
+        .readFor(chunked)
+        .otherwiseIgnored(),
+    key("floor_scale", "is the length that divides positions in that logarithm")
+        .readFor(chunked)
+        .otherwiseIgnored(),
+    key("alibi_bias_max", "sets the slopes of ALiBi").readFor(mpt),
+    key("alibi_scaling", "scales the slopes of ALiBi").unless(kEmpty),
+    key("relative_attention_num_buckets",
+        "sets the number of buckets of a learned bias of the scores")
+        .readFor(t5)
+        .otherwiseIgnored(),
+    key("relative_attention_max_distance",
+        "sets the distance of the last bucket")
+        .readFor(t5)
+        .otherwiseIgnored(),
+    key("rel_extent", "adds learned terms of relative positions to the scores")
+        .unless(kZero),
+    key("add_swa_attention_sink_bias", addsSinks).unless(kFalse),
+    key("add_full_attention_sink_bias", addsSinks).unless(kFalse),
+    key("learnable_sink_init", addsSinks),
+    key("param_sink_number", "adds learned keys and values to each sequence")
+        .unless(kZero),
+
+    // Keys of the dictionaries rope_scaling and rope_parameters.
+    key("rope_type", "selects the scaling").inDictionary().read(),
+    key("type", "selects the scaling").inDictionary().read(),
+    key("rope_theta", setsBase).inDictionary().read(),
+    key("partial_rotary_factor", setsFraction).inDictionary().read(),
+    key("factor", "is the factor by which contexts are extended")
+        .inDictionary()
+        .read(),
+    key("original_max_position_embeddings",
+        "is the length of the training before the scaling")
+        .inDictionary()
+        .read(),
+    key("max_position_embeddings", "repeats the key of the config")
+        .inDictionary()
+        .read(),
+    key("low_freq_factor", "bounds the frequencies that llama3 scales")
+        .inDictionary()
+        .read(),
+    key("high_freq_factor", "bounds the frequencies that llama3 scales")
+        .inDictionary()
+        .read(),
+    key("beta_fast", "bounds the frequencies that yarn scales")
+        .inDictionary()
+        .read(),
+    key("beta_slow", "bounds the frequencies that yarn scales")
+        .inDictionary()
+        .read(),
+    key("truncate", "rounds the bounds of yarn to whole pairs")
+        .inDictionary()
+        .read(),
+    key("attention_factor", "multiplies cos and sin").inDictionary().read(),
+    key("mscale", "sets the factor of cos and sin of yarn")
+        .inDictionary()
+        .read(),
+    key("mscale_all_dim",
+        "sets the factor of cos and sin of yarn, and that of the scores of "
+        "latent attention")
+        .inDictionary()
+        .read(),
+    key("attn_factor", "multiplies cos and sin of yarn").inDictionary().read(),
+    key("extrapolation_factor", "weakens the interpolation of yarn")
+        .inDictionary()
+        .read(),
+    key("apply_yarn_scaling", "multiplies cos and sin by the factor of yarn")
+        .inDictionary()
+        .unless(kTrue)
+        .advising("write \"attention_factor\": 1 instead"),
+    key("mixed_b", "is the exponent of ntk; 1 if absent").inDictionary().read(),
+    key("alpha", "is the factor of the base of dynamic").inDictionary().read(),
+    key("short_factor", "lists the divisors of longrope for short sequences")
+        .inDictionary()
+        .read(),
+    key("long_factor", "lists the divisors of longrope for long sequences")
+        .inDictionary()
+        .read(),
+    key("short_mscale", "multiplies cos and sin of longrope for short "
+                        "sequences")
+        .inDictionary()
+        .read(),
+    key("long_mscale", "multiplies cos and sin of longrope for long sequences")
+        .inDictionary()
+        .read(),
+    key("mrope_section", "divides pairs among several positions of a token")
+        .inDictionary()
+        .read(),
+    key("mrope_interleaved", "interleaves these pairs").inDictionary().read(),
+    key("xdrope_section", "divides pairs among several positions of a token")
+        .inDictionary(),
+    key("use_fope", "replaces rotations by sums of several frequencies")
+        .inDictionary()
+        .unless(kFalse),
+    key("llama_4_scaling_beta",
+        "multiplies queries by a logarithm of their position")
+        .inDictionary()
+        .unless(kZero)
+        .read(),
+};
+
+llvm::ArrayRef<PositionKey> posenc::frontend::getPositionKeyRows() {
+  return rows;
+}

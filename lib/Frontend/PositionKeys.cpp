@@ -1,0 +1,184 @@
+//===- PositionKeys.cpp - checks the keys that change rotations -----------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PositionKeys.h"
+
+#include "BiasModels.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <tuple>
+
+using namespace posenc::frontend;
+using llvm::StringLiteral;
+using llvm::StringRef;
+
+/// Whether the row of a model type names the key.
+static bool isNamedBy(const ModelRow &row, StringRef key) {
+  const KeyNames &keys = *row.keys;
+  for (const Names *names : {&keys.theta, &keys.partial, &keys.rotaryDim,
+                             &keys.window, &keys.headDim, &keys.maxPosition})
+    if (llvm::is_contained(*names, key))
+      return true;
+  if (key == "position_embedding_type" && !row.positionType.empty())
+    return true;
+  return llvm::is_contained({row.interleaveKey, row.thetaFactorKey,
+                             row.rotationKey, row.attention.causalKey,
+                             row.attention.unsupportedKey},
+                            key);
+}
+
+bool PositionKey::isReadBy(const ModelRow &row) const {
+  if (isRead || isNamedBy(row, name))
+    return true;
+  return row.type.empty() ? isReadForUnknown
+                          : llvm::is_contained(readTypes, row.type);
+}
+
+bool PositionKey::isNeutral(const json::Value &object,
+                            const json::Value &value) const {
+  const json::Member *same = sameAs.empty() ? nullptr : object.find(sameAs);
+  if (value.isNull() || (same && json::deepEqual(same->value, value)))
+    return true;
+  if (value.isBool())
+    return neutral & (value.boolean() ? kTrue : kFalse);
+  if (value.isNumber())
+    return ((neutral & kZero) && value.number() == 0) ||
+           ((neutral & kOne) && value.number() == 1) ||
+           ((neutral & kNegative) && value.number() < 0);
+  if (!(neutral & kEmpty))
+    return false;
+  if (value.isString())
+    return value.string().empty();
+  return value.isArray() ? value.elements().empty() : value.members().empty();
+}
+
+/// Names the values by which a key changes nothing, without null.
+static std::string spellNeutral(const PositionKey &key) {
+  static constexpr std::pair<Neutral, StringLiteral> names[] = {
+      {kFalse, "false"}, {kTrue, "true"},         {kZero, "0"},
+      {kOne, "1"},       {kNegative, "negative"}, {kEmpty, "empty"},
+  };
+  llvm::SmallVector<StringRef> values;
+  for (const auto &[flag, name] : names)
+    if (key.neutral & flag)
+      values.push_back(name);
+  std::string same = "that of '" + key.sameAs.str() + "'";
+  if (!key.sameAs.empty())
+    values.push_back(same);
+  return llvm::join(values, ", ");
+}
+
+static const PositionKey *findKey(StringRef name, bool isOfDictionary) {
+  llvm::ArrayRef<PositionKey> rows = getPositionKeyRows();
+  const PositionKey *found = llvm::find_if(rows, [&](const PositionKey &key) {
+    return key.name == name && key.isOfDictionary == isOfDictionary;
+  });
+  return found == rows.end() ? nullptr : found;
+}
+
+bool posenc::frontend::isPositionKey(StringRef name) {
+  return findKey(name, /*isOfDictionary=*/false);
+}
+
+bool posenc::frontend::isUnreadDictionaryKey(StringRef name) {
+  const PositionKey *key = findKey(name, /*isOfDictionary=*/true);
+  return key && !key->isRead;
+}
+
+/// Reports a key that is not read and not neutral. Returns false if reading
+/// cannot continue.
+static bool reportKey(ConfigReader &reader, const json::Member &member,
+                      const ModelRow &row, const PositionKey &key) {
+  std::string name = "'" + key.name.str() + "'";
+  if (row.type.empty()) {
+    if (key.needsType)
+      reader.error(member.key,
+                   name + " needs a known 'model_type': it " + key.effect);
+    else
+      reader.warning(member.key, name +
+                                     " is ignored, because 'model_type' is "
+                                     "unknown: it " +
+                                     key.effect);
+    return !key.needsType;
+  }
+  std::string advice = key.advice.str();
+  if (advice.empty())
+    advice = "remove it if the implementation of the model does not use it";
+  reader.error(member.key, name + " is not supported for models of type '" +
+                               row.type + "': it " + key.effect + "; " +
+                               advice);
+  return true;
+}
+
+static bool reportMembers(ConfigReader &reader, const json::Value &object,
+                          const ModelRow &row, bool isOfDictionary) {
+  bool canContinue = true;
+  for (const json::Member &member : object.members()) {
+    const PositionKey *key = findKey(member.name(), isOfDictionary);
+    if (!key || key->isReadBy(row) || key->isNeutral(object, member.value))
+      continue;
+    bool isKnown = !row.type.empty();
+    if (isKnown && !key->isRefused &&
+        !llvm::is_contained(key->refusedTypes, row.type))
+      continue;
+    canContinue &= reportKey(reader, member, row, *key);
+  }
+  return canContinue;
+}
+
+bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
+                                          const json::Value &config,
+                                          const ModelRow &row,
+                                          const RopeDictionaries &dicts) {
+  bool canContinue =
+      reportMembers(reader, config, row, /*isOfDictionary=*/false);
+  if (dicts.main)
+    canContinue &= reportMembers(reader, *dicts.main, row,
+                                 /*isOfDictionary=*/true);
+  for (const LayerDictionary &layer : dicts.layers)
+    canContinue &= reportMembers(reader, layer.dict, row,
+                                 /*isOfDictionary=*/true);
+  return canContinue;
+}
+
+//===----------------------------------------------------------------------===//
+// Listing
+//===----------------------------------------------------------------------===//
+
+/// Says for which types a key is read, and what it is for others.
+static std::string describeReading(const PositionKey &key) {
+  if (key.isRead)
+    return "read";
+  llvm::SmallVector<StringRef> types;
+  for (llvm::ArrayRef<ModelRow> rows : {getModels(), getBiasModels()})
+    for (const ModelRow &row : rows)
+      if (key.isReadBy(row))
+        types.push_back(row.type);
+  llvm::sort(types);
+  std::string result;
+  if (!types.empty())
+    result = "read for " + llvm::join(types, ", ") + "; ";
+  if (!key.refusedTypes.empty())
+    result += "error for " + llvm::join(key.refusedTypes, ", ") + "; ";
+  return result + (result.empty() ? "" : "else ") +
+         (key.isRefused ? "error" : "ignored");
+}
+
+std::vector<ConfigKey> posenc::frontend::getPositionKeys() {
+  std::vector<ConfigKey> result;
+  for (const PositionKey &key : getPositionKeyRows())
+    result.push_back({key.name, key.isOfDictionary, key.effect,
+                      spellNeutral(key), describeReading(key)});
+  llvm::sort(result, [](const ConfigKey &a, const ConfigKey &b) {
+    return std::tie(a.isOfDictionary, a.name) <
+           std::tie(b.isOfDictionary, b.name);
+  });
+  return result;
+}

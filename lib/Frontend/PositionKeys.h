@@ -1,0 +1,146 @@
+//===- PositionKeys.h - keys that change rotations and masks ----*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The keys by which a model of transformers, vLLM or llama.cpp, or one that is
+// published with its own code, changes a rotation, a position, a mask or the
+// scores. A key that the model type has and that is not implemented is an
+// error, since the functions would compute something else without notice.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_FRONTEND_POSITIONKEYS_H
+#define POSENC_LIB_FRONTEND_POSITIONKEYS_H
+
+#include "ModelTable.h"
+#include "RopeDictionary.h"
+
+namespace posenc::frontend {
+
+/// Values by which a key says that it changes nothing. Null always does.
+enum Neutral : unsigned {
+  kNoNeutral = 0,
+  kFalse = 1 << 0,
+  kTrue = 1 << 1,
+  kZero = 1 << 2,
+  kOne = 1 << 3,
+  kNegative = 1 << 4,
+  kEmpty = 1 << 5, // an empty list, object or string
+};
+
+/// A row of the table. Types are those of `model_type`.
+struct PositionKey {
+  llvm::StringLiteral name;
+  /// What the key does, as a verb phrase.
+  llvm::StringLiteral effect;
+  unsigned neutral = kNoNeutral;
+  /// The key of the same quantity, whose value changes nothing either; empty if
+  /// there is none.
+  llvm::StringLiteral sameAs = "";
+  /// Whether the key belongs into the dictionary of the rotation.
+  bool isOfDictionary = false;
+  /// Whether the key is read for all types.
+  bool isRead = false;
+  /// The types for which the key is read, besides those whose row names it.
+  llvm::ArrayRef<llvm::StringLiteral> readTypes;
+  /// Whether it is an error for all other known types. If not, only for
+  /// `refusedTypes`: the code of other types ignores the key, which occurs in
+  /// their configs nevertheless.
+  bool isRefused = true;
+  llvm::ArrayRef<llvm::StringLiteral> refusedTypes;
+  /// Whether it is an error for unknown types as well, instead of a warning.
+  bool needsType = false;
+  /// Whether the key is read for unknown types.
+  bool isReadForUnknown = false;
+  /// What to do about the error, as a sentence without its end; empty for the
+  /// usual advice.
+  llvm::StringLiteral advice = "";
+
+  constexpr PositionKey(llvm::StringLiteral name, llvm::StringLiteral effect)
+      : name(name), effect(effect) {}
+  // Each function returns a copy of the row with one property changed.
+  constexpr PositionKey unless(unsigned values) const {
+    PositionKey copy = *this;
+    copy.neutral = values;
+    return copy;
+  }
+  constexpr PositionKey unlessSameAs(llvm::StringLiteral key) const {
+    PositionKey copy = *this;
+    copy.sameAs = key;
+    return copy;
+  }
+  constexpr PositionKey inDictionary() const {
+    PositionKey copy = *this;
+    copy.isOfDictionary = true;
+    return copy;
+  }
+  constexpr PositionKey read() const {
+    PositionKey copy = *this;
+    copy.isRead = true;
+    return copy;
+  }
+  constexpr PositionKey
+  readFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    PositionKey copy = *this;
+    copy.readTypes = types;
+    return copy;
+  }
+  constexpr PositionKey readForUnknown() const {
+    PositionKey copy = *this;
+    copy.isReadForUnknown = true;
+    return copy;
+  }
+  /// Other types than those for which the key is read ignore it.
+  constexpr PositionKey otherwiseIgnored() const {
+    PositionKey copy = *this;
+    copy.isRefused = false;
+    return copy;
+  }
+  constexpr PositionKey
+  refusedFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
+    PositionKey copy = otherwiseIgnored();
+    copy.refusedTypes = types;
+    return copy;
+  }
+  constexpr PositionKey needingType() const {
+    PositionKey copy = *this;
+    copy.needsType = true;
+    return copy;
+  }
+  constexpr PositionKey advising(llvm::StringLiteral text) const {
+    PositionKey copy = *this;
+    copy.advice = text;
+    return copy;
+  }
+
+  /// Whether a model type reads the key. `row` is that of the type; its name
+  /// is empty for an unknown one.
+  bool isReadBy(const ModelRow &row) const;
+  /// Whether the key changes nothing by its value, in an object that has it.
+  bool isNeutral(const json::Value &object, const json::Value &value) const;
+};
+
+/// Returns the table.
+llvm::ArrayRef<PositionKey> getPositionKeyRows();
+
+/// Whether a key of a config, outside of the dictionaries, is in the table.
+bool isPositionKey(llvm::StringRef name);
+
+/// Whether reportPositionKeys() reports the key in a dictionary of the
+/// rotation, which therefore is not an unknown key of the rope type.
+bool isUnreadDictionaryKey(llvm::StringRef name);
+
+/// Reports the keys of a config, and of its dictionaries, that change what the
+/// functions compute and that are not read: as errors for a known type, as
+/// warnings for an unknown one. `row` is unknownModel() for an unknown type.
+/// Returns false, after an error, if a key needs a known type.
+bool reportPositionKeys(ConfigReader &reader, const json::Value &config,
+                        const ModelRow &row, const RopeDictionaries &dicts);
+
+} // namespace posenc::frontend
+
+#endif // POSENC_LIB_FRONTEND_POSITIONKEYS_H
