@@ -24,7 +24,7 @@ from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
-from .._torch_state import is_recorded
+from .._torch_state import constant_number, constant_size, is_recorded
 from ..torch import innermost, register
 from .._once import once
 
@@ -156,10 +156,12 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         name = "masked"
     else:
         name = "prefill" if is_causal or window else "all"
-    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
-               name_of(query.dtype), scale, s_aux is not None,
-               None if softcap is None else float(softcap))
+    # Kernels have these as constants, so a graph of dynamic sizes has them, too.
+    heads, key_heads, dim, value_dim = map(constant_size, (
+        query.shape[1], key.shape[1], query.shape[3], value.shape[3]))
+    scale = dim ** -0.5 if scaling is None else constant_number(scaling)
+    kernels = (window, heads, key_heads, dim, value_dim, name_of(query.dtype), scale,
+               s_aux is not None, None if softcap is None else constant_number(softcap))
     if query.shape[0] != batch:
         query = query.expand(batch, -1, -1, -1)  # Some models learn one for all.
     inputs = [query.transpose(1, 2), key, value]
