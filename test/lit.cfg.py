@@ -179,6 +179,13 @@ if config.host_processor in ("x86_64", "AMD64"):
             config.available_features.add("no-avx512bf16")
     except OSError:
         pass
+# The thread sanitizer, which does not stand every layout of memory. The program says
+# that it needs arguments.
+threads = os.path.join(config.test_exec_root, "fixture", "PosencThreads")
+if os.path.exists(threads):
+    result = subprocess.run([threads], capture_output=True, check=False)
+    if b"expected LIBRARY" in result.stderr:
+        config.available_features.add("thread-sanitizer")
 if config.posenc_sanitize == "ON":
     config.available_features.add("sanitizer")
     # LLVM does not free all of its memory at exit.

@@ -62,7 +62,14 @@ json::Value posenc::frontend::replaceSharedValues(ConfigReader &reader,
   if (first == llvm::ArrayRef(layers.layers).end() ||
       (layers.replaced.empty() && first->values.empty()))
     return config;
-  return reader.makeObject(config.offset(), getMembers(config, layers, *first));
+  llvm::SmallVector<json::Member> members = getMembers(config, layers, *first);
+  if (layers.areTypesRenamed) {
+    std::vector<json::Value> types;
+    for (const Layer &layer : layers.layers)
+      types.push_back(json::Value::makeString(config.offset(), layer.type));
+    setMember(members, "layer_types", reader.makeArray(config.offset(), types));
+  }
+  return reader.makeObject(config.offset(), members);
 }
 
 std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,
@@ -89,6 +96,17 @@ std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,
         return haveSameValues(*layer, *first.front());
       }))
     return {};
+  // Each set has a copy of the config, and functions of its own.
+  constexpr size_t maxSets = 64, maxKeys = 10000;
+  if (sets.size() > maxSets || config.members().size() > maxKeys) {
+    reader.error(config, "expected at most " + llvm::Twine(maxSets) +
+                             " different sets of layers, and " +
+                             llvm::Twine(maxKeys) +
+                             " keys in a config whose layers differ, got " +
+                             llvm::Twine(sets.size()) + " and " +
+                             llvm::Twine(config.members().size()));
+    return {};
+  }
   for (auto [set, layer] : llvm::zip_equal(sets, first)) {
     llvm::SmallVector<json::Member> members =
         getMembers(config, layers, *layer);

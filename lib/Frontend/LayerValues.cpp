@@ -8,7 +8,9 @@
 
 #include "LayerValues.h"
 
+#include "LayerOrder.h"
 #include "LayerTypes.h"
+#include "PositionKeys.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,10 +19,6 @@ using namespace posenc::frontend;
 using llvm::StringLiteral;
 using llvm::StringRef;
 using llvm::Twine;
-
-/// The maximum number of layers of a config whose layers differ. Published
-/// models have at most a few hundred.
-static constexpr int64_t kMaxLayers = 4096;
 
 namespace {
 
@@ -39,12 +37,9 @@ private:
   bool isKey(StringRef name) const { return llvm::is_contained(names, name); }
   StringRef findTarget(StringRef name, bool isList) const;
   std::optional<int64_t> findCount() const;
-  bool fits(StringRef name, const json::Value &list);
-  const json::Value *findTypeList() const;
-  void readTypes();
-  void readTypeNames();
-  void deriveTypes();
-  void readUnrotated();
+  bool fits(StringRef name, const json::Value &list) {
+    return fitsLayers(reader, config, name, list, result.layers.size());
+  }
   void readObjects();
   void readBlocks(const json::Member &member);
   void readBlock(size_t number, const json::Value &block);
@@ -108,145 +103,13 @@ StringRef LayersReader::findTarget(StringRef name, bool isList) const {
   return isKey(stem) ? stem : StringRef();
 }
 
-//===----------------------------------------------------------------------===//
-// Number and types of layers
-//===----------------------------------------------------------------------===//
-
-/// Returns the list of the layer types, or null.
-const json::Value *LayersReader::findTypeList() const {
-  for (StringRef key : {"layer_types", "layers_block_type"})
-    if (const json::Member *list = ConfigReader::given(config, key))
-      if (list->value.isArray())
-        return &list->value;
-  return nullptr;
-}
-
+/// Returns the number of layers, which the first list by layer tells if the
+/// config does not give it.
 std::optional<int64_t> LayersReader::findCount() const {
-  for (StringRef key : {"num_hidden_layers", "n_layer", "n_layers",
-                        "num_layers", "num_transformer_layers"})
-    if (const json::Member *member = ConfigReader::given(config, key)) {
-      std::optional<int64_t> count = member->value.integer();
-      return count && *count >= 1 && *count <= kMaxLayers ? count
-                                                          : std::nullopt;
-    }
-  if (const json::Value *types = findTypeList())
-    return std::min<int64_t>(types->elements().size(), kMaxLayers);
-  // Otherwise the first list by layer tells it.
   for (const json::Member &member : config.members())
     if (member.value.isArray() && !findTarget(member.name(), true).empty())
-      return std::min<int64_t>(member.value.elements().size(), kMaxLayers);
-  return std::nullopt;
-}
-
-/// Whether a list has an element for each layer. Lists may go on with those of
-/// the layers that predict further tokens, which are not read.
-bool LayersReader::fits(StringRef name, const json::Value &list) {
-  size_t count = result.layers.size(), size = list.elements().size();
-  const json::Member *more =
-      ConfigReader::given(config, "num_nextn_predict_layers");
-  std::optional<int64_t> extra =
-      more ? more->value.integer() : std::optional<int64_t>();
-  if (size == count || (extra && *extra > 0 && size == count + size_t(*extra)))
-    return true;
-  reader.error(list, "'" + name + "' has " + Twine(size) + " elements for " +
-                         Twine(count) + " layers");
-  return false;
-}
-
-/// Returns the type of a layer with full attention unless it is `other`.
-static StringRef name(bool isOther, StringRef other) {
-  return isOther ? other : StringRef(kFullLayers);
-}
-
-void LayersReader::readTypes() {
-  readTypeNames();
-  // Gemma 4 ends with full attention in any case.
-  if (row.fullHeadDim != 0 && !result.layers.back().type.empty())
-    result.layers.back().type = kFullLayers;
-  if (!rotatesFullLayers(config, row))
-    for (Layer &layer : result.layers)
-      layer.rotates &= layer.type != kFullLayers;
-}
-
-void LayersReader::readTypeNames() {
-  if (const json::Value *types = findTypeList()) {
-    for (auto [layer, type] : llvm::zip(result.layers, types->elements()))
-      if (type.isString()) {
-        layer.type = type.string();
-        layer.hasKeys = !hasNoKeys(layer.type);
-      }
-    return;
-  }
-  // MiMo marks the layers with a window by 1.
-  const json::Member *pattern =
-      ConfigReader::given(config, "hybrid_layer_pattern");
-  if (pattern && pattern->value.isArray() &&
-      fits(pattern->name(), pattern->value)) {
-    for (auto [layer, value] :
-         llvm::zip(result.layers, pattern->value.elements())) {
-      std::optional<int64_t> slides = value.integer();
-      if (slides != 0 && slides != 1)
-        return reader.error(value, "'hybrid_layer_pattern' must hold 0 and 1");
-      layer.type = name(slides == 1, kSlidingLayers);
-    }
-    return;
-  }
-  deriveTypes();
-}
-
-/// Sets the types that the model's implementation gives to layers if the config
-/// has no `layer_types`.
-void LayersReader::deriveTypes() {
-  auto number = [&](StringRef key, int64_t absent) {
-    const json::Member *member = ConfigReader::given(config, key);
-    return member ? member->value.integer().value_or(absent) : absent;
-  };
-  const AttentionRow &traits = row.attention;
-  if (traits.sliding != SlidingLayers::EveryNth && !traits.isChunked &&
-      !hasWindow(config, row))
-    return;
-  for (auto [i, layer] : llvm::enumerate(result.layers)) {
-    if (traits.isChunked) {
-      layer.type = name(layer.rotates, kChunkedLayers);
-    } else if (traits.sliding == SlidingLayers::EveryNth) {
-      int64_t period = number("sliding_window_pattern", traits.slidingPattern);
-      period = number("global_attn_every_n_layers", period);
-      if (period < 1)
-        return;
-      int64_t full = traits.isFirstFull ? 0 : period - 1;
-      bool isBeyond = int64_t(i) >= number("max_window_layers", kMaxLayers);
-      layer.type =
-          name(int64_t(i) % period != full && !isBeyond, kSlidingLayers);
-    } else if (traits.sliding == SlidingLayers::FromMaxWindow) {
-      int64_t first = number("max_window_layers", -1);
-      if (first < 0)
-        return;
-      layer.type = name(int64_t(i) >= first, kSlidingLayers);
-    } else if (traits.sliding == SlidingLayers::Unrotated) {
-      layer.type = name(!layer.rotates, kSlidingLayers);
-    }
-  }
-}
-
-/// Reads which layers do not rotate. AttentionKeys.cpp reports errors in these
-/// keys.
-void LayersReader::readUnrotated() {
-  int64_t interval = row.attention.unrotatedInterval;
-  if (interval == 0 && !row.type.empty())
-    return;
-  const json::Member *list = ConfigReader::given(config, "no_rope_layers");
-  result.readsRotating = interval != 0 || list;
-  if (list && list->value.isArray() && !list->value.elements().empty()) {
-    for (auto [layer, value] : llvm::zip(result.layers, list->value.elements()))
-      layer.rotates = value.isBool() ? value.boolean() : value.integer() != 0;
-    return;
-  }
-  if (const json::Member *member =
-          ConfigReader::given(config, "no_rope_layer_interval"))
-    interval = member->value.integer().value_or(interval);
-  if (interval > 0)
-    for (auto [i, layer] : llvm::enumerate(result.layers))
-      layer.rotates = (i + 1) % interval != 0;
+      return countLayers(config, member.value.elements().size());
+  return countLayers(config, 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -286,7 +149,8 @@ std::optional<size_t> LayersReader::parseLayer(const json::Member &member,
   return std::nullopt;
 }
 
-/// Reads the members of `per_layer_config`, any keys of a config.
+/// Reads the members of `per_layer_config`. Those that concern other parts of a
+/// layer, such as its size, are ignored.
 void LayersReader::readObjects() {
   StringRef name = "per_layer_config";
   Field<const json::Value *> objects = reader.object(config, name);
@@ -311,7 +175,8 @@ void LayersReader::readObjects() {
             result.layers[*number].hasKeys = false;
         continue;
       }
-      set(*number, own.name(), own.value);
+      if (isKey(own.name()) || isPositionKey(own.name()))
+        set(*number, own.name(), own.value);
     }
   }
 }
@@ -597,8 +462,7 @@ Layers LayersReader::read() {
     return std::move(result);
   }
   result.layers.resize(*count);
-  readUnrotated();
-  readTypes();
+  readLayerOrder(reader, config, row, result);
   readObjects();
   readLists();
   readUnscaledLayers();

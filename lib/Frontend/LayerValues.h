@@ -50,6 +50,8 @@ struct Layers {
   std::vector<Layer> layers;
   /// The members of the config that `layers` replaces.
   llvm::SmallVector<llvm::StringRef, 4> replaced;
+  /// Whether `Layer::type` stands for another key than `layer_types`.
+  bool areTypesRenamed = false;
   /// Whether a key or the model selects layers that do not rotate.
   bool readsRotating = false;
   /// False if the number of layers is unknown; then there is one of each type.

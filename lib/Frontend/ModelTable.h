@@ -137,12 +137,12 @@ struct AttentionRow {
 
 /// The position axes of a model type.
 struct AxesRow {
-  /// Whether tokens have several positions, with the sections in
+  /// Whether tokens have several positions, also without the key
   /// `mrope_section`. Other models have sections if the key is given.
   bool areRequired = false;
   /// The layout, unless `mrope_interleaved` is given.
   bool areInterleaved = false;
-  /// The sections of a config without the key; zeros if it must be given.
+  /// The sections of a config without the key.
   std::array<int64_t, 3> defaultSections = {0, 0, 0};
   /// The tokens are the patches of an image, with a row and a column.
   bool arePatches = false;
@@ -477,14 +477,10 @@ struct ModelRow {
     copy.attention.norm.description = description;
     return copy;
   }
-  /// Tokens have several positions; the config has the sections.
-  constexpr ModelRow sections() const {
+  /// Tokens have several positions, with these sections by default.
+  constexpr ModelRow sections(std::array<int64_t, 3> defaultSections) const {
     ModelRow copy = *this;
     copy.axes.areRequired = true;
-    return copy;
-  }
-  constexpr ModelRow sections(std::array<int64_t, 3> defaultSections) const {
-    ModelRow copy = sections();
     copy.axes.defaultSections = defaultSections;
     return copy;
   }

@@ -21,6 +21,7 @@ using Types = StringLiteral[];
 
 // Types that share keys.
 static constexpr Types chunked = {"llama4", "llama4_text"};
+static constexpr Types chunkSized = {"llama4", "llama4_text", "mimo_v2_flash"};
 static constexpr Types gemma4 = {"diffusion_gemma",  "diffusion_gemma_text",
                                  "embedding_gemma2", "embedding_gemma2_text",
                                  "gemma4",           "gemma4_text",
@@ -110,7 +111,8 @@ static constexpr PositionKey rows[] = {
     key("rotary_emb_fraction", setsFraction)
         .unless(kOne)
         .unlessSameAs("partial_rotary_factor"),
-    key("rotary_dim", setsDim).readForUnknown(),
+    // The implementation of MiniMax M3 ignores it.
+    key("rotary_dim", setsDim).readFor(minimaxM3).readForUnknown(),
     key("qk_rope_head_dim", setsDim)
         .unless(kZero)
         .readFor(latent)
@@ -257,7 +259,7 @@ static constexpr PositionKey rows[] = {
     key("attention_chunk_size", "divides the sequence into chunks that do not "
                                 "see each other")
         .unless(kZero)
-        .readFor(chunked),
+        .readFor(chunkSized),
     key("is_causal", "makes tokens see earlier tokens only; false: all tokens")
         .unless(kTrue)
         .read(),

@@ -83,6 +83,10 @@ static const PositionKey *findKey(StringRef name, bool isOfDictionary) {
   return found == rows.end() ? nullptr : found;
 }
 
+bool posenc::frontend::isPositionKey(StringRef name) {
+  return findKey(name, /*isOfDictionary=*/false);
+}
+
 bool posenc::frontend::isUnreadDictionaryKey(StringRef name) {
   const PositionKey *key = findKey(name, /*isOfDictionary=*/true);
   return key && !key->isRead;

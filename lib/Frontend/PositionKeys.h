@@ -127,6 +127,9 @@ struct PositionKey {
 /// Returns the table.
 llvm::ArrayRef<PositionKey> getPositionKeyRows();
 
+/// Whether a key of a config, outside of the dictionaries, is in the table.
+bool isPositionKey(llvm::StringRef name);
+
 /// Whether reportPositionKeys() reports the key in a dictionary of the
 /// rotation, which therefore is not an unknown key of the rope type.
 bool isUnreadDictionaryKey(llvm::StringRef name);

@@ -194,7 +194,7 @@ def test_enable(parameters):
     assert is_close(logits(model, tokens, "posenc", position_ids=positions), expected)
     assert torch.equal(generate(model, tokens), generated)
     cos, _ = model.model.rotary_emb(torch.empty(1), positions)
-    assert cos._posenc_pairs.shape == (1, 37, 8)
+    assert cos._posenc_pairs.cos.shape == (1, 37, 8)
     # Other models are not affected.
     other = make_model(rope_parameters=parameters)
     assert torch.equal(logits(other, tokens, "eager", position_ids=positions), expected)

@@ -112,6 +112,11 @@ static int32_t openCuda(struct Call *call) {
     return kEntryNoGpu;
   }
   lockCuda();
+  /* Another thread may have opened it meanwhile, and may call its functions. */
+  if (isOpen) {
+    unlockCuda();
+    return kEntryOk;
+  }
   int32_t code = kEntryOk;
   for (int i = 0; i < kNumCudaFunctions && !code; ++i) {
     cudaFunctions[i] = (CudaFunction)dlsym(driver, cudaFunctionNames[i]);

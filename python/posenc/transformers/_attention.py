@@ -13,101 +13,67 @@ other masks are those that "sdpa" gets.
 
 from __future__ import annotations
 
-import sys
+from contextvars import ContextVar
 
 import torch
 import transformers
 from transformers.masking_utils import (
     AttentionMaskInterface, causal_mask_function, sdpa_mask)
+from transformers.utils import output_capturing
 
+from .._attention_mlir import Attention, write_attention
 from .._compile import compile
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
-from .._torch_state import is_recorded
-from ..torch import innermost, register
 from .._once import once
+from .._torch_state import constant_number, constant_size, is_recorded
+from ..torch import innermost, register
+from ._support import UNKNOWN_INPUTS, get_config_type, has_masks_of_bool
+from ._warmup import is_looking, postpone
 
-_SOFT_CAP = """
-    score(%s, %b, %h, %i, %j) {{
-      %x = arith.divf %s, %cap : {0}
-      %t = math.tanh %x : {0}
-      %y = arith.mulf %t, %cap : {0}
-      posenc.yield %y : {0}
-    }}"""
+# The outputs of layers that the caller of a model asked for, by their names.
+_collected: ContextVar = getattr(
+    output_capturing, "_active_collector", ContextVar("_collected", default=None))
 
 
-def _write_attention(name: str, tokens: str, order: str, has_mask: bool, heads: int,
-                     key_heads: int, dim: int, value_dim: int, dtype: str, scale: float,
-                     has_sinks: bool, soft_cap: float | None) -> str:
-    """Returns a function of MLIR. Queries and results are token by token, as the
-    projections have them; keys and values are head by head, as caches have them."""
-    query = f"tensor<?x{tokens}x{heads}x{dim}x{dtype}>"
-    key = f"tensor<?x{key_heads}x?x{dim}x{dtype}>"
-    value = f"tensor<?x{key_heads}x?x{value_dim}x{dtype}>"
-    result = f"tensor<?x{tokens}x{heads}x{value_dim}x{dtype}>"
-    score = "f64" if dtype == "f64" else "f32"
-    mask, sinks = f"tensor<?x1x{tokens}x?xi1>", f"tensor<{heads}x{score}>"
-    further, operands = "", ""
-    if has_mask:
-        further += f', %m: {mask} {{posenc.name = "mask"}}'
-        operands += f" mask(%m : {mask})"
-    if has_sinks:
-        further += f', %sinks: {sinks} {{posenc.name = "sinks"}}'
-        operands += f" sinks(%sinks : {sinks})"
-    sizes = "%batch" + (", %tokens" if tokens == "?" else "")
-    region = _SOFT_CAP.format(score) if soft_cap is not None else ""
-    return f"""
-func.func @{name}(%q: {query} {{posenc.name = "q"}}, %k: {key} {{posenc.name = "k"}},
-    %v: {value} {{posenc.name = "v"}}{further})
-    -> ({result} {{posenc.name = "o"}}) {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %cap = arith.constant {soft_cap or 1.0:.17e} : {score}
-  %batch = tensor.dim %q, %c0 : {query}
-  %tokens = tensor.dim %q, %c1 : {query}
-  %o = tensor.empty({sizes}) : {result}
-  %r = posenc.attention {order} scale = {scale:.17e} key_layout = head_major
-    ins(%q, %k, %v : {query}, {key}, {value}){operands}
-    outs(%o : {result}){region}
-  return %r : {result}
-}}
-"""
+
+def _make_spec(name: str, window: int | None, heads: int, key_heads: int, dim: int,
+               value_dim: int, dtype: str, scale: float, has_sinks: bool,
+               soft_cap: float | None) -> Attention:
+    """Describes a function of one of these names. "decode" has a single query."""
+    return Attention(
+        heads, key_heads, dim, value_dim, dtype, dtype, scale=scale,
+        causal=name == "prefill", left=window - 1 if window else None, soft_cap=soft_cap,
+        tokens=1 if name.startswith("decode") else None, keys="cache",
+        has_mask=name in ("masked", "decode_masked"), has_sinks=has_sinks)
 
 
 @once
-def _compile_attention(*key) -> Kernels:
-    """Functions for one and for several queries, with a mask and without."""
-    text = "".join(
-        _write_attention(*function, *key)
-        for function in (
-            ("prefill", "?", "causal", False), ("all", "?", "", False),
-            ("masked", "?", "", True), ("decode", "1", "", False),
-            ("decode_masked", "1", "", True)))
-    return compile(text, no_warnings=True)
-
-
-@once
-def _compile_window(window: int, *key) -> Kernels:
-    """`prefill` of a sliding window."""
-    order = f"causal window_left = {window - 1}"
-    return compile(_write_attention("prefill", "?", order, False, *key), no_warnings=True)
-
-
-def _find_kernels(window: int | None, *key) -> Kernels:
-    return _compile_window(window, *key) if window else _compile_attention(*key)
+def _compile_attention(name: str, *key) -> Kernels:
+    return compile(write_attention(_make_spec(name, *key), name), no_warnings=True)
 
 
 @once
 def _find_function(name: str, *key):
-    return _find_kernels(*key)[name]
+    return _compile_attention(name, *key)[name]
 
 
 @torch.compiler.assume_constant_result
 def _find_operator(*key) -> str:
     """Returns the string that means the kernels to `posenc::call`. A compiled model has
     it as a constant."""
-    return register(_find_kernels(*key))
+    return register(_compile_attention(*key))
+
+
+def _wants_weights(module: torch.nn.Module, options: dict) -> bool:
+    """Whether the caller of a model asked for the weights of attention."""
+    if options.get("output_attentions"):
+        return True
+    if is_recorded():
+        return False  # What follows is not for graphs.
+    return bool(getattr(getattr(module, "config", None), "output_attentions", False)
+                or any("attentions" in name for name in _collected.get() or ()))
 
 
 def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
@@ -129,9 +95,14 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     """
     if dropout:
         raise Error("attention 'posenc' has no dropout: call model.eval()")
-    if options.get("position_bias") is not None:
-        raise Error("attention 'posenc' has no 'position_bias': use 'eager' or 'sdpa' "
-                    "for this model")
+    if _wants_weights(module, options):
+        raise Error("attention 'posenc' does not compute the weights of keys: for "
+                    "output_attentions=True use 'eager', by "
+                    "model.set_attn_implementation('eager')")
+    for name in UNKNOWN_INPUTS:
+        if options.get(name) is not None:
+            raise Error(f"attention 'posenc' has no '{name}': use 'eager' or 'sdpa' for "
+                        "this model")
     if torch.is_grad_enabled() and not is_recorded() and (
             query.requires_grad or key.requires_grad or value.requires_grad):
         raise Error("attention 'posenc' has no gradients: call the model under "
@@ -156,10 +127,14 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         name = "masked"
     else:
         name = "prefill" if is_causal or window else "all"
-    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    kernels = (window, query.shape[1], key.shape[1], query.shape[3], value.shape[3],
-               name_of(query.dtype), scale, s_aux is not None,
-               None if softcap is None else float(softcap))
+    # Kernels have these as constants, so a graph of dynamic sizes has them, too.
+    sizes = tuple(map(constant_size, (
+        query.shape[1], key.shape[1], query.shape[3], value.shape[3])))
+    scale = sizes[2] ** -0.5 if scaling is None else constant_number(scaling)
+    further = (*sizes, name_of(query.dtype), scale, s_aux is not None,
+               None if softcap is None else constant_number(softcap))
+    if is_looking():
+        return _look(name, options.get("sliding_window"), query, value, further), None
     if query.shape[0] != batch:
         query = query.expand(batch, -1, -1, -1)  # Some models learn one for all.
     inputs = [query.transpose(1, 2), key, value]
@@ -171,29 +146,24 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
         inputs.append(s_aux.detach().to(dtype).contiguous())
     if is_recorded():
-        return torch.ops.posenc.call(inputs, _find_operator(*kernels), name)[0], None
-    return _find_function(name, *kernels)(*inputs), None
+        kernels = _find_operator(name, window, *further)
+        return torch.ops.posenc.call(inputs, kernels, name)[0], None
+    return _find_function(name, window, *further)(*inputs), None
+
+
+def _look(name: str, window: int | None, query: torch.Tensor, value: torch.Tensor,
+          further: tuple) -> torch.Tensor:
+    """Notes the functions of a call for `warmup`."""
+    postpone(_compile_attention, name, None, *further)
+    if name == "prefill" and window:  # Of prompts that are longer than the window.
+        postpone(_compile_attention, name, window, *further)
+    batch, heads, tokens, _ = query.shape
+    return query.new_zeros((batch, tokens, heads, value.shape[3]))
 
 
 # ===----------------------------------------------------------------------===#
 # Masks
 # ===----------------------------------------------------------------------===#
-
-
-# Files of models that do not support "sdpa", but only pass masks on.
-_PASS_ON = ("modeling_gemma2", "modeling_gpt_oss")
-
-
-@once
-def _has_masks_of_bool(kind: type) -> bool:
-    """Whether what the models of a layer's file do with masks is right for masks of
-    bool, as in those that support "sdpa"."""
-    if kind.__module__.split(".")[-1] in _PASS_ON:
-        return True
-    members = vars(sys.modules[kind.__module__]).values()
-    return all(member._supports_sdpa for member in members
-               if isinstance(member, type) and member.__module__ == kind.__module__
-               and issubclass(member, transformers.PreTrainedModel))
 
 
 def _check_mask(module: torch.nn.Module, mask: torch.Tensor) -> None:
@@ -204,7 +174,7 @@ def _check_mask(module: torch.nn.Module, mask: torch.Tensor) -> None:
                     f"{mask.shape[1]}")
     # Masks of `make_mask` that are as they were are right for all models.
     if (not is_recorded() and not hasattr(mask, "_is_of_posenc")
-            and not _has_masks_of_bool(type(module))):
+            and not has_masks_of_bool(type(module), get_config_type(module))):
         raise Error("attention 'posenc' has masks of bool, but "
                     f"{type(module).__name__} changes them as masks of floats: use "
                     "'eager' for this model")

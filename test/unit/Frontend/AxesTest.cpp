@@ -50,6 +50,9 @@ TEST(AxesTest, Sections) {
     EXPECT_EQ(model.ropeTheta, 1e6);
     EXPECT_FALSE(model.interleaved);
     EXPECT_EQ(model.scaling.kind, Scaling::Kind::Default);
+    // The same sections are the default of transformers.
+    expectAxes(good(config(type, "\"rope_theta\": 1e6")), Layout::Contiguous,
+               {16, 24, 24});
   }
 }
 

@@ -153,6 +153,11 @@ const Case spellings[] = {
     {"KeysOfOneType", types + R"("num_key_value_heads": 8, "head_dim": 128,
                 "swa_num_attention_heads": 64)",
      byType},
+    {"PatternOfTypes",
+     R"("hybrid_layer_pattern": [1, 1, 1, 0], "sliding_window": 16,
+        "num_key_value_heads": 8, "head_dim": 128,
+        "swa_num_attention_heads": 64)",
+     byType},
     {"OtherSettingOfOneType",
      types + R"("num_key_value_heads": 8, "head_dim": 128,
                 "attention_other_setting": {"num_attention_heads": 64,
@@ -226,6 +231,9 @@ const ErrorCase contradictions[] = {
      R"("num_hidden_layers": 1, "block_configs":
         [{"attention": {"n_heads_in_group": ^7}}])",
      "n_heads_in_group"},
+    {"PatternOfOtherNumbers",
+     R"("num_hidden_layers": 2, "hybrid_layer_pattern": [0, ^2])",
+     "hybrid_layer_pattern"},
     {"SinkTokens",
      R"("num_hidden_layers": 1, "block_configs":
         [{"attention": {"num_sink_tokens": ^4}}])",
@@ -238,6 +246,22 @@ const ErrorCase contradictions[] = {
 INSTANTIATE_TEST_SUITE_P(, Contradictions, testing::ValuesIn(contradictions),
                          [](const auto &info) { return info.param.name; });
 
+TEST(LayersTest, ThereAreAtMost64Sets) {
+  auto list = [](int count) {
+    std::string text = "\"layer_rope_theta\": [1";
+    for (int i = 2; i <= count; ++i)
+      text += ", " + std::to_string(i);
+    return llama(text + "]");
+  };
+  EXPECT_TRUE(read(list(64)).config);
+  Outcome outcome = read(list(65));
+  EXPECT_FALSE(outcome.config);
+  EXPECT_NE(outcome.printed().find("config.json:1:1: error: expected at most "
+                                   "64 different sets"),
+            std::string::npos)
+      << outcome.printed();
+}
+
 TEST(LayersTest, ValuesCanSayNone) {
   ReadOptions options;
   options.attention = true;
@@ -247,6 +271,28 @@ TEST(LayersTest, ValuesCanSayNone) {
     ASSERT_TRUE(outcome.config) << outcome.printed();
     EXPECT_FALSE(outcome.config->attention->layers.front().window);
   }
+}
+
+TEST(LayersTest, LengthsMayDifferUnlessAScalingNeedsThem) {
+  Outcome outcome = read(llama(
+      R"("max_position_embeddings": 4096, "n_positions": 2048,
+         "rope_scaling": {"type": "linear", "factor": 4})"));
+  EXPECT_TRUE(outcome.config) << outcome.printed();
+}
+
+TEST(LayersTest, ValuesBesideDictionariesHoldForAllTypes) {
+  Outcome outcome = read(llama(
+      R"("layer_types": ["sliding_attention", "full_attention"],
+         "rope_parameters": {"rope_theta": 5e5, "partial_rotary_factor": 0.5,
+           "full_attention": {"rope_type": "linear", "factor": 2},
+           "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}})"));
+  ASSERT_TRUE(outcome.config) << outcome.printed();
+  const std::vector<LayerRotation> &rotations = outcome.config->rotations;
+  ASSERT_EQ(rotations.size(), 2u);
+  EXPECT_EQ(rotations[0].theta, 1e4);
+  EXPECT_EQ(rotations[1].theta, 5e5);
+  EXPECT_EQ(rotations[0].rotaryDim, 64);
+  EXPECT_EQ(rotations[1].scaling.factor, 2);
 }
 
 TEST(LayersTest, FullHeadsOfGemma4AreThoseOfTheLayers) {
@@ -279,6 +325,9 @@ TEST(LayersTest, LayersOfTypesAreNumbered) {
   };
   EXPECT_EQ(name(llama(types.substr(0, types.rfind(',')))),
             "sliding_attention 0-2;full_attention 3;");
+  EXPECT_EQ(name(llama(R"("hybrid_layer_pattern": [0, 1, 1, 0],
+                          "num_hidden_layers": 4)")),
+            "full_attention 0, 3;sliding_attention 1, 2;");
   // The pattern of the model, if the config has no types.
   EXPECT_EQ(name(R"({"model_type": "gemma2", "num_hidden_layers": 4,
                      "num_attention_heads": 8})"),

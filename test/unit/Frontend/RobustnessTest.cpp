@@ -53,6 +53,22 @@ const std::string layersConfig = R"({
   }
 })";
 
+/// A config whose layers differ by more than their type.
+const std::string setsConfig = R"({
+  "model_type": "gemma3_text", "num_hidden_layers": 4, "head_dim": 64,
+  "num_attention_heads": 8, "num_key_value_heads": {"0": 4, "1": 4, "2": 2,
+  "3": 4}, "num_attention_heads_per_layer": [8, 16, 8, 8],
+  "per_layer_config": {"03": {"head_dim": 128, "sliding_window": null}},
+  "block_configs": [{"attention": {"no_op": false}}, {}, {}, {"ffn": {}}],
+  "partial_rotary_factors": [1, 0.5, 1, 1, 1], "num_nextn_predict_layers": 1,
+  "layer_rope_theta": [10000.0, 1, 10000.0, 0], "swa_head_dim": 64,
+  "sliding_window": {"sliding_attention": 512, "full_attention": null},
+  "attention_other_setting": {"attention_type": "sliding_attention"},
+  "rope_scaling_layers": [0, 1, 2, 3],
+  "layer_types": ["sliding_attention", "sliding_attention",
+                  "sliding_attention", "full_attention"]
+})";
+
 /// Checks that any text gives either a config or an error, and that every
 /// diagnostic points into the text.
 void check(llvm::StringRef text, const ReadOptions &options) {
@@ -83,7 +99,8 @@ void check(llvm::StringRef text) {
 TEST(RobustnessTest, UnchangedConfigsAreValid) {
   ReadOptions attention;
   attention.attention = true;
-  for (const std::string &text : {std::string(config), layersConfig})
+  for (const std::string &text :
+       {std::string(config), layersConfig, setsConfig})
     for (const ReadOptions &options : {ReadOptions(), attention}) {
       Outcome outcome = read(text, options);
       EXPECT_TRUE(outcome.config);
@@ -108,8 +125,10 @@ TEST(RobustnessTest, MutatedBytes) {
   const llvm::StringRef tokens[] = {
       "null", "true", "-1",  "0",           "1e999",   "NaN",     "{}",
       "[]",   "\"\"", "0.5", "{\"a\": {}}", "\\ud800", "\xED\xA0"};
-  for (int round = 0; round != 30000; ++round) {
-    std::string text = round < 20000 ? config : layersConfig;
+  for (int round = 0; round != 40000; ++round) {
+    std::string text = round < 20000   ? config
+                       : round < 30000 ? layersConfig
+                                       : setsConfig;
     for (unsigned left = 1 + random() % 4; left; --left) {
       size_t at = random() % text.size();
       switch (random() % 4) {
