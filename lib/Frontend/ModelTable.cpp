@@ -515,6 +515,7 @@ static constexpr ModelRow models[] = {
     row("step3p5", step3p5Keys)
         .keyHeads(8)
         .headDim(128)
+        .unscaledSliding()
         .norms(QkNormKind::EachHeadPlusOne, 1e-5)
         .needs("layer_types"),
     row("t5gemma2_text")

@@ -44,6 +44,7 @@ static constexpr Types skipping = {"llama4", "llama4_text", "smollm3"};
 static constexpr Types sparseLatent = {
     "axk2",        "deepseek_v32", "dots3_note_text",
     "glm_moe_dsa", "hy_v4",        "hy_v4_vl_text"};
+static constexpr Types step = {"step3p5"};
 static constexpr Types t5 = {"mt5", "switch_transformers", "t5", "umt5"};
 
 static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
@@ -147,7 +148,8 @@ static constexpr PositionKey rows[] = {
     key("rope_scaling_layers", "lists the layers whose frequencies are scaled")
         .read(),
     key("yarn_only_types", "lists the layer types whose frequencies are scaled")
-        .unless(kEmpty),
+        .unless(kEmpty)
+        .readFor(step),
     key("use_dynamic_ntk",
         "changes the base with the length of the sequence, beyond 'seq_length'")
         .unless(kFalse)
