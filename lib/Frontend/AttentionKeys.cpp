@@ -349,7 +349,7 @@ bool AttentionReader::readLayers(AttentionConfig &result) {
     }
     LayerAttention layer;
     layer.type = type;
-    layer.rotates = slides || !traits.rotatesSlidingOnly || !window;
+    layer.rotates = slides || rotatesFullLayers(config, row);
     if (slides)
       layer.window = window;
     if (isChunked)

@@ -201,7 +201,12 @@ void RotationReader::readDefaults(std::vector<std::string> types) {
 
 /// Returns the keys that may hold a separate base of the sliding layers.
 llvm::SmallVector<KeyRef, 4> RotationReader::slidingThetaKeys() const {
-  return {{&config, "rope_local_base_freq"}, {&config, "local_rope_theta"}};
+  llvm::SmallVector<KeyRef, 4> keys = {{&config, "rope_local_base_freq"},
+                                       {&config, "local_rope_theta"}};
+  // Replaces the default of the row. LayerValues.cpp reads it for all models.
+  if (row.slidingTheta != 0)
+    keys.push_back({&config, "swa_rope_theta"});
+  return keys;
 }
 
 bool RotationReader::hasSlidingKey() const {
