@@ -583,7 +583,12 @@ static constexpr ModelRow models[] = {
         .keyHeads(8)
         .headDim(128)
         .interleavedSections({24, 20, 20}),
-    row("eomt_dinov3").heads(16, 0).hidden(1024).theta(100).coordinates(),
+    row("eomt_dinov3")
+        .heads(16, 0)
+        .hidden(1024)
+        .theta(100)
+        .coordinates()
+        .unsupportedAttention(),
     qwen3VL("qwen3_omni_moe_talker_text").theta(1e6).keyHeads(2),
     qwen35("qwen4_exp_text").partial(1).keyHeads(2).unsupportedAttention(),
     row("sapiens2")
