@@ -91,7 +91,7 @@ void OrderReader::readTypes() {
   // Gemma 4 ends with full attention in any case.
   if (row.fullHeadDim != 0 && !result.layers.back().type.empty())
     result.layers.back().type = kFullLayers;
-  if (row.attention.rotatesSlidingOnly && hasWindow(config, row))
+  if (!rotatesFullLayers(config, row))
     for (Layer &layer : result.layers)
       layer.rotates &= layer.type != kFullLayers;
 }

@@ -94,6 +94,17 @@ bool posenc::frontend::hasWindow(const json::Value &config,
                 : row.attention.defaultWindow != 0;
 }
 
+bool posenc::frontend::rotatesFullLayers(const json::Value &config,
+                                         const ModelRow &row) {
+  if (row.nullIsUnrotated)
+    for (StringRef key : {"rope_parameters", "rope_scaling"})
+      if (const json::Member *dict = ConfigReader::given(config, key))
+        if (dict->value.isObject())
+          if (const json::Member *own = dict->value.find(kFullLayers))
+            return !own->value.isNull();
+  return !row.attention.rotatesSlidingOnly || !hasWindow(config, row);
+}
+
 //===----------------------------------------------------------------------===//
 // Rotations
 //===----------------------------------------------------------------------===//
@@ -318,7 +329,7 @@ bool RotationReader::mayBeAbsent(StringRef type) const {
   if (type == kSlidingLayers)
     return areAllLayersFull() && !ConfigReader::given(config, "layer_types");
   if (type == kFullLayers)
-    return row.attention.rotatesSlidingOnly && hasWindow(config, row);
+    return !rotatesFullLayers(config, row);
   // Unknown types are assumed to rotate.
   return hasNoKeys(type);
 }
@@ -413,8 +424,7 @@ void RotationReader::read() {
   reader.count(config, kOriginalLengthKey);
   std::vector<std::string> types = readLayerTypes(reader, config);
   // Layers without keys or without rotation have no functions of it.
-  bool rotatesFull =
-      !row.attention.rotatesSlidingOnly || !hasWindow(config, row);
+  bool rotatesFull = rotatesFullLayers(config, row);
   if (types.size() > 1)
     llvm::copy_if(
         types, std::back_inserter(result.layerTypes), [&](StringRef type) {

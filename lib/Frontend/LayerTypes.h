@@ -29,6 +29,9 @@ bool hasNoKeys(llvm::StringRef type);
 /// errors in these keys: AttentionKeys.cpp does.
 bool hasWindow(const json::Value &config, const ModelRow &row);
 
+/// Whether full-attention layers rotate.
+bool rotatesFullLayers(const json::Value &config, const ModelRow &row);
+
 /// Adds `name`, a layer type under `key`, to the distinct types in `names`.
 /// Returns false after an error: a type must be a valid part of a C identifier,
 /// because functions are named after it, and there may be at most 8.

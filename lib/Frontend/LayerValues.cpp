@@ -49,6 +49,7 @@ private:
   void readUnscaledLayers();
   void readTypeKeys();
   void readFullHeads();
+  void readSlidingKeyHeads();
   void setForType(StringRef type, StringRef key, const json::Value &value);
   void set(size_t layer, StringRef key, const json::Value &value);
   void dropCommon();
@@ -361,6 +362,26 @@ void LayersReader::readFullHeads() {
     setForType(kFullLayers, keys.keyHeads[0], keyHeads.at());
 }
 
+/// Multiplies the key heads of the sliding layers of models in which they
+/// differ.
+void LayersReader::readSlidingKeyHeads() {
+  if (row.slidingKeyHeadFactor == 1 ||
+      ConfigReader::given(config, "swa_num_key_value_heads"))
+    return;
+  Field<int64_t> given = reader.count(config, keys.keyHeads[0]);
+  if (given.bad())
+    return;
+  if (llvm::all_of(result.layers,
+                   [](const Layer &layer) { return layer.type.empty(); }))
+    return reader.missing(config, "layer_types");
+  int64_t count =
+      given.value.value_or(row.defaultKeyHeads) * row.slidingKeyHeadFactor;
+  setForType(kSlidingLayers, keys.keyHeads[0],
+             json::Value::makeNumber(given.given() ? given.at().offset()
+                                                   : config.offset(),
+                                     count, count, /*integral=*/true));
+}
+
 /// Returns a dictionary of a rotation without its scaling.
 json::Value LayersReader::makeUnscaled(const json::Value &dict) {
   llvm::SmallVector<json::Member> members;
@@ -447,6 +468,7 @@ Layers LayersReader::read() {
   readUnscaledLayers();
   readTypeKeys();
   readFullHeads();
+  readSlidingKeyHeads();
   dropCommon();
   return std::move(result);
 }

@@ -64,6 +64,7 @@ private:
   bool enterDecoder();
   bool findRow();
   bool rotates();
+  void reportRequired();
   bool hasRopeKey() const;
   void readLayer(const json::Value &layer, ModelConfig &result);
   static void removeRotation(ModelConfig &result);
@@ -268,6 +269,18 @@ bool ModelReader::rotates() {
   return kind.value && *kind.value == row->positionType;
 }
 
+/// Reports the absence of keys that the row requires.
+void ModelReader::reportRequired() {
+  for (StringRef key : row->requiredKeys) {
+    if (key.empty())
+      continue;
+    const json::Member *member = ConfigReader::given(*config, key);
+    if (!member || (member->value.isObject() && key != "per_layer_config" &&
+                    member->value.members().empty()))
+      reader.missing(member ? member->value : *config, key);
+  }
+}
+
 void ModelReader::readPairing(ModelConfig &result) {
   result.interleaved = row->isInterleaved;
   if (row->interleaveKey.empty())
@@ -349,6 +362,7 @@ void ModelReader::read(ModelConfig &result) {
   }
   if (!findRow() || !rotates())
     return;
+  reportRequired();
   Layers layers = readLayers(reader, *config, *row);
   std::vector<LayerSet> sets = divideLayers(reader, *config, layers);
   if (sets.empty()) {

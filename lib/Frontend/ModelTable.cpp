@@ -139,6 +139,12 @@ static constexpr KeyNames qwen1Keys = [] {
   return keys;
 }();
 
+static constexpr KeyNames step3p5Keys = [] {
+  KeyNames keys;
+  keys.keyHeads = {"num_key_value_heads", "num_attention_groups"};
+  return keys;
+}();
+
 static constexpr KeyNames zamba2Keys = [] {
   KeyNames keys;
   keys.headDim = {"attention_head_dim", "head_dim"};
@@ -168,6 +174,8 @@ static constexpr StringLiteral layerNorms =
     "norm queries and keys by a layer norm of each head";
 static constexpr StringLiteral postRotationNorms =
     "norm queries and keys after their rotation";
+static constexpr StringLiteral weightlessNorms =
+    "norm queries and keys without weights";
 static constexpr StringLiteral latentNorms =
     "norm the latent vectors that queries and keys are made of";
 
@@ -194,6 +202,13 @@ static constexpr ModelRow gemma4(StringLiteral type) {
       .slides(512, 6)
       .multiplier(1)
       .norms(QkNormKind::EachHead);
+}
+
+/// A model like Gemma 4 whose masks are not supported.
+static constexpr ModelRow likeGemma4(StringLiteral type) {
+  return gemma4(type)
+      .needs("rope_parameters", "per_layer_config")
+      .unsupportedAttention();
 }
 
 /// The text models of Qwen2-VL, Qwen2.5-VL and Qwen2.5-Omni.
@@ -227,6 +242,23 @@ static constexpr ModelRow latent(StringLiteral type) {
       .interleavedUnless("rope_interleave")
       .latent(128, 128)
       .unsupportedNorms(latentNorms);
+}
+
+/// The encoders of Perception Encoder.
+static constexpr ModelRow peEncoder(StringLiteral type) {
+  return row(type)
+      .interleaved()
+      .theta(20000)
+      .headDim(128)
+      .bidirectional()
+      .norms(QkNormKind::EachHead, 1e-5);
+}
+
+/// A model with latent attention to the keys that an indexer selects.
+static constexpr ModelRow indexed(StringLiteral type) {
+  return row(type, latentKeys)
+      .unsupportedNorms(latentNorms)
+      .unsupportedAttention();
 }
 
 static constexpr ModelRow models[] = {
@@ -316,6 +348,40 @@ static constexpr ModelRow models[] = {
     row("voxtral_realtime_text").keyHeads(8).slides(4096),
     row("yi"),
     row("Yi"),
+    row("deci"),
+    row("deepseek_ocr2_encoder").unsupportedAttention(),
+    row("dots3_note_audio_encoder").bidirectional().unsupportedAttention(),
+    row("glmasr_encoder").bidirectional(),
+    row("gradium_phonon_tts"),
+    row("hrm_text", persimmonKeys).headDim(128).unsupportedAttention(),
+    row("kyutai_speech_to_text").unsupportedAttention(),
+    row("lasr_encoder").bidirectional(),
+    row("mimi").slides(250),
+    row("mimi_decoder").slides(250),
+    row("mimi_encoder").slides(250),
+    row("nemotron-nas"),
+    row("nemotron3_5_transcribe_asr_audio")
+        .bidirectional()
+        .unsupportedAttention(),
+    row("nemotron3_5_transcribe_word_timestamp")
+        .bidirectional()
+        .unsupportedAttention()
+        .unsupportedNorms(layerNorms),
+    row("nemotron3_diarization_audio").bidirectional().unsupportedAttention(),
+    row("pocket_tts"),
+    row("pocket_tts_audio_tokenizer").slides(250),
+    row("pocket_tts_audio_tokenizer_decoder").slides(250),
+    row("pocket_tts_audio_tokenizer_encoder").slides(250),
+    row("qwen3_omni_moe_talker_code_predictor")
+        .keyHeads(8)
+        .headDim(128)
+        .slidesFromMaxWindow(/*onRequest=*/true)
+        .norms(QkNormKind::EachHead),
+    row("timesfm2_5")
+        .unsupportedAttention()
+        .unsupportedNorms(postRotationNorms),
+    row("unlimited_ocr_text").unsupportedAttention(),
+    row("voxtral_realtime_encoder").slides(750),
 
     // Half pairing with another base, fraction or head size.
     row("afmoe").headDim(128).slides(1024, 4).rotatesSlidingOnly().norms(
@@ -507,6 +573,116 @@ static constexpr ModelRow models[] = {
         .hiddenTimes(2)
         .scaledByHalfHead()
         .onlyIf("use_mem_rope"),
+    row("beam")
+        .keyHeads(8)
+        .headDim(128)
+        .nullUnrotated()
+        .norms(QkNormKind::EachHead)
+        .needs("rope_parameters")
+        .unsupportedAttention(),
+    likeGemma4("diffusion_gemma"),
+    likeGemma4("diffusion_gemma_text"),
+    row("dory")
+        .theta(1e7)
+        .ownSlidingTheta(1e4)
+        .keyHeads(4)
+        .headDim(256)
+        .unsupportedNorms("norm queries and keys by their Euclidean length")
+        .unsupportedAttention(),
+    likeGemma4("embedding_gemma2").heads(4, 2).bidirectional(),
+    likeGemma4("embedding_gemma2_text").heads(4, 2).bidirectional(),
+    row("flint")
+        .keyHeads(4)
+        .headDim(128)
+        .slides(513)
+        .rotatesSlidingOnly()
+        .norms(QkNormKind::EachHead)
+        .sinks()
+        .needs("layer_types"),
+    row("laguna")
+        .keyHeads(8)
+        .headDim(128)
+        .slides(512)
+        .norms(QkNormKind::EachHead)
+        .needs("rope_parameters", "layer_types"),
+    row("lara_mini")
+        .keyHeads(4)
+        .headDim(128)
+        .slides(512)
+        .rotatesSlidingOnly()
+        .norms(QkNormKind::EachHead)
+        .needs("layer_types"),
+    row("lfm3")
+        .keyHeads(4)
+        .headDim(128)
+        .slides(256)
+        .norms(QkNormKind::EachHead, 1e-5)
+        .normEpsKey("norm_eps")
+        .needs("rope_parameters", "layer_types"),
+    row("mimo_v2_flash")
+        .theta(5e6)
+        .ownSlidingTheta(1e4)
+        .partial(0.334)
+        .keyHeads(4)
+        .headDim(192)
+        .slidingKeyHeadsTimes(2)
+        .unsupportedAttention(),
+    row("minimax_m3_vl_text", rotaryDimKeys)
+        .theta(5e6)
+        .keyHeads(4)
+        .headDim(128)
+        .norms(QkNormKind::EachHeadPlusOne)
+        .unsupportedAttention(),
+    row("muse_glimmer_assistant")
+        .theta(5e5)
+        .keyHeads(8)
+        .headDim(128)
+        .norms(QkNormKind::EachHead, 1e-5)
+        .unsupportedAttention(),
+    row("muse_glimmer_text")
+        .keyHeads(2)
+        .headDim(128)
+        .slides(2048)
+        .unsupportedNorms(weightlessNorms)
+        .needs("layer_rope_theta", "layer_types"),
+    row("muse_spark_text")
+        .theta(5e5)
+        .keyHeads(16)
+        .headDim(64)
+        .slides(2048)
+        .unsupportedNorms(weightlessNorms)
+        .needs("layer_rope_theta", "layer_types"),
+    row("sarvam_moe")
+        .theta(8e6)
+        .keyHeads(4)
+        .headDim(64)
+        .norms(QkNormKind::EachHead)
+        .normsIf("use_qk_norm"),
+    row("step3p5", step3p5Keys)
+        .keyHeads(8)
+        .headDim(128)
+        .norms(QkNormKind::EachHeadPlusOne, 1e-5)
+        .needs("layer_types"),
+    row("t5gemma2_text")
+        .heads(8, 4)
+        .headDim(256)
+        .theta(1e6)
+        .ownSlidingTheta(1e4)
+        .slides(4096, 6)
+        .norms(QkNormKind::EachHeadPlusOne)
+        .bidirectional()
+        .unsupportedAttention(),
+    row("ultrabert")
+        .theta(2560000)
+        .ownSlidingTheta(1e4)
+        .bidirectional()
+        .unsupportedAttention(),
+    row("zaya")
+        .keyHeads(2)
+        .headDim(128)
+        .unsupportedNorms("norm queries and keys by their Euclidean length")
+        .needs("rope_parameters")
+        .unsupportedAttention(),
 
     // Half pairing and several position axes.
     row("glm4v_moe").keyHeads(8).partial(0.5).sections({8, 12, 12}),
@@ -542,6 +718,25 @@ static constexpr ModelRow models[] = {
     qwen3VL("qwen3_vl_moe"),
     qwen3VL("qwen3_vl_moe_text"),
     qwen3VL("qwen3_vl_text").headDim(128),
+    row("cohere_compass_text")
+        .interleavedSections({24, 20, 20})
+        .slides(4096)
+        .nullUnrotated()
+        .needs("rope_parameters", "layer_types"),
+    row("cosmos3_edge_text")
+        .theta(1e8)
+        .keyHeads(8)
+        .headDim(128)
+        .interleavedSections({24, 20, 20}),
+    row("eomt_dinov3").heads(16, 0).hidden(1024).theta(100).coordinates(),
+    qwen3VL("qwen3_omni_moe_talker_text").theta(1e6).keyHeads(2),
+    qwen35("qwen4_exp_text").partial(1).keyHeads(2).unsupportedAttention(),
+    row("sapiens2")
+        .theta(100)
+        .coordinates()
+        .norms(QkNormKind::EachHead)
+        .normsIf("use_qk_norm")
+        .needs("num_key_value_heads_per_layer"),
 
     // Half pairing, only for one value of `position_embedding_type`.
     row("esm").causalIf("is_decoder").onlyIfPositionType("rotary"),
@@ -612,6 +807,17 @@ static constexpr ModelRow models[] = {
         .interleaved()
         .causalIf("is_decoder")
         .unsupportedAttentionIf("rotary_value"),
+    row("openai_privacy_filter")
+        .interleaved()
+        .theta(150000)
+        .keyHeads(2)
+        .headDim(64)
+        .scalesByYarn(32, 4096, /*truncate=*/false)
+        .bidirectional()
+        .unsupportedAttention(),
+    peEncoder("pe_audio_encoder"),
+    peEncoder("pe_audio_video_encoder"),
+    peEncoder("pe_video_encoder"),
 
     // Multi-head latent attention, interleaved by default.
     latent("axk1"),
@@ -629,6 +835,18 @@ static constexpr ModelRow models[] = {
         .temperature(),
     latent("sarvam_mla"),
     latent("youtu"),
+    indexed("axk2").interleaved(),
+    row("bailing_hybrid", latentKeys)
+        .interleaved()
+        .theta(6e6)
+        .latent(128, 128)
+        .unsupportedNorms(latentNorms),
+    indexed("dots3_note_text")
+        .interleaved()
+        .ignoresPartialFactor()
+        .needs("rope_parameters", "per_layer_config"),
+    indexed("hy_v4"),
+    indexed("hy_v4_vl_text").interleaved().interleavedSections({12, 10, 10}),
 };
 
 static constexpr ModelRow unknownRow = row("", anyKeys);

@@ -207,6 +207,14 @@ struct ModelRow {
   /// The rotation and a factor of queries change with the length of the
   /// sequence (Qwen 1).
   bool changesWithLength = false;
+  /// Keys whose defaults the row does not express, so that a config must have
+  /// them: they differ by layer type.
+  Names requiredKeys = {"", ""};
+  /// Full-attention layers do not rotate if their dictionary is null.
+  bool nullIsUnrotated = false;
+  /// Sliding layers have this multiple of the key heads of the config, unless
+  /// it gives their number.
+  int64_t slidingKeyHeadFactor = 1;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
@@ -495,6 +503,22 @@ struct ModelRow {
   constexpr ModelRow changingWithLength() const {
     ModelRow copy = *this;
     copy.changesWithLength = true;
+    return copy;
+  }
+  constexpr ModelRow needs(llvm::StringLiteral key,
+                           llvm::StringLiteral other = "") const {
+    ModelRow copy = *this;
+    copy.requiredKeys = {key, other};
+    return copy;
+  }
+  constexpr ModelRow nullUnrotated() const {
+    ModelRow copy = *this;
+    copy.nullIsUnrotated = true;
+    return copy;
+  }
+  constexpr ModelRow slidingKeyHeadsTimes(int64_t factor) const {
+    ModelRow copy = *this;
+    copy.slidingKeyHeadFactor = factor;
     return copy;
   }
   constexpr ModelRow onlyIf(llvm::StringLiteral key) const {

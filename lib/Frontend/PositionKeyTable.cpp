@@ -21,8 +21,16 @@ using Types = StringLiteral[];
 
 // Types that share keys.
 static constexpr Types chunked = {"llama4", "llama4_text"};
-static constexpr Types gemma4 = {"gemma4", "gemma4_text", "gemma4_unified",
-                                 "gemma4_unified_text"};
+static constexpr Types gemma4 = {"diffusion_gemma",  "diffusion_gemma_text",
+                                 "embedding_gemma2", "embedding_gemma2_text",
+                                 "gemma4",           "gemma4_text",
+                                 "gemma4_unified",   "gemma4_unified_text"};
+static constexpr Types prefixed = {"hrm_text", "mpt"};
+static constexpr Types hyV4 = {"hy_v4", "hy_v4_vl_text"};
+static constexpr Types mimo = {"mimo_v2_flash"};
+static constexpr Types minimaxM3 = {"minimax_m3_vl_text"};
+static constexpr Types muse = {"muse_glimmer_text", "muse_spark_text"};
+static constexpr Types qwen4 = {"qwen4_exp_text"};
 static constexpr Types latent = {
     "axk1",        "deepseek_v2",   "deepseek_v3", "deepseek_v32",
     "glm_moe_dsa", "glm4_moe_lite", "kimi_k2",     "longcat_flash",
@@ -32,7 +40,9 @@ static constexpr Types mpt = {"mpt"};
 static constexpr Types nomicBert = {"nomic_bert"};
 static constexpr Types qwen1 = {"qwen"};
 static constexpr Types skipping = {"llama4", "llama4_text", "smollm3"};
-static constexpr Types sparseLatent = {"deepseek_v32", "glm_moe_dsa"};
+static constexpr Types sparseLatent = {
+    "axk2",        "deepseek_v32", "dots3_note_text",
+    "glm_moe_dsa", "hy_v4",        "hy_v4_vl_text"};
 static constexpr Types t5 = {"mt5", "switch_transformers", "t5", "umt5"};
 
 static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
@@ -262,7 +272,7 @@ static constexpr PositionKey rows[] = {
         .read(),
     key("prefix_lm", "makes tokens of a prefix see each other")
         .unless(kFalse)
-        .readFor(mpt),
+        .readFor(prefixed),
     key("sparse_config", "restricts attention to blocks of keys")
         .unless(kEmpty)
         .refusedFor(minicpm)
@@ -270,8 +280,8 @@ static constexpr PositionKey rows[] = {
     key("blocksparse_block_size", "restricts attention to blocks of keys"),
     key("moba_chunk_size", "restricts attention to blocks of keys"),
     key("index_topk", selectsSparse).unless(kZero).readFor(sparseLatent),
-    key("index_topk_blocks", selectsSparse).unless(kZero),
-    key("indexer_budget", selectsSparse).unless(kZero),
+    key("index_topk_blocks", selectsSparse).unless(kZero).readFor(minimaxM3),
+    key("indexer_budget", selectsSparse).unless(kZero).readFor(qwen4),
     key("conv_window", "mixes keys and values with those of earlier tokens")
         .unless(kZero | kOne),
 
@@ -288,7 +298,7 @@ static constexpr PositionKey rows[] = {
     key("attention_multiplier", "sets the scale of scores").read(),
     key("attn_output_multiplier", "sets the scale of scores"),
     key("mup_attn_multiplier", "sets the scale of scores"),
-    key("qk_scale_factor", "sets the scale of scores"),
+    key("qk_scale_factor", "sets the scale of scores").readFor(muse),
     key("softmax_scale", "sets the scale of scores").readFor(mpt),
     key("scale_attn_weights", "divides scores by the root of the head size")
         .unless(kTrue),
@@ -342,9 +352,9 @@ static constexpr PositionKey rows[] = {
         .otherwiseIgnored(),
     key("rel_extent", "adds learned terms of relative positions to the scores")
         .unless(kZero),
-    key("add_swa_attention_sink_bias", addsSinks).unless(kFalse),
-    key("add_full_attention_sink_bias", addsSinks).unless(kFalse),
-    key("learnable_sink_init", addsSinks),
+    key("add_swa_attention_sink_bias", addsSinks).unless(kFalse).readFor(mimo),
+    key("add_full_attention_sink_bias", addsSinks).unless(kFalse).readFor(mimo),
+    key("learnable_sink_init", addsSinks).readFor(hyV4),
     key("param_sink_number", "adds learned keys and values to each sequence")
         .unless(kZero),
 
