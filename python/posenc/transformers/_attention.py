@@ -37,7 +37,6 @@ _collected: ContextVar = getattr(
     output_capturing, "_active_collector", ContextVar("_collected", default=None))
 
 
-
 def _make_spec(name: str, window: int | None, heads: int, key_heads: int, dim: int,
                value_dim: int, dtype: str, scale: float, has_sinks: bool,
                soft_cap: float | None) -> Attention:
