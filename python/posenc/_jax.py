@@ -32,7 +32,8 @@ from ._frameworks import find_backend
 from ._functions import read_number
 from ._sizes import evaluate
 from ._spec import (
-    LENGTH_WITHOUT_GRADIENT, has_gradient, is_length_dependent, is_of_config)
+    LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
+    is_length_dependent)
 
 
 def call(function, inputs: Sequence, out):
@@ -236,17 +237,11 @@ def _make_call(function, is_given: tuple[bool, ...],
 # ===----------------------------------------------------------------------===#
 
 
-def _find_batch(argument: dict) -> int | None:
-    """Returns the dimension of an argument that is the batch."""
-    shape = argument.get("shape", [])
-    return shape.index("batch") if "batch" in shape else None
-
-
 def _is_batched(function) -> bool:
     """Whether results are computed for each element of the batch on its own."""
-    return (is_of_config(function.spec)
-            and not is_length_dependent(function.spec, function.name)
-            and all(_find_batch(output) is not None for output in function.outputs))
+    return (function.spec is not None
+            and is_computed_by_element(function.spec, function.name)
+            and all(find_batch(output) is not None for output in function.outputs))
 
 
 def _map_batch(call_target: Callable, axes: Sequence[int | None], result_axes: Sequence,
@@ -288,8 +283,8 @@ def _build(function, is_given: tuple[bool, ...],
     call_target = jax.custom_batching.custom_vmap(
         _make_call(function, is_given, numbers))
     given = [a for a, is_there in zip(function.inputs, is_given) if is_there]
-    axes = [_find_batch(argument) for argument in given]
-    result_axes = [_find_batch(output) for output in function.outputs]
+    axes = [find_batch(argument) for argument in given]
+    result_axes = [find_batch(output) for output in function.outputs]
     is_batched = _is_batched(function)
 
     @call_target.def_vmap

@@ -57,6 +57,17 @@ def is_length_dependent(spec: str, name: str) -> bool:
     return name in json.loads(spec)["length_dependent"]
 
 
+def find_batch(argument: Mapping) -> int | None:
+    """Returns the dimension of an argument that is the batch."""
+    shape = argument.get("shape", [])
+    return shape.index("batch") if "batch" in shape else None
+
+
+def is_computed_by_element(spec: str, name: str) -> bool:
+    """Whether a function computes the results of each element of a batch on its own."""
+    return is_of_config(spec) and not is_length_dependent(spec, name)
+
+
 # The error of such frequencies where a gradient is asked for, after a function's name.
 LENGTH_WITHOUT_GRADIENT = (
     "the frequencies depend on the length of the sequences, so the gradient is not "

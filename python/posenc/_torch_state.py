@@ -38,3 +38,15 @@ def has_tangent(tensor: torch.Tensor) -> bool:
     tensor counts."""
     return (torch.compiler.is_compiling()
             or forward_ad.unpack_dual(tensor).tangent is not None)
+
+
+def constant_size(size: int) -> int:
+    """Returns a size that torch.compile is to take for a constant, though sizes are
+    dynamic: int() would keep the symbol."""
+    return len(range(size))
+
+
+def constant_number(number: float) -> float:
+    """Returns a number that torch.compile is to take for a constant, as
+    `constant_size`."""
+    return float.fromhex(number.hex())

@@ -150,6 +150,8 @@ SPARSE = dict(index_n_heads=2, index_head_dim=16, index_topk=4)
     (("t5", "T5Config", "T5ForConditionalGeneration", dict(
         d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, n_head=4)),
      "T5Attention has 'position_bias'", "has no 'position_bias': use 'eager'"),
+    (("doge", "DogeConfig", "DogeForCausalLM", {}),
+     "DogeAttention has a mask of its own, 'attn_mask'", "has masks of bool"),
 ])
 def test_models_that_stay(model, reason, error):
     """`enable` accepts no model whose forward then fails."""

@@ -27,7 +27,7 @@ from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
 from .._once import once
-from .._torch_state import is_recorded
+from .._torch_state import constant_number, constant_size, is_recorded
 from ..torch import innermost, register
 from ._support import UNKNOWN_INPUTS, get_config_type, has_masks_of_bool
 from ._warmup import is_looking, postpone
@@ -126,10 +126,12 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         name = "masked"
     else:
         name = "prefill" if is_causal or window else "all"
-    scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
-    sizes = query.shape[1], key.shape[1], query.shape[3], value.shape[3]
-    further = (*sizes, name_of(query.dtype), scale, s_aux is not None,
-               None if softcap is None else float(softcap))
+    # Kernels have these as constants, so a graph of dynamic sizes has them, too.
+    heads, key_heads, dim, value_dim = map(constant_size, (
+        query.shape[1], key.shape[1], query.shape[3], value.shape[3]))
+    scale = dim ** -0.5 if scaling is None else constant_number(scaling)
+    further = (heads, key_heads, dim, value_dim, name_of(query.dtype), scale,
+               s_aux is not None, None if softcap is None else constant_number(softcap))
     if is_looking():
         return _look(name, options.get("sliding_window"), query, value, further), None
     if query.shape[0] != batch:
