@@ -277,6 +277,37 @@ def test_integers_of_32_bits():
             assert np.array_equal(actual, expected)
 
 
+@pytest.mark.parametrize("change, message", [
+    ({"theta": 0}, "rope: 'theta' must be greater than 0, not 0"),
+    ({"theta": float("nan")}, "rope: 'theta' must be a finite number, not NaN"),
+    ({"scaling": {"rope_type": "x"}}, "rope: unknown rope type 'x' in 'rope_type'"),
+    ({"scaling": {"rope_type": "linear", "factor": -1}}, "rope: 'factor' must be greater"),
+    ({"pairing": "x"}, "rope: unknown pairing 'x': expected half or interleaved"),
+    ({"max_position_embeddings": -1}, "rope: 'max_position_embeddings' must lie between"),
+    ({"rotary_dim": 3}, "rope: rotary_dim is 3, expected an even number"),
+    ({"q": np.ones((1, 2, 2, 7), "f4")}, "rope: q has 7 channels, expected an even number"),
+    ({"q": np.ones((1, 2, 2, 8), "i4")}, "rope: q has elements of type i32, expected f32"),
+    ({"k": np.ones((1, 2, 2, 6), "f4")}, "rope: dimension 3 of k is 6, expected 8"),
+])
+def test_errors_without_a_config_name_the_arguments(change, message):
+    x = np.ones((1, 2, 2, 8), np.float32)
+    arguments = {"q": x, "k": change.get("q", x), "positions": np.zeros((1, 2), int)}
+    with pytest.raises(posenc.Error) as caught:
+        posenc.functional.rope(**{**arguments, **change})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"window_size": (2**70, 0)}, r"attention: window_size is \(1180591620717411303424, 0\)"),
+    ({name: np.ones((1, 2, 2, 8), "i4") for name in "qkv"},
+     "attention: k has elements of type i32, expected f32 or bf16"),
+])
+def test_errors_of_attention_have_no_ir(change, message):
+    x = np.ones((1, 2, 2, 8), np.float32)
+    with pytest.raises(posenc.Error, match=message):
+        posenc.functional.attention(**{**dict.fromkeys("qkv", x), **change})
+
+
 def test_positions_of_32_bits(kernels):
     q, k, _, positions = make_inputs()
     for form in make_forms(positions):
@@ -436,8 +467,8 @@ def test_functional():
     ({"scaling": {"rope_type": "none"}}, "rope_type"),
     ({"scaling": "linear"}, "scaling is a str, expected a dict"),
     ({"scaling": {"rope_type": "linear", "factor": "4"}}, "factor"),
-    ({"theta": 0.0}, "rope_theta"),
-    ({"theta": "1e4"}, "rope_theta"),
+    ({"theta": 0.0}, "rope: 'theta'"),
+    ({"theta": "1e4"}, "rope: 'theta'"),
 ])
 def test_functional_errors(options, message):
     q, k, _, positions = make_inputs()
