@@ -122,7 +122,8 @@ def read_heads(function: Function) -> Heads:
                     r".*\n *%\w+ = math\.tanh", function.text)
     scale = number("scale") or q[1] ** -0.5
     window = number("window_left")
-    return Heads(q[0], k[0], q[1], v[1], float(f"{scale:.6g}"), float(cap[2]) if cap else None,
+    return Heads(q[0], k[0], q[1], v[1], float(f"{scale:.6g}"),
+                 float(cap[2]) if cap else None,
                  None if window is None else int(window) + 1,
                  " sinks" in function.text)
 

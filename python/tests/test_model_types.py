@@ -122,7 +122,8 @@ def check_rotations(model, module: str, rope: str) -> bool:
     rotary = models.make_rotary(model)
     _, functions = models.split_functions(module, "sincos")
     assert functions
-    pairing = "interleaved" if re.search(r"posenc\.rope\b.* interleaved\b", rope) else "half"
+    is_interleaved = re.search(r"posenc\.rope\b.* interleaved\b", rope)
+    pairing = "interleaved" if is_interleaved else "half"
     checked = [check_rotation(model, rotary, module, function, pairing)
                for function in functions]
     return all(checked)
