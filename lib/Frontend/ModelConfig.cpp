@@ -275,9 +275,11 @@ void ModelReader::reportRequired() {
     if (key.empty())
       continue;
     const json::Member *member = ConfigReader::given(*config, key);
-    if (!member || (member->value.isObject() && key != "per_layer_config" &&
-                    member->value.members().empty()))
-      reader.missing(member ? member->value : *config, key);
+    if (!member)
+      reader.missing(*config, key);
+    else if (key == "rope_parameters" && member->value.isObject() &&
+             member->value.members().empty())
+      reader.error(member->value, "'" + key + "' must not be empty");
   }
 }
 

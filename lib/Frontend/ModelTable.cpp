@@ -6,159 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelTable.h"
+#include "ModelKeys.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace posenc::frontend;
 using llvm::StringLiteral;
 using llvm::StringRef;
-
-//===----------------------------------------------------------------------===//
-// Key names
-//===----------------------------------------------------------------------===//
-
-static constexpr KeyNames standard;
-
-static constexpr KeyNames neoxKeys = [] {
-  KeyNames keys;
-  keys.theta = {"rotary_emb_base", "rope_theta"};
-  keys.partial = {"rotary_pct", "partial_rotary_factor"};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
-
-static constexpr KeyNames gptjKeys = [] {
-  KeyNames keys;
-  keys.heads = {"n_head", "num_attention_heads"};
-  keys.hidden = {"n_embd", "hidden_size"};
-  keys.rotaryDim = {"rotary_dim", ""};
-  keys.maxPosition = {"n_positions", "max_position_embeddings"};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
-
-static constexpr KeyNames falconKeys = [] {
-  KeyNames keys;
-  keys.heads = {"num_attention_heads", "n_head"};
-  keys.keyHeads = {"num_kv_heads", "n_head_kv"};
-  keys.hidden = {"hidden_size", "n_embed"};
-  keys.keyHeadRule = KeyHeads::Falcon;
-  return keys;
-}();
-
-static constexpr KeyNames persimmonKeys = [] {
-  KeyNames keys;
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
-
-static constexpr KeyNames stablelmKeys = [] {
-  KeyNames keys;
-  keys.partial = {"partial_rotary_factor", "rope_pct"};
-  return keys;
-}();
-
-/// Multi-head latent attention: a head has separate numbers of channels that
-/// rotate and that do not, and all heads share the rotated part of the key.
-static constexpr KeyNames latentKeys = [] {
-  KeyNames keys;
-  keys.headDim = {"qk_rope_head_dim", ""};
-  keys.keyHeadRule = KeyHeads::One;
-  keys.headDimFromHidden = false;
-  return keys;
-}();
-
-static constexpr KeyNames modernBertKeys = [] {
-  KeyNames keys;
-  keys.theta = {"global_rope_theta", "rope_theta"};
-  keys.window = {"local_attention", ""};
-  return keys;
-}();
-
-static constexpr KeyNames recurrentGemmaKeys = [] {
-  KeyNames keys;
-  keys.window = {"attention_window_size", ""};
-  return keys;
-}();
-
-static constexpr KeyNames rotaryDimKeys = [] {
-  KeyNames keys;
-  keys.rotaryDim = {"rotary_dim", ""};
-  return keys;
-}();
-
-static constexpr KeyNames chatGlmKeys = [] {
-  KeyNames keys;
-  keys.keyHeads = {"multi_query_group_num", ""};
-  keys.headDim = {"kv_channels", ""};
-  keys.maxPosition = {"seq_length", ""};
-  // Without it, the config is that of ChatGLM 1, which rotates otherwise.
-  keys.headDimFromHidden = false;
-  return keys;
-}();
-
-static constexpr KeyNames dbrxKeys = [] {
-  KeyNames keys;
-  keys.heads = {"n_heads", "num_attention_heads"};
-  keys.keyHeads = {"num_key_value_heads", "kv_n_heads"};
-  keys.hidden = {"d_model", "hidden_size"};
-  keys.maxPosition = {"max_seq_len", "max_position_embeddings"};
-  keys.nested = "attn_config";
-  return keys;
-}();
-
-static constexpr KeyNames jetMoeKeys = [] {
-  KeyNames keys;
-  keys.headDim = {"kv_channels", "head_dim"};
-  return keys;
-}();
-
-static constexpr KeyNames moonshineKeys = [] {
-  KeyNames keys;
-  keys.heads = {"decoder_num_attention_heads", "num_attention_heads"};
-  keys.keyHeads = {"decoder_num_key_value_heads", "num_key_value_heads"};
-  return keys;
-}();
-
-static constexpr KeyNames nomicBertKeys = [] {
-  KeyNames keys;
-  keys.heads = {"num_attention_heads", "n_head"};
-  keys.hidden = {"hidden_size", "n_embd"};
-  keys.theta = {"rope_theta", "rotary_emb_base"};
-  keys.partial = {"partial_rotary_factor", "rotary_emb_fraction"};
-  return keys;
-}();
-
-static constexpr KeyNames qwen1Keys = [] {
-  KeyNames keys;
-  keys.headDim = {"kv_channels", "head_dim"};
-  keys.theta = {"rotary_emb_base", "rope_theta"};
-  keys.partial = {"rotary_pct", "partial_rotary_factor"};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
-
-static constexpr KeyNames step3p5Keys = [] {
-  KeyNames keys;
-  keys.keyHeads = {"num_key_value_heads", "num_attention_groups"};
-  return keys;
-}();
-
-static constexpr KeyNames zamba2Keys = [] {
-  KeyNames keys;
-  keys.headDim = {"attention_head_dim", "head_dim"};
-  return keys;
-}();
-
-static constexpr KeyNames anyKeys = [] {
-  KeyNames keys;
-  keys.headDim = {"head_dim", "attention_head_size"};
-  keys.theta = {"rope_theta", "rotary_emb_base"};
-  keys.partial = {"partial_rotary_factor", "rotary_pct"};
-  keys.rotaryDim = {"rotary_dim", ""};
-  return keys;
-}();
 
 //===----------------------------------------------------------------------===//
 // Models
@@ -627,7 +481,7 @@ static constexpr ModelRow models[] = {
         .headDim(192)
         .slidingKeyHeadsTimes(2)
         .unsupportedAttention(),
-    row("minimax_m3_vl_text", rotaryDimKeys)
+    row("minimax_m3_vl_text")
         .theta(5e6)
         .keyHeads(4)
         .headDim(128)
@@ -661,6 +515,7 @@ static constexpr ModelRow models[] = {
     row("step3p5", step3p5Keys)
         .keyHeads(8)
         .headDim(128)
+        .unscaledSliding()
         .norms(QkNormKind::EachHeadPlusOne, 1e-5)
         .needs("layer_types"),
     row("t5gemma2_text")

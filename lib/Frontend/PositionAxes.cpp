@@ -94,6 +94,24 @@ static bool isNamedMrope(const json::Value &dict) {
       });
 }
 
+/// Returns the dictionary that has the sections. Those of layer types must all
+/// have the same.
+static const json::Value *findSectionDictionary(const ModelRow &row,
+                                                const RopeDictionaries &dicts) {
+  if (!row.axes.areRequired || dicts.layers.empty())
+    return dicts.main;
+  auto sections = [](const LayerDictionary &layer) {
+    return ConfigReader::given(layer.dict, sectionsKey);
+  };
+  const json::Member *first = sections(dicts.layers.front());
+  bool areShared =
+      first && llvm::all_of(dicts.layers, [&](const LayerDictionary &layer) {
+        const json::Member *own = sections(layer);
+        return own && json::deepEqual(own->value, first->value);
+      });
+  return areShared ? &dicts.layers.front().dict : nullptr;
+}
+
 /// Reports sections in the dictionaries of layer types.
 static void reportLayerSections(ConfigReader &reader,
                                 const RopeDictionaries &dicts) {
@@ -113,14 +131,16 @@ void posenc::frontend::readPositionAxes(ConfigReader &reader,
                                         const RopeDictionaries &dicts,
                                         const json::Value &headSource,
                                         ModelConfig &result) {
-  reportLayerSections(reader, dicts);
+  const json::Value *dict = findSectionDictionary(row, dicts);
+  if (!dict)
+    reportLayerSections(reader, dicts);
   if (row.axes.arePatches) {
     if (result.rotaryDim)
       readPatchAxes(reader, row, headSource, result);
     return;
   }
   const json::Member *member =
-      dicts.main ? ConfigReader::given(*dicts.main, sectionsKey) : nullptr;
+      dict ? ConfigReader::given(*dict, sectionsKey) : nullptr;
   PositionAxes axes;
   axes.layout = row.axes.areInterleaved ? PositionAxes::Layout::Interleaved
                                         : PositionAxes::Layout::Contiguous;
@@ -128,16 +148,16 @@ void posenc::frontend::readPositionAxes(ConfigReader &reader,
   if (member) {
     at = &member->value;
     axes.sections = readSections(reader, *at);
-    Field<bool> interleaved = reader.boolean(*dicts.main, "mrope_interleaved");
+    Field<bool> interleaved = reader.boolean(*dict, "mrope_interleaved");
     if (interleaved.value)
       axes.layout = *interleaved.value ? PositionAxes::Layout::Interleaved
                                        : PositionAxes::Layout::Contiguous;
   } else if (row.axes.areRequired) {
     axes.sections.assign(row.axes.defaultSections.begin(),
                          row.axes.defaultSections.end());
-  } else if (dicts.main && isNamedMrope(*dicts.main)) {
+  } else if (dict && isNamedMrope(*dict)) {
     if (!dicts.broken)
-      reader.missing(*dicts.main, sectionsKey);
+      reader.missing(*dict, sectionsKey);
     return;
   }
   if (axes.sections.empty())

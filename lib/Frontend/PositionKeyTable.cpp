@@ -21,6 +21,7 @@ using Types = StringLiteral[];
 
 // Types that share keys.
 static constexpr Types chunked = {"llama4", "llama4_text"};
+static constexpr Types chunkSized = {"llama4", "llama4_text", "mimo_v2_flash"};
 static constexpr Types gemma4 = {"diffusion_gemma",  "diffusion_gemma_text",
                                  "embedding_gemma2", "embedding_gemma2_text",
                                  "gemma4",           "gemma4_text",
@@ -43,6 +44,7 @@ static constexpr Types skipping = {"llama4", "llama4_text", "smollm3"};
 static constexpr Types sparseLatent = {
     "axk2",        "deepseek_v32", "dots3_note_text",
     "glm_moe_dsa", "hy_v4",        "hy_v4_vl_text"};
+static constexpr Types step = {"step3p5"};
 static constexpr Types t5 = {"mt5", "switch_transformers", "t5", "umt5"};
 
 static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
@@ -110,7 +112,8 @@ static constexpr PositionKey rows[] = {
     key("rotary_emb_fraction", setsFraction)
         .unless(kOne)
         .unlessSameAs("partial_rotary_factor"),
-    key("rotary_dim", setsDim).readForUnknown(),
+    // The implementation of MiniMax M3 ignores it.
+    key("rotary_dim", setsDim).readFor(minimaxM3).readForUnknown(),
     key("qk_rope_head_dim", setsDim)
         .unless(kZero)
         .readFor(latent)
@@ -145,7 +148,8 @@ static constexpr PositionKey rows[] = {
     key("rope_scaling_layers", "lists the layers whose frequencies are scaled")
         .read(),
     key("yarn_only_types", "lists the layer types whose frequencies are scaled")
-        .unless(kEmpty),
+        .unless(kEmpty)
+        .readFor(step),
     key("use_dynamic_ntk",
         "changes the base with the length of the sequence, beyond 'seq_length'")
         .unless(kFalse)
@@ -257,7 +261,7 @@ static constexpr PositionKey rows[] = {
     key("attention_chunk_size", "divides the sequence into chunks that do not "
                                 "see each other")
         .unless(kZero)
-        .readFor(chunked),
+        .readFor(chunkSized),
     key("is_causal", "makes tokens see earlier tokens only; false: all tokens")
         .unless(kTrue)
         .read(),
