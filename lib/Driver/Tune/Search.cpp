@@ -28,14 +28,18 @@ static TimePoint getTimeAfter(double seconds) {
 
 std::vector<TuningChoice>
 mlir::posenc::orderChoices(llvm::ArrayRef<TunedFunction> functions) {
-  std::vector<TuningChoice> choices = getTuningChoices().vec();
-  std::stable_partition(
-      choices.begin(), choices.end(), [&](const TuningChoice &choice) {
-        std::string kernel = choice.name.split('_').first.str();
-        return llvm::any_of(functions, [&](const TunedFunction &tuned) {
-          return llvm::is_contained(tuned.tunedKernels, kernel);
-        });
-      });
+  auto isOfKernels = [&](const TuningChoice &choice) {
+    std::string kernel = choice.name.split('_').first.str();
+    return llvm::any_of(functions, [&](const TunedFunction &tuned) {
+      return llvm::is_contained(tuned.tunedKernels, kernel);
+    });
+  };
+  std::vector<TuningChoice> choices;
+  for (bool own : {true, false})
+    llvm::copy_if(getTuningChoices(), std::back_inserter(choices),
+                  [&](const TuningChoice &choice) {
+                    return isOfKernels(choice) == own;
+                  });
   return choices;
 }
 
