@@ -216,6 +216,8 @@ std::string mlir::posenc::describeSize(AbiAttr abi, AffineExpr expr) {
 }
 
 std::string mlir::posenc::getSizeName(AbiAttr abi, int64_t number) {
+  assert(number >= 0 && number < int64_t(abi.getSizes().size()) &&
+         "there is no such size");
   int64_t scalar = abi.getSizes()[number];
   if (scalar < -1) {
     auto getSize = [&](int64_t size) { return getSizeName(abi, size); };

@@ -12,8 +12,10 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 int64_t SizeSignature::addInputSize(Value tensor, int64_t dim) {
-  unsigned symbol = *analysis.getSize(tensor, dim).getSymbol();
-  auto [entry, isNew] = sizeOfSymbol.try_emplace(symbol, sizes.size());
+  assert(sizeOfExpr.empty() && "inputs are added before results");
+  std::optional<unsigned> symbol = analysis.getSize(tensor, dim).getSymbol();
+  assert(symbol && "a dynamic size of an input is a symbol");
+  auto [entry, isNew] = sizeOfSymbol.try_emplace(*symbol, sizes.size());
   if (isNew)
     sizes.push_back(-1);
   return entry->second;
@@ -77,6 +79,7 @@ int64_t SizeSignature::getSymbol(unsigned symbol) {
   SizeSymbol it = analysis.getSymbols().get(symbol);
   switch (it.kind) {
   case SizeSymbol::Kind::Size:
+    assert(sizeOfSymbol.contains(symbol) && "a size of an input was not added");
     return sizeOfSymbol.lookup(symbol);
   case SizeSymbol::Kind::Scalar:
     return sizes.size() + it.input;

@@ -43,8 +43,11 @@ static LogicalResult checkLayouts(func::FuncOp function) {
   if (!abi)
     return success();
   auto args = llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs());
-  for (auto [number, arg, type] :
-       llvm::enumerate(args, function.getArgumentTypes())) {
+  // The arguments of the signature precede the memory that tasks share, the
+  // phase and the numbers of the task.
+  for (auto [number, pair] :
+       llvm::enumerate(llvm::zip(args, function.getArgumentTypes()))) {
+    auto [arg, type] = pair;
     auto tensor = dyn_cast<RankedTensorType>(arg.getType());
     auto memref = dyn_cast<MemRefType>(type);
     if (tensor && memref && memref != getKernelMemRefType(tensor))

@@ -133,10 +133,42 @@ static bool reportMembers(ConfigReader &reader, const json::Value &object,
   return canContinue;
 }
 
+/// Reports full-attention layers of Cohere 2 MoE that rotate unlike the others:
+/// those with a dense MLP, if the pattern of their windows is 1, the default.
+static void reportDenseLayers(ConfigReader &reader, const json::Value &config) {
+  const json::Member *pattern =
+      ConfigReader::given(config, "prefix_dense_sliding_window_pattern");
+  if (pattern && !(pattern->value.isNumber() && pattern->value.number() == 1))
+    return;
+  const json::Member *prefix =
+      ConfigReader::given(config, "first_k_dense_replace");
+  const json::Member *dense = ConfigReader::given(config, "mlp_layer_types");
+  const json::Member *types = ConfigReader::given(config, "layer_types");
+  auto isFull = [&](size_t layer) {
+    return !types || !types->value.isArray() ||
+           layer >= types->value.elements().size() ||
+           !types->value.elements()[layer].isString() ||
+           types->value.elements()[layer].string() == "full_attention";
+  };
+  bool rotates = !dense && prefix && prefix->value.isNumber() &&
+                 prefix->value.number() > 0 && isFull(0);
+  if (dense && dense->value.isArray())
+    for (auto [layer, type] : llvm::enumerate(dense->value.elements()))
+      rotates |= type.isString() && type.string() == "dense" && isFull(layer);
+  if (rotates)
+    reader.error(dense ? dense->key : prefix->key,
+                 "'" + (dense ? dense : prefix)->name() +
+                     "' has dense layers with full attention, which rotate "
+                     "unlike the other layers with full attention; this is not "
+                     "supported");
+}
+
 bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
                                           const json::Value &config,
                                           const ModelRow &row,
                                           const RopeDictionaries &dicts) {
+  if (row.type == "cohere2_moe")
+    reportDenseLayers(reader, config);
   bool canContinue =
       reportMembers(reader, config, row, /*isOfDictionary=*/false);
   if (dicts.main)

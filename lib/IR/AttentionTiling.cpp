@@ -56,6 +56,8 @@ SmallVector<Range> AttentionOp::getIterationDomain(OpBuilder &builder) {
   SmallVector<Range> domain;
   for (Size loop : getLoops(*this)) {
     int64_t dim = llvm::find(symbols, loop) - symbols.begin();
+    assert(dim < int64_t(symbols.size()) &&
+           "a loop is a dimension of the query");
     domain.push_back({builder.getIndexAttr(0),
                       tensor::getMixedSize(builder, getLoc(), getQuery(), dim),
                       builder.getIndexAttr(1)});

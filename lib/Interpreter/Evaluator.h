@@ -13,6 +13,7 @@
 
 #include "mlir/IR/Operation.h"
 
+#include <cassert>
 #include <unordered_map>
 
 namespace mlir::posenc {
@@ -27,7 +28,9 @@ public:
   const ReferenceValue &get(Value value);
   /// Returns the value as computed, without rounding.
   const ReferenceValue &getExact(Value value) const {
-    return values.find(value.getAsOpaquePointer())->second;
+    auto found = values.find(value.getAsOpaquePointer());
+    assert(found != values.end() && "a value is read before it is set");
+    return found->second;
   }
   void set(Value value, ReferenceValue result) {
     values[value.getAsOpaquePointer()] = std::move(result);

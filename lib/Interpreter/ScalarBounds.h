@@ -17,6 +17,8 @@
 
 #include "ScalarProgram.h"
 
+#include <cassert>
+
 namespace mlir::posenc {
 
 enum class Propagation;
@@ -46,7 +48,10 @@ class BoundedRun {
 public:
   explicit BoundedRun(const ScalarProgram &program);
 
-  BoundedScalar &getArgument(unsigned number) { return registers[number]; }
+  BoundedScalar &getArgument(unsigned number) {
+    assert(number < registers.size() && "there is no such argument");
+    return registers[number];
+  }
   const BoundedScalar &getResult(unsigned number) const {
     return registers[program.getResults()[number]];
   }

@@ -68,8 +68,10 @@ void ScalarProgram::push(Operation *op,
   ScalarStep step;
   step.op = op;
   for (Value operand : op->getOperands())
-    if (!isa<ShapedType>(operand.getType()))
+    if (!isa<ShapedType>(operand.getType())) {
+      assert(registers.contains(operand) && "an operand was not added");
       step.from.push_back(registers.lookup(operand));
+    }
   step.to = define(op->getResult(0));
   step.compute = std::move(compute);
   steps.push_back(std::move(step));
@@ -323,6 +325,7 @@ std::unique_ptr<ScalarProgram> ScalarProgram::create(Operation *op,
 }
 
 Scalar ScalarProgram::run(ArrayRef<Scalar> arguments) const {
+  assert(arguments.size() <= initial.size() && "more arguments than registers");
   SmallVector<Scalar, 32> file(initial.begin(), initial.end());
   llvm::copy(arguments, file.begin());
   SmallVector<Scalar, 8> operands;

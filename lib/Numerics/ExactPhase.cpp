@@ -32,6 +32,8 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op, const Angles &angles,
     : frequencies(angles.frequencies), axes(angles.axes),
       inverse(angles.inverse), hasFloatPositions(angles.hasFloatPositions),
       type(type), precision(precision), length(order.size()) {
+  assert((!hasFloatPositions || angles.turns.empty()) &&
+         "turns are for integer positions");
   if (axes) {
     auto numbers = llvm::map_to_vector(order, [&](int64_t pair) {
       return static_cast<int32_t>(axes.getAxisOfPair(pair));
@@ -47,6 +49,7 @@ ExactPhase::ExactPhase(OpBuilder &builder, Operation *op, const Angles &angles,
 /// Copies the turns to a buffer on the stack, in the requested order.
 void ExactPhase::arrangeTurns(OpBuilder &builder, Operation *op,
                               ValueRange unordered, ArrayRef<int64_t> order) {
+  assert(unordered.size() == 2 && "turns are two tensors, high and low");
   turnsHigh = unordered[0];
   turnsLow = unordered[1];
   if (llvm::equal(order, llvm::seq<int64_t>(0, order.size())))
@@ -88,6 +91,11 @@ void ExactPhase::createConstantPhases(OpBuilder &builder, Operation *op,
   SmallVector<int64_t> highs, lows, wholes, more;
   SmallVector<int32_t> tops, rests, moreTops;
   SmallVector<PairFrequency> pairs = computePairFrequencies(frequencies, axes);
+  assert(llvm::all_of(order,
+                      [&](int64_t pair) {
+                        return pair >= 0 && pair < int64_t(pairs.size());
+                      }) &&
+         "the order has a pair without a frequency");
   if (frequencies.roundsAngles()) {
     auto values = llvm::map_to_vector(
         order, [&](int64_t pair) { return pairs[pair].frequency.toFloat(); });

@@ -30,6 +30,7 @@ MathBuilder::splitExp(Value x, Base base,
                       std::optional<std::pair<double, double>> range) {
   double scale = base == Base::Two ? 1.0 : kLog2E;
   if (range) {
+    assert(range->first <= range->second && "an empty range");
     // A NaN stays.
     Value least = number(range->first / scale);
     Value most = number(range->second / scale);

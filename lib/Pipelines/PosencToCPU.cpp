@@ -46,6 +46,7 @@ static void addTiling(OpPassManager &manager,
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
+  copyTuning(options, contractions);
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
   // Runs after contractions are tiled, whose panels it must not decompose.

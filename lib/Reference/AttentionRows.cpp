@@ -9,6 +9,7 @@
 #include "AttentionRows.h"
 #include "Table.h"
 
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
@@ -17,6 +18,7 @@ namespace posenc::reference {
 RowMap::RowMap(const Array &array, TokenLayout layout)
     : tokenMajor(layout == TokenLayout::TokenMajor) {
   const size_t rank = array.shape.size();
+  assert((rank == 3 || rank == 4) && "rows of heads and tokens");
   heads = array.shape[rank - (tokenMajor ? 2 : 3)];
   tokens = array.shape[rank - (tokenMajor ? 3 : 2)];
   width = array.shape[rank - 1];
@@ -142,6 +144,8 @@ void normalizeHeads(Array &result, const Array &x, const RowMap &rows,
 
 static Array rowsOf(const Array &table, int64_t begin, int64_t count) {
   const int64_t width = table.shape[1];
+  assert(begin >= 0 && begin + count <= table.shape[0] &&
+         "the table has no such rows");
   auto from = table.values.begin() + begin * width;
   return {{count, width}, {from, from + count * width}, {}};
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <mpfr.h>
 #include <thread>
@@ -22,6 +23,7 @@ namespace posenc::reference {
 /// that cover [0, count). The ranges do not depend on the number of threads.
 template <typename Body>
 void parallelFor(int64_t count, int64_t grain, const Body &body) {
+  assert(grain > 0 && "ranges are not empty");
   std::atomic<int64_t> next{0};
   auto work = [&] {
     for (int64_t begin; (begin = next.fetch_add(grain)) < count;)

@@ -9,6 +9,7 @@
 #include "posenc/Reference/Tensor.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -74,6 +75,7 @@ int64_t numElements(const std::vector<int64_t> &shape) {
 
 std::vector<int64_t> unflatten(const std::vector<int64_t> &shape,
                                int64_t flat) {
+  assert(flat >= 0 && flat < numElements(shape) && "there is no such element");
   std::vector<int64_t> index(shape.size());
   for (size_t dim = shape.size(); dim-- > 0;) {
     index[dim] = flat % shape[dim];

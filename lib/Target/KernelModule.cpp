@@ -282,6 +282,8 @@ getInterfaceOptions(const LibraryParts &parts) {
   for (ModuleOp module : parts.modules)
     for (auto [number, kernel] :
          llvm::enumerate(mlir::posenc::getKernels(module))) {
+      assert((module == parts.modules.front() || number < maxMemory.size()) &&
+             "all modules have the same functions");
       maxMemory.resize(std::max(maxMemory.size(), number + 1));
       KernelMemory memory = getKernelMemory(kernel.first);
       maxMemory[number].sharedBytes =
@@ -438,6 +440,11 @@ translateParts(const LibraryParts &parts, llvm::LLVMContext &context,
 std::unique_ptr<llvm::Module>
 mlir::posenc::translateLibrary(const LibraryParts &parts,
                                llvm::LLVMContext &context) {
+  assert((parts.gpu || !parts.modules.empty()) && "a library without code");
+  assert(
+      !parts.targets.empty() &&
+      (parts.modules.empty() || parts.modules.size() == parts.targets.size()) &&
+      "each module has its target");
   ModuleOp first =
       parts.modules.empty() ? *parts.gpu->host : parts.modules.front();
   if (parts.getKernels().empty()) {

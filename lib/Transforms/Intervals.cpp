@@ -75,6 +75,7 @@ Interval IntervalBuilder::fromScalar(Value scalar, unsigned bits) {
 }
 
 Interval IntervalBuilder::holdIf(Value isExact, Interval x, unsigned width) {
+  assert(x && width >= 1 && width <= 64 && "bounds of an integer in an i64");
   int64_t min = llvm::minIntN(width), max = llvm::maxIntN(width);
   if (x.bits >= width) {
     Value fits =
@@ -126,6 +127,7 @@ Interval IntervalBuilder::multiply(Interval x, int64_t factor, unsigned width) {
 
 Interval IntervalBuilder::getRemainder(Interval x, int64_t divisor,
                                        bool isUnsigned) {
+  assert(divisor > 0 && "a divisor is positive");
   Interval quotient = map<arith::DivSIOp>(x, divisor);
   Value isPositive = isAtLeast(x.low, 0);
   Value isOnePeriod = conjoin(

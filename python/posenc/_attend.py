@@ -25,7 +25,7 @@ from ._compile import compile
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._once import once
-from ._rope import RopeOptions, rotate_both, rotate_one
+from ._rope import FLOATS, RopeOptions, rotate_both, rotate_one
 
 # The inputs of a function besides q, k and v, in the order in which it has them.
 _ORDER = ("alibi_slopes", "sinks", "cache_seqlens", "block_table", "cu_seqlens",
@@ -113,6 +113,9 @@ def _check_keys(name: str, k, v, names: tuple[str, str],
     if k_shape[:-1] != v_shape[:-1]:
         _refuse(name, f"{k_name} has the shape {k_shape} and {v_name} {v_shape}, expected "
                 "the same but for the channels")
+    if name_of(k.dtype) not in FLOATS:
+        _refuse(name, f"{k_name} has elements of type {name_of(k.dtype)}, expected "
+                f"{' or '.join(FLOATS)}")
     if name_of(k.dtype) != name_of(v.dtype):
         _refuse(name, f"{k_name} has elements of type {name_of(k.dtype)} and {v_name} of "
                 f"{name_of(v.dtype)}, expected the same")
@@ -138,9 +141,9 @@ def _check_window(name: str, window_size) -> tuple[int | None, int | None]:
     """Returns how many keys before and after it a query sees, None if all."""
     try:
         left, right = map(int, window_size)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         left, right = -2, -2
-    if left < -1 or right < -1:
+    if not (-1 <= left < 2**63 and -1 <= right < 2**63):
         _refuse(name, f"window_size is {window_size!r}, expected the numbers of keys "
                 "(left, right), or -1 for all of them")
     return (None if left < 0 else left), (None if right < 0 else right)

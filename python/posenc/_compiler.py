@@ -77,6 +77,17 @@ def _get_compiler() -> _Compiler:
     return _compiler
 
 
+# The compiler's flags that are keywords of `posenc.compile`.
+_FLAG = re.compile(
+    r"--(dtype|kernels|target|pairing|precision|k-cache|cache-dtype|decode-tokens|"
+    r"rope-length|qk-norm|threads|stack-limit|opt-level|tuning|schedule|no-warnings)\b")
+
+
+def _name_keywords(text: str) -> str:
+    """Writes flags of the compiler as keywords: `--stack-limit=64` as `stack_limit=64`."""
+    return _FLAG.sub(lambda found: found[1].replace("-", "_"), text)
+
+
 def _run(function: str, name: str, source: bytes,
          options: Sequence[str]) -> tuple[_Compiler, int, list[str]]:
     """Calls `compile` or `list` of the compiler. Returns what it does, which is not 0,
@@ -89,7 +100,7 @@ def _run(function: str, name: str, source: bytes,
             os.fsencode(name), source, len(source), flags, len(options),
             ctypes.byref(messages))
     message = ctypes.string_at(messages.value) if messages.value else b""
-    text = message.decode(errors="replace")
+    text = _name_keywords(message.decode(errors="replace"))
     compiler.free_messages(messages)
     if not result:
         raise CompileError(text.strip() or "cannot compile, without a message")

@@ -43,11 +43,13 @@ class Backend:
                  check: Callable[[Any, Sequence], bool | None] | None = None,
                  check_out: Callable[[Any, Sequence], None] | None = None,
                  mark: Callable[[Sequence], None] | None = None,
-                 finish: Callable[[Any, str], Any] | None = None, mutable: bool = True):
+                 finish: Callable[[Any, str], Any] | None = None, mutable: bool = True,
+                 wide: Any = np.dtype(np.int64)):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
         self.like = like  # of another array; None if that is no faster
-        # Of the function and all inputs, before a call. True if it is one for _jax.py.
+        # Of the function and all inputs, before a call. True if it is one for
+        # `Function.call_other`.
         self.check = check
         # Of the function and the outputs that `out` has, unless they are inputs.
         self.check_out = check_out or (lambda function, outputs: None)
@@ -55,6 +57,7 @@ class Backend:
         self.mark = mark
         self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
+        self.wide = wide  # the type of integers of 64 bits
 
 
 # ===----------------------------------------------------------------------===#
@@ -170,6 +173,18 @@ def view_arrays(values: Sequence) -> list:
 NUMPY = Backend("NumPy", _empty_numpy)
 
 
+def widen(value):
+    """Returns an array of integers of 64 bits for one of 32 of NumPy or PyTorch, with
+    its elements in order. Other values are returned as they are."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.int64, order="C") if value.dtype == np.int32 else value
+    torch = sys.modules.get("torch")
+    if (torch is not None and isinstance(value, torch.Tensor)
+            and value.dtype == torch.int32 and value.device.type == "cpu"):
+        return value.to(torch.int64, memory_format=torch.contiguous_format)
+    return value
+
+
 # ===----------------------------------------------------------------------===#
 # PyTorch
 # ===----------------------------------------------------------------------===#
@@ -218,10 +233,9 @@ def _make_torch_backend() -> Backend:
                 raise Error(f"{function.name}: an array has a tangent, and calls have no "
                             "derivatives in forward mode")
 
-    def check(function, inputs: Sequence, tensor=torch.Tensor):
+    def check(function, inputs: Sequence, tensor=torch.Tensor) -> bool:
         if is_traced():
-            raise Error(f"{function.name}: a trace of PyTorch does not record this call: "
-                        "use posenc.torch")
+            return True  # The operator is recorded.
         if is_in_forward_mode():
             refuse_tangents(function, inputs)
         has_gradients = is_recording()
@@ -234,8 +248,9 @@ def _make_torch_backend() -> Backend:
             if has_gradients and value.requires_grad:
                 raise Error(
                     f"{function.name}: an input requires a gradient, which this call "
-                    "does not record: use posenc.torch, or call it under "
+                    f"does not record: {function.suggest_operator()}, or call it under "
                     "torch.no_grad()")
+        return False
 
     def check_out(function, outputs: Sequence) -> None:
         if any(output.is_neg() for output in outputs):
@@ -251,7 +266,7 @@ def _make_torch_backend() -> Backend:
         return empty(tensor, memory_format=order)
 
     return Backend("PyTorch", empty, like=like, check=check, check_out=check_out,
-                   mark=_find_increment_versions(torch))
+                   mark=_find_increment_versions(torch), wide=torch.int64)
 
 
 # ===----------------------------------------------------------------------===#
@@ -326,9 +341,9 @@ def _once(name: str, make: Callable[[], Backend]) -> Backend:
     return _made[name]
 
 
-def check_memory(value, what: str, dtype: str) -> None:
+def check_memory(value, what: str, dtype: str, operator_call: str) -> None:
     """Raises an error for an array that DLPack does not pass. `dtype` is the type that
-    its elements should have."""
+    its elements should have, and `operator_call` says what to do under torch.func."""
     find_backend(value, what)
     torch = sys.modules.get("torch")
     if isinstance(value, np.ndarray):
@@ -344,7 +359,7 @@ def check_memory(value, what: str, dtype: str) -> None:
             raise Error(f"{what} has the layout {value.layout}, expected a dense tensor")
         if torch._C._functorch.is_functorch_wrapped_tensor(value):
             raise Error(f"{what} is a tensor of torch.func, which has no memory of its "
-                        "own: use posenc.torch")
+                        f"own: {operator_call}")
 
 
 def find_backend(value, what: str) -> Backend:
@@ -359,7 +374,7 @@ def find_backend(value, what: str) -> Backend:
         plain = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
         if not plain:
             raise Error(f"{what} is a {kind.__name__}, a tensor without memory of its "
-                        "own: use posenc.torch under torch.compile and torch.export")
+                        "own: use the operators of posenc.torch, which take such tensors")
         backend = _once("torch", _make_torch_backend)
     elif jax is not None and isinstance(value, jax.Array):
         backend = _once("jax", _make_jax_backend)

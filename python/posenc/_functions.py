@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numbers
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -44,11 +45,22 @@ class Function:
                             if argument["kind"] == "tensor"
                             and FRAMEWORK_NAMES[argument["dtype"]] == "int64"]
 
-    def call_jax(self, inputs, out):
-        """Calls with inputs of JAX that are traced, or have 32 instead of 64 bits."""
+    def call_other(self, inputs, out):
+        """Makes a call that is not for the kernel itself: with inputs of JAX that are
+        traced, or have 32 instead of 64 bits, and in traces of PyTorch."""
+        torch = sys.modules.get("torch")
+        if torch is not None and any(isinstance(one, torch.Tensor) for one in inputs):
+            from . import _operators
+
+            return _operators.call(self.spec, self.name, inputs, {}, out)
         from . import _jax
 
         return _jax.call(self, inputs, out)
+
+    def suggest_operator(self) -> str:
+        """Returns the call of an operator of PyTorch that does the same."""
+        names = ", ".join(argument["name"] for argument in self.inputs)
+        return f"use posenc.torch.operators(kernels).{self.name}({names})"
 
     def check_others(self, inputs) -> None:
         """Checks the inputs of a call whose first one is an array of NumPy, by the
@@ -88,7 +100,7 @@ class Function:
         """Raises an error about inputs that do not determine the results' shapes."""
         for value, argument in zip(inputs, self.inputs):
             what = f"{self.name}: {argument['name']}"
-            check_input(value, what, argument)
+            check_input(value, what, argument, self.suggest_operator())
             if argument["kind"] != "tensor":
                 continue
             rank = len(argument["shape"])
@@ -120,10 +132,11 @@ class Function:
         a call for JAX, returns other results than those among the arguments."""
         inputs = arguments[:len(self.inputs)]
         if is_for_jax(self, inputs):
-            return self.call_jax(inputs, out)
+            return self.call_other(inputs, out)
         self.check_outputs(self.get_outputs(arguments))
         for value, argument in zip(arguments, self.inputs + self.outputs):
-            check_input(value, f"{self.name}: {argument['name']}", argument)
+            check_input(value, f"{self.name}: {argument['name']}", argument,
+                        self.suggest_operator())
         try:
             views = view_arrays(arguments)
             if any(view is not value for view, value in zip(views, arguments)):
@@ -135,13 +148,13 @@ class Function:
         raise Error(str(error).split("\nException raised from")[0]) from None
 
 
-def check_input(value, what: str, argument: dict) -> None:
+def check_input(value, what: str, argument: dict, operator_call: str) -> None:
     """Raises an error for an argument of another kind, or for an array that DLPack does
-    not pass."""
+    not pass. `operator_call` says what to do under torch.func."""
     if argument["kind"] != "tensor":
         read_number(value, what, argument)
     elif value is not None or not argument.get("shape_only"):
-        check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]])
+        check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]], operator_call)
 
 
 def read_number(value, what: str, argument: dict) -> int | float:

@@ -9,13 +9,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._errors import Error
-from ._methods import Names, make_method
+from ._methods import TRACED_INSTEAD, Names, make_method, make_traceable
 from ._source import Source
 
 
@@ -121,6 +123,7 @@ class _Pending:
 
     def __init__(self, source: Source, name: str, spec: str | None):
         self._source, self._name, self._spec = source, name, spec
+        self._traceable = make_traceable(spec, name)
 
     def __set_name__(self, owner: type, identifier: str) -> None:
         self._owner, self._identifier = owner, identifier
@@ -131,6 +134,15 @@ class _Pending:
         method = make_method(function, self._identifier, code, self._spec)
         setattr(self._owner, self._identifier, method)
         return method if kernels is None else types.MethodType(method, kernels)
+
+    def _get_traceable(self, kernels: Kernels, owner: type) -> Callable[..., Any]:
+        return functools.partial(self._traceable, kernels)
+
+    vars(__get__)[TRACED_INSTEAD] = _get_traceable
+
+
+# By what they were compiled from, as long as they are in use.
+known_kernels: weakref.WeakValueDictionary[str, Kernels] = weakref.WeakValueDictionary()
 
 
 def _make(names: Iterable[str], targets: Sequence[str], spec: str | None,
@@ -144,7 +156,10 @@ def _make(names: Iterable[str], targets: Sequence[str], spec: str | None,
     members.update(__module__="posenc", __doc__=doc, _functions=functions, _spec=spec)
     for name, identifier in functions.items():
         members[identifier] = make(name, identifier)
-    return type("Kernels", (Kernels,), members)()
+    kernels = type("Kernels", (Kernels,), members)()
+    if spec is not None:
+        known_kernels.setdefault(spec, kernels)
+    return kernels
 
 
 def make_kernels(code, spec: str | None = None) -> Kernels:

@@ -26,7 +26,7 @@ import tvm_ffi
 from ._array import Array
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import NUMPY, backends, find_backend
+from ._frameworks import NUMPY, backends, find_backend, widen
 from ._functions import FAILURES, Function, describe_shape
 from ._sizes import translate
 
@@ -50,7 +50,7 @@ def _write_doc(function: dict) -> str:
 # The names that generated code uses besides those of arguments.
 _LOCALS = {"self", "out", "backend", "error", "results", "others", "workspace_"}
 _GLOBALS = {"Array", "_backends", "_find", "_numpy", "_function", "_call", "_failures",
-            "_workspace", "_empty", "_uint8"}
+            "_workspace", "_empty", "_uint8", "_widen"}
 _BUILTINS = {"type", "min", "max", "int", "float", "tuple", "Exception", "TypeError",
              "ValueError", "AttributeError", "IndexError"}
 
@@ -72,10 +72,16 @@ class Names:
         return name
 
 
+def name_parameters(function: dict, names: Names | None = None) -> list[str]:
+    """Returns the parameters of a function's method."""
+    names = names or Names(_LOCALS | _GLOBALS | _BUILTINS)
+    return [names.add(argument["name"]) for argument in function["inputs"]]
+
+
 def _generate(function: dict, identifier: str) -> str:
     """Returns the source of a method."""
     names = Names(_LOCALS | _GLOBALS | _BUILTINS)
-    inputs = [(names.add(argument["name"]), argument) for argument in function["inputs"]]
+    inputs = list(zip(name_parameters(function, names), function["inputs"]))
     tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
     parameters = [name + (": Array" if a["kind"] == "tensor" else
                           ": float" if a["dtype"].startswith("f") else ": int")
@@ -110,7 +116,7 @@ def _generate(function: dict, identifier: str) -> str:
                      f"_find({first}, {what!r})")
         lines += ["    if backend.check is not None and "
                   f"backend.check(_function, ({listed})):",
-                  f"        return _function.call_jax(({listed}), out)"]
+                  f"        return _function.call_other(({listed}), out)"]
         mixed = [f"type({name}) is not type({first})" for name, _ in tensors[1:]]
         if mixed:
             lines += [f"    if backend is _numpy and ({' or '.join(mixed)}):",
@@ -167,6 +173,16 @@ def _generate(function: dict, identifier: str) -> str:
                   "    except (AttributeError, IndexError) as error:",
                   f"        _function.explain(({listed}), error)"]
         call += ", workspace_"
+    # Integers of 64 bits may be given as those of 32 bits.
+    wide = [name for name, a in tensors
+            if FRAMEWORK_NAMES[a["dtype"]] == "int64" and not a.get("shape_only")]
+    if wide:
+        lines.append("    try:")
+        for name in wide:
+            lines += [f"        if {name}.dtype is not backend.wide:",
+                      f"            {name} = _widen({name})"]
+        lines += ["    except AttributeError:  # The call says what it is.",
+                  "        pass"]
     indent = "    "
     if any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
            for a in function["inputs"] + function["outputs"]):
@@ -209,7 +225,7 @@ def make_method(function: dict, identifier: str, code, spec: str | None):
     support = Function(function, call, spec)
     scope: dict[str, Any] = {
         "Array": Array, "_backends": backends, "_find": find_backend,
-        "_numpy": NUMPY, "_function": support, "_call": call, "_failures": FAILURES}
+        "_numpy": NUMPY, "_widen": widen, "_function": support, "_call": call, "_failures": FAILURES}
     if "workspace" in function:
         support.workspace_size = _make_workspace_size(
             code.symbol(function["workspace"]), len(function["sizes"]))
@@ -225,4 +241,19 @@ def make_method(function: dict, identifier: str, code, spec: str | None):
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
     support.method = method
+    vars(method)[TRACED_INSTEAD] = make_traceable(spec, function["name"])
     return method
+
+
+# torch.compile traces the function in this attribute of another one in its place.
+TRACED_INSTEAD = "_torchdynamo_inline"
+
+
+def make_traceable(spec: str | None, name: str) -> Callable:
+    """Returns a method that torch.compile can trace: the call of an operator."""
+    def call(self, *inputs, out=None, **named):
+        from . import _operators
+
+        return _operators.call(spec, name, inputs, named, out)
+
+    return call

@@ -27,13 +27,14 @@ from torch.autograd import forward_ad
 from ._compile import compile_spec
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
-from ._kernels import Kernels
+from ._kernels import Kernels, known_kernels
+from ._methods import name_parameters
 from ._once import once
 from ._rope import get_rope_kernels, measure_heads
 from ._sizes import evaluate
 from ._spec import (
-    LENGTH_WITHOUT_GRADIENT, find_batch, is_computed_by_element, is_length_dependent,
-    is_length_dependent_scaling)
+    LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
+    is_length_dependent, is_length_dependent_scaling)
 from ._torch_state import is_in_forward_mode
 
 # Begins the string that means the kernels of `rope` without a config. Numbers of heads
@@ -54,7 +55,61 @@ def register(kernels: Kernels) -> str:
 
 def find(spec: str) -> Kernels:
     """Returns the kernels that a string means."""
-    return _kernels.get(spec) or _compile_spec(spec)
+    kernels = _kernels.get(spec)
+    if kernels is None:
+        # Those that the process has are kept for graphs that name them.
+        kernels = _kernels[spec] = known_kernels.get(spec) or _compile_spec(spec)
+    return kernels
+
+
+@functools.lru_cache(maxsize=None)
+def _read_signature(spec: str, name: str) -> tuple[tuple[str, ...], bool, bool]:
+    # The method is not made, as torch.compile is looking at what is in its place.
+    metadata = find(spec)._describe(name)
+    has_numbers = any(a["kind"] != "tensor" for a in metadata["inputs"])
+    return tuple(name_parameters(metadata)), has_numbers, has_gradient(spec, name)
+
+
+@torch.compiler.assume_constant_result
+def _describe(spec: str, name: str) -> tuple[tuple[str, ...], bool, bool]:
+    """Returns the parameters of a function, whether a number is among them, and whether
+    it is a rotation."""
+    return _read_signature(spec, name)
+
+
+def check_inputs(name: str, names: Sequence[str], inputs: Sequence) -> None:
+    """Raises an error for inputs that operators would not take."""
+    for argument, value in zip(names, inputs):
+        if not isinstance(value, torch.Tensor):
+            raise Error(f"{name}: {argument} is a {type(value).__name__}, expected a "
+                        "tensor of PyTorch")
+
+
+def call(spec: str | None, name: str, inputs: Sequence, named: dict, out=None):
+    """Calls the operator of a function, with the arguments of its method. Results are
+    copied to `out`."""
+    if spec is None:
+        raise Error(f"{name}: kernels of a loaded library are not known where PyTorch "
+                    "runs what it records: compile them by posenc.compile")
+    names, has_numbers, is_rotation = _describe(spec, name)
+    if named:
+        inputs = (*inputs, *(named.pop(key) for key in names[len(inputs):]
+                             if key in named))
+    if named or len(inputs) != len(names):
+        raise TypeError(f"{name}: expected the arguments ({', '.join(names)})")
+    if has_numbers:
+        raise Error(f"{name} has a number among its inputs, which operators of PyTorch do "
+                    "not pass: call it on the kernels, outside of what PyTorch records")
+    check_inputs(name, names, inputs)
+    if is_rotation:
+        results = torch.ops.posenc.rope(*inputs, spec, name)
+    else:
+        results = torch.ops.posenc.call(list(inputs), spec, name)
+    if out is None:
+        return results[0] if len(results) == 1 else tuple(results)
+    for output, result in zip((out,) if len(results) == 1 else out, results):
+        output.copy_(result)
+    return out
 
 
 def _find_rope(spec: str, q: torch.Tensor, k: torch.Tensor) -> Kernels:

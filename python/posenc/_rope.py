@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -21,7 +22,7 @@ import numpy as np
 from ._array import Array
 from ._compile import compile, write_json
 from ._dtypes import name_of
-from ._errors import Error
+from ._errors import CompileError, Error
 from ._fork import Lock
 from ._frameworks import find_backend
 from ._kernels import Kernels
@@ -34,6 +35,9 @@ def make_rope_config(heads: int, key_heads: int, channels: int, *, theta: float,
                      scaling: Mapping[str, Any] | None, rotary_dim: int | None,
                      max_position_embeddings: int) -> dict:
     """Returns a config of Llama whose rotation is the one described."""
+    if rotary_dim is None and channels % 2:
+        raise Error(f"rope: q has {channels} channels, expected an even number, or "
+                    "rotary_dim=N for the first N of them")
     config = {
         "model_type": "llama", "num_attention_heads": heads,
         "num_key_value_heads": key_heads, "head_dim": channels,
@@ -111,11 +115,26 @@ def _concatenate(first, rest):
         return jax.numpy.concatenate([first, rest], axis=2)
 
 
+def _name_arguments(message: str) -> str:
+    """Words errors about a config as errors about the arguments that it is made of."""
+    message = re.sub(r"^(config\.json:\d+:\d+: )?error: ", "rope: ", message,
+                     flags=re.MULTILINE)
+    return message.replace("'rope_theta'", "'theta'").replace(
+        "'rope_scaling'", "'scaling'")
+
+
+# Types that rotate.
+FLOATS = ("f32", "bf16", "f16", "f64")
+
+
 def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
                      theta: float, scaling: Mapping | None, pairing: str,
                      rotary_dim: int | None, precision: str,
                      max_position_embeddings: int) -> Kernels:
     """Returns the kernels whose `rope` rotates such heads."""
+    if dtype not in FLOATS:
+        raise Error(f"rope: q has elements of type {dtype}, expected "
+                    f"{' or '.join(FLOATS)}")
     if heads % key_heads:
         options = (channels, dtype, theta, scaling, pairing, rotary_dim, precision,
                    max_position_embeddings)
@@ -134,8 +153,11 @@ def get_rope_kernels(heads: int, key_heads: int, channels: int, dtype: str,
                     scaling=None if text is None else json.loads(text),
                     rotary_dim=rotary_dim,
                     max_position_embeddings=max_position_embeddings)
-                kernels = compile(config, kernels="rope", dtype=dtype,
-                                  pairing=pairing, precision=precision)
+                try:
+                    kernels = compile(config, kernels="rope", dtype=dtype,
+                                      pairing=pairing, precision=precision)
+                except CompileError as error:
+                    raise Error(_name_arguments(str(error))) from None
                 _kernels[key] = kernels
     return kernels
 

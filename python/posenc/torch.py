@@ -21,10 +21,9 @@ the first call, or takes them from the cache.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -32,34 +31,10 @@ import torch
 from ._compile import write_json
 from ._errors import Error
 from ._kernels import Kernels
-from ._operators import OPTIONS, find, innermost, register
+from ._operators import OPTIONS, call, check_inputs, find, innermost, register
 from ._rope import write_scaling
-from ._spec import has_gradient
 
 __all__ = ["Operators", "operators", "rope"]
-
-
-def _check_inputs(name: str, names: Sequence[str], inputs: Sequence) -> None:
-    """Raises an error for inputs that operators would not take."""
-    for argument, value in zip(names, inputs):
-        if not isinstance(value, torch.Tensor):
-            raise Error(f"{name}: {argument} is a {type(value).__name__}, expected a "
-                        "tensor of PyTorch")
-
-
-@functools.lru_cache(maxsize=None)
-def _read_signature(spec: str, name: str) -> tuple[tuple[str, ...], int, bool]:
-    method, metadata = find(spec)[name], find(spec)._describe(name)
-    names = [key for key in inspect.signature(method).parameters if key != "out"]
-    has_numbers = any(a["kind"] != "tensor" for a in metadata["inputs"])
-    return tuple(names), len(metadata["outputs"]), has_numbers
-
-
-@torch.compiler.assume_constant_result
-def _describe(spec: str, name: str) -> tuple[tuple[str, ...], int, bool]:
-    """Returns the parameters of a function, the number of its results, and whether a
-    number is among its inputs."""
-    return _read_signature(spec, name)
 
 
 class _Operator:
@@ -69,24 +44,9 @@ class _Operator:
     def __init__(self, spec: str, name: str):
         self.__name__ = name
         self._spec = spec
-        self._is_rotation = has_gradient(spec, name)
 
     def __call__(self, *inputs, **named):
-        name = self.__name__
-        names, count, has_numbers = _describe(self._spec, name)
-        if named:
-            inputs = (*inputs, *(named.pop(key) for key in names[len(inputs):]
-                                 if key in named))
-        if named or len(inputs) != len(names):
-            raise TypeError(f"{name}: expected the arguments ({', '.join(names)})")
-        if has_numbers:
-            raise Error(f"{name} has a number among its inputs, which posenc.torch does "
-                        "not pass: call it on the kernels")
-        _check_inputs(name, names, inputs)
-        if self._is_rotation:
-            return torch.ops.posenc.rope(*inputs, self._spec, name)
-        results = torch.ops.posenc.call(list(inputs), self._spec, name)
-        return results[0] if count == 1 else tuple(results)
+        return call(self._spec, self.__name__, inputs, named)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -130,7 +90,7 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
          precision: str = "exact",
          max_position_embeddings: int = 2048) -> tuple[torch.Tensor, torch.Tensor]:
     """As `posenc.functional.rope`, with derivatives."""
-    _check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
+    check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
     options = _write_options(theta, scaling, pairing, rotary_dim, precision,
                              max_position_embeddings)
     return torch.ops.posenc.rope(q, k, positions, options, "rope")

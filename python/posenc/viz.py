@@ -30,6 +30,7 @@ import numpy as np
 
 from . import _page
 from ._compile import compile, read_source
+from ._contexts import read_context
 from ._errors import Error
 
 # The last position of the error maps is 2^20: contexts of today end there.
@@ -43,7 +44,7 @@ _SHORTEST = 4  # positions that are shown of the shortest context
 class Rotation:
     """The numbers of one rotation of a model.
 
-    context: tokens that the model was trained for, or None
+    context: tokens that the model was trained for, or None if that is unknown
     near, far: cosines (pairs, positions) of the first positions, and of the context
     far_positions: the positions of `far`
     wavelengths: positions per turn of each pair; infinite for pairs without rotation
@@ -65,14 +66,6 @@ class Rotation:
     error_positions: np.ndarray
     errors: np.ndarray
     usual_errors: np.ndarray | None
-
-
-def _read_context(config: dict) -> int | None:
-    for part in (config, config.get("text_config") or {}):
-        length = part.get("max_position_embeddings", part.get("n_positions"))
-        if isinstance(length, int) and length > 0:
-            return length
-    return None
 
 
 class _Tables:
@@ -166,7 +159,7 @@ def measure(source, name: str | None = None) -> list[Rotation]:
                 if function.startswith("sincos")]
     if not suffixes:
         raise Error(f"'{name}' has no rotary embedding")
-    context = _read_context(config)
+    context = read_context(config)
     return [_measure(config, f"{name}{suffix.replace('_', ' ')}", suffix, context)
             for suffix in suffixes]
 

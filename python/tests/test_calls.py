@@ -18,6 +18,7 @@ import pytest
 
 import posenc
 from posenc import _frameworks
+from posenc._sizes import evaluate
 from conftest import (CONFIG, DIM, HEADS, KEY_HEADS, attend, is_close, make_inputs,
                       rotate)
 
@@ -180,7 +181,7 @@ def change(index, value):
     (change(0, lambda q: q[0]), "q has 3 dimensions, expected 4"),
     (change(1, lambda k: k[:, :5]), "dimension 1 of k is 5, but dimension 1 of q is 7"),
     (change(0, lambda q: q.astype("f8")), "q has elements of type float64, expected float32"),
-    (change(2, lambda p: p.astype("i4")), "positions has elements of type int32"),
+    (change(2, lambda p: p.astype("i2")), "positions has elements of type int16"),
     (change(2, lambda p: p.tolist()), "positions is a list, expected an array"),
     (change(0, lambda q: None), "q is a NoneType, expected an array"),
     (change(2, lambda p: None), "positions is a NoneType, expected an array"),
@@ -237,6 +238,94 @@ def test_signature_and_help(kernels):
     assert f"k_cache: f32[batch, {KEY_HEADS}, " in text
     assert "Rotates" in text
     assert "decode" in repr(kernels)
+
+
+def make_forms(array):
+    """Integers of 32 bits in several layouts."""
+    narrow = array.astype(np.int32)
+    strided = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), np.int32)
+    strided[..., ::2] = array
+    return [narrow, strided[..., ::2], np.asfortranarray(narrow),
+            np.ascontiguousarray(narrow[..., ::-1])[..., ::-1]]
+
+
+def test_integers_of_32_bits():
+    """Positions, lengths, cu_seqlens and slots, of any strides."""
+    kernels = posenc.compile(CONFIG, kernels="serving", opt_level=0)
+    random = np.random.default_rng(0)
+    for function in kernels.metadata["functions"]:
+        inputs, wide = [], []
+        sizes = {size: 4 for argument in function["inputs"] for size in argument["shape"]
+                 if isinstance(size, str) and size.isidentifier()}
+        for i, argument in enumerate(function["inputs"]):
+            shape = [evaluate(size, sizes) for size in argument["shape"]]
+            if argument["name"] == "cu_seqlens":
+                shape = [5]  # of 4 sequences
+            if argument["dtype"] == "f32":
+                inputs.append(random.standard_normal(shape).astype(np.float32))
+            else:
+                dtype = np.int64 if argument["dtype"] == "i64" else np.int32
+                inputs.append(np.zeros(shape, dtype))
+                wide += [i] * (dtype == np.int64)
+        assert wide
+        expected = kernels[function["name"]](*inputs)
+        for forms in zip(*(make_forms(inputs[i]) for i in wide)):
+            narrow = list(inputs)
+            for i, form in zip(wide, forms):
+                narrow[i] = form
+            actual = kernels[function["name"]](*narrow)
+            assert np.array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"theta": 0}, "rope: 'theta' must be greater than 0, not 0"),
+    ({"theta": float("nan")}, "rope: 'theta' must be a finite number, not NaN"),
+    ({"scaling": {"rope_type": "x"}}, "rope: unknown rope type 'x' in 'rope_type'"),
+    ({"scaling": {"rope_type": "linear", "factor": -1}}, "rope: 'factor' must be greater"),
+    ({"pairing": "x"}, "rope: unknown pairing 'x': expected half or interleaved"),
+    ({"max_position_embeddings": -1}, "rope: 'max_position_embeddings' must lie between"),
+    ({"rotary_dim": 3}, "rope: rotary_dim is 3, expected an even number"),
+    ({"q": np.ones((1, 2, 2, 7), "f4")}, "rope: q has 7 channels, expected an even number"),
+    ({"q": np.ones((1, 2, 2, 8), "i4")}, "rope: q has elements of type i32, expected f32"),
+    ({"k": np.ones((1, 2, 2, 6), "f4")}, "rope: dimension 3 of k is 6, expected 8"),
+])
+def test_errors_without_a_config_name_the_arguments(change, message):
+    x = np.ones((1, 2, 2, 8), np.float32)
+    arguments = {"q": x, "k": change.get("q", x), "positions": np.zeros((1, 2), int)}
+    with pytest.raises(posenc.Error) as caught:
+        posenc.functional.rope(**{**arguments, **change})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"window_size": (2**70, 0)}, r"attention: window_size is \(1180591620717411303424, 0\)"),
+    ({name: np.ones((1, 2, 2, 8), "i4") for name in "qkv"},
+     "attention: k has elements of type i32, expected f32 or bf16"),
+])
+def test_errors_of_attention_have_no_ir(change, message):
+    x = np.ones((1, 2, 2, 8), np.float32)
+    with pytest.raises(posenc.Error, match=message):
+        posenc.functional.attention(**{**dict.fromkeys("qkv", x), **change})
+
+
+def test_positions_of_32_bits(kernels):
+    q, k, _, positions = make_inputs()
+    for form in make_forms(positions):
+        assert is_close(kernels.rope(q, k, form)[0], rotate(q, positions))
+        form.flags.writeable = False
+        kernels.rope(q.copy(), k, form, out=(out := np.empty_like(q), k.copy()))
+        assert is_close(out, rotate(q, positions))
+        functional = posenc.functional.rope(q, k, form)[0]
+        assert is_close(functional, rotate(q, positions))
+
+
+def test_errors_have_no_backtrace(kernels):
+    """TVM FFI would take seconds for the first."""
+    q, k, _, positions = make_inputs()
+    call = kernels.rope.__func__.__globals__["_call"]
+    with pytest.raises(ValueError, match="dimension 1 of k is 5") as caught:
+        call(q, k[:, :5], positions, q, k)
+    assert caught.value.__tvm_ffi_error__.backtrace == ""
 
 
 def test_threads_call_at_once(kernels):
@@ -378,8 +467,8 @@ def test_functional():
     ({"scaling": {"rope_type": "none"}}, "rope_type"),
     ({"scaling": "linear"}, "scaling is a str, expected a dict"),
     ({"scaling": {"rope_type": "linear", "factor": "4"}}, "factor"),
-    ({"theta": 0.0}, "rope_theta"),
-    ({"theta": "1e4"}, "rope_theta"),
+    ({"theta": 0.0}, "rope: 'theta'"),
+    ({"theta": "1e4"}, "rope: 'theta'"),
 ])
 def test_functional_errors(options, message):
     q, k, _, positions = make_inputs()

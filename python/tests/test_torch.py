@@ -143,30 +143,47 @@ def make_graph(function, x):
 
 @pytest.mark.parametrize("record", [trace, make_graph], ids=["trace", "make_fx"])
 def test_calls_are_not_lost_in_a_trace(kernels, operators, record):
-    """Methods are errors where PyTorch would not record them, and operators work."""
+    """Operators are recorded, also for methods."""
     q, k, _, positions = tensors(*make_inputs())
     for call in (lambda q: kernels.rope(q, k, positions)[0],
-                 lambda q: posenc.functional.rope(q, k, positions)[0]):
-        with pytest.raises(posenc.Error, match="rope: a trace of PyTorch does not record"):
-            record(call, q)
-    assert is_close(kernels.rope(q, k, positions)[0], rotate(q, positions))
-    for call in (lambda q: operators.rope(q, k, positions)[0],
+                 lambda q: posenc.functional.rope(q, k, positions)[0],
+                 lambda q: kernels.rope(q, k, positions, out=(q.clone(), k.clone()))[0],
+                 lambda q: operators.rope(q, k, positions)[0],
                  lambda q: posenc.torch.rope(q, k, positions)[0]):
         assert is_close(record(call, q)(2 * q), rotate(2 * q, positions))
 
 
-def test_methods_under_compile(kernels):
-    """PyTorch calls methods between its graphs, and refuses them for one graph."""
-    q, k, _, positions = tensors(*make_inputs())
+@pytest.mark.parametrize("is_new", [False, True])
+def test_methods_under_compile(kernels, is_new):
+    """They are operators in the graph, also if torch.compile is their first user."""
+    if is_new:
+        kernels = posenc.compile({**CONFIG, "max_position_embeddings": 512}, opt_level=0)
+    inputs = tensors(*make_inputs())
 
-    def function(q):
-        return kernels.rope(2 * q, k, positions)[0] + 1
+    def function(q, k, v, positions):
+        q, k = kernels.rope(2 * q, k, positions=positions)
+        return kernels["attention"](q, k, v, positions, out=torch.empty_like(q)) + 1
 
-    assert is_close(torch.compile(function, backend="aot_eager")(q),
-                    rotate(2 * q, positions) + 1)
     torch.compiler.reset()
-    with pytest.raises(torch._dynamo.exc.Unsupported):
-        torch.compile(function, backend="aot_eager", fullgraph=True)(q)
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    first = compiled(*inputs)
+    assert torch.equal(first, function(*inputs))
+    assert torch.equal(first, compiled(*inputs))
+
+
+def test_positions_of_32_bits(kernels, operators):
+    q, k, _, positions = tensors(*make_inputs())
+    narrow = positions.int()
+    for form in (narrow, narrow.t().contiguous().t(), narrow.repeat(1, 2)[:, ::1][:, :7],
+                 narrow.repeat_interleave(2, 1)[:, ::2]):
+        for rope in (kernels.rope, operators.rope, posenc.torch.rope,
+                     posenc.functional.rope):
+            assert is_close(rope(q, k, form)[0], rotate(q, positions))
+    x = q.clone().requires_grad_()
+    operators.rope(x, k, narrow)[0].sum().backward()
+    assert is_close(x.grad, rotate(np.ones(q.shape), positions, sign=-1))
+    with pytest.raises(posenc.Error, match="positions has elements of type int16"):
+        kernels.rope(q, k, positions.short())
 
 
 def test_the_negative_bit(kernels, operators):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import posenc
+from posenc._sizes import evaluate
 from conftest import CONFIG, is_close, make_inputs, rotate
 
 torch = pytest.importorskip("torch")
@@ -194,8 +195,9 @@ def test_devices_of_all_functions():
     kernels = posenc.compile(CONFIG, kernels="serving", opt_level=0)
     operators = posenc.torch.operators(kernels)
     for function in kernels.metadata["functions"]:
-        inputs = [torch.zeros([size if isinstance(size, int) else 2
-                               for size in argument["shape"]],
+        sizes = {size: 4 for argument in function["inputs"] for size in argument["shape"]
+                 if isinstance(size, str) and size.isidentifier()}
+        inputs = [torch.zeros([evaluate(size, sizes) for size in argument["shape"]],
                               dtype=torch.int32 if argument["dtype"] == "i32"
                               else torch.int64 if argument["dtype"] == "i64"
                               else torch.float32) for argument in function["inputs"]]

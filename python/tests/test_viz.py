@@ -20,6 +20,7 @@ import pytest
 
 import posenc
 from posenc import _page, viz
+from posenc._contexts import DEFAULTS, read_context
 
 CONFIG = {"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
           "num_key_value_heads": 2, "max_position_embeddings": 8192, "rope_theta": 10000.0}
@@ -129,6 +130,35 @@ def test_a_page_is_written_whole(tmp_path, monkeypatch, capfd):
         viz.main([str(config), "-o", "page.svg"])
     assert caught.value.code == 2
     assert "expected 'page.svg' to end in .html" in capfd.readouterr().err
+
+
+def test_contexts_of_configs_without_a_length():
+    """They are those of the model type, which transformers leaves out."""
+    config = {key: value for key, value in CONFIG.items()
+              if key != "max_position_embeddings"}
+    one, = viz.measure({**config, "model_type": "mistral"})
+    assert one.context == 131072 and one.far_positions[-1] == 131071
+    assert "context 131072" in _page.make_page([one]).replace(",", "")
+    assert read_context({"model_type": "mistral3", "text_config": {
+        "model_type": "qwen3_vl_text"}}) == 128000
+    assert read_context({"model_type": "unheard_of"}) is None
+    assert read_context({"model_type": "llama", "n_positions": 77}) == 77
+
+
+def test_default_contexts_are_those_of_transformers():
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    seen = 0
+    for name in set(DEFAULTS) & set(CONFIG_MAPPING.keys()):
+        config = CONFIG_MAPPING[name]()
+        parts = [config, getattr(config, "text_config", None)]
+        lengths = [getattr(part, key, None) for part in parts
+                   for key in ("max_position_embeddings", "n_positions")]
+        assert DEFAULTS[name] == next(filter(None, lengths)), name
+        seen += 1
+    assert seen > 100
 
 
 @pytest.mark.parametrize("length", [1, 2, 3])

@@ -10,6 +10,7 @@
 #include "Error.h"
 #include "Types.h"
 
+#include <cassert>
 #include <cinttypes>
 #include <cstdio>
 
@@ -63,6 +64,7 @@ posenc_status Binding::bindDim(const posenc_argument &argument, int32_t dim,
                                int64_t given, bool isOutput) {
   const char *name = function.name.c_str();
   const char *tensor = argument.name.c_str();
+  assert(dim >= 0 && size_t(dim) < argument.shape.size());
   const Dim &expected = argument.shape[dim];
   if (given < 0)
     return fail(POSENC_SHAPE_MISMATCH,
@@ -279,6 +281,7 @@ posenc_status Binding::compute(const posenc_argument &argument, const Dim &dim,
 
 posenc_status Binding::resolve(const posenc_argument &output, size_t dim,
                                int64_t &size) const {
+  assert(dim < output.shape.size());
   const Dim &wanted = output.shape[dim];
   const char *name = function.name.c_str();
   switch (wanted.kind) {

@@ -12,6 +12,7 @@
 #include "Signature.h"
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -42,7 +43,11 @@ struct CallArguments {
   double reals[maxReals] = {};
   size_t numReals = 0;
 
-  void add(int64_t word) { words[numWords++] = word; }
+  /// Binding has checked that there are at most POSENC_MAX_ARGUMENTS.
+  void add(int64_t word) {
+    assert(numWords < POSENC_MAX_ARGUMENTS);
+    words[numWords++] = word;
+  }
   /// Binding has checked that there are at most maxReals.
   void addReal(posenc_dtype dtype, double real) {
     if (numReals == maxReals)
@@ -98,6 +103,7 @@ makeCallers(std::index_sequence<Count...>) {
 template <typename Result>
 Result dispatch(void *address, const int64_t *words, size_t count,
                 const double *reals = nullptr) {
+  assert(address && count <= POSENC_MAX_ARGUMENTS);
   static constexpr auto callers =
       makeCallers<Result>(std::make_index_sequence<POSENC_MAX_ARGUMENTS + 1>());
   return callers[count](address, words, reals);

@@ -9,6 +9,7 @@
 #include "LoadedNames.h"
 
 #include <algorithm>
+#include <cassert>
 #include <dlfcn.h>
 #include <link.h>
 
@@ -24,6 +25,7 @@ LoadedNames &LoadedNames::get() {
 const std::string &LoadedNames::chooseName(std::string path,
                                            const FileId &file) {
   size_t slash = path.rfind('/');
+  assert(slash != std::string::npos && "the path is absolute");
   while (true) {
     auto taken =
         std::find_if(names.begin(), names.end(), [&](const LoadedName &loaded) {
@@ -82,6 +84,7 @@ void LoadedNames::unload(void *handle, const FileId &file, const void *inside) {
   ::dlclose(handle);
   for (LoadedName &loaded : names)
     if (loaded.file == file) {
+      assert(loaded.numHandles && "a file is unloaded once per handle");
       --loaded.numHandles;
       break;
     }

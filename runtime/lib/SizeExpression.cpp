@@ -8,6 +8,8 @@
 
 #include "SizeExpression.h"
 
+#include <cassert>
+
 using namespace posenc::runtime;
 
 /// The largest stack of operands, and the deepest nesting of the parser.
@@ -155,6 +157,7 @@ std::optional<int64_t> SizeExpression::evaluate(
   int64_t *top = stack; // one past the last operand
   for (const Step &step : steps) {
     if (step.action == Action::Constant || step.action == Action::Name) {
+      assert(top <= stack + maxDepth && "the parser limits the depth");
       *top++ = step.action == Action::Constant ? step.constant
                                                : valueOf(step.source);
       continue;
@@ -162,6 +165,7 @@ std::optional<int64_t> SizeExpression::evaluate(
     bool isChoice =
         step.action == Action::IfLess || step.action == Action::IfEqual;
     top -= isChoice ? 3 : 1;
+    assert(top > stack && "the parser gives each action its operands");
     int64_t &a = top[-1], b = top[0];
     bool fits = true;
     switch (step.action) {
@@ -202,5 +206,6 @@ std::optional<int64_t> SizeExpression::evaluate(
     if (!fits)
       return std::nullopt;
   }
+  assert(top == stack + 1 && "an expression has one value");
   return *stack;
 }

@@ -10,6 +10,8 @@
 // RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{prefetch-distance=0}))' | FileCheck %s --check-prefix=NONE
 // NONE-NOT: memref.prefetch
 
+// RUN: posenc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(posenc-prefetch-panels{product-prefetch=1 prefetch-distance=0}),canonicalize,cse)' | FileCheck %s --check-prefix=RESULTS
+
 #ahead = affine_map<()[s0, s1] -> (s0 + s1)>
 
 // Four register tiles read 256 rows of two cache lines. Each tile prefetches
@@ -92,4 +94,43 @@ func.func @others(%w: memref<?x64xf32>, %v: memref<?x32xf32>, %n: index, %start:
     scf.yield %s : vector<32xf32>
   }
   return %sum : vector<32xf32>
+}
+
+// -----
+
+// Each register tile prefetches the results of the one below, which has as many
+// rows. Results in scratch are in the cache.
+// RESULTS-LABEL: func.func @product(
+// RESULTS-NOT:     memref.prefetch
+// RESULTS-LABEL: func.func @results(
+// RESULTS-SAME:    %{{.*}}, %[[Y:.*]]: memref<32x32xf32>
+// RESULTS:         scf.for %[[TILE:.*]] = %c0 to %c32 step %c2
+// RESULTS-DAG:       %[[ROW2:.*]] = arith.addi %[[TILE]], %c2{{.*}} : index
+// RESULTS-DAG:       %[[ROW3:.*]] = arith.addi %[[TILE]], %c3{{.*}} : index
+// RESULTS-DAG:       memref.prefetch %[[Y]][%[[ROW2]], %c0{{.*}}], read, locality<3>, data
+// RESULTS-DAG:       memref.prefetch %[[Y]][%[[ROW2]], %c16{{.*}}], read, locality<3>, data
+// RESULTS-DAG:       memref.prefetch %[[Y]][%[[ROW3]], %c0{{.*}}], read, locality<3>, data
+// RESULTS-DAG:       memref.prefetch %[[Y]][%[[ROW3]], %c16{{.*}}], read, locality<3>, data
+// RESULTS:           scf.for
+// RESULTS-NOT:     memref.prefetch
+func.func @results(%w: memref<256x32xf32>, %y: memref<32x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant dense<0.0> : vector<2x32xf32>
+  %pad = arith.constant 0.0 : f32
+  %scratch = memref.alloca() : memref<32x32xf32>
+  scf.for %tile = %c0 to %c32 step %c2 {
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %zero) -> (vector<2x32xf32>) {
+      %b = vector.transfer_read %w[%k, %c0], %pad {in_bounds = [true]} : memref<256x32xf32>, vector<32xf32>
+      %bs = vector.broadcast %b : vector<32xf32> to vector<2x32xf32>
+      %s = arith.addf %bs, %acc : vector<2x32xf32>
+      scf.yield %s : vector<2x32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true, true]} : vector<2x32xf32>, memref<32x32xf32>
+    vector.transfer_write %sum, %scratch[%tile, %c0] {in_bounds = [true, true]} : vector<2x32xf32>, memref<32x32xf32>
+  }
+  return
 }

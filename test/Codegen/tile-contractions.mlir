@@ -13,6 +13,43 @@
 // RUN:   --pass-pipeline='builtin.module(%{pipeline},func.func(posenc-vectorize-linalg),canonicalize)' \
 // RUN:   | FileCheck %s --check-prefix=VECTOR
 
+// The first block of the reduction starts from the filled value, also at the edges,
+// where the result is not read. A fill is not stored.
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-tile-contractions{vector-bytes=64 product-peel=1}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=PEEL
+// PEEL-LABEL: func.func @matmul(
+// PEEL-NOT:     linalg.fill
+// PEEL:         scf.forall
+// PEEL:           scf.for {{.*}} step %c8 iter_args
+// PEEL:             scf.if
+// PEEL:               %[[FIRST:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<8x32xf32>)
+// PEEL:               scf.for {{.*}} iter_args(%{{.*}} = %[[FIRST]])
+// PEEL:             } else {
+// PEEL:               %[[EMPTY:.*]] = tensor.empty() : tensor<8x32xf32>
+// PEEL:               %[[EDGE:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%[[EMPTY]] : tensor<8x32xf32>)
+// PEEL:               scf.for {{.*}} iter_args(%{{.*}} = %[[EDGE]])
+// PEEL:           scf.for %{{.*}} = %c256 to %{{.*}} step %c256
+// PEEL-NOT:         linalg.fill
+// PEEL-LABEL: func.func @batch(
+// PEEL-NOT:     linalg.fill
+
+// Some rows of the left operand are copied at a time. A row of scratch is one cache
+// line longer than the block.
+// RUN: posenc-opt %s --split-input-file --mlir-print-local-scope \
+// RUN:   --pass-pipeline='builtin.module(func.func(posenc-tile-contractions{vector-bytes=64 product-copied-rows=43 product-tile-rows=12 product-columns=128}),canonicalize,cse)' \
+// RUN:   | FileCheck %s --check-prefix=COPIED
+// COPIED-LABEL: func.func @matmul(
+// COPIED-SAME:    %[[A:.*]]: tensor<?x?xf32>, %{{.*}}: tensor<?x?xf32>, %{{.*}}: tensor<?x?xf32>)
+// COPIED:         scf.forall {{.*}} step (264, 128)
+// COPIED:           scf.for %{{.*}} = %c0 to %{{.*}} step %c128
+// COPIED:             %[[BLOCK:.*]] = tensor.extract_slice %[[A]]
+// COPIED:             scf.for %[[ROW:.*]] = %c0 to %{{.*}} step %c36
+// COPIED:               tensor.extract_slice %[[BLOCK]][%[[ROW]], 0]
+// COPIED:               tensor.empty() : tensor<36x144xf32>
+// COPIED:               scf.for {{.*}} step %c12
+// COPIED:                 tensor.extract_slice %{{.*}} [12, 1] [1, 1] : tensor<36x144xf32> to tensor<12x1xf32>
+
 // Panels of the right operand are packed, by whole rows where a block is
 // complete; the accumulators of a tile are in registers. A fill of the result
 // becomes a fill of its tiles.

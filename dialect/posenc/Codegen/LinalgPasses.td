@@ -254,6 +254,12 @@ def PosencTileContractionsPass
     apart in the reduction dimension: element j of each block of 64, and element
     j + 32.
 
+    With `product-peel`, the first block of the reduction is a loop of its own,
+    whose register tiles start from the value of the `linalg.fill` that
+    initializes the result. With `product-copied-rows`, that many rows of the
+    left-hand matrix at a time are copied to scratch whose rows are in different
+    cache sets.
+
     ```
     %c = linalg.matmul ins(%a, %b : tensor<64x64xf32>, tensor<64x96xf32>) ...
     ```
@@ -270,7 +276,7 @@ def PosencTileContractionsPass
     }
     ```
   }];
-  let options = Posenc_ContractionOptions;
+  let options = !listconcat(Posenc_ContractionOptions, Posenc_TuningOptions);
   let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
 }
 

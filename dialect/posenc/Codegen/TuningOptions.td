@@ -37,7 +37,15 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"decodePrefetches", "decode-prefetches">,
   Posenc_TuningOption<"decodeRowPrefetches", "decode-row-prefetches">,
   Posenc_TuningOption<"attentionQueries", "attention-queries">,
-  Posenc_TuningOption<"attentionPrefetch", "attention-prefetch">
+  Posenc_TuningOption<"attentionPrefetch", "attention-prefetch">,
+  Posenc_TuningOption<"attentionTileRows", "attention-tile-rows">,
+  Posenc_TuningOption<"productTileRows", "product-tile-rows">,
+  Posenc_TuningOption<"productRows", "product-rows">,
+  Posenc_TuningOption<"productColumns", "product-columns">,
+  Posenc_TuningOption<"productPanelBytes", "product-panel-bytes">,
+  Posenc_TuningOption<"productPeel", "product-peel">,
+  Posenc_TuningOption<"productCopiedRows", "product-copied-rows">,
+  Posenc_TuningOption<"productPrefetch", "product-prefetch">
 ];
 
 #endif // POSENC_CODEGEN_TUNINGOPTIONS_TD

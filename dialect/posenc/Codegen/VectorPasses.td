@@ -104,6 +104,9 @@ def PosencPrefetchPanelsPass
     outer loop also prefetches some of the following rows; together they prefetch
     as many rows as the inner loop reads. Left alone: rows that are read once.
 
+    With `product-prefetch`, each register tile also prefetches the results below
+    its own, which the next tile loads or stores.
+
     ```
     scf.for %tile = ... {
       scf.for %k = ... iter_args(%acc = ...) { vector.load %panel[%k, %c0] ... }

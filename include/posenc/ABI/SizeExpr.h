@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/EquivalenceClasses.h"
 
+#include <cassert>
 #include <map>
 #include <set>
 #include <vector>
@@ -95,8 +96,14 @@ public:
   /// Creates a term, or a simpler equal expression if there is one.
   SizeExpr createTerm(TermKind kind, std::vector<SizeExpr> operands);
 
-  const SizeSymbol &get(unsigned symbol) const { return symbols[symbol]; }
-  void setNonNegative(unsigned symbol) { symbols[symbol].isNonNegative = true; }
+  const SizeSymbol &get(unsigned symbol) const {
+    assert(symbol < symbols.size() && "a symbol of other symbols");
+    return symbols[symbol];
+  }
+  void setNonNegative(unsigned symbol) {
+    assert(symbol < symbols.size() && "a symbol of other symbols");
+    symbols[symbol].isNonNegative = true;
+  }
   /// Whether the expression is known to be non-negative.
   bool isNonNegative(const SizeExpr &expr) const;
 

@@ -126,13 +126,13 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   // latency of a fused multiply-add.
   bool hasManyRegisters = target.vectorBytes == 64;
   tiles.scoreRows = hasManyRegisters ? 8 : 6;
-  tiles.valueColumns = hasManyRegisters ? 8 : 6;
   auto getDim = [](Value tensor) {
     return cast<ShapedType>(tensor.getType()).getShape().back();
   };
   int64_t dim = getDim(op.getKey()), valueDim = getDim(op.getValue());
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
+  tiles.valueColumns = tiles.scoreRows;
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
@@ -151,6 +151,14 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t step = tiles.heads * tiles.getQueryTile();
   int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
   tiles.queries = std::max(queries / step, int64_t(1)) * step;
+  // Only now, since the number of keys must not depend on the register tile. A
+  // tile of keys consists of whole register tiles.
+  auto getTileRows = [&](int64_t size) -> int64_t {
+    int64_t rows = target.attentionTileRows;
+    return hasManyRegisters && size % rows == 0 ? rows : tiles.scoreRows;
+  };
+  tiles.valueColumns = getTileRows(valueDim);
+  tiles.scoreRows = getTileRows(tiles.keys);
   return tiles;
 }
 

@@ -1,4 +1,4 @@
-//===- PrefetchPanels.cpp - prefetches of the next panel block ------------===//
+//===- PrefetchPanels.cpp - prefetches of matrix products -----------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -10,6 +10,10 @@
 // rows: the first time from memory, then from the cache. Without prefetches,
 // memory is idle after the first time. With this pass, each register tile
 // prefetches an equal portion of the block that follows in memory.
+//
+// A register tile ends with a store of its results, and most begin with a load
+// of them. If Tuning says so, each register tile prefetches the results of the
+// one below.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +29,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace mlir::posenc {
@@ -170,6 +175,52 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   }
 }
 
+/// Emits prefetches of the memory of results below those that a write stores
+/// after the loop `sums`.
+static void prefetchResults(vector::TransferWriteOp op, scf::ForOp sums) {
+  OpBuilder b(sums);
+  Location loc = op.getLoc();
+  VectorType type = op.getVectorType();
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1),
+          line = 8 * kLineBytes / type.getElementTypeBitWidth();
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; column += line) {
+      SmallVector<Value> indices(op.getIndices());
+      auto move = [&](Value &index, int64_t by) {
+        index = b.createOrFold<arith::AddIOp>(
+            loc, index, arith::ConstantIndexOp::create(b, loc, by));
+      };
+      move(indices[indices.size() - 2], rows + row);
+      move(indices.back(), column);
+      memref::PrefetchOp::create(b, loc, op.getBase(), indices,
+                                 /*isWrite=*/false, /*localityHint=*/3,
+                                 /*isDataCache=*/true);
+    }
+}
+
+/// Returns the writes of a register tile of results that may not be cached, and
+/// whose address is known before the loop that computes the tile.
+static SmallVector<vector::TransferWriteOp>
+getResultWrites(scf::ForOp sums, DominanceInfo &dominance) {
+  SmallVector<vector::TransferWriteOp> writes;
+  for (Operation *user : sums->getUsers()) {
+    auto op = dyn_cast<vector::TransferWriteOp>(user);
+    auto type =
+        op ? dyn_cast<MemRefType>(op.getBase().getType()) : MemRefType();
+    if (!type || op.getVectorType().getRank() != 2 ||
+        !op.getPermutationMap().isMinorIdentity() ||
+        !type.isLastDimUnitStride() || !mayBeUncached(op.getBase()))
+      continue;
+    SmallVector<Value> address(op.getIndices());
+    address.push_back(op.getBase());
+    if (llvm::all_of(address, [&](Value value) {
+          return dominance.properlyDominates(value, sums);
+        }))
+      writes.push_back(op);
+  }
+  return writes;
+}
+
 namespace {
 struct PrefetchPanels final
     : mlir::posenc::impl::PosencPrefetchPanelsPassBase<PrefetchPanels> {
@@ -178,6 +229,8 @@ struct PrefetchPanels final
 
   void runOnOperation() override {
     VectorTarget target = VectorTarget::get(*this);
+    if (target.productPrefetch)
+      prefetchAllResults();
     if (target.prefetchDistance == 0)
       return;
     SmallVector<PanelRead> reads;
@@ -199,6 +252,21 @@ struct PrefetchPanels final
                         read.linesPerRow,
                         read.tiles ? ", divided among register tiles" : ""));
       read.prefetchNext(target);
+    }
+  }
+
+  void prefetchAllResults() {
+    auto &dominance = getAnalysis<DominanceInfo>();
+    SmallVector<std::pair<vector::TransferWriteOp, scf::ForOp>> writes;
+    getOperation()->walk([&](scf::ForOp sums) {
+      if (sums->getParentOfType<scf::ForOp>())
+        for (vector::TransferWriteOp op : getResultWrites(sums, dominance))
+          writes.push_back({op, sums});
+    });
+    for (auto [op, sums] : writes) {
+      reportChoice(op, DEBUG_TYPE,
+                   "prefetches the results of the next register tile");
+      prefetchResults(op, sums);
     }
   }
 };

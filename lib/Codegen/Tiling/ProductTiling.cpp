@@ -121,16 +121,24 @@ private:
   /// columns of C.
   Value addPanel(Value part, Value left, bool leftSwapped, Value panel,
                  OpFoldResult rows, OpFoldResult columns, OpFoldResult depth);
+  /// Returns the initial value of a register tile of C: `start` or `tile`.
+  Value startTile(Value tile);
   /// Emits the micro-kernel: adds to one register tile.
   Value addTile(Value tile, Value left, bool leftSwapped, OpFoldResult firstRow,
                 Value panel, OpFoldResult depth);
   /// Returns the initial value of a block of C: `block` itself, the block's
   /// slice of `argument` if that is not null, or the value of `fill` if that is
-  /// not null.
+  /// not null. If the first block of k is peeled, sets `start` instead of
+  /// filling the block.
   Value initBlock(Value block, Value argument, linalg::FillOp fill);
   /// Adds all products to a block of C, in loops over `sums` and over blocks of
   /// k.
   Value addReductions(ArrayRef<unsigned> sums, Value state);
+  /// Adds the product of `rows` rows of A and all panels of a block to `state`,
+  /// those rows of a block of C.
+  Value addPanels(Value state, Value left, bool leftSwapped, Value panels,
+                  OpFoldResult rows, OpFoldResult firstDepth,
+                  OpFoldResult depth);
   /// Adds the products of one block of k to a block of C.
   Value addDepthBlock(Value firstDepth, Value state);
 
@@ -144,6 +152,9 @@ private:
   Ranges ranges;
   Value firstColumn;
   OpFoldResult rows, columns, allDepth;
+  /// While the first block of k is peeled: the initial value of all elements of
+  /// C, which has not been stored. Otherwise null.
+  Value start;
 };
 } // namespace
 
@@ -424,6 +435,11 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   return loop.getResult(0);
 }
 
+Value ProductTiling::startTile(Value tile) {
+  return start ? linalg::FillOp::create(b, loc, start, tile).getResult(0)
+               : tile;
+}
+
 Value ProductTiling::addPanel(Value part, Value left, bool leftSwapped,
                               Value panel, OpFoldResult rows,
                               OpFoldResult columns, OpFoldResult depth) {
@@ -439,15 +455,17 @@ Value ProductTiling::addPanel(Value part, Value left, bool leftSwapped,
         auto whole = [&] {
           SmallVector<OpFoldResult> sizes{attr(tiles.rows),
                                           attr(tiles.columns)};
-          Value tile = extract(state[0], offsets, sizes);
+          Value tile = startTile(extract(state[0], offsets, sizes));
           tile = addTile(tile, left, leftSwapped, first, panel, depth);
           scf::YieldOp::create(b, loc, insert(tile, state[0], offsets, sizes));
         };
         auto partial = [&] {
           SmallVector<OpFoldResult> sizes{count, columns}, zeros(2, attr(0));
           Value edge = extract(state[0], offsets, sizes);
+          SmallVector<int64_t> shape{tiles.rows, tiles.columns};
           Value tile =
-              pack(edge, /*swapped=*/false, {tiles.rows, tiles.columns}, sizes);
+              start ? startTile(tensor::EmptyOp::create(b, loc, shape, sum))
+                    : pack(edge, /*swapped=*/false, shape, sizes);
           if (tiles.usesBF16Dots) {
             // The packed rows of A always fill whole register tiles.
             tile = addTile(tile, left, leftSwapped, first, panel, depth);
@@ -512,6 +530,30 @@ Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
     panels =
         packPanels(extract(product.getOperand(1), product.getMap(1), ranges),
                    rightSwapped, depth, columns);
+  if (tiles.copiedRows == 0 || leftSwapped || tiles.usesBF16Dots ||
+      getElementTypeOrSelf(product.getOperand(0).getType()) != sum)
+    return addPanels(state, left, leftSwapped, panels, rows, firstDepth, depth);
+  auto loop = scf::ForOp::create(
+      b, loc, constant(0), toValue(rows), constant(tiles.copiedRows), state,
+      [&](OpBuilder &, Location, Value first, ValueRange states) {
+        OpFoldResult count = clip(tiles.copiedRows, first, rows);
+        SmallVector<OpFoldResult> offsets{first, attr(0)};
+        Value copy =
+            pack(extract(left, offsets, {count, depth}),
+                 /*swapped=*/false, {tiles.copiedRows, tiles.getCopiedStride()},
+                 {count, depth});
+        SmallVector<OpFoldResult> sizes{count, columns};
+        Value part = extract(states[0], offsets, sizes);
+        part = addPanels(part, copy, /*leftSwapped=*/false, panels, count,
+                         firstDepth, depth);
+        scf::YieldOp::create(b, loc, insert(part, states[0], offsets, sizes));
+      });
+  return loop.getResult(0);
+}
+
+Value ProductTiling::addPanels(Value state, Value left, bool leftSwapped,
+                               Value panels, OpFoldResult rows,
+                               OpFoldResult firstDepth, OpFoldResult depth) {
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   return forEachPanel(
       columns, state,
@@ -540,9 +582,14 @@ Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
 }
 
 Value ProductTiling::addReductions(ArrayRef<unsigned> sums, Value state) {
+  Value first = constant(0);
+  if (start) {
+    state = addDepthBlock(first, state);
+    start = nullptr;
+    first = constant(tiles.blockReduction);
+  }
   auto loop = scf::ForOp::create(
-      b, loc, constant(0),
-      toValue(sums.empty() ? allDepth : getSize(sums.front())),
+      b, loc, first, toValue(sums.empty() ? allDepth : getSize(sums.front())),
       constant(sums.empty() ? tiles.blockReduction : 1), state,
       [&](OpBuilder &, Location, Value at, ValueRange states) {
         Value next;
@@ -574,6 +621,10 @@ Value ProductTiling::initBlock(Value block, Value argument,
   Value value = fill.getInputs().front();
   if (sum != result)
     value = arith::ExtFOp::create(b, loc, sum, value);
+  if (tiles.peelsFirst && product.sums.empty()) {
+    start = value;
+    return part;
+  }
   return linalg::FillOp::create(b, loc, value, part).getResult(0);
 }
 

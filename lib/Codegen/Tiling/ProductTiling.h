@@ -23,6 +23,16 @@ Type getSumType(Type result);
 struct ContractionTiles {
   int64_t rows, columns;
   int64_t blockRows, blockColumns, blockReduction;
+  /// Rows of A that are copied to scratch at a time, or 0: A is read in place,
+  /// unless it must be converted.
+  int64_t copiedRows = 0;
+  /// Elements from one copied row of A to the next: more than a block is deep,
+  /// as rows at a distance of a power of two would share a cache set.
+  int64_t getCopiedStride() const { return blockReduction + 16; }
+  /// Whether the first block of k is a loop of its own, whose register tiles
+  /// start from the initial value of C. Otherwise that value is stored to C
+  /// first.
+  bool peelsFirst = false;
   /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;

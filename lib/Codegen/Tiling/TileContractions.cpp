@@ -207,8 +207,12 @@ private:
   ContractionTiles getTiles(const Product &product, unsigned width) const {
     ContractionTiles tiles;
     int64_t bytes = width / 8;
-    // Accumulators take half of the 32 registers of AVX-512, or 12 of 16.
-    tiles.rows = vectorBytes >= 64 ? 8 : 6;
+    // A row has two accumulators. With vectors of 32 bytes they take 12 of 16
+    // registers.
+    constexpr uint64_t maxNarrowRows = 6;
+    tiles.rows = vectorBytes >= 64
+                     ? productTileRows
+                     : std::min<uint64_t>(productTileRows, maxNarrowRows);
     tiles.columns = getColumns(width);
     Type sum = getSumType(getType(product, 2));
     // A block of C needs scratch if it is not accumulated in its own memory.
@@ -217,21 +221,29 @@ private:
     int64_t rows = op.getStaticLoopRanges()[product.m];
     bool hasFewRows = !ShapedType::isDynamic(rows) && rows <= kFewRows;
     // A partial tile takes as long as a full one, so prefers a divisor of rows.
-    if (hasFewRows)
-      for (int64_t count : {tiles.rows, tiles.rows - 1, tiles.rows - 2})
-        if (rows % count == 0) {
-          tiles.rows = count;
-          break;
-        }
+    int64_t minRows = tiles.rows > 8 ? 8 : tiles.rows - 2;
+    for (int64_t count = tiles.rows; hasFewRows && count >= minRows; --count)
+      if (rows % count == 0) {
+        tiles.rows = count;
+        break;
+      }
     // A prepacked panel is read sequentially.
     tiles.blockColumns = hasScratch || product.panels ? tiles.columns
                          : hasFewRows                 ? kBlockColumnsOfFew
-                                                      : kBlockColumns;
+                                                      : productColumns;
     tiles.blockReduction = product.panels
                                ? kDepthOfPanels
-                               : kScratchBytes / bytes / tiles.blockColumns;
+                               : productPanelBytes / bytes / tiles.blockColumns;
     tiles.blockRows =
-        hasScratch ? kScratchBytes / bytes / tiles.columns : kBlockRows;
+        hasScratch ? kScratchBytes / bytes / tiles.columns : productRows;
+    if (!hasScratch && !product.panels) {
+      tiles.peelsFirst = productPeel;
+      if (!hasFewRows)
+        tiles.copiedRows =
+            std::min<int64_t>(productCopiedRows,
+                              kCopiedBytes / bytes / tiles.getCopiedStride()) /
+            tiles.rows * tiles.rows;
+    }
     tiles.usesBF16Dots = bf16Dots && vectorBytes == 64 && sum.isF32() &&
                          getType(product, 0).isBF16() &&
                          getType(product, 1).isBF16();
@@ -242,6 +254,8 @@ private:
       tiles.blockColumns = hasFewColumns ? kDotColumns / 2 : kDotColumns;
       tiles.blockReduction = kDotDepth;
       tiles.blockRows = kDotRows;
+      tiles.peelsFirst = false;
+      tiles.copiedRows = 0;
     } else if (getType(product, 0) != sum)
       // Rows of A that must be extended are copied to scratch.
       tiles.blockRows = std::min(tiles.blockRows,
@@ -256,10 +270,9 @@ private:
 
   /// Maximum bytes of a packed block; larger ones would not be on the stack.
   static constexpr int64_t kScratchBytes = int64_t{64} << 10;
-  /// Rows of A per block, which stay in L2, and columns of B that are packed at
-  /// a time. 264 is a multiple of tiles of 8 and of 6 rows. Products with at
-  /// most kFewRows rows use wider blocks of columns.
-  static constexpr int64_t kBlockRows = 264, kBlockColumns = 64;
+  /// Maximum bytes of the copied rows of A.
+  static constexpr int64_t kCopiedBytes = int64_t{128} << 10;
+  /// Products with at most kFewRows rows use wider blocks of columns.
   static constexpr int64_t kFewRows = 64, kBlockColumnsOfFew = 128;
   /// Block of k for prepacked panels: this many rows of a register tile's
   /// columns stay in L1.

@@ -103,6 +103,26 @@ static bool readsAll(FunctionOpInterface function) {
   return hasLinalg && !result.wasInterrupted();
 }
 
+static std::vector<std::string> getTunedKernels(FunctionOpInterface function) {
+  llvm::SetVector<StringRef> kernels;
+  function.getFunctionBody().walk([&](Operation *op) {
+    auto product = dyn_cast<linalg::LinalgOp>(op);
+    if (product && isTiledContraction(product))
+      kernels.insert("product");
+    auto attention = dyn_cast<AttentionOp>(op);
+    if (!attention)
+      return;
+    int64_t tokens = cast<ShapedType>(attention.getQuery().getType())
+                         .getDimSize(attention.getQueryTokenDim());
+    bool isOne = tokens == 1 && !attention.hasRaggedQueries();
+    if (!isOne)
+      kernels.insert("attention");
+    if (isOne || attention.getLengths())
+      kernels.insert("decode");
+  });
+  return std::vector<std::string>(kernels.begin(), kernels.end());
+}
+
 static FunctionInfo getInfo(FunctionOpInterface function) {
   FunctionInfo info;
   info.family = function.getName().str();
@@ -111,6 +131,7 @@ static FunctionInfo getInfo(FunctionOpInterface function) {
   if (function.isExternal())
     return info;
   info.readsAll = readsAll(function);
+  info.tunedKernels = getTunedKernels(function);
   Operation *terminator = function.getFunctionBody().front().getTerminator();
   for (auto [value, result] :
        llvm::zip(terminator->getOperands(), info.results))

@@ -54,6 +54,10 @@ struct FunctionInfo {
   /// Whether the function reads all elements of all inputs: linalg on whole
   /// tensors.
   bool readsAll = false;
+  /// The kernels of the function that have tuning parameters of their own, by
+  /// the first word of these parameters' names: `attention` (prefill),
+  /// `decode`, `product`.
+  std::vector<std::string> tunedKernels;
 };
 
 class AttentionOp;

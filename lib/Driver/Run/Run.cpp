@@ -178,6 +178,7 @@ static llvm::Expected<ExitCode> run(const RunRequest &request,
     if (!values)
       return values.takeError();
     oracle = std::move(*values);
+    assert(oracle.size() == results.size() && "the oracle has each result");
   } else if (request.needsMeasure()) {
     oracle = tryEvaluate(kernel, *inputs);
   }

@@ -9,6 +9,7 @@
 #include "TuneRequest.h"
 
 #include "AttentionModule.h"
+#include "LinalgModule.h"
 #include "RopeModule.h"
 #include "posenc/Driver/Bench/Limit.h"
 
@@ -75,5 +76,6 @@ std::vector<TunedFunction> mlir::posenc::getCommonFunctions() {
   attention = AttentionForm();
   attention.isCausal = true;
   setAttention(attention, /*tokens=*/512, addAttention("attention"));
+  setProduct({POSENC_F32, 512, 512, 512}, add("product"));
   return functions;
 }

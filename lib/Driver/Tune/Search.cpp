@@ -11,9 +11,11 @@
 #include "Interrupt.h"
 #include "Threads.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir::posenc;
@@ -22,6 +24,23 @@ static TimePoint getTimeAfter(double seconds) {
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
              std::chrono::duration<double>(seconds));
+}
+
+std::vector<TuningChoice>
+mlir::posenc::orderChoices(llvm::ArrayRef<TunedFunction> functions) {
+  auto isOfKernels = [&](const TuningChoice &choice) {
+    std::string kernel = choice.name.split('_').first.str();
+    return llvm::any_of(functions, [&](const TunedFunction &tuned) {
+      return llvm::is_contained(tuned.tunedKernels, kernel);
+    });
+  };
+  std::vector<TuningChoice> choices;
+  for (bool own : {true, false})
+    llvm::copy_if(getTuningChoices(), std::back_inserter(choices),
+                  [&](const TuningChoice &choice) {
+                    return isOfKernels(choice) == own;
+                  });
+  return choices;
 }
 
 Search::Search(const TuneRequest &request)
@@ -161,9 +180,10 @@ std::optional<Tuning> Search::run() {
   if (!best || !tryPresets())
     return std::nullopt;
   constexpr int finalPairs = 127;
+  std::vector<TuningChoice> choices = orderChoices(request.functions);
   do {
     hasChanged = hasMeasured = false;
-    for (const TuningChoice &choice : getTuningChoices())
+    for (const TuningChoice &choice : choices)
       if (!tryChoice(choice))
         return std::nullopt;
     if (!hasChanged)

@@ -13,6 +13,10 @@
 
 namespace mlir::posenc {
 
+/// Returns all parameters in the order in which they are measured: first those
+/// of the functions' kernels, as the budget may not suffice for all.
+std::vector<TuningChoice> orderChoices(llvm::ArrayRef<TunedFunction> functions);
+
 /// Coordinate descent: compares the rows of the table of CPU families, starts
 /// from the fastest, and changes one tuning parameter at a time. Repeats this
 /// with more samples until the budget is used up.

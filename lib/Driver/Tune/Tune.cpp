@@ -118,6 +118,7 @@ static bool findFunctions(TuneRequest &request) {
     tuned.function.function = function.name;
     tuned.function.inputOptions = request.inputOptions;
     tuned.sweepsSizes = !function.info.attention;
+    tuned.tunedKernels = function.info.tunedKernels;
     request.functions.push_back(std::move(tuned));
   }
   if (request.functions.empty()) {

@@ -22,6 +22,8 @@ struct TunedFunction {
   /// Whether to measure inputs of several sizes, each in place and out of
   /// place, instead of the inputs of `function`.
   bool sweepsSizes = false;
+  /// Kernels whose parameters are measured first, as in FunctionInfo.
+  std::vector<std::string> tunedKernels = {};
 };
 
 /// The parsed command line and the functions to measure.
@@ -39,7 +41,8 @@ struct TuneRequest {
 };
 
 /// Returns kernels that cover all tuning parameters: contiguous and strided
-/// rows of rope, few heads, decode with both cache layouts, and prefill.
+/// rows of rope, few heads, decode with both cache layouts, prefill, and a
+/// matrix product.
 std::vector<TunedFunction> getCommonFunctions();
 
 } // namespace mlir::posenc

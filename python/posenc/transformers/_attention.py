@@ -37,7 +37,6 @@ _collected: ContextVar = getattr(
     output_capturing, "_active_collector", ContextVar("_collected", default=None))
 
 
-
 def _make_spec(name: str, window: int | None, heads: int, key_heads: int, dim: int,
                value_dim: int, dtype: str, scale: float, has_sinks: bool,
                soft_cap: float | None) -> Attention:
@@ -128,11 +127,11 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     else:
         name = "prefill" if is_causal or window else "all"
     # Kernels have these as constants, so a graph of dynamic sizes has them, too.
-    sizes = tuple(map(constant_size, (
-        query.shape[1], key.shape[1], query.shape[3], value.shape[3])))
-    scale = sizes[2] ** -0.5 if scaling is None else constant_number(scaling)
-    further = (*sizes, name_of(query.dtype), scale, s_aux is not None,
-               None if softcap is None else constant_number(softcap))
+    heads, key_heads, dim, value_dim = map(constant_size, (
+        query.shape[1], key.shape[1], query.shape[3], value.shape[3]))
+    scale = dim ** -0.5 if scaling is None else constant_number(scaling)
+    further = (heads, key_heads, dim, value_dim, name_of(query.dtype), scale,
+               s_aux is not None, None if softcap is None else constant_number(softcap))
     if is_looking():
         return _look(name, options.get("sliding_window"), query, value, further), None
     if query.shape[0] != batch:

@@ -106,7 +106,8 @@ def replace_rotations(model: transformers.PreTrainedModel, precision: str) -> st
     register(kernels)
     # Some models have tables for each type of layers.
     has_types = "layer_type" in inspect.signature(embedding.forward).parameters
-    kinds = [(name,) for name in embedding.layer_types] if has_types else [()]
+    kinds: list[tuple] = [(name,) for name in vars(embedding)["layer_types"]] if (
+        has_types) else [()]
     modeling = sys.modules[type(embedding).__module__]
     last = min(4096, getattr(config, "max_position_embeddings", None) or 4096) - 1
     with torch.no_grad():

@@ -57,6 +57,12 @@ def _find_obstacle(kind: type, config: type) -> str | None:
     for name in UNKNOWN_INPUTS:
         if re.search(rf"\b{name}=", call[1]):
             return f"{kind.__name__} has '{name}', which the kernels do not"
+    # Either a keyword, or the argument after the module, q, k and v.
+    mask = re.search(r"attention_mask=([^,]+),", call[1]) or re.match(
+        r"(?:\s*[^,=]+,){4}\s*([^,=]+),", call[1])
+    if mask is not None and not re.fullmatch(r"(\w+_)?attention_mask|causal_mask|None",
+                                             mask[1].strip()):
+        return f"{kind.__name__} has a mask of its own, '{mask[1].strip()}'"
     if (re.search(r"^ +attention_mask = ", source, re.M)
             and not has_masks_of_bool(kind, config)):
         return f"{kind.__name__} changes masks as masks of floats"

@@ -35,6 +35,17 @@ variants = [
     {"block_positions": 32, "block_below": 65536, "prefetch_from": 0},
     {"block_positions": 32, "block_below": 65536, "stream_from": 1},
     {"block_positions": 13, "block_below": 65536, "prefetch_from": 0},
+    # The rows of Intel's servers.
+    {"product_peel": 1, "product_prefetch": 1},
+    {
+        "attention_tile_rows": 12, "product_tile_rows": 12, "product_columns": 128,
+        "product_peel": 1, "product_copied_rows": 120, "product_prefetch": 1,
+    },
+    # Several blocks of rows, columns and the reduction, with partial ones.
+    {
+        "product_tile_rows": 12, "product_rows": 40, "product_columns": 32,
+        "product_panel_bytes": 16384, "product_peel": 1, "product_copied_rows": 24,
+    },
 ]
 # Values of every parameter; a new parameter needs some here. Each value is used
 # at least once, in combinations from a generator with a fixed seed.
@@ -59,6 +70,14 @@ values = {
     "decode_row_prefetches": [1, 2],
     "attention_queries": [16, 100, 384],
     "attention_prefetch": [0, 1],
+    "attention_tile_rows": [4, 8, 12],
+    "product_tile_rows": [4, 6, 8, 12, 14],
+    "product_rows": [16, 40, 264],
+    "product_columns": [32, 64, 128],
+    "product_panel_bytes": [16384, 65536],
+    "product_peel": [0, 1],
+    "product_copied_rows": [0, 5, 24, 120],
+    "product_prefetch": [0, 1],
 }
 assert set(values) == set(tuning["choices"]), "parameters without values to test"
 generator = random.Random(7)
@@ -105,6 +124,38 @@ calls["attention"] = [
     "--input=1x301xi64=iota",
     "--input=1x301x4x32xf32=0",
 ]
+
+def is_product(names):
+    return any(name.startswith("product_") for name in names)
+
+
+others = set(calls)
+# No size is a multiple of a tile's.
+calls["product"] = calls["accumulate"] = [
+    "--input=75x301xf32=random:seed=1",
+    "--input=301x100xf32=random:seed=2",
+    "--input=75x100xf32=random:seed=3",
+]
+calls["swapped"] = [
+    "--input=301x75xf32=random:seed=1",
+    "--input=100x301xf32=random:seed=2",
+    "--input=75x100xf32=random:seed=3",
+]
+calls["narrow"] = [
+    "--input=75x301xbf16=random:seed=1",
+    "--input=301x100xbf16=random:seed=2",
+    "--input=75x100xbf16=random:seed=3",
+]
+calls["wider"] = [
+    "--input=75x301xf64=random:seed=1",
+    "--input=301x100xf64=random:seed=2",
+    "--input=75x100xf64=random:seed=3",
+]
+# One block of the reduction, and few rows.
+calls["shallow"] = [
+    "--input=19x7xf32=random:seed=1",
+    "--input=7x100xf32=random:seed=2",
+]
 with open(module, encoding="ascii") as file:
     text = file.read()
 for function, inputs in calls.items():
@@ -114,6 +165,8 @@ for function, inputs in calls.items():
     expected = subprocess.check_output(command, text=True)
     assert "hash" in expected, expected
     for choices in variants:
+        if function not in others and not is_product(choices):
+            continue
         tuning["choices"] = choices
         with open("variant.json", "w", encoding="ascii") as file:
             json.dump(tuning, file)

@@ -178,6 +178,16 @@ const KeyCase refusedKeys[] = {
          "num_attention_heads": 16, "qk_rope_head_dim": 64,
          ^"use_mla": false})",
      "use_mla"},
+    {"CohereDenseLayers",
+     R"({"model_type": "cohere2_moe", "hidden_size": 4096,
+         "num_attention_heads": 32, "num_hidden_layers": 2,
+         "layer_types": ["full_attention", "sliding_attention"],
+         ^"mlp_layer_types": ["dense", "sparse"]})",
+     "mlp_layer_types"},
+    {"CohereDensePrefix",
+     R"({"model_type": "cohere2_moe", "hidden_size": 4096,
+         "num_attention_heads": 32, ^"first_k_dense_replace": 1})",
+     "first_k_dense_replace"},
     {"Bias",
      R"({"model_type": "bloom", "hidden_size": 64, "n_head": 4,
          ^"use_logn_attn": true})",
@@ -225,6 +235,18 @@ TEST(PositionKeysTest, CausalKeyOfDecoders) {
                          withAttention());
   ASSERT_TRUE(encoder.config) << encoder.printed();
   EXPECT_FALSE(encoder.config->attention->isCausal);
+}
+
+/// Dense layers rotate anyway if they have a window.
+TEST(PositionKeysTest, DenseLayersOfCohere) {
+  std::string start = R"({"model_type": "cohere2_moe", "hidden_size": 4096,
+      "num_attention_heads": 32, "num_hidden_layers": 2,
+      "layer_types": ["sliding_attention", "full_attention"])";
+  for (const char *rest : {R"(, "mlp_layer_types": ["dense", "sparse"]})",
+                           R"(, "mlp_layer_types": ["sparse", "dense"],
+            "prefix_dense_sliding_window_pattern": 2})",
+                           R"(, "mlp_layer_types": ["sparse", "sparse"]})"})
+    EXPECT_TRUE(read(start + rest, withAttention()).config) << rest;
 }
 
 /// Without `mixed_b`, type ntk is that of GTE and vLLM.

@@ -1,0 +1,48 @@
+func.func @product(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %o: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%o : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%f : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+
+func.func @accumulate(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %r = linalg.matmul ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %r : tensor<?x?xf32>
+}
+
+func.func @swapped(%a: tensor<301x75xf32>, %b: tensor<100x301xf32>, %o: tensor<75x100xf32>) -> tensor<75x100xf32> {
+  %one = arith.constant 1.0 : f32
+  %f = linalg.fill ins(%one : f32) outs(%o : tensor<75x100xf32>) -> tensor<75x100xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (n, k)>,
+                                        affine_map<(m, n, k) -> (m, n)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<301x75xf32>, tensor<100x301xf32>) outs(%f : tensor<75x100xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %z, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<75x100xf32>
+  return %r : tensor<75x100xf32>
+}
+
+func.func @narrow(%a: tensor<75x301xbf16>, %b: tensor<301x100xbf16>, %o: tensor<75x100xbf16>) -> tensor<75x100xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %f = linalg.fill ins(%zero : bf16) outs(%o : tensor<75x100xbf16>) -> tensor<75x100xbf16>
+  %r = linalg.matmul ins(%a, %b : tensor<75x301xbf16>, tensor<301x100xbf16>) outs(%f : tensor<75x100xbf16>) -> tensor<75x100xbf16>
+  return %r : tensor<75x100xbf16>
+}
+
+func.func @wider(%a: tensor<75x301xf64>, %b: tensor<301x100xf64>, %o: tensor<75x100xf64>) -> tensor<75x100xf64> {
+  %zero = arith.constant 0.0 : f64
+  %f = linalg.fill ins(%zero : f64) outs(%o : tensor<75x100xf64>) -> tensor<75x100xf64>
+  %r = linalg.matmul ins(%a, %b : tensor<75x301xf64>, tensor<301x100xf64>) outs(%f : tensor<75x100xf64>) -> tensor<75x100xf64>
+  return %r : tensor<75x100xf64>
+}
+
+func.func @shallow(%a: tensor<19x7xf32>, %b: tensor<7x100xf32>) -> tensor<19x100xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<19x100xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<19x100xf32>) -> tensor<19x100xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<19x7xf32>, tensor<7x100xf32>) outs(%f : tensor<19x100xf32>) -> tensor<19x100xf32>
+  return %r : tensor<19x100xf32>
+}
