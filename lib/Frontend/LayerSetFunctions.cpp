@@ -8,47 +8,68 @@
 
 #include "ModelModule.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
 
-/// Builds the functions of the rotation that all sets share, which have no
-/// suffix. Returns an empty module if there are none, and null after an error.
-OwningOpRef<ModuleOp> ModelModule::buildSharedRotation() {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
-  const ModelConfig *first =
-      llvm::find_if(llvm::ArrayRef(config.sets),
-                    [](const ModelConfig &set) { return set.hasRotation(); });
-  auto allOthers = [&](bool (ModelConfig::*isLike)(const ModelConfig &) const) {
-    return llvm::all_of(config.sets, [&](const ModelConfig &set) {
-      return !set.hasRotation() || (set.*isLike)(*first);
+/// Appends the functions of the rotation that all of the sets share, if they
+/// do. Those of @rope depend on the heads as well.
+LogicalResult ModelModule::appendSharedRotation(
+    ModuleOp module, ArrayRef<const ModelConfig *> sets, StringRef suffix) {
+  auto allAreLike = [&](bool (ModelConfig::*isLike)(const ModelConfig &)
+                            const) {
+    return llvm::all_of(sets, [&](const ModelConfig *set) {
+      return (set->*isLike)(*sets.front());
     });
   };
-  if (first == llvm::ArrayRef(config.sets).end() ||
-      !allOthers(&ModelConfig::rotatesLike))
-    return module;
-  ModelConfig shared = *first;
-  shared.suffix.clear();
+  if (sets.empty() || !allAreLike(&ModelConfig::rotatesLike))
+    return success();
+  ModelConfig shared = *sets.front();
+  shared.suffix = suffix.str();
   shared.attention.reset();
-  module = ModelModule(*builder.getContext(), shared, options).build();
-  if (module && !allOthers(&ModelConfig::ropesLike))
-    module->lookupSymbol("rope")->erase();
-  return module;
+  return appendFunctions(module, shared,
+                         allAreLike(&ModelConfig::ropesLike) ? "" : "rope");
+}
+
+/// Appends the functions of a set of layers, without that of the family
+/// `leftOut` unless it is empty.
+LogicalResult ModelModule::appendFunctions(ModuleOp module,
+                                           const ModelConfig &set,
+                                           StringRef leftOut) {
+  OwningOpRef<ModuleOp> built =
+      ModelModule(*builder.getContext(), set, options).build();
+  if (!built)
+    return failure();
+  if (!leftOut.empty())
+    built->lookupSymbol((leftOut + set.suffix).str())->erase();
+  module.getBody()->getOperations().splice(module.getBody()->end(),
+                                           built->getBody()->getOperations());
+  return success();
 }
 
 OwningOpRef<ModuleOp> ModelModule::buildSets() {
-  OwningOpRef<ModuleOp> module = buildSharedRotation();
-  if (!module)
-    return nullptr;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
+  SmallVector<const ModelConfig *> rotating;
+  llvm::MapVector<StringRef, SmallVector<const ModelConfig *>> types;
   for (const ModelConfig &set : config.sets) {
-    OwningOpRef<ModuleOp> built =
-        ModelModule(*builder.getContext(), set, options).build();
-    if (!built)
-      return nullptr;
-    module->getBody()->getOperations().splice(
-        module->getBody()->end(), built->getBody()->getOperations());
+    if (!set.hasRotation())
+      continue;
+    rotating.push_back(&set);
+    types[set.layerType].push_back(&set);
   }
+  // All sets share the functions without a suffix, and those of a type the ones
+  // with its name, which a single set of the type has anyway.
+  if (failed(appendSharedRotation(*module, rotating, "")))
+    return nullptr;
+  for (auto &[type, sets] : types)
+    if (!type.empty() && sets.size() > 1 &&
+        failed(appendSharedRotation(*module, sets, ("_" + type).str())))
+      return nullptr;
+  for (const ModelConfig &set : config.sets)
+    if (failed(appendFunctions(*module, set, /*leftOut=*/"")))
+      return nullptr;
   return module;
 }

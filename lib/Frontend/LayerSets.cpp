@@ -216,6 +216,18 @@ static std::string nameSet(const LayerSet &set,
                                                      : suffix;
 }
 
+/// Adds layers to those of a suffix.
+static void addLayers(std::vector<NamedLayers> &namedLayers, StringRef suffix,
+                      llvm::ArrayRef<int64_t> numbers) {
+  auto found = llvm::find_if(namedLayers, [&](const NamedLayers &named) {
+    return named.suffix == suffix;
+  });
+  if (found == namedLayers.end())
+    found = namedLayers.insert(found, {suffix.str(), {}});
+  llvm::append_range(found->layers, numbers);
+  llvm::sort(found->layers);
+}
+
 ModelConfig posenc::frontend::mergeSets(std::vector<ModelConfig> configs,
                                         llvm::ArrayRef<LayerSet> layers) {
   std::vector<LayerSet> sets;
@@ -241,9 +253,14 @@ ModelConfig posenc::frontend::mergeSets(std::vector<ModelConfig> configs,
   std::vector<NamedLayers> namedLayers;
   for (auto [config, set] : llvm::zip_equal(merged, sets)) {
     config.suffix = nameSet(set, sets);
-    if (!set.numbers.empty())
-      namedLayers.push_back(
-          {StringRef(config.suffix).drop_front().str(), set.numbers});
+    config.layerType = set.type.str();
+    if (set.numbers.empty())
+      continue;
+    std::string suffix = StringRef(config.suffix).drop_front().str();
+    namedLayers.push_back({suffix, set.numbers});
+    // Functions for several sets of a type.
+    if (set.rotates && !set.type.empty() && suffix != set.type)
+      addLayers(namedLayers, set.type, set.numbers);
   }
   // The model itself has the values of its full-attention layers.
   ModelConfig result = merged.front();

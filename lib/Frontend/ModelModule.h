@@ -103,7 +103,13 @@ private:
   // LayerSetFunctions.cpp
   /// Builds the functions of each set of layers.
   OwningOpRef<ModuleOp> buildSets();
-  OwningOpRef<ModuleOp> buildSharedRotation();
+  LogicalResult
+  appendSharedRotation(ModuleOp module,
+                       ArrayRef<const ::posenc::frontend::ModelConfig *> sets,
+                       StringRef suffix);
+  LogicalResult appendFunctions(ModuleOp module,
+                                const ::posenc::frontend::ModelConfig &set,
+                                StringRef leftOut);
 
   // AttentionFunctions.cpp
   LogicalResult checkAttention();

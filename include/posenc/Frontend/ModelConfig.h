@@ -260,8 +260,9 @@ struct ModelConfig {
   /// each set, and the other fields of this config are those of a set with full
   /// attention.
   std::vector<ModelConfig> sets;
-  /// The suffix of the functions of a set; otherwise empty.
-  std::string suffix;
+  /// The suffix of the functions of a set, and the type of its layers if the
+  /// config has types; otherwise empty.
+  std::string suffix, layerType;
 
   bool hasRotation() const { return rotaryDim != 0; }
   /// Whether the rotation is the same, that is, the functions @sincos.

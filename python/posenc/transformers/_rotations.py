@@ -31,6 +31,8 @@ def _find_sincos(kernels: Kernels, layer_type: str | None = None) -> tuple[str, 
     one function for all of them."""
     name = f"sincos_{layer_type}"
     name = name if name in kernels else "sincos"
+    if name not in kernels:
+        raise Error("its layers rotate differently, even those of one type")
     shape = next(function["inputs"][0]["shape"] for function in
                  kernels.metadata["functions"] if function["name"] == name)
     return name, shape[0] if len(shape) == 2 else None
@@ -96,26 +98,27 @@ def replace_rotations(model: transformers.PreTrainedModel, precision: str) -> st
         return f"it has {len(found)} rotary embeddings" if found else None
     embedding, = found
     _restore(embedding)
+    # Some models have tables for each type of layers.
+    has_types = "layer_type" in inspect.signature(embedding.forward).parameters
+    kinds: list[tuple] = [(name,) for name in vars(embedding)["layer_types"]] if (
+        has_types) else [()]
     try:
         kernels = compile(config, kernels=["sincos"], precision=precision,
                           no_warnings=True)
+        axes = [_find_sincos(kernels, *kind)[1] for kind in kinds]
     except Error as error:
         # Options of the compiler are not those of `enable`.
         return re.sub(r"^config\.json:\d+:\d+: error: |: pass --.*", "",
                       str(error).splitlines()[0])
     register(kernels)
-    # Some models have tables for each type of layers.
-    has_types = "layer_type" in inspect.signature(embedding.forward).parameters
-    kinds: list[tuple] = [(name,) for name in vars(embedding)["layer_types"]] if (
-        has_types) else [()]
     modeling = sys.modules[type(embedding).__module__]
     last = min(4096, getattr(config, "max_position_embeddings", None) or 4096) - 1
     with torch.no_grad():
         dtype = _get_dtype(embedding, *kinds[0])
         for convention in find_conventions(modeling):
             make = functools.partial(_make_tables, kernels, convention, dtype)
-            if all(_is_same_table(embedding, make, _find_sincos(kernels, *kind)[1], last,
-                                  *kind) for kind in kinds):
+            if all(_is_same_table(embedding, make, count, last, *kind)
+                   for count, kind in zip(axes, kinds, strict=True)):
                 patch(modeling, convention)
                 embedding.forward = make
                 return None
