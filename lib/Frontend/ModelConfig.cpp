@@ -335,8 +335,16 @@ bool ModelReader::readBiasAttention(ModelConfig &result) {
   const ModelRow *biased = findBiasModel(*config, typeMember->value.string());
   if (!biased)
     return false;
-  reportPositionKeys(reader, *config, *biased, RopeDictionaries());
-  readBiasModel(reader, *config, *biased, *typeMember, options, result);
+  Layers layers = readLayers(reader, *config, *biased);
+  if (!divideLayers(reader, *config, layers).empty()) {
+    reader.error(*config, "models of type '" + biased->type +
+                              "', which have a bias, are not supported with "
+                              "layers that differ");
+    return true;
+  }
+  json::Value shared = replaceSharedValues(reader, *config, layers);
+  reportPositionKeys(reader, shared, *biased, RopeDictionaries());
+  readBiasModel(reader, shared, *biased, *typeMember, options, result);
   return true;
 }
 
