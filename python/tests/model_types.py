@@ -208,7 +208,7 @@ def make_model(config) -> PreTrainedModel:
             if find_rotaries(first):
                 return first
             return next((one for one in models if find_rotaries(one)), first)
-    except (AttributeError, TypeError):
+    except (AttributeError, ImportError, KeyError, TypeError):
         raise NotComparable("transformers cannot make the model of its default config"
                             ) from None
 
@@ -257,7 +257,8 @@ def find_apply(model, config):
     module = vars(inspect.getmodule(type(model)))
     names = ["apply_multimodal_rotary_pos_emb", "apply_rotary_pos_emb",
              "apply_rotary_emb"]
-    if getattr(config, "rope_interleave", True):
+    is_audio = "Audio" in type(model).__name__  # Beside a text model that interleaves.
+    if getattr(config, "rope_interleave", True) and not is_audio:
         names.insert(0, "apply_rotary_pos_emb_interleave")
     return next((module[name] for name in names if name in module), None)
 
