@@ -49,7 +49,7 @@ CONFIGS = {
                  "v_head_dim": 24},
     "gemma3": {
         "model_type": "gemma3_text", "num_key_value_heads": 2, "head_dim": 32,
-        "sliding_window": 14, "sliding_window_pattern": 6,
+        "sliding_window": 14, "sliding_window_pattern": 6, "num_hidden_layers": 6,
         "query_pre_attn_scalar": 16, "rope_theta": 1e6,
         "rope_local_base_freq": 1e4, "max_position_embeddings": 131072,
         "rope_scaling": {"rope_type": "linear", "factor": 8.0}},
