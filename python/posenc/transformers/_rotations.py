@@ -108,7 +108,7 @@ def replace_rotations(model: transformers.PreTrainedModel, precision: str) -> st
         axes = [_find_sincos(kernels, *kind)[1] for kind in kinds]
     except Error as error:
         # Options of the compiler are not those of `enable`.
-        return re.sub(r"^config\.json:\d+:\d+: error: |: pass --.*", "",
+        return re.sub(r"^config\.json:\d+:\d+: error: |: pass .*", "",
                       str(error).splitlines()[0])
     register(kernels)
     modeling = sys.modules[type(embedding).__module__]
