@@ -57,7 +57,10 @@ class _ForkGate:
                 self._is_interrupted = True
 
     def after_in_parent(self) -> None:
-        self._forking.remove(threading.get_ident())
+        thread = threading.get_ident()
+        if thread not in self._forking:
+            return  # The fork had begun when another thread imported this module.
+        self._forking.remove(thread)
         self._condition.notify_all()
         self._condition.release()
         if self._is_interrupted:

@@ -280,6 +280,24 @@ def test_forks_while_threads_compile():
     assert (result.stdout, result.stderr) == ("[0, 0, 0, 0]\n", "")
 
 
+def test_a_fork_that_began_before_the_import():
+    """Its first hook was not there yet when another thread imported the package."""
+    result = subprocess.run(
+        [sys.executable, "-c", """
+import os
+os.register_at_fork(before=lambda: __import__("posenc"))
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+import posenc
+with posenc._fork.fork_gate:
+    print("entered")
+"""], text=True, capture_output=True, check=False, timeout=60)
+    # Modules of Python itself complain about their locks.
+    assert result.stdout == "entered\n" and "_fork.py" not in result.stderr
+
+
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_CACHE", str(tmp_path))
     posenc.compile(CONFIG, kernels="rope")
