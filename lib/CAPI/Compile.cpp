@@ -169,7 +169,7 @@ static char *copyText(StringRef text) {
 }
 
 namespace {
-/// What all calls of the compiler share. LLVM's handlers of crashes are those of
+/// The state that all calls of the compiler share. LLVM's handlers of crashes are those of
 /// the process, so they stay while any call runs.
 struct CallState {
   std::mutex mutex;

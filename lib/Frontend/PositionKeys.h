@@ -35,7 +35,7 @@ enum Neutral : unsigned {
 /// A row of the table. Types are those of `model_type`.
 struct PositionKey {
   llvm::StringLiteral name;
-  /// What the key does, as a verb phrase.
+  /// A verb phrase that says what the key does.
   llvm::StringLiteral effect;
   unsigned neutral = kNoNeutral;
   /// The key of the same quantity, whose value changes nothing either; empty if
@@ -56,7 +56,7 @@ struct PositionKey {
   bool needsType = false;
   /// Whether the key is read for unknown types.
   bool isReadForUnknown = false;
-  /// What to do about the error, as a sentence without its end; empty for the
+  /// Advice about the error, a sentence without its end; empty for the
   /// usual advice.
   llvm::StringLiteral advice = "";
 
