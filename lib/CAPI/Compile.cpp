@@ -169,8 +169,8 @@ static char *copyText(StringRef text) {
 }
 
 namespace {
-/// The state that all calls of the compiler share. LLVM's handlers of crashes are those of
-/// the process, so they stay while any call runs.
+/// The state that all calls of the compiler share. LLVM's handlers of crashes
+/// are those of the process, so they stay while any call runs.
 struct CallState {
   std::mutex mutex;
   unsigned numCalls = 0;
