@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The keys by which a model of transformers, vLLM or llama.cpp, or one that is
-// published with its own code, changes a rotation, a position, a mask or the
-// scores. A key that the model type has and that is not implemented is an
-// error, since the functions would compute something else without notice.
+// The keys by which a model of transformers or vLLM, or one that is published
+// with its own code, changes a rotation, a position, a mask or the scores. A key
+// that a known model type has and that the readers ignore is an error, since the
+// functions would compute something else without notice.
 //
 //===----------------------------------------------------------------------===//
 

@@ -328,7 +328,7 @@ struct ConfigKey {
   llvm::StringRef name;
   /// Whether the key belongs into the dictionary of the rotation.
   bool isOfDictionary = false;
-  /// What the key does, as a verb phrase.
+  /// A verb phrase that says what the key does.
   llvm::StringRef effect;
   /// The values besides null by which the key changes nothing, or empty.
   std::string neutral;
