@@ -53,6 +53,8 @@ static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
 
 // Effects that several keys have.
 static constexpr StringLiteral setsBase = "sets the base of the frequencies";
+static constexpr StringLiteral setsFullBase =
+    "sets the base of the full-attention layers";
 static constexpr StringLiteral setsSlidingBase =
     "sets the base of the layers with a sliding window";
 static constexpr StringLiteral setsFraction =
@@ -81,10 +83,13 @@ static constexpr PositionKey rows[] = {
         .unlessSameAs("rope_theta"),
     key("rope_freq_constant", setsBase),
     key("rotary_embedding_base", setsBase),
-    key("global_rope_theta", "sets the base of the full-attention layers"),
+    key("global_rope_theta", setsFullBase),
+    key("rope_global_theta", setsFullBase).unlessSameAs("rope_theta"),
+    key("rope_theta_global", setsFullBase).unlessSameAs("rope_theta"),
     key("rope_local_base_freq", setsSlidingBase).read(),
     key("local_rope_theta", setsSlidingBase).read(),
     key("rope_local_theta", setsSlidingBase),
+    key("rope_theta_local", setsSlidingBase),
     key("swa_rope_theta", setsSlidingBase).read(),
     key("compress_rope_theta",
         "sets the base of the layers that compress their keys"),
@@ -114,6 +119,7 @@ static constexpr PositionKey rows[] = {
         .unlessSameAs("partial_rotary_factor"),
     // The implementation of MiniMax M3 ignores it.
     key("rotary_dim", setsDim).readFor(minimaxM3).readForUnknown(),
+    key("rope_head_dim", setsDim).unless(kZero),
     key("qk_rope_head_dim", setsDim)
         .unless(kZero)
         .readFor(latent)
