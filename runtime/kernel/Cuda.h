@@ -98,7 +98,10 @@ static int32_t prepareDevice(struct CudaCall *cuda,
   int64_t arch = 10 * major + minor, rank = INT64_MAX;
   const struct CudaImage *image;
   lockCuda();
+  /* Another thread may have loaded it meanwhile, and may read it already, so that
+   * it must not be stored again. */
   void *library = device->library;
+  int isLoaded = library != NULL;
   while (!library &&
          (image = chooseImage(images, numImages, arch, &rank)) != NULL) {
     error = CUDA(kCuLibraryLoadData, void **, const void *, void *, void *,
@@ -107,7 +110,7 @@ static int32_t prepareDevice(struct CudaCall *cuda,
     if (error)
       library = NULL;
   }
-  if (library)
+  if (library && !isLoaded)
     __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
   unlockCuda();
   if (library)
