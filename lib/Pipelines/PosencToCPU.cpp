@@ -9,6 +9,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/TargetInfo/CudaTarget.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -241,13 +242,18 @@ void mlir::posenc::registerPipelines() {
       "posenc-to-nvvm",
       "Lower posenc on tensors to NVVM kernels and their launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true);
+        llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
+        bool hasAttention = target && target->hasAttention();
+        // Another pass reports an unknown architecture.
+        llvm::consumeError(target.takeError());
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true, hasAttention);
         buildGpuToNVVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToSPIRVOptions>(
       "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false);
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false,
+                                 /*hasAttention=*/false);
         buildGpuToSPIRVPipeline(manager, options);
       });
 }

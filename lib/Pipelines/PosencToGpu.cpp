@@ -20,7 +20,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
-                                            bool hasFunctions) {
+                                            bool hasFunctions,
+                                            bool hasAttention) {
   // The same passes as for CPUs, so that both have the same signatures.
   manager.addPass(createPosencExpandIndexCastsPass());
   manager.addPass(createCanonicalizerPass());
@@ -39,7 +40,18 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   // Only now are copies of a tensor to itself recognizable.
   manager.addPass(createCanonicalizerPass());
 
-  manager.addPass(createPosencSelectGpuKernelsPass({hasFunctions}));
+  PosencSelectGpuKernelsPassOptions selection;
+  selection.functions = hasFunctions;
+  selection.attention = hasAttention;
+  manager.addPass(createPosencSelectGpuKernelsPass(selection));
+  if (hasAttention) {
+    manager.addPass(createPosencNestAttentionPass());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+    manager.addPass(createConvertPosencAttentionToGpuPass());
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  }
   manager.addPass(createConvertPosencRopeToGpuPass());
   // A thread accesses 16 bytes at a time.
   PosencVectorizeTilesPassOptions vectors;

@@ -208,6 +208,11 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin,
         sub(firstPosition, constant(std::min(*left, kMaxWindow))));
+  if (options.alignsKeyTiles && op.getWindowLeft()) {
+    Value tile = constant(keysPerTile);
+    begin = arith::MulIOp::create(
+        builder, loc, arith::DivUIOp::create(builder, loc, begin, tile), tile);
+  }
   if (op.hasRaggedQueries()) {
     // A task without queries sees no keys.
     Value keys =
@@ -333,6 +338,29 @@ Value AttentionDecomposition::packQueries() {
       builder, loc, panels, ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
 }
 
+/// Pads the queries to (heads, queries, dim) with zeros after the last query.
+Value AttentionDecomposition::padQueries() {
+  Value rows = takeQueries();
+  int64_t dim = cast<RankedTensorType>(rows.getType()).getShape().back();
+  return pad(rows, {headsPerTile, queriesPerTile, dim});
+}
+
+/// Returns a tile of the queries that packQueries or padQueries returned as
+/// (heads, queries, dim).
+Value AttentionDecomposition::getQueries(Value packed,
+                                         const QueryTile &queryTile) {
+  if (!options.packsQueries)
+    return packed;
+  Value panel = extractQueryTile(packed, queryTile.number);
+  Value rows = transpose(builder, loc, panel, {1, 0});
+  auto type = cast<RankedTensorType>(rows.getType());
+  return tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({headsPerTile, queriesPerTile, type.getDimSize(1)},
+                            type.getElementType()),
+      rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+}
+
 /// Clones the score_mod and mask_mod regions. Query indices are clamped to the
 /// last query, so the regions never see a query that does not exist.
 void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile,
@@ -362,14 +390,7 @@ AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
                                    Value key, Value value, Value firstKey,
                                    Value end, OpFoldResult count,
                                    bool appliesWhere, State state) {
-  Value panel = extractQueryTile(panels, queryTile.number);
-  Value rows = transpose(builder, loc, panel, {1, 0});
-  auto type = cast<RankedTensorType>(rows.getType());
-  Value query = tensor::ExpandShapeOp::create(
-      builder, loc,
-      RankedTensorType::get({headsPerTile, queriesPerTile, type.getDimSize(1)},
-                            type.getElementType()),
-      rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  Value query = getQueries(panels, queryTile);
   State tileState;
   for (Value part : state)
     tileState.push_back(extractQueryTile(part, queryTile.number));
@@ -451,11 +472,19 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
     key = widenKeys(key, op.getKeyScales(), firstKey, count);
   if (op.getValueScales())
     value = widenKeys(value, op.getValueScales(), firstKey, count);
-  Value positions;
-  if (transform.rotation)
-    positions = takePositions(op.getKeyPositions(), transform.rotation,
-                              op.hasRaggedKeys(), keyStart, firstKey, count);
-  key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+  if (options.keyTables) {
+    RotationAttr rotation = std::exchange(transform.rotation, nullptr);
+    key = transformRows(builder, loc, key, /*tokenDim=*/0, {}, transform);
+    key = rotateByTables(key, /*tokenDim=*/0, rotation, options.keyTables,
+                         op.getKeyPositions(), op.hasRaggedKeys(), keyStart,
+                         firstKey, firstKey, count);
+  } else {
+    Value positions;
+    if (transform.rotation)
+      positions = takePositions(op.getKeyPositions(), transform.rotation,
+                                op.hasRaggedKeys(), keyStart, firstKey, count);
+    key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+  }
   auto padRows = [&](Value rows) {
     auto type = cast<RankedTensorType>(rows.getType());
     return pad(rows, {keysPerTile, type.getDimSize(1)});
@@ -635,7 +664,7 @@ ValueRange AttentionDecomposition::decompose() {
       op.getInits(), /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
   findTask(forall.getInductionVars());
-  Value panels = packQueries();
+  Value panels = options.packsQueries ? packQueries() : padQueries();
   auto [begin, end] = findKeyRange();
   auto loop = scf::ForOp::create(builder, loc, begin, end,
                                  constant(keysPerTile), createState());
@@ -649,6 +678,12 @@ ValueRange AttentionDecomposition::decompose() {
   insertResults(loop.getResults(), forall.getRegionIterArgs(),
                 forall.getTerminator());
   return forall.getResults();
+}
+
+ValueRange
+mlir::posenc::createAttentionNest(RewriterBase &rewriter, AttentionOp op,
+                                  const AttentionNestOptions &options) {
+  return AttentionDecomposition(rewriter, op, options).decompose();
 }
 
 namespace {
@@ -678,10 +713,12 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, AttentionDecomposition(
-                                 rewriter, op, rowsPerQueryTile,
-                                 queryTilesPerTask, keysPerTile, boundsElements)
-                                 .decompose());
+      AttentionNestOptions options;
+      options.rowsPerQueryTile = rowsPerQueryTile;
+      options.queryTilesPerTask = queryTilesPerTask;
+      options.keysPerTile = keysPerTile;
+      options.boundsElements = boundsElements;
+      rewriter.replaceOp(op, createAttentionNest(rewriter, op, options));
     }
   }
 };
