@@ -30,6 +30,7 @@ void Block::run(uint32_t number) {
   // A pattern that shows up in results computed from uninitialized memory.
   std::fill(shared.begin(), shared.end(), 0xcd);
   std::fill(sharedCells.begin(), sharedCells.end(), ShadowCell());
+  inFlight.reset(shared.size());
   for (BarrierState &barrier : barriers)
     barrier = BarrierState();
   for (std::unique_ptr<Warp> &warp : warps)

@@ -24,6 +24,18 @@ bool Decoder::fail(const Twine &message) {
   return function.fail(syntax.line, message);
 }
 
+bool Decoder::needTarget(unsigned number, bool isExact) {
+  StringRef target = function.program.target, digits = target;
+  digits.consume_front("sm_");
+  unsigned found = 0;
+  bool isGood = !digits.consumeInteger(10, found) &&
+                (isExact ? found == number && digits == "a" : found >= number);
+  if (isGood)
+    return true;
+  return fail("'" + syntax.opcode + "' requires sm_" + Twine(number) +
+              (isExact ? "a" : " or later") + "; the target is " + target);
+}
+
 bool Decoder::has(StringRef modifier) {
   auto *it = llvm::find(modifiers, modifier);
   if (it == modifiers.end())
@@ -240,6 +252,38 @@ bool Decoder::uniformOperands(unsigned bytes) {
   return true;
 }
 
+// Returns the elements of a vector operand; none after an error.
+ArrayRef<OperandSyntax> Decoder::getElements(unsigned index, unsigned count) {
+  const OperandSyntax &operand = syntax.operands[index];
+  ArrayRef<OperandSyntax> elements(operand);
+  if (operand.kind == OperandSyntax::Vector)
+    elements = operand.elements;
+  if (elements.size() == count)
+    return elements;
+  fail("operand " + Twine(index + 1) + " of '" + syntax.opcode + "' has " +
+       Twine(elements.size()) + " registers; expected " + Twine(count));
+  return {};
+}
+
+bool Decoder::vectorDest(unsigned index, unsigned count) {
+  ArrayRef<OperandSyntax> elements = getElements(index, count);
+  return !elements.empty() &&
+         all_of(elements, [&](const OperandSyntax &e) { return dest(e, 4); });
+}
+
+bool Decoder::vectorSource(unsigned index, unsigned count) {
+  ArrayRef<OperandSyntax> elements = getElements(index, count);
+  return !elements.empty() &&
+         all_of(elements, [&](const OperandSyntax &e) { return source(e, 4); });
+}
+
+bool Decoder::finishWholeWarp(Handler handler) {
+  out.flow = Flow::Converged;
+  out.lanesOperand = operands.size();
+  out.isWholeWarp = true;
+  return constant(~0u, 4) && finish(handler);
+}
+
 void *Decoder::allocate(size_t size, size_t align) {
   return function.program.allocator.Allocate(size, align);
 }
@@ -349,6 +393,9 @@ const OpcodeTable &getOpcodes() {
     addControlInstructions(*result);
     addBarrierInstructions(*result);
     addWarpInstructions(*result);
+    addMatrixInstructions(*result);
+    addMmaInstructions(*result);
+    addCopyInstructions(*result);
     return result;
   }();
   return *table;

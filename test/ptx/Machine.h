@@ -9,6 +9,7 @@
 #ifndef POSENC_TEST_PTX_MACHINE_H
 #define POSENC_TEST_PTX_MACHINE_H
 
+#include "AsyncCopy.h"
 #include "Module.h"
 
 #include <random>
@@ -151,6 +152,7 @@ public:
 
   Block &block;
   const uint32_t index;
+  std::array<CopyQueue, warpSize> copies; // cp.async of each lane
   LaneMask carry = 0, carryDefined = 0;
   /// Local memory and .param variables, `laneBytes` per lane, and for each byte
   /// whether it has been written.
@@ -217,6 +219,8 @@ public:
   std::array<uint32_t, 3> index{};
   std::vector<uint8_t> shared;
   std::vector<ShadowCell> sharedCells;
+  /// The bytes of shared memory that copies are still writing.
+  InFlightBytes inFlight;
   uint32_t numWarps;
 
 private:

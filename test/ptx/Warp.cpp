@@ -31,6 +31,7 @@ void Warp::start() {
   for (uint32_t reg : pendingRegisters)
     pending[reg]->mask = 0;
   pendingRegisters.clear();
+  copies.fill(CopyQueue());
   carryDefined = 0;
   uint32_t threads = execution.getThreads() - index * warpSize;
   live = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
@@ -320,6 +321,10 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
     }
     if (!waitForLanes(instruction, wanted, mask))
       return;
+    if (instruction.isWholeWarp && mask != ~LaneMask(0))
+      return fault(FaultKind::Undefined, __builtin_ctz(mask), instruction,
+                   "all 32 lanes of a warp must take part, but lanes 0x" +
+                       utohexstr(~mask) + " have ended");
     step(instruction, mask);
     return branch(0, 0);
   }
