@@ -29,6 +29,7 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createPosencDeclareSharedMemoryPass());
   // Runs after the conversion of gpu, which maps the address space of shared
   // memory.
   kernels.addPass(createConvertVectorToLLVMPass());

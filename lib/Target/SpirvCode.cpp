@@ -13,6 +13,7 @@
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/GpuCode.h"
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/SPIRV/Serialization.h"
@@ -85,8 +86,22 @@ struct SpirvForm {
 };
 } // namespace
 
+/// Vulkan has no dynamic shared memory: a kernel's is an error.
+static LogicalResult checkSharedMemory(ModuleOp module) {
+  WalkResult result = module.walk([](gpu::LaunchFuncOp launch) {
+    if (!launch.getDynamicSharedMemorySize())
+      return WalkResult::advance();
+    launch.emitOpError("has dynamic shared memory, which Vulkan devices do not "
+                       "have; compile it without the target 'vulkan'");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// Lowers a module of launches and kernels in place.
 static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
+  if (failed(checkSharedMemory(module)))
+    return std::nullopt;
   PassManager manager(module.getContext());
   buildGpuToSPIRVPipeline(manager, PosencToSPIRVOptions());
   if (failed(runUnverified(manager, module)))

@@ -42,7 +42,7 @@ struct CudaCall {
 
 /* Sets and returns the status of a call after an error of the driver. */
 static int32_t failOnce(struct CudaCall *cuda, const char *what, int error) {
-  cuda->gpu.code = failCuda(cuda->gpu.call, kEntryGpuFailed, what, error);
+  cuda->gpu.code = failCuda(cuda->gpu.call, kEntryGpuFailed, what, NULL, error);
   return cuda->gpu.code;
 }
 
@@ -98,8 +98,8 @@ static int32_t prepareDevice(struct CudaCall *cuda,
   int64_t arch = 10 * major + minor, rank = INT64_MAX;
   const struct CudaImage *image;
   lockCuda();
-  /* Another thread may have loaded it meanwhile, and may read it already, so that
-   * it must not be stored again. */
+  /* Another thread may have loaded it meanwhile, and may read it already, so
+   * that it must not be stored again. */
   void *library = device->library;
   int isLoaded = library != NULL;
   while (!library &&
@@ -123,6 +123,33 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                                VALUES(major, minor));
 }
 
+/* Permits a kernel all of its dynamic shared memory on the device; by default
+ * the driver permits the first 48 KiB. Threads may do so at the same time,
+ * since they set the same value before any of them launches the kernel. */
+static int32_t permitSharedMemory(struct CudaCall *cuda,
+                                  const struct GpuKernel *kernel,
+                                  void *handle) {
+  enum { kMaxDynamicSharedBytes = 8 }; /* a CUfunction_attribute */
+  int64_t bytes = kernel->maxSharedBytes;
+  if (bytes == 0)
+    return kEntryOk;
+  int device = 0, limit = 0;
+  int error = CUDA(kCuDeviceGet, int *, int)(&device, cuda->device);
+  if (!error)
+    error = CUDA(kCuKernelSetAttribute, int, int, void *,
+                 int)(kMaxDynamicSharedBytes, (int)bytes, handle, device);
+  if (!error)
+    return kEntryOk;
+  CUDA(kCuDeviceGetAttribute, int *, int, int)
+  (&limit, kCudaSharedAttribute, device);
+  cuda->gpu.code = failCuda(
+      cuda->gpu.call, kEntryGpuFailed,
+      "a kernel needs %d bytes of dynamic shared memory in each block, "
+      "of which this GPU has at most %d",
+      VALUES(bytes, limit), error);
+  return cuda->gpu.code;
+}
+
 /* Returns the handle of a kernel, which is loaded into the current context;
  * NULL after an error. */
 static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
@@ -141,20 +168,23 @@ static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
     failOnce(cuda, "a kernel cannot be loaded", error);
     return NULL;
   }
+  if (permitSharedMemory(cuda, kernel, handle))
+    return NULL;
   __atomic_store_n(slot, handle, __ATOMIC_RELEASE);
   return handle;
 }
 
 static void launchOnCuda(struct GpuCall *gpu, struct GpuKernel *kernel,
-                         int64_t blocks, int64_t threads, void **parameters) {
+                         const struct GpuLaunch *shape, void **parameters) {
   struct CudaCall *cuda = (struct CudaCall *)gpu;
   void *handle = getKernel(cuda, kernel);
   if (!handle)
     return;
-  int error = CUDA(kCuLaunchKernel, void *, unsigned, unsigned, unsigned,
-                   unsigned, unsigned, unsigned, unsigned, void *, void **,
-                   void **)(handle, (unsigned)blocks, 1, 1, (unsigned)threads,
-                            1, 1, 0, cuda->stream, parameters, NULL);
+  int error =
+      CUDA(kCuLaunchKernel, void *, unsigned, unsigned, unsigned, unsigned,
+           unsigned, unsigned, unsigned, void *, void **, void **)(
+          handle, (unsigned)shape->blocks, 1, 1, (unsigned)shape->threads, 1, 1,
+          (unsigned)shape->sharedBytes, cuda->stream, parameters, NULL);
   if (error)
     failOnce(cuda, "a kernel cannot be launched", error);
 }

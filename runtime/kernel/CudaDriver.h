@@ -32,6 +32,7 @@ enum {
   kCuLibraryLoadData,
   kCuLibraryGetKernel,
   kCuKernelGetFunction,
+  kCuKernelSetAttribute,
   kCuLaunchKernel,
   kCuThreadExchangeStreamCaptureMode,
   kCuMemAllocAsync,
@@ -52,6 +53,7 @@ static const char *const cudaFunctionNames[kNumCudaFunctions] = {
     "cuLibraryLoadData",
     "cuLibraryGetKernel",
     "cuKernelGetFunction",
+    "cuKernelSetAttribute",
     "cuLaunchKernel",
     "cuThreadExchangeStreamCaptureMode",
     "cuMemAllocAsync",
@@ -77,13 +79,14 @@ static void unlockCuda(void) {
   __atomic_store_n(&cudaLock, 0, __ATOMIC_RELEASE);
 }
 
-/* Reports `what` and the driver's text for `error`. Returns `code`. */
+/* Reports `what`, in the format of fail(), and the driver's text for `error`.
+ * Returns `code`. */
 static int32_t failCuda(struct Call *call, int32_t code, const char *what,
-                        int error) {
+                        const int64_t *values, int error) {
   const char *text = NULL;
   if (cudaFunctions[kCuGetErrorString])
     CUDA(kCuGetErrorString, int, const char **)(error, &text);
-  fail(call, code, what, NULL);
+  fail(call, code, what, values);
   putText(call, ": ");
   if (text)
     putText(call, text);
@@ -127,7 +130,8 @@ static int32_t openCuda(struct Call *call) {
   }
   int error = code ? 0 : CUDA(kCuInit, unsigned)(0);
   if (error)
-    code = failCuda(call, kEntryNoGpu, "the CUDA driver finds no GPU", error);
+    code = failCuda(call, kEntryNoGpu, "the CUDA driver finds no GPU", NULL,
+                    error);
   __atomic_store_n(&isOpen, !code, __ATOMIC_RELEASE);
   unlockCuda();
   return code;

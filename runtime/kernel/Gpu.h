@@ -15,10 +15,17 @@
 enum { kMaxCudaDevices = 64 };
 
 /* A kernel and its handle on each CUDA device, NULL until it is loaded there.
- * posenc-lower-launches creates these constants. */
+ * posenc-lower-launches creates these globals. */
 struct GpuKernel {
   const char *name;
+  int64_t maxSharedBytes; /* the largest `sharedBytes` of its launches */
   void *handles[kMaxCudaDevices];
+};
+
+/* The shape of a launch. */
+struct GpuLaunch {
+  int64_t blocks, threads;
+  int64_t sharedBytes; /* dynamic shared memory of a block */
 };
 
 /* A call in progress and the functions of its driver. A function that fails
@@ -26,18 +33,19 @@ struct GpuKernel {
 struct GpuCall {
   struct Call *call;
   int32_t code;
-  void (*launch)(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
-                 int64_t threads, void **parameters);
+  void (*launch)(struct GpuCall *gpu, struct GpuKernel *kernel,
+                 const struct GpuLaunch *shape, void **parameters);
   uint64_t (*allocate)(struct GpuCall *gpu, int64_t bytes);
   void (*release)(struct GpuCall *gpu, uint64_t address);
 };
 
 void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
-             int64_t threads, void **parameters) __asm__("posenc.enqueue");
+             int64_t threads, int64_t sharedBytes,
+             void **parameters) __asm__("posenc.enqueue");
 
 /* Called by the host code of a function for each launch of a kernel. */
 void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
-             int64_t threads, void **parameters) {
+             int64_t threads, int64_t sharedBytes, void **parameters) {
   if (gpu->code || blocks == 0)
     return;
   if (blocks < 0 || blocks > INT32_MAX) {
@@ -45,7 +53,8 @@ void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
                      "the grid has more than 2^31 - 1 blocks", NULL);
     return;
   }
-  gpu->launch(gpu, kernel, blocks, threads, parameters);
+  struct GpuLaunch shape = {blocks, threads, sharedBytes};
+  gpu->launch(gpu, kernel, &shape, parameters);
 }
 
 uint64_t allocate(struct GpuCall *gpu,

@@ -18,11 +18,11 @@ struct VulkanCall {
 };
 
 static void launchOnVulkan(struct GpuCall *gpu, struct GpuKernel *kernel,
-                           int64_t blocks, int64_t threads, void **parameters) {
+                           const struct GpuLaunch *shape, void **parameters) {
   const struct PosencVulkanLauncher *launcher =
       ((struct VulkanCall *)gpu)->launcher;
-  (void)threads;
-  if (launcher->launch(launcher->context, kernel->name, blocks, parameters))
+  if (launcher->launch(launcher->context, kernel->name, shape->blocks,
+                       parameters))
     gpu->code =
         fail(gpu->call, kEntryGpuFailed, "a kernel cannot be launched", NULL);
 }

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-// RUN: posenc-opt %s --posenc-lower-launches --canonicalize | FileCheck %s
+// RUN: posenc-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --posenc-lower-launches --canonicalize | FileCheck %s
 
 // The call allocates device memory, and frees it after the last launch.
 // CHECK-LABEL: func.func @f(
@@ -28,6 +29,54 @@ module attributes {gpu.container_module} {
   }
   gpu.module @kernels {
     gpu.func @k(%a: memref<?x4xf32>) kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// A launch has its dynamic shared memory; a kernel has the largest of its launches.
+// CHECK-LABEL: func.func @shared
+// CHECK-DAG: %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK-DAG: %[[NONE:.*]] = llvm.mlir.constant(0 : i64)
+// CHECK-DAG: %[[LITTLE:.*]] = llvm.mlir.constant(1024 : i64)
+// CHECK-DAG: %[[MUCH:.*]] = llvm.mlir.constant(102400 : i64)
+// CHECK: llvm.call @posenc.enqueue(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[LITTLE]], %{{.*}})
+// CHECK: llvm.call @posenc.enqueue(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[MUCH]], %{{.*}})
+// CHECK: llvm.call @posenc.enqueue(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[NONE]], %{{.*}})
+// CHECK: llvm.mlir.global internal @posenc.kernel.k() {{.*}} !llvm.struct<(ptr, i64, array<64 x i64>)> {
+// CHECK: %[[MAX:.*]] = llvm.mlir.constant(102400 : i64)
+// CHECK: llvm.insertvalue %[[MAX]], %{{.*}}[1]
+// CHECK: llvm.return
+module attributes {gpu.container_module} {
+  func.func @shared(%n: i64) attributes {posenc.abi = #posenc.abi<inputs = [#posenc.arg<"n", i64, []>], outputs = [], sizes = [], in_place = []>} {
+    %c1 = arith.constant 1 : index
+    %little = arith.constant 1024 : i32
+    %much = arith.constant 102400 : i32
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) dynamic_shared_memory_size %little args(%n : i64)
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) dynamic_shared_memory_size %much args(%n : i64)
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%n : i64)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%n: i64) kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @unknown(%bytes: i32) attributes {posenc.abi = #posenc.abi<inputs = [#posenc.arg<"bytes", i32, []>], outputs = [], sizes = [], in_place = []>} {
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{expected a constant size of dynamic shared memory}}
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) dynamic_shared_memory_size %bytes args(%bytes : i32)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%n: i32) kernel {
       gpu.return
     }
   }

@@ -58,6 +58,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-expand-bf16",
     "posenc-expand-math",
     "posenc-fuse-ropes",
+    "posenc-declare-shared-memory",
     "posenc-math-to-intrinsics",
     "resolve-ranked-shaped-type-result-dims",
 };

@@ -235,6 +235,26 @@ def PosencMathToIntrinsicsPass : Pass<"posenc-math-to-intrinsics"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def PosencDeclareSharedMemoryPass
+    : Pass<"posenc-declare-shared-memory", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Declare the dynamic shared memory of kernels";
+  let description = [{
+    Input: kernels after `convert-gpu-to-nvvm`, which lowers
+    `gpu.dynamic_shared_memory` to an internal global without elements. Output:
+    an external global, which becomes `.extern .shared` in PTX: the memory that
+    the launch asks for. LLVM would place an internal one in static shared
+    memory, as one byte. Left alone: other globals.
+
+    ```
+    llvm.mlir.global internal @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+    ```
+    becomes
+    ```
+    llvm.mlir.global external @__dynamic_shmem__0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+    ```
+  }];
+}
+
 def PosencLowerLaunchesPass
     : Pass<"posenc-lower-launches", "::mlir::ModuleOp"> {
   let summary = "Lower kernel launches to calls of the kernel support library";
@@ -243,7 +263,9 @@ def PosencLowerLaunchesPass
     `memref.alloc` and `memref.dealloc`. Output: calls of the kernel support
     library, which launches and allocates on the caller's stream. A kernel takes
     one more argument, the handle of the call that its launches belong to, and
-    has the attribute `posenc.launches`. Left alone: other functions.
+    has the attribute `posenc.launches`. The dynamic shared memory of a launch
+    must be a constant: the library asks for the largest one of a kernel's
+    launches when it loads the kernel. Left alone: other functions.
 
     ```
     func.func @f(...) attributes {posenc.abi = ...} {

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCLOWERLAUNCHESPASS
@@ -34,6 +35,8 @@ public:
       : module(module), builder(module.getContext()), i64(builder.getI64Type()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
+  /// Must be called first. Fails if a launch cannot be lowered.
+  LogicalResult checkLaunches();
   LogicalResult lower(func::FuncOp function);
 
 private:
@@ -52,8 +55,33 @@ private:
   ModuleOp module;
   OpBuilder builder;
   Type i64, pointer;
+  /// The largest dynamic shared memory among the launches of each kernel.
+  llvm::StringMap<int64_t> maxSharedBytes;
 };
 } // namespace
+
+/// Returns the dynamic shared memory of a launch in bytes; nullopt if it is not
+/// a constant.
+static std::optional<int64_t> getSharedBytes(gpu::LaunchFuncOp launch) {
+  Value size = launch.getDynamicSharedMemorySize();
+  return size ? getConstantIntValue(size) : 0;
+}
+
+LogicalResult LaunchLowering::checkLaunches() {
+  WalkResult result = module.walk([&](gpu::LaunchFuncOp launch) {
+    std::optional<int64_t> bytes = getSharedBytes(launch);
+    if (!bytes || *bytes < 0) {
+      launch.emitOpError("expected a constant size of dynamic shared memory, "
+                         "since a device permits it to a kernel when the "
+                         "kernel is loaded");
+      return WalkResult::interrupt();
+    }
+    int64_t &most = maxSharedBytes[launch.getKernelName()];
+    most = std::max(most, *bytes);
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
 
 /// Returns the kernel's parameters as `convert-gpu-to-nvvm` expands them: a
 /// memref becomes two pointers, an offset, and a size and a stride per
@@ -83,8 +111,9 @@ SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
   return words;
 }
 
-/// Creates the global with a kernel's name and, for each device, the handle of
-/// the loaded kernel; returns its address.
+/// Creates the `struct GpuKernel` of a kernel: its name, its dynamic shared
+/// memory and, for each device, the handle of the loaded kernel. Returns its
+/// address.
 Value LaunchLowering::getKernel(StringRef name) {
   std::string symbol = ("posenc.kernel." + name).str();
   Location loc = module.getLoc();
@@ -99,7 +128,7 @@ Value LaunchLowering::getKernel(StringRef name) {
         builder.getStringAttr(text));
     auto slots = LLVM::LLVMArrayType::get(i64, kMaxDevices);
     auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                                 {pointer, slots});
+                                                 {pointer, i64, slots});
     auto global = LLVM::GlobalOp::create(
         builder, loc, type,
         /*isConstant=*/false, LLVM::Linkage::Internal, symbol, Attribute());
@@ -109,6 +138,9 @@ Value LaunchLowering::getKernel(StringRef name) {
         builder, loc, value,
         LLVM::AddressOfOp::create(builder, loc, pointer, symbol + ".name"),
         ArrayRef<int64_t>{0});
+    value = LLVM::InsertValueOp::create(builder, loc, value,
+                                        constant(maxSharedBytes.lookup(name)),
+                                        ArrayRef<int64_t>{1});
     LLVM::ReturnOp::create(builder, loc, value);
   }
   return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
@@ -130,10 +162,11 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
         builder, loc, value,
         LLVM::GEPOp::create(builder, loc, pointer, pointer, parameters, at));
   }
-  LLVM::CallOp::create(builder, loc, TypeRange(), kEnqueueSymbol,
-                       ValueRange{call, getKernel(launch.getKernelName()),
-                                  widen(launch.getGridSizeX()),
-                                  widen(launch.getBlockSizeX()), parameters});
+  LLVM::CallOp::create(
+      builder, loc, TypeRange(), kEnqueueSymbol,
+      ValueRange{call, getKernel(launch.getKernelName()),
+                 widen(launch.getGridSizeX()), widen(launch.getBlockSizeX()),
+                 constant(*getSharedBytes(launch)), parameters});
   launch.erase();
 }
 
@@ -197,7 +230,7 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
     LLVM::LLVMFuncOp::create(builder, module.getLoc(), name,
                              LLVM::LLVMFunctionType::get(result, arguments));
   };
-  declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, pointer});
+  declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, i64, pointer});
   if (!memories.empty()) {
     declare(kAllocateSymbol, i64, {i64, i64});
     declare(kReleaseSymbol, nothing, {i64, i64});
@@ -230,6 +263,8 @@ struct LowerLaunches final
       return signalPassFailure();
     }
     LaunchLowering lowering(getOperation());
+    if (failed(lowering.checkLaunches()))
+      return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (function->hasAttr(PosencDialect::kAbiAttrName) &&

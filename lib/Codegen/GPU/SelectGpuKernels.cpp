@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -81,8 +82,8 @@ static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
   if (auto rotate = dyn_cast<RotateOp>(op))
     return hasSharedTables(rotate.getRotaryDim(), rotate.getInputs().front());
   return isa<SincosOp, SinusoidalOp, func::FuncOp, func::ReturnOp,
-             memref::DimOp, memref::CastOp, memref::SubViewOp,
-             memref::CollapseShapeOp, memref::ExpandShapeOp,
+             gpu::LaunchFuncOp, memref::DimOp, memref::CastOp,
+             memref::SubViewOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
              memref::ReinterpretCastOp, memref::ExtractStridedMetadataOp>(op) ||
          isa<arith::ArithDialect>(op->getDialect());
 }

@@ -60,6 +60,9 @@ int cuKernelGetFunction(void **function, void *kernel) {
   *function = kernel;
   return 0;
 }
+int cuKernelSetAttribute(int attribute, int value, void *kernel, int device) {
+  return attribute < 0 || value < 0 || !kernel || device;
+}
 int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
                    unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned shared, void *stream,

@@ -236,6 +236,12 @@ POSENC_CUDA cuFuncSetAttribute(LoadedFunction *function, int attribute,
   return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuFuncSetAttribute)
+POSENC_CUDA cuKernelSetAttribute(int attribute, int value,
+                                 LoadedFunction *kernel, CUdevice device) {
+  return device != 0 ? CUDA_ERROR_INVALID_DEVICE
+                     : cuFuncSetAttribute(kernel, attribute, value);
+}
+POSENC_CUDA_SYMBOL(cuKernelSetAttribute)
 
 static CUresult getCode(ptx::FaultKind kind) {
   switch (kind) {

@@ -49,9 +49,10 @@ protected:
     return address;
   }
   int launch(void *function, unsigned threads, void *stream,
-             std::vector<void *> params) {
-    return call("cuLaunchKernel", function, 1u, 1u, 1u, threads, 1u, 1u, 0u,
-                stream, params.data(), static_cast<void **>(nullptr));
+             std::vector<void *> params, unsigned sharedBytes = 0) {
+    return call("cuLaunchKernel", function, 1u, 1u, 1u, threads, 1u, 1u,
+                sharedBytes, stream, params.data(),
+                static_cast<void **>(nullptr));
   }
 
   void *library = nullptr, *context = nullptr;
@@ -133,6 +134,36 @@ TEST_F(PtxFakeCuda, DeviceProperties) {
   EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 100), 1);
 }
 
+// More than 48 KiB of shared memory has to be permitted to a kernel, up to the
+// limit of the architecture; both include the static shared memory.
+TEST_F(PtxFakeCuda, DynamicSharedMemory) {
+  constexpr unsigned kDefault = 48 << 10, kLimit = 227 << 10, kStatic = 64;
+  enum { kMaxDynamicSharedBytes = 8 };
+  void *plain = load(makeModule("", ""));
+  void *mixed = load(makeModule("", ".shared .align 4 .b8 s[64];\n"
+                                    "mov.b64 %d0, s; st.shared.b32 [%d0], 0;"));
+  for (auto [function, bytes] :
+       {std::pair(plain, 0u), std::pair(mixed, kStatic)}) {
+    auto permit = [&, function = function](unsigned bytes) {
+      return call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes},
+                  static_cast<int>(bytes), function, 0);
+    };
+    EXPECT_EQ(launch(function, 1, nullptr, {}, kDefault - bytes), 0);
+    EXPECT_EQ(launch(function, 1, nullptr, {}, kDefault - bytes + 1), 1);
+    EXPECT_EQ(permit(kLimit - bytes + 1), 1);
+    EXPECT_EQ(launch(function, 1, nullptr, {}, kDefault - bytes + 1), 1);
+    EXPECT_EQ(permit(kLimit - bytes), 0);
+    EXPECT_EQ(launch(function, 1, nullptr, {}, kLimit - bytes), 0);
+    EXPECT_EQ(launch(function, 1, nullptr, {}, kLimit - bytes + 1), 1);
+  }
+  EXPECT_EQ(
+      call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024, plain, 1),
+      101);
+  EXPECT_EQ(call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024,
+                 static_cast<void *>(this), 0),
+            400);
+}
+
 TEST_F(PtxFakeCuda, RefusesUnsupportedImages) {
   void *module = nullptr;
   auto loadText = [&](const std::string &text) {
@@ -204,13 +235,13 @@ TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
     return result;
   };
   // Synchronization, allocation, module loading and synchronous copies.
-  EXPECT_EQ(capture(2, 1,
-                    [&](void *stream) {
-                      EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
-                      EXPECT_EQ(launch(function, 64, stream, {&device, &n}),
-                                901);
-                    }),
-            901);
+  EXPECT_EQ(
+      capture(2, 1,
+              [&](void *stream) {
+                EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
+                EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 901);
+              }),
+      901);
   EXPECT_EQ(capture(0, 1,
                     [&](void *) {
                       EXPECT_EQ(call("cuMemAlloc_v2", &other, size_t(4)), 900);
@@ -254,18 +285,18 @@ TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
                       }),
               mode ? 0 : 901);
   // The default stream synchronizes with blocking streams only.
-  EXPECT_EQ(capture(2, 0,
-                    [&](void *) {
-                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
-                                906);
-                    }),
-            901);
-  EXPECT_EQ(capture(2, 1,
-                    [&](void *) {
-                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
-                                0);
-                    }),
-            0);
+  EXPECT_EQ(
+      capture(2, 0,
+              [&](void *) {
+                EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}), 906);
+              }),
+      901);
+  EXPECT_EQ(
+      capture(2, 1,
+              [&](void *) {
+                EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}), 0);
+              }),
+      0);
   EXPECT_EQ(call("cuStreamBeginCapture_v2", (void *)nullptr, 0), 900);
 }
 
@@ -305,6 +336,35 @@ TEST_F(PtxFakeCudaDeathTest, ReadsOfUninitializedMemory) {
     _exit(isGood ? 7 : 8);
   };
   EXPECT_EXIT(fail(), testing::ExitedWithCode(7), "has not been written");
+}
+
+// The most shared memory of a block in each architecture.
+TEST_F(PtxFakeCudaDeathTest, SharedMemoryLimits) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (auto [capability, kilobytes] :
+       {std::pair("75", 64), std::pair("80", 163), std::pair("86", 99),
+        std::pair("89", 99), std::pair("90", 227), std::pair("100", 227),
+        std::pair("120", 99)}) {
+    setenv("POSENC_FAKE_CUDA_SM", capability, 1);
+    auto check = [&, kilobytes = kilobytes] {
+      enum { kMaxDynamicSharedBytes = 8, kOptInSharedMemory = 97 };
+      void *function = load(".version 8.6\n.target sm_75\n.address_size 64\n"
+                            ".entry k()\n{\nret;\n}\n");
+      auto permit = [&](int bytes) {
+        return call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, bytes,
+                    function, 0);
+      };
+      int limit = 0;
+      bool isGood =
+          permit(kilobytes << 10) == 0 && permit((kilobytes << 10) + 1) == 1 &&
+          call("cuDeviceGetAttribute", &limit, int{kOptInSharedMemory}, 0) ==
+              0 &&
+          limit == kilobytes << 10;
+      _exit(isGood ? 7 : 8);
+    };
+    EXPECT_EXIT(check(), testing::ExitedWithCode(7), "") << capability;
+  }
+  unsetenv("POSENC_FAKE_CUDA_SM");
 }
 
 TEST_F(PtxFakeCudaDeathTest, ComputeCapability) {

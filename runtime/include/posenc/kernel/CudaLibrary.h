@@ -13,7 +13,12 @@
  * runtime open. */
 #define POSENC_CUDA_DRIVER "libcuda.so.1"
 
-/* CUdevice_attribute: the compute capability. */
-enum { kCudaMajorAttribute = 75, kCudaMinorAttribute = 76 };
+/* CUdevice_attribute: the compute capability, and the most shared memory that a
+ * block can have, in bytes. */
+enum {
+  kCudaMajorAttribute = 75,
+  kCudaMinorAttribute = 76,
+  kCudaSharedAttribute = 97
+};
 
 #endif
