@@ -72,22 +72,7 @@ static void addSchedule(OpPassManager &manager,
 
 void mlir::posenc::buildPosencToTiledPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  manager.addPass(createPosencPackArgumentsPass());
-  manager.addPass(createPosencExpandIndexCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  manager.addPass(createPosencFoldMasksPass());
-  manager.addPass(createPosencHeadsToTokensPass());
-  manager.addPass(createPosencDecomposeConvertPairingPass());
-  manager.addPass(createPosencTabulateRopesPass());
-  manager.addPass(createPosencFuseRopesPass());
-  manager.addPass(createPosencFoldRotationsPass());
-  manager.addPass(createConvertPosencTurnsToLinalgPass());
-  // Converts the sums of positions that merging ropes created.
-  manager.addPass(createConvertElementwiseToLinalgPass());
-  manager.addPass(createPosencFoldConversionsPass());
-  // Gives results a destination; bufferization would allocate them otherwise.
-  manager.addPass(createPosencCreateKernelsPass());
+  buildPosencToKernelsPipeline(manager);
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
   decomposition.rowsPerQueryTile = 32;

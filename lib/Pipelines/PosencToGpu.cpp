@@ -7,13 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
-#include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -22,17 +20,9 @@ using namespace mlir::posenc;
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
                                             bool hasFunctions,
                                             bool hasAttention) {
-  // The same passes as for CPUs, so that both have the same signatures.
-  manager.addPass(createPosencExpandIndexCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  manager.addPass(createPosencDecomposeConvertPairingPass());
-  manager.addPass(createPosencTabulateRopesPass());
-  manager.addPass(createPosencFuseRopesPass());
-  manager.addPass(createConvertPosencTurnsToLinalgPass());
-  // Converts the sums of positions that merging ropes created.
-  manager.addPass(createConvertElementwiseToLinalgPass());
-  manager.addPass(createPosencCreateKernelsPass());
+  buildPosencToKernelsPipeline(manager);
+  // Packs have no bufferization, and copies have kernels.
+  manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   manager.addPass(createCanonicalizerPass());

@@ -47,6 +47,11 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
 /// Lowers posenc on tensors to linalg on tensors.
 void buildPosencToLinalgPipeline(OpPassManager &manager);
 
+/// Fuses posenc on tensors and gives public functions their C signatures. All
+/// targets start with these passes, so that the signatures of a function and
+/// the operations that it is lowered from are the same on CPUs and on GPUs.
+void buildPosencToKernelsPipeline(OpPassManager &manager);
+
 /// Lowers posenc and linalg on tensors to loops over linalg tiles, on tensors.
 void buildPosencToTiledPipeline(OpPassManager &manager,
                                 const PosencToCPUOptions &options);
