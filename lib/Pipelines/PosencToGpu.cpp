@@ -35,8 +35,8 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   selection.attention = hasAttention;
   manager.addPass(createPosencSelectGpuKernelsPass(selection));
   if (hasAttention) {
+    // The canonicalizer would remove loops of one iteration.
     manager.addPass(createPosencNestAttentionPass());
-    manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     manager.addPass(createConvertPosencAttentionToGpuPass());
     manager.addPass(createCanonicalizerPass());

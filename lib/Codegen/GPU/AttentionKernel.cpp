@@ -65,6 +65,8 @@ void AttentionKernel::captureOperands() {
   for (Value init : loops.getOutputs())
     reader.capture(init);
   loops.getBody()->walk([&](Operation *inner) {
+    if (auto dim = dyn_cast<tensor::DimOp>(inner))
+      reader.captureSize(dim);
     for (Value operand : inner->getOperands())
       if (!loops.getRegion().isAncestor(operand.getParentRegion()))
         reader.capture(operand);
@@ -78,13 +80,15 @@ void AttentionKernel::captureOperands() {
 /// last tiles of a head, which see the most keys if attention is causal, come
 /// first.
 void AttentionKernel::findBlock() {
-  Value index = gpu::BlockIdOp::create(b, gpu::Dimension::x);
-  auto [rest, tile] = divide32(b, b.getLoc(), index, gridSizes[2]);
-  auto [batch, head] = divide32(b, b.getLoc(), rest, gridSizes[1]);
-  Value last = b.add(gridSizes[2], -1);
+  Value rest = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  SmallVector<Value> indices(gridSizes.size());
+  for (size_t dim = gridSizes.size(); dim-- > 1;)
+    std::tie(rest, indices[dim]) =
+        divide32(b, b.getLoc(), rest, gridSizes[dim]);
+  indices.front() = rest;
+  indices.back() = b.sub(b.add(gridSizes.back(), -1), indices.back());
   scf::ForallOp loops = nest.loops;
-  reader.getScalars().map(loops.getInductionVars(),
-                          ValueRange{batch, head, b.sub(last, tile)});
+  reader.getScalars().map(loops.getInductionVars(), indices);
 }
 
 void AttentionKernel::findRows() {

@@ -38,6 +38,15 @@ void TileReader::capture(Value value) {
                                                  : kernel.addScalar(value));
 }
 
+void TileReader::captureSize(tensor::DimOp op) {
+  auto buffer = op.getSource().getDefiningOp<bufferization::ToTensorOp>();
+  if (buffer)
+    scalars.map(op.getResult(),
+                kernel.addIndex(host, memref::DimOp::create(
+                                          host, op.getLoc(), buffer.getBuffer(),
+                                          *op.getConstantIndex())));
+}
+
 const GpuKernel::Tensor &TileReader::getTensor(Value root) const {
   // Destinations of the loops are those of the operation.
   if (auto argument = dyn_cast<BlockArgument>(root))
@@ -153,7 +162,7 @@ static bool isScalar(Operation &op) {
 
 void TileReader::cloneScalars(Block &block) {
   for (Operation &op : block.without_terminator())
-    if (isScalar(op))
+    if (isScalar(op) && !scalars.contains(op.getResult(0)))
       cloneScalar(op);
 }
 

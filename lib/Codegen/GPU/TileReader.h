@@ -43,6 +43,8 @@ public:
   /// Passes a value from outside of the loops to the kernel: a tensor, a memref,
   /// or a scalar. All values must be passed before code is emitted.
   void capture(Value value);
+  /// Passes the size of a tensor from outside, of which there is no other value.
+  void captureSize(tensor::DimOp op);
 
   /// The kernel's values of scalars in the loops. Code that is emitted at a place
   /// that does not dominate later code needs a copy of the map.
