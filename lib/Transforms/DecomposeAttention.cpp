@@ -82,7 +82,8 @@ void AttentionDecomposition::chooseTiles() {
         llvm::divideCeil(*queries, queriesPerTile), 1, numQueryTiles);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
       count && !op.getBlockTable()) {
-    keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
+    if (!options.alignsKeyTiles)
+      keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
     hasPartialKeyTiles = *count % keysPerTile != 0 || op.getLengths() ||
                          op.hasRaggedQueries() || op.getCausal() ||
                          op.getWindowLeft() || op.getWindowRight();

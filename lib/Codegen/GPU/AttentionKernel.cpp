@@ -19,12 +19,18 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::posenc;
 
 static int64_t getLastDim(Value tensor) {
   return cast<ShapedType>(tensor.getType()).getShape().back();
+}
+
+double AttentionKernel::getLowest(FloatType type) {
+  return type.isF64() ? -std::numeric_limits<double>::max()
+                      : -std::numeric_limits<float>::max();
 }
 
 AttentionKernel::AttentionKernel(OpBuilder &host,
@@ -246,30 +252,43 @@ Value AttentionKernel::loadIfSeen(Value key, Value stage) {
 // Tiles of keys
 //===----------------------------------------------------------------------===//
 
+/// Returns an element of the loops' initial state for a row: its maximum or sum.
+Value AttentionKernel::getInit(int64_t part, const Row &row) {
+  scf::ForOp loop = nest.keys;
+  auto take = [&]() -> SmallVector<Value> {
+    Value vector = reader.read(loop.getInits()[part],
+                               {createIndex(b, b.getLoc(), 0),
+                                b.toIndex(row.head), b.toIndex(row.query)},
+                               1);
+    return {vector::ExtractOp::create(b, vector, 0)};
+  };
+  auto zero = [&]() -> SmallVector<Value> { return {b.real(sum, 0.0)}; };
+  return row.exists ? b.emitIf(row.exists, Type(sum), take, zero)[0]
+                    : take()[0];
+}
+
+/// Converts an initial maximum to units of ln(2). A finite sink stays finite.
+Value AttentionKernel::scaleInit(Value maximum) {
+  Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
+                                       infinity);
+  Value scaled = b.mulf(maximum, b.real(sum, llvm::numbers::log2e));
+  scaled = b.max(scaled, b.real(sum, getLowest(sum)));
+  scaled =
+      arith::MinNumFOp::create(b, scaled, b.real(sum, -getLowest(sum)));
+  return b.select(isNone, infinity, scaled);
+}
+
 /// Emits the state before the first key. Maxima are in units of ln(2).
 AttentionKernel::State AttentionKernel::createState() {
   State state;
   state.accumulators.assign(getNumRows() * getNumChannels(), b.real(sum, 0.0));
-  scf::ForOp loop = nest.keys;
-  Value log2e = b.real(sum, llvm::numbers::log2e);
+  // One thread of a row has the initial sum.
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
   for (const Row &row : rows) {
-    auto load = [&](int64_t part) {
-      auto take = [&]() -> SmallVector<Value> {
-        Value vector = reader.read(loop.getInits()[part],
-                                   {createIndex(b, b.getLoc(), 0),
-                                    b.toIndex(row.head), b.toIndex(row.query)},
-                                   1);
-        return {vector::ExtractOp::create(b, vector, 0)};
-      };
-      auto zero = [&]() -> SmallVector<Value> { return {b.real(sum, 0.0)}; };
-      return row.exists ? b.emitIf(row.exists, Type(sum), take, zero)[0]
-                        : take()[0];
-    };
-    state.maxima.push_back(b.mulf(load(1), log2e));
-    // One thread of a row has the initial sum.
-    Value isFirst =
-        b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
-    state.sums.push_back(b.select(isFirst, load(2), b.real(sum, 0.0)));
+    state.maxima.push_back(scaleInit(getInit(1, row)));
+    state.sums.push_back(
+        b.select(isFirst, getInit(2, row), b.real(sum, 0.0)));
   }
   return state;
 }
@@ -461,7 +480,13 @@ void AttentionKernel::storeResults(State state) {
     Value total = state.sums[number];
     for (int64_t mask : {1, 2})
       total = b.addf(total, b.shuffleXor(total, mask));
-    Value maximum = b.mulf(state.maxima[number], ln2);
+    // A maximum that no key has raised is the sink, bit for bit.
+    Value init = getInit(1, row);
+    Value isInit =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                              state.maxima[number], scaleInit(init));
+    Value maximum =
+        b.select(isInit, init, b.mulf(state.maxima[number], ln2));
     for (const AttentionNestParts::Output &output : nest.outputs) {
       // The tensor that is inserted has the existing heads and queries.
       linalg::GenericOp compute = output.compute;

@@ -68,6 +68,8 @@ private:
   void ifSeen(function_ref<void()> body);
   Value loadIfSeen(Value key, Value stage);
   State createState();
+  Value getInit(int64_t part, const Row &row);
+  Value scaleInit(Value maximum);
   SmallVector<Value> pack(const State &state) const;
   State unpack(ValueRange all) const;
   State emitTiles(State state);
@@ -101,6 +103,8 @@ private:
   void addValuesByThreads(const Tile &tile, ArrayRef<Value> weights,
                           State &state);
 
+  /// Returns the lowest finite number of a type.
+  static double getLowest(FloatType type);
   bool hasTensorCores() const { return sizes.elementBytes == 2; }
   int64_t getNumRows() const { return 2 * tiles.rowTiles; }
   /// Columns of a row's scores in a thread.

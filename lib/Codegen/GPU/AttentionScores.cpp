@@ -258,8 +258,6 @@ void AttentionKernel::changeScores(const Tile &tile,
   Value scale = b.real(sum, op.getScoreScale() *
                                 (hasOwnScores() ? 1.0 : log2e));
   Value infinity = b.real(sum, -kInfinity);
-  double lowest = sum.isF64() ? -std::numeric_limits<double>::max()
-                              : -std::numeric_limits<float>::max();
   for (int64_t row = 0; row < getNumRows(); ++row)
     for (int64_t column = 0; column < getNumColumns(); ++column) {
       Value &score = scores[getIndex(row, column, getNumColumns())];
@@ -288,7 +286,7 @@ void AttentionKernel::changeScores(const Tile &tile,
         Value isMasked = arith::CmpFOp::create(
             b, arith::CmpFPredicate::OEQ, score, infinity);
         Value scaled = arith::MaximumFOp::create(
-            b, b.mulf(score, b.real(sum, log2e)), b.real(sum, lowest));
+            b, b.mulf(score, b.real(sum, log2e)), b.real(sum, getLowest(sum)));
         score = b.select(isMasked, infinity, scaled);
       }
     }

@@ -71,7 +71,7 @@ mlir::posenc::getGpuUnsupportedReason(AttentionOp op) {
   for (Value operand : op->getOperands()) {
     Type element = getElementTypeOrSelf(operand.getType());
     if (!element.isIndex() && !element.isInteger(1) &&
-        !element.isInteger(8) && !isElementOnGpu(element)) {
+        element.getIntOrFloatBitWidth() != 8 && !isElementOnGpu(element)) {
       std::string text;
       llvm::raw_string_ostream(text) << "there are elements of " << element;
       return text;
@@ -124,10 +124,10 @@ Value AttentionNesting::allocateLike(Value memref) {
 }
 
 /// Rotates all keys beforehand, once for all queries and query heads, unless only
-/// some of them are read.
+/// some of them are read, or they would be rounded to a narrower type.
 void AttentionNesting::rotateKeys() {
   if (!op.getKeyRotationAttr() || op.getBlockTable() || op.getLengths() ||
-      op.getKeyNorm() || op.getKeyScales())
+      op.getKeyNorm() || op.hasMixedTypes())
     return;
   RotationAttr rotation = op.getKeyRotationAttr();
   SmallVector<int64_t> dims{static_cast<int64_t>(op.getKeyTokenDim())};

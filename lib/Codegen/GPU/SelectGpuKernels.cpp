@@ -30,11 +30,14 @@ using namespace mlir::posenc;
 
 /// Whether all users of the constant read it directly, not through views.
 static bool isSupported(memref::GetGlobalOp constant) {
+  bool isElement = isElementOnGpu(constant.getType().getElementType());
   return getConstantValues(constant) &&
-         isElementOnGpu(constant.getType().getElementType()) &&
-         llvm::all_of(constant->getUsers(), [](Operation *user) {
-           return isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
-                      memref::DimOp>(user);
+         llvm::all_of(constant->getUsers(), [&](Operation *user) {
+           // Masks of attention may be booleans.
+           return isa<AttentionOp>(user) ||
+                  (isElement &&
+                   isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
+                       memref::DimOp>(user));
          });
 }
 

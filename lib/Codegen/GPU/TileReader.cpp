@@ -390,8 +390,12 @@ Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
       return;
     }
     SmallVector<SmallVector<Value>> inputs;
-    for (OpOperand *operand : op.getDpsInputOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(operand);
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (op.getMatchingBlockArgument(&operand).use_empty()) {
+        inputs.emplace_back();
+        continue;
+      }
+      AffineMap map = op.getMatchingIndexingMap(&operand);
       SmallVector<Value> indices;
       bool hasLast = false;
       for (AffineExpr result : map.getResults()) {
@@ -399,11 +403,8 @@ Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
         hasLast |= dim == last;
         indices.push_back(at[dim]);
       }
-      if (indices.empty())
-        inputs.push_back({getLanes(read(operand->get(), {}, 1))});
-      else
-        inputs.push_back(
-            getLanes(read(operand->get(), indices, hasLast ? lanes : 1)));
+      inputs.push_back(
+          getLanes(read(operand.get(), indices, hasLast ? lanes : 1)));
     }
     SmallVector<Value> elements;
     for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -659,7 +660,10 @@ bool mlir::posenc::isReadable(Value tensor,
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic || !isReadableGeneric(generic))
     return false;
-  bool readsAll = llvm::all_of(generic.getDpsInputs(), check);
+  bool readsAll = llvm::all_of(generic->getOpOperands(), [&](OpOperand &operand) {
+    return generic.getMatchingBlockArgument(&operand).use_empty() ||
+           check(operand.get());
+  });
   generic.getBody()->walk([&](tensor::ExtractOp extract) {
     readsAll &= check(extract.getTensor());
   });
