@@ -22,6 +22,7 @@
 
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/MaskBounds.h"
+#include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,11 +39,11 @@ namespace mlir::posenc {
 class AttentionDecomposition {
 public:
   AttentionDecomposition(RewriterBase &rewriter, AttentionOp op,
-                         int64_t rowsPerQueryTile, int64_t queryTilesPerTask,
-                         int64_t keysPerTile, bool boundsElements)
+                         const PosencDecomposeAttentionPassOptions &options)
       : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        rowsPerQueryTile(rowsPerQueryTile), numQueryTiles(queryTilesPerTask),
-        keysPerTile(keysPerTile), maskBounds(op.getWhere(), boundsElements) {}
+        options(options), numQueryTiles(options.queryTilesPerTask),
+        keysPerTile(options.keysPerTile),
+        maskBounds(op.getWhere(), options.boundsElements) {}
 
   /// Emits the loops and returns their results, which replace those of the op.
   ValueRange decompose();
@@ -149,7 +150,8 @@ private:
   Location loc;
   AttentionOp op;
   FloatType sum;
-  int64_t rowsPerQueryTile, numQueryTiles, keysPerTile;
+  PosencDecomposeAttentionPassOptions options;
+  int64_t numQueryTiles, keysPerTile;
 
   // Sizes of the operation.
   OpFoldResult numBatch, numQueryHeads, numKeyHeads, numQueries, numKeys;

@@ -9,7 +9,6 @@
 #include "AttentionDecomposition.h"
 
 #include "posenc/IR/Remarks.h"
-#include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -56,9 +55,10 @@ void AttentionDecomposition::chooseTiles() {
     headsPerKeyHead = *queryHeads / *keyHeads;
 
   // Fills a register tile with heads and queries, unless there are fewer.
+  int64_t rowsPerQueryTile = options.rowsPerQueryTile;
   bool hasFewRows = queries && headsPerKeyHead &&
                     *queries * *headsPerKeyHead < rowsPerQueryTile;
-  if (headsPerKeyHead)
+  if (headsPerKeyHead && !options.oneHeadPerTile)
     for (int64_t count = 1;
          count <= std::min(rowsPerQueryTile, *headsPerKeyHead); ++count)
       if (*headsPerKeyHead % count == 0 &&
@@ -82,7 +82,8 @@ void AttentionDecomposition::chooseTiles() {
         llvm::divideCeil(*queries, queriesPerTile), 1, numQueryTiles);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
       count && !op.getBlockTable()) {
-    keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
+    if (!options.alignedKeyTiles)
+      keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
     hasPartialKeyTiles = *count % keysPerTile != 0 || op.getLengths() ||
                          op.hasRaggedQueries() || op.getCausal() ||
                          op.getWindowLeft() || op.getWindowRight();
@@ -208,6 +209,9 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin,
         sub(firstPosition, constant(std::min(*left, kMaxWindow))));
+  if (options.alignedKeyTiles)
+    begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
+                           loc, begin, constant(keysPerTile)));
   if (op.hasRaggedQueries()) {
     // A task without queries sees no keys.
     Value keys =
@@ -664,6 +668,13 @@ struct PosencDecomposeAttentionPass
           !(exceptVectors && !getVectorUnsupportedReason(op)))
         operations.push_back(op);
     });
+    PosencDecomposeAttentionPassOptions options;
+    options.rowsPerQueryTile = rowsPerQueryTile;
+    options.queryTilesPerTask = queryTilesPerTask;
+    options.keysPerTile = keysPerTile;
+    options.boundsElements = boundsElements;
+    options.alignedKeyTiles = alignedKeyTiles;
+    options.oneHeadPerTile = oneHeadPerTile;
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
       constexpr int64_t max = 1 << 20;
@@ -678,10 +689,8 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, AttentionDecomposition(
-                                 rewriter, op, rowsPerQueryTile,
-                                 queryTilesPerTask, keysPerTile, boundsElements)
-                                 .decompose());
+      rewriter.replaceOp(
+          op, AttentionDecomposition(rewriter, op, options).decompose());
     }
   }
 };
