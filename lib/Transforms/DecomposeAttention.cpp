@@ -9,7 +9,6 @@
 #include "AttentionDecomposition.h"
 
 #include "posenc/IR/Remarks.h"
-#include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -58,7 +57,7 @@ void AttentionDecomposition::chooseTiles() {
   // Fills a register tile with heads and queries, unless there are fewer.
   bool hasFewRows = queries && headsPerKeyHead &&
                     *queries * *headsPerKeyHead < rowsPerQueryTile;
-  if (headsPerKeyHead)
+  if (headsPerKeyHead && !options.oneHeadPerTile)
     for (int64_t count = 1;
          count <= std::min(rowsPerQueryTile, *headsPerKeyHead); ++count)
       if (*headsPerKeyHead % count == 0 &&
@@ -82,7 +81,7 @@ void AttentionDecomposition::chooseTiles() {
         llvm::divideCeil(*queries, queriesPerTile), 1, numQueryTiles);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
       count && !op.getBlockTable()) {
-    if (!options.alignsKeyTiles)
+    if (!options.alignedKeyTiles)
       keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
     hasPartialKeyTiles = *count % keysPerTile != 0 || op.getLengths() ||
                          op.hasRaggedQueries() || op.getCausal() ||
@@ -209,11 +208,9 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin,
         sub(firstPosition, constant(std::min(*left, kMaxWindow))));
-  if (options.alignsKeyTiles && op.getWindowLeft()) {
-    Value tile = constant(keysPerTile);
-    begin = arith::MulIOp::create(
-        builder, loc, arith::DivUIOp::create(builder, loc, begin, tile), tile);
-  }
+  if (options.alignedKeyTiles)
+    begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
+                           loc, begin, constant(keysPerTile)));
   if (op.hasRaggedQueries()) {
     // A task without queries sees no keys.
     Value keys =
@@ -700,6 +697,13 @@ struct PosencDecomposeAttentionPass
           !(exceptVectors && !getVectorUnsupportedReason(op)))
         operations.push_back(op);
     });
+    AttentionNestOptions options;
+    options.rowsPerQueryTile = rowsPerQueryTile;
+    options.queryTilesPerTask = queryTilesPerTask;
+    options.keysPerTile = keysPerTile;
+    options.boundsElements = boundsElements;
+    options.alignedKeyTiles = alignedKeyTiles;
+    options.oneHeadPerTile = oneHeadPerTile;
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
       constexpr int64_t max = 1 << 20;
@@ -714,11 +718,6 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      AttentionNestOptions options;
-      options.rowsPerQueryTile = rowsPerQueryTile;
-      options.queryTilesPerTask = queryTilesPerTask;
-      options.keysPerTile = keysPerTile;
-      options.boundsElements = boundsElements;
       rewriter.replaceOp(op, createAttentionNest(rewriter, op, options));
     }
   }

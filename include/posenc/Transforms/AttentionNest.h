@@ -46,7 +46,10 @@ struct AttentionNestOptions {
   bool packsQueries = true;
   /// Whether tiles of keys start at multiples of `keysPerTile`, so that the tiles
   /// of a query depend on no other query.
-  bool alignsKeyTiles = false;
+  bool alignedKeyTiles = false;
+  /// Whether a tile of queries has one head; otherwise it has as many heads of a
+  /// group as fit.
+  bool oneHeadPerTile = false;
   /// Tables of the rotations; without them, `posenc.rope` rotates a tile.
   RotationTables queryTables, keyTables;
 };

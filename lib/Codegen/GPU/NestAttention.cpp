@@ -211,7 +211,7 @@ void AttentionNesting::nest() {
   options.rowsPerQueryTile = tiles.getRows();
   options.keysPerTile = tiles.keys;
   options.packsQueries = false;
-  options.alignsKeyTiles = true;
+  options.alignedKeyTiles = true;
   RotationAttr queryRotation = op.getQueryRotationAttr(),
                keyRotation = op.getKeyRotationAttr();
   auto toTensor = [&](Value memref, bool isWritable) -> Value {
