@@ -14,9 +14,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 
 import lit.formats
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
+import cuda_tools
 
 config.name = "Posenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -77,15 +81,15 @@ for emulator in ["qemu-x86_64", "qemu-aarch64", "bochs"]:
 if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
     config.available_features.add("aarch64-libc")
 
-# ptxas, searched for in the same places as posenc-compile does.
-for variable in ["CUDA_HOME", "CUDA_PATH"]:
+# Tools of the CUDA toolkit.
+for variable in cuda_tools.VARIABLES:
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
-if shutil.which("ptxas") or any(
-    os.access(os.path.join(os.environ.get(variable, ""), "bin", "ptxas"), os.X_OK)
-    for variable in ["CUDA_HOME", "CUDA_PATH"]
-):
-    config.available_features.add("ptxas")
+for tool in ["ptxas", "nvdisasm"]:
+    path = cuda_tools.find_tool(tool)
+    if path:
+        config.available_features.add(tool)
+        config.substitutions.append(("%" + tool, path))
 
 # The SPIR-V validator.
 if shutil.which("spirv-val"):

@@ -378,13 +378,17 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
 
 static std::optional<int> parseArguments(int argc, char **argv,
                                          Request &request) {
-  OptionParser parser("posenc-compile", "IN.{mlir,json} -o OUT [options]",
-                      "Compiles MLIR with posenc operations, at any stage of "
-                      "lowering, or a model's\nconfig.json to kernels.\n\n"
-                      "Compiled code is cached in $XDG_CACHE_HOME/posenc, by "
-                      "default ~/.cache/posenc,\nup to 256 MiB. Set "
-                      "POSENC_CACHE=DIR to use another directory, or "
-                      "POSENC_CACHE=off\nto disable the cache.");
+  OptionParser parser(
+      "posenc-compile", "IN.{mlir,json} -o OUT [options]",
+      "Compiles MLIR with posenc operations, at any stage of lowering, or a "
+      "model's\nconfig.json to kernels.\n\n"
+      "Compiled code is cached in $XDG_CACHE_HOME/posenc, by default "
+      "~/.cache/posenc,\nup to 256 MiB. Set POSENC_CACHE=DIR to use another "
+      "directory, or POSENC_CACHE=off\nto disable the cache.\n\n"
+      "Machine code for NVIDIA GPUs is assembled by $POSENC_PTXAS, or else by "
+      "the ptxas\nof $CUDA_HOME, $CUDA_PATH, PATH or the Python package "
+      "nvidia-cuda-nvcc. Without\none, a library has PTX, which the driver "
+      "compiles when it loads the library.");
   std::optional<std::string> output, header, emit, threads, tuning, schedule;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file, - for standard output", output);

@@ -8,7 +8,7 @@
 
 #include "posenc/Target/CodeCache.h"
 
-#include "posenc/Target/CudaCode.h"
+#include "posenc/Target/Ptxas.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"
@@ -155,12 +155,12 @@ static std::string getCanonicalBytes(ModuleOp module) {
 
 /// Identifies the assembler by the file's path, size and modification time.
 static std::string getPtxasBuild() {
-  std::string path = findPtxas();
+  std::optional<Ptxas> ptxas = findPtxas();
   llvm::sys::fs::file_status status;
-  if (path.empty() || llvm::sys::fs::status(path, status))
-    return path;
+  if (!ptxas || llvm::sys::fs::status(ptxas->path, status))
+    return ptxas ? ptxas->path : "";
   return llvm::formatv(
-             "{0} {1} {2}", path, status.getSize(),
+             "{0} {1} {2}", ptxas->path, status.getSize(),
              status.getLastModificationTime().time_since_epoch().count())
       .str();
 }

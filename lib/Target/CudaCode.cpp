@@ -8,7 +8,9 @@
 
 #include "posenc/Target/CudaCode.h"
 
+#include "posenc/IR/Remarks.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Target/Ptxas.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -52,17 +54,24 @@ std::optional<std::vector<CudaImage>>
 mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
                                  bool withCubins) {
   std::vector<CudaImage> images;
-  bool assembles = withCubins && !findPtxas().empty();
+  std::optional<Ptxas> ptxas = withCubins ? findPtxas() : std::nullopt;
+  std::string assembler = ptxas ? ptxas->describe() : "";
+  if (ptxas)
+    reportChoice(module, "cuda-code", "cubins are assembled by " + assembler);
+  else if (withCubins)
+    reportMissed(module, "cuda-code",
+                 "there is no ptxas, so that the driver compiles the PTX");
   for (const CudaTarget &target : targets) {
     std::optional<std::string> ptx = generatePtx(module, target);
     if (!ptx)
       return std::nullopt;
-    if (assembles) {
-      llvm::Expected<std::string> cubin = assemblePtx(*ptx, target);
-      if (cubin) {
-        images.push_back({target, /*isPtx=*/false, std::move(*cubin)});
+    if (ptxas) {
+      llvm::Expected<AssembledPtx> code = assemblePtx(*ptxas, *ptx, target);
+      if (code) {
+        images.push_back({target, /*isPtx=*/false, std::move(code->cubin),
+                          assembler + "\n" + code->log});
       } else {
-        std::string message = llvm::toString(cubin.takeError());
+        std::string message = llvm::toString(code.takeError());
         // If the toolkit is older than the target, a driver may still compile
         // the PTX. Any other error would occur in the driver as well.
         if (!isTooOld(message)) {
@@ -74,7 +83,7 @@ mlir::posenc::generateCudaImages(ModuleOp module, ArrayRef<CudaTarget> targets,
             << ", which the driver compiles at load time: " << message;
       }
     }
-    images.push_back({target, /*isPtx=*/true, std::move(*ptx)});
+    images.push_back({target, /*isPtx=*/true, std::move(*ptx), /*log=*/""});
   }
   return images;
 }

@@ -151,8 +151,9 @@ static std::optional<KernelCode> getImage(ModuleOp module, const GpuCode &gpu,
   for (const CudaImage &image : gpu.images)
     if (image.isPtx == (kind == CodeKind::Ptx))
       return KernelCode{image.bytes, ""};
-  module.emitError("cannot generate a cubin: it needs ptxas of a CUDA toolkit "
-                   "that supports the architecture");
+  module.emitError("cannot generate a cubin: it needs ptxas of a CUDA toolkit, "
+                   "or of the Python package nvidia-cuda-nvcc, that supports "
+                   "the architecture");
   return std::nullopt;
 }
 
@@ -173,9 +174,14 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                           /*withCubins=*/kind != CodeKind::Ptx);
     if (!gpu || failed(checkNeeded(module, *gpu, options.neededOnGpu)))
       return std::nullopt;
-    for (const CudaImage &image : gpu->images)
-      if (showStage && image.isPtx)
-        showStage("." + image.target.chip + ".ptx", image.bytes);
+    for (const CudaImage &image : gpu->images) {
+      if (!showStage)
+        break;
+      std::string stem = "." + image.target.chip;
+      showStage(stem + (image.isPtx ? ".ptx" : ".cubin"), image.bytes);
+      if (!image.isPtx)
+        showStage(stem + ".ptxas.txt", image.log);
+    }
     if (showStage && !gpu->vulkan.empty())
       showStage(".vulkan.spv", getSpirvBytes(gpu->vulkan));
     if (kind == CodeKind::Ptx || kind == CodeKind::Cubin)

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Target/CudaCode.h"
+#include "posenc/Target/Ptxas.h"
 
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -17,20 +19,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir::posenc;
-
-std::string mlir::posenc::findPtxas() {
-  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    std::optional<std::string> home = llvm::sys::Process::GetEnv(variable);
-    if (!home || home->empty())
-      continue;
-    llvm::SmallString<128> path(*home);
-    llvm::sys::path::append(path, "bin", "ptxas");
-    if (llvm::sys::fs::can_execute(path))
-      return std::string(path);
-  }
-  llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName("ptxas");
-  return path ? *path : "";
-}
 
 namespace {
 /// A temporary file that is removed on destruction.
@@ -57,16 +45,124 @@ static std::string read(const std::string &path) {
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
-llvm::Expected<std::string>
-mlir::posenc::assemblePtx(llvm::StringRef ptx, const CudaTarget &target) {
-  std::string program = findPtxas();
-  if (program.empty())
-    return llvm::createStringError(
-        "ptxas not found: install the CUDA toolkit or set CUDA_HOME");
-  ScratchFile input, output, log;
+/// Runs a program and returns what it prints, to standard output and error; an
+/// error with that text if it fails.
+static llvm::Expected<std::string> run(llvm::StringRef program,
+                                       llvm::ArrayRef<llvm::StringRef> options,
+                                       unsigned secondsToWait = 0) {
+  ScratchFile log;
+  if (std::error_code error = log.create("log"))
+    return llvm::createStringError(error, "cannot create a temporary file");
+  llvm::SmallVector<llvm::StringRef> arguments{program};
+  llvm::append_range(arguments, options);
+  std::optional<llvm::StringRef> redirects[] = {"", llvm::StringRef(log.path),
+                                                llvm::StringRef(log.path)};
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt,
+                                       redirects, secondsToWait,
+                                       /*MemoryLimit=*/0, &message);
+  if (code != 0)
+    return llvm::createStringError(message.empty() ? read(log.path) : message);
+  return read(log.path);
+}
+
+/// Returns the value of a variable of the environment; empty if it is not set.
+static std::string getVariable(llvm::StringRef name) {
+  return llvm::sys::Process::GetEnv(name).value_or("");
+}
+
+/// Returns the number of a toolkit's folder in the package `nvidia`: 13 for
+/// "cu13". Older packages have a folder per component, such as "cuda_nvcc".
+static unsigned getToolkitNumber(llvm::StringRef folder) {
+  unsigned number = 0;
+  return folder.consume_front("cu") && llvm::to_integer(folder, number) ? number
+                                                                        : 0;
+}
+
+/// Returns the ptxas of the newest toolkit in a folder of Python packages;
+/// empty if there is none.
+static std::string findInPackages(llvm::StringRef folder) {
+  llvm::SmallString<128> packages(folder);
+  llvm::sys::path::append(packages, "nvidia");
+  std::pair<unsigned, std::string> newest;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(packages, error), end;
+       it != end && !error; it.increment(error)) {
+    llvm::SmallString<128> path(it->path());
+    unsigned number = getToolkitNumber(llvm::sys::path::filename(path));
+    llvm::sys::path::append(path, "bin", "ptxas");
+    if (llvm::sys::fs::can_execute(path))
+      newest = std::max(newest, {number, std::string(path)});
+  }
+  return newest.second;
+}
+
+/// Returns the ptxas of the Python package nvidia-cuda-nvcc; empty if there is
+/// none. Python itself tells where its packages are.
+static std::string findInPython() {
+  llvm::SmallString<128> python(getVariable("VIRTUAL_ENV"));
+  if (!python.empty()) {
+    llvm::sys::path::append(python, "bin", "python3");
+  } else if (auto found = llvm::sys::findProgramByName("python3")) {
+    python = *found;
+  } else {
+    return "";
+  }
+  llvm::Expected<std::string> folders =
+      run(python, {"-c", "import sys; print(*sys.path, sep='\\n')"},
+          /*secondsToWait=*/10);
+  if (!folders) {
+    llvm::consumeError(folders.takeError());
+    return "";
+  }
+  for (llvm::StringRef folder : llvm::split(*folders, '\n'))
+    if (std::string path = findInPackages(folder);
+        !folder.empty() && !path.empty())
+      return path;
+  return "";
+}
+
+std::optional<Ptxas> mlir::posenc::findPtxas() {
+  if (std::string path = getVariable("POSENC_PTXAS"); !path.empty())
+    return Ptxas{path, "POSENC_PTXAS"};
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    llvm::SmallString<128> path(getVariable(variable));
+    if (path.empty())
+      continue;
+    llvm::sys::path::append(path, "bin", "ptxas");
+    if (llvm::sys::fs::can_execute(path))
+      return Ptxas{std::string(path), variable};
+  }
+  if (auto path = llvm::sys::findProgramByName("ptxas"))
+    return Ptxas{*path, "PATH"};
+  // Starting Python takes time, so this is done once.
+  static const std::string inPython = findInPython();
+  if (!inPython.empty())
+    return Ptxas{inPython, "the Python package nvidia-cuda-nvcc"};
+  return std::nullopt;
+}
+
+std::string Ptxas::describe() const {
+  std::string version = "unknown version";
+  if (llvm::Expected<std::string> text = run(path, {"--version"})) {
+    // "Cuda compilation tools, release 13.0, V13.0.88"
+    llvm::StringRef rest = llvm::StringRef(*text).split(", V").second;
+    llvm::StringRef number =
+        rest.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+    if (!number.empty())
+      version = number.str();
+  } else {
+    llvm::consumeError(text.takeError());
+  }
+  return "ptxas " + version + ", " + path + ", found by " + origin;
+}
+
+llvm::Expected<AssembledPtx>
+mlir::posenc::assemblePtx(const Ptxas &ptxas, llvm::StringRef ptx,
+                          const CudaTarget &target) {
+  ScratchFile input, output;
   for (auto [file, suffix] :
-       {std::pair(&input, "ptx"), std::pair(&output, "cubin"),
-        std::pair(&log, "log")})
+       {std::pair(&input, "ptx"), std::pair(&output, "cubin")})
     if (std::error_code error = file->create(suffix))
       return llvm::createStringError(error, "cannot create a temporary file");
   {
@@ -80,17 +176,10 @@ mlir::posenc::assemblePtx(llvm::StringRef ptx, const CudaTarget &target) {
     }
   }
   std::string arch = "-arch=" + target.chip;
-  llvm::StringRef arguments[] = {program,    arch, "-O3",
-                                 input.path, "-o", output.path};
-  std::optional<llvm::StringRef> redirects[] = {"", llvm::StringRef(log.path),
-                                                llvm::StringRef(log.path)};
-  std::string message;
-  int code = llvm::sys::ExecuteAndWait(program, arguments, std::nullopt,
-                                       redirects, /*SecondsToWait=*/0,
-                                       /*MemoryLimit=*/0, &message);
-  if (code != 0)
-    return llvm::createStringError(
-        program + " fails for " + target.chip + ": " +
-        (message.empty() ? read(log.path) : message));
-  return read(output.path);
+  llvm::Expected<std::string> log =
+      run(ptxas.path, {arch, "-O3", "-v", input.path, "-o", output.path});
+  if (!log)
+    return llvm::createStringError(ptxas.path + " fails for " + target.chip +
+                                   ": " + llvm::toString(log.takeError()));
+  return AssembledPtx{read(output.path), std::move(*log)};
 }

@@ -24,22 +24,16 @@ struct CudaImage {
   CudaTarget target;
   bool isPtx;
   std::string bytes;
+  /// What assembled a cubin, and what it printed.
+  std::string log;
 };
 
 /// Compiles a module of launches and kernels without changing it. Returns
 /// nullopt after an error diagnostic. Each image has PTX, and a cubin if that
-/// is requested and ptxas is found.
+/// is requested and ptxas is found, which is reported as a remark.
 std::optional<std::vector<CudaImage>>
 generateCudaImages(ModuleOp module, llvm::ArrayRef<CudaTarget> targets,
                    bool withCubins);
-
-/// Returns the path of the CUDA toolkit's assembler: in CUDA_HOME or CUDA_PATH,
-/// or else `ptxas` on PATH; empty if there is none.
-std::string findPtxas();
-
-/// Assembles PTX. The assembler's own words are the error.
-llvm::Expected<std::string> assemblePtx(llvm::StringRef ptx,
-                                        const CudaTarget &target);
 
 } // namespace mlir::posenc
 

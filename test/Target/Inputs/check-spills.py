@@ -8,24 +8,22 @@
 # ===----------------------------------------------------------------------===#
 """Assembles the kernels of a module for each architecture that ptxas knows:
 
-    check-spills.py POSENC_COMPILE MODULE.mlir ARCH...
+    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH...
 
 Fails if a kernel spills, uses local memory or causes a warning, and if ptxas
 supports none of the architectures.
 """
 
 import re
-import shutil
 import subprocess
 import sys
 
 
-def assemble(compiler, module, arch):
+def assemble(compiler, ptxas, module, arch):
     """Returns the output of ptxas for each kernel, or None if it does not support
     the architecture."""
     ptx = f"forms.{arch}.ptx"
     subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
-    ptxas = shutil.which("ptxas")
     result = subprocess.run(
         [ptxas, "-v", f"-arch={arch}", ptx, "-o", f"forms.{arch}.cubin"],
         capture_output=True,
@@ -40,10 +38,10 @@ def assemble(compiler, module, arch):
 
 
 def main():
-    compiler, module, *archs = sys.argv[1:]
+    compiler, ptxas, module, *archs = sys.argv[1:]
     done = 0
     for arch in archs:
-        kernels = assemble(compiler, module, arch)
+        kernels = assemble(compiler, ptxas, module, arch)
         if kernels is None:
             print(f"ptxas does not know {arch}")
             continue
