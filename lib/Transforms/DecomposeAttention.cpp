@@ -9,6 +9,7 @@
 #include "AttentionDecomposition.h"
 
 #include "posenc/IR/Remarks.h"
+#include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
