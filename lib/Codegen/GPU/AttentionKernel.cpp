@@ -105,16 +105,17 @@ void AttentionKernel::findRows() {
   Value warp = b.div(thread, GpuAttentionTiles::kWarp);
   warpRow = b.mul(b.div(warp, tiles.valueParts), tiles.getRowsPerWarp());
   valuePart = b.rem(warp, tiles.valueParts);
-  for (int64_t row = 0; row < getNumRows(); ++row) {
-    Row result;
-    result.number = b.add(b.add(warpRow, laneRow), 8 * row);
-    result.head = b.div(result.number, queriesPerHead);
-    result.query = b.rem(result.number, queriesPerHead);
-    if (numRows < tiles.getRows())
-      result.exists = b.compare(arith::CmpIPredicate::ult, result.number,
-                                b.i32(numRows));
-    rows.push_back(result);
-  }
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    rows.push_back(getRow(b.add(b.add(warpRow, laneRow), 8 * row)));
+}
+
+AttentionKernel::Row AttentionKernel::getRow(Value number) {
+  Row row{number, b.div(number, queriesPerHead), b.rem(number, queriesPerHead),
+          {}};
+  if (numRows < tiles.getRows())
+    row.exists =
+        b.compare(arith::CmpIPredicate::ult, number, b.i32(numRows));
+  return row;
 }
 
 //===----------------------------------------------------------------------===//
@@ -399,116 +400,8 @@ AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
 }
 
 //===----------------------------------------------------------------------===//
-// Results
+// Kernel
 //===----------------------------------------------------------------------===//
-
-/// Computes and stores the elements of a row of one output: of the thread's
-/// channels, or the only one.
-void AttentionKernel::storeOutput(const AttentionNestParts::Output &output,
-                                  ArrayRef<Value> row, const State &state,
-                                  int64_t number) {
-  linalg::GenericOp compute = output.compute;
-  tensor::ParallelInsertSliceOp insert = output.insert;
-  Block &body = *compute.getBody();
-  bool hasChannels = compute.getNumLoops() == 3;
-  auto evaluate = [&](Value accumulator) {
-    Value result;
-    reader.withScope([&] {
-      Value parts[] = {accumulator, row[2], row[3]};
-      for (auto [argument, part] : llvm::zip(body.getArguments(), output.parts))
-        reader.getScalars().map(argument, parts[part]);
-      for (Operation &inner : body.without_terminator())
-        reader.cloneScalar(inner);
-      result = reader.get(body.getTerminator()->getOperand(0));
-    });
-    return result;
-  };
-  // The indices of the row's first element.
-  AffineMap order =
-      compute.getMatchingIndexingMap(compute.getDpsInitOperand(0));
-  llvm::SmallBitVector dropped = insert.getDroppedDims();
-  SmallVector<Value> at;
-  int64_t dim = 0;
-  for (auto [axis, offset] : llvm::enumerate(insert.getMixedOffsets())) {
-    Value index = reader.get(offset);
-    if (!dropped[axis]) {
-      int64_t loop = cast<AffineDimExpr>(order.getResult(dim++)).getPosition();
-      if (loop < 2)
-        index = b.add(index, row[loop]);
-    }
-    at.push_back(index);
-  }
-  Value root = insert.getDest();
-  if (!hasChannels) {
-    Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
-    if (tiles.valueParts > 1)
-      isFirst = b.both(isFirst, b.compare(arith::CmpIPredicate::eq, valuePart,
-                                          b.i32(0)));
-    b.emitIf(isFirst, [&] { reader.storeElements(evaluate({}), root, at); });
-    return;
-  }
-  int64_t channels = tiles.getValueChannels(sizes), count = getNumChannels();
-  Value first = b.add(b.mul(valuePart, channels), b.mul(laneColumn, 2));
-  for (int64_t column = 0; column < count; column += 2) {
-    int64_t channel = getColumnKey(column);
-    if (tiles.valueParts == 1 && channel >= sizes.valueDim)
-      break;
-    auto store = [&] {
-      SmallVector<Value> both;
-      for (int64_t i : {0, 1})
-        both.push_back(
-            evaluate(state.accumulators[getIndex(number, column + i, count)]));
-      SmallVector<Value> indices(at);
-      indices.back() = b.add(at.back(), b.toIndex(b.add(first, channel)));
-      Value pair = vector::FromElementsOp::create(
-          b, VectorType::get({2}, both.front().getType()), both);
-      reader.storeElements(pair, root, indices);
-    };
-    if (tiles.valueParts * channels == sizes.valueDim || tiles.valueParts == 1)
-      store();
-    else
-      b.emitIf(b.compare(arith::CmpIPredicate::ult, b.add(first, channel),
-                         b.i32(sizes.valueDim)),
-               store);
-  }
-}
-
-void AttentionKernel::storeResults(State state) {
-  Value ln2 = b.real(sum, llvm::numbers::ln2);
-  for (int64_t number = 0; number < getNumRows(); ++number) {
-    const Row &row = rows[number];
-    Value total = state.sums[number];
-    for (int64_t mask : {1, 2})
-      total = b.addf(total, b.shuffleXor(total, mask));
-    // A maximum that no key has raised is the sink, bit for bit.
-    Value init = getInit(1, row);
-    Value isInit =
-        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                              state.maxima[number], scaleInit(init));
-    Value maximum =
-        b.select(isInit, init, b.mulf(state.maxima[number], ln2));
-    for (const AttentionNestParts::Output &output : nest.outputs) {
-      // The tensor that is inserted has the existing heads and queries.
-      linalg::GenericOp compute = output.compute;
-      AffineMap order =
-          compute.getMatchingIndexingMap(compute.getDpsInitOperand(0));
-      SmallVector<Value> indices{b.toIndex(row.head), b.toIndex(row.query)};
-      Value exists = row.exists;
-      for (auto [dim, expr] : llvm::enumerate(order.getResults())) {
-        int64_t loop = cast<AffineDimExpr>(expr).getPosition();
-        if (loop == 2)
-          continue;
-        Value size = reader.getSize(compute.getResult(0), dim);
-        exists = b.both(exists, b.compare(arith::CmpIPredicate::slt,
-                                          indices[loop], size));
-      }
-      b.emitIf(exists, [&] {
-        storeOutput(output, {indices[0], indices[1], maximum, total}, state,
-                    number);
-      });
-    }
-  }
-}
 
 void AttentionKernel::emit() {
   captureOperands();

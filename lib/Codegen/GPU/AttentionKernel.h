@@ -74,9 +74,25 @@ private:
   State unpack(ValueRange all) const;
   State emitTiles(State state);
   State addTile(Value stage, State state);
-  void storeResults(State state);
-  void storeOutput(const AttentionNestParts::Output &output, ArrayRef<Value> row,
-                   const State &state, int64_t number);
+  Row getRow(Value number);
+
+  // AttentionResults.cpp: results.
+  /// The maximum of a row, in natural units, and its sum.
+  struct RowSums {
+    Value maximum, sum;
+  };
+  void storeResults(const State &state);
+  Value emitResult(const AttentionNestParts::Output &output,
+                   ArrayRef<Value> parts);
+  void ifStored(const AttentionNestParts::Output &output, const Row &row,
+                function_ref<void(ArrayRef<Value>)> body);
+  void forEachPair(const AttentionNestParts::Output &output, const State &state,
+                   const RowSums &sums, int64_t row,
+                   function_ref<void(Value channel, Value pair)> body);
+  void storeStaged(const AttentionNestParts::Output &output, const State &state,
+                   ArrayRef<RowSums> sums);
+  void storeSums(const AttentionNestParts::Output &output,
+                 ArrayRef<RowSums> sums);
 
   // AttentionScores.cpp: scores, masks and softmax.
   Tile findTile(Value stage);
@@ -99,9 +115,21 @@ private:
   // AttentionProducts.cpp: products of fragments.
   SmallVector<Value> multiplyKeys(const Tile &tile);
   SmallVector<Value> multiplyKeysByThreads(const Tile &tile);
-  void addValues(const Tile &tile, ArrayRef<Value> weights, State &state);
+  SmallVector<SmallVector<Value>> packWeights(ArrayRef<Value> weights,
+                                              int64_t key);
+  SharedAddress getValues(const Tile &tile);
+  void multiplyValues(ArrayRef<SmallVector<Value>> weights,
+                      ArrayRef<Value> words, int64_t channel,
+                      MutableArrayRef<Value> accumulators);
+  void addValues(const Tile &tile, ArrayRef<Value> weights, Value isMasked,
+                 State &state);
   void addValuesByThreads(const Tile &tile, ArrayRef<Value> weights,
-                          State &state);
+                          bool hasMasks, State &state);
+
+  // AttentionSpecials.cpp: infinite values and NaN.
+  Value hasSpecialValues(const Tile &tile);
+  SmallVector<Value> addSpecialValues(const Tile &tile, ArrayRef<Value> weights,
+                                      const State &state);
 
   /// Returns the lowest finite number of a type.
   static double getLowest(FloatType type);

@@ -37,6 +37,10 @@ struct AttentionNestParts {
     tensor::ParallelInsertSliceOp insert;
     /// For each input of `compute`, the number of the state's part.
     SmallVector<int64_t> parts;
+
+    Value getDestination() const {
+      return tensor::ParallelInsertSliceOp(insert).getDest();
+    }
   };
   SmallVector<Output> outputs;
 

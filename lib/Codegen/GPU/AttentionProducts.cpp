@@ -54,39 +54,76 @@ SmallVector<Value> AttentionKernel::multiplyKeys(const Tile &tile) {
   return scores;
 }
 
-/// Adds the products of weights and values to the accumulators.
-void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
-                                State &state) {
-  if (!hasTensorCores())
-    return addValuesByThreads(tile, weights, state);
-  int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
+/// Returns the weights of 16 keys from `key` on as the first operand of a product:
+/// scores have its layout.
+SmallVector<SmallVector<Value>>
+AttentionKernel::packWeights(ArrayRef<Value> weights, int64_t key) {
+  SmallVector<SmallVector<Value>> a(tiles.rowTiles);
+  for (int64_t i = 0; i < tiles.rowTiles; ++i)
+    for (int64_t n : {0, 1})
+      for (int64_t r : {0, 2}) {
+        int64_t at = (i * tiles.keys / 8 + key / 8 + n) * 4 + r;
+        a[i].push_back(b.pack(weights[at], weights[at + 1], element));
+      }
+  return a;
+}
+
+/// Returns where the lane's row of the tile's first 16 x 16 values is.
+SharedAddress AttentionKernel::getValues(const Tile &tile) {
   Value row = b.add(tile.values, b.mul(b.rem(lane, kFragment), valuePitch));
-  SharedAddress values{
-      b.add(b.add(row, b.mul(b.div(lane, kFragment), kUnitBytes)),
-            b.mul(valuePart, 2 * channels))};
-  for (int64_t key = 0; key < tiles.keys; key += kFragment) {
-    // Scores of 16 keys have the layout of the first operand.
-    SmallVector<SmallVector<Value>> a(tiles.rowTiles);
-    for (int64_t i = 0; i < tiles.rowTiles; ++i)
-      for (int64_t n : {0, 1})
-        for (int64_t r : {0, 2}) {
-          int64_t at = (i * tiles.keys / 8 + key / 8 + n) * 4 + r;
-          a[i].push_back(b.pack(weights[at], weights[at + 1], element));
-        }
-    for (int64_t channel = 0; channel < channels; channel += kFragment) {
-      SmallVector<Value> both =
-          b.loadMatrices(values.plus(key * valuePitch + 2 * channel), true);
-      for (int64_t n : {0, 1})
-        for (int64_t i = 0; i < tiles.rowTiles; ++i) {
-          MutableArrayRef<Value> part =
-              MutableArrayRef(state.accumulators)
-                  .slice((i * fragments + channel / 8 + n) * 4, 4);
-          llvm::copy(b.multiply(a[i], ValueRange(both).slice(2 * n, 2), part,
-                                element),
-                     part.begin());
-        }
+  return {b.add(b.add(row, b.mul(b.div(lane, kFragment), kUnitBytes)),
+                b.mul(valuePart, 2 * tiles.getValueChannels(sizes)))};
+}
+
+/// Adds products of weights and of a matrix of 16 values x 16 channels, in four
+/// words, to the accumulators of 16 channels.
+void AttentionKernel::multiplyValues(ArrayRef<SmallVector<Value>> weights,
+                                     ArrayRef<Value> words, int64_t channel,
+                                     MutableArrayRef<Value> accumulators) {
+  int64_t fragments = accumulators.size() / tiles.rowTiles / 4;
+  for (int64_t n : {0, 1})
+    for (int64_t i = 0; i < tiles.rowTiles; ++i) {
+      MutableArrayRef<Value> part = accumulators.slice(
+          (i * fragments + channel / 8 + n) * 4, 4);
+      llvm::copy(b.multiply(weights[i], ValueRange(words).slice(2 * n, 2), part,
+                            element),
+                 part.begin());
     }
+}
+
+/// Adds the products of weights and values to the accumulators. `isMasked`, an
+/// i1, tells whether the tile has masked keys; null if none has.
+void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
+                                Value isMasked, State &state) {
+  if (!hasTensorCores())
+    return addValuesByThreads(tile, weights, isMasked != nullptr, state);
+  SharedAddress values = getValues(tile);
+  auto add = [&] {
+    SmallVector<Value> accumulators(state.accumulators);
+    for (int64_t key = 0; key < tiles.keys; key += kFragment) {
+      SmallVector<SmallVector<Value>> a = packWeights(weights, key);
+      for (int64_t channel = 0; channel < tiles.getValueChannels(sizes);
+           channel += kFragment)
+        multiplyValues(
+            a, b.loadMatrices(values.plus(key * valuePitch + 2 * channel), true),
+            channel, accumulators);
+    }
+    return accumulators;
+  };
+  if (!isMasked) {
+    state.accumulators = add();
+    return;
   }
+  // The weight of a masked key is 0, but 0 times infinity is NaN.
+  Value isUnsafe = b.emitIf(
+      isMasked, Type(b.getI1Type()),
+      [&]() -> SmallVector<Value> { return {hasSpecialValues(tile)}; },
+      [&]() -> SmallVector<Value> {
+        return {arith::ConstantIntOp::create(b, 0, 1)};
+      })[0];
+  state.accumulators =
+      b.emitIf(isUnsafe, ValueRange(state.accumulators).getTypes(),
+               [&] { return addSpecialValues(tile, weights, state); }, add);
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,7 +178,7 @@ AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
 /// weight of a key passes it to the others of its row.
 void AttentionKernel::addValuesByThreads(const Tile &tile,
                                          ArrayRef<Value> weights,
-                                         State &state) {
+                                         bool hasMasks, State &state) {
   int64_t columns = getNumColumns(), count = getNumChannels();
   Value first =
       b.add(b.mul(valuePart, tiles.getValueChannels(sizes)),
@@ -152,10 +189,15 @@ void AttentionKernel::addValuesByThreads(const Tile &tile,
   for (int64_t key = 0; key < tiles.keys; ++key) {
     int64_t column = key / 8 * 2 + key % 2;
     Value owner = b.add(quad, key % 8 / 2);
-    SmallVector<Value> factors;
-    for (int64_t row = 0; row < getNumRows(); ++row)
+    SmallVector<Value> factors, isZero;
+    for (int64_t row = 0; row < getNumRows(); ++row) {
       factors.push_back(
           b.shuffle(weights[getIndex(row, column, columns)], owner));
+      if (hasMasks)
+        isZero.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                               factors.back(),
+                                               b.real(sum, 0.0)));
+    }
     for (int64_t channel = 0; channel < count; channel += 2) {
       SmallVector<Value> pair = loadVector(
           b,
@@ -165,7 +207,11 @@ void AttentionKernel::addValuesByThreads(const Tile &tile,
       for (int64_t row = 0; row < getNumRows(); ++row)
         for (int64_t i : {0, 1}) {
           Value &x = state.accumulators[getIndex(row, channel + i, count)];
-          x = b.fma(factors[row], pair[i], x);
+          Value value = pair[i];
+          // 0 times an infinite value of a masked key would be NaN.
+          if (hasMasks)
+            value = b.select(isZero[row], b.real(sum, 0.0), value);
+          x = b.fma(factors[row], value, x);
         }
     }
   }

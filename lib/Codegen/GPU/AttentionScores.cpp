@@ -348,21 +348,29 @@ AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
         },
         [&] { return before; });
   };
-  if (Value partial = isPartial(tile))
-    maskIf(partial, [&](MutableArrayRef<Value> masked) {
+  Value isMasked = isPartial(tile);
+  if (isMasked)
+    maskIf(isMasked, [&](MutableArrayRef<Value> masked) {
       maskByPositions(tile, masked);
     });
+  Value yes = arith::ConstantIntOp::create(b, 1, 1);
   if (!op.getWhere().empty()) {
     auto mask = [&](MutableArrayRef<Value> masked) {
       maskByRegion(tile, masked);
     };
-    Value no = arith::ConstantIntOp::create(b, 0, 1);
+    Value applies =
+        tile.isFull
+            ? Value(arith::XOrIOp::create(b, tile.isFull, yes))
+            : yes;
     if (tile.isFull)
-      maskIf(b.compare(arith::CmpIPredicate::eq, tile.isFull, no), mask);
+      maskIf(applies, mask);
     else
       mask(scores);
+    isMasked = isMasked ? arith::OrIOp::create(b, isMasked, applies) : applies;
   }
+  if (op.getMask())
+    isMasked = yes;
   SmallVector<Value> weights = addSoftmax(scores, state);
-  addValues(tile, weights, state);
+  addValues(tile, weights, isMasked, state);
   return state;
 }
