@@ -14,14 +14,16 @@ Fails if a kernel spills, uses local memory or causes a warning, and if ptxas
 supports none of the architectures.
 """
 
-import re
+import os
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
+import ptxas_log
+
 
 def assemble(compiler, ptxas, module, arch):
-    """Returns the output of ptxas for each kernel, or None if it does not support
-    the architecture."""
+    """Returns the output of ptxas, or None if it does not support the architecture."""
     ptx = f"forms.{arch}.ptx"
     subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
     result = subprocess.run(
@@ -32,29 +34,23 @@ def assemble(compiler, ptxas, module, arch):
     )
     if "is not defined for option 'gpu-name'" in result.stderr:
         return None
-    if result.returncode != 0 or "warning" in result.stderr:
+    if result.returncode != 0:
         sys.exit(f"{arch}: {result.stderr}")
-    return re.split(r"Compiling entry function", result.stderr)[1:]
+    return result.stderr
 
 
 def main():
     compiler, ptxas, module, *archs = sys.argv[1:]
     done = 0
     for arch in archs:
-        kernels = assemble(compiler, ptxas, module, arch)
-        if kernels is None:
+        log = assemble(compiler, ptxas, module, arch)
+        if log is None:
             print(f"ptxas does not know {arch}")
             continue
-        for text in kernels:
-            name = text.split("'")[1]
-            match = re.search(
-                r"(\d+) bytes stack frame, (\d+) bytes spill stores, "
-                r"(\d+) bytes spill loads",
-                text,
-            )
-            if not match or any(int(number) for number in match.groups()):
-                sys.exit(f"{arch}: '{name}' spills: {text}")
-            done += 1
+        problems = ptxas_log.find_problems(log)
+        if problems:
+            sys.exit(f"{arch}: {problems[0]}\n{log}")
+        done += len(ptxas_log.parse(log))
     if not done:
         sys.exit("no kernel was assembled")
     print(f"{done} kernels without spills")
