@@ -86,3 +86,31 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
       return tiles;
   return std::nullopt;
 }
+
+int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
+  constexpr int64_t kAlignment = 1024, kBarrierBytes = 8, kBarriers = 4;
+  return kAlignment + getQueryBytes(sizes) +
+         stages * (getKeyBytes(sizes) + getValueBytes(sizes) +
+                   kBarriers * kBarrierBytes);
+}
+
+std::optional<WarpgroupTiles>
+mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
+  constexpr int64_t kMaxSharedBytes = 227 * 1024;
+  // Three warpgroups hide each other's latency, but have 160 registers only.
+  static constexpr WarpgroupTiles kTiles[] = {
+      {3, 128, 3, 32, 160}, {3, 80, 3, 32, 160}, {2, 96, 2, 24, 240},
+      {2, 80, 2, 24, 240}};
+  if (sizes.elementBytes != 2)
+    return std::nullopt;
+  for (const WarpgroupTiles &tiles : kTiles) {
+    // Accumulators, scores and weights of two keys per register.
+    int64_t registers = sizes.valueDim / 2 + tiles.keys / 2 + tiles.keys / 4;
+    constexpr int64_t kOthers = 32;
+    if (sizes.keyDim <= 256 && sizes.valueDim <= 256 &&
+        registers + kOthers <= tiles.consumerRegisters &&
+        tiles.getSharedBytes(sizes) <= kMaxSharedBytes)
+      return tiles;
+  }
+  return std::nullopt;
+}

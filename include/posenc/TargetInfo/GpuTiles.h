@@ -56,6 +56,36 @@ struct GpuAttentionTiles {
 std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes);
 
+/// The tiles of an attention kernel for sm_90a: one warpgroup, four warps, copies
+/// tiles of keys and values, and others, of 64 rows each, multiply.
+struct WarpgroupTiles {
+  int64_t consumers = 2, keys = 80, stages = 2;
+  /// Registers of a thread of the copying and of the other warpgroups.
+  int64_t producerRegisters = 24, consumerRegisters = 240;
+
+  /// Rows of a warpgroup, threads of it, and bytes of a swizzled row.
+  static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;
+  int64_t getRows() const { return kRows * consumers; }
+  int64_t getThreads() const { return kThreads * (consumers + 1); }
+  /// Columns of 128 bytes of a row of `dim` channels.
+  static int64_t getColumns(int64_t dim) { return (dim + 63) / 64; }
+  int64_t getQueryBytes(const GpuAttentionSizes &sizes) const {
+    return getRows() * kRowBytes * getColumns(sizes.keyDim);
+  }
+  int64_t getKeyBytes(const GpuAttentionSizes &sizes) const {
+    return keys * kRowBytes * getColumns(sizes.keyDim);
+  }
+  int64_t getValueBytes(const GpuAttentionSizes &sizes) const {
+    return keys * kRowBytes * getColumns(sizes.valueDim);
+  }
+  /// Bytes of all, with the barriers of the stages, and to align the first row.
+  int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
+};
+
+/// Returns the tiles for sm_90a, or nullopt if heads are too wide for it.
+std::optional<WarpgroupTiles>
+chooseWarpgroupTiles(const GpuAttentionSizes &sizes);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_TARGETINFO_GPUTILES_H

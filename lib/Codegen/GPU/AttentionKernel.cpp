@@ -35,10 +35,11 @@ double AttentionKernel::getLowest(FloatType type) {
 
 AttentionKernel::AttentionKernel(OpBuilder &host,
                                  const AttentionNestParts &nest,
-                                 const GpuAttentionTiles &tiles, bool isWide)
+                                 const GpuAttentionTiles &tiles,
+                                 int64_t numThreads, bool isWide,
+                                 StringRef suffix)
     : host(host), nest(nest), op(nest.tile), tiles(tiles), isWide(isWide),
-      kernel(nest.loops, isWide ? "_attention" : "_attention_narrow",
-             tiles.getThreads()),
+      kernel(nest.loops, suffix, numThreads),
       b(kernel.getFunction()), reader(host, kernel, b, isWide) {
   element = getElementTypeOrSelf(op.getQuery().getType());
   sum = op.getSumType();
@@ -97,12 +98,11 @@ void AttentionKernel::findBlock() {
   reader.getScalars().map(loops.getInductionVars(), indices);
 }
 
-void AttentionKernel::findRows() {
-  thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+/// Finds the rows of a thread of `warp`.
+void AttentionKernel::findRows(Value warp) {
   lane = b.rem(thread, GpuAttentionTiles::kWarp);
   laneRow = b.div(lane, 4);
   laneColumn = b.rem(lane, 4);
-  Value warp = b.div(thread, GpuAttentionTiles::kWarp);
   warpRow = b.mul(b.div(warp, tiles.valueParts), tiles.getRowsPerWarp());
   valuePart = b.rem(warp, tiles.valueParts);
   for (int64_t row = 0; row < getNumRows(); ++row)
@@ -122,14 +122,20 @@ AttentionKernel::Row AttentionKernel::getRow(Value number) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-/// Copies the queries to shared memory; rows without a query are zeros.
-void AttentionKernel::loadQueries() {
+SharedAddress AttentionKernel::getQuery(Value row, Value channel) {
+  return {b.add(b.mul(row, keyPitch), b.mul(channel, sizes.elementBytes))};
+}
+
+/// Copies `count` rows of queries from `firstRow` on to shared memory; rows
+/// without a query are zeros. `first` is the number of the thread among `step`.
+void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
+                                  int64_t count) {
   int64_t lanes = 16 / sizes.elementBytes;
   int64_t columns = llvm::alignTo(sizes.keyDim, 16) / lanes;
   b.emitLoop(
-      thread, b.i32(tiles.getRows() * columns), b.i32(tiles.getThreads()), {},
+      first, b.i32(count * columns), b.i32(step), {},
       [&](Value item, ValueRange) -> SmallVector<Value> {
-        Value row = b.div(item, columns);
+        Value row = b.add(firstRow, b.div(item, columns));
         Value channel = b.mul(b.rem(item, columns), lanes);
         Value exists;
         if (numRows < tiles.getRows())
@@ -161,9 +167,7 @@ void AttentionKernel::loadQueries() {
         };
         Value vector =
             exists ? b.emitIf(exists, type, load, zero)[0] : load()[0];
-        b.store(vector,
-                {b.add(b.mul(row, keyPitch), b.mul(channel, sizes.elementBytes))},
-                16);
+        b.store(vector, getQuery(row, channel), 16);
         return {};
       });
 }
@@ -403,15 +407,19 @@ AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
 // Kernel
 //===----------------------------------------------------------------------===//
 
+void AttentionKernel::emitBlock() {
+  findRows(b.div(thread, GpuAttentionTiles::kWarp));
+  loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
+  storeResults(emitTiles(createState()));
+}
+
 void AttentionKernel::emit() {
   captureOperands();
   findBlock();
-  findRows();
   scf::ForallOp loops = nest.loops;
   reader.cloneScalars(*loops.getBody());
-  loadQueries();
-  State state = emitTiles(createState());
-  storeResults(state);
+  thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  emitBlock();
   kernel.getBody().setInsertionPointToEnd(&kernel.getFunction().front());
 
   Location loc = op.getLoc();
@@ -419,5 +427,5 @@ void AttentionKernel::emit() {
   for (OpFoldResult size : loops.getMixedUpperBound())
     blocks = host.createOrFold<arith::MulIOp>(
         loc, blocks, getValueOrCreateConstantIndexOp(host, loc, size));
-  kernel.launch(host, blocks, tiles.getSharedBytes(sizes));
+  kernel.launch(host, blocks, getSharedBytes());
 }

@@ -30,12 +30,24 @@ class AttentionKernel {
 public:
   /// `isWide` tells that rows of the operands are aligned to 16 bytes.
   AttentionKernel(OpBuilder &host, const AttentionNestParts &nest,
-                  const GpuAttentionTiles &tiles, bool isWide);
+                  const GpuAttentionTiles &tiles, int64_t numThreads,
+                  bool isWide, StringRef suffix);
+  virtual ~AttentionKernel() = default;
 
   /// Emits the kernel and its launch.
   void emit();
 
-private:
+protected:
+  /// Emits what the block does, after its indices and scalars are known.
+  virtual void emitBlock();
+  virtual int64_t getSharedBytes() const {
+    return tiles.getSharedBytes(sizes);
+  }
+  /// Returns where 16 bytes of a query, or of the result that replaces it, are.
+  virtual SharedAddress getQuery(Value row, Value channel);
+  /// Waits until the threads that share rows have read them.
+  virtual void syncRows() { b.barrier(); }
+
   /// The state of a warp's rows. `sums` are those of the thread's own columns.
   struct State {
     SmallVector<Value> accumulators, maxima, sums;
@@ -61,8 +73,8 @@ private:
 
   void captureOperands();
   void findBlock();
-  void findRows();
-  void loadQueries();
+  void findRows(Value warp);
+  void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
   void loadTile(Value stage);
   void ifSeen(function_ref<void()> body);
@@ -110,7 +122,14 @@ private:
   Value emitAlibi(AlibiOp op, int64_t row);
   Value getKey(const Tile &tile, int64_t column, bool isClamped);
   Value getMaskValue(const Tile &tile, int64_t row, int64_t column);
-  SmallVector<Value> addSoftmax(MutableArrayRef<Value> scores, State &state);
+  SmallVector<Value> emitScores(const Tile &tile, SmallVector<Value> scores,
+                                Value &isMasked);
+  /// The weights of the scores, and the factor of each row's accumulators.
+  struct Weights {
+    SmallVector<Value> values, factors;
+  };
+  Weights addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state);
+  void scaleAccumulators(ArrayRef<Value> factors, State &state);
 
   // AttentionProducts.cpp: products of fragments.
   SmallVector<Value> multiplyKeys(const Tile &tile);

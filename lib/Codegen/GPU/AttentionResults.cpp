@@ -110,15 +110,12 @@ void AttentionKernel::forEachPair(
 void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
                                   const State &state,
                                   ArrayRef<RowSums> sums) {
-  // Ends the reads of the queries.
-  b.barrier();
-  for (int64_t row = 0; row < getNumRows(); ++row) {
-    Value start = b.mul(rows[row].number, keyPitch);
+  syncRows();
+  for (int64_t row = 0; row < getNumRows(); ++row)
     forEachPair(output, state, sums[row], row, [&](Value channel, Value pair) {
-      b.store(pair, {b.add(start, b.mul(channel, sizes.elementBytes))},
+      b.store(pair, getQuery(rows[row].number, channel),
               2 * sizes.elementBytes);
     });
-  }
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   int64_t lanes = 16 / sizes.elementBytes, columns = sizes.valueDim / lanes;
   auto type = VectorType::get({lanes}, element);
@@ -130,9 +127,7 @@ void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
         Value channel = b.mul(b.rem(item, columns), lanes);
         ifStored(output, row, [&](ArrayRef<Value> at) {
           Value vector =
-              b.load({b.add(b.mul(row.number, keyPitch),
-                            b.mul(channel, sizes.elementBytes))},
-                     type, 16);
+              b.load(getQuery(row.number, channel), type, 16);
           SmallVector<Value> indices(at);
           indices.back() = b.add(at.back(), b.toIndex(channel));
           reader.storeElements(vector, output.getDestination(), indices);

@@ -297,44 +297,62 @@ void AttentionKernel::changeScores(const Tile &tile,
 //===----------------------------------------------------------------------===//
 
 /// Emits the weights of the scores relative to the new maxima; updates maxima and
-/// sums, and scales the accumulators.
-SmallVector<Value> AttentionKernel::addSoftmax(MutableArrayRef<Value> scores,
-                                               State &state) {
-  SmallVector<Value> weights(scores);
+/// sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of 2^8, so
+/// that the factor of the accumulators is usually 1; that depends on the row alone.
+AttentionKernel::Weights AttentionKernel::addSoftmax(ArrayRef<Value> scores,
+                                                     bool isLazy,
+                                                     State &state) {
+  Weights weights{SmallVector<Value>(scores), {}};
   Value infinity = b.real(sum, -kInfinity), zero = b.real(sum, 0.0);
-  int64_t columns = getNumColumns(), channels = getNumChannels();
+  int64_t columns = getNumColumns();
   for (int64_t row = 0; row < getNumRows(); ++row) {
     auto at = [&](int64_t column) { return getIndex(row, column, columns); };
-    Value maximum = scores[at(0)];
+    Value before = state.maxima[row], maximum = scores[at(0)];
     for (int64_t column = 1; column < columns; ++column)
       maximum = b.max(maximum, scores[at(column)]);
     for (int64_t mask : {1, 2})
       maximum = b.max(maximum, b.shuffleXor(maximum, mask));
-    maximum = b.max(maximum, state.maxima[row]);
+    maximum = b.max(maximum, before);
+    if (isLazy) {
+      constexpr double kMaxExponent = 8;
+      Value exceeds = arith::CmpFOp::create(
+          b, arith::CmpFPredicate::OGT, b.subf(maximum, before),
+          b.real(sum, kMaxExponent));
+      maximum = b.select(exceeds, maximum, before);
+    }
     // A row that has seen nothing has no finite maximum to subtract.
     Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
                                          infinity);
     Value subtracted = b.select(isNone, zero, maximum);
-    Value factor = b.exp2(b.subf(state.maxima[row], subtracted));
+    Value factor = b.exp2(b.subf(before, subtracted));
     Value total = b.mulf(state.sums[row], factor);
     for (int64_t column = 0; column < columns; ++column) {
       Value weight = b.exp2(b.subf(scores[at(column)], subtracted));
-      weights[at(column)] = weight;
+      weights.values[at(column)] = weight;
       total = b.addf(total, weight);
     }
     state.maxima[row] = maximum;
     state.sums[row] = total;
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      Value &x = state.accumulators[getIndex(row, channel, channels)];
-      x = b.mulf(x, factor);
-    }
+    weights.factors.push_back(factor);
   }
   return weights;
 }
 
-AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
-                                                   State state) {
-  SmallVector<Value> scores = multiplyKeys(tile);
+void AttentionKernel::scaleAccumulators(ArrayRef<Value> factors,
+                                        State &state) {
+  int64_t channels = getNumChannels();
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      Value &x = state.accumulators[getIndex(row, channel, channels)];
+      x = b.mulf(x, factors[row]);
+    }
+}
+
+/// Emits the scores from the products of queries and keys. `isMasked` becomes an
+/// i1: whether the tile has masked keys; null if none has.
+SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
+                                               SmallVector<Value> scores,
+                                               Value &isMasked) {
   changeScores(tile, scores);
   auto maskIf = [&](Value condition,
                     function_ref<void(MutableArrayRef<Value>)> mask) {
@@ -348,7 +366,7 @@ AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
         },
         [&] { return before; });
   };
-  Value isMasked = isPartial(tile);
+  isMasked = isPartial(tile);
   if (isMasked)
     maskIf(isMasked, [&](MutableArrayRef<Value> masked) {
       maskByPositions(tile, masked);
@@ -358,19 +376,27 @@ AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
     auto mask = [&](MutableArrayRef<Value> masked) {
       maskByRegion(tile, masked);
     };
-    Value applies =
-        tile.isFull
-            ? Value(arith::XOrIOp::create(b, tile.isFull, yes))
-            : yes;
-    if (tile.isFull)
+    Value applies = yes;
+    if (tile.isFull) {
+      applies = arith::XOrIOp::create(b, tile.isFull, yes);
       maskIf(applies, mask);
-    else
+    } else {
       mask(scores);
+    }
     isMasked = isMasked ? arith::OrIOp::create(b, isMasked, applies) : applies;
   }
   if (op.getMask())
     isMasked = yes;
-  SmallVector<Value> weights = addSoftmax(scores, state);
-  addValues(tile, weights, isMasked, state);
+  return scores;
+}
+
+AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
+                                                   State state) {
+  Value isMasked;
+  SmallVector<Value> scores =
+      emitScores(tile, multiplyKeys(tile), isMasked);
+  Weights weights = addSoftmax(scores, /*isLazy=*/false, state);
+  scaleAccumulators(weights.factors, state);
+  addValues(tile, weights.values, isMasked, state);
   return state;
 }

@@ -69,7 +69,9 @@ static LogicalResult convert(scf::ForallOp loops) {
                       : one;
   }
   auto emit = [&](OpBuilder &host, bool isWide) {
-    AttentionKernel(host, *nest, *tiles, isWide).emit();
+    AttentionKernel(host, *nest, *tiles, tiles->getThreads(), isWide,
+                    isWide ? "_attention" : "_attention_narrow")
+        .emit();
   };
   auto branch =
       scf::IfOp::create(builder, loc, aligned, /*withElseRegion=*/true);

@@ -129,6 +129,10 @@ Value ThreadBuilder::pack(Value low, Value high, Type element) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
+Value ThreadBuilder::getSharedAddress() {
+  return LLVM::PtrToIntOp::create(*this, getI32Type(), shared);
+}
+
 Value ThreadBuilder::getPointer(SharedAddress address) {
   auto type = LLVM::LLVMPointerType::get(getContext(), kSharedSpace);
   Value pointer = LLVM::GEPOp::create(*this, type, getI8Type(), shared,
@@ -265,10 +269,15 @@ ThreadBuilder::emitIf(Value condition, TypeRange types,
   auto branch =
       scf::IfOp::create(*this, types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(*this);
-  setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(*this, ifTrue());
-  setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(*this, ifFalse());
+  auto emit = [&](Block *block, function_ref<SmallVector<Value>()> body) {
+    setInsertionPointToStart(block);
+    SmallVector<Value> values = body();
+    // A branch without values has its terminator already.
+    if (!types.empty())
+      scf::YieldOp::create(*this, values);
+  };
+  emit(branch.thenBlock(), ifTrue);
+  emit(branch.elseBlock(), ifFalse);
   return branch.getResults();
 }
 

@@ -75,6 +75,8 @@ public:
   Value pack(Value low, Value high, Type element);
 
   // Shared memory.
+  /// Returns the address of shared memory as an i32.
+  Value getSharedAddress();
   Value load(SharedAddress address, Type type, int64_t alignment);
   void store(Value value, SharedAddress address, int64_t alignment);
   /// Copies 16 bytes of global memory, or writes zeros unless `exists`, which may
