@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BulkInstructions.h"
 #include "LaneAccess.h"
 #include "MemoryAccess.h"
 
@@ -96,7 +97,7 @@ bool finishCopy(Warp &warp, unsigned lane, const Instruction &wait,
                    " was written before the copy was waited for");
     return false;
   }
-  block.inFlight.end(copy.to, copy.to + copy.bytes);
+  block.inFlight.endWrite(copy.to, copy.to + copy.bytes);
   // The bytes change at the wait. No other access has happened since the issue.
   ShadowAccess access(warp, lane, /*isStrong=*/false);
   for (unsigned i = 0; i < copy.bytes; ++i)
@@ -135,25 +136,17 @@ void runWaitAll(Warp &warp, const Instruction &instruction, LaneMask mask) {
   runWait(warp, instruction, mask);
 }
 
-bool decodeWait(Decoder &d) {
-  const OperandSyntax *count =
-      d.expectOperands(1) ? &d.getSyntax().operands[0] : nullptr;
-  if (!count || count->kind != OperandSyntax::Integer)
-    return d.fail("expected a constant number of groups on "
-                  "cp.async.wait_group");
-  d.out.offset = count->value;
-  return d.finish(runWait);
-}
-
 bool decodeCopy(Decoder &d) {
   if (!d.has(".async"))
     return d.fail("expected 'cp.async'");
+  if (d.has(".bulk"))
+    return decodeBulkCopy(d);
   if (!d.needTarget(80))
     return false;
   if (d.has(".commit_group"))
     return d.expectOperands(0) && d.finish(runCommit);
   if (d.has(".wait_group"))
-    return decodeWait(d);
+    return d.groupCount() && d.finish(runWait);
   if (d.has(".wait_all"))
     return d.expectOperands(0) && d.finish(runWaitAll);
   StringRef cache = d.takeOneOf({".ca", ".cg"});

@@ -226,11 +226,14 @@ bool Decoder::constant(uint64_t value, unsigned bytes) {
   return true;
 }
 
-bool Decoder::address(unsigned index) {
+bool Decoder::address(unsigned index, unsigned coordinates) {
   const OperandSyntax &operand = syntax.operands[index];
   if (operand.kind != OperandSyntax::Address)
     return fail("expected an address in brackets as an operand of '" +
                 syntax.opcode + "'");
+  if (operand.elements.size() != coordinates)
+    return fail("expected an address with " + Twine(coordinates) +
+                " coordinates, found " + Twine(operand.elements.size()));
   out.offset = operand.offset;
   if (operand.name.empty())
     return constant(0, 8);
@@ -239,6 +242,14 @@ bool Decoder::address(unsigned index) {
   std::optional<Operand> found =
       function.lookUpRegister(syntax.scope, operand.name);
   return source(base, found && found->bytes == 4 ? 4 : 8);
+}
+
+bool Decoder::groupCount() {
+  if (syntax.operands.size() != 1 ||
+      syntax.operands[0].kind != OperandSyntax::Integer)
+    return fail("expected a constant number of groups to wait for");
+  out.offset = syntax.operands[0].value;
+  return true;
 }
 
 bool Decoder::uniformOperands(unsigned bytes) {
@@ -396,6 +407,9 @@ const OpcodeTable &getOpcodes() {
     addMatrixInstructions(*result);
     addMmaInstructions(*result);
     addCopyInstructions(*result);
+    addFenceInstructions(*result);
+    addMBarrierInstructions(*result);
+    addWgmmaInstructions(*result);
     return result;
   }();
   return *table;

@@ -80,8 +80,11 @@ public:
   bool predDest(const OperandSyntax &operand);
   bool predSource(const OperandSyntax &operand);
   /// The base of an address in brackets, of 8 or 4 bytes. Sets `out.offset` to
-  /// its offset.
-  bool address(unsigned index);
+  /// its offset. Coordinates are those of a tensor map.
+  bool address(unsigned index, unsigned coordinates = 0);
+  /// The only operand, a constant number of groups to wait for. Sets
+  /// `out.offset`.
+  bool groupCount();
   /// An implicit constant operand.
   bool constant(uint64_t value, unsigned bytes);
   /// Resolves a label to the index of an instruction of the program.
@@ -147,6 +150,9 @@ void addWarpInstructions(OpcodeTable &table);
 void addMatrixInstructions(OpcodeTable &table);
 void addMmaInstructions(OpcodeTable &table);
 void addCopyInstructions(OpcodeTable &table);
+void addFenceInstructions(OpcodeTable &table);
+void addMBarrierInstructions(OpcodeTable &table);
+void addWgmmaInstructions(OpcodeTable &table);
 
 /// Returns the table of all opcodes. An opcode that differs between integers
 /// and floats is in the table as "add" and as "add.f".

@@ -37,13 +37,13 @@ void forHalves(const Warp &warp, const Operand &operand, bool isBFloat,
 
 /// Adds products of A (rows x 16) and B (16 x columns) to `sums`. The sums are
 /// exact to f64: the rounding of a tensor core to f32 is not specified.
-template <unsigned rows, unsigned columns>
-void addProducts(double (&sums)[rows][columns], const float (&a)[rows][16],
-                 const float (&b)[16][columns]) {
+inline void addProducts(double *sums, const float *a, const float *b,
+                        unsigned rows, unsigned columns) {
   for (unsigned row = 0; row < rows; ++row)
     for (unsigned k = 0; k < 16; ++k)
       for (unsigned column = 0; column < columns; ++column)
-        sums[row][column] += double(a[row][k]) * double(b[k][column]);
+        sums[row * columns + column] +=
+            double(a[row * 16 + k]) * double(b[k * columns + column]);
 }
 
 /// Rounds a sum to f32.

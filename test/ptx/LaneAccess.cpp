@@ -188,34 +188,47 @@ bool LaneAccess::isTracked(unsigned lane) const {
 
 std::string describeRace(const Warp &warp, const ShadowCell &cell,
                          bool isStore) {
-  uint32_t threads = warp.block.execution.getThreads();
+  const Execution &execution = warp.block.execution;
+  uint32_t stride = execution.getThreadStride();
   std::string other;
+  if (cell.writer && (cell.writer - 1) % stride >= execution.getThreads())
+    return "data race: a bulk copy wrote here, and this thread has not waited "
+           "for its mbarrier";
   if (cell.writer)
-    other = "thread " + utostr((cell.writer - 1) % threads) + " of block " +
-            utostr((cell.writer - 1) / threads) + " wrote here";
+    other = "thread " + utostr((cell.writer - 1) % stride) + " of block " +
+            utostr((cell.writer - 1) / stride) + " wrote here";
   if (isStore && cell.reader)
     other += (other.empty() ? "" : ", or ") +
              std::string("another thread read here");
   return "data race: " + other + ", without a barrier in between";
 }
 
-// Checks that no asynchronous copy is writing the bytes.
-bool LaneAccess::checkIdle(unsigned lane) {
+// Checks that no asynchronous operation is writing the shared bytes or, for a
+// store, reading them, and that they are not an mbarrier.
+bool LaneAccess::checkIdle(unsigned lane, bool isStore) {
   const Target &target = targets[lane];
   if (target.space != Space::Shared)
     return true;
-  const Instruction *copy =
-      warp.block.inFlight.find(target.offset, target.offset + bytes);
-  if (!copy)
-    return true;
-  return fault(FaultKind::Race, lane,
-               warp.block.execution.program.names[copy->name] + " at line " +
-                   Twine(copy->line) +
-                   " is still writing here: its thread has not waited for it");
+  Block &block = warp.block;
+  uint64_t begin = target.offset, end = begin + bytes;
+  if (const Instruction *copy = block.inFlight.findWriter(begin, end))
+    return fault(FaultKind::Race, lane,
+                 block.describe(*copy) +
+                     " is still writing here: it has not been waited for");
+  if (const Instruction *reader =
+          isStore ? block.inFlight.findReader(begin, end) : nullptr)
+    return fault(FaultKind::Race, lane,
+                 block.describe(*reader) +
+                     " is still reading here: it has not been waited for");
+  if (const Instruction *init = block.mbarriers.find(begin, end))
+    return fault(FaultKind::Undefined, lane,
+                 "the bytes are those of an mbarrier: " +
+                     block.describe(*init));
+  return true;
 }
 
 bool LaneAccess::checkWritten(unsigned lane) {
-  if (!checkIdle(lane))
+  if (!checkIdle(lane, /*isStore=*/false))
     return false;
   const Target &target = targets[lane];
   const uint8_t *valid = nullptr;
@@ -300,7 +313,7 @@ bool LaneAccess::markWritten(unsigned lane, const uint8_t *from) {
 }
 
 bool LaneAccess::store(unsigned lane, const uint8_t *from) {
-  if (!checkIdle(lane))
+  if (!checkIdle(lane, /*isStore=*/true))
     return false;
   const Target &target = targets[lane];
   if (isTracked(lane)) {
@@ -317,10 +330,28 @@ bool LaneAccess::store(unsigned lane, const uint8_t *from) {
 }
 
 bool LaneAccess::beginAsync(unsigned lane) {
-  if (!checkIdle(lane) || !markWritten(lane, nullptr))
+  if (!checkIdle(lane, /*isStore=*/true) || !markWritten(lane, nullptr))
     return false;
   uint64_t begin = targets[lane].offset;
-  warp.block.inFlight.begin(begin, begin + bytes, &instruction);
+  warp.block.inFlight.beginWrite(begin, begin + bytes, &instruction);
+  return true;
+}
+
+bool LaneAccess::checkAsyncWrite(Warp &warp, unsigned lane,
+                                 const Instruction &instruction, uint32_t begin,
+                                 uint32_t end) {
+  AccessInfo byte;
+  byte.space = Space::Shared;
+  byte.bytes = 1;
+  LaneAccess access(warp, instruction, byte, 0);
+  access.targets[lane] = {Space::Shared, nullptr, 0, false};
+  for (uint32_t i = begin; i < end; ++i) {
+    access.addresses[lane] = access.targets[lane].offset = i;
+    access.pointers[lane] = warp.block.shared.data() + i;
+    if (!access.checkIdle(lane, /*isStore=*/true) ||
+        !access.markWritten(lane, nullptr))
+      return false;
+  }
   return true;
 }
 

@@ -23,10 +23,6 @@ inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
       offset, warp.block.execution.launch)[offset % Region::pageBytes];
 }
 
-/// Describes the earlier access that conflicts with a load or store.
-std::string describeRace(const Warp &warp, const ShadowCell &cell,
-                         bool isStore);
-
 /// The memory accesses of the lanes of a warp in one instruction. Functions
 /// that return bool return false after they have reported a fault.
 class LaneAccess {
@@ -57,8 +53,16 @@ public:
   /// Checks for races and marks the shared bytes of a lane as being written by
   /// the instruction, an asynchronous copy.
   bool beginAsync(unsigned lane);
+  /// Checks the write of shared bytes, which are inside, by an asynchronous
+  /// operation of a lane.
+  static bool checkAsyncWrite(Warp &warp, unsigned lane,
+                              const Instruction &instruction, uint32_t begin,
+                              uint32_t end);
 
   uint8_t *at(unsigned lane) const { return pointers[lane]; }
+  bool isShared(unsigned lane) const {
+    return targets[lane].space == Space::Shared;
+  }
   /// The offset of a lane's address in its state space or region.
   uint64_t getOffset(unsigned lane) const { return targets[lane].offset; }
   unsigned getBytes() const { return bytes; }
@@ -73,7 +77,7 @@ private:
   bool resolveLane(unsigned lane, uint64_t address, bool isStore);
   bool fault(FaultKind kind, unsigned lane, const llvm::Twine &message);
   bool checkWritten(unsigned lane);
-  bool checkIdle(unsigned lane);
+  bool checkIdle(unsigned lane, bool isStore);
   bool markWritten(unsigned lane, const uint8_t *from);
   bool isTracked(unsigned lane) const;
   void countGlobal(LaneMask mask, bool isStore);

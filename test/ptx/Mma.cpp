@@ -37,7 +37,7 @@ void runMma(Warp &warp, const Instruction &instruction, LaneMask) {
     for (unsigned i = 0; i < 4; ++i)
       sums[lane / 4 + i / 2 * 8][2 * (lane % 4) + i % 2] =
           warp.get<float>(c[i], lane);
-  addProducts(sums, left, right);
+  addProducts(sums[0], left[0], right[0], 16, 8);
   for (unsigned lane = 0; lane < warpSize; ++lane)
     for (unsigned i = 0; i < 4; ++i)
       warp.set<float>(
