@@ -190,6 +190,17 @@ func.func @window(%q: tensor<?x?x4x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tens
   return %r : tensor<?x?x4x64xbf16>
 }
 
+// A tile of more queries.
+// INPUTS: 1x90x2x64xf16 1x150x2x64xf16 7
+// INPUTS: 1x90x2x64xf16 1x150x2x64xf16 200
+func.func @trailing(%q: tensor<1x?x2x64xf16>, %k: tensor<1x?x2x64xf16>, %n: index) -> tensor<1x?x2x64xf16> {
+  %r = posenc.attention causal window_left = 9
+    ins(%q, %k, %k : tensor<1x?x2x64xf16>, tensor<1x?x2x64xf16>, tensor<1x?x2x64xf16>)
+    trailing_queries(%n)
+    outs(%q : tensor<1x?x2x64xf16>)
+  return %r : tensor<1x?x2x64xf16>
+}
+
 // INPUTS: 1x200x2x64xf16 1x300x2x64xf16 1x300x2x64xf16
 func.func @wide_window(%q: tensor<?x?x2x64xf16>, %k: tensor<?x?x2x64xf16>, %v: tensor<?x?x2x64xf16>) -> tensor<?x?x2x64xf16> {
   %r = posenc.attention causal window_left = 9223372036854775807
