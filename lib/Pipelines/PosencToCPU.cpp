@@ -229,9 +229,11 @@ void mlir::posenc::registerPipelines() {
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
         llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
         bool hasAttention = target && target->hasAttention();
+        bool hasWarpgroups = target && target->hasWarpgroups();
         // Another pass reports an unknown architecture.
         llvm::consumeError(target.takeError());
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true, hasAttention);
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true, hasAttention,
+                                 hasWarpgroups);
         buildGpuToNVVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToSPIRVOptions>(

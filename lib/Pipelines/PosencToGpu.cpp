@@ -27,7 +27,8 @@ static std::unique_ptr<Pass> createKernelCanonicalizer() {
 
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
                                             bool hasFunctions,
-                                            bool hasAttention) {
+                                            bool hasAttention,
+                                            bool hasWarpgroups) {
   buildPosencToKernelsPipeline(manager);
   // Packs have no bufferization, and copies have kernels.
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
@@ -44,7 +45,7 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   manager.addPass(createPosencSelectGpuKernelsPass(selection));
   if (hasAttention) {
     // The canonicalizer would remove loops of one iteration.
-    manager.addPass(createPosencNestAttentionPass());
+    manager.addPass(createPosencNestAttentionPass({hasWarpgroups}));
     manager.addPass(createCSEPass());
     manager.addPass(createConvertPosencAttentionToGpuPass());
     manager.addPass(createKernelCanonicalizer());

@@ -20,9 +20,10 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions,
-                                       bool hasAttention) {
+                                       bool hasAttention, bool hasWarpgroups) {
   PassManager manager(module.getContext());
-  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention);
+  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention,
+                           hasWarpgroups);
   if (failed(manager.run(module)))
     return failure();
   // False if all tensors are empty, for example; then there is nothing to
@@ -64,8 +65,12 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
                       llvm::all_of(targets.cuda, [](const CudaTarget &target) {
                         return target.hasAttention();
                       });
+  bool hasWarpgroups =
+      hasAttention && llvm::any_of(targets.cuda, [](const CudaTarget &target) {
+        return target.hasWarpgroups();
+      });
   if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan,
-                        hasAttention)))
+                        hasAttention, hasWarpgroups)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =
       generateCudaImages(*code.host, targets.cuda, withCubins);

@@ -11,14 +11,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+defvar Posenc_GpuDialects = [
+  "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+  "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+  "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+  "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+  "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+  "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+  "::mlir::vector::VectorDialect"];
+
 class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
-  let dependentDialects = [
-    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::bufferization::BufferizationDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = Posenc_GpuDialects;
 }
 
 def PosencSelectGpuKernelsPass
@@ -72,6 +75,9 @@ def PosencNestAttentionPass
     bufferization.materialize_in_destination %r in restrict writable %o
     ```
   }];
+  let options = [
+    Option<"warpgroups", "warpgroups", "bool", /*default=*/"false",
+           "Also emit loops with the tiles of sm_90a, and a branch between both">];
 }
 
 def ConvertPosencAttentionToGpuPass
@@ -94,6 +100,8 @@ def ConvertPosencAttentionToGpuPass
       threads in (%c128, %c1, %c1) dynamic_shared_memory_size %bytes args(...)
     ```
   }];
+  let dependentDialects =
+      !listconcat(Posenc_GpuDialects, ["::mlir::nvgpu::NVGPUDialect"]);
 }
 
 def ConvertPosencRopeToGpuPass

@@ -89,7 +89,7 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
 /// and math functions, which have no SPIR-V form with the required accuracy; with
 /// `hasAttention`, attention, which needs NVIDIA GPUs from sm_80 on.
 void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
-                              bool hasAttention);
+                              bool hasAttention, bool hasWarpgroups = false);
 
 /// Lowers GPU kernels to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,

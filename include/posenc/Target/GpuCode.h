@@ -42,7 +42,8 @@ struct GpuCode {
 /// none is left. With `hasFunctions`, kernels may contain divisions and math
 /// functions, which have no SPIR-V form; `hasAttention` is that of
 /// buildPosencToGpuPipeline.
-LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions, bool hasAttention);
+LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions, bool hasAttention,
+                         bool hasWarpgroups = false);
 
 /// Compiles the GPU kernels of a module at any stage before `vector`, without
 /// changing it. Returns nullopt after an error diagnostic.

@@ -8,6 +8,7 @@
 
 #include "AttentionKernel.h"
 #include "GpuAttention.h"
+#include "WarpgroupAttention.h"
 
 #include "posenc/Codegen/Passes.h"
 
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -47,6 +49,15 @@ static SmallVector<Value> getRowOperands(const AttentionNestParts &nest) {
   return memrefs;
 }
 
+/// Erases loops whose kernel has been launched: results are in the destinations.
+static void eraseLoops(scf::ForallOp loops) {
+  for (Value result : loops.getResults())
+    for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+      if (isa<bufferization::MaterializeInDestinationOp>(user))
+        user->erase();
+  loops.erase();
+}
+
 /// Replaces the loops by a launch of a kernel for aligned operands, and of one
 /// for others.
 static LogicalResult convert(scf::ForallOp loops) {
@@ -54,11 +65,20 @@ static LogicalResult convert(scf::ForallOp loops) {
   if (!nest)
     return loops.emitOpError("has another form than the loops of attention");
   OnlineAttentionOp tile = nest->tile;
+  OpBuilder builder(loops);
+  if (loops->hasAttr(PosencDialect::kChipAttrName)) {
+    std::optional<WarpgroupTiles> groups =
+        chooseWarpgroupTiles(getAttentionSizes(tile));
+    if (!groups || !hasWarpgroupKernel(*nest))
+      return loops.emitOpError("has no kernel of warpgroups");
+    WarpgroupAttention(builder, *nest, *groups).emit();
+    eraseLoops(loops);
+    return success();
+  }
   std::optional<GpuAttentionTiles> tiles =
       chooseAttentionTiles(getAttentionSizes(tile));
   if (!tiles)
     return loops.emitOpError("has no tiles that fit in shared memory");
-  OpBuilder builder(loops);
   Location loc = loops.getLoc();
   Value aligned;
   for (Value memref : getRowOperands(*nest)) {
@@ -79,12 +99,7 @@ static LogicalResult convert(scf::ForallOp loops) {
   emit(wide, /*isWide=*/true);
   OpBuilder narrow = branch.getElseBodyBuilder();
   emit(narrow, /*isWide=*/false);
-  // The results are in the destinations.
-  for (Value result : loops.getResults())
-    for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
-      if (isa<bufferization::MaterializeInDestinationOp>(user))
-        user->erase();
-  loops.erase();
+  eraseLoops(loops);
   return success();
 }
 

@@ -17,6 +17,12 @@
 
 namespace mlir::posenc {
 
+/// The architecture of kernels of warpgroups.
+inline constexpr llvm::StringLiteral kWarpgroupsChip = "sm_90a";
+/// A function that host code calls to know whether code for exactly one
+/// architecture, ten times its compute capability, runs.
+inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";
+
 /// Returns the sizes of an `attention` or an `online_attention` that choose its
 /// tiles.
 template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {

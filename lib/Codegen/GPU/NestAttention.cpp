@@ -8,6 +8,7 @@
 
 #include "ElementKernel.h"
 #include "GpuAttention.h"
+#include "GpuKernel.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
@@ -16,6 +17,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -93,7 +95,7 @@ public:
   AttentionNesting(IRRewriter &rewriter, AttentionOp op)
       : b(rewriter), loc(op.getLoc()), op(op) {}
 
-  void nest();
+  void nest(bool hasWarpgroups);
 
 private:
   Value getSize(Value memref, int64_t dim) {
@@ -107,6 +109,9 @@ private:
   void rotateKeys();
   RotationTables createTables(RotationAttr rotation, Value positions);
   RotationTables createTablesOfIndices(RotationAttr rotation);
+  Value toTensor(Value memref, bool isWritable);
+  scf::ForallOp emitLoops(AttentionNestOptions options);
+  Value canUseWarpgroups();
 
   IRRewriter &b;
   Location loc;
@@ -203,54 +208,39 @@ AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-void AttentionNesting::nest() {
-  b.setInsertionPoint(op);
-  GpuAttentionTiles tiles = *chooseAttentionTiles(getAttentionSizes(op));
-  rotateKeys();
-  AttentionNestOptions options;
-  options.rowsPerQueryTile = tiles.getRows();
-  options.keysPerTile = tiles.keys;
-  options.packsQueries = false;
-  options.alignedKeyTiles = true;
-  RotationAttr queryRotation = op.getQueryRotationAttr(),
-               keyRotation = op.getKeyRotationAttr();
-  auto toTensor = [&](Value memref, bool isWritable) -> Value {
-    if (!isa_and_nonnull<MemRefType>(memref.getType()))
-      return memref;
-    return bufferization::ToTensorOp::create(
-        b, loc, memref::getTensorTypeFromMemRefType(memref.getType()), memref,
-        /*restrict=*/true, isWritable);
-  };
+Value AttentionNesting::toTensor(Value memref, bool isWritable) {
+  if (!isa_and_nonnull<MemRefType>(memref.getType()))
+    return memref;
+  return bufferization::ToTensorOp::create(
+      b, loc, memref::getTensorTypeFromMemRefType(memref.getType()), memref,
+      /*restrict=*/true, isWritable);
+}
+
+/// Emits the loops at the insertion point.
+scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
   auto toTensors = [&](RotationTables tables) -> RotationTables {
+    if (!tables)
+      return {};
     return {toTensor(tables.cos, false), toTensor(tables.sin, false),
             tables.origin};
   };
-  if (queryRotation)
-    options.queryTables =
-        toTensors(createTables(queryRotation, op.getQueryPositions()));
-  if (keyRotation) {
-    bool isSame =
-        queryRotation &&
-        keyRotation.getFrequencies() == queryRotation.getFrequencies() &&
-        keyRotation.getAxes() == queryRotation.getAxes() &&
-        op.getKeyPositions() == op.getQueryPositions();
-    options.keyTables =
-        isSame ? options.queryTables
-               : toTensors(createTables(keyRotation, op.getKeyPositions()));
-  }
-
+  options.queryTables = toTensors(options.queryTables);
+  options.keyTables = toTensors(options.keyTables);
+  options.packsQueries = false;
+  options.alignedKeyTiles = true;
   SmallVector<Value> operands;
   SmallVector<Type> results;
-  for (Value operand : op->getOperands()) {
-    bool isWritable = llvm::is_contained(op.getInits(), operand);
-    operands.push_back(toTensor(operand, isWritable));
-  }
+  for (Value operand : op->getOperands())
+    operands.push_back(
+        toTensor(operand, llvm::is_contained(op.getInits(), operand)));
   for (Value init : op.getInits())
     results.push_back(memref::getTensorTypeFromMemRefType(init.getType()));
   OperationState state(loc, AttentionOp::getOperationName(), operands, results);
   state.useProperties(op.getProperties());
-  for (Region &region : op->getRegions())
-    state.addRegion()->takeBody(region);
+  for (Region &region : op->getRegions()) {
+    IRMapping mapping;
+    region.cloneInto(state.addRegion(), mapping);
+  }
   auto onTensors = cast<AttentionOp>(b.create(state));
   ValueRange outputs = createAttentionNest(b, onTensors, options);
   for (auto [output, init] : llvm::zip_equal(outputs, op.getInits()))
@@ -258,6 +248,74 @@ void AttentionNesting::nest() {
         b, loc, TypeRange(), output, init, /*restrict=*/true,
         /*writable=*/true);
   onTensors.erase();
+  return cast<scf::ForallOp>(outputs.front().getDefiningOp());
+}
+
+/// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is one
+/// of sm_90a, and rows are aligned to 16 bytes.
+Value AttentionNesting::canUseWarpgroups() {
+  constexpr int64_t kArch = 90;
+  Type i64 = b.getI64Type(), i1 = b.getI1Type();
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module.lookupSymbol(kRunsOnFunction)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(b, loc, kRunsOnFunction,
+                         b.getFunctionType(i64, i1))
+        .setPrivate();
+  }
+  Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
+  Value can = func::CallOp::create(b, loc, kRunsOnFunction, i1, arch)
+                  .getResult(0);
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),
+                        op.getInits().front()})
+    can = arith::AndIOp::create(b, loc, can,
+                                areAligned(b, loc, operand, /*lanes=*/8));
+  return can;
+}
+
+/// Whether the operands suit bulk copies, and no key after the last one is in a
+/// tile.
+static bool supportsWarpgroups(AttentionOp op) {
+  return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
+         !op.getLengths() && !op.getBlockTable() && op.getCuSeqlens().empty() &&
+         chooseWarpgroupTiles(getAttentionSizes(op));
+}
+
+void AttentionNesting::nest(bool hasWarpgroups) {
+  b.setInsertionPoint(op);
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  rotateKeys();
+  AttentionNestOptions options;
+  RotationAttr queryRotation = op.getQueryRotationAttr(),
+               keyRotation = op.getKeyRotationAttr();
+  if (queryRotation)
+    options.queryTables = createTables(queryRotation, op.getQueryPositions());
+  if (keyRotation) {
+    bool isSame =
+        queryRotation &&
+        keyRotation.getFrequencies() == queryRotation.getFrequencies() &&
+        keyRotation.getAxes() == queryRotation.getAxes() &&
+        op.getKeyPositions() == op.getQueryPositions();
+    options.keyTables = isSame
+                            ? options.queryTables
+                            : createTables(keyRotation, op.getKeyPositions());
+  }
+  if (hasWarpgroups && supportsWarpgroups(op)) {
+    auto branch = scf::IfOp::create(b, loc, canUseWarpgroups(),
+                                    /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    WarpgroupTiles groups = *chooseWarpgroupTiles(sizes);
+    options.rowsPerQueryTile = groups.getRows();
+    options.keysPerTile = groups.keys;
+    emitLoops(options)->setAttr(PosencDialect::kChipAttrName,
+                                b.getStringAttr(kWarpgroupsChip));
+    b.setInsertionPointToStart(branch.elseBlock());
+  }
+  GpuAttentionTiles tiles = *chooseAttentionTiles(sizes);
+  options.rowsPerQueryTile = tiles.getRows();
+  options.keysPerTile = tiles.keys;
+  emitLoops(options);
   op.erase();
 }
 
@@ -279,7 +337,7 @@ struct NestAttention final
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations)
       if (!getGpuUnsupportedReason(op))
-        AttentionNesting(rewriter, op).nest();
+        AttentionNesting(rewriter, op).nest(warpgroups);
   }
 };
 } // namespace

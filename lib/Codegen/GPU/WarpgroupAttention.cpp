@@ -71,7 +71,10 @@ WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
                                        const WarpgroupTiles &groups)
     : AttentionKernel(host, nest, getTiles(groups), groups.getThreads(),
                       /*isWide=*/true, "_attention_sm_90a"),
-      groups(groups), w(b) {}
+      groups(groups), w(b) {
+  kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
+                                b.getStringAttr(kWarpgroupsChip));
+}
 
 //===----------------------------------------------------------------------===//
 // Shared memory
