@@ -8,6 +8,8 @@
 
 #include "Lanes.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace llvm;
 
 namespace posenc::ptx {
@@ -26,10 +28,17 @@ void Block::run(uint32_t number) {
   index = {number % grid[0], number / grid[0] % grid[1],
            number / grid[0] / grid[1]};
   tick = 1;
-  seen.assign(numWarps * numWarps, 0);
+  seen.assign(numWarps * (numWarps + 1), 0);
   // A pattern that shows up in results computed from uninitialized memory.
   std::fill(shared.begin(), shared.end(), 0xcd);
   std::fill(sharedCells.begin(), sharedCells.end(), ShadowCell());
+  readSets.reset(numWarps);
+  inFlight.reset(shared.size());
+  mbarriers.clear();
+  for (FenceHistory *fences : {&proxyFences, &initFences})
+    fences->reset(numWarps * warpSize);
+  loads.clear();
+  warpgroups.assign(divideCeil(numWarps, 4), Warpgroup());
   for (BarrierState &barrier : barriers)
     barrier = BarrierState();
   for (std::unique_ptr<Warp> &warp : warps)
@@ -39,15 +48,19 @@ void Block::run(uint32_t number) {
   std::vector<uint32_t> runnable;
   while (!execution.hasFault()) {
     runnable.clear();
-    bool haveAllEnded = true;
+    bool haveAllEnded = true, isStuck = true;
     for (std::unique_ptr<Warp> &warp : warps) {
       haveAllEnded &= warp->hasEnded();
-      if (warp->isRunnable())
-        runnable.push_back(warp->index);
+      if (!warp->isRunnable())
+        continue;
+      runnable.push_back(warp->index);
+      isStuck &= warp->isPolling();
     }
     if (haveAllEnded)
-      return;
-    if (runnable.empty())
+      return checkEnd();
+    if (runLoads(isStuck))
+      continue;
+    if (isStuck)
       return reportDeadlock();
     if (isRandom) {
       uint32_t which = execution.random() % runnable.size();
@@ -81,7 +94,44 @@ void Block::reportDeadlock() {
   execution.fault(FaultKind::Barrier, first, lane, instruction, message);
 }
 
-void Block::syncWarp(uint32_t warp) { seen[warp * numWarps + warp] = tick++; }
+// Shared memory may belong to another block from now on.
+void Block::checkEnd() {
+  if (!loads.empty())
+    execution.fault(FaultKind::Race, warps.front().get(), 0,
+                    loads.front().instruction,
+                    "the block has ended before the copy was complete");
+  for (const Warpgroup &group : warpgroups)
+    if (!group.operations.empty())
+      execution.fault(FaultKind::Undefined, warps.front().get(), 0,
+                      group.operations.front().instruction,
+                      "some warps of the warpgroup have ended without it");
+}
+
+std::string Block::describe(const Instruction &instruction) const {
+  return execution.program.names[instruction.name] + " at line " +
+         utostr(instruction.line);
+}
+
+void Block::syncWarp(uint32_t warp) {
+  seen[warp * (numWarps + 1) + warp] = tick++;
+}
+
+void Block::see(uint32_t warp, const std::vector<uint32_t> &ticks) {
+  uint32_t *row = seen.data() + warp * (numWarps + 1);
+  for (uint32_t other : ticks) {
+    *row = std::max(*row, other);
+    ++row;
+  }
+}
+
+void Block::release(const Warp &warp, MBarrier &barrier) {
+  barrier.see(seen.data() + warp.index * (numWarps + 1));
+  barrier.seen[warp.index] = tick;
+}
+
+void Block::acquire(const Warp &warp, const MBarrier &barrier) {
+  see(warp.index, barrier.completed);
+}
 
 uint32_t Block::countLive() const {
   uint32_t count = 0;
@@ -119,7 +169,7 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
     barrier.hasCount = info.hasCount;
     barrier.expected = count;
     barrier.value = info.kind == BarrierInfo::And;
-    barrier.seen.assign(numWarps, 0);
+    barrier.seen.assign(numWarps + 1, 0);
   } else if (barrier.hasCount != info.hasCount || barrier.expected != count) {
     return warp.fault(
         FaultKind::Barrier, lane, instruction,
@@ -142,9 +192,8 @@ void Block::arrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
       barrier.value += __builtin_popcount(yes);
   }
   // All accesses of this warp, and those it has seen, precede the barrier.
-  for (uint32_t i = 0; i < numWarps; ++i)
-    barrier.seen[i] =
-        std::max(barrier.seen[i], seen[warp.index * numWarps + i]);
+  for (uint32_t i = 0; i <= numWarps; ++i)
+    barrier.seen[i] = std::max(barrier.seen[i], getSeen(warp.index, i));
   barrier.seen[warp.index] = tick++;
   if (info.kind == BarrierInfo::Arrive) {
     warp.pass();
@@ -175,15 +224,14 @@ void Block::complete(uint8_t id) {
   BarrierState barrier = std::move(barriers[id]);
   barriers[id] = BarrierState();
   ++execution.statistics.barriers;
+  noteProgress();
   // The waiting warps made no access after their arrival.
   for (LaneMask rest = barrier.warps; rest; rest &= rest - 1)
     barrier.seen[__builtin_ctz(rest)] = tick;
   ++tick;
   for (LaneMask rest = barrier.warps; rest; rest &= rest - 1) {
     uint32_t warp = __builtin_ctz(rest);
-    for (uint32_t i = 0; i < numWarps; ++i)
-      seen[warp * numWarps + i] =
-          std::max(seen[warp * numWarps + i], barrier.seen[i]);
+    see(warp, barrier.seen);
     warps[warp]->release(id, barrier.value);
   }
 }

@@ -60,16 +60,6 @@ template <Flow flow> bool decodePlain(Decoder &d) {
 
 void runNothing(Warp &, const Instruction &, LaneMask) {}
 
-// Fences have no effect: the interpreter executes memory accesses in program
-// order.
-bool decodeFence(Decoder &d) {
-  for (StringRef name :
-       {".sc", ".acq_rel", ".acquire", ".release", ".cta", ".cluster", ".gpu",
-        ".sys", ".gl", ".proxy", ".async", ".alias"})
-    d.has(name);
-  return d.expectOperands(0) && d.finish(runNothing);
-}
-
 bool decodeSleep(Decoder &d) {
   Type type;
   return d.takeType(type) && d.expectOperands(1) && d.source(0, 4) &&
@@ -83,6 +73,22 @@ bool decodeDependents(Decoder &d) {
   return d.expectOperands(0) && d.finish(runNothing);
 }
 
+// The number of registers has no effect here.
+bool decodeRegisterCount(Decoder &d) {
+  if (!d.needTarget(90, /*isExact=*/true))
+    return false;
+  Type type;
+  bool isComplete = !d.takeOneOf({".inc", ".dec"}).empty() && d.has(".sync") &&
+                    d.has(".aligned") && d.takeType(type) && type == Type::U32;
+  if (!isComplete || !d.expectOperands(1))
+    return d.fail("expected 'setmaxnreg.{inc,dec}.sync.aligned.u32 count'");
+  const OperandSyntax &count = d.getSyntax().operands[0];
+  if (count.kind != OperandSyntax::Integer || count.value < 24 ||
+      count.value > 256 || count.value % 8)
+    return d.fail("setmaxnreg takes a multiple of 8 from 24 to 256");
+  return d.finishWholeWarp(runNothing);
+}
+
 } // namespace
 
 void addControlInstructions(OpcodeTable &table) {
@@ -92,9 +98,8 @@ void addControlInstructions(OpcodeTable &table) {
   table["ret"] = decodePlain<Flow::Return>;
   table["exit"] = decodePlain<Flow::Exit>;
   table["trap"] = decodePlain<Flow::Trap>;
-  table["membar"] = decodeFence;
-  table["fence"] = decodeFence;
   table["nanosleep"] = decodeSleep;
+  table["setmaxnreg"] = decodeRegisterCount;
   table["griddepcontrol"] = decodeDependents;
 }
 

@@ -24,6 +24,18 @@ bool Decoder::fail(const Twine &message) {
   return function.fail(syntax.line, message);
 }
 
+bool Decoder::needTarget(unsigned number, bool isExact) {
+  StringRef target = function.program.target, digits = target;
+  digits.consume_front("sm_");
+  unsigned found = 0;
+  bool isGood = !digits.consumeInteger(10, found) &&
+                (isExact ? found == number && digits == "a" : found >= number);
+  if (isGood)
+    return true;
+  return fail("'" + syntax.opcode + "' requires sm_" + Twine(number) +
+              (isExact ? "a" : " or later") + "; the target is " + target);
+}
+
 bool Decoder::has(StringRef modifier) {
   auto *it = llvm::find(modifiers, modifier);
   if (it == modifiers.end())
@@ -214,11 +226,14 @@ bool Decoder::constant(uint64_t value, unsigned bytes) {
   return true;
 }
 
-bool Decoder::address(unsigned index) {
+bool Decoder::address(unsigned index, unsigned coordinates) {
   const OperandSyntax &operand = syntax.operands[index];
   if (operand.kind != OperandSyntax::Address)
     return fail("expected an address in brackets as an operand of '" +
                 syntax.opcode + "'");
+  if (operand.elements.size() != coordinates)
+    return fail("expected an address with " + Twine(coordinates) +
+                " coordinates, found " + Twine(operand.elements.size()));
   out.offset = operand.offset;
   if (operand.name.empty())
     return constant(0, 8);
@@ -227,6 +242,14 @@ bool Decoder::address(unsigned index) {
   std::optional<Operand> found =
       function.lookUpRegister(syntax.scope, operand.name);
   return source(base, found && found->bytes == 4 ? 4 : 8);
+}
+
+bool Decoder::groupCount() {
+  if (syntax.operands.size() != 1 ||
+      syntax.operands[0].kind != OperandSyntax::Integer)
+    return fail("expected a constant number of groups to wait for");
+  out.offset = syntax.operands[0].value;
+  return true;
 }
 
 bool Decoder::uniformOperands(unsigned bytes) {
@@ -238,6 +261,38 @@ bool Decoder::uniformOperands(unsigned bytes) {
     if (!source(i, bytes))
       return false;
   return true;
+}
+
+// Returns the elements of a vector operand; none after an error.
+ArrayRef<OperandSyntax> Decoder::getElements(unsigned index, unsigned count) {
+  const OperandSyntax &operand = syntax.operands[index];
+  ArrayRef<OperandSyntax> elements(operand);
+  if (operand.kind == OperandSyntax::Vector)
+    elements = operand.elements;
+  if (elements.size() == count)
+    return elements;
+  fail("operand " + Twine(index + 1) + " of '" + syntax.opcode + "' has " +
+       Twine(elements.size()) + " registers; expected " + Twine(count));
+  return {};
+}
+
+bool Decoder::vectorDest(unsigned index, unsigned count) {
+  ArrayRef<OperandSyntax> elements = getElements(index, count);
+  return !elements.empty() &&
+         all_of(elements, [&](const OperandSyntax &e) { return dest(e, 4); });
+}
+
+bool Decoder::vectorSource(unsigned index, unsigned count) {
+  ArrayRef<OperandSyntax> elements = getElements(index, count);
+  return !elements.empty() &&
+         all_of(elements, [&](const OperandSyntax &e) { return source(e, 4); });
+}
+
+bool Decoder::finishWholeWarp(Handler handler) {
+  out.flow = Flow::Converged;
+  out.lanesOperand = operands.size();
+  out.isWholeWarp = true;
+  return constant(~0u, 4) && finish(handler);
 }
 
 void *Decoder::allocate(size_t size, size_t align) {
@@ -349,6 +404,12 @@ const OpcodeTable &getOpcodes() {
     addControlInstructions(*result);
     addBarrierInstructions(*result);
     addWarpInstructions(*result);
+    addMatrixInstructions(*result);
+    addMmaInstructions(*result);
+    addCopyInstructions(*result);
+    addFenceInstructions(*result);
+    addMBarrierInstructions(*result);
+    addWgmmaInstructions(*result);
     return result;
   }();
   return *table;

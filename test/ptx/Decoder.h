@@ -39,6 +39,9 @@ public:
 
   const ParseOptions &getOptions() const;
   const InstructionSyntax &getSyntax() const { return syntax; }
+  /// Fails unless the module's target has at least this number, as in sm_80, or
+  /// is exactly `sm_<number>a` with `isExact`.
+  bool needTarget(unsigned number, bool isExact = false);
   Instruction out;
 
   // Modifiers.
@@ -77,8 +80,11 @@ public:
   bool predDest(const OperandSyntax &operand);
   bool predSource(const OperandSyntax &operand);
   /// The base of an address in brackets, of 8 or 4 bytes. Sets `out.offset` to
-  /// its offset.
-  bool address(unsigned index);
+  /// its offset. Coordinates are those of a tensor map.
+  bool address(unsigned index, unsigned coordinates = 0);
+  /// The only operand, a constant number of groups to wait for. Sets
+  /// `out.offset`.
+  bool groupCount();
   /// An implicit constant operand.
   bool constant(uint64_t value, unsigned bytes);
   /// Resolves a label to the index of an instruction of the program.
@@ -92,6 +98,10 @@ public:
   bool callCopies(const OperandSyntax *list, bool isResult);
   /// A destination, then sources, all of `bytes` bytes.
   bool uniformOperands(unsigned bytes);
+  /// A vector {a, b, ...} of `count` registers of 4 bytes. One register may
+  /// omit the braces.
+  bool vectorDest(unsigned index, unsigned count);
+  bool vectorSource(unsigned index, unsigned count);
 
   /// Copies `value` into the program and sets `out.extra` to the copy.
   template <typename T> void keepExtra(const T &value) {
@@ -104,9 +114,12 @@ public:
   /// Completes `out`. Fails if a modifier is left, or if `handler` is null and
   /// the instruction is not control flow.
   bool finish(Handler handler);
+  /// Completes an instruction that all 32 lanes of a warp execute together.
+  bool finishWholeWarp(Handler handler);
 
 private:
   void *allocate(size_t size, size_t align);
+  llvm::ArrayRef<OperandSyntax> getElements(unsigned index, unsigned count);
   bool addSource(const OperandSyntax &operand, unsigned bytes, bool isWide);
   bool addDest(const OperandSyntax &operand, unsigned bytes, bool isWide);
 
@@ -134,6 +147,12 @@ void addAtomicInstructions(OpcodeTable &table);
 void addControlInstructions(OpcodeTable &table);
 void addBarrierInstructions(OpcodeTable &table);
 void addWarpInstructions(OpcodeTable &table);
+void addMatrixInstructions(OpcodeTable &table);
+void addMmaInstructions(OpcodeTable &table);
+void addCopyInstructions(OpcodeTable &table);
+void addFenceInstructions(OpcodeTable &table);
+void addMBarrierInstructions(OpcodeTable &table);
+void addWgmmaInstructions(OpcodeTable &table);
 
 /// Returns the table of all opcodes. An opcode that differs between integers
 /// and floats is in the table as "add" and as "add.f".

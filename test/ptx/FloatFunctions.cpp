@@ -130,17 +130,21 @@ bool decodeExact(Decoder &d, unsigned sources) {
   return d.finish(type == Type::F64 ? chooseF64<F64>(mode) : nullptr);
 }
 
+template <float (*F)(float)> float flushed(float a) {
+  return flush(F(flush(a)));
+}
+
 template <float (*F)(float), double (*F64)(double) = nullptr>
 bool decodeApproximate(Decoder &d) {
   Type type;
   if (!checkApproximate(d) || !d.takeType(type))
     return false;
   d.has(".approx");
-  d.has(".ftz");
+  bool isFlushed = d.has(".ftz");
   if (!d.expectOperands(2) || !d.uniformOperands(getBytes(type)))
     return false;
   if (type == Type::F32)
-    return d.finish(lanes<F>);
+    return d.finish(isFlushed ? lanes<flushed<F>> : lanes<F>);
   if constexpr (F64 != nullptr)
     if (type == Type::F64)
       return d.finish(lanes<F64>);

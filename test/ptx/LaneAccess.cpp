@@ -25,7 +25,7 @@ bool LaneAccess::fault(FaultKind kind, unsigned lane, const Twine &message) {
 
 bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
   Target &target = targets[lane];
-  target.space = instruction.access.space;
+  target.space = info.space;
   target.region = nullptr;
   target.isLane = false;
   if (target.space == Space::Generic) {
@@ -81,8 +81,8 @@ bool LaneAccess::resolveLane(unsigned lane, uint64_t address, bool isStore) {
   if (!region)
     return fault(FaultKind::OutOfBounds, lane,
                  execution.memory.describe(address));
-  if ((instruction.access.space == Space::Const) != region->isConst &&
-      instruction.access.space != Space::Generic)
+  if ((info.space == Space::Const) != region->isConst &&
+      info.space != Space::Generic)
     return fault(FaultKind::OutOfBounds, lane,
                  "'" + region->name + "' is in another state space");
   if (isStore && region->access == Access::ReadOnly)
@@ -100,12 +100,14 @@ bool LaneAccess::resolve(const Operand &base, LaneMask mask, bool isStore) {
   forLanes(mask, [&](unsigned lane) {
     uint64_t address = isNarrow ? warp.get<uint32_t>(base, lane)
                                 : warp.get<uint64_t>(base, lane);
-    addresses[lane] = address + instruction.offset;
-    misaligned |= LaneMask(addresses[lane] % bytes != 0) << lane;
+    addresses[lane] = address + offset;
+    misaligned |= LaneMask(addresses[lane] % alignment != 0) << lane;
   });
   if (misaligned)
     return fault(FaultKind::Misaligned, __builtin_ctz(misaligned),
-                 "the address is not a multiple of the access size");
+                 alignment == bytes
+                     ? "the address is not a multiple of the access size"
+                     : "the address is not a multiple of " + Twine(alignment));
   LaneMask global = 0, shared = 0;
   for (LaneMask rest = mask; rest; rest &= rest - 1) {
     unsigned lane = __builtin_ctz(rest);
@@ -118,7 +120,7 @@ bool LaneAccess::resolve(const Operand &base, LaneMask mask, bool isStore) {
     countGlobal(global, isStore);
   if (shared)
     countShared(shared);
-  if (mask & ~(global | shared) && instruction.access.space != Space::Param)
+  if (mask & ~(global | shared) && info.space != Space::Param)
     ++warp.block.execution.statistics.localAccesses;
   return true;
 }
@@ -186,18 +188,48 @@ bool LaneAccess::isTracked(unsigned lane) const {
 
 std::string describeRace(const Warp &warp, const ShadowCell &cell,
                          bool isStore) {
-  uint32_t threads = warp.block.execution.getThreads();
+  const Execution &execution = warp.block.execution;
+  uint32_t stride = execution.getThreadStride();
   std::string other;
+  if (cell.writer && (cell.writer - 1) % stride >= execution.getThreads())
+    return "data race: a bulk copy wrote here, and this thread has not waited "
+           "for its mbarrier";
   if (cell.writer)
-    other = "thread " + utostr((cell.writer - 1) % threads) + " of block " +
-            utostr((cell.writer - 1) / threads) + " wrote here";
+    other = "thread " + utostr((cell.writer - 1) % stride) + " of block " +
+            utostr((cell.writer - 1) / stride) + " wrote here";
   if (isStore && cell.reader)
     other += (other.empty() ? "" : ", or ") +
              std::string("another thread read here");
   return "data race: " + other + ", without a barrier in between";
 }
 
+// Checks that no asynchronous operation is writing the shared bytes or, for a
+// store, reading them, and that they are not an mbarrier.
+bool LaneAccess::checkIdle(unsigned lane, bool isStore) {
+  const Target &target = targets[lane];
+  if (target.space != Space::Shared)
+    return true;
+  Block &block = warp.block;
+  uint64_t begin = target.offset, end = begin + bytes;
+  if (const Instruction *copy = block.inFlight.findWriter(begin, end))
+    return fault(FaultKind::Race, lane,
+                 block.describe(*copy) +
+                     " is still writing here: it has not been waited for");
+  if (const Instruction *reader =
+          isStore ? block.inFlight.findReader(begin, end) : nullptr)
+    return fault(FaultKind::Race, lane,
+                 block.describe(*reader) +
+                     " is still reading here: it has not been waited for");
+  if (const Instruction *init = block.mbarriers.find(begin, end))
+    return fault(FaultKind::Undefined, lane,
+                 "the bytes are those of an mbarrier: " +
+                     block.describe(*init));
+  return true;
+}
+
 bool LaneAccess::checkWritten(unsigned lane) {
+  if (!checkIdle(lane, /*isStore=*/false))
+    return false;
   const Target &target = targets[lane];
   const uint8_t *valid = nullptr;
   const char *what = "local memory";
@@ -225,7 +257,7 @@ bool LaneAccess::load(unsigned lane) {
   if (!isTracked(lane) || !warp.block.execution.options.checkRaces)
     return true;
   const Target &target = targets[lane];
-  ShadowAccess access(warp, lane, instruction.access.isStrong);
+  ShadowAccess access(warp, lane, info.isStrong);
   for (unsigned i = 0; i < bytes; ++i) {
     ShadowCell &cell = getCell(warp, target.region, target.offset + i);
     if (access.isRacing(cell))
@@ -237,7 +269,7 @@ bool LaneAccess::load(unsigned lane) {
 }
 
 bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
-  if (instruction.access.isStrong)
+  if (info.isStrong)
     return load(lane);
   if (!checkWritten(lane))
     return false;
@@ -245,7 +277,7 @@ bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
     return true;
   const Target &target = targets[lane];
   ShadowAccess access(warp, lane, /*isStrong=*/false);
-  unsigned size = instruction.access.bytes;
+  unsigned size = info.bytes;
   for (unsigned i = 0; i < registers.size(); ++i) {
     if (registers[i].reg == noRegister)
       continue;
@@ -259,30 +291,67 @@ bool LaneAccess::loadTo(ArrayRef<Operand> registers, unsigned lane) {
   return true;
 }
 
-bool LaneAccess::store(unsigned lane, const uint8_t *from) {
+// Records a write in the shadow cells. `from` has the new bytes, or is null if
+// they all count as changed.
+bool LaneAccess::markWritten(unsigned lane, const uint8_t *from) {
   const Target &target = targets[lane];
-  uint8_t *to = pointers[lane];
+  const uint8_t *to = pointers[lane];
+  bool checkRaces = warp.block.execution.options.checkRaces;
+  ShadowAccess access(warp, lane, info.isStrong);
+  for (unsigned i = 0; i < bytes; ++i) {
+    ShadowCell &cell = getCell(warp, target.region, target.offset + i);
+    if (target.region && cell.writer)
+      ++warp.block.execution.statistics.rewrittenBytes;
+    ShadowCell before = cell;
+    if (access.write(cell, !from || from[i] != to[i]) && checkRaces)
+      return fault(FaultKind::Race, lane,
+                   describeRace(warp, before, /*isStore=*/true));
+    // A suppressed race leaves the cell unchanged; mark it as written.
+    cell.writer = std::max(cell.writer, 1u);
+  }
+  return true;
+}
+
+bool LaneAccess::store(unsigned lane, const uint8_t *from) {
+  if (!checkIdle(lane, /*isStore=*/true))
+    return false;
+  const Target &target = targets[lane];
   if (isTracked(lane)) {
-    bool checkRaces = warp.block.execution.options.checkRaces;
-    ShadowAccess access(warp, lane, instruction.access.isStrong);
-    for (unsigned i = 0; i < bytes; ++i) {
-      ShadowCell &cell = getCell(warp, target.region, target.offset + i);
-      if (target.region && cell.writer)
-        ++warp.block.execution.statistics.rewrittenBytes;
-      ShadowCell before = cell;
-      if (access.write(cell, from[i] != to[i]) && checkRaces)
-        return fault(FaultKind::Race, lane,
-                     describeRace(warp, before, /*isStore=*/true));
-      // A suppressed race leaves the cell unchanged; mark it as written.
-      cell.writer = std::max(cell.writer, 1u);
-    }
+    if (!markWritten(lane, from))
+      return false;
     if (target.region && !target.region->valid.empty())
       std::memset(target.region->valid.data() + target.offset, 1, bytes);
   } else {
     std::memset(warp.laneValid.data() + lane * warp.laneBytes + target.offset,
                 1, bytes);
   }
-  std::memcpy(to, from, bytes);
+  std::memcpy(pointers[lane], from, bytes);
+  return true;
+}
+
+bool LaneAccess::beginAsync(unsigned lane) {
+  if (!checkIdle(lane, /*isStore=*/true) || !markWritten(lane, nullptr))
+    return false;
+  uint64_t begin = targets[lane].offset;
+  warp.block.inFlight.beginWrite(begin, begin + bytes, &instruction);
+  return true;
+}
+
+bool LaneAccess::checkAsyncWrite(Warp &warp, unsigned lane,
+                                 const Instruction &instruction, uint32_t begin,
+                                 uint32_t end) {
+  AccessInfo byte;
+  byte.space = Space::Shared;
+  byte.bytes = 1;
+  LaneAccess access(warp, instruction, byte, 0);
+  access.targets[lane] = {Space::Shared, nullptr, 0, false};
+  for (uint32_t i = begin; i < end; ++i) {
+    access.addresses[lane] = access.targets[lane].offset = i;
+    access.pointers[lane] = warp.block.shared.data() + i;
+    if (!access.checkIdle(lane, /*isStore=*/true) ||
+        !access.markWritten(lane, nullptr))
+      return false;
+  }
   return true;
 }
 

@@ -23,17 +23,22 @@ inline ShadowCell &getCell(const Warp &warp, Region *region, uint64_t offset) {
       offset, warp.block.execution.launch)[offset % Region::pageBytes];
 }
 
-/// Describes the earlier access that conflicts with a load or store.
-std::string describeRace(const Warp &warp, const ShadowCell &cell,
-                         bool isStore);
-
 /// The memory accesses of the lanes of a warp in one instruction. Functions
 /// that return bool return false after they have reported a fault.
 class LaneAccess {
 public:
   LaneAccess(Warp &warp, const Instruction &instruction)
-      : warp(warp), instruction(instruction),
-        bytes(instruction.access.bytes * instruction.access.count) {}
+      : LaneAccess(warp, instruction, instruction.access, instruction.offset) {}
+  /// For an instruction with several addresses: `info` and `offset` describe
+  /// the access to one of them.
+  LaneAccess(Warp &warp, const Instruction &instruction, const AccessInfo &info,
+             int64_t offset)
+      : alignment(info.bytes * info.count), warp(warp),
+        instruction(instruction), info(info), offset(offset),
+        bytes(info.bytes * info.count) {}
+
+  /// The required alignment of the addresses: by default the access size.
+  unsigned alignment;
 
   /// Resolves the address of each lane of `mask`, which is `base` plus the
   /// instruction's offset, and checks alignment, bounds and permissions.
@@ -45,8 +50,21 @@ public:
   bool loadTo(llvm::ArrayRef<Operand> registers, unsigned lane);
   /// Checks for races and writes the bytes of a lane.
   bool store(unsigned lane, const uint8_t *from);
+  /// Checks for races and marks the shared bytes of a lane as being written by
+  /// the instruction, an asynchronous copy.
+  bool beginAsync(unsigned lane);
+  /// Checks the write of shared bytes, which are inside, by an asynchronous
+  /// operation of a lane.
+  static bool checkAsyncWrite(Warp &warp, unsigned lane,
+                              const Instruction &instruction, uint32_t begin,
+                              uint32_t end);
 
   uint8_t *at(unsigned lane) const { return pointers[lane]; }
+  bool isShared(unsigned lane) const {
+    return targets[lane].space == Space::Shared;
+  }
+  /// The offset of a lane's address in its state space or region.
+  uint64_t getOffset(unsigned lane) const { return targets[lane].offset; }
   unsigned getBytes() const { return bytes; }
 
 private:
@@ -59,13 +77,17 @@ private:
   bool resolveLane(unsigned lane, uint64_t address, bool isStore);
   bool fault(FaultKind kind, unsigned lane, const llvm::Twine &message);
   bool checkWritten(unsigned lane);
+  bool checkIdle(unsigned lane, bool isStore);
+  bool markWritten(unsigned lane, const uint8_t *from);
   bool isTracked(unsigned lane) const;
   void countGlobal(LaneMask mask, bool isStore);
   void countShared(LaneMask mask);
 
   Warp &warp;
   const Instruction &instruction;
-  unsigned bytes;
+  const AccessInfo info;
+  const int64_t offset;
+  const unsigned bytes;
   uint64_t addresses[warpSize];
   uint8_t *pointers[warpSize];
   Target targets[warpSize];

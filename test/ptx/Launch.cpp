@@ -91,7 +91,8 @@ Error Execution::check(ArrayRef<Argument> arguments) {
       getVolume(block) > 1024)
     return makeFault(name + ": a block of " + describe(block) +
                      " exceeds the limits of CUDA");
-  if (getVolume(grid) * getVolume(block) >= uint64_t(1) << 32)
+  threads = getVolume(block);
+  if (getVolume(grid) * getThreadStride() >= uint64_t(1) << 32)
     return makeFault(name + ": 2^32 threads or more are not supported");
   if (kernel.requiredThreads[0] && block != kernel.requiredThreads)
     return makeFault(name + " requires blocks of " +
@@ -115,7 +116,6 @@ Error Execution::check(ArrayRef<Argument> arguments) {
     std::copy(argument.bytes.begin(), argument.bytes.end(),
               params.begin() + param.offset);
   }
-  threads = getVolume(block);
   return Error::success();
 }
 

@@ -9,7 +9,14 @@
 #ifndef POSENC_TEST_PTX_MACHINE_H
 #define POSENC_TEST_PTX_MACHINE_H
 
+#include "AsyncCopy.h"
+#include "BulkCopy.h"
+#include "InFlight.h"
+#include "MBarrier.h"
 #include "Module.h"
+#include "ProxyFences.h"
+#include "ReadSets.h"
+#include "Wgmma.h"
 
 #include <random>
 
@@ -34,6 +41,11 @@ public:
   bool hasFault() const { return bool(error); }
   /// The number of threads per block.
   uint64_t getThreads() const { return threads; }
+  /// The distance between the numbers of the first threads of two blocks. The
+  /// last 32 numbers of a block belong to its bulk copies.
+  uint64_t getThreadStride() const {
+    return (threads + warpSize - 1) / warpSize * warpSize + warpSize;
+  }
 
   const Program &program;
   const Function &kernel;
@@ -76,6 +88,7 @@ struct Subwarp {
   LaneMask mask = 0;
   State state = Ready;
   uint8_t barrier = 0;
+  bool isPolling = false; // a wait has failed; other subwarps run first
   llvm::SmallVector<uint32_t, 4> frames; // call instructions to return to
 };
 
@@ -132,6 +145,12 @@ public:
   void release(uint8_t barrier, uint32_t value);
   /// Blocks the running subwarp until the barrier releases it.
   void blockAtBarrier(uint8_t barrier);
+  /// Notes that a wait for an mbarrier has failed, so that others run first.
+  void failWait(const Instruction &instruction, unsigned lane,
+                const MBarrier &barrier);
+  /// Whether the warp only repeats waits that have failed since the last
+  /// progress of the block.
+  bool isPolling() const;
   /// Advances the running subwarp to the next instruction.
   void pass() { branch(0, 0); }
   /// The lanes that have not ended.
@@ -145,12 +164,18 @@ public:
   void addPendingRead(uint32_t reg, unsigned lane,
                       const Instruction &instruction, Region *region,
                       uint64_t offset, bool hasRaced);
+  /// The lanes that have written a register; setWritten() adds all of them.
+  LaneMask getWritten(uint32_t reg) const { return written[reg]; }
+  void setWritten(uint32_t reg) { written[reg] = ~LaneMask(0); }
   /// Reports the races of all pending reads, which a barrier would hide.
   /// Returns false after a fault.
   bool commitReads();
 
   Block &block;
   const uint32_t index;
+  std::array<CopyQueue, warpSize> copies;      // cp.async of each lane
+  std::array<StoreQueue, warpSize> bulkStores; // of each lane
+  WgmmaQueue wgmma;
   LaneMask carry = 0, carryDefined = 0;
   /// Local memory and .param variables, `laneBytes` per lane, and for each byte
   /// whether it has been written.
@@ -161,6 +186,8 @@ private:
   void step(const Instruction &instruction, LaneMask mask);
   void flow(const Instruction &instruction, LaneMask mask);
   bool checkReads(const Instruction &instruction, LaneMask mask);
+  /// Checks that no wgmma in flight uses the registers of an instruction.
+  bool checkWgmmaRegisters(const Instruction &instruction);
   bool useReads(const Instruction &instruction, LaneMask mask);
   bool commitRead(uint32_t reg, LaneMask mask);
   /// Merges subwarps at the same instruction and selects the one to run.
@@ -176,6 +203,15 @@ private:
 
   Execution &execution;
   uint8_t *banks[2]; // by Operand::bank
+  /// The last wait for an mbarrier that failed, how often it has, and the
+  /// progress of the block at that time.
+  struct {
+    const Instruction *instruction = nullptr;
+    unsigned lane = 0, count = 0;
+    uint64_t progress = 0;
+    std::string state;
+  } poll;
+  bool isYielding = false; // ends run()
   std::vector<uint8_t> registers;
   std::vector<LaneMask> written; // per register: the lanes that are defined
   std::vector<std::unique_ptr<PendingRead>> pending; // per register
@@ -198,25 +234,60 @@ public:
   void checkBarriers();
   /// Orders all accesses of the lanes of a warp before its later ones.
   void syncWarp(uint32_t warp);
+  /// Make the accesses of a warp, and those it has seen, precede a later wait
+  /// for the mbarrier, and make those before its completed phases precede the
+  /// next accesses of the warp.
+  void release(const Warp &warp, MBarrier &barrier);
+  void acquire(const Warp &warp, const MBarrier &barrier);
+  void nextTick() { ++tick; }
+  /// Counts the events that may end a wait.
+  void noteProgress() { ++progress; }
+  uint64_t getProgress() const { return progress; }
+
+  /// Starts a bulk copy, whose instruction has been checked.
+  void startLoad(BulkLoad load);
+  /// Checks that an operation of the async proxy may read shared bytes: that
+  /// they are inside and written, that no write is in flight or races, and that
+  /// a proxy fence follows ordinary stores. Returns false after a fault.
+  bool checkAsyncRead(Warp &warp, unsigned lane, const Instruction &instruction,
+                      uint64_t begin, uint64_t end);
+  /// Ends a read that InFlightBytes has. It counts as one of the lane now, or
+  /// as one of all lanes together.
+  void endAsyncRead(const Warp &warp, std::optional<unsigned> lane,
+                    ByteRange range);
+  /// Checks that the warps of a warpgroup execute the same operations in the
+  /// same order. Returns false after a fault.
+  bool joinWarpgroup(Warp &warp, const Instruction &instruction,
+                     const Warpgroup::Operation &operation);
+  /// "name at line n"
+  std::string describe(const Instruction &instruction) const;
 
   // For the order of accesses; see Shadow.h.
   /// The index of a thread in the grid.
   uint32_t getThread(const Warp &warp, unsigned lane) const {
-    return linear * execution.getThreads() + warp.index * warpSize + lane;
+    return getFirstThread() + warp.index * warpSize + lane;
   }
   uint32_t getTick() const { return tick; }
   uint32_t getLinear() const { return linear; }
-  uint32_t getFirstThread() const { return linear * execution.getThreads(); }
+  uint32_t getFirstThread() const {
+    return linear * execution.getThreadStride();
+  }
   /// The last tick of warp `other` whose accesses precede the next ones of
-  /// `warp`.
+  /// `warp`. Bulk copies are the warp `numWarps`.
   uint32_t getSeen(uint32_t warp, uint32_t other) const {
-    return seen[warp * numWarps + other];
+    return seen[warp * (numWarps + 1) + other];
   }
 
   Execution &execution;
   std::array<uint32_t, 3> index{};
   std::vector<uint8_t> shared;
   std::vector<ShadowCell> sharedCells;
+  ReadSets readSets; // of bytes that several warps have read
+  InFlightBytes inFlight;
+  MBarriers mbarriers;
+  /// fence.proxy.async, and all fences that cover the initialization of
+  /// mbarriers.
+  FenceHistory proxyFences, initFences;
   uint32_t numWarps;
 
 private:
@@ -232,11 +303,19 @@ private:
   void complete(uint8_t id);
   uint32_t countLive() const;
   void reportDeadlock();
+  void checkEnd();
+  /// Merges `ticks` into what a warp has seen.
+  void see(uint32_t warp, const std::vector<uint32_t> &ticks);
+  bool runLoads(bool isStuck);
+  void completeLoad(size_t index);
 
   uint32_t linear = 0;
   uint32_t tick = 1;
   std::vector<std::unique_ptr<Warp>> warps;
-  std::vector<uint32_t> seen; // numWarps x numWarps; see getSeen()
+  std::vector<uint32_t> seen; // numWarps x (numWarps + 1); see getSeen()
+  uint64_t progress = 0;
+  std::vector<Warpgroup> warpgroups;
+  std::vector<BulkLoad> loads; // in flight, in the order of their start
   std::array<BarrierState, 16> barriers;
 };
 

@@ -27,7 +27,8 @@ namespace posenc::ptx {
 enum class Access : uint8_t { ReadOnly, ReadWrite, WriteOnly };
 
 /// The last accesses of a byte, for the detection of races; see Shadow.h.
-/// Threads are numbered from 1; 0 is none.
+/// Threads are numbered from 1; 0 is none. The reader may also be a set of
+/// ReadSets.
 struct ShadowCell {
   uint32_t writer = 0, writeTick = 0;
   uint32_t reader = 0, readTick = 0, readBlock = 0;

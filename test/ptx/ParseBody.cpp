@@ -119,6 +119,8 @@ bool Parser::parseAddress(OperandSyntax &operand) {
   operand.kind = OperandSyntax::Address;
   if (peek().kind == Token::Name) {
     operand.name = take().text;
+    if (consume(','))
+      return expect('{') && parseElements(operand, '}') && expect(']');
     if (peek().is(']'))
       return expect(']');
     if (!peek().is('+') && !peek().is('-'))
@@ -136,7 +138,6 @@ bool Parser::parseAddress(OperandSyntax &operand) {
 
 bool Parser::parseOperand(OperandSyntax &operand) {
   if (consume('[')) {
-    // Only plain addresses are supported, no tensor coordinates.
     return parseAddress(operand);
   }
   if (consume('{')) {

@@ -88,6 +88,7 @@ struct Instruction {
   AccessInfo access;
   BarrierInfo barrier;
   uint8_t lanesOperand = 0; // index of the member mask of Flow::Converged
+  bool isWholeWarp = false; // Flow::Converged of 32 lanes, none of which ended
   uint32_t target = 0;      // instruction of a branch, or function of a call
   llvm::ArrayRef<uint32_t> targets; // instructions of a branch table
   /// Copies of .param bytes in lane memory, before and after a call.
@@ -96,6 +97,9 @@ struct Instruction {
   };
   llvm::ArrayRef<Copy> arguments, results;
   int64_t offset = 0;          // added to an address; or data of the handler
+  uint8_t matrices = 0;        // of ldmatrix and stmatrix
+  bool isAsync = false;        // checks the registers in flight itself
+  bool isRelaxed = false;      // an mbarrier operation that orders nothing
   bool hasResult = false;      // whether an atomic returns the old value
   const void *extra = nullptr; // data of the handler
   uint32_t line = 0;           // of the PTX

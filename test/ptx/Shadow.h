@@ -19,7 +19,10 @@ namespace posenc::ptx {
 // accesses of different threads race if neither happens before the other and
 // one of them is a write; accesses of different blocks are never ordered. The
 // shadow cell of a byte contains its last writer and the readers since then:
-// one thread, a mask of warps of one block, or a flag for several blocks.
+// one thread, a set of warps of one block, or a flag for several blocks.
+//
+// Bulk copies write as one more warp, whose ticks the waits for an mbarrier
+// make known to a warp.
 //
 // A read is checked when its value is used: kernels may load from addresses
 // that belong to other threads, where that is cheaper than a branch, and
@@ -38,8 +41,21 @@ struct ShadowAccess {
     return cell.writer && !(isStrong && (cell.writeTick & strong)) &&
            !isOrdered(cell.writer - 1, cell.writeTick);
   }
+  /// Returns whether the last write, by an ordinary store of this block,
+  /// precedes a proxy fence of its thread that precedes this access.
+  bool isFenced(const ShadowCell &cell) const {
+    uint32_t writer = cell.writer - 1 - block.getFirstThread();
+    if (!cell.writer || writer >= block.execution.getThreads())
+      return true;
+    uint32_t fence = block.proxyFences.find(writer, cell.writeTick & tickMask);
+    return fence && (cell.writer - 1 == thread ||
+                     fence <= block.getSeen(warp, writer / warpSize));
+  }
   /// Records a read.
   void read(ShadowCell &cell) const;
+  /// Records a read by all lanes of the warp together, which precedes the next
+  /// accesses of each of them.
+  void readAsWarp(ShadowCell &cell) const;
   /// Records a write and returns false, or returns true for a race. A write
   /// that does not change the byte does not race with other writes.
   bool write(ShadowCell &cell, bool isChange) const;
@@ -54,13 +70,14 @@ private:
     if (other == thread)
       return true;
     uint32_t inBlock = other - block.getFirstThread();
-    if (inBlock >= block.execution.getThreads())
+    if (inBlock >= block.execution.getThreadStride())
       return false;
     return (otherTick & tickMask) <= block.getSeen(warp, inBlock / warpSize);
   }
   bool areReadsOrdered(const ShadowCell &cell) const;
+  void addReader(ShadowCell &cell, uint32_t reader) const;
 
-  const Block &block;
+  Block &block;
   uint32_t warp, thread, tick;
   bool isStrong;
 };
@@ -74,38 +91,49 @@ inline bool ShadowAccess::areReadsOrdered(const ShadowCell &cell) const {
     return isOrdered(cell.reader - 1, cell.readTick);
   if (cell.readBlock != block.getLinear())
     return false;
-  for (uint32_t warps = cell.reader; warps; warps &= warps - 1)
-    if ((cell.readTick & tickMask) > block.getSeen(warp, __builtin_ctz(warps)))
+  const std::vector<uint32_t> &reads = block.readSets.get(cell.reader);
+  for (uint32_t other = 0; other < block.numWarps; ++other)
+    if (reads[other] > block.getSeen(warp, other) ||
+        (reads[block.numWarps + other] > block.getSeen(warp, other) &&
+         other != warp))
       return false;
   return true;
 }
 
 inline void ShadowAccess::read(ShadowCell &cell) const {
-  uint32_t flag = isStrong ? strong : 0;
   bool isSingle = !(cell.readTick & (severalWarps | severalBlocks));
-  if (!cell.reader || (isSingle && isOrdered(cell.reader - 1, cell.readTick))) {
-    // An atomic read after a plain one of the same thread stays plain.
-    if (cell.reader == thread + 1)
-      flag &= cell.readTick;
-    cell.reader = thread + 1;
-    cell.readTick = tick | flag;
+  if (cell.reader && !(isSingle && isOrdered(cell.reader - 1, cell.readTick)))
+    return addReader(cell, warp);
+  uint32_t flag = isStrong ? strong : 0;
+  // An atomic read after a plain one of the same thread stays plain.
+  if (cell.reader == thread + 1)
+    flag &= cell.readTick;
+  cell.reader = thread + 1;
+  cell.readTick = tick | flag;
+  cell.readBlock = block.getLinear();
+}
+
+inline void ShadowAccess::readAsWarp(ShadowCell &cell) const {
+  if (!cell.reader) {
+    cell.readTick = severalWarps;
     cell.readBlock = block.getLinear();
-    return;
   }
-  flag &= cell.readTick;
+  addReader(cell, block.numWarps + warp);
+}
+
+inline void ShadowAccess::addReader(ShadowCell &cell, uint32_t reader) const {
+  uint32_t flag = isStrong ? cell.readTick & strong : 0;
   if ((cell.readTick & severalBlocks) || cell.readBlock != block.getLinear()) {
     cell.readTick = severalBlocks | flag;
     return;
   }
-  uint32_t warps = cell.reader;
-  if (isSingle) {
+  uint32_t set = cell.reader;
+  if (!(cell.readTick & severalWarps)) {
     uint32_t inBlock = cell.reader - 1 - block.getFirstThread();
-    warps = 1u << (inBlock / warpSize);
+    set = block.readSets.add(0, inBlock / warpSize, cell.readTick & tickMask);
   }
-  cell.reader = warps | (1u << warp);
-  cell.readTick =
-      std::max(tick, cell.readTick & tickMask) | severalWarps | flag;
-  return;
+  cell.reader = block.readSets.add(set, reader, tick);
+  cell.readTick = severalWarps | flag;
 }
 
 inline bool ShadowAccess::write(ShadowCell &cell, bool isChange) const {
@@ -120,6 +148,10 @@ inline bool ShadowAccess::write(ShadowCell &cell, bool isChange) const {
   cell.readTick = 0;
   return false;
 }
+
+/// Describes the earlier access that conflicts with a load or store.
+std::string describeRace(const Warp &warp, const ShadowCell &cell,
+                         bool isStore);
 
 } // namespace posenc::ptx
 

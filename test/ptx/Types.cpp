@@ -81,7 +81,8 @@ std::optional<Space> parseSpace(StringRef modifier) {
   return StringSwitch<std::optional<Space>>(modifier)
       .Case(".global", Space::Global)
       .Case(".const", Space::Const)
-      .Cases({".shared", ".shared::cta"}, Space::Shared)
+      // Each block is a cluster of its own.
+      .Cases({".shared", ".shared::cta", ".shared::cluster"}, Space::Shared)
       .Case(".local", Space::Local)
       .Cases({".param", ".param::entry", ".param::func"}, Space::Param)
       .Default(std::nullopt);

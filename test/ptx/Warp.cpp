@@ -31,6 +31,10 @@ void Warp::start() {
   for (uint32_t reg : pendingRegisters)
     pending[reg]->mask = 0;
   pendingRegisters.clear();
+  copies.fill(CopyQueue());
+  bulkStores.fill(StoreQueue());
+  wgmma.reset(execution.kernel.registers);
+  poll = {};
   carryDefined = 0;
   uint32_t threads = execution.getThreads() - index * warpSize;
   live = threads >= warpSize ? ~LaneMask(0) : (LaneMask(1) << threads) - 1;
@@ -50,9 +54,37 @@ void Warp::fault(FaultKind kind, unsigned lane, const Instruction &instruction,
   execution.fault(kind, this, lane, &instruction, message);
 }
 
+void Warp::failWait(const Instruction &instruction, unsigned lane,
+                    const MBarrier &barrier) {
+  if (poll.progress != block.getProgress())
+    poll.count = 0;
+  ++poll.count;
+  poll.progress = block.getProgress();
+  poll.instruction = &instruction;
+  poll.lane = lane;
+  poll.state = "phase " + utostr(barrier.phase) + " lacks " +
+               utostr(barrier.missing) + " arrivals and " +
+               itostr(barrier.bytes) + " bytes";
+  subwarps.back().isPolling = true;
+  isYielding = true;
+}
+
+bool Warp::isPolling() const {
+  // Often enough for all lanes of a diverged warp.
+  constexpr unsigned limit = 64;
+  return poll.count >= limit && poll.progress == block.getProgress();
+}
+
 void Warp::run(uint64_t limit) {
   const Instruction *code = execution.program.code.data();
-  for (; limit && isRunnable(); --limit) {
+  isYielding = false;
+  // The last subwarp is polling only if all ready ones are.
+  if (isRunnable() && subwarps.back().isPolling) {
+    for (Subwarp &subwarp : subwarps)
+      subwarp.isPolling = false;
+    reconverge();
+  }
+  for (; limit && isRunnable() && !isYielding; --limit) {
     uint32_t pc = subwarps.back().pc;
     const Instruction &instruction = code[pc];
     LaneMask mask = subwarps.back().mask;
@@ -95,6 +127,9 @@ bool Warp::checkReads(const Instruction &instruction, LaneMask mask) {
 }
 
 void Warp::step(const Instruction &instruction, LaneMask mask) {
+  if (wgmma.inFlight && !instruction.isAsync &&
+      !checkWgmmaRegisters(instruction))
+    return;
   // A move of an undefined value makes the result undefined.
   LaneMask defined = mask;
   if (instruction.isCopy) {
@@ -111,8 +146,13 @@ void Warp::step(const Instruction &instruction, LaneMask mask) {
       if (pending[reg])
         pending[reg]->mask &= ~mask;
   instruction.run(*this, instruction, mask);
-  for (uint32_t reg : instruction.writes)
+  // The results of asynchronous instructions are written at a wait.
+  if (instruction.isAsync)
+    return;
+  for (uint32_t reg : instruction.writes) {
     written[reg] = (written[reg] & ~mask) | defined;
+    wgmma.registers[reg].lastWrite = wgmma.fences;
+  }
 }
 
 // The last subwarp runs next: a ready one, with the deepest call stack, then
@@ -123,6 +163,8 @@ void Warp::reconverge() {
          isBReady = b.state == Subwarp::Ready;
     if (isAReady != isBReady)
       return isBReady;
+    if (a.isPolling != b.isPolling)
+      return a.isPolling;
     if (a.frames.size() != b.frames.size())
       return a.frames.size() < b.frames.size();
     return a.pc > b.pc;
@@ -139,6 +181,7 @@ void Warp::reconverge() {
       }
       a.mask |= b.mask;
       a.state = Subwarp::Ready;
+      a.isPolling &= b.isPolling;
       subwarps.erase(subwarps.begin() + j);
     }
   }
@@ -235,7 +278,15 @@ void Warp::leave(LaneMask mask, bool isExit) {
     subwarps.push_back(std::move(back));
     return reconverge();
   }
+  for (LaneMask rest = mask; rest; rest &= rest - 1) {
+    unsigned lane = __builtin_ctz(rest);
+    if (!bulkStores[lane].isEmpty())
+      return fault(FaultKind::Race, lane, *bulkStores[lane].last,
+                   "the thread has ended before it waited for the copy to "
+                   "read shared memory");
+  }
   live &= ~mask;
+  block.noteProgress();
   subwarp.mask &= ~mask;
   ++subwarp.pc;
   if (!subwarp.mask)
@@ -320,6 +371,10 @@ void Warp::flow(const Instruction &instruction, LaneMask mask) {
     }
     if (!waitForLanes(instruction, wanted, mask))
       return;
+    if (instruction.isWholeWarp && mask != ~LaneMask(0))
+      return fault(FaultKind::Undefined, __builtin_ctz(mask), instruction,
+                   "all 32 lanes of a warp must take part, but lanes 0x" +
+                       utohexstr(~mask) + " have ended");
     step(instruction, mask);
     return branch(0, 0);
   }
@@ -361,6 +416,9 @@ std::string Warp::describeWait() const {
       return "warp " + utostr(index) + " waits at line " +
              utostr(instruction.line) + " (" + name + ")";
   }
+  if (isRunnable() && isPolling())
+    return "warp " + utostr(index) + " polls " +
+           block.describe(*poll.instruction) + ": " + poll.state;
   return "";
 }
 
@@ -371,7 +429,8 @@ const Instruction *Warp::getWaiting(unsigned &lane) const {
     lane = __builtin_ctz(subwarp.mask);
     return &execution.program.code[subwarp.pc];
   }
-  return nullptr;
+  lane = poll.lane;
+  return poll.instruction;
 }
 
 } // namespace posenc::ptx

@@ -78,6 +78,16 @@ void Kernel::expectFault(ptx::FaultKind kind,
   });
 }
 
+std::optional<ptx::FaultKind>
+Kernel::getFault(const std::vector<ptx::Argument> &arguments) {
+  std::optional<ptx::FaultKind> kind;
+  if (module)
+    llvm::handleAllErrors(
+        module->launch("k", shape, arguments, memory, options, &statistics),
+        [&](const ptx::Fault &fault) { kind = fault.kind; });
+  return kind;
+}
+
 std::string posenc::test::getError(const std::string &text,
                                    const ptx::ParseOptions &options) {
   llvm::Expected<ptx::Module> parsed = ptx::Module::parse(text, options);

@@ -46,6 +46,10 @@ public:
                    const std::vector<ptx::Argument> &arguments,
                    const std::vector<std::string> &parts);
 
+  /// Returns the kind of the fault of a launch; nullopt if there is none.
+  std::optional<ptx::FaultKind>
+  getFault(const std::vector<ptx::Argument> &arguments);
+
 private:
   std::optional<ptx::Module> module;
 };

@@ -88,9 +88,7 @@ TEST(PtxParser, Names) {
   expect("ld.global.b32 %r1, %d0;", "in brackets");
   expect("ld.global.b64 %r1, [%d0];", "4 bytes");
   expect("st.global.foo.b32 [%d0], %r1;", "'.foo'");
-  expect("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-         "{%r1}, {%r2}, {%r3}, {%r4};",
-         "unknown instruction 'mma'");
+  expect("tcgen05.mma [%r1], %r2;", "unknown instruction 'tcgen05'");
 }
 
 TEST(PtxParser, DuplicateLabels) {
