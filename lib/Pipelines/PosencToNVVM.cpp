@@ -21,6 +21,7 @@ using namespace mlir::posenc;
 
 void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
                                           const PosencToNVVMOptions &options) {
+  manager.addPass(createPosencLowerTensorMapsPass());
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLoopInvariantCodeMotionPass());
   // Runs before convert-gpu-to-nvvm, which would generate calls of libdevice.
@@ -37,6 +38,7 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  manager.addPass(createPosencLowerTensorMapsPass());
   GpuNVVMAttachTargetOptions target;
   target.chip = options.chip;
   target.features = options.features;

@@ -14,6 +14,7 @@
 #include "posenc/Target/GpuCode.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/SPIRV/Serialization.h"
@@ -86,13 +87,21 @@ struct SpirvForm {
 };
 } // namespace
 
-/// Vulkan has no dynamic shared memory: a kernel's is an error.
-static LogicalResult checkSharedMemory(ModuleOp module) {
+/// Emits an error for launches that need what Vulkan does not have.
+static LogicalResult checkLaunches(ModuleOp module) {
   WalkResult result = module.walk([](gpu::LaunchFuncOp launch) {
-    if (!launch.getDynamicSharedMemorySize())
+    StringRef what;
+    if (launch.getDynamicSharedMemorySize())
+      what = "dynamic shared memory";
+    for (Type type : launch.getKernelOperands().getTypes())
+      if (isa<nvgpu::TensorMapDescriptorType>(type))
+        what = "a tensor map";
+    if (what.empty())
       return WalkResult::advance();
-    launch.emitOpError("has dynamic shared memory, which Vulkan devices do not "
-                       "have; compile it without the target 'vulkan'");
+    launch.emitOpError("has ")
+        << what
+        << ", which Vulkan devices do not have; compile it without the target "
+           "'vulkan'";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -100,7 +109,7 @@ static LogicalResult checkSharedMemory(ModuleOp module) {
 
 /// Lowers a module of launches and kernels in place.
 static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
-  if (failed(checkSharedMemory(module)))
+  if (failed(checkLaunches(module)))
     return std::nullopt;
   PassManager manager(module.getContext());
   buildGpuToSPIRVPipeline(manager, PosencToSPIRVOptions());

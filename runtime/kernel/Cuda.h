@@ -9,8 +9,7 @@
 #ifndef POSENC_KERNEL_CUDA_H
 #define POSENC_KERNEL_CUDA_H
 
-#include "CudaDriver.h"
-#include "Gpu.h"
+#include "CudaTensorMap.h"
 
 /* The kernels of a library, compiled for one architecture. */
 struct CudaImage {
@@ -189,6 +188,19 @@ static void launchOnCuda(struct GpuCall *gpu, struct GpuKernel *kernel,
     failOnce(cuda, "a kernel cannot be launched", error);
 }
 
+static void encodeMap(struct GpuCall *gpu, struct GpuTensorMap *map,
+                      const struct TensorMapWords *words) {
+  const char *reason = NULL;
+  int error = encodeOnCuda(map, words, &reason);
+  if (reason)
+    gpu->code = fail(gpu->call, kEntryGpuFailed, reason, NULL);
+  else if (error)
+    failOnce((struct CudaCall *)gpu,
+             "a tensor cannot be copied in tiles: its address and strides must "
+             "be multiples of 16 bytes",
+             error);
+}
+
 /* Stream-ordered allocation: calls do not wait, calls in different streams have
  * separate memory, and a captured graph contains its allocations. */
 static uint64_t allocateOnCuda(struct GpuCall *gpu, int64_t bytes) {
@@ -299,7 +311,7 @@ int32_t launchCuda(const struct Description *description,
   if (message && size > 0)
     *message = 0;
   struct CudaCall cuda = {
-      {&call, kEntryOk, launchOnCuda, allocateOnCuda, releaseOnCuda},
+      {&call, kEntryOk, launchOnCuda, encodeMap, allocateOnCuda, releaseOnCuda},
       stream,
       0};
   int64_t outputBytes;

@@ -61,6 +61,9 @@ static const char *const cudaFunctionNames[kNumCudaFunctions] = {
 
 static CudaFunction cudaFunctions[kNumCudaFunctions];
 
+/* The handle of the driver, once it is open. */
+static void *cudaDriver;
+
 /* A function of the driver with these parameter types. */
 #define CUDA(function, ...) (((int (*)(__VA_ARGS__))cudaFunctions[function]))
 
@@ -132,6 +135,7 @@ static int32_t openCuda(struct Call *call) {
   if (error)
     code = failCuda(call, kEntryNoGpu, "the CUDA driver finds no GPU", NULL,
                     error);
+  cudaDriver = driver;
   __atomic_store_n(&isOpen, !code, __ATOMIC_RELEASE);
   unlockCuda();
   return code;

@@ -28,6 +28,22 @@ struct GpuLaunch {
   int64_t sharedBytes; /* dynamic shared memory of a block */
 };
 
+/* A tensor map as the driver encodes it: a tensor and the box of it that one
+ * bulk copy moves. */
+struct GpuTensorMap {
+  uint64_t words[16];
+} __attribute__((aligned(64)));
+
+/* What a tensor map is encoded from, with the numbers of the driver. */
+struct TensorMapWords {
+  int64_t dataType, swizzle, l2Promotion; /* of enumerations of the driver */
+  int64_t elementBytes, address;
+  int64_t rank;
+  /* The sizes, the strides of all dimensions but the first in bytes, and the
+   * sizes of the box. The first dimension is the contiguous one. */
+  int64_t values[];
+};
+
 /* A call in progress and the functions of its driver. A function that fails
  * sets `code`; no kernel is launched after that. */
 struct GpuCall {
@@ -35,6 +51,9 @@ struct GpuCall {
   int32_t code;
   void (*launch)(struct GpuCall *gpu, struct GpuKernel *kernel,
                  const struct GpuLaunch *shape, void **parameters);
+  void (*encode)(
+      struct GpuCall *gpu, struct GpuTensorMap *map,
+      const struct TensorMapWords *words); /* NULL if not supported */
   uint64_t (*allocate)(struct GpuCall *gpu, int64_t bytes);
   void (*release)(struct GpuCall *gpu, uint64_t address);
 };
@@ -55,6 +74,17 @@ void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
   }
   struct GpuLaunch shape = {blocks, threads, sharedBytes};
   gpu->launch(gpu, kernel, &shape, parameters);
+}
+
+void encodeTensorMap(
+    struct GpuCall *gpu, struct GpuTensorMap *map,
+    const struct TensorMapWords *words) __asm__("posenc.encode_tensor_map");
+
+/* Encodes a tensor map that a launch passes to its kernel. */
+void encodeTensorMap(struct GpuCall *gpu, struct GpuTensorMap *map,
+                     const struct TensorMapWords *words) {
+  if (!gpu->code)
+    gpu->encode(gpu, map, words);
 }
 
 uint64_t allocate(struct GpuCall *gpu,

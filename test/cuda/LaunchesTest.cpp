@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Forms.h"
+#include "ptx/TensorMap.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,4 +71,57 @@ TEST_F(CudaLaunches, TooLittleSharedMemory) {
               "memory in each block, of which this GPU has at most 101376: "
               "invalid argument");
   unsetenv("POSENC_FAKE_CUDA_SM");
+}
+
+// A kernel gets its tensor map by value: the tensor's address, sizes and strides
+// in the order of the driver, and the box.
+TEST_F(CudaLaunches, TensorMap) {
+  auto getMap = [&](Buffer &in) {
+    Buffer out(POSENC_I64, {16});
+    EXPECT_EQ(run("map_words", in, out), 0) << message;
+    cuda("cuCtxSynchronize");
+    ptx::TensorMap map;
+    cuda("cuMemcpyDtoH_v2", static_cast<void *>(&map), out.getAddress(),
+         sizeof(map));
+    EXPECT_EQ(map.check(), nullptr);
+    return map;
+  };
+  // Rows of 64 elements and 8 more, a first element after 16 others.
+  Buffer view(POSENC_BF16, {3, 100, 64}, {/*before=*/16, /*after=*/8});
+  view.upload();
+  ptx::TensorMap map = getMap(view);
+  EXPECT_EQ(map.rank, 3);
+  EXPECT_EQ(map.elementBytes, 2);
+  EXPECT_EQ(map.swizzle, ptx::TensorMap::Swizzle128);
+  EXPECT_EQ(map.address, view.getAddress() + 32);
+  const uint64_t sizes[] = {64, 100, 3}, strides[] = {144, 14400};
+  const uint32_t box[] = {64, 80, 1};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(map.sizes[i], sizes[i]) << i;
+    EXPECT_EQ(map.box[i], box[i]) << i;
+    if (i < 2)
+      EXPECT_EQ(map.strides[i], strides[i]) << i;
+  }
+  // The strides of dimensions without further elements do not matter. The driver
+  // refuses empty tensors, of which a kernel copies nothing.
+  Buffer one(POSENC_BF16, {1, 1, 64}), empty(POSENC_BF16, {2, 0, 64});
+  int64_t odd[] = {3, 5, 1};
+  one.device.strides = odd;
+  one.upload();
+  EXPECT_EQ(getMap(one).strides[0], 128u);
+  EXPECT_EQ(getMap(empty).sizes[1], 1u);
+}
+
+// The driver refuses tensors that are not aligned.
+TEST_F(CudaLaunches, UnalignedTensorMap) {
+  Buffer out(POSENC_I64, {16});
+  for (Layout layout : {Layout{1, 0}, Layout{0, 4}}) {
+    Buffer in(POSENC_BF16, {3, 100, 64}, layout);
+    EXPECT_EQ(run("map_words", in, out), 14);
+    EXPECT_NE(message.find("map_words: a tensor cannot be copied in tiles: its "
+                           "address and strides must be multiples of 16 bytes: "
+                           "invalid argument"),
+              std::string::npos)
+        << message;
+  }
 }

@@ -59,6 +59,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-expand-math",
     "posenc-fuse-ropes",
     "posenc-declare-shared-memory",
+    "posenc-lower-tensor-maps",
     "posenc-math-to-intrinsics",
     "resolve-ranked-shaped-type-result-dims",
 };

@@ -263,17 +263,45 @@ def PosencDeclareSharedMemoryPass
   }];
 }
 
+def PosencLowerTensorMapsPass
+    : Pass<"posenc-lower-tensor-maps", "::mlir::ModuleOp"> {
+  let summary = "Lower arguments that are tensor maps to parameters by value";
+  let description = [{
+    Runs before and after the conversion of kernels by `convert-gpu-to-nvvm`,
+    which loses attributes of arguments. Input: kernels with arguments of type
+    `!nvgpu.tensormap.descriptor`, and their launches. Output: pointers, and then
+    pointers to parameters of 128 bytes, constant over the grid, which bulk copies
+    (TMA) read. In between, `nvgpu.tensor_maps` has their positions. On the host,
+    `posenc-lower-launches` lowers the results of `nvgpu.tma.create.descriptor`
+    that are passed. Left alone: other arguments.
+
+    ```
+    gpu.func @k(%map: !nvgpu.tensormap.descriptor<...>) kernel {
+      %pointer = builtin.unrealized_conversion_cast %map : !nvgpu.tensormap.descriptor<...> to !llvm.ptr
+    ```
+    becomes
+    ```
+    llvm.func @k(%pointer: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<16 x i64>, nvvm.grid_constant}) attributes {nvvm.kernel, ...} {
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect",
+                           "::mlir::nvgpu::NVGPUDialect"];
+}
+
 def PosencLowerLaunchesPass
     : Pass<"posenc-lower-launches", "::mlir::ModuleOp"> {
   let summary = "Lower kernel launches to calls of the kernel support library";
   let description = [{
     Input: kernels (functions with `posenc.abi`) with `gpu.launch_func`,
-    `memref.alloc` and `memref.dealloc`. Output: calls of the kernel support
+    `memref.alloc`, `memref.dealloc` and `nvgpu.tma.create.descriptor`. Output: calls of the kernel support
     library, which launches and allocates on the caller's stream. A kernel takes
     one more argument, the handle of the call that its launches belong to, and
     has the attribute `posenc.launches`. The dynamic shared memory of a launch
     must be a constant: the library asks for the largest one of a kernel's
-    launches when it loads the kernel. Left alone: other functions.
+    launches when it loads the kernel. A tensor map is encoded by the driver in
+    each call: its tensor is a strided memref, its box constant. Left alone: other
+    functions.
 
     ```
     func.func @f(...) attributes {posenc.abi = ...} {

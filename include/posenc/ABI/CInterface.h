@@ -33,6 +33,8 @@ inline constexpr llvm::StringLiteral kRunSmallSharedSymbol =
 inline constexpr llvm::StringLiteral kSetParallelForSymbol =
     "posenc.set_parallel_for";
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
+inline constexpr llvm::StringLiteral kEncodeTensorMapSymbol =
+    "posenc.encode_tensor_map";
 inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
 inline constexpr llvm::StringLiteral kReleaseSymbol = "posenc.release";
 inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TensorMaps.h"
+
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 
@@ -42,7 +44,15 @@ public:
 private:
   void lower(gpu::LaunchFuncOp launch, Value call);
   void lower(memref::AllocOp memory, Value call);
+  void lower(nvgpu::TmaCreateDescriptorOp op, Value call);
+  LogicalResult checkParameters(gpu::LaunchFuncOp launch);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
+  Value emitArray(Location loc, ValueRange words);
+  /// Returns the address of an element of an array.
+  Value getElement(Location loc, Value array, Type type, size_t number) {
+    return LLVM::GEPOp::create(builder, loc, pointer, type, array,
+                               LLVM::GEPArg(static_cast<int32_t>(number)));
+  }
   Value getKernel(StringRef name);
 
   Value constant(int64_t value) {
@@ -57,6 +67,8 @@ private:
   Type i64, pointer;
   /// The largest dynamic shared memory among the launches of each kernel.
   llvm::StringMap<int64_t> maxSharedBytes;
+  /// The addresses of the tensor maps that the host creates.
+  DenseMap<Value, Value> maps;
 };
 } // namespace
 
@@ -65,6 +77,20 @@ private:
 static std::optional<int64_t> getSharedBytes(gpu::LaunchFuncOp launch) {
   Value size = launch.getDynamicSharedMemorySize();
   return size ? getConstantIntValue(size) : 0;
+}
+
+LogicalResult LaunchLowering::checkParameters(gpu::LaunchFuncOp launch) {
+  for (Value operand : launch.getKernelOperands()) {
+    if (!isa<nvgpu::TensorMapDescriptorType>(operand.getType()))
+      continue;
+    auto create = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>();
+    if (!create)
+      return launch.emitOpError("expected a tensor map that "
+                                "nvgpu.tma.create.descriptor creates");
+    if (failed(checkTensorMap(create)))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult LaunchLowering::checkLaunches() {
@@ -76,6 +102,8 @@ LogicalResult LaunchLowering::checkLaunches() {
                          "kernel is loaded");
       return WalkResult::interrupt();
     }
+    if (failed(checkParameters(launch)))
+      return WalkResult::interrupt();
     int64_t &most = maxSharedBytes[launch.getKernelName()];
     most = std::max(most, *bytes);
     return WalkResult::advance();
@@ -85,7 +113,7 @@ LogicalResult LaunchLowering::checkLaunches() {
 
 /// Returns the kernel's parameters as `convert-gpu-to-nvvm` expands them: a
 /// memref becomes two pointers, an offset, and a size and a stride per
-/// dimension.
+/// dimension. A pointer among the values is that of a parameter itself.
 SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
   SmallVector<Value> words;
   for (Value operand : launch.getKernelOperands()) {
@@ -100,6 +128,8 @@ SmallVector<Value> LaunchLowering::getParameters(gpu::LaunchFuncOp launch) {
         words.push_back(widen(value));
       for (Value value : metadata.getStrides())
         words.push_back(widen(value));
+    } else if (Value map = maps.lookup(operand)) {
+      words.push_back(map);
     } else if (operand.getType().isIndex()) {
       words.push_back(widen(operand));
     } else if (operand.getType() == i64) {
@@ -146,22 +176,48 @@ Value LaunchLowering::getKernel(StringRef name) {
   return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
 }
 
+/// Stores integers to the stack; returns the address.
+Value LaunchLowering::emitArray(Location loc, ValueRange words) {
+  Value array = LLVM::AllocaOp::create(builder, loc, pointer, i64,
+                                       constant(words.size()));
+  for (auto [number, word] : llvm::enumerate(words))
+    LLVM::StoreOp::create(builder, loc, word,
+                          getElement(loc, array, i64, number));
+  return array;
+}
+
+/// Lowers the creation of a tensor map to a call that encodes it on the stack.
+void LaunchLowering::lower(nvgpu::TmaCreateDescriptorOp op, Value call) {
+  Location loc = op.getLoc();
+  builder.setInsertionPoint(op);
+  Value map = LLVM::AllocaOp::create(builder, loc, pointer, i64,
+                                     constant(kTensorMapBytes / 8),
+                                     kTensorMapAlignment);
+  LLVM::CallOp::create(
+      builder, loc, TypeRange(), kEncodeTensorMapSymbol,
+      ValueRange{call, map, emitArray(loc, emitTensorMapWords(builder, op))});
+  maps[op.getTensorMap()] = map;
+}
+
 void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   Location loc = launch.getLoc();
   builder.setInsertionPoint(launch);
-  SmallVector<Value> words = getParameters(launch);
-  Value count = constant(words.size());
-  Value values = LLVM::AllocaOp::create(builder, loc, pointer, i64, count);
-  Value parameters =
-      LLVM::AllocaOp::create(builder, loc, pointer, pointer, count);
-  for (auto [number, word] : llvm::enumerate(words)) {
-    LLVM::GEPArg at(static_cast<int32_t>(number));
-    Value value = LLVM::GEPOp::create(builder, loc, pointer, i64, values, at);
-    LLVM::StoreOp::create(builder, loc, word, value);
-    LLVM::StoreOp::create(
-        builder, loc, value,
-        LLVM::GEPOp::create(builder, loc, pointer, pointer, parameters, at));
+  SmallVector<Value> words, addresses;
+  for (Value parameter : getParameters(launch)) {
+    bool isAddress = parameter.getType() == pointer;
+    addresses.push_back(isAddress ? parameter : Value());
+    if (!isAddress)
+      words.push_back(parameter);
   }
+  Value values = emitArray(loc, words);
+  Value parameters = LLVM::AllocaOp::create(builder, loc, pointer, pointer,
+                                            constant(addresses.size()));
+  size_t numWords = 0;
+  for (auto [number, address] : llvm::enumerate(addresses))
+    LLVM::StoreOp::create(builder, loc,
+                          address ? address
+                                  : getElement(loc, values, i64, numWords++),
+                          getElement(loc, parameters, pointer, number));
   LLVM::CallOp::create(
       builder, loc, TypeRange(), kEnqueueSymbol,
       ValueRange{call, getKernel(launch.getKernelName()),
@@ -220,8 +276,11 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
 LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
   SmallVector<memref::AllocOp> memories;
+  SmallVector<nvgpu::TmaCreateDescriptorOp> descriptors;
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
   function.walk([&](memref::AllocOp memory) { memories.push_back(memory); });
+  function.walk(
+      [&](nvgpu::TmaCreateDescriptorOp op) { descriptors.push_back(op); });
   auto nothing = LLVM::LLVMVoidType::get(module.getContext());
   auto declare = [&](StringRef name, Type result, ArrayRef<Type> arguments) {
     if (module.lookupSymbol(name))
@@ -231,6 +290,8 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
                              LLVM::LLVMFunctionType::get(result, arguments));
   };
   declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, i64, pointer});
+  if (!descriptors.empty())
+    declare(kEncodeTensorMapSymbol, nothing, {i64, pointer, pointer});
   if (!memories.empty()) {
     declare(kAllocateSymbol, i64, {i64, i64});
     declare(kReleaseSymbol, nothing, {i64, i64});
@@ -240,8 +301,12 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
                                      function.getLoc())))
     return function.emitOpError("cannot take one more argument of type i64");
   function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
+  for (nvgpu::TmaCreateDescriptorOp op : descriptors)
+    lower(op, function.getArguments().back());
   for (gpu::LaunchFuncOp launch : launches)
     lower(launch, function.getArguments().back());
+  for (nvgpu::TmaCreateDescriptorOp op : descriptors)
+    op.erase();
   for (memref::AllocOp memory : memories)
     lower(memory, function.getArguments().back());
   return success();

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
@@ -85,9 +86,10 @@ static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
   if (auto rotate = dyn_cast<RotateOp>(op))
     return hasSharedTables(rotate.getRotaryDim(), rotate.getInputs().front());
   return isa<SincosOp, SinusoidalOp, func::FuncOp, func::ReturnOp,
-             gpu::LaunchFuncOp, memref::DimOp, memref::CastOp,
-             memref::SubViewOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
-             memref::ReinterpretCastOp, memref::ExtractStridedMetadataOp>(op) ||
+             gpu::LaunchFuncOp, nvgpu::TmaCreateDescriptorOp, memref::DimOp,
+             memref::CastOp, memref::SubViewOp, memref::CollapseShapeOp,
+             memref::ExpandShapeOp, memref::ReinterpretCastOp,
+             memref::ExtractStridedMetadataOp>(op) ||
          isa<arith::ArithDialect>(op->getDialect());
 }
 

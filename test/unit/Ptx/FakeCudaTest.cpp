@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
+#include "ptx/TensorMap.h"
 
 #include <dlfcn.h>
 
@@ -125,7 +126,7 @@ TEST_F(PtxFakeCuda, DeviceProperties) {
                  uint64_t(0), &status),
             500);
   // Unsupported functions are not exported.
-  EXPECT_EQ(dlsym(library, "cuTensorMapEncodeTiled"), nullptr);
+  EXPECT_EQ(dlsym(library, "cuTensorMapEncodeIm2col"), nullptr);
   uint64_t device = allocate(100), base = 0;
   EXPECT_EQ(call("cuPointerGetAttribute", (void *)&value, 2, device + 99), 0);
   EXPECT_EQ(value, 2);
@@ -162,6 +163,80 @@ TEST_F(PtxFakeCuda, DynamicSharedMemory) {
   EXPECT_EQ(call("cuKernelSetAttribute", int{kMaxDynamicSharedBytes}, 1024,
                  static_cast<void *>(this), 0),
             400);
+}
+
+namespace {
+
+// The arguments of cuTensorMapEncodeTiled: a tensor of 3 x 100 x 64 bf16, and
+// boxes of 1 x 80 x 64.
+struct TensorMapArguments {
+  int type = 9;
+  uint32_t rank = 3;
+  uint64_t address = 0x10000;
+  uint64_t sizes[5] = {64, 100, 3, 1, 1};
+  uint64_t strides[4] = {128, 12800, 38400, 38400};
+  uint32_t box[5] = {64, 80, 1, 1, 1};
+  uint32_t steps[5] = {1, 1, 1, 1, 1};
+  int interleave = 0, swizzle = 3, promotion = 2, fill = 0;
+};
+
+} // namespace
+
+TEST_F(PtxFakeCuda, TensorMaps) {
+  using Arguments = TensorMapArguments;
+  posenc::ptx::TensorMap map;
+  auto encode = [&](Arguments a, size_t misalignment = 0) {
+    alignas(64) char bytes[256] = {};
+    int result = call("cuTensorMapEncodeTiled",
+                      static_cast<void *>(bytes + misalignment), a.type, a.rank,
+                      reinterpret_cast<void *>(a.address),
+                      static_cast<const uint64_t *>(a.sizes),
+                      static_cast<const uint64_t *>(a.strides),
+                      static_cast<const uint32_t *>(a.box),
+                      static_cast<const uint32_t *>(a.steps), a.interleave,
+                      a.swizzle, a.promotion, a.fill);
+    std::memcpy(&map, bytes, sizeof(map));
+    return result;
+  };
+  EXPECT_EQ(encode({}), 0);
+  EXPECT_EQ(map.check(), nullptr);
+  EXPECT_EQ(map.rank, 3);
+  EXPECT_EQ(map.elementBytes, 2);
+  EXPECT_EQ(map.swizzle, posenc::ptx::TensorMap::Swizzle128);
+  EXPECT_EQ(map.address, 0x10000u);
+  EXPECT_EQ(map.sizes[1], 100u);
+  EXPECT_EQ(map.strides[1], 12800u);
+  EXPECT_EQ(map.box[1], 80u);
+  EXPECT_EQ(encode({}, /*misalignment=*/32), 1);
+  const std::pair<const char *, void (*)(Arguments &)> faults[] = {
+      {"type", [](Arguments &a) { a.type = 13; }},
+      {"rank", [](Arguments &a) { a.rank = 6; }},
+      {"address", [](Arguments &a) { a.address += 8; }},
+      {"null", [](Arguments &a) { a.address = 0; }},
+      {"empty", [](Arguments &a) { a.sizes[1] = 0; }},
+      {"size", [](Arguments &a) { a.sizes[1] = (1ull << 32) + 1; }},
+      {"stride", [](Arguments &a) { a.strides[0] = 136; }},
+      {"large stride", [](Arguments &a) { a.strides[1] = 1ull << 40; }},
+      {"negative stride", [](Arguments &a) { a.strides[1] = -12800ull; }},
+      {"box", [](Arguments &a) { a.box[1] = 257; }},
+      {"empty box", [](Arguments &a) { a.box[2] = 0; }},
+      {"narrow row", [](Arguments &a) { a.box[0] = 4; }},
+      {"row wider than the swizzle pattern",
+       [](Arguments &a) { a.swizzle = 2; }},
+      {"swizzle", [](Arguments &a) { a.swizzle = 4; }},
+      {"steps", [](Arguments &a) { a.steps[1] = 2; }},
+  };
+  for (auto [name, change] : faults) {
+    Arguments arguments;
+    change(arguments);
+    EXPECT_EQ(encode(arguments), 1) << name;
+  }
+  Arguments wide;
+  wide.swizzle = 0;
+  wide.box[0] = 128;
+  EXPECT_EQ(encode(wide), 0);
+  wide.fill = 1;
+  EXPECT_EQ(encode(wide), 801);
 }
 
 TEST_F(PtxFakeCuda, RefusesUnsupportedImages) {
