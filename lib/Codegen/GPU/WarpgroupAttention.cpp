@@ -340,6 +340,7 @@ AttentionKernel::State WarpgroupAttention::emitTilesOfKeys() {
     w.beginProducts();
     SmallVector<Value> scores = multiplyQueries(keys);
     w.waitFor(getBarrier(kValuesArrived, values.number), values.phase);
+    w.beginProducts();
     SmallVector<Value> sums =
         multiplyWeights(values, weights, all.accumulators);
     w.waitForProducts(1);
