@@ -209,6 +209,7 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin,
         sub(firstPosition, constant(std::min(*left, kMaxWindow))));
+  // Other queries of the task do not change which keys share a tile.
   if (options.alignedKeyTiles)
     begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
                            loc, begin, constant(keysPerTile)));
