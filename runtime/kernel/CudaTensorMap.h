@@ -39,10 +39,14 @@ static int encodeOnCuda(struct GpuTensorMap *map,
   uint32_t box[kMaxRank], steps[kMaxRank];
   const int64_t rank = words->rank, *values = words->values;
   uint64_t bytes = (uint64_t)words->elementBytes;
+  uint64_t address = (uint64_t)words->address;
   for (int64_t i = 0; i < rank; ++i) {
     int64_t size = values[i];
-    /* The driver refuses empty tensors, of which a kernel copies nothing. */
+    /* The driver refuses empty tensors, of which a kernel copies nothing, and
+     * which may have no memory. */
     sizes[i] = size > 0 ? (uint64_t)size : 1;
+    if (size <= 0)
+      address = kStrideUnit;
     box[i] = (uint32_t)values[2 * rank - 1 + i];
     steps[i] = 1;
     bytes *= sizes[i];
@@ -57,7 +61,7 @@ static int encodeOnCuda(struct GpuTensorMap *map,
                         const uint64_t *, const uint64_t *, const uint32_t *,
                         const uint32_t *, int, int, int, int);
   return ((Encode)encoder)(map, (int)words->dataType, (uint32_t)rank,
-                           (uint64_t)words->address, sizes, strides, box, steps,
+                           address, sizes, strides, box, steps,
                            /*interleave=*/0, (int)words->swizzle,
                            (int)words->l2Promotion, /*outOfBounds=*/0);
 }
