@@ -80,8 +80,8 @@ void runCopy(Warp &warp, const Instruction &instruction, LaneMask mask) {
     }
   }
   forLanes(mask, [&](unsigned lane) {
-    warp.copies[lane].copies.push_back(pending[lane]);
-    ++warp.copies[lane].uncommitted;
+    warp.getCopies(lane).copies.push_back(pending[lane]);
+    ++warp.getCopies(lane).uncommitted;
   });
 }
 
@@ -91,9 +91,7 @@ bool finishCopy(Warp &warp, unsigned lane, const Instruction &wait,
   if (!std::equal(copy.data.begin(), copy.data.begin() + copy.sourceBytes,
                   copy.from)) {
     warp.fault(FaultKind::Race, lane, wait,
-               "the source of " +
-                   block.execution.program.names[copy.instruction->name] +
-                   " at line " + Twine(copy.instruction->line) +
+               "the source of " + block.describe(*copy.instruction) +
                    " was written before the copy was waited for");
     return false;
   }
@@ -112,14 +110,14 @@ void commit(CopyQueue &queue) {
 }
 
 void runCommit(Warp &warp, const Instruction &, LaneMask mask) {
-  forLanes(mask, [&](unsigned lane) { commit(warp.copies[lane]); });
+  forLanes(mask, [&](unsigned lane) { commit(warp.getCopies(lane)); });
 }
 
 // Waits until at most instruction.offset groups are pending.
 void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
   for (; mask; mask &= mask - 1) {
     unsigned lane = __builtin_ctz(mask);
-    CopyQueue &queue = warp.copies[lane];
+    CopyQueue &queue = warp.getCopies(lane);
     while (queue.groups.size() > uint64_t(instruction.offset)) {
       for (; queue.groups.front(); --queue.groups.front()) {
         if (!finishCopy(warp, lane, instruction, queue.copies.front()))

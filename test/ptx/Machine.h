@@ -174,8 +174,15 @@ public:
 
   Block &block;
   const uint32_t index;
-  std::array<CopyQueue, warpSize> copies;      // cp.async of each lane
-  std::array<StoreQueue, warpSize> bulkStores; // of each lane
+  /// The queues of a lane. Those of all lanes exist from the first copy on.
+  CopyQueue &getCopies(unsigned lane) {
+    copies.resize(warpSize);
+    return copies[lane];
+  }
+  StoreQueue &getBulkStores(unsigned lane) {
+    bulkStores.resize(warpSize);
+    return bulkStores[lane];
+  }
   WgmmaQueue wgmma;
   LaneMask carry = 0, carryDefined = 0;
   /// Local memory and .param variables, `laneBytes` per lane, and for each byte
@@ -203,6 +210,8 @@ private:
   void setSpecials();
 
   Execution &execution;
+  std::vector<CopyQueue> copies;
+  std::vector<StoreQueue> bulkStores;
   uint8_t *banks[2]; // by Operand::bank
   /// The last wait for an mbarrier that failed, how often it has, and the
   /// progress of the block at that time.

@@ -221,7 +221,7 @@ void TensorCopy::store() {
   if (!isGood)
     return;
   block.inFlight.beginRead(box, end, &instruction);
-  StoreQueue &queue = warp.bulkStores[lane];
+  StoreQueue &queue = warp.getBulkStores(lane);
   queue.last = &instruction;
   queue.uncommitted.push_back({box, end});
 }
@@ -242,7 +242,7 @@ void runTensorCopy(Warp &warp, const Instruction &instruction, LaneMask mask) {
 
 void runCommit(Warp &warp, const Instruction &, LaneMask mask) {
   forLanes(mask, [&](unsigned lane) {
-    StoreQueue &queue = warp.bulkStores[lane];
+    StoreQueue &queue = warp.getBulkStores(lane);
     queue.groups.push_back(std::move(queue.uncommitted));
     queue.uncommitted.clear();
   });
@@ -252,7 +252,7 @@ void runCommit(Warp &warp, const Instruction &, LaneMask mask) {
 // global memory when they begin, so the end of their reads is the end of all.
 void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
   forLanes(mask, [&](unsigned lane) {
-    auto &groups = warp.bulkStores[lane].groups;
+    auto &groups = warp.getBulkStores(lane).groups;
     for (; groups.size() > uint64_t(instruction.offset); groups.pop_front())
       for (ByteRange range : groups.front())
         warp.block.endAsyncRead(warp, lane, range);
@@ -286,7 +286,7 @@ bool decodeTensorCopy(Decoder &d) {
   info.mapOffset = d.out.offset;
   if (!d.address(1 - mapIndex))
     return false;
-  info.sharedOffset = info.mbarrierOffset = d.out.offset;
+  info.sharedOffset = d.out.offset;
   if (info.isLoad ? !d.address(2) : !d.constant(0, 4))
     return false;
   info.mbarrierOffset = d.out.offset;

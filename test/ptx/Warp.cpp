@@ -31,8 +31,8 @@ void Warp::start() {
   for (uint32_t reg : pendingRegisters)
     pending[reg]->mask = 0;
   pendingRegisters.clear();
-  copies.fill(CopyQueue());
-  bulkStores.fill(StoreQueue());
+  copies.clear();
+  bulkStores.clear();
   wgmma.reset(execution.kernel.registers);
   poll = {};
   carryDefined = 0;
@@ -278,7 +278,7 @@ void Warp::leave(LaneMask mask, bool isExit) {
     subwarps.push_back(std::move(back));
     return reconverge();
   }
-  for (LaneMask rest = mask; rest; rest &= rest - 1) {
+  for (LaneMask rest = bulkStores.empty() ? 0 : mask; rest; rest &= rest - 1) {
     unsigned lane = __builtin_ctz(rest);
     if (!bulkStores[lane].isEmpty())
       return fault(FaultKind::Race, lane, *bulkStores[lane].last,

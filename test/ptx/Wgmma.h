@@ -51,8 +51,11 @@ struct WgmmaQueue {
   uint32_t inFlight = 0; // number of operations
 
   void reset(std::size_t numRegisters) {
-    *this = WgmmaQueue();
-    registers.resize(numRegisters);
+    groups.clear();
+    uncommitted.clear();
+    accumulators.clear();
+    registers.assign(numRegisters, Register());
+    fences = inFlight = 0;
   }
 };
 
