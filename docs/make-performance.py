@@ -11,8 +11,9 @@
 #        make-performance.py --check [PAGE]  fails if they are out of date
 #        make-performance.py --add NAME "DESCRIPTION" BENCH.JSON
 #
-# `make bench` writes build/bench.json. --add copies the figures of the tables to
-# docs/bench/NAME.json, one file per machine, and then writes tables and charts.
+# `make bench` writes build/bench.json, test/hardware/on-gpu.sh on-gpu/bench.json.
+# --add copies the figures of the tables to docs/bench/NAME.json, one file per
+# machine or GPU, and then writes tables and charts.
 # The page has the tables between the comments `<!-- table NAME:FAMILY -->` and
 # `<!-- end -->`, where FAMILY is a family of cases or `peers`. The charts are
 # docs/bench/NAME.svg.
@@ -30,13 +31,16 @@ PAGE = os.path.join(DOCS, "performance.md")
 BENCH = os.path.join(DOCS, "bench")
 TABLE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+# The number of threads is 0 on a GPU.
 Case = collections.namedtuple("Case", "family variant dtype shape threads")
 
 
 def parse(name):
-    """Parses `family/variant/dtype/shape/threads:N`; None for other names."""
-    match = re.fullmatch(r"([^/]+)/([^/]+)/([^/]+)/([^/]+)/threads:(\d+)", name)
-    return Case(*match.groups()[:4], int(match.group(5))) if match else None
+    """Parses `family/variant/dtype/shape/threads:N` and the same with `cuda:N`;
+    None for other names."""
+    match = re.fullmatch(
+        r"([^/]+)/([^/]+)/([^/]+)/([^/]+)/(?:threads:(\d+)|cuda:\d+)", name)
+    return Case(*match.groups()[:4], int(match.group(5) or 0)) if match else None
 
 
 def add(name, description, path):
@@ -76,9 +80,16 @@ def number(fraction):
     return f"{fraction:.2f}".lstrip("0") if fraction < 1 else f"{fraction:.2f}"
 
 
+def duration(milliseconds):
+    """Formats a time with three digits."""
+    return (f"{milliseconds:.3g} ms" if milliseconds >= 1
+            else f"{1e3 * milliseconds:.3g} µs")
+
+
 def make_table(machine, family):
     """Makes a table of one family: a row per variant and shape, a column per
-    element type."""
+    element type. Cells have the fractions of the limit by threads; on GPUs the
+    time and the fraction."""
     cells = collections.defaultdict(dict)
     dtypes = []
     for name, row in machine["cases"].items():
@@ -87,8 +98,11 @@ def make_table(machine, family):
             continue
         if case.dtype not in dtypes:
             dtypes.append(case.dtype)
+        figure = number(row["fraction"])
+        if not case.threads:
+            figure = f"{duration(row['ms'])}, {figure}"
         cells[case.variant, case.shape].setdefault(case.dtype, {})[
-            case.threads] = number(row["fraction"])
+            case.threads] = figure
     if not cells:
         sys.exit(f"no case of '{family}'")
     lines = ["| case | shape | " + " | ".join(dtypes) + " |",
@@ -118,29 +132,31 @@ def make_peers(machine):
         if key in peers and key[3] == 1:
             texts = [f"{peers[key][system]:.3g}" if system in peers[key] else ""
                      for system in systems]
-            time = f"{ms:.3g} ms" if ms >= 1 else f"{1e3 * ms:.3g} µs"
-            lines.append(f"| {family} {key[0]} | {key[2]} | {key[1]} | {time} | "
-                         + " | ".join(texts) + " |")
+            lines.append(f"| {family} {key[0]} | {key[2]} | {key[1]} | "
+                         f"{duration(ms)} | " + " | ".join(texts) + " |")
     return "\n".join(lines) + "\n"
 
 
 def make_chart(machine):
-    """Makes an SVG with a bar for each case's fraction of the limit on one thread,
-    in the order of the report."""
+    """Makes an SVG with a bar for each case's fraction of the limit, on one thread
+    or on a GPU, in the order of the report."""
     bars = []
+    title = machine["machine"]
     for name, row in machine["cases"].items():
         case = parse(name)
-        if case.threads == 1 and not case.family.startswith("peer-"):
+        if case.threads <= 1 and not case.family.startswith("peer-"):
             bars.append((f"{case.family} {case.variant} {case.dtype} {case.shape}",
                          row["fraction"]))
+    if all(parse(name).threads for name in machine["cases"]):
+        title += ", one thread"
     left, unit, step = 330, 300, 15
     height = 40 + step * len(bars)
     width = left + int(1.5 * unit) + 40
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
            'font-family="sans-serif" font-size="11">',
            f'<rect width="{width}" height="{height}" fill="#fff"/>',
-           f'<text x="8" y="16" font-weight="bold">{html.escape(machine["machine"])}'
-           ', one thread: speed / limit</text>']
+           f'<text x="8" y="16" font-weight="bold">{html.escape(title)}'
+           ': speed / limit</text>']
     for i, (label, fraction) in enumerate(bars):
         y = 30 + step * i
         length = min(fraction, 1.5) * unit

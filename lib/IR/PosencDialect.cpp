@@ -162,6 +162,11 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
                                 "layers as i64 in ascending order";
     return success();
   }
+  if (name == kChipAttrName) {
+    if (!isa<StringAttr>(attr.getValue()))
+      return op->emitError() << "'" << name << "' is a string";
+    return success();
+  }
   if (name == kDocAttrName) {
     if (!function || !isa<StringAttr>(attr.getValue()))
       return op->emitError()

@@ -9,6 +9,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/TargetInfo/CudaTarget.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -71,22 +72,7 @@ static void addSchedule(OpPassManager &manager,
 
 void mlir::posenc::buildPosencToTiledPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
-  manager.addPass(createPosencPackArgumentsPass());
-  manager.addPass(createPosencExpandIndexCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  manager.addPass(createPosencFoldMasksPass());
-  manager.addPass(createPosencHeadsToTokensPass());
-  manager.addPass(createPosencDecomposeConvertPairingPass());
-  manager.addPass(createPosencTabulateRopesPass());
-  manager.addPass(createPosencFuseRopesPass());
-  manager.addPass(createPosencFoldRotationsPass());
-  manager.addPass(createConvertPosencTurnsToLinalgPass());
-  // Converts the sums of positions that merging ropes created.
-  manager.addPass(createConvertElementwiseToLinalgPass());
-  manager.addPass(createPosencFoldConversionsPass());
-  // Gives results a destination; bufferization would allocate them otherwise.
-  manager.addPass(createPosencCreateKernelsPass());
+  buildPosencToKernelsPipeline(manager);
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
   decomposition.rowsPerQueryTile = 32;
@@ -241,13 +227,20 @@ void mlir::posenc::registerPipelines() {
       "posenc-to-nvvm",
       "Lower posenc on tensors to NVVM kernels and their launches",
       [](OpPassManager &manager, const PosencToNVVMOptions &options) {
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true);
+        llvm::Expected<CudaTarget> target = CudaTarget::parse(options.chip);
+        bool hasAttention = target && target->hasAttention();
+        bool hasWarpgroups = target && target->hasWarpgroups();
+        // Another pass reports an unknown architecture.
+        llvm::consumeError(target.takeError());
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/true, hasAttention,
+                                 hasWarpgroups);
         buildGpuToNVVMPipeline(manager, options);
       });
   PassPipelineRegistration<PosencToSPIRVOptions>(
       "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
-        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false);
+        buildPosencToGpuPipeline(manager, /*hasFunctions=*/false,
+                                 /*hasAttention=*/false);
         buildGpuToSPIRVPipeline(manager, options);
       });
 }

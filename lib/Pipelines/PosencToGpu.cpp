@@ -7,31 +7,31 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/Conversion/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
-#include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 
+/// Creates a canonicalizer without a pattern that takes time quadratic in the
+/// number of values that a loop or branch carries: kernels of attention carry
+/// hundreds, and 13 s of 14 s for two kernels were its.
+static std::unique_ptr<Pass> createKernelCanonicalizer() {
+  std::string slow = "(anonymous namespace)::RemoveDuplicateSuccessorInputUses";
+  return createCanonicalizerPass(GreedyRewriteConfig(), slow);
+}
+
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
-                                            bool hasFunctions) {
-  // The same passes as for CPUs, so that both have the same signatures.
-  manager.addPass(createPosencExpandIndexCastsPass());
-  manager.addPass(createCanonicalizerPass());
-  manager.addPass(createCSEPass());
-  manager.addPass(createPosencDecomposeConvertPairingPass());
-  manager.addPass(createPosencTabulateRopesPass());
-  manager.addPass(createPosencFuseRopesPass());
-  manager.addPass(createConvertPosencTurnsToLinalgPass());
-  // Converts the sums of positions that merging ropes created.
-  manager.addPass(createConvertElementwiseToLinalgPass());
-  manager.addPass(createPosencCreateKernelsPass());
+                                            bool hasFunctions,
+                                            bool hasAttention,
+                                            bool hasWarpgroups) {
+  buildPosencToKernelsPipeline(manager);
+  // Packs have no bufferization, and copies have kernels.
+  manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   manager.addPass(createCanonicalizerPass());
@@ -39,7 +39,18 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   // Only now are copies of a tensor to itself recognizable.
   manager.addPass(createCanonicalizerPass());
 
-  manager.addPass(createPosencSelectGpuKernelsPass({hasFunctions}));
+  PosencSelectGpuKernelsPassOptions selection;
+  selection.functions = hasFunctions;
+  selection.attention = hasAttention;
+  manager.addPass(createPosencSelectGpuKernelsPass(selection));
+  if (hasAttention) {
+    // The canonicalizer would remove loops of one iteration.
+    manager.addPass(createPosencNestAttentionPass({hasWarpgroups}));
+    manager.addPass(createCSEPass());
+    manager.addPass(createConvertPosencAttentionToGpuPass());
+    manager.addPass(createKernelCanonicalizer());
+    manager.addPass(createCSEPass());
+  }
   manager.addPass(createConvertPosencRopeToGpuPass());
   // A thread accesses 16 bytes at a time.
   PosencVectorizeTilesPassOptions vectors;
@@ -51,6 +62,6 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   manager.addNestedPass<gpu::GPUModuleOp>(createPosencSplitAccessesPass());
   manager.addPass(createConvertPosencSinusoidalToGpuPass());
   manager.addPass(createConvertPosencElementsToGpuPass());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createKernelCanonicalizer());
   manager.addPass(createCSEPass());
 }

@@ -25,6 +25,7 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLoopInvariantCodeMotionPass());
   // Runs before convert-gpu-to-nvvm, which would generate calls of libdevice.
+  kernels.addPass(createPosencExpandF8Pass());
   kernels.addPass(createPosencExpandMathPass());
   kernels.addPass(createPosencMathToIntrinsicsPass());
   kernels.addPass(createConvertMathToLLVMPass());

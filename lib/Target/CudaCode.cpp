@@ -9,6 +9,7 @@
 #include "posenc/Target/CudaCode.h"
 
 #include "posenc/IR/Remarks.h"
+#include "posenc/IR/Posenc.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/Ptxas.h"
 
@@ -24,6 +25,12 @@ using namespace mlir::posenc;
 static std::optional<std::string> generatePtx(ModuleOp module,
                                               const CudaTarget &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
+  copy->walk([&](gpu::GPUFuncOp kernel) {
+    auto chip =
+        kernel->getAttrOfType<StringAttr>(PosencDialect::kChipAttrName);
+    if (chip && chip != target.chip)
+      kernel.erase();
+  });
   PosencToNVVMOptions options;
   options.chip = target.chip;
   PassManager manager(module.getContext());

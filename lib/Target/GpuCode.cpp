@@ -19,9 +19,11 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions) {
+LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions,
+                                       bool hasAttention, bool hasWarpgroups) {
   PassManager manager(module.getContext());
-  buildPosencToGpuPipeline(manager, hasFunctions);
+  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention,
+                           hasWarpgroups);
   if (failed(manager.run(module)))
     return failure();
   // False if all tensors are empty, for example; then there is nothing to
@@ -59,7 +61,16 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
   GpuCode code;
   code.host = module.clone();
   // All targets share the same kernels at this stage.
-  if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan)))
+  bool hasAttention = !targets.vulkan &&
+                      llvm::all_of(targets.cuda, [](const CudaTarget &target) {
+                        return target.hasAttention();
+                      });
+  bool hasWarpgroups =
+      hasAttention && llvm::any_of(targets.cuda, [](const CudaTarget &target) {
+        return target.hasWarpgroups();
+      });
+  if (failed(lowerToGpu(*code.host, /*hasFunctions=*/!targets.vulkan,
+                        hasAttention, hasWarpgroups)))
     return std::nullopt;
   std::optional<std::vector<CudaImage>> images =
       generateCudaImages(*code.host, targets.cuda, withCubins);

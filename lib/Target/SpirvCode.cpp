@@ -128,7 +128,8 @@ static std::optional<SpirvForm> lowerToSpirv(ModuleOp module) {
 
 std::optional<SpirvCode> mlir::posenc::generateSpirvCode(ModuleOp module,
                                                          StringRef prefix) {
-  if (failed(lowerToGpu(module, /*hasFunctions=*/false)))
+  if (failed(lowerToGpu(module, /*hasFunctions=*/false,
+                        /*hasAttention=*/false)))
     return std::nullopt;
   std::optional<SpirvForm> form = lowerToSpirv(module);
   if (!form)

@@ -21,6 +21,7 @@
 #include "HeadRows.h"
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/AttentionNest.h"
 #include "posenc/Transforms/MaskBounds.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -38,11 +39,12 @@ namespace mlir::posenc {
 class AttentionDecomposition {
 public:
   AttentionDecomposition(RewriterBase &rewriter, AttentionOp op,
-                         int64_t rowsPerQueryTile, int64_t queryTilesPerTask,
-                         int64_t keysPerTile, bool boundsElements)
-      : builder(rewriter), loc(op.getLoc()), op(op), sum(op.getSumType()),
-        rowsPerQueryTile(rowsPerQueryTile), numQueryTiles(queryTilesPerTask),
-        keysPerTile(keysPerTile), maskBounds(op.getWhere(), boundsElements) {}
+                         const AttentionNestOptions &options)
+      : builder(rewriter), loc(op.getLoc()), op(op), options(options),
+        sum(op.getSumType()), rowsPerQueryTile(options.rowsPerQueryTile),
+        numQueryTiles(options.queryTilesPerTask),
+        keysPerTile(options.keysPerTile),
+        maskBounds(op.getWhere(), options.boundsElements) {}
 
   /// Emits the loops and returns their results, which replace those of the op.
   ValueRange decompose();
@@ -71,11 +73,17 @@ private:
   std::pair<Value, Value> findKeyRange();
   Value takeQueries();
   Value packQueries();
+  Value padQueries();
+  Value getQueries(Value packed, const QueryTile &queryTile);
   Value takeKeys(Value tensor, Value firstKey, OpFoldResult count);
   Value widenKeys(Value rows, Value scales, Value firstKey, OpFoldResult count);
   Value pad(Value tile, ArrayRef<int64_t> shape);
   Value takeMask(const QueryTile &queryTile, Value firstKey,
                  OpFoldResult count);
+  Value rotateByTables(Value rows, unsigned tokenDim, RotationAttr rotation,
+                       const RotationTables &tables, Value positions,
+                       bool isRagged, Value start, Value first,
+                       Value firstPosition, OpFoldResult count);
   Value takePositions(Value positions, RotationAttr rotation, bool isRagged,
                       Value start, Value first, OpFoldResult count);
   State createState();
@@ -148,6 +156,7 @@ private:
   OpBuilder builder;
   Location loc;
   AttentionOp op;
+  AttentionNestOptions options;
   FloatType sum;
   int64_t rowsPerQueryTile, numQueryTiles, keysPerTile;
 

@@ -146,6 +146,35 @@ Value AttentionDecomposition::takePositions(Value positions,
   return extract(positions, offsets, sizes, dropped);
 }
 
+/// Rotates the rows of a tile by rows of tables. `firstPosition` is the position
+/// of the first token if the operation has no positions.
+Value AttentionDecomposition::rotateByTables(
+    Value rows, unsigned tokenDim, RotationAttr rotation,
+    const RotationTables &tables, Value positions, bool isRagged, Value start,
+    Value first, Value firstPosition, OpFoldResult count) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<int64_t> dropped;
+  if (positions && !isRagged) {
+    dropped.push_back(0);
+    offsets.push_back(batch);
+    sizes.push_back(attr(1));
+  }
+  Value row = isRagged ? add(start, first) : first;
+  offsets.push_back(positions ? row : add(firstPosition, tables.origin));
+  sizes.push_back(count);
+  offsets.push_back(attr(0));
+  sizes.push_back(attr(rotation.getFrequencies().getDim() / 2));
+  Value cos = extract(tables.cos, offsets, sizes, dropped);
+  Value sin = extract(tables.sin, offsets, sizes, dropped);
+  Value init = createEmptyLike(builder, loc, rows,
+                               getElementTypeOrSelf(rows.getType()));
+  return RotateOp::create(builder, loc, init.getType(), rows, cos, sin, init,
+                          rotation.getPairing(),
+                          {static_cast<int64_t>(tokenDim)},
+                          rotation.getOffset())
+      .getResult(0);
+}
+
 /// Returns the queries of the task as (heads, queries, dim), normed and
 /// rotated.
 Value AttentionDecomposition::takeQueries() {
@@ -161,6 +190,13 @@ Value AttentionDecomposition::takeQueries() {
     tile = transpose(builder, loc, tile, {1, 0, 2});
   RowTransform transform =
       getTransform(op.getQueryNorm(), op.getQueryRotationAttr());
+  if (options.queryTables) {
+    RotationAttr rotation = std::exchange(transform.rotation, nullptr);
+    tile = transformRows(builder, loc, tile, /*tokenDim=*/1, {}, transform);
+    return rotateByTables(tile, /*tokenDim=*/1, rotation, options.queryTables,
+                          op.getQueryPositions(), isRagged, queryStart,
+                          toValue(queries.first), firstPosition, queries.count);
+  }
   Value positions;
   if (transform.rotation)
     positions = op.getQueryPositions()

@@ -58,7 +58,7 @@ void AttentionDecomposition::chooseTiles() {
   // Fills a register tile with heads and queries, unless there are fewer.
   bool hasFewRows = queries && headsPerKeyHead &&
                     *queries * *headsPerKeyHead < rowsPerQueryTile;
-  if (headsPerKeyHead)
+  if (headsPerKeyHead && !options.oneHeadPerTile)
     for (int64_t count = 1;
          count <= std::min(rowsPerQueryTile, *headsPerKeyHead); ++count)
       if (*headsPerKeyHead % count == 0 &&
@@ -82,7 +82,8 @@ void AttentionDecomposition::chooseTiles() {
         llvm::divideCeil(*queries, queriesPerTile), 1, numQueryTiles);
   if (std::optional<int64_t> count = getConstantIntValue(numKeys);
       count && !op.getBlockTable()) {
-    keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
+    if (!options.alignedKeyTiles)
+      keysPerTile = std::clamp<int64_t>(*count, 1, keysPerTile);
     hasPartialKeyTiles = *count % keysPerTile != 0 || op.getLengths() ||
                          op.hasRaggedQueries() || op.getCausal() ||
                          op.getWindowLeft() || op.getWindowRight();
@@ -208,6 +209,10 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
     begin = arith::MaxSIOp::create(
         builder, loc, begin,
         sub(firstPosition, constant(std::min(*left, kMaxWindow))));
+  // Other queries of the task do not change which keys share a tile.
+  if (options.alignedKeyTiles)
+    begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
+                           loc, begin, constant(keysPerTile)));
   if (op.hasRaggedQueries()) {
     // A task without queries sees no keys.
     Value keys =
@@ -333,6 +338,29 @@ Value AttentionDecomposition::packQueries() {
       builder, loc, panels, ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
 }
 
+/// Pads the queries to (heads, queries, dim) with zeros after the last query.
+Value AttentionDecomposition::padQueries() {
+  Value rows = takeQueries();
+  int64_t dim = cast<RankedTensorType>(rows.getType()).getShape().back();
+  return pad(rows, {headsPerTile, queriesPerTile, dim});
+}
+
+/// Returns a tile of the queries that packQueries or padQueries returned as
+/// (heads, queries, dim).
+Value AttentionDecomposition::getQueries(Value packed,
+                                         const QueryTile &queryTile) {
+  if (!options.packsQueries)
+    return packed;
+  Value panel = extractQueryTile(packed, queryTile.number);
+  Value rows = transpose(builder, loc, panel, {1, 0});
+  auto type = cast<RankedTensorType>(rows.getType());
+  return tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({headsPerTile, queriesPerTile, type.getDimSize(1)},
+                            type.getElementType()),
+      rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+}
+
 /// Clones the score_mod and mask_mod regions. Query indices are clamped to the
 /// last query, so the regions never see a query that does not exist.
 void AttentionDecomposition::cloneRegions(OnlineAttentionOp tile,
@@ -362,14 +390,7 @@ AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
                                    Value key, Value value, Value firstKey,
                                    Value end, OpFoldResult count,
                                    bool appliesWhere, State state) {
-  Value panel = extractQueryTile(panels, queryTile.number);
-  Value rows = transpose(builder, loc, panel, {1, 0});
-  auto type = cast<RankedTensorType>(rows.getType());
-  Value query = tensor::ExpandShapeOp::create(
-      builder, loc,
-      RankedTensorType::get({headsPerTile, queriesPerTile, type.getDimSize(1)},
-                            type.getElementType()),
-      rows, ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  Value query = getQueries(panels, queryTile);
   State tileState;
   for (Value part : state)
     tileState.push_back(extractQueryTile(part, queryTile.number));
@@ -451,11 +472,19 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
     key = widenKeys(key, op.getKeyScales(), firstKey, count);
   if (op.getValueScales())
     value = widenKeys(value, op.getValueScales(), firstKey, count);
-  Value positions;
-  if (transform.rotation)
-    positions = takePositions(op.getKeyPositions(), transform.rotation,
-                              op.hasRaggedKeys(), keyStart, firstKey, count);
-  key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+  if (options.keyTables) {
+    RotationAttr rotation = std::exchange(transform.rotation, nullptr);
+    key = transformRows(builder, loc, key, /*tokenDim=*/0, {}, transform);
+    key = rotateByTables(key, /*tokenDim=*/0, rotation, options.keyTables,
+                         op.getKeyPositions(), op.hasRaggedKeys(), keyStart,
+                         firstKey, firstKey, count);
+  } else {
+    Value positions;
+    if (transform.rotation)
+      positions = takePositions(op.getKeyPositions(), transform.rotation,
+                                op.hasRaggedKeys(), keyStart, firstKey, count);
+    key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+  }
   auto padRows = [&](Value rows) {
     auto type = cast<RankedTensorType>(rows.getType());
     return pad(rows, {keysPerTile, type.getDimSize(1)});
@@ -635,7 +664,7 @@ ValueRange AttentionDecomposition::decompose() {
       op.getInits(), /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
   findTask(forall.getInductionVars());
-  Value panels = packQueries();
+  Value panels = options.packsQueries ? packQueries() : padQueries();
   auto [begin, end] = findKeyRange();
   auto loop = scf::ForOp::create(builder, loc, begin, end,
                                  constant(keysPerTile), createState());
@@ -651,6 +680,12 @@ ValueRange AttentionDecomposition::decompose() {
   return forall.getResults();
 }
 
+ValueRange
+mlir::posenc::createAttentionNest(RewriterBase &rewriter, AttentionOp op,
+                                  const AttentionNestOptions &options) {
+  return AttentionDecomposition(rewriter, op, options).decompose();
+}
+
 namespace {
 struct PosencDecomposeAttentionPass
     : mlir::posenc::impl::PosencDecomposeAttentionPassBase<
@@ -664,6 +699,13 @@ struct PosencDecomposeAttentionPass
           !(exceptVectors && !getVectorUnsupportedReason(op)))
         operations.push_back(op);
     });
+    AttentionNestOptions options;
+    options.rowsPerQueryTile = rowsPerQueryTile;
+    options.queryTilesPerTask = queryTilesPerTask;
+    options.keysPerTile = keysPerTile;
+    options.boundsElements = boundsElements;
+    options.alignedKeyTiles = alignedKeyTiles;
+    options.oneHeadPerTile = oneHeadPerTile;
     IRRewriter rewriter(&getContext());
     for (AttentionOp op : operations) {
       constexpr int64_t max = 1 << 20;
@@ -678,10 +720,7 @@ struct PosencDecomposeAttentionPass
         return signalPassFailure();
       }
       rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, AttentionDecomposition(
-                                 rewriter, op, rowsPerQueryTile,
-                                 queryTilesPerTask, keysPerTile, boundsElements)
-                                 .decompose());
+      rewriter.replaceOp(op, createAttentionNest(rewriter, op, options));
     }
   }
 };

@@ -25,7 +25,7 @@ enum {
 
 /* The state of a device after its first use. */
 struct CudaDevice {
-  int isKnown;
+  int32_t exactArch; /* of the image, if it runs on no other one; else 0 */
   void *context; /* the primary context, for callers without a context */
   void *library;
 };
@@ -108,6 +108,9 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                  unsigned)(&library, image->data, NULL, NULL, 0, NULL, NULL, 0);
     if (error)
       library = NULL;
+    else
+      device->exactArch =
+          image->flags & kImageIsExact ? (int32_t)image->arch : 0;
   }
   if (library && !isLoaded)
     __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
@@ -264,8 +267,10 @@ static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
    * being captured. */
   int mode = 2;
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
-  if (!prepareDevice(cuda, images, numImages))
+  if (!prepareDevice(cuda, images, numImages)) {
+    cuda->gpu.exactArch = cudaDevices[cuda->device].exactArch;
     runGpu(&cuda->gpu);
+  }
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
   void *old;
   if (isPushed)
@@ -311,7 +316,8 @@ int32_t launchCuda(const struct Description *description,
   if (message && size > 0)
     *message = 0;
   struct CudaCall cuda = {
-      {&call, kEntryOk, launchOnCuda, encodeMap, allocateOnCuda, releaseOnCuda},
+      {&call, kEntryOk, 0, launchOnCuda, encodeMap, allocateOnCuda,
+       releaseOnCuda},
       stream,
       0};
   int64_t outputBytes;

@@ -49,6 +49,7 @@ struct TensorMapWords {
 struct GpuCall {
   struct Call *call;
   int32_t code;
+  int32_t exactArch; /* of kernels for one architecture alone, else 0 */
   void (*launch)(struct GpuCall *gpu, struct GpuKernel *kernel,
                  const struct GpuLaunch *shape, void **parameters);
   void (*encode)(
@@ -74,6 +75,13 @@ void enqueue(struct GpuCall *gpu, struct GpuKernel *kernel, int64_t blocks,
   }
   struct GpuLaunch shape = {blocks, threads, sharedBytes};
   gpu->launch(gpu, kernel, &shape, parameters);
+}
+
+int64_t runsOn(struct GpuCall *gpu, int64_t arch) __asm__("posenc.runs_on");
+
+/* Whether the kernels are those for this architecture alone, such as sm_90a. */
+int64_t runsOn(struct GpuCall *gpu, int64_t arch) {
+  return !gpu->code && gpu->exactArch == arch;
 }
 
 void encodeTensorMap(

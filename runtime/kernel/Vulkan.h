@@ -56,7 +56,7 @@ int32_t launchVulkan(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLVulkan, NULL};
   if (message && size > 0)
     *message = 0;
-  struct VulkanCall vulkan = {{&call, kEntryOk, launchOnVulkan, /*encode=*/NULL,
+  struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0, launchOnVulkan, /*encode=*/NULL,
                                allocateOnVulkan, releaseOnVulkan},
                               launcher};
   int64_t outputBytes;

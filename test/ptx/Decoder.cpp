@@ -266,13 +266,10 @@ bool Decoder::uniformOperands(unsigned bytes) {
 // Returns the elements of a vector operand; none after an error.
 ArrayRef<OperandSyntax> Decoder::getElements(unsigned index, unsigned count) {
   const OperandSyntax &operand = syntax.operands[index];
-  ArrayRef<OperandSyntax> elements(operand);
-  if (operand.kind == OperandSyntax::Vector)
-    elements = operand.elements;
-  if (elements.size() == count)
-    return elements;
-  fail("operand " + Twine(index + 1) + " of '" + syntax.opcode + "' has " +
-       Twine(elements.size()) + " registers; expected " + Twine(count));
+  if (operand.kind == OperandSyntax::Vector && operand.elements.size() == count)
+    return operand.elements;
+  fail("expected " + Twine(count) + " registers in braces as operand " +
+       Twine(index + 1) + " of '" + syntax.opcode + "'");
   return {};
 }
 

@@ -98,8 +98,7 @@ public:
   bool callCopies(const OperandSyntax *list, bool isResult);
   /// A destination, then sources, all of `bytes` bytes.
   bool uniformOperands(unsigned bytes);
-  /// A vector {a, b, ...} of `count` registers of 4 bytes. One register may
-  /// omit the braces.
+  /// A vector {a, b, ...} of `count` registers of 4 bytes.
   bool vectorDest(unsigned index, unsigned count);
   bool vectorSource(unsigned index, unsigned count);
 

@@ -181,6 +181,29 @@ Expected<std::vector<uint64_t>> placeGlobals(const Program &program,
   return addresses;
 }
 
+// Moves dynamic shared memory so that its alignment is no more than declared,
+// and returns the distance: the hardware also places it behind memory that the
+// kernel does not see.
+uint32_t Execution::misalignDynamic() {
+  std::vector<uint32_t> dynamic;
+  uint32_t align = 1;
+  for (ArrayRef<uint32_t> variables :
+       {ArrayRef(program.moduleShared), ArrayRef(kernel.sharedVariables)}) {
+    for (uint32_t index : variables) {
+      const Variable &variable = program.variables[index];
+      if (!variable.isExtern || variable.size || is_contained(dynamic, index))
+        continue;
+      dynamic.push_back(index);
+      align = std::max(align, variable.align);
+    }
+  }
+  if (dynamic.empty() || addresses[dynamic.front()] % (2 * align))
+    return 0;
+  for (uint32_t index : dynamic)
+    addresses[index] += align;
+  return align;
+}
+
 Error Execution::placeVariables() {
   Expected<std::vector<uint64_t>> globals = placeGlobals(program, memory);
   if (!globals)
@@ -192,7 +215,7 @@ Error Execution::placeVariables() {
     return makeFault("'" + kernel.name + "' needs " + Twine(bytes) +
                      " bytes of shared memory; the limit is " +
                      Twine(options.sharedLimit));
-  sharedBytes = bytes;
+  sharedBytes = bytes + misalignDynamic();
   for (const Relocation &relocation : program.relocations) {
     uint64_t address = addresses[relocation.variable] + relocation.addend;
     for (unsigned lane = 0; lane < warpSize; ++lane)

@@ -97,7 +97,6 @@ void runInval(Warp &warp, const Instruction &instruction, LaneMask mask) {
 
 // Operands: the state, the address, the number of arrivals and of bytes.
 void runArrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
-  bool isRelaxed = instruction.isRelaxed;
   if (!warp.commitReads())
     return;
   forBarriers(
@@ -118,7 +117,7 @@ void runArrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
                          " that a phase of the mbarrier has");
           return false;
         }
-        if (!isRelaxed && count)
+        if (!instruction.isRelaxed && count)
           warp.block.release(warp, barrier);
         barrier.bytes += bytes;
         barrier.missing -= count;
@@ -134,8 +133,8 @@ void runArrive(Warp &warp, const Instruction &instruction, LaneMask mask) {
 // Operands: the result, the address, and the parity or the state.
 template <bool isParity>
 void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
-  bool isRelaxed = instruction.isRelaxed;
   LaneMask done = 0;
+  std::optional<std::pair<const MBarrier *, unsigned>> failed;
   forBarriers(
       warp, instruction, instruction.operands[1], mask,
       [&](MBarrier &barrier, unsigned lane) {
@@ -158,16 +157,18 @@ void runWait(Warp &warp, const Instruction &instruction, LaneMask mask) {
             return false;
           }
         }
-        if (isDone && !isRelaxed)
+        if (isDone && !instruction.isRelaxed)
           warp.block.acquire(warp, barrier);
         if (!isDone)
-          warp.failWait(instruction, lane, barrier);
+          failed = {&barrier, lane};
         done |= LaneMask(isDone) << lane;
         return true;
       });
   warp.setPred(instruction.operands[0], mask, done);
   if (done)
     warp.block.noteProgress();
+  if (failed)
+    warp.failWait(instruction, failed->second, *failed->first);
 }
 
 bool takeSharedAddress(Decoder &d, unsigned index) {

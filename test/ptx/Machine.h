@@ -64,6 +64,7 @@ public:
 private:
   llvm::Error check(llvm::ArrayRef<Argument> arguments);
   llvm::Error placeVariables();
+  uint32_t misalignDynamic();
   void collect();
 
   uint32_t threads = 0;

@@ -39,8 +39,10 @@ struct Argument {
 };
 
 struct RunOptions {
-  /// 0: the warps of a block run one after the other, each until it waits.
-  /// Otherwise the seed of a random schedule.
+  /// 0: the warps of a block run one after the other, each until it waits, and
+  /// tensor copies complete when all of them wait. Otherwise the seed of a
+  /// random schedule, in which copies complete at once (the seed is 1 modulo
+  /// 3), as late as possible (2), or at random and out of order (0).
   uint32_t seed = 0;
   /// The largest number of warp instructions of a launch.
   uint64_t instructionLimit = uint64_t(1) << 32;

@@ -11,13 +11,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+defvar Posenc_GpuDialects = [
+  "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+  "::mlir::bufferization::BufferizationDialect", "::mlir::func::FuncDialect",
+  "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+  "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+  "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+  "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+  "::mlir::vector::VectorDialect"];
+
 class Posenc_ToGpuPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
-  let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = Posenc_GpuDialects;
 }
 
 def PosencSelectGpuKernelsPass
@@ -26,8 +30,8 @@ def PosencSelectGpuKernelsPass
   let description = [{
     Input: a module of kernels on memrefs. Output: the same module without the
     functions that have operations without GPU kernels. There are GPU kernels for
-    sincos, rotate, rope, sinusoidal, copies and elementwise linalg operations.
-    The pass warns about each kernel that it removes. Left alone: functions whose
+    sincos, rotate, rope, sinusoidal, copies, elementwise linalg operations and,
+    with `attention`, attention. The pass warns about each kernel that it removes. Left alone: functions whose
     operations all have GPU kernels.
 
     ```
@@ -42,7 +46,62 @@ def PosencSelectGpuKernelsPass
   let options = [
     Option<"functions", "functions", "bool", /*default=*/"false",
            "Keep divisions and math functions, which give the same bits as on "
-           "the CPU on NVIDIA GPUs, but not on all Vulkan devices">];
+           "the CPU on NVIDIA GPUs, but not on all Vulkan devices">,
+    Option<"attention", "attention", "bool", /*default=*/"false",
+           "Keep attention, which has kernels for NVIDIA GPUs from sm_80 on">];
+}
+
+def PosencNestAttentionPass
+    : Posenc_ToGpuPass<"posenc-nest-attention"> {
+  let summary = "Convert attention on memrefs to loops over tiles for GPUs";
+  let description = [{
+    Input: `posenc.attention` on memrefs. Output: the loops of
+    `posenc-decompose-attention` on tensors of the same memory, with the tiles of
+    the GPU's kernels. Keys that all queries share are rotated beforehand by
+    `posenc.rope`; other rotations become `posenc.sincos` before the loops and
+    `posenc.rotate` inside. Left alone: attention without a GPU kernel.
+
+    ```
+    posenc.attention causal ins(%q, %k, %v : memref<...>, ...) outs(%o : memref<...>)
+    ```
+    becomes
+    ```
+    %query = bufferization.to_tensor %q restrict : memref<...> to tensor<...>
+    %r = scf.forall (%batch, %head, %tile) in ... {
+      %state:3 = scf.for %key = ... {
+        posenc.online_attention causal ins(...) outs(...)
+      }
+    }
+    bufferization.materialize_in_destination %r in restrict writable %o
+    ```
+  }];
+  let options = [
+    Option<"warpgroups", "warpgroups", "bool", /*default=*/"false",
+           "Also emit loops with the tiles of sm_90a, and a branch between both">];
+}
+
+def ConvertPosencAttentionToGpuPass
+    : Posenc_ToGpuPass<"convert-posenc-attention-to-gpu"> {
+  let summary = "Convert loops over tiles of attention to GPU kernels";
+  let description = [{
+    Input: the loops of `posenc-nest-attention`. Output: launches of a `gpu.func`
+    whose blocks compute one iteration of the `scf.forall` each; another kernel is
+    launched if rows of the operands are not aligned to 16 bytes. Queries, and
+    two tiles of keys and values, are in shared memory; scores and accumulators
+    are fragments of `mma.sync` in registers. Regions are evaluated for each
+    element of a fragment. Left alone: all other operations.
+
+    ```
+    %r = scf.forall ... { ... posenc.online_attention ... }
+    ```
+    becomes
+    ```
+    gpu.launch_func @kernels::@f_attention blocks in (%blocks, %c1, %c1)
+      threads in (%c128, %c1, %c1) dynamic_shared_memory_size %bytes args(...)
+    ```
+  }];
+  let dependentDialects =
+      !listconcat(Posenc_GpuDialects, ["::mlir::nvgpu::NVGPUDialect"]);
 }
 
 def ConvertPosencRopeToGpuPass

@@ -90,6 +90,9 @@ def PosencDialect : Dialect {
     /// which it launches GPU kernels.
     static constexpr ::llvm::StringLiteral kLaunchesAttrName =
         "posenc.launches";
+    /// A string on a GPU kernel, or on the loops that it is made from: the only
+    /// architecture that it is for, such as "sm_90a".
+    static constexpr ::llvm::StringLiteral kChipAttrName = "posenc.chip";
     /// On a SPIR-V kernel: the type of the original `gpu.func`.
     static constexpr ::llvm::StringLiteral kKernelTypeAttrName =
         "posenc.kernel_type";

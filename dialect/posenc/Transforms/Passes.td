@@ -345,9 +345,14 @@ def PosencDecomposeAttentionPass
     these tensors. Paged keys are gathered. Left alone: attention on memrefs.
 
     A register tile has `rows` rows; a row is a query of one of the query heads of
-    one key head. A task has at most `groups` register tiles, and at most 128 KiB
-    of queries. Register tiles and tiles of keys are padded with zeros to a static
-    size.
+    one key head, or of one head with `one-head`. A task has at most `groups`
+    register tiles, and at most 128 KiB of queries. Register tiles and tiles of
+    keys are padded with zeros to a static size.
+
+    Tiles of keys begin at the first key that a query of the task may see, and are
+    as short as a static number of keys. With `aligned-key-tiles` they begin at
+    multiples of `keys` and have that size, so the order in which a query adds its
+    keys does not depend on other queries or on the number of keys.
 
     ```
     %r = posenc.attention ins(%q, %k, %v : ...) outs(%o : ...)
@@ -373,7 +378,11 @@ def PosencDecomposeAttentionPass
     Option<"exceptVectors", "except-vectors", "bool", /*default=*/"false",
            "Leave alone attention that convert-posenc-attention-to-vector supports">,
     Option<"boundsElements", "bound-elements", "bool", /*default=*/"false",
-           "Skip tiles by the tensor elements that a mask reads, too">
+           "Skip tiles by the tensor elements that a mask reads, too">,
+    Option<"alignedKeyTiles", "aligned-key-tiles", "bool", /*default=*/"false",
+           "Begin tiles of keys at multiples of their size">,
+    Option<"oneHeadPerTile", "one-head", "bool", /*default=*/"false",
+           "Do not combine query heads of a key head in a register tile">
   ];
 }
 

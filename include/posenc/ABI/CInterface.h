@@ -35,6 +35,7 @@ inline constexpr llvm::StringLiteral kSetParallelForSymbol =
 inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
 inline constexpr llvm::StringLiteral kEncodeTensorMapSymbol =
     "posenc.encode_tensor_map";
+inline constexpr llvm::StringLiteral kRunsOnSymbol = "posenc.runs_on";
 inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
 inline constexpr llvm::StringLiteral kReleaseSymbol = "posenc.release";
 inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";

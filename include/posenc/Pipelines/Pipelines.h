@@ -47,6 +47,11 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
 /// Lowers posenc on tensors to linalg on tensors.
 void buildPosencToLinalgPipeline(OpPassManager &manager);
 
+/// Fuses posenc on tensors and gives public functions their C signatures. All
+/// targets start with these passes, so that the signatures of a function and
+/// the operations that it is lowered from are the same on CPUs and on GPUs.
+void buildPosencToKernelsPipeline(OpPassManager &manager);
+
 /// Lowers posenc and linalg on tensors to loops over linalg tiles, on tensors.
 void buildPosencToTiledPipeline(OpPassManager &manager,
                                 const PosencToCPUOptions &options);
@@ -81,8 +86,10 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
 
 /// Lowers posenc on tensors to launches of GPU kernels. Functions that cannot
 /// run on a GPU are removed. With `hasFunctions`, kernels may contain divisions
-/// and math functions, which have no SPIR-V form with the required accuracy.
-void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions);
+/// and math functions, which have no SPIR-V form with the required accuracy; with
+/// `hasAttention`, attention, which needs NVIDIA GPUs from sm_80 on.
+void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
+                              bool hasAttention, bool hasWarpgroups = false);
 
 /// Lowers GPU kernels to the NVVM dialect.
 void buildGpuToNVVMPipeline(OpPassManager &manager,

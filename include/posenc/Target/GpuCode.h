@@ -40,8 +40,10 @@ struct GpuCode {
 /// Lowers a module at any stage before `vector` to launches and kernels.
 /// Functions without GPU kernels are removed with a warning; it is an error if
 /// none is left. With `hasFunctions`, kernels may contain divisions and math
-/// functions, which have no SPIR-V form.
-LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions);
+/// functions, which have no SPIR-V form; `hasAttention` is that of
+/// buildPosencToGpuPipeline.
+LogicalResult lowerToGpu(ModuleOp module, bool hasFunctions, bool hasAttention,
+                         bool hasWarpgroups = false);
 
 /// Compiles the GPU kernels of a module at any stage before `vector`, without
 /// changing it. Returns nullopt after an error diagnostic.

@@ -26,6 +26,10 @@ struct CudaTarget {
   /// Whether code for it runs on no newer one (`sm_90a`, `sm_100f`).
   bool isExact = false;
 
+  /// Whether it has asynchronous copies and the tensor cores of attention.
+  bool hasAttention() const { return arch >= 80; }
+  /// Whether it has products of warpgroups and bulk copies.
+  bool hasWarpgroups() const { return arch == 90 && isExact; }
   /// Whether a target is meant for CUDA.
   static bool isName(llvm::StringRef text) { return text.starts_with("cuda:"); }
   /// Parses `cuda:sm_NN[a|f]`. An architecture that LLVM does not know, or one

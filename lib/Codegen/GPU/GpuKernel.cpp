@@ -151,14 +151,17 @@ Value GpuKernel::addShared(ArrayRef<int64_t> shape, Type element) {
   return shared;
 }
 
-void GpuKernel::launch(OpBuilder &host, Value blocks) {
+void GpuKernel::launch(OpBuilder &host, Value blocks, int64_t sharedBytes) {
   Location loc = function.getLoc();
+  Value dynamicBytes;
+  if (sharedBytes > 0)
+    dynamicBytes = arith::ConstantIntOp::create(host, loc, sharedBytes, 32);
   gpu::ReturnOp::create(body, loc);
   Value one = createIndex(host, loc, 1);
   gpu::LaunchFuncOp::create(
       host, loc, function, gpu::KernelDim3{blocks, one, one},
       gpu::KernelDim3{createIndex(host, loc, threads), one, one},
-      /*dynamicSharedMemorySize=*/Value(), operands);
+      dynamicBytes, operands);
 }
 
 int64_t mlir::posenc::getAccessLanes(Type element, ArrayRef<int64_t> sizes) {

@@ -55,7 +55,8 @@ public:
   gpu::GPUFuncOp getFunction() const { return function; }
 
   /// Ends the body and emits the launch of `blocks` blocks at `host`.
-  void launch(OpBuilder &host, Value blocks);
+  /// `sharedBytes` is the size of the kernel's dynamic shared memory.
+  void launch(OpBuilder &host, Value blocks, int64_t sharedBytes = 0);
 
 private:
   void setType();

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GpuAttention.h"
 #include "TensorMaps.h"
 
 #include "posenc/ABI/CInterface.h"
@@ -45,6 +46,7 @@ private:
   void lower(gpu::LaunchFuncOp launch, Value call);
   void lower(memref::AllocOp memory, Value call);
   void lower(nvgpu::TmaCreateDescriptorOp op, Value call);
+  void lower(func::CallOp query, Value call);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
   Value emitArray(Location loc, ValueRange words);
   /// Returns the address of an element of an array.
@@ -192,6 +194,19 @@ Value LaunchLowering::emitArray(Location loc, ValueRange words) {
   return array;
 }
 
+/// Lowers the question whether code for exactly one architecture runs.
+void LaunchLowering::lower(func::CallOp query, Value call) {
+  Location loc = query.getLoc();
+  builder.setInsertionPoint(query);
+  Value runs = LLVM::CallOp::create(builder, loc, TypeRange(i64), kRunsOnSymbol,
+                                    ValueRange{call, query.getOperand(0)})
+                   .getResult();
+  query.replaceAllUsesWith(
+      ValueRange(arith::TruncIOp::create(builder, loc, builder.getI1Type(), runs)
+                     .getResult()));
+  query.erase();
+}
+
 /// Lowers the creation of a tensor map to a call that encodes it on the stack.
 void LaunchLowering::lower(nvgpu::TmaCreateDescriptorOp op, Value call) {
   Location loc = op.getLoc();
@@ -283,6 +298,11 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
   SmallVector<memref::AllocOp> memories;
   SmallVector<nvgpu::TmaCreateDescriptorOp> descriptors;
+  SmallVector<func::CallOp> queries;
+  function.walk([&](func::CallOp query) {
+    if (query.getCallee() == kRunsOnFunction)
+      queries.push_back(query);
+  });
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
   function.walk([&](memref::AllocOp memory) { memories.push_back(memory); });
   function.walk(
@@ -298,6 +318,8 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, i64, pointer});
   if (!descriptors.empty())
     declare(kEncodeTensorMapSymbol, nothing, {i64, pointer, pointer});
+  if (!queries.empty())
+    declare(kRunsOnSymbol, i64, {i64, i64});
   if (!memories.empty()) {
     declare(kAllocateSymbol, i64, {i64, i64});
     declare(kReleaseSymbol, nothing, {i64, i64});
@@ -307,6 +329,8 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
                                      function.getLoc())))
     return function.emitOpError("cannot take one more argument of type i64");
   function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
+  for (func::CallOp query : queries)
+    lower(query, function.getArguments().back());
   for (nvgpu::TmaCreateDescriptorOp op : descriptors)
     lower(op, function.getArguments().back());
   for (gpu::LaunchFuncOp launch : launches)
@@ -333,6 +357,8 @@ struct LowerLaunches final
                         "rename it";
       return signalPassFailure();
     }
+    // Calls of it become calls of the support library.
+    auto runsOn = getOperation().lookupSymbol<func::FuncOp>(kRunsOnFunction);
     LaunchLowering lowering(getOperation());
     if (failed(lowering.checkLaunches()))
       return signalPassFailure();
@@ -342,6 +368,8 @@ struct LowerLaunches final
           !function->hasAttr(PosencDialect::kLaunchesAttrName) &&
           failed(lowering.lower(function)))
         return signalPassFailure();
+    if (runsOn && SymbolTable::symbolKnownUseEmpty(runsOn, getOperation()))
+      runsOn.erase();
   }
 };
 } // namespace

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementKernel.h"
+#include "GpuAttention.h"
 #include "KernelPositions.h"
 
 #include "posenc/ABI/CInterface.h"
@@ -30,11 +31,14 @@ using namespace mlir::posenc;
 
 /// Whether all users of the constant read it directly, not through views.
 static bool isSupported(memref::GetGlobalOp constant) {
+  bool isElement = isElementOnGpu(constant.getType().getElementType());
   return getConstantValues(constant) &&
-         isElementOnGpu(constant.getType().getElementType()) &&
-         llvm::all_of(constant->getUsers(), [](Operation *user) {
-           return isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
-                      memref::DimOp>(user);
+         llvm::all_of(constant->getUsers(), [&](Operation *user) {
+           // Masks of attention may be booleans.
+           return isa<AttentionOp>(user) ||
+                  (isElement &&
+                   isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
+                       memref::DimOp>(user));
          });
 }
 
@@ -48,7 +52,12 @@ static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
 
 /// Whether an operation on memrefs has a GPU kernel, or only allocates or
 /// addresses memory.
-static bool isSupported(Operation *op, bool hasFunctions) {
+static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return hasAttention && !getGpuUnsupportedReason(attention);
+  // The regions of attention have been checked.
+  if (isa<AttentionOp>(op->getParentOp()))
+    return true;
   // Device allocations are freed at the end of the function, so they must not
   // be in loops.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
@@ -86,10 +95,11 @@ static bool isSupported(Operation *op, bool hasFunctions) {
 
 /// Returns an operation without a GPU kernel, or null. For a loop, returns the
 /// operation inside.
-static Operation *findUnsupported(func::FuncOp function, bool hasFunctions) {
+static Operation *findUnsupported(func::FuncOp function, bool hasFunctions,
+                                  bool hasAttention) {
   Operation *unsupported = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isSupported(op, hasFunctions))
+    if (isSupported(op, hasFunctions, hasAttention))
       return WalkResult::advance();
     unsupported = op;
     return WalkResult::interrupt();
@@ -111,7 +121,7 @@ struct SelectGpuKernels final
     ModuleOp module = getOperation();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      Operation *unsupported = findUnsupported(function, functions);
+      Operation *unsupported = findUnsupported(function, functions, attention);
       if (!unsupported)
         continue;
       if (function->hasAttr(PosencDialect::kAbiAttrName)) {
@@ -124,8 +134,11 @@ struct SelectGpuKernels final
             << "' is left out for the GPU: it has operations "
             << (isForVulkan ? "that Vulkan devices round differently"
                             : "without a GPU kernel");
-        warning.attachNote(unsupported->getLoc())
-            << "such as '" << unsupported->getName() << "'";
+        Diagnostic &note = warning.attachNote(unsupported->getLoc())
+                           << "such as '" << unsupported->getName() << "'";
+        auto op = dyn_cast<AttentionOp>(unsupported);
+        if (op && attention)
+          note << ": " << *getGpuUnsupportedReason(op);
       }
       function.erase();
     }

@@ -277,3 +277,28 @@ func.func @rounded_angles(%p: tensor<?xi64>, %t: tensor<?x32xf32>) -> (tensor<?x
   %c, %s = posenc.sincos #posenc.frequencies<dim = 64, precision = hf_f32> positions(%p : tensor<?xi64>) outs(%t, %t : tensor<?x32xf32>, tensor<?x32xf32>)
   return %c, %s : tensor<?x32xf32>, tensor<?x32xf32>
 }
+
+// Pads, concatenations and packs are copies.
+func.func @pad(%x: tensor<?x70xf32>) -> tensor<?x96xf32> {
+  %zero = arith.constant 0.0 : f32
+  %r = tensor.pad %x low[0, 3] high[0, 23] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<?x70xf32> to tensor<?x96xf32>
+  return %r : tensor<?x96xf32>
+}
+func.func @concat(%x: tensor<?x7x4xf16>, %y: tensor<?x8x4xf16>) -> tensor<?x15x4xf16> {
+  %r = tensor.concat dim(1) %x, %y : (tensor<?x7x4xf16>, tensor<?x8x4xf16>) -> tensor<?x15x4xf16>
+  return %r : tensor<?x15x4xf16>
+}
+func.func @pack(%x: tensor<70x100xbf16>) -> tensor<4x70x32xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<4x70x32xbf16>
+  %r = linalg.pack %x padding_value(%zero : bf16) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %e : tensor<70x100xbf16> -> tensor<4x70x32xbf16>
+  return %r : tensor<4x70x32xbf16>
+}
+func.func @unpack(%x: tensor<4x70x32xbf16>) -> tensor<70x100xbf16> {
+  %e = tensor.empty() : tensor<70x100xbf16>
+  %r = linalg.unpack %x outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %e : tensor<4x70x32xbf16> -> tensor<70x100xbf16>
+  return %r : tensor<70x100xbf16>
+}

@@ -166,7 +166,7 @@ TEST(PtxAsyncCopy, Writes) {
 }
 
 TEST(PtxAsyncCopy, MatrixLoads) {
-  std::string load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r10, [%r2];";
+  std::string load = "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, [%r2];";
   std::string issue = std::string(copy) + commit;
   expectFault(issue + load, ptx::FaultKind::Race,
               {"ldmatrix", "is still writing here"});

@@ -73,6 +73,27 @@ TEST(PtxLaunch, SharedMemory) {
   large.run({});
 }
 
+// Dynamic shared memory has the declared alignment, and no more.
+TEST(PtxLaunch, AlignmentOfDynamicShared) {
+  for (uint32_t align : {4, 16, 1024}) {
+    for (uint32_t staticBytes : {4, 2048}) {
+      Kernel kernel(makeModule(
+          ".param .u64 out",
+          "st.shared.b32 [t], 1; mov.u32 %r0, d; ld.param.b64 %d0, [out];\n"
+          "st.shared.b32 [d+96], 2; st.global.b32 [%d0], %r0;",
+          "",
+          ".shared .align 4 .b8 t[" + std::to_string(staticBytes) +
+              "];\n.extern .shared .align " + std::to_string(align) +
+              " .b8 d[];\n"));
+      std::vector<uint32_t> out(1);
+      kernel.shape.dynamicShared = 100;
+      kernel.run({kernel.memory.add(out, ptx::Access::WriteOnly, "out")});
+      EXPECT_GE(out[0], staticBytes);
+      EXPECT_EQ(out[0] % (2 * align), align);
+    }
+  }
+}
+
 TEST(PtxLaunch, NoSuchKernel) {
   ptx::Memory memory;
   auto module = llvm::cantFail(ptx::Module::parse(makeModule("", "")));

@@ -81,13 +81,13 @@ TEST(PtxMatrix, Loads) {
   }
 }
 
-// One register may be without braces, and the address may have an offset. The
-// addresses of the other lanes are not used.
+// The address may have an offset; the addresses of the other lanes are not
+// used.
 TEST(PtxMatrix, LoadsOfOneMatrix) {
   std::vector<uint16_t> out =
       run(fill + std::string("bar.sync 0; setp.ge.u32 %p0, %r0, 8;\n"
                              "@%p0 mov.b32 %r2, 0x7fffff01;\n"
-                             "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r10, "
+                             "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r10}, "
                              "[%r2+384];\n"
                              "st.global.b32 [%d1], %r10;"));
   for (unsigned lane = 0; lane < 32; ++lane)
@@ -180,6 +180,7 @@ TEST(PtxMatrix, Errors) {
         "ldmatrix.aligned.m8n8.x1.shared.b16 {%r0}, [%r4];",
         "ldmatrix.sync.aligned.m8n8.x1.global.b16 {%r0}, [%d4];",
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r4];",
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r0, [%r4];",
         "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, %r4;",
         "stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r4], {%r0, %r1, %r2};",
         "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r4], %h0;"})

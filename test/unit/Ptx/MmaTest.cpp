@@ -160,10 +160,10 @@ TEST(PtxMma, Errors) {
     expectError(name + operands, "expected");
   expectError(good + " {%r0, %r1, %r2}, {%r4, %r5, %r6, %r7}, {%r8, %r9}, "
                      "{%r0, %r1, %r2, %r3};",
-              "operand 1 of 'mma' has 3 registers; expected 4");
+              "expected 4 registers in braces as operand 1 of 'mma'");
   expectError(good + " {%r0, %r1, %r2, %r3}, {%r4, %r5, %r6, %r7}, %r8, "
                      "{%r0, %r1, %r2, %r3};",
-              "operand 3 of 'mma' has 1 registers; expected 2");
+              "expected 2 registers in braces as operand 3 of 'mma'");
   expectError(good + " {%r0, %r1, %r2, %d3}, {%r4, %r5, %r6, %r7}, "
                      "{%r8, %r9}, {%r0, %r1, %r2, %r3};",
               "has 8 bytes");

@@ -197,6 +197,53 @@ TEST(PtxTensorCopy, Stores) {
   }
 }
 
+// Copies of 1, 2, 4 and 5 dimensions: a box of 16 x 2 x 2 ... elements that
+// begins at 8, 1, 1, ... and exceeds the last dimension.
+TEST(PtxTensorCopy, Ranks) {
+  for (unsigned rank : {1, 2, 4, 5}) {
+    TensorMap map;
+    map.rank = rank;
+    map.elementBytes = 4;
+    uint32_t elements = 1, bytes = 4;
+    std::string coordinates = "8";
+    for (unsigned i = 0; i < rank; ++i) {
+      map.sizes[i] = i == 0 ? 32 : 3;
+      map.box[i] = i == 0 ? 16 : 2;
+      if (i + 1 == rank)
+        map.sizes[i] = i == 0 ? 20 : 2;
+      elements *= map.sizes[i];
+      bytes *= map.box[i];
+      if (i < 4)
+        map.strides[i] = elements * 4;
+      coordinates += i > 0 ? ", 1" : "";
+    }
+    std::vector<uint32_t> data(elements), out(sharedBytes / 4, 7);
+    for (uint32_t i = 0; i < elements; ++i)
+      data[i] = 100 + i;
+    Kernel kernel(make(std::string(expectBytes) + "@%p0 cp.async.bulk.tensor." +
+                       std::to_string(rank) +
+                       "d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                       "bytes [%r1], [%d0, {" +
+                       coordinates + "}], [%r7];\n" + await + dump));
+    kernel.shape.block = {32, 1, 1};
+    map.address = kernel.memory.add(data, ptx::Access::ReadOnly, "tensor");
+    kernel.run({map, kernel.memory.add(out, ptx::Access::ReadWrite, "out"), 0,
+                0, 0, bytes});
+    for (uint32_t i = 0; i < bytes / 4; ++i) {
+      uint32_t rest = i, scale = 1, index = 0;
+      bool isInside = true;
+      for (unsigned dim = 0; dim < rank; ++dim) {
+        uint32_t at = rest % map.box[dim] + (dim == 0 ? 8 : 1);
+        rest /= map.box[dim];
+        isInside &= at < map.sizes[dim];
+        index += at * scale;
+        scale *= map.sizes[dim];
+      }
+      EXPECT_EQ(out[i], isInside ? 100 + index : 0) << rank << " " << i;
+    }
+  }
+}
+
 // Bytes in flight, and bytes that the reading thread has not waited for.
 TEST(PtxTensorCopy, Waits) {
   std::string issue = std::string(expectBytes) + load3;

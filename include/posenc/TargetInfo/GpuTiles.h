@@ -1,0 +1,91 @@
+//===- GpuTiles.h - tiles of attention on GPUs ------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_TARGETINFO_GPUTILES_H
+#define POSENC_TARGETINFO_GPUTILES_H
+
+#include <cstdint>
+#include <optional>
+
+namespace mlir::posenc {
+
+/// The sizes that determine the tiles of an attention kernel. The number of
+/// tokens is none of them, so that a result does not depend on it.
+struct GpuAttentionSizes {
+  /// Channels of a key and of a value.
+  int64_t keyDim = 0, valueDim = 0;
+  /// Bytes of an element in shared memory: 2 if tensor cores multiply, 4 or 8 if
+  /// threads do.
+  int64_t elementBytes = 0;
+};
+
+/// The tiles of an attention kernel of one block of threads.
+struct GpuAttentionTiles {
+  /// Warps of the block, and of a group of warps that have the same rows; each of
+  /// these has a part of the value's channels.
+  int64_t warps = 4, valueParts = 1;
+  /// Tiles of 16 rows of a warp, a row being a query of a head.
+  int64_t rowTiles = 1;
+  /// Keys of a tile, and the tiles that shared memory holds.
+  int64_t keys = 32, stages = 2;
+
+  static constexpr int64_t kWarp = 32, kRowTile = 16;
+  int64_t getThreads() const { return kWarp * warps; }
+  int64_t getRowsPerWarp() const { return kRowTile * rowTiles; }
+  int64_t getRows() const { return getRowsPerWarp() * warps / valueParts; }
+  /// The value's channels of a warp.
+  int64_t getValueChannels(const GpuAttentionSizes &sizes) const;
+
+  /// Bytes from one row in shared memory to the next: an odd number of units of
+  /// 16 bytes, so that eight rows are in different banks.
+  static int64_t getPitch(int64_t dim, int64_t elementBytes);
+  /// Bytes of the queries, of a tile of keys, of a tile of values, and of all.
+  int64_t getQueryBytes(const GpuAttentionSizes &sizes) const;
+  int64_t getKeyBytes(const GpuAttentionSizes &sizes) const;
+  int64_t getValueBytes(const GpuAttentionSizes &sizes) const;
+  int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
+};
+
+/// Returns the tiles for GPUs from sm_80 on, or nullopt if no tiles fit in the
+/// shared memory that all of these have, 99 KiB per block.
+std::optional<GpuAttentionTiles>
+chooseAttentionTiles(const GpuAttentionSizes &sizes);
+
+/// The tiles of an attention kernel for sm_90a: one warpgroup, four warps, copies
+/// tiles of keys and values, and others, of 64 rows each, multiply.
+struct WarpgroupTiles {
+  int64_t consumers = 2, keys = 80, stages = 2;
+  /// Registers of a thread of the copying and of the other warpgroups.
+  int64_t producerRegisters = 24, consumerRegisters = 240;
+
+  /// Rows of a warpgroup, threads of it, and bytes of a swizzled row.
+  static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;
+  int64_t getRows() const { return kRows * consumers; }
+  int64_t getThreads() const { return kThreads * (consumers + 1); }
+  /// Columns of 128 bytes of a row of `dim` channels.
+  static int64_t getColumns(int64_t dim) { return (dim + 63) / 64; }
+  int64_t getQueryBytes(const GpuAttentionSizes &sizes) const {
+    return getRows() * kRowBytes * getColumns(sizes.keyDim);
+  }
+  int64_t getKeyBytes(const GpuAttentionSizes &sizes) const {
+    return keys * kRowBytes * getColumns(sizes.keyDim);
+  }
+  int64_t getValueBytes(const GpuAttentionSizes &sizes) const {
+    return keys * kRowBytes * getColumns(sizes.valueDim);
+  }
+  /// Bytes of all, with the barriers of the stages, and to align the first row.
+  int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
+};
+
+/// Returns the tiles for sm_90a, or nullopt if heads are too wide for it.
+std::optional<WarpgroupTiles>
+chooseWarpgroupTiles(const GpuAttentionSizes &sizes);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_TARGETINFO_GPUTILES_H

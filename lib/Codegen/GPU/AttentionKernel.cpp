@@ -1,0 +1,431 @@
+//===- AttentionKernel.cpp - attention kernels for GPUs -------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernel.h"
+
+#include "GpuAttention.h"
+
+#include "posenc/IR/CreateIndex.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static int64_t getLastDim(Value tensor) {
+  return cast<ShapedType>(tensor.getType()).getShape().back();
+}
+
+double AttentionKernel::getLowest(FloatType type) {
+  return type.isF64() ? -std::numeric_limits<double>::max()
+                      : -std::numeric_limits<float>::max();
+}
+
+AttentionKernel::AttentionKernel(OpBuilder &host,
+                                 const AttentionNestParts &nest,
+                                 const GpuAttentionTiles &tiles,
+                                 int64_t numThreads, bool isWide,
+                                 StringRef suffix)
+    : host(host), nest(nest), op(nest.tile), tiles(tiles), isWide(isWide),
+      kernel(nest.loops, suffix, numThreads),
+      b(kernel.getFunction()), reader(host, kernel, b, isWide) {
+  element = getElementTypeOrSelf(op.getQuery().getType());
+  sum = op.getSumType();
+  sizes = getAttentionSizes(op);
+  auto shape = cast<ShapedType>(op.getQuery().getType()).getShape();
+  queriesPerHead = shape[1];
+  numRows = shape[0] * shape[1];
+  keyPitch = GpuAttentionTiles::getPitch(sizes.keyDim, sizes.elementBytes);
+  valuePitch = GpuAttentionTiles::getPitch(
+      tiles.valueParts * tiles.getValueChannels(sizes), sizes.elementBytes);
+  // A factor of at most 1 cannot make queries infinite.
+  double factor = op.getScoreScale() * llvm::numbers::log2e;
+  scalesQueries =
+      hasTensorCores() && !hasOwnScores() && std::abs(factor) <= 1.0;
+}
+
+bool AttentionKernel::hasOwnScores() {
+  return !op.getScore().empty() ||
+         (op.getMask() &&
+          !getElementTypeOrSelf(op.getMask().getType()).isInteger(1));
+}
+
+//===----------------------------------------------------------------------===//
+// Operands and indices
+//===----------------------------------------------------------------------===//
+
+/// Passes all values that the loops use to the kernel.
+void AttentionKernel::captureOperands() {
+  scf::ForallOp loops = nest.loops;
+  for (Value init : loops.getOutputs())
+    reader.capture(init);
+  loops.getBody()->walk([&](Operation *inner) {
+    if (auto dim = dyn_cast<tensor::DimOp>(inner))
+      reader.captureSize(dim);
+    for (Value operand : inner->getOperands())
+      if (!loops.getRegion().isAncestor(operand.getParentRegion()))
+        reader.capture(operand);
+  });
+  for (OpFoldResult size : loops.getMixedUpperBound())
+    gridSizes.push_back(kernel.addIndex(
+        host, getValueOrCreateConstantIndexOp(host, loops.getLoc(), size)));
+}
+
+/// Computes the indices of the block: sequences, heads and tiles of queries. The
+/// last tiles of a head, which see the most keys if attention is causal, come
+/// first.
+void AttentionKernel::findBlock() {
+  Value rest = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  SmallVector<Value> indices(gridSizes.size());
+  for (size_t dim = gridSizes.size(); dim-- > 1;)
+    std::tie(rest, indices[dim]) =
+        divide32(b, b.getLoc(), rest, gridSizes[dim]);
+  indices.front() = rest;
+  indices.back() = b.sub(b.add(gridSizes.back(), -1), indices.back());
+  scf::ForallOp loops = nest.loops;
+  reader.getScalars().map(loops.getInductionVars(), indices);
+}
+
+/// Finds the rows of a thread of `warp`.
+void AttentionKernel::findRows(Value warp) {
+  lane = b.rem(thread, GpuAttentionTiles::kWarp);
+  laneRow = b.div(lane, 4);
+  laneColumn = b.rem(lane, 4);
+  warpRow = b.mul(b.div(warp, tiles.valueParts), tiles.getRowsPerWarp());
+  valuePart = b.rem(warp, tiles.valueParts);
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    rows.push_back(getRow(b.add(b.add(warpRow, laneRow), 8 * row)));
+}
+
+AttentionKernel::Row AttentionKernel::getRow(Value number) {
+  Row row{number, b.div(number, queriesPerHead), b.rem(number, queriesPerHead),
+          {}};
+  if (numRows < tiles.getRows())
+    row.exists =
+        b.compare(arith::CmpIPredicate::ult, number, b.i32(numRows));
+  return row;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+SharedAddress AttentionKernel::getQuery(Value row, Value channel) {
+  return {b.add(b.mul(row, keyPitch), b.mul(channel, sizes.elementBytes))};
+}
+
+/// Copies `count` rows of queries from `firstRow` on to shared memory; rows
+/// without a query are zeros. `first` is the number of the thread among `step`.
+void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
+                                  int64_t count) {
+  int64_t lanes = 16 / sizes.elementBytes;
+  int64_t columns = llvm::alignTo(sizes.keyDim, 16) / lanes;
+  b.emitLoop(
+      first, b.i32(count * columns), b.i32(step), {},
+      [&](Value item, ValueRange) -> SmallVector<Value> {
+        Value row = b.add(firstRow, b.div(item, columns));
+        Value channel = b.mul(b.rem(item, columns), lanes);
+        Value exists;
+        if (numRows < tiles.getRows())
+          exists =
+              b.compare(arith::CmpIPredicate::ult, row, b.i32(numRows));
+        if (columns * lanes != sizes.keyDim)
+          exists = b.both(exists, b.compare(arith::CmpIPredicate::ult, channel,
+                                            b.i32(sizes.keyDim)));
+        auto type = VectorType::get({lanes}, element);
+        auto load = [&]() -> SmallVector<Value> {
+          Value vector = reader.read(
+              op.getQuery(),
+              {b.toIndex(b.div(row, queriesPerHead)),
+               b.toIndex(b.rem(row, queriesPerHead)), b.toIndex(channel)},
+              lanes);
+          if (scalesQueries) {
+            Type f32 = b.getF32Type();
+            Value factor = vector::BroadcastOp::create(
+                b, type.clone(f32),
+                b.real(f32, op.getScoreScale() * llvm::numbers::log2e));
+            vector = b.convert(
+                arith::MulFOp::create(b, b.convert(vector, f32), factor),
+                element);
+          }
+          return {vector};
+        };
+        auto zero = [&]() -> SmallVector<Value> {
+          return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
+        };
+        Value vector =
+            exists ? b.emitIf(exists, type, load, zero)[0] : load()[0];
+        b.store(vector, getQuery(row, channel), 16);
+        return {};
+      });
+}
+
+/// Copies a tile of keys or values to shared memory at `offset`.
+void AttentionKernel::loadRows(Value tensor, Value offset, int64_t pitch,
+                               int64_t channels) {
+  int64_t lanes = 16 / sizes.elementBytes, dim = getLastDim(tensor);
+  int64_t columns = channels / lanes;
+  b.emitLoop(
+      thread, b.i32(tiles.keys * columns), b.i32(tiles.getThreads()), {},
+      [&](Value item, ValueRange) -> SmallVector<Value> {
+        Value row = b.div(item, columns);
+        Value channel = b.mul(b.rem(item, columns), lanes);
+        SharedAddress to{b.add(offset, b.add(b.mul(row, pitch),
+                                             b.mul(channel, sizes.elementBytes)))};
+        Value isChannel;
+        if (channels != dim)
+          isChannel =
+              b.compare(arith::CmpIPredicate::ult, channel, b.i32(dim));
+        SmallVector<Value> at{b.toIndex(row), b.toIndex(channel)};
+        bool isSame = getElementTypeOrSelf(tensor.getType()) == element;
+        std::optional<TileReader::Row> from;
+        if (isWide && isSame)
+          from = reader.locate(tensor, at);
+        if (from) {
+          b.copyAsync(to, reader.getAddress(from->root, from->offset),
+                      b.both(from->exists, isChannel));
+          return {};
+        }
+        auto type = VectorType::get({lanes}, element);
+        auto load = [&]() -> SmallVector<Value> {
+          Value vector = reader.read(tensor, at, lanes);
+          return {b.convert(vector, element)};
+        };
+        auto zero = [&]() -> SmallVector<Value> {
+          return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
+        };
+        Value vector =
+            isChannel ? b.emitIf(isChannel, type, load, zero)[0] : load()[0];
+        b.store(vector, to, 16);
+        return {};
+      });
+}
+
+/// Copies the tile of keys and values whose scalars have been cloned.
+void AttentionKernel::loadTile(Value stage) {
+  Value keys = b.add(b.mul(stage, tiles.getKeyBytes(sizes)),
+                     tiles.getQueryBytes(sizes));
+  Value values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
+                       tiles.getQueryBytes(sizes) +
+                           tiles.stages * tiles.getKeyBytes(sizes));
+  loadRows(op.getKey(), keys, keyPitch, llvm::alignTo(sizes.keyDim, 16));
+  loadRows(op.getValue(), values, valuePitch,
+           tiles.valueParts * tiles.getValueChannels(sizes));
+}
+
+/// Emits code for the tile in the branch that is not skipped.
+void AttentionKernel::ifSeen(function_ref<void()> body) {
+  if (!nest.isSeen)
+    return body();
+  scf::IfOp branch = nest.isSeen;
+  b.emitIf(reader.get(branch.getCondition()), [&] {
+    reader.withScope([&] {
+      reader.cloneScalars(*branch.thenBlock());
+      body();
+    });
+  });
+}
+
+/// Starts the copies of the tile at `key`. Returns an i1: whether `where` may be
+/// true for any of its pairs; null if it may in all tiles.
+Value AttentionKernel::loadIfSeen(Value key, Value stage) {
+  Value isSeen;
+  scf::ForOp loop = nest.keys;
+  reader.getScalars().map(loop.getInductionVar(), key);
+  reader.cloneScalars(*loop.getBody());
+  if (nest.isSeen) {
+    scf::IfOp branch = nest.isSeen;
+    isSeen = reader.get(branch.getCondition());
+  }
+  ifSeen([&] { loadTile(stage); });
+  return isSeen;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of keys
+//===----------------------------------------------------------------------===//
+
+/// Returns an element of the loops' initial state for a row: its maximum or sum.
+Value AttentionKernel::getInit(int64_t part, const Row &row) {
+  scf::ForOp loop = nest.keys;
+  auto take = [&]() -> SmallVector<Value> {
+    Value vector = reader.read(loop.getInits()[part],
+                               {createIndex(b, b.getLoc(), 0),
+                                b.toIndex(row.head), b.toIndex(row.query)},
+                               1);
+    return {vector::ExtractOp::create(b, vector, 0)};
+  };
+  auto zero = [&]() -> SmallVector<Value> { return {b.real(sum, 0.0)}; };
+  return row.exists ? b.emitIf(row.exists, Type(sum), take, zero)[0]
+                    : take()[0];
+}
+
+/// Converts an initial maximum to units of ln(2). A finite sink stays finite.
+Value AttentionKernel::scaleInit(Value maximum) {
+  Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
+                                       infinity);
+  Value scaled = b.mulf(maximum, b.real(sum, llvm::numbers::log2e));
+  scaled = b.max(scaled, b.real(sum, getLowest(sum)));
+  scaled =
+      arith::MinNumFOp::create(b, scaled, b.real(sum, -getLowest(sum)));
+  return b.select(isNone, infinity, scaled);
+}
+
+/// Emits the state before the first key. Maxima are in units of ln(2).
+AttentionKernel::State AttentionKernel::createState() {
+  State state;
+  state.accumulators.assign(getNumRows() * getNumChannels(), b.real(sum, 0.0));
+  // One thread of a row has the initial sum.
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
+  for (const Row &row : rows) {
+    state.maxima.push_back(scaleInit(getInit(1, row)));
+    state.sums.push_back(
+        b.select(isFirst, getInit(2, row), b.real(sum, 0.0)));
+  }
+  return state;
+}
+
+/// Returns the values of a state in one list.
+SmallVector<Value> AttentionKernel::pack(const State &state) const {
+  SmallVector<Value> all(state.accumulators);
+  llvm::append_range(all, state.maxima);
+  llvm::append_range(all, state.sums);
+  return all;
+}
+
+AttentionKernel::State AttentionKernel::unpack(ValueRange all) const {
+  size_t numMaxima = getNumRows(), numAccumulators = all.size() - 2 * numMaxima;
+  ValueRange rest = all.drop_front(numAccumulators);
+  return {SmallVector<Value>(all.take_front(numAccumulators)),
+          SmallVector<Value>(rest.take_front(numMaxima)),
+          SmallVector<Value>(rest.drop_front(numMaxima))};
+}
+
+/// Emits the loop over tiles of keys.
+AttentionKernel::State AttentionKernel::emitTiles(State state) {
+  scf::ForOp loop = nest.keys;
+  Value begin = reader.get(loop.getLowerBound()),
+        end = reader.get(loop.getUpperBound()),
+        step = createIndex(b, b.getLoc(), tiles.keys);
+  bool isDouble = tiles.stages == 2, skips = nest.isSeen != nullptr;
+  Value no = arith::ConstantIntOp::create(b, 0, 1);
+  // Loads the tile at `key`, if there is one; yields whether it is seen.
+  auto loadNext = [&](Value key, Value stage) -> Value {
+    Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
+    Value isSeen = no;
+    reader.withScope([&] {
+      if (!skips)
+        return b.emitIf(exists, [&] { (void)loadIfSeen(key, stage); });
+      isSeen = b.emitIf(
+          exists, Type(b.getI1Type()),
+          [&]() -> SmallVector<Value> { return {loadIfSeen(key, stage)}; },
+          [&]() -> SmallVector<Value> { return {no}; })[0];
+    });
+    b.commitCopies();
+    return isSeen;
+  };
+  SmallVector<Value> carried = pack(state);
+  size_t numParts = carried.size();
+  carried.push_back(b.i32(0));
+  if (isDouble) {
+    Value isSeen = loadNext(begin, b.i32(0));
+    if (skips)
+      carried.push_back(isSeen);
+  }
+  SmallVector<Value> results = b.emitLoop(
+      begin, end, step, carried,
+      [&](Value key, ValueRange arguments) -> SmallVector<Value> {
+        Value stage = arguments[numParts];
+        SmallVector<Value> next;
+        Value isSeen;
+        auto wait = [&] {
+          b.waitForCopies();
+          b.barrier();
+        };
+        if (isDouble) {
+          // The barrier also ends the reads of the tile that is overwritten.
+          wait();
+          Value other = b.sub(b.i32(1), stage);
+          Value isNextSeen = loadNext(b.add(key, step), other);
+          next.push_back(other);
+          if (skips) {
+            isSeen = arguments.back();
+            next.push_back(isNextSeen);
+          }
+        } else {
+          b.barrier();
+          isSeen = loadNext(key, stage);
+          wait();
+          next.push_back(stage);
+        }
+        SmallVector<Value> all;
+        reader.withScope([&] {
+          reader.getScalars().map(loop.getInductionVar(), key);
+          reader.cloneScalars(*loop.getBody());
+          ValueRange before = arguments.take_front(numParts);
+          auto add = [&]() -> SmallVector<Value> {
+            if (scf::IfOp branch = nest.isSeen)
+              reader.cloneScalars(*branch.thenBlock());
+            return pack(addTile(stage, unpack(before)));
+          };
+          all = skips ? b.emitIf(isSeen, before.getTypes(), add,
+                                 [&] { return llvm::to_vector(before); })
+                      : add();
+        });
+        llvm::append_range(all, next);
+        return all;
+      });
+  return unpack(ValueRange(results).take_front(numParts));
+}
+
+/// Emits the state after a tile, unless position masks exclude all its keys.
+AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
+  Tile tile = findTile(stage);
+  Value visible = isVisible(tile);
+  if (!visible)
+    return addVisible(tile, state);
+  SmallVector<Value> before = pack(state);
+  return unpack(b.emitIf(
+      visible, ValueRange(before).getTypes(),
+      [&] { return pack(addVisible(tile, state)); }, [&] { return before; }));
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+void AttentionKernel::emitBlock() {
+  findRows(b.div(thread, GpuAttentionTiles::kWarp));
+  loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
+  storeResults(emitTiles(createState()));
+}
+
+void AttentionKernel::emit() {
+  captureOperands();
+  findBlock();
+  scf::ForallOp loops = nest.loops;
+  reader.cloneScalars(*loops.getBody());
+  thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  emitBlock();
+  kernel.getBody().setInsertionPointToEnd(&kernel.getFunction().front());
+
+  Location loc = op.getLoc();
+  Value blocks = createIndex(host, loc, 1);
+  for (OpFoldResult size : loops.getMixedUpperBound())
+    blocks = host.createOrFold<arith::MulIOp>(
+        loc, blocks, getValueOrCreateConstantIndexOp(host, loc, size));
+  kernel.launch(host, blocks, getSharedBytes());
+}

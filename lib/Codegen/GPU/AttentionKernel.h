@@ -1,0 +1,206 @@
+//===- AttentionKernel.h - attention kernels for GPUs -----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block computes one iteration of the nest's scf.forall. Its threads copy the
+// queries to shared memory, then tile after tile of keys and values; while a tile
+// is multiplied, the copies of the next one are under way. A warp computes some of
+// the rows, a row being a query of a head. Scores, weights and accumulators are
+// fragments of `mma.sync`, tiles of 16 rows x 8 columns: thread `4g + t` has the
+// columns 2t and 2t + 1 of the rows g and g + 8. Types that tensor cores do not
+// multiply exactly have the same fragments.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_ATTENTIONKERNEL_H
+#define POSENC_LIB_CODEGEN_GPU_ATTENTIONKERNEL_H
+
+#include "AttentionNestParts.h"
+#include "TileReader.h"
+
+#include "posenc/TargetInfo/GpuTiles.h"
+
+namespace mlir::posenc {
+
+class AttentionKernel {
+public:
+  /// `isWide` tells that rows of the operands are aligned to 16 bytes.
+  AttentionKernel(OpBuilder &host, const AttentionNestParts &nest,
+                  const GpuAttentionTiles &tiles, int64_t numThreads,
+                  bool isWide, StringRef suffix);
+  virtual ~AttentionKernel() = default;
+
+  /// Emits the kernel and its launch.
+  void emit();
+
+protected:
+  /// Emits what the block does, after its indices and scalars are known.
+  virtual void emitBlock();
+  virtual int64_t getSharedBytes() const {
+    return tiles.getSharedBytes(sizes);
+  }
+  /// Returns where 16 bytes of a query, or of the result that replaces it, are.
+  virtual SharedAddress getQuery(Value row, Value channel);
+  /// Waits until the threads that share rows have read them.
+  virtual void syncRows() { b.barrier(); }
+
+  /// The state of a warp's rows. `sums` are those of the thread's own columns.
+  struct State {
+    SmallVector<Value> accumulators, maxima, sums;
+  };
+  /// A row of the thread.
+  struct Row {
+    /// Its number in the block's tile, its head and query in the tile: i32.
+    Value number, head, query;
+    /// Whether it stands for a query; null if all rows do.
+    Value exists;
+  };
+  /// What the scores of a tile of keys depend on.
+  struct Tile {
+    /// The first key; the position of the tile's first query minus that key, and
+    /// the number of keys from the first one on, clamped i32. `limit` is null if
+    /// all keys of the tile exist.
+    Value firstKey, relative, limit;
+    /// Offsets of the tile's keys and values in shared memory, i32.
+    Value keys, values;
+    /// Whether `where` is known to be true; null if it is not known.
+    Value isFull;
+  };
+
+  void captureOperands();
+  void findBlock();
+  void findRows(Value warp);
+  void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
+  void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
+  void loadTile(Value stage);
+  void ifSeen(function_ref<void()> body);
+  Value loadIfSeen(Value key, Value stage);
+  State createState();
+  Value getInit(int64_t part, const Row &row);
+  Value scaleInit(Value maximum);
+  SmallVector<Value> pack(const State &state) const;
+  State unpack(ValueRange all) const;
+  State emitTiles(State state);
+  State addTile(Value stage, State state);
+  Row getRow(Value number);
+
+  // AttentionResults.cpp: results.
+  /// The maximum of a row, in natural units, and its sum.
+  struct RowSums {
+    Value maximum, sum;
+  };
+  void storeResults(const State &state);
+  Value emitResult(const AttentionNestParts::Output &output,
+                   ArrayRef<Value> parts);
+  void ifStored(const AttentionNestParts::Output &output, const Row &row,
+                function_ref<void(ArrayRef<Value>)> body);
+  void forEachPair(const AttentionNestParts::Output &output, const State &state,
+                   const RowSums &sums, int64_t row,
+                   function_ref<void(Value channel, Value pair)> body);
+  void storeStaged(const AttentionNestParts::Output &output, const State &state,
+                   ArrayRef<RowSums> sums);
+  void storeSums(const AttentionNestParts::Output &output,
+                 ArrayRef<RowSums> sums);
+
+  // AttentionScores.cpp: scores, masks and softmax.
+  Tile findTile(Value stage);
+  State addVisible(const Tile &tile, State state);
+  Value isPartial(const Tile &tile);
+  Value isVisible(const Tile &tile);
+  std::pair<Value, Value> getWarpQueries();
+  void changeScores(const Tile &tile, MutableArrayRef<Value> scores);
+  void maskByPositions(const Tile &tile, MutableArrayRef<Value> scores);
+  void maskByRegion(const Tile &tile, MutableArrayRef<Value> scores);
+  void selectScores(MutableArrayRef<Value> scores,
+                    function_ref<Value(int64_t row, int64_t column)> isKept);
+  Value emitRegion(Region &region, const Tile &tile, Value score, int64_t row,
+                   int64_t column);
+  Value emitAlibi(AlibiOp op, int64_t row);
+  Value getKey(const Tile &tile, int64_t column, bool isClamped);
+  Value getMaskValue(const Tile &tile, int64_t row, int64_t column);
+  SmallVector<Value> emitScores(const Tile &tile, SmallVector<Value> scores,
+                                Value &isMasked);
+  /// The weights of the scores, and the factor of each row's accumulators.
+  struct Weights {
+    SmallVector<Value> values, factors;
+  };
+  Weights addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state);
+  void scaleAccumulators(ArrayRef<Value> factors, State &state);
+
+  // AttentionProducts.cpp: products of fragments.
+  SmallVector<Value> multiplyKeys(const Tile &tile);
+  SmallVector<Value> multiplyKeysByThreads(const Tile &tile);
+  SmallVector<SmallVector<Value>> packWeights(ArrayRef<Value> weights,
+                                              int64_t key);
+  SharedAddress getValues(const Tile &tile);
+  void multiplyValues(ArrayRef<SmallVector<Value>> weights,
+                      ArrayRef<Value> words, int64_t channel,
+                      MutableArrayRef<Value> accumulators);
+  void addValues(const Tile &tile, ArrayRef<Value> weights, Value isMasked,
+                 State &state);
+  void addValuesByThreads(const Tile &tile, ArrayRef<Value> weights,
+                          bool hasMasks, State &state);
+
+  // AttentionSpecials.cpp: infinite values and NaN.
+  Value hasSpecialValues(const Tile &tile);
+  SmallVector<Value> addSpecialValues(const Tile &tile, ArrayRef<Value> weights,
+                                      const State &state);
+
+  /// Returns the lowest finite number of a type.
+  static double getLowest(FloatType type);
+  bool hasTensorCores() const { return sizes.elementBytes == 2; }
+  int64_t getNumRows() const { return 2 * tiles.rowTiles; }
+  /// Columns of a row's scores in a thread.
+  int64_t getNumColumns() const { return tiles.keys / 4; }
+  /// Index of a row's element in the thread's fragments, whose rows have
+  /// `columns` elements per thread: those of a fragment are (g, 2t), (g, 2t + 1),
+  /// (g + 8, 2t) and (g + 8, 2t + 1).
+  int64_t getIndex(int64_t row, int64_t column, int64_t columns) const {
+    return row / 2 * 2 * columns + column / 2 * 4 + row % 2 * 2 + column % 2;
+  }
+  /// The key of a thread's column relative to the thread's first one.
+  static int64_t getColumnKey(int64_t column) {
+    return column / 2 * 8 + column % 2;
+  }
+  /// The value's channels of a warp in a thread, per row.
+  int64_t getNumChannels() const {
+    return tiles.getValueChannels(sizes) / 4;
+  }
+  /// Whether the scores of the tile are changed after scaling, by a region or a
+  /// float mask; then they are scaled in natural units.
+  bool hasOwnScores();
+
+  OpBuilder &host;
+  const AttentionNestParts &nest;
+  OnlineAttentionOp op;
+  GpuAttentionTiles tiles;
+  GpuAttentionSizes sizes;
+  bool isWide;
+  GpuKernel kernel;
+  ThreadBuilder b;
+  TileReader reader;
+
+  /// Element types of shared memory and of sums.
+  Type element;
+  FloatType sum;
+  /// Queries per head of the tile, and rows that stand for queries.
+  int64_t queriesPerHead, numRows;
+  /// Bytes from row to row in shared memory.
+  int64_t keyPitch, valuePitch;
+  /// Whether queries are stored as multiples of `scale * log2(e)`.
+  bool scalesQueries;
+  Value thread, lane, warpRow, valuePart;
+  /// lane / 4 and lane mod 4.
+  Value laneRow, laneColumn;
+  SmallVector<Row> rows;
+  SmallVector<Value> gridSizes;
+  DenseMap<Operation *, SmallVector<Value>> slopes;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_ATTENTIONKERNEL_H

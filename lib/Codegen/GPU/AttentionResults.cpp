@@ -1,0 +1,194 @@
+//===- AttentionResults.cpp - results of GPU attention --------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernel.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Returns the map from the loops (heads, queries, channels) to the dimensions of
+/// the result.
+static AffineMap getOrder(linalg::GenericOp compute) {
+  return compute.getMatchingIndexingMap(compute.getDpsInitOperand(0));
+}
+
+/// Emits the operation that computes an element of a result from the row's
+/// accumulator, maximum and sum.
+Value AttentionKernel::emitResult(const AttentionNestParts::Output &output,
+                                  ArrayRef<Value> parts) {
+  linalg::GenericOp compute = output.compute;
+  Block &body = *compute.getBody();
+  Value result;
+  reader.withScope([&] {
+    for (auto [argument, part] : llvm::zip(body.getArguments(), output.parts))
+      reader.getScalars().map(argument, parts[part]);
+    for (Operation &inner : body.without_terminator())
+      reader.cloneScalar(inner);
+    result = reader.get(body.getTerminator()->getOperand(0));
+  });
+  return result;
+}
+
+/// Emits code for a row that stands for an existing query, with the indices of the
+/// row's first element in the destination.
+void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
+                               const Row &row,
+                               function_ref<void(ArrayRef<Value>)> body) {
+  // The tensor that is inserted has the existing heads and queries.
+  linalg::GenericOp compute = output.compute;
+  tensor::ParallelInsertSliceOp insert = output.insert;
+  AffineMap order = getOrder(compute);
+  Value indices[] = {b.toIndex(row.head), b.toIndex(row.query)};
+  Value exists = row.exists;
+  for (auto [dim, expr] : llvm::enumerate(order.getResults())) {
+    int64_t loop = cast<AffineDimExpr>(expr).getPosition();
+    if (loop < 2)
+      exists = b.both(exists,
+                      b.compare(arith::CmpIPredicate::slt, indices[loop],
+                                reader.getSize(compute.getResult(0), dim)));
+  }
+  b.emitIf(exists, [&] {
+    llvm::SmallBitVector dropped = insert.getDroppedDims();
+    SmallVector<Value> at;
+    int64_t dim = 0;
+    for (auto [axis, offset] : llvm::enumerate(insert.getMixedOffsets())) {
+      Value index = reader.get(offset);
+      if (!dropped[axis]) {
+        int64_t loop =
+            cast<AffineDimExpr>(order.getResult(dim++)).getPosition();
+        if (loop < 2)
+          index = b.add(index, indices[loop]);
+      }
+      at.push_back(index);
+    }
+    body(at);
+  });
+}
+
+/// Emits, for each pair of the thread's channels in a row that the result has,
+/// code that gets the first channel and the two elements.
+void AttentionKernel::forEachPair(
+    const AttentionNestParts::Output &output, const State &state,
+    const RowSums &sums, int64_t row,
+    function_ref<void(Value channel, Value pair)> body) {
+  int64_t channels = tiles.getValueChannels(sizes), count = getNumChannels();
+  Value first = b.add(b.mul(valuePart, channels), b.mul(laneColumn, 2));
+  for (int64_t column = 0; column < count; column += 2) {
+    int64_t offset = getColumnKey(column);
+    if (tiles.valueParts == 1 && offset >= sizes.valueDim)
+      break;
+    Value channel = b.add(first, offset);
+    auto emit = [&] {
+      SmallVector<Value> both;
+      for (int64_t i : {0, 1})
+        both.push_back(emitResult(
+            output, {state.accumulators[getIndex(row, column + i, count)],
+                     sums.maximum, sums.sum}));
+      body(channel, vector::FromElementsOp::create(
+                        b, VectorType::get({2}, both.front().getType()), both));
+    };
+    if (tiles.valueParts == 1 || tiles.valueParts * channels == sizes.valueDim)
+      emit();
+    else
+      b.emitIf(b.compare(arith::CmpIPredicate::ult, channel,
+                         b.i32(sizes.valueDim)),
+               emit);
+  }
+}
+
+/// Stores the outputs by way of the shared memory of the warp's own queries, so
+/// that threads write 16 bytes at a time.
+void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
+                                  const State &state,
+                                  ArrayRef<RowSums> sums) {
+  syncRows();
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    forEachPair(output, state, sums[row], row, [&](Value channel, Value pair) {
+      b.store(pair, getQuery(rows[row].number, channel),
+              2 * sizes.elementBytes);
+    });
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
+  int64_t lanes = 16 / sizes.elementBytes, columns = sizes.valueDim / lanes;
+  auto type = VectorType::get({lanes}, element);
+  b.emitLoop(
+      lane, b.i32(tiles.getRowsPerWarp() * columns),
+      b.i32(GpuAttentionTiles::kWarp), {},
+      [&](Value item, ValueRange) -> SmallVector<Value> {
+        Row row = getRow(b.add(warpRow, b.div(item, columns)));
+        Value channel = b.mul(b.rem(item, columns), lanes);
+        ifStored(output, row, [&](ArrayRef<Value> at) {
+          Value vector =
+              b.load(getQuery(row.number, channel), type, 16);
+          SmallVector<Value> indices(at);
+          indices.back() = b.add(at.back(), b.toIndex(channel));
+          reader.storeElements(vector, output.getDestination(), indices);
+        });
+        return {};
+      });
+}
+
+/// Stores a result whose rows have one element.
+void AttentionKernel::storeSums(const AttentionNestParts::Output &output,
+                                ArrayRef<RowSums> sums) {
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
+  if (tiles.valueParts > 1)
+    isFirst = b.both(isFirst, b.compare(arith::CmpIPredicate::eq, valuePart,
+                                        b.i32(0)));
+  b.emitIf(isFirst, [&] {
+    for (auto [row, parts] : llvm::zip_equal(rows, sums)) {
+      Value element = emitResult(output, {{}, parts.maximum, parts.sum});
+      ifStored(output, row, [&](ArrayRef<Value> at) {
+        reader.storeElements(element, output.getDestination(), at);
+      });
+    }
+  });
+}
+
+void AttentionKernel::storeResults(const State &state) {
+  SmallVector<RowSums> sums;
+  Value ln2 = b.real(sum, llvm::numbers::ln2);
+  for (int64_t row = 0; row < getNumRows(); ++row) {
+    Value total = state.sums[row];
+    for (int64_t mask : {1, 2})
+      total = b.addf(total, b.shuffleXor(total, mask));
+    // A maximum that no key has raised is the sink, bit for bit.
+    Value init = getInit(1, rows[row]);
+    Value isInit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                         state.maxima[row], scaleInit(init));
+    sums.push_back({b.select(isInit, init, b.mulf(state.maxima[row], ln2)),
+                    total});
+  }
+  for (const AttentionNestParts::Output &output : nest.outputs) {
+    linalg::GenericOp compute = output.compute;
+    bool hasChannels = compute.getNumLoops() == 3;
+    bool isStaged = isWide && tiles.valueParts == 1 &&
+                    sizes.valueDim <= sizes.keyDim &&
+                    sizes.valueDim % (16 / sizes.elementBytes) == 0;
+    if (!hasChannels) {
+      storeSums(output, sums);
+    } else if (isStaged) {
+      storeStaged(output, state, sums);
+    } else {
+      for (int64_t row = 0; row < getNumRows(); ++row)
+        ifStored(output, rows[row], [&](ArrayRef<Value> at) {
+          forEachPair(output, state, sums[row], row,
+                      [&](Value channel, Value pair) {
+                        SmallVector<Value> indices(at);
+                        indices.back() =
+                            b.add(at.back(), b.toIndex(channel));
+                        reader.storeElements(pair, output.getDestination(),
+                                             indices);
+                      });
+        });
+    }
+  }
+}

@@ -1,0 +1,402 @@
+//===- AttentionScores.cpp - scores and softmax of GPU attention ----------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernel.h"
+
+#include "posenc/IR/CreateIndex.h"
+#include "posenc/Numerics/ConstantTables.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Windows that are wider than clamped relative positions exclude nothing.
+static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
+  constexpr uint64_t max = 1 << 19;
+  if (!window || *window >= max)
+    return std::nullopt;
+  return static_cast<int64_t>(*window);
+}
+
+static std::optional<int64_t> getRightWindow(OnlineAttentionOp op) {
+  return op.getCausal() ? 0 : getWindow(op.getWindowRight());
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
+  Tile tile;
+  tile.firstKey = reader.get(op.getKeyIndex());
+  tile.relative =
+      b.toClampedI32(b.sub(reader.get(op.getQueryIndex()), tile.firstKey));
+  if (op.getNumKeys())
+    tile.limit =
+        b.toClampedI32(b.sub(reader.get(op.getNumKeys()), tile.firstKey));
+  tile.keys = b.add(b.mul(stage, tiles.getKeyBytes(sizes)),
+                    tiles.getQueryBytes(sizes));
+  tile.values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
+                      tiles.getQueryBytes(sizes) +
+                          tiles.stages * tiles.getKeyBytes(sizes));
+  if (scf::IfOp branch = nest.isFull)
+    tile.isFull = reader.get(branch.getCondition());
+  return tile;
+}
+
+/// Returns the first and last query of the warp's rows in their heads.
+std::pair<Value, Value> AttentionKernel::getWarpQueries() {
+  int64_t warpRows = tiles.getRowsPerWarp();
+  if (queriesPerHead % warpRows != 0)
+    return {b.i32(0), b.i32(queriesPerHead - 1)};
+  Value first = b.rem(warpRow, queriesPerHead);
+  return {first, b.add(first, warpRows - 1)};
+}
+
+/// Emits an i1: whether position masks leave any pair of the warp's rows; null if
+/// they always do.
+Value AttentionKernel::isVisible(const Tile &tile) {
+  auto [first, last] = getWarpQueries();
+  Value visible;
+  if (std::optional<int64_t> right = getRightWindow(op))
+    visible = b.both(
+        visible, b.compare(arith::CmpIPredicate::sge,
+                           b.add(b.add(tile.relative, last), *right),
+                           b.i32(0)));
+  if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+    visible = b.both(
+        visible, b.compare(arith::CmpIPredicate::sle,
+                           b.add(b.add(tile.relative, first), -*left),
+                           b.i32(tiles.keys - 1)));
+  return visible;
+}
+
+/// Emits an i1: whether position masks exclude any pair of the warp's rows; null
+/// if they never do.
+Value AttentionKernel::isPartial(const Tile &tile) {
+  auto [first, last] = getWarpQueries();
+  Value partial;
+  auto add = [&](Value condition) {
+    partial = partial ? b.createOrFold<arith::OrIOp>(partial, condition)
+                      : condition;
+  };
+  if (tile.limit)
+    add(b.compare(arith::CmpIPredicate::slt, tile.limit, b.i32(tiles.keys)));
+  if (std::optional<int64_t> right = getRightWindow(op))
+    add(b.compare(arith::CmpIPredicate::slt,
+                  b.add(b.add(tile.relative, first), *right),
+                  b.i32(tiles.keys - 1)));
+  if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+    add(b.compare(arith::CmpIPredicate::sgt,
+                  b.add(b.add(tile.relative, last), -*left), b.i32(0)));
+  return partial;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+/// Replaces the scores of pairs that are not kept by minus infinity.
+void AttentionKernel::selectScores(
+    MutableArrayRef<Value> scores,
+    function_ref<Value(int64_t row, int64_t column)> isKept) {
+  Value masked = b.real(sum, -kInfinity);
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    for (int64_t column = 0; column < getNumColumns(); ++column) {
+      Value &score = scores[getIndex(row, column, getNumColumns())];
+      score = b.select(isKept(row, column), score, masked);
+    }
+}
+
+void AttentionKernel::maskByPositions(const Tile &tile,
+                                      MutableArrayRef<Value> scores) {
+  // Bounds of the visible keys, relative to the thread's first column.
+  Value columnStart = b.mul(laneColumn, 2);
+  SmallVector<Value> begins, ends;
+  for (const Row &row : rows) {
+    Value position = b.sub(b.add(tile.relative, row.query), columnStart);
+    Value begin, end;
+    if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+      begin = b.add(position, -*left);
+    if (std::optional<int64_t> right = getRightWindow(op))
+      end = b.add(position, *right + 1);
+    if (tile.limit) {
+      Value limit = b.sub(tile.limit, columnStart);
+      end = end ? b.createOrFold<arith::MinSIOp>(end, limit) : limit;
+    }
+    begins.push_back(begin);
+    ends.push_back(end);
+  }
+  selectScores(scores, [&](int64_t row, int64_t column) {
+    Value key = b.i32(getColumnKey(column)), kept;
+    if (ends[row])
+      kept = b.compare(arith::CmpIPredicate::slt, key, ends[row]);
+    if (begins[row])
+      kept = b.both(kept, b.compare(arith::CmpIPredicate::sge, key,
+                                    begins[row]));
+    return kept;
+  });
+}
+
+/// Returns the index of a key, or of the last one if there are fewer.
+Value AttentionKernel::getKey(const Tile &tile, int64_t column,
+                              bool isClamped) {
+  Value key = b.add(b.mul(laneColumn, 2), getColumnKey(column));
+  if (isClamped && tile.limit)
+    key = b.createOrFold<arith::MinSIOp>(key, b.add(tile.limit, -1));
+  return b.toIndex(key);
+}
+
+/// Returns the element of the mask operand for a pair; for pairs that do not
+/// exist, that of another pair.
+Value AttentionKernel::getMaskValue(const Tile &tile, int64_t row,
+                                    int64_t column) {
+  Value mask = op.getMask();
+  SmallVector<Value> at{b.toIndex(rows[row].head), b.toIndex(rows[row].query),
+                        getKey(tile, column, /*isClamped=*/false)};
+  for (auto [index, size] :
+       llvm::zip_equal(at, cast<ShapedType>(mask.getType()).getShape()))
+    if (size == 1)
+      index = createIndex(b, b.getLoc(), 0);
+  if (rows[row].exists)
+    at[0] = b.createOrFold<arith::MinSIOp>(
+        at[0], createIndex(b, b.getLoc(), numRows / queriesPerHead - 1));
+  return reader.readClamped(mask, at);
+}
+
+/// Emits `-(slope * |query - key|)`. Positions of tokens are subtracted in i32.
+Value AttentionKernel::emitAlibi(AlibiOp op, int64_t row) {
+  Value head = reader.get(op.getHead());
+  Block &block = *op->getBlock();
+  auto isArgument = [&](Value value) {
+    return llvm::is_contained(block.getArguments(), value);
+  };
+  Type type = op.getType();
+  SmallVector<Value> &known = slopes[op];
+  known.resize(getNumRows());
+  Value slope = isArgument(op.getHead()) ? known[row] : Value();
+  if (!slope) {
+    SmallVector<double> values;
+    for (int64_t i = 0, e = op.getHeads(); i < e; ++i)
+      values.push_back(op.getSlope(i));
+    std::string table = createConstants<double>(b, kernel.getFunction(),
+                                                "alibi_slopes", values);
+    Value all = memref::GetGlobalOp::create(
+        b, MemRefType::get({static_cast<int64_t>(values.size())},
+                           b.getF64Type()),
+        table);
+    slope = b.convert(memref::LoadOp::create(b, all, head), type);
+  }
+  Value difference = b.sub(reader.get(op.getQuery()), reader.get(op.getKey()));
+  Type integer = b.getI64Type();
+  if (isArgument(op.getQuery()) && isArgument(op.getKey()))
+    integer = b.getI32Type();
+  difference = b.createOrFold<arith::IndexCastOp>(integer, difference);
+  Value distance = arith::SIToFPOp::create(
+      b, type, math::AbsIOp::create(b, difference));
+  return arith::NegFOp::create(b, b.mulf(slope, distance));
+}
+
+/// Emits a region for one pair; `score` is null for `where`.
+Value AttentionKernel::emitRegion(Region &region, const Tile &tile, Value score,
+                                  int64_t row, int64_t column) {
+  Value result;
+  reader.withScope([&] {
+    Block &block = region.front();
+    Value head = b.add(reader.get(op.getHeadIndex()),
+                       b.toIndex(rows[row].head));
+    // Rows without a query have the last head.
+    if (rows[row].exists)
+      head = b.createOrFold<arith::MinSIOp>(
+          head, b.add(reader.get(op.getHeadIndex()),
+                      numRows / queriesPerHead - 1));
+    SmallVector<Value> arguments{
+        reader.get(op.getBatchIndex()), head,
+        b.add(reader.get(op.getQueryIndex()), b.toIndex(rows[row].query)),
+        b.add(tile.firstKey, getKey(tile, column, /*isClamped=*/true))};
+    if (score)
+      arguments.insert(arguments.begin(), score);
+    reader.getScalars().map(block.getArguments(), arguments);
+    for (Operation &inner : block.without_terminator()) {
+      if (auto alibi = dyn_cast<AlibiOp>(inner))
+        reader.getScalars().map(alibi.getResult(), emitAlibi(alibi, row));
+      else
+        reader.cloneScalar(inner);
+    }
+    result = reader.get(block.getTerminator()->getOperand(0));
+  });
+  return result;
+}
+
+void AttentionKernel::maskByRegion(const Tile &tile,
+                                   MutableArrayRef<Value> scores) {
+  selectScores(scores, [&](int64_t row, int64_t column) {
+    return emitRegion(op.getWhere(), tile, {}, row, column);
+  });
+}
+
+/// Scales the scores to units of ln(2), and applies the region and the mask
+/// operand.
+void AttentionKernel::changeScores(const Tile &tile,
+                                   MutableArrayRef<Value> scores) {
+  double log2e = llvm::numbers::log2e;
+  Value mask = op.getMask();
+  bool hasBooleans =
+      mask && getElementTypeOrSelf(mask.getType()).isInteger(1);
+  Value scale = b.real(sum, op.getScoreScale() *
+                                (hasOwnScores() ? 1.0 : log2e));
+  Value infinity = b.real(sum, -kInfinity);
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    for (int64_t column = 0; column < getNumColumns(); ++column) {
+      Value &score = scores[getIndex(row, column, getNumColumns())];
+      if (!scalesQueries)
+        score = b.mulf(score, scale);
+      if (!op.getScore().empty())
+        score = emitRegion(op.getScore(), tile, score, row, column);
+      if (!mask && !hasOwnScores())
+        continue;
+      Value bias;
+      if (mask)
+        bias = getMaskValue(tile, row, column);
+      if (hasBooleans) {
+        score = b.select(bias, score, infinity);
+        bias = nullptr;
+      }
+      if (bias) {
+        bias = b.convert(bias, sum);
+        // A bias of minus infinity masks the key, even if its score is NaN.
+        Value isMasked = arith::CmpFOp::create(
+            b, arith::CmpFPredicate::OEQ, bias, infinity);
+        score = b.select(isMasked, infinity, b.addf(score, bias));
+      }
+      if (hasOwnScores()) {
+        // The lowest finite score must not become minus infinity.
+        Value isMasked = arith::CmpFOp::create(
+            b, arith::CmpFPredicate::OEQ, score, infinity);
+        Value scaled = arith::MaximumFOp::create(
+            b, b.mulf(score, b.real(sum, log2e)), b.real(sum, getLowest(sum)));
+        score = b.select(isMasked, infinity, scaled);
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+/// Emits the weights of the scores relative to the new maxima; updates maxima and
+/// sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of 2^8, so
+/// that the factor of the accumulators is usually 1; that depends on the row alone.
+AttentionKernel::Weights AttentionKernel::addSoftmax(ArrayRef<Value> scores,
+                                                     bool isLazy,
+                                                     State &state) {
+  Weights weights{SmallVector<Value>(scores), {}};
+  Value infinity = b.real(sum, -kInfinity), zero = b.real(sum, 0.0);
+  int64_t columns = getNumColumns();
+  for (int64_t row = 0; row < getNumRows(); ++row) {
+    auto at = [&](int64_t column) { return getIndex(row, column, columns); };
+    Value before = state.maxima[row], maximum = scores[at(0)];
+    for (int64_t column = 1; column < columns; ++column)
+      maximum = b.max(maximum, scores[at(column)]);
+    for (int64_t mask : {1, 2})
+      maximum = b.max(maximum, b.shuffleXor(maximum, mask));
+    maximum = b.max(maximum, before);
+    if (isLazy) {
+      constexpr double kMaxExponent = 8;
+      Value exceeds = arith::CmpFOp::create(
+          b, arith::CmpFPredicate::OGT, b.subf(maximum, before),
+          b.real(sum, kMaxExponent));
+      maximum = b.select(exceeds, maximum, before);
+    }
+    // A row that has seen nothing has no finite maximum to subtract.
+    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
+                                         infinity);
+    Value subtracted = b.select(isNone, zero, maximum);
+    Value factor = b.exp2(b.subf(before, subtracted));
+    Value total = b.mulf(state.sums[row], factor);
+    for (int64_t column = 0; column < columns; ++column) {
+      Value weight = b.exp2(b.subf(scores[at(column)], subtracted));
+      weights.values[at(column)] = weight;
+      total = b.addf(total, weight);
+    }
+    state.maxima[row] = maximum;
+    state.sums[row] = total;
+    weights.factors.push_back(factor);
+  }
+  return weights;
+}
+
+void AttentionKernel::scaleAccumulators(ArrayRef<Value> factors,
+                                        State &state) {
+  int64_t channels = getNumChannels();
+  for (int64_t row = 0; row < getNumRows(); ++row)
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      Value &x = state.accumulators[getIndex(row, channel, channels)];
+      x = b.mulf(x, factors[row]);
+    }
+}
+
+/// Emits the scores from the products of queries and keys. `isMasked` becomes an
+/// i1: whether the tile has masked keys; null if none has.
+SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
+                                               SmallVector<Value> scores,
+                                               Value &isMasked) {
+  changeScores(tile, scores);
+  auto maskIf = [&](Value condition,
+                    function_ref<void(MutableArrayRef<Value>)> mask) {
+    SmallVector<Value> before(scores);
+    scores = b.emitIf(
+        condition, ValueRange(before).getTypes(),
+        [&] {
+          SmallVector<Value> masked(before);
+          mask(masked);
+          return masked;
+        },
+        [&] { return before; });
+  };
+  isMasked = isPartial(tile);
+  if (isMasked)
+    maskIf(isMasked, [&](MutableArrayRef<Value> masked) {
+      maskByPositions(tile, masked);
+    });
+  Value yes = arith::ConstantIntOp::create(b, 1, 1);
+  if (!op.getWhere().empty()) {
+    auto mask = [&](MutableArrayRef<Value> masked) {
+      maskByRegion(tile, masked);
+    };
+    Value applies = yes;
+    if (tile.isFull) {
+      applies = arith::XOrIOp::create(b, tile.isFull, yes);
+      maskIf(applies, mask);
+    } else {
+      mask(scores);
+    }
+    isMasked = isMasked ? arith::OrIOp::create(b, isMasked, applies) : applies;
+  }
+  if (op.getMask())
+    isMasked = yes;
+  return scores;
+}
+
+AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
+                                                   State state) {
+  Value isMasked;
+  SmallVector<Value> scores =
+      emitScores(tile, multiplyKeys(tile), isMasked);
+  Weights weights = addSoftmax(scores, /*isLazy=*/false, state);
+  scaleAccumulators(weights.factors, state);
+  addValues(tile, weights.values, isMasked, state);
+  return state;
+}

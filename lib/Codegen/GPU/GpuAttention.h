@@ -1,0 +1,43 @@
+//===- GpuAttention.h - attention ops with GPU kernels ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_GPUATTENTION_H
+#define POSENC_LIB_CODEGEN_GPU_GPUATTENTION_H
+
+#include "posenc/IR/Posenc.h"
+#include "posenc/TargetInfo/GpuTiles.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::posenc {
+
+/// The architecture of kernels of warpgroups.
+inline constexpr llvm::StringLiteral kWarpgroupsChip = "sm_90a";
+/// A function that host code calls to know whether code for exactly one
+/// architecture, ten times its compute capability, runs.
+inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";
+
+/// Returns the sizes of an `attention` or an `online_attention` that choose its
+/// tiles.
+template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {
+  auto getDim = [](Value operand) {
+    return cast<ShapedType>(operand.getType()).getShape().back();
+  };
+  Type element = getElementTypeOrSelf(op.getQuery().getType());
+  return {getDim(op.getKey()), getDim(op.getValue()),
+          element.getIntOrFloatBitWidth() / 8};
+}
+
+/// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they
+/// have.
+std::optional<std::string> getGpuUnsupportedReason(AttentionOp op);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_GPUATTENTION_H

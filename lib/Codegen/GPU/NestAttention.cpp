@@ -1,0 +1,343 @@
+//===- NestAttention.cpp - loops of attention for GPUs --------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementKernel.h"
+#include "GpuAttention.h"
+#include "GpuKernel.h"
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Conversion/PosencToLinalg.h"
+#include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionNest.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCNESTATTENTIONPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Support
+//===----------------------------------------------------------------------===//
+
+/// Returns the first operation of the regions without a form on GPUs, or null.
+static Operation *findUnsupported(AttentionOp op) {
+  for (Region *region : {&op.getScore(), &op.getWhere()})
+    for (Operation &inner : region->getOps())
+      if (!isa<AlibiOp, T5BucketOp, YieldOp, memref::LoadOp>(inner) &&
+          !hasGpuForm(&inner, /*hasFunctions=*/true))
+        return &inner;
+  return nullptr;
+}
+
+std::optional<std::string>
+mlir::posenc::getGpuUnsupportedReason(AttentionOp op) {
+  if (op.normsAllQueryHeads() || op.normsAllKeyHeads())
+    return "a norm over all heads of a token has no GPU kernel";
+  auto isStatic = [](Value operand, unsigned dim) {
+    return !cast<ShapedType>(operand.getType()).isDynamicDim(dim);
+  };
+  if (!isStatic(op.getQuery(), op.getQueryHeadDim()) ||
+      !isStatic(op.getKey(), op.getKeyHeadDim()))
+    return "the number of heads is dynamic";
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  for (int64_t dim : {sizes.keyDim, sizes.valueDim})
+    if (dim % 8 != 0)
+      return ("a head of " + Twine(dim) + " is not a multiple of 8").str();
+  if (!chooseAttentionTiles(sizes))
+    return ("heads of " + Twine(sizes.keyDim) + " and " +
+            Twine(sizes.valueDim) + " do not fit in shared memory")
+        .str();
+  for (Value operand : op->getOperands()) {
+    Type element = getElementTypeOrSelf(operand.getType());
+    if (!element.isIndex() && !element.isInteger(1) &&
+        element.getIntOrFloatBitWidth() != 8 && !isElementOnGpu(element)) {
+      std::string text;
+      llvm::raw_string_ostream(text) << "there are elements of " << element;
+      return text;
+    }
+  }
+  if (Operation *inner = findUnsupported(op))
+    return ("its region contains " + inner->getName().getStringRef()).str();
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Rotations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Prepares one attention on memrefs.
+class AttentionNesting {
+public:
+  AttentionNesting(IRRewriter &rewriter, AttentionOp op)
+      : b(rewriter), loc(op.getLoc()), op(op) {}
+
+  void nest(bool hasWarpgroups);
+
+private:
+  Value getSize(Value memref, int64_t dim) {
+    return b.createOrFold<memref::DimOp>(loc, memref, dim);
+  }
+  Value allocate(ArrayRef<int64_t> shape, Type element, ValueRange sizes) {
+    return memref::AllocOp::create(b, loc, MemRefType::get(shape, element),
+                                   sizes);
+  }
+  Value allocateLike(Value memref);
+  void rotateKeys();
+  RotationTables createTables(RotationAttr rotation, Value positions);
+  RotationTables createTablesOfIndices(RotationAttr rotation);
+  Value toTensor(Value memref, bool isWritable);
+  scf::ForallOp emitLoops(AttentionNestOptions options);
+  Value canUseWarpgroups();
+
+  IRRewriter &b;
+  Location loc;
+  AttentionOp op;
+};
+} // namespace
+
+Value AttentionNesting::allocateLike(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(getSize(memref, dim));
+  return allocate(type.getShape(), type.getElementType(), sizes);
+}
+
+/// Rotates all keys beforehand, once for all queries and query heads, unless only
+/// some of them are read, or they would be rounded to a narrower type.
+void AttentionNesting::rotateKeys() {
+  if (!op.getKeyRotationAttr() || op.getBlockTable() || op.getLengths() ||
+      op.getKeyNorm() || op.hasMixedTypes())
+    return;
+  RotationAttr rotation = op.getKeyRotationAttr();
+  SmallVector<int64_t> dims{static_cast<int64_t>(op.getKeyTokenDim())};
+  Value positions = op.getKeyPositions();
+  if (!positions) {
+    // In ragged keys, positions start at 0 in each sequence.
+    if (op.hasRaggedKeys())
+      return;
+    positions = createIndex(b, loc, 0);
+  } else if (!op.hasRaggedKeys()) {
+    dims.insert(dims.begin(), 0);
+  }
+  Value rotated = allocateLike(op.getKey());
+  RopeOp::create(b, loc, TypeRange(), op.getKey(), positions, op.getTurns(),
+                 rotated,
+                 PairingAttr::get(b.getContext(), rotation.getPairing()),
+                 rotation.getFrequencies(), rotation.getAxes(),
+                 /*scale=*/nullptr, b.getDenseI64ArrayAttr(dims),
+                 b.getI64IntegerAttr(rotation.getOffset()),
+                 /*inverse=*/nullptr);
+  op.getKeyMutable().assign(rotated);
+  op.getKeyPositionsMutable().clear();
+  op.removeKeyRotationAttr();
+}
+
+/// Computes tables of the positions.
+RotationTables AttentionNesting::createTables(RotationAttr rotation,
+                                              Value positions) {
+  if (!positions)
+    return createTablesOfIndices(rotation);
+  auto type = cast<MemRefType>(positions.getType());
+  SmallVector<int64_t> shape;
+  SmallVector<Value> sizes;
+  for (int64_t dim = rotation.getAxes() ? 1 : 0; dim < type.getRank(); ++dim) {
+    shape.push_back(type.getDimSize(dim));
+    if (type.isDynamicDim(dim))
+      sizes.push_back(getSize(positions, dim));
+  }
+  shape.push_back(rotation.getFrequencies().getDim() / 2);
+  Value cos = allocate(shape, op.getSumType(), sizes);
+  Value sin = allocate(shape, op.getSumType(), sizes);
+  SincosOp::create(b, loc, TypeRange(), positions, op.getTurns(),
+                   ValueRange{cos, sin}, rotation.getFrequencies(),
+                   rotation.getAxes());
+  return {cos, sin, {}};
+}
+
+/// Computes tables of all positions that a query or key may have: from that of
+/// the first of more queries than keys to that of the last key.
+RotationTables
+AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
+  Value origin = getSize(op.getQuery(), op.getQueryTokenDim());
+  if (Value trailing = op.getTrailingQueries())
+    origin = b.createOrFold<arith::AddIOp>(loc, origin, trailing);
+  Value keys = getSize(op.getKey(), op.getKeyTokenDim());
+  if (Value table = op.getBlockTable())
+    keys = b.createOrFold<arith::MulIOp>(loc, keys, getSize(table, 1));
+  Value size = b.createOrFold<arith::AddIOp>(loc, origin, keys);
+  int64_t pairs = rotation.getFrequencies().getDim() / 2;
+  Value cos =
+      allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
+  Value sin =
+      allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
+  Value first = b.createOrFold<arith::SubIOp>(loc, createIndex(b, loc, 0),
+                                              origin);
+  SincosOp::create(b, loc, TypeRange(), first, op.getTurns(),
+                   ValueRange{cos, sin}, rotation.getFrequencies(),
+                   rotation.getAxes());
+  return {cos, sin, origin};
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Value AttentionNesting::toTensor(Value memref, bool isWritable) {
+  if (!isa_and_nonnull<MemRefType>(memref.getType()))
+    return memref;
+  return bufferization::ToTensorOp::create(
+      b, loc, memref::getTensorTypeFromMemRefType(memref.getType()), memref,
+      /*restrict=*/true, isWritable);
+}
+
+/// Emits the loops at the insertion point.
+scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
+  auto toTensors = [&](RotationTables tables) -> RotationTables {
+    if (!tables)
+      return {};
+    return {toTensor(tables.cos, false), toTensor(tables.sin, false),
+            tables.origin};
+  };
+  options.queryTables = toTensors(options.queryTables);
+  options.keyTables = toTensors(options.keyTables);
+  options.packsQueries = false;
+  options.alignedKeyTiles = true;
+  SmallVector<Value> operands;
+  SmallVector<Type> results;
+  for (Value operand : op->getOperands())
+    operands.push_back(
+        toTensor(operand, llvm::is_contained(op.getInits(), operand)));
+  for (Value init : op.getInits())
+    results.push_back(memref::getTensorTypeFromMemRefType(init.getType()));
+  OperationState state(loc, AttentionOp::getOperationName(), operands, results);
+  state.useProperties(op.getProperties());
+  for (Region &region : op->getRegions()) {
+    IRMapping mapping;
+    region.cloneInto(state.addRegion(), mapping);
+  }
+  auto onTensors = cast<AttentionOp>(b.create(state));
+  ValueRange outputs = createAttentionNest(b, onTensors, options);
+  for (auto [output, init] : llvm::zip_equal(outputs, op.getInits()))
+    bufferization::MaterializeInDestinationOp::create(
+        b, loc, TypeRange(), output, init, /*restrict=*/true,
+        /*writable=*/true);
+  onTensors.erase();
+  return cast<scf::ForallOp>(outputs.front().getDefiningOp());
+}
+
+/// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is one
+/// of sm_90a, and rows are aligned to 16 bytes.
+Value AttentionNesting::canUseWarpgroups() {
+  constexpr int64_t kArch = 90;
+  Type i64 = b.getI64Type(), i1 = b.getI1Type();
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module.lookupSymbol(kRunsOnFunction)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(b, loc, kRunsOnFunction,
+                         b.getFunctionType(i64, i1))
+        .setPrivate();
+  }
+  Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
+  Value can = func::CallOp::create(b, loc, kRunsOnFunction, i1, arch)
+                  .getResult(0);
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),
+                        op.getInits().front()})
+    can = arith::AndIOp::create(b, loc, can,
+                                areAligned(b, loc, operand, /*lanes=*/8));
+  return can;
+}
+
+/// Whether the operands suit bulk copies, and no key after the last one is in a
+/// tile.
+static bool supportsWarpgroups(AttentionOp op) {
+  return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
+         !op.getLengths() && !op.getBlockTable() && op.getCuSeqlens().empty() &&
+         chooseWarpgroupTiles(getAttentionSizes(op));
+}
+
+void AttentionNesting::nest(bool hasWarpgroups) {
+  b.setInsertionPoint(op);
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  rotateKeys();
+  AttentionNestOptions options;
+  RotationAttr queryRotation = op.getQueryRotationAttr(),
+               keyRotation = op.getKeyRotationAttr();
+  if (queryRotation)
+    options.queryTables = createTables(queryRotation, op.getQueryPositions());
+  if (keyRotation) {
+    bool isSame =
+        queryRotation &&
+        keyRotation.getFrequencies() == queryRotation.getFrequencies() &&
+        keyRotation.getAxes() == queryRotation.getAxes() &&
+        op.getKeyPositions() == op.getQueryPositions();
+    options.keyTables = isSame
+                            ? options.queryTables
+                            : createTables(keyRotation, op.getKeyPositions());
+  }
+  if (hasWarpgroups && supportsWarpgroups(op)) {
+    auto branch = scf::IfOp::create(b, loc, canUseWarpgroups(),
+                                    /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.thenBlock());
+    WarpgroupTiles groups = *chooseWarpgroupTiles(sizes);
+    options.rowsPerQueryTile = groups.getRows();
+    options.keysPerTile = groups.keys;
+    emitLoops(options)->setAttr(PosencDialect::kChipAttrName,
+                                b.getStringAttr(kWarpgroupsChip));
+    b.setInsertionPointToStart(branch.elseBlock());
+  }
+  GpuAttentionTiles tiles = *chooseAttentionTiles(sizes);
+  options.rowsPerQueryTile = tiles.getRows();
+  options.keysPerTile = tiles.keys;
+  emitLoops(options);
+  op.erase();
+}
+
+namespace {
+struct NestAttention final
+    : mlir::posenc::impl::PosencNestAttentionPassBase<NestAttention> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> operations;
+    getOperation().walk([&](AttentionOp op) {
+      if (!op.hasPureTensorSemantics())
+        operations.push_back(op);
+    });
+    // Buckets become arithmetic; slopes depend on the row of a thread.
+    RewritePatternSet patterns(&getContext());
+    populatePosencBiasToArithPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    IRRewriter rewriter(&getContext());
+    for (AttentionOp op : operations)
+      if (!getGpuUnsupportedReason(op))
+        AttentionNesting(rewriter, op).nest(warpgroups);
+  }
+};
+} // namespace

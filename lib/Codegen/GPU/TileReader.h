@@ -1,0 +1,117 @@
+//===- TileReader.h - elements of a tile in a GPU kernel --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The loops over tiles of attention compute tensors: slices of operands, padded,
+// converted, normed, rotated or gathered from pages. A thread computes the
+// elements that it needs of such a tensor, from the operands in global memory, as
+// if all operations in between were fused. What the scalar code around them
+// computes, such as lengths and pages, each thread computes for itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_TILEREADER_H
+#define POSENC_LIB_CODEGEN_GPU_TILEREADER_H
+
+#include "GpuKernel.h"
+#include "ThreadBuilder.h"
+
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::posenc {
+
+/// Whether a TileReader can read the tensor, and clone the scalar code that it
+/// depends on. `isInside` tells whether an operation belongs to the loops.
+bool isReadable(Value tensor, function_ref<bool(Operation *)> isInside);
+
+class TileReader {
+public:
+  /// `isWide` allows accesses of 16 bytes, for which the host has checked the
+  /// alignment of the operands.
+  TileReader(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &builder,
+             bool isWide)
+      : host(host), kernel(kernel), b(builder), isWide(isWide) {}
+
+  /// Passes a value from outside of the loops to the kernel: a tensor, a memref,
+  /// or a scalar. All values must be passed before code is emitted.
+  void capture(Value value);
+  /// Passes the size of a tensor from outside, of which there is no other value.
+  void captureSize(tensor::DimOp op);
+
+  /// The kernel's values of scalars in the loops. Code that is emitted at a place
+  /// that does not dominate later code needs a copy of the map.
+  IRMapping &getScalars() { return scalars; }
+  /// Runs `body` with a copy of the map, so that scalars that it clones are not
+  /// used elsewhere.
+  void withScope(function_ref<void()> body);
+  /// Clones the scalar operations of a block, in their order.
+  void cloneScalars(Block &block);
+  /// Clones an operation on scalars, which may load elements.
+  void cloneScalar(Operation &op);
+  /// Returns the kernel's value of a scalar, as an index if it is one.
+  Value get(Value scalar);
+  Value get(OpFoldResult scalar);
+  /// Returns the size of a tensor's dimension as an index.
+  Value getSize(Value tensor, int64_t dim);
+
+  /// Returns `lanes` elements of a tensor, from the indices `at` on in the last
+  /// dimension, as a vector. Rows of padding are its constant.
+  Value read(Value tensor, ArrayRef<Value> at, int64_t lanes);
+  /// As `read` of one element; rows of padding may have any value.
+  Value readClamped(Value tensor, ArrayRef<Value> at);
+  /// Returns one element of a memref or tensor from outside.
+  Value loadElement(Value source, ArrayRef<Value> at);
+  /// Stores an element, or a vector in the last dimension, to a destination of the
+  /// loops. A vector's index in that dimension is a multiple of its size.
+  void storeElements(Value elements, Value destination, ArrayRef<Value> at);
+
+  /// The place of a row's elements in global memory.
+  struct Row {
+    Value root;
+    /// The offset of the first element, and an i1: whether the row exists rather
+    /// than being padding; null if it always does.
+    Value offset, exists;
+  };
+  /// Returns where the elements are, if they are copied as they are.
+  std::optional<Row> locate(Value tensor, ArrayRef<Value> at);
+  /// Returns the address of an element of a captured value as an i64.
+  Value getAddress(Value root, Value offset);
+  /// Whether rows of the value can be read 16 bytes at a time.
+  bool isAligned(Value root) const;
+
+private:
+  Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at,
+                  int64_t lanes);
+  Value readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at, int64_t lanes);
+  Value readGeneric(linalg::GenericOp op, ArrayRef<Value> at, int64_t lanes);
+  Value readSum(linalg::GenericOp op, ArrayRef<Value> at);
+  Value readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes);
+  Value rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes);
+  Value load(Value root, Value offset, int64_t lanes);
+  Value splat(Value scalar, int64_t lanes);
+  SmallVector<Value> getLanes(Value vector);
+  SmallVector<Value> toSource(tensor::ExtractSliceOp op, ArrayRef<Value> at);
+  Value isInRange(tensor::InsertSliceOp op, ArrayRef<Value> at,
+                  SmallVector<Value> &inner);
+  const GpuKernel::Tensor &getTensor(Value root) const;
+  Value getOffsetOf(Value root, ArrayRef<Value> at);
+
+  OpBuilder &host;
+  GpuKernel &kernel;
+  ThreadBuilder &b;
+  bool isWide;
+  DenseMap<Value, GpuKernel::Tensor> tensors;
+  IRMapping scalars;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_TILEREADER_H

@@ -1,0 +1,445 @@
+//===- WarpgroupAttention.cpp - attention kernels for sm_90a --------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "WarpgroupAttention.h"
+
+#include "GpuAttention.h"
+
+#include "posenc/IR/CreateIndex.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kAlignment = 1024, kBarrierBytes = 8;
+/// Channels of 128 bytes, and of a product.
+static constexpr int64_t kColumn = 64, kContracted = 16;
+
+/// Returns the slice of an operand that a tile is, with padding after the last
+/// row; null if it is computed.
+static tensor::ExtractSliceOp findSlice(Value tile) {
+  if (auto copy = tile.getDefiningOp<linalg::CopyOp>())
+    tile = copy.getInputs().front();
+  if (auto padded = tile.getDefiningOp<tensor::InsertSliceOp>())
+    tile = padded.getSource();
+  auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice ||
+      !slice.getSource().getDefiningOp<bufferization::ToTensorOp>() ||
+      slice.getSourceType().getRank() > 5 ||
+      !isConstantIntValue(slice.getMixedOffsets().back(), 0))
+    return nullptr;
+  return slice;
+}
+
+/// Returns the dimension of the rows of a slice.
+static int64_t getRowDim(tensor::ExtractSliceOp slice) {
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  return dropped.flip().find_first();
+}
+
+bool mlir::posenc::hasWarpgroupKernel(const AttentionNestParts &nest) {
+  OnlineAttentionOp op = nest.tile;
+  Type element = getElementTypeOrSelf(op.getQuery().getType());
+  for (Value tile : {op.getKey(), op.getValue()})
+    if (getElementTypeOrSelf(tile.getType()) != element || !findSlice(tile))
+      return false;
+  return true;
+}
+
+static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
+  GpuAttentionTiles tiles;
+  tiles.warps = 4 * groups.consumers;
+  tiles.rowTiles = 1;
+  tiles.keys = groups.keys;
+  tiles.stages = groups.stages;
+  return tiles;
+}
+
+WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
+                                       const AttentionNestParts &nest,
+                                       const WarpgroupTiles &groups)
+    : AttentionKernel(host, nest, getTiles(groups), groups.getThreads(),
+                      /*isWide=*/true, "_attention_sm_90a"),
+      groups(groups), w(b) {
+  kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
+                                b.getStringAttr(kWarpgroupsChip));
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+/// Passes a map of the tensor of which `tile` is a slice.
+Value WarpgroupAttention::addMap(Value tile) {
+  tensor::ExtractSliceOp slice = findSlice(tile);
+  Value memref = slice.getSource()
+                     .getDefiningOp<bufferization::ToTensorOp>()
+                     .getBuffer();
+  auto type = cast<MemRefType>(memref.getType());
+  Location loc = op.getLoc();
+  SmallVector<Value> box(type.getRank(), createIndex(host, loc, 1));
+  box.back() = createIndex(host, loc, kColumn);
+  box[getRowDim(slice)] = createIndex(host, loc, groups.keys);
+  auto space = gpu::AddressSpaceAttr::get(
+      host.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  SmallVector<int64_t> shape(type.getRank(), 1);
+  shape.back() = kColumn;
+  shape[getRowDim(slice)] = groups.keys;
+  auto map = nvgpu::TensorMapDescriptorType::get(
+      host.getContext(),
+      MemRefType::get(shape, type.getElementType(),
+                      MemRefLayoutAttrInterface(), space),
+      nvgpu::TensorMapSwizzleKind::SWIZZLE_128B,
+      nvgpu::TensorMapL2PromoKind::L2PROMO_128B,
+      nvgpu::TensorMapOOBKind::OOB_ZERO,
+      nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
+  Value unranked = memref::CastOp::create(
+      host, loc,
+      UnrankedMemRefType::get(type.getElementType(), type.getMemorySpace()),
+      memref);
+  Value descriptor =
+      nvgpu::TmaCreateDescriptorOp::create(host, loc, map, unranked, box);
+  Value argument = kernel.addScalar(descriptor);
+  return UnrealizedConversionCastOp::create(
+             b, LLVM::LLVMPointerType::get(b.getContext()), argument)
+      .getResult(0);
+}
+
+SharedAddress WarpgroupAttention::getQuery(Value row, Value channel) {
+  // The column of 64 channels, and the swizzled unit of 16 bytes in its row.
+  Value column = b.mul(b.div(channel, kColumn),
+                       groups.getRows() * WarpgroupTiles::kRowBytes);
+  Value unit = b.div(b.rem(channel, kColumn), 8);
+  unit = arith::XOrIOp::create(b, unit, b.rem(row, 8));
+  Value inUnit = b.mul(b.rem(channel, 8), 2);
+  return {b.add(b.add(baseOffset, column),
+                b.add(b.mul(row, WarpgroupTiles::kRowBytes),
+                      b.add(b.mul(unit, 16), inUnit)))};
+}
+
+void WarpgroupAttention::syncRows() {
+  // Numbers below 5 are free for other uses; 0 is that of the block.
+  w.syncThreads(b.add(consumer, 5), WarpgroupTiles::kThreads);
+}
+
+Value WarpgroupAttention::getBarrier(BarrierKind kind, Value stage) {
+  int64_t offset = groups.getQueryBytes(sizes) +
+                   groups.stages * (groups.getKeyBytes(sizes) +
+                                    groups.getValueBytes(sizes) +
+                                    kind * kBarrierBytes);
+  return b.add(b.add(base, offset), b.mul(stage, kBarrierBytes));
+}
+
+void WarpgroupAttention::initBarriers() {
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, thread, b.i32(0));
+  b.emitIf(isFirst, [&] {
+    for (int64_t stage = 0; stage < groups.stages; ++stage) {
+      for (BarrierKind kind : {kKeysArrived, kValuesArrived})
+        w.initBarrier(getBarrier(kind, b.i32(stage)), 1);
+      for (BarrierKind kind : {kKeysRead, kValuesRead})
+        w.initBarrier(getBarrier(kind, b.i32(stage)), 4 * groups.consumers);
+    }
+    w.publishBarriers();
+  });
+  b.barrier();
+}
+
+WarpgroupAttention::Stage WarpgroupAttention::getNext(const Stage &stage) {
+  Value next = b.add(stage.number, 1);
+  Value wraps =
+      b.compare(arith::CmpIPredicate::eq, next, b.i32(groups.stages));
+  Value flipped = arith::XOrIOp::create(b, stage.phase, b.i32(1));
+  return {b.select(wraps, b.i32(0), next),
+          b.select(wraps, flipped, stage.phase)};
+}
+
+//===----------------------------------------------------------------------===//
+// Producer
+//===----------------------------------------------------------------------===//
+
+/// Emits the copies of all tiles of keys, or of values.
+void WarpgroupAttention::emitCopies(Value tensor, Value map,
+                                    BarrierKind arrived, BarrierKind read,
+                                    int64_t offset, int64_t bytes) {
+  scf::ForOp loop = nest.keys;
+  tensor::ExtractSliceOp slice = findSlice(tensor);
+  int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
+  b.emitLoop(
+      reader.get(loop.getLowerBound()), reader.get(loop.getUpperBound()),
+      createIndex(b, b.getLoc(), groups.keys), {b.i32(0), b.i32(0)},
+      [&](Value key, ValueRange carried) -> SmallVector<Value> {
+        Stage stage{carried[0], carried[1]};
+        w.waitFor(getBarrier(read, stage.number),
+                  arith::XOrIOp::create(b, stage.phase, b.i32(1)));
+        Value barrier = getBarrier(arrived, stage.number);
+        w.expectBytes(barrier, bytes);
+        Value to = b.add(b.add(base, offset), b.mul(stage.number, bytes));
+        reader.withScope([&] {
+          (void)takeTile(key);
+          SmallVector<Value> coordinates;
+          for (OpFoldResult first : llvm::reverse(slice.getMixedOffsets()))
+            coordinates.push_back(b.toI32(reader.get(first)));
+          for (int64_t column = 0; column * columnBytes < bytes; ++column) {
+            coordinates.front() = b.i32(column * kColumn);
+            w.loadTile(b.add(to, column * columnBytes), map, coordinates,
+                       barrier);
+          }
+        });
+        Stage next = getNext(stage);
+        return {next.number, next.phase};
+      });
+}
+
+void WarpgroupAttention::emitProducer() {
+  w.setRegisters(groups.producerRegisters, /*raises=*/false);
+  Value isLane = b.compare(arith::CmpIPredicate::eq,
+                           b.rem(thread, GpuAttentionTiles::kWarp), b.i32(0));
+  Value warp = b.div(thread, GpuAttentionTiles::kWarp);
+  auto ifWarp = [&](int64_t number, function_ref<void()> body) {
+    Value isMine =
+        b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
+    b.emitIf(b.both(isLane, isMine), body);
+  };
+  int64_t keys = groups.getQueryBytes(sizes);
+  int64_t values = keys + groups.stages * groups.getKeyBytes(sizes);
+  ifWarp(0, [&] {
+    emitCopies(op.getKey(), keyMap, kKeysArrived, kKeysRead, keys,
+               groups.getKeyBytes(sizes));
+  });
+  ifWarp(1, [&] {
+    emitCopies(op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
+               groups.getValueBytes(sizes));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Consumers
+//===----------------------------------------------------------------------===//
+
+/// Clones the scalars of the tile at `key`.
+AttentionKernel::Tile WarpgroupAttention::takeTile(Value key) {
+  scf::ForOp loop = nest.keys;
+  reader.getScalars().map(loop.getInductionVar(), key);
+  reader.cloneScalars(*loop.getBody());
+  // Tiles that `where` masks are not skipped, but masked.
+  if (scf::IfOp branch = nest.isSeen)
+    reader.cloneScalars(*branch.thenBlock());
+  return findTile(b.i32(0));
+}
+
+/// Starts the products of queries and keys.
+SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
+  Value keys = b.add(
+      keyDescriptor,
+      arith::ExtUIOp::create(
+          b, b.getI64Type(),
+          b.mul(stage.number, groups.getKeyBytes(sizes) >> 4)));
+  SmallVector<Value> scores;
+  for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
+    int64_t column = channel / kColumn, inRow = channel % kColumn * 2;
+    Value a = w.advance(queryDescriptor,
+                        inRow + column * groups.getRows() *
+                                    WarpgroupTiles::kRowBytes);
+    Value other = w.advance(
+        keys, inRow + column * groups.keys * WarpgroupTiles::kRowBytes);
+    scores = w.multiply(groups.keys, a, other, scores, element);
+  }
+  w.endProducts();
+  return scores;
+}
+
+/// Starts the products of weights and values, which are added to `sums`.
+SmallVector<Value> WarpgroupAttention::multiplyWeights(const Stage &stage,
+                                                       ValueRange weights,
+                                                       ValueRange sums) {
+  Value values = b.add(
+      valueDescriptor,
+      arith::ExtUIOp::create(
+          b, b.getI64Type(),
+          b.mul(stage.number, groups.getValueBytes(sizes) >> 4)));
+  SmallVector<Value> results(sums);
+  for (int64_t key = 0; key < groups.keys; key += kContracted)
+    results = w.multiplyRegisters(
+        tiles.getValueChannels(sizes), weights.slice(key / 4, 4),
+        w.advance(values, key * WarpgroupTiles::kRowBytes), results, element);
+  w.endProducts();
+  return results;
+}
+
+SmallVector<Value> WarpgroupAttention::packAll(ArrayRef<Value> weights) {
+  SmallVector<Value> words;
+  for (int64_t key = 0; key < groups.keys; key += kContracted)
+    llvm::append_range(words, packWeights(weights, key).front());
+  return words;
+}
+
+/// Scales the accumulators if any factor of the warp is not 1.
+void WarpgroupAttention::scaleIfNeeded(ArrayRef<Value> factors, State &state) {
+  Value one = b.real(sum, 1.0), isNeeded;
+  for (Value factor : factors) {
+    Value differs = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
+                                          one);
+    isNeeded = isNeeded ? arith::OrIOp::create(b, isNeeded, differs) : differs;
+  }
+  SmallVector<Value> before(state.accumulators);
+  state.accumulators = b.emitIf(
+      b.any(isNeeded), ValueRange(before).getTypes(),
+      [&] {
+        State scaled{before, {}, {}};
+        scaleAccumulators(factors, scaled);
+        return scaled.accumulators;
+      },
+      [&] { return before; });
+}
+
+/// Emits the loop over tiles of keys. The first tile is peeled off: its weights
+/// are multiplied in the first iteration.
+AttentionKernel::State WarpgroupAttention::emitTilesOfKeys() {
+  scf::ForOp loop = nest.keys;
+  Value begin = reader.get(loop.getLowerBound()),
+        end = reader.get(loop.getUpperBound()),
+        step = createIndex(b, b.getLoc(), groups.keys);
+  State state = createState();
+  SmallVector<Value> before = pack(state);
+  size_t numParts = before.size(), numWeights = groups.keys / 4;
+  auto release = [&](BarrierKind kind, const Stage &stage) {
+    w.arrive(getBarrier(kind, stage.number), isLeader);
+  };
+  auto emitFirst = [&](const Stage &stage) {
+    w.waitFor(getBarrier(kKeysArrived, stage.number), stage.phase);
+    w.beginProducts();
+    SmallVector<Value> scores = multiplyQueries(stage);
+    w.waitForProducts(0);
+    scores = w.tie(scores);
+    release(kKeysRead, stage);
+    SmallVector<Value> weights;
+    reader.withScope([&] {
+      Value isMasked;
+      scores = emitScores(takeTile(begin), scores, isMasked);
+      Weights all = addSoftmax(scores, /*isLazy=*/true, state);
+      weights = packAll(all.values);
+    });
+    return weights;
+  };
+  auto emitNext = [&](Value key, const Stage &keys, const Stage &values,
+                      State &all, SmallVector<Value> weights) {
+    w.waitFor(getBarrier(kKeysArrived, keys.number), keys.phase);
+    weights = w.tie(weights);
+    all.accumulators = w.tie(all.accumulators);
+    w.beginProducts();
+    SmallVector<Value> scores = multiplyQueries(keys);
+    w.waitFor(getBarrier(kValuesArrived, values.number), values.phase);
+    w.beginProducts();
+    SmallVector<Value> sums =
+        multiplyWeights(values, weights, all.accumulators);
+    w.waitForProducts(1);
+    scores = w.tie(scores);
+    release(kKeysRead, keys);
+    Weights next;
+    reader.withScope([&] {
+      Value isMasked;
+      scores = emitScores(takeTile(key), scores, isMasked);
+      next = addSoftmax(scores, /*isLazy=*/true, all);
+    });
+    w.waitForProducts(0);
+    all.accumulators = w.tie(sums);
+    release(kValuesRead, values);
+    scaleIfNeeded(next.factors, all);
+    return packAll(w.tie(next.values));
+  };
+  auto emitAll = [&]() -> SmallVector<Value> {
+    Stage first{b.i32(0), b.i32(0)};
+    SmallVector<Value> carried = emitFirst(first);
+    SmallVector<Value> parts = pack(state);
+    carried.insert(carried.begin(), parts.begin(), parts.end());
+    Stage second = getNext(first);
+    llvm::append_values(carried, second.number, second.phase, first.number,
+                        first.phase);
+    SmallVector<Value> results = b.emitLoop(
+        b.add(begin, step), end, step, carried,
+        [&](Value key, ValueRange arguments) {
+          State all = unpack(arguments.take_front(numParts));
+          ValueRange stages = arguments.drop_front(numParts + numWeights);
+          Stage keys{stages[0], stages[1]}, values{stages[2], stages[3]};
+          SmallVector<Value> weights = emitNext(
+              key, keys, values, all,
+              SmallVector<Value>(arguments.slice(numParts, numWeights)));
+          SmallVector<Value> next = pack(all);
+          llvm::append_range(next, weights);
+          Stage after = getNext(keys);
+          llvm::append_values(next, after.number, after.phase, keys.number,
+                              keys.phase);
+          return next;
+        });
+    ValueRange all(results);
+    State last = unpack(all.take_front(numParts));
+    Stage values{all[numParts + numWeights + 2], all[numParts + numWeights + 3]};
+    w.waitFor(getBarrier(kValuesArrived, values.number), values.phase);
+    SmallVector<Value> weights = w.tie(all.slice(numParts, numWeights));
+    last.accumulators = w.tie(last.accumulators);
+    w.beginProducts();
+    last.accumulators = multiplyWeights(values, weights, last.accumulators);
+    w.waitForProducts(0);
+    last.accumulators = w.tie(last.accumulators);
+    return pack(last);
+  };
+  Value hasKeys = b.compare(arith::CmpIPredicate::slt, begin, end);
+  return unpack(b.emitIf(hasKeys, ValueRange(before).getTypes(), emitAll,
+                         [&] { return before; }));
+}
+
+void WarpgroupAttention::emitConsumer() {
+  w.setRegisters(groups.consumerRegisters, /*raises=*/true);
+  Value warp =
+      b.add(b.div(thread, GpuAttentionTiles::kWarp), -4);
+  findRows(warp);
+  consumer = b.div(warp, 4);
+  isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
+  Value firstRow = b.mul(consumer, WarpgroupTiles::kRows);
+  loadQueries(b.rem(thread, WarpgroupTiles::kThreads),
+              WarpgroupTiles::kThreads, firstRow, WarpgroupTiles::kRows);
+  w.fenceAsyncProxy();
+  syncRows();
+  Value keys = b.add(base, groups.getQueryBytes(sizes));
+  queryDescriptor = w.describe(
+      b.add(base, b.mul(firstRow, WarpgroupTiles::kRowBytes)), 16);
+  keyDescriptor = w.describe(keys, 16);
+  valueDescriptor =
+      w.describe(b.add(keys, groups.stages * groups.getKeyBytes(sizes)),
+                 groups.keys * WarpgroupTiles::kRowBytes);
+  storeResults(emitTilesOfKeys());
+}
+
+void WarpgroupAttention::emitBlock() {
+  Value start = b.getSharedAddress();
+  Value end = b.add(start, kAlignment - 1);
+  base = arith::AndIOp::create(b, end, b.i32(-kAlignment));
+  baseOffset = b.sub(base, start);
+  keyMap = addMap(op.getKey());
+  valueMap = addMap(op.getValue());
+  initBarriers();
+  Value group = b.div(thread, WarpgroupTiles::kThreads);
+  Value isProducer =
+      b.compare(arith::CmpIPredicate::eq, group, b.i32(0));
+  b.emitIf(
+      isProducer, TypeRange(),
+      [&]() -> SmallVector<Value> {
+        emitProducer();
+        return {};
+      },
+      [&]() -> SmallVector<Value> {
+        emitConsumer();
+        return {};
+      });
+}

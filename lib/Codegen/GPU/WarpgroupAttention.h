@@ -1,0 +1,81 @@
+//===- WarpgroupAttention.h - attention kernels for sm_90a ------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The block's first warpgroup, the producer, copies tiles of keys and values to a
+// ring of stages by bulk copies (TMA), one thread for keys and one for values.
+// Each of the other warpgroups, the consumers, computes 64 rows. While a
+// warpgroup computes the weights of a tile, the products of the tile before it and
+// its values are under way. For each stage there are four barriers: keys and
+// values have arrived, and keys and values have been read.
+//
+// Tiles in shared memory consist of columns of 64 channels, with rows of 128
+// bytes, whose units of 16 bytes are swizzled: unit c of row r is at c ^ (r mod 8).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_WARPGROUPATTENTION_H
+#define POSENC_LIB_CODEGEN_GPU_WARPGROUPATTENTION_H
+
+#include "AttentionKernel.h"
+#include "WarpgroupBuilder.h"
+
+namespace mlir::posenc {
+
+/// Whether the loops' keys and values are slices that bulk copies can read, and
+/// queries have a kernel of warpgroups.
+bool hasWarpgroupKernel(const AttentionNestParts &nest);
+
+class WarpgroupAttention final : public AttentionKernel {
+public:
+  WarpgroupAttention(OpBuilder &host, const AttentionNestParts &nest,
+                     const WarpgroupTiles &tiles);
+
+private:
+  /// A stage of the ring, and the phase of its barriers: i32.
+  struct Stage {
+    Value number, phase;
+  };
+  enum BarrierKind { kKeysArrived, kValuesArrived, kKeysRead, kValuesRead };
+
+  void emitBlock() override;
+  int64_t getSharedBytes() const override {
+    return groups.getSharedBytes(sizes);
+  }
+  SharedAddress getQuery(Value row, Value channel) override;
+  void syncRows() override;
+
+  Value addMap(Value tensor);
+  Value getBarrier(BarrierKind kind, Value stage);
+  Stage getNext(const Stage &stage);
+  void initBarriers();
+  void emitProducer();
+  void emitCopies(Value tensor, Value map, BarrierKind arrived,
+                  BarrierKind read, int64_t offset, int64_t bytes);
+  void emitConsumer();
+  State emitTilesOfKeys();
+  SmallVector<Value> multiplyQueries(const Stage &stage);
+  SmallVector<Value> multiplyWeights(const Stage &stage, ValueRange weights,
+                                     ValueRange sums);
+  SmallVector<Value> packAll(ArrayRef<Value> weights);
+  Tile takeTile(Value key);
+  void scaleIfNeeded(ArrayRef<Value> factors, State &state);
+
+  WarpgroupTiles groups;
+  WarpgroupBuilder w;
+  Value keyMap, valueMap;
+  /// The address of shared memory, aligned to the swizzle's 1024 bytes, and its
+  /// offset from the symbol; descriptors of the first operands.
+  Value base, baseOffset;
+  Value queryDescriptor, keyDescriptor, valueDescriptor;
+  /// The warpgroup among consumers, and whether the thread is its warp's first.
+  Value consumer, isLeader;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_WARPGROUPATTENTION_H

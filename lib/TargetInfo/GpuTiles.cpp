@@ -1,0 +1,116 @@
+//===- GpuTiles.cpp - tiles of attention on GPUs --------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/TargetInfo/GpuTiles.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir::posenc;
+
+/// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all GPUs
+/// from sm_80 on.
+static constexpr int64_t kSharedBytes = 99 * 1024;
+
+/// Registers of a thread that the accumulators and scores may take. The other
+/// registers of at most 255 hold operands and addresses.
+static constexpr int64_t kMaxRegisters = 168;
+
+int64_t
+GpuAttentionTiles::getValueChannels(const GpuAttentionSizes &sizes) const {
+  return llvm::alignTo(llvm::divideCeil(sizes.valueDim, valueParts), kRowTile);
+}
+
+int64_t GpuAttentionTiles::getPitch(int64_t dim, int64_t elementBytes) {
+  constexpr int64_t kUnit = 16;
+  int64_t units =
+      llvm::divideCeil(llvm::alignTo(dim, kRowTile) * elementBytes, kUnit);
+  return (units | 1) * kUnit;
+}
+
+int64_t
+GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
+  return getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
+}
+
+int64_t GpuAttentionTiles::getKeyBytes(const GpuAttentionSizes &sizes) const {
+  return keys * getPitch(sizes.keyDim, sizes.elementBytes);
+}
+
+int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
+  return keys * getPitch(valueParts * getValueChannels(sizes),
+                         sizes.elementBytes);
+}
+
+int64_t
+GpuAttentionTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
+  return getQueryBytes(sizes) +
+         stages * (getKeyBytes(sizes) + getValueBytes(sizes));
+}
+
+/// Returns the registers of a thread's accumulators and scores.
+static int64_t countRegisters(const GpuAttentionTiles &tiles,
+                              const GpuAttentionSizes &sizes) {
+  // A thread has 4 of the 16 x 8 elements of a fragment.
+  int64_t columns = tiles.getValueChannels(sizes) + tiles.keys;
+  return tiles.rowTiles * columns / 8 * 4 *
+         (sizes.elementBytes == 8 ? 2 : 1);
+}
+
+std::optional<GpuAttentionTiles>
+mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
+  // In order of preference: two tiles of rows halve the reads of shared memory,
+  // and larger tiles of keys the number of barriers.
+  static constexpr GpuAttentionTiles kTensorCores[] = {
+      {4, 1, 2, 64, 2}, {4, 1, 2, 32, 2}, {4, 1, 1, 32, 2}, {4, 1, 1, 16, 2},
+      {4, 2, 1, 16, 2}, {4, 4, 1, 16, 2}, {4, 4, 1, 16, 1}};
+  static constexpr GpuAttentionTiles kThreads[] = {
+      {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2}, {1, 1, 1, 8, 2},
+      {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
+  auto fits = [&](const GpuAttentionTiles &tiles) {
+    return tiles.getSharedBytes(sizes) <= kSharedBytes &&
+           countRegisters(tiles, sizes) <= kMaxRegisters;
+  };
+  if (sizes.elementBytes == 2) {
+    for (const GpuAttentionTiles &tiles : kTensorCores)
+      if (fits(tiles))
+        return tiles;
+    return std::nullopt;
+  }
+  for (const GpuAttentionTiles &tiles : kThreads)
+    if (fits(tiles))
+      return tiles;
+  return std::nullopt;
+}
+
+int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
+  constexpr int64_t kAlignment = 1024, kBarrierBytes = 8, kBarriers = 4;
+  return kAlignment + getQueryBytes(sizes) +
+         stages * (getKeyBytes(sizes) + getValueBytes(sizes) +
+                   kBarriers * kBarrierBytes);
+}
+
+std::optional<WarpgroupTiles>
+mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
+  constexpr int64_t kMaxSharedBytes = 227 * 1024;
+  // Three warpgroups hide each other's latency, but have 160 registers only.
+  static constexpr WarpgroupTiles kTiles[] = {
+      {3, 128, 3, 32, 160}, {3, 80, 3, 32, 160}, {2, 96, 2, 24, 240},
+      {2, 80, 2, 24, 240}};
+  if (sizes.elementBytes != 2)
+    return std::nullopt;
+  for (const WarpgroupTiles &tiles : kTiles) {
+    // Accumulators, scores and weights of two keys per register.
+    int64_t registers = sizes.valueDim / 2 + tiles.keys / 2 + tiles.keys / 4;
+    constexpr int64_t kOthers = 32;
+    if (sizes.keyDim <= 256 && sizes.valueDim <= 256 &&
+        registers + kOthers <= tiles.consumerRegisters &&
+        tiles.getSharedBytes(sizes) <= kMaxSharedBytes)
+      return tiles;
+  }
+  return std::nullopt;
+}
