@@ -10,6 +10,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+
 using namespace mlir::posenc;
 
 /// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all GPUs
@@ -96,21 +98,22 @@ int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
 
 std::optional<WarpgroupTiles>
 mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
-  constexpr int64_t kMaxSharedBytes = 227 * 1024;
-  // Three warpgroups hide each other's latency, but have 160 registers only.
-  static constexpr WarpgroupTiles kTiles[] = {
-      {3, 128, 3, 32, 160}, {3, 80, 3, 32, 160}, {2, 96, 2, 24, 240},
-      {2, 80, 2, 24, 240}};
+  // The tiles for heads up to a width, and those if positions mask keys, whose
+  // code takes more registers. Three warpgroups hide each other's latency, but
+  // have 160 registers each.
+  struct Row {
+    int64_t maxDim;
+    WarpgroupTiles tiles, masked;
+  };
+  static constexpr Row kRows[] = {
+      {64, {3, 128, 3, 32, 160}, {3, 128, 3, 32, 160}},
+      {128, {3, 80, 3, 32, 160}, {3, 80, 3, 32, 160}},
+      {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
+      {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}}};
   if (sizes.elementBytes != 2)
     return std::nullopt;
-  for (const WarpgroupTiles &tiles : kTiles) {
-    // Accumulators, scores and weights of two keys per register.
-    int64_t registers = sizes.valueDim / 2 + tiles.keys / 2 + tiles.keys / 4;
-    constexpr int64_t kOthers = 32;
-    if (sizes.keyDim <= 256 && sizes.valueDim <= 256 &&
-        registers + kOthers <= tiles.consumerRegisters &&
-        tiles.getSharedBytes(sizes) <= kMaxSharedBytes)
-      return tiles;
-  }
+  for (const Row &row : kRows)
+    if (std::max(sizes.keyDim, sizes.valueDim) <= row.maxDim)
+      return sizes.masksPositions ? row.masked : row.tiles;
   return std::nullopt;
 }

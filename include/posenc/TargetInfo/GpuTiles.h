@@ -22,6 +22,8 @@ struct GpuAttentionSizes {
   /// Bytes of an element in shared memory: 2 if tensor cores multiply, 4 or 8 if
   /// threads do.
   int64_t elementBytes = 0;
+  /// Whether it is causal or has a window.
+  bool masksPositions = false;
 };
 
 /// The tiles of an attention kernel of one block of threads.
