@@ -81,3 +81,34 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<8x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>
+
+module attributes {gpu.container_module} {
+  func.func @passed(%map: !map) {
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{expected a tensor map that nvgpu.tma.create.descriptor creates}}
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%map : !map)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%map: !map) kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<8x64xbf16, 3>, swizzle = swizzle_128b, l2promo = none, oob = zero, interleave = none>
+
+func.func @returned(%x: memref<?x64xbf16>) -> !map {
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %tensor = memref.cast %x : memref<?x64xbf16> to memref<*xbf16>
+  %map = nvgpu.tma.create.descriptor %tensor box[%c8, %c64] : memref<*xbf16> -> !map
+  // expected-error @below {{expected launches only as users of a tensor map}}
+  return %map : !map
+}

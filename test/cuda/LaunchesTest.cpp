@@ -18,15 +18,17 @@ using namespace posenc::test;
 
 namespace {
 
-/// Functions of gpu-launches.mlir, whose kernels are written by hand.
+/// Functions of gpu-launches.mlir and gpu-tensor-maps.mlir, whose kernels are
+/// written by hand.
 class CudaLaunches : public CudaTest {
 protected:
   /// Calls a function with one input and one output on the device.
-  int32_t run(const std::string &function, Buffer &in, Buffer &out) {
+  int32_t run(const std::string &function, Buffer &in, Buffer &out,
+              const char *library = POSENC_CUDA_LAUNCHES) {
     return call(function, "_cuda",
                 {reinterpret_cast<uintptr_t>(&in.device),
                  reinterpret_cast<uintptr_t>(&out.device)},
-                /*stream=*/nullptr, POSENC_CUDA_LAUNCHES);
+                /*stream=*/nullptr, library);
   }
   std::mt19937_64 random{5};
 };
@@ -73,8 +75,8 @@ TEST_F(CudaLaunches, TooLittleSharedMemory) {
   unsetenv("POSENC_FAKE_CUDA_SM");
 }
 
-// A kernel gets its tensor map by value: the tensor's address, sizes and strides
-// in the order of the driver, and the box.
+// A kernel gets its tensor map by value: the tensor's address, its sizes and
+// strides in the order of the driver, and the box.
 TEST_F(CudaLaunches, TensorMap) {
   auto getMap = [&](Buffer &in) {
     Buffer out(POSENC_I64, {16});
@@ -102,8 +104,8 @@ TEST_F(CudaLaunches, TensorMap) {
     if (i < 2)
       EXPECT_EQ(map.strides[i], strides[i]) << i;
   }
-  // The strides of dimensions without further elements do not matter. The driver
-  // refuses empty tensors, of which a kernel copies nothing.
+  // The strides of dimensions without further elements do not matter. The
+  // driver refuses empty tensors, of which a kernel copies nothing.
   Buffer one(POSENC_BF16, {1, 1, 64}), empty(POSENC_BF16, {2, 0, 64});
   int64_t odd[] = {3, 5, 1};
   one.device.strides = odd;
@@ -124,4 +126,21 @@ TEST_F(CudaLaunches, UnalignedTensorMap) {
               std::string::npos)
         << message;
   }
+}
+
+// Kernels load and store tiles by tensor maps; the last tile of each group has
+// rows outside of the tensor.
+TEST_F(CudaLaunches, CopiesOfTiles) {
+  Buffer in(POSENC_BF16, {3, 20, 64}, {/*before=*/16, /*after=*/8});
+  Buffer out(POSENC_BF16, {3, 20, 64}, {/*before=*/8, /*after=*/24});
+  in.fill(random);
+  in.upload();
+  out.fill(random);
+  out.upload();
+  ASSERT_EQ(run("copy", in, out, POSENC_CUDA_MAPS), 0) << message;
+  cuda("cuCtxSynchronize");
+  for (int row = 0; row < 3 * 20; ++row)
+    std::memcpy(out.bytes.data() + 2 * (8 + row * 88),
+                in.bytes.data() + 2 * (16 + row * 72), 128);
+  out.compare("copy");
 }

@@ -15,10 +15,9 @@ as the X.sm_90a.ptxas.txt of `posenc-compile --save-temps`.
 
 Prints for each kernel its size, its innermost loops with tensor-core instructions and
 the instructions of each, and the registers that setmaxnreg allows. Fails if an operand
-of a tensor-core instruction has definitions that it must not have, if a register may
-be read before it is written, if registers of a wgmma in flight are accessed, if there
-is local memory, if a warpgroup uses more registers than it has, and for all that
-ptxas_log.py finds."""
+of a tensor-core instruction has definitions that it must not have, or may have none, if
+registers of a wgmma in flight are accessed, if there is local memory, if a warpgroup
+uses more registers than it has, and for all that ptxas_log.py finds."""
 
 import argparse
 import collections

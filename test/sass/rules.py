@@ -81,11 +81,31 @@ def find_wrong_operands(kernel):
                     break
 
 
+def may_be_undefined(kernel, index, register):
+    """Whether a register may have no value before an instruction. Looks through copies
+    and through instructions that rescale the register."""
+    seen, stack = set(), [(index, register)]
+    while stack:
+        item = stack.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        for source in kernel.get_sources(*item):
+            if source < 0:
+                return True
+            if not kernel.code[source].is_mma and register in kernel.code[source].reads:
+                stack.append((source, register))
+    return False
+
+
 def find_undefined(kernel):
-    """Yields (index, sentence) for registers that may be read before they are written."""
+    """Yields (index, sentence) for operands that may have no value. Other registers are
+    not checked: they may be defined and read under equal conditions."""
     for index, ins in enumerate(kernel.code):
+        if not ins.is_mma:
+            continue
         undefined = [f"R{register}" for register in sorted(ins.reads)
-                     if -1 in kernel.get_definitions(index, register)]
+                     if may_be_undefined(kernel, index, register)]
         if undefined:
             yield index, f"{', '.join(undefined)} may have no value"
 

@@ -47,7 +47,6 @@ private:
   void lower(memref::AllocOp memory, Value call);
   void lower(nvgpu::TmaCreateDescriptorOp op, Value call);
   void lower(func::CallOp query, Value call);
-  LogicalResult checkParameters(gpu::LaunchFuncOp launch);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
   Value emitArray(Location loc, ValueRange words);
   /// Returns the address of an element of an array.
@@ -81,22 +80,29 @@ static std::optional<int64_t> getSharedBytes(gpu::LaunchFuncOp launch) {
   return size ? getConstantIntValue(size) : 0;
 }
 
-LogicalResult LaunchLowering::checkParameters(gpu::LaunchFuncOp launch) {
-  for (Value operand : launch.getKernelOperands()) {
-    if (!isa<nvgpu::TensorMapDescriptorType>(operand.getType()))
-      continue;
-    auto create = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>();
-    if (!create)
+/// Emits an error unless the tensor maps of a launch are created for it.
+static LogicalResult checkOperands(gpu::LaunchFuncOp launch) {
+  for (Value operand : launch.getKernelOperands())
+    if (isa<nvgpu::TensorMapDescriptorType>(operand.getType()) &&
+        !operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>())
       return launch.emitOpError("expected a tensor map that "
                                 "nvgpu.tma.create.descriptor creates");
-    if (failed(checkTensorMap(create)))
-      return failure();
-  }
   return success();
 }
 
 LogicalResult LaunchLowering::checkLaunches() {
-  WalkResult result = module.walk([&](gpu::LaunchFuncOp launch) {
+  WalkResult result = module.walk([](nvgpu::TmaCreateDescriptorOp op) {
+    for (Operation *user : op->getUsers())
+      if (!isa<gpu::LaunchFuncOp>(user)) {
+        user->emitOpError("expected launches only as users of a tensor map");
+        return WalkResult::interrupt();
+      }
+    return failed(checkTensorMap(op)) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  result = module.walk([&](gpu::LaunchFuncOp launch) {
     std::optional<int64_t> bytes = getSharedBytes(launch);
     if (!bytes || *bytes < 0) {
       launch.emitOpError("expected a constant size of dynamic shared memory, "
@@ -104,7 +110,7 @@ LogicalResult LaunchLowering::checkLaunches() {
                          "kernel is loaded");
       return WalkResult::interrupt();
     }
-    if (failed(checkParameters(launch)))
+    if (failed(checkOperands(launch)))
       return WalkResult::interrupt();
     int64_t &most = maxSharedBytes[launch.getKernelName()];
     most = std::max(most, *bytes);

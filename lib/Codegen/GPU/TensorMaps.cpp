@@ -95,15 +95,21 @@ LogicalResult mlir::posenc::checkTensorMap(nvgpu::TmaCreateDescriptorOp op) {
       map.getOob() != nvgpu::TensorMapOOBKind::OOB_ZERO)
     return op.emitOpError("expected a map without interleaving that reads "
                           "zeros out of bounds");
-  int64_t row =
-      *getConstantIntValue(box.back()) * type.getElementTypeBitWidth() / 8;
-  // Patterns of 32, 64 and 128 bytes.
-  auto swizzle = static_cast<int64_t>(map.getSwizzle());
-  if (row % 16 != 0 || (swizzle != 0 && row > int64_t(16) << swizzle))
+  // The verifier has compared the rows of the tile with the swizzle pattern.
+  SmallVector<int64_t> sizes;
+  for (Value size : box)
+    sizes.push_back(*getConstantIntValue(size));
+  auto dropOnes = [](ArrayRef<int64_t> shape) {
+    return llvm::to_vector(
+        llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));
+  };
+  if (dropOnes(sizes) != dropOnes(map.getTensor().getShape()))
+    return op.emitOpError("expected a box with the shape of the tile ")
+           << map.getTensor();
+  constexpr int64_t kRowUnit = 16;
+  if (sizes.back() * type.getElementTypeBitWidth() / 8 % kRowUnit != 0)
     return op.emitOpError("expected rows of the box that are a multiple of 16 "
-                          "bytes and not wider than the swizzle pattern, found "
-                          "rows of ")
-           << row << " bytes";
+                          "bytes");
   return success();
 }
 
