@@ -80,10 +80,10 @@ private:
   Value pad(Value tile, ArrayRef<int64_t> shape);
   Value takeMask(const QueryTile &queryTile, Value firstKey,
                  OpFoldResult count);
-  Value rotateByTables(Value rows, unsigned tokenDim, RotationAttr rotation,
-                       const RotationTables &tables, Value positions,
-                       bool isRagged, Value start, Value first,
-                       Value firstPosition, OpFoldResult count);
+  Value transformByTables(Value rows, unsigned tokenDim, RowTransform transform,
+                          const RotationTables &tables, Value positions,
+                          bool isRagged, Value start, Value first,
+                          Value firstPosition, OpFoldResult count);
   Value takePositions(Value positions, RotationAttr rotation, bool isRagged,
                       Value start, Value first, OpFoldResult count);
   State createState();

@@ -146,12 +146,17 @@ Value AttentionDecomposition::takePositions(Value positions,
   return extract(positions, offsets, sizes, dropped);
 }
 
-/// Rotates the rows of a tile by rows of tables. `firstPosition` is the position
-/// of the first token if the operation has no positions.
-Value AttentionDecomposition::rotateByTables(
-    Value rows, unsigned tokenDim, RotationAttr rotation,
+/// Norms the rows of a tile, rotates them by rows of tables, and rounds them to
+/// their type. `firstPosition` is the position of the first token if the operation
+/// has no positions.
+Value AttentionDecomposition::transformByTables(
+    Value rows, unsigned tokenDim, RowTransform transform,
     const RotationTables &tables, Value positions, bool isRagged, Value start,
     Value first, Value firstPosition, OpFoldResult count) {
+  Type element = getElementTypeOrSelf(rows.getType());
+  RotationAttr rotation = std::exchange(transform.rotation, nullptr);
+  rows = transformRows(builder, loc, rows, tokenDim, /*positions=*/{},
+                       transform, /*keepsSum=*/true);
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<int64_t> dropped;
   if (positions && !isRagged) {
@@ -168,11 +173,12 @@ Value AttentionDecomposition::rotateByTables(
   Value sin = extract(tables.sin, offsets, sizes, dropped);
   Value init = createEmptyLike(builder, loc, rows,
                                getElementTypeOrSelf(rows.getType()));
-  return RotateOp::create(builder, loc, init.getType(), rows, cos, sin, init,
+  rows = RotateOp::create(builder, loc, init.getType(), rows, cos, sin, init,
                           rotation.getPairing(),
                           {static_cast<int64_t>(tokenDim)},
                           rotation.getOffset())
-      .getResult(0);
+             .getResult(0);
+  return narrowRows(builder, loc, rows, element);
 }
 
 /// Returns the queries of the task as (heads, queries, dim), normed and
@@ -190,13 +196,11 @@ Value AttentionDecomposition::takeQueries() {
     tile = transpose(builder, loc, tile, {1, 0, 2});
   RowTransform transform =
       getTransform(op.getQueryNorm(), op.getQueryRotationAttr());
-  if (options.queryTables) {
-    RotationAttr rotation = std::exchange(transform.rotation, nullptr);
-    tile = transformRows(builder, loc, tile, /*tokenDim=*/1, {}, transform);
-    return rotateByTables(tile, /*tokenDim=*/1, rotation, options.queryTables,
-                          op.getQueryPositions(), isRagged, queryStart,
-                          toValue(queries.first), firstPosition, queries.count);
-  }
+  if (options.queryTables)
+    return transformByTables(tile, /*tokenDim=*/1, transform,
+                             options.queryTables, op.getQueryPositions(),
+                             isRagged, queryStart, toValue(queries.first),
+                             firstPosition, queries.count);
   Value positions;
   if (transform.rotation)
     positions = op.getQueryPositions()

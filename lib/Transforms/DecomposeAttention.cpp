@@ -473,11 +473,9 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
   if (op.getValueScales())
     value = widenKeys(value, op.getValueScales(), firstKey, count);
   if (options.keyTables) {
-    RotationAttr rotation = std::exchange(transform.rotation, nullptr);
-    key = transformRows(builder, loc, key, /*tokenDim=*/0, {}, transform);
-    key = rotateByTables(key, /*tokenDim=*/0, rotation, options.keyTables,
-                         op.getKeyPositions(), op.hasRaggedKeys(), keyStart,
-                         firstKey, firstKey, count);
+    key = transformByTables(key, /*tokenDim=*/0, transform, options.keyTables,
+                            op.getKeyPositions(), op.hasRaggedKeys(), keyStart,
+                            firstKey, firstKey, count);
   } else {
     Value positions;
     if (transform.rotation)

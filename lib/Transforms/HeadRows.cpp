@@ -173,13 +173,15 @@ static Value roundTo(OpBuilder &builder, Location loc, Value tensor,
 
 Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
                                   unsigned tokenDim, Value positions,
-                                  const RowTransform &transform) {
+                                  const RowTransform &transform,
+                                  bool keepsSum) {
   Type element = getElementTypeOrSelf(rows.getType());
   Type sum = getSumType(builder, element);
   if (transform.norm)
     rows =
         normalize(builder, loc, rows, /*otherDim=*/std::nullopt, transform.norm,
-                  transform, sum, transform.rotation ? sum : element);
+                  transform, sum,
+                  transform.rotation || keepsSum ? sum : element);
   if (RotationAttr rotation = transform.rotation) {
     // The normed rows are a temporary, so rotates them in place.
     Value init =

@@ -25,10 +25,11 @@ struct RowTransform {
 /// Norms and then rotates the rows, and rounds them to their type once.
 /// `tokenDim` is the dimension of tokens. `positions` has one position per
 /// token, (tokens), or (axes, tokens) if the rotation has axes; or it is an
-/// index, the position of the first token.
+/// index, the position of the first token. If `keepsSum`, normed rows have the
+/// type in which they were computed, for a rotation that follows.
 Value transformRows(OpBuilder &builder, Location loc, Value rows,
                     unsigned tokenDim, Value positions,
-                    const RowTransform &transform);
+                    const RowTransform &transform, bool keepsSum = false);
 
 /// Norms the rows of all heads of a token together and rounds them to the
 /// tensor's element type. `headDim` is the dimension of heads; the last

@@ -107,11 +107,16 @@ protected:
                  ArrayRef<RowSums> sums);
 
   // AttentionScores.cpp: scores, masks and softmax.
-  Tile findTile(Value stage);
+  virtual Tile findTile(Value stage);
   State addVisible(const Tile &tile, State state);
+  /// Return the windows; a causal mask is a right window of 0.
+  std::optional<int64_t> getRightWindow();
+  std::optional<int64_t> getLeftWindow();
   Value isPartial(const Tile &tile);
   Value isVisible(const Tile &tile);
-  std::pair<Value, Value> getWarpQueries();
+  /// Returns the first and last query, in their heads, of the rows that are
+  /// computed together: those of a warp.
+  virtual std::pair<Value, Value> getQueryRange();
   void changeScores(const Tile &tile, MutableArrayRef<Value> scores);
   void maskByPositions(const Tile &tile, MutableArrayRef<Value> scores);
   void maskByRegion(const Tile &tile, MutableArrayRef<Value> scores);
@@ -136,7 +141,9 @@ protected:
   SmallVector<Value> multiplyKeysByThreads(const Tile &tile);
   SmallVector<SmallVector<Value>> packWeights(ArrayRef<Value> weights,
                                               int64_t key);
-  SharedAddress getValues(const Tile &tile);
+  /// Returns where the lane's row of 16 x 16 values is.
+  virtual SharedAddress getValues(const Tile &tile, int64_t key,
+                                  int64_t channel);
   void multiplyValues(ArrayRef<SmallVector<Value>> weights,
                       ArrayRef<Value> words, int64_t channel,
                       MutableArrayRef<Value> accumulators);
@@ -147,8 +154,10 @@ protected:
 
   // AttentionSpecials.cpp: infinite values and NaN.
   Value hasSpecialValues(const Tile &tile);
-  SmallVector<Value> addSpecialValues(const Tile &tile, ArrayRef<Value> weights,
-                                      const State &state);
+  /// Returns the packed weights of 16 keys of each tile of rows.
+  using GetWeights = function_ref<SmallVector<SmallVector<Value>>(int64_t key)>;
+  SmallVector<Value> addSpecialValues(const Tile &tile, GetWeights getWeights,
+                                      ArrayRef<Value> before);
 
   /// Returns the lowest finite number of a type.
   static double getLowest(FloatType type);

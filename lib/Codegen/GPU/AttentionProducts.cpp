@@ -68,11 +68,13 @@ AttentionKernel::packWeights(ArrayRef<Value> weights, int64_t key) {
   return a;
 }
 
-/// Returns where the lane's row of the tile's first 16 x 16 values is.
-SharedAddress AttentionKernel::getValues(const Tile &tile) {
+SharedAddress AttentionKernel::getValues(const Tile &tile, int64_t key,
+                                         int64_t channel) {
   Value row = b.add(tile.values, b.mul(b.rem(lane, kFragment), valuePitch));
-  return {b.add(b.add(row, b.mul(b.div(lane, kFragment), kUnitBytes)),
-                b.mul(valuePart, 2 * tiles.getValueChannels(sizes)))};
+  SharedAddress first{
+      b.add(b.add(row, b.mul(b.div(lane, kFragment), kUnitBytes)),
+            b.mul(valuePart, 2 * tiles.getValueChannels(sizes)))};
+  return first.plus(key * valuePitch + 2 * channel);
 }
 
 /// Adds products of weights and of a matrix of 16 values x 16 channels, in four
@@ -97,7 +99,6 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
                                 Value isMasked, State &state) {
   if (!hasTensorCores())
     return addValuesByThreads(tile, weights, isMasked != nullptr, state);
-  SharedAddress values = getValues(tile);
   auto add = [&] {
     SmallVector<Value> accumulators(state.accumulators);
     for (int64_t key = 0; key < tiles.keys; key += kFragment) {
@@ -105,8 +106,8 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
       for (int64_t channel = 0; channel < tiles.getValueChannels(sizes);
            channel += kFragment)
         multiplyValues(
-            a, b.loadMatrices(values.plus(key * valuePitch + 2 * channel), true),
-            channel, accumulators);
+            a, b.loadMatrices(getValues(tile, key, channel), true), channel,
+            accumulators);
     }
     return accumulators;
   };
@@ -123,7 +124,12 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
       })[0];
   state.accumulators =
       b.emitIf(isUnsafe, ValueRange(state.accumulators).getTypes(),
-               [&] { return addSpecialValues(tile, weights, state); }, add);
+               [&] {
+                 return addSpecialValues(
+                     tile, [&](int64_t key) { return packWeights(weights, key); },
+                     state.accumulators);
+               },
+               add);
 }
 
 //===----------------------------------------------------------------------===//

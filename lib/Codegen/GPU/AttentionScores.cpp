@@ -30,8 +30,12 @@ static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
   return static_cast<int64_t>(*window);
 }
 
-static std::optional<int64_t> getRightWindow(OnlineAttentionOp op) {
+std::optional<int64_t> AttentionKernel::getRightWindow() {
   return op.getCausal() ? 0 : getWindow(op.getWindowRight());
+}
+
+std::optional<int64_t> AttentionKernel::getLeftWindow() {
+  return getWindow(op.getWindowLeft());
 }
 
 //===----------------------------------------------------------------------===//
@@ -56,8 +60,7 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
   return tile;
 }
 
-/// Returns the first and last query of the warp's rows in their heads.
-std::pair<Value, Value> AttentionKernel::getWarpQueries() {
+std::pair<Value, Value> AttentionKernel::getQueryRange() {
   int64_t warpRows = tiles.getRowsPerWarp();
   if (queriesPerHead % warpRows != 0)
     return {b.i32(0), b.i32(queriesPerHead - 1)};
@@ -68,14 +71,14 @@ std::pair<Value, Value> AttentionKernel::getWarpQueries() {
 /// Emits an i1: whether position masks leave any pair of the warp's rows; null if
 /// they always do.
 Value AttentionKernel::isVisible(const Tile &tile) {
-  auto [first, last] = getWarpQueries();
+  auto [first, last] = getQueryRange();
   Value visible;
-  if (std::optional<int64_t> right = getRightWindow(op))
+  if (std::optional<int64_t> right = getRightWindow())
     visible = b.both(
         visible, b.compare(arith::CmpIPredicate::sge,
                            b.add(b.add(tile.relative, last), *right),
                            b.i32(0)));
-  if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+  if (std::optional<int64_t> left = getLeftWindow())
     visible = b.both(
         visible, b.compare(arith::CmpIPredicate::sle,
                            b.add(b.add(tile.relative, first), -*left),
@@ -86,7 +89,7 @@ Value AttentionKernel::isVisible(const Tile &tile) {
 /// Emits an i1: whether position masks exclude any pair of the warp's rows; null
 /// if they never do.
 Value AttentionKernel::isPartial(const Tile &tile) {
-  auto [first, last] = getWarpQueries();
+  auto [first, last] = getQueryRange();
   Value partial;
   auto add = [&](Value condition) {
     partial = partial ? b.createOrFold<arith::OrIOp>(partial, condition)
@@ -94,11 +97,11 @@ Value AttentionKernel::isPartial(const Tile &tile) {
   };
   if (tile.limit)
     add(b.compare(arith::CmpIPredicate::slt, tile.limit, b.i32(tiles.keys)));
-  if (std::optional<int64_t> right = getRightWindow(op))
+  if (std::optional<int64_t> right = getRightWindow())
     add(b.compare(arith::CmpIPredicate::slt,
                   b.add(b.add(tile.relative, first), *right),
                   b.i32(tiles.keys - 1)));
-  if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+  if (std::optional<int64_t> left = getLeftWindow())
     add(b.compare(arith::CmpIPredicate::sgt,
                   b.add(b.add(tile.relative, last), -*left), b.i32(0)));
   return partial;
@@ -128,9 +131,9 @@ void AttentionKernel::maskByPositions(const Tile &tile,
   for (const Row &row : rows) {
     Value position = b.sub(b.add(tile.relative, row.query), columnStart);
     Value begin, end;
-    if (std::optional<int64_t> left = getWindow(op.getWindowLeft()))
+    if (std::optional<int64_t> left = getLeftWindow())
       begin = b.add(position, -*left);
-    if (std::optional<int64_t> right = getRightWindow(op))
+    if (std::optional<int64_t> right = getRightWindow())
       end = b.add(position, *right + 1);
     if (tile.limit) {
       Value limit = b.sub(tile.limit, columnStart);

@@ -38,6 +38,12 @@ struct PackedBits {
 
 static int64_t repeat(int64_t half) { return half << 16 | half; }
 
+/// Keeps the assembler from loading words of the next matrices early, which would
+/// take registers that other code of the kernel needs.
+static void limitRegisters(ThreadBuilder &b) {
+  NVVM::SyncWarpOp::create(b, b.i32(-1));
+}
+
 /// Emits a word with the sign bits of the halves that are infinite or NaN: adding
 /// the lowest bit of an exponent of ones carries into the sign.
 static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
@@ -53,14 +59,14 @@ static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
 /// infinite values or NaN.
 Value AttentionKernel::hasSpecialValues(const Tile &tile) {
   PackedBits bits(element);
-  SharedAddress values = getValues(tile);
   Value all = b.i32(0);
-  for (int64_t key = 0; key < tiles.keys; key += 16)
+  for (int64_t key = 0; key < tiles.keys; key += 16) {
+    limitRegisters(b);
     for (int64_t channel = 0; channel < tiles.getValueChannels(sizes);
          channel += 16)
-      for (Value word : b.loadMatrices(
-               values.plus(key * valuePitch + 2 * channel), true))
+      for (Value word : b.loadMatrices(getValues(tile, key, channel), true))
         all = arith::OrIOp::create(b, all, findSpecials(b, bits, word));
+  }
   return b.any(b.compare(arith::CmpIPredicate::ne, all, b.i32(0)));
 }
 
@@ -103,25 +109,22 @@ static Value takePart(ThreadBuilder &b, const PackedBits &bits, Value word,
 /// Emits the accumulators after a tile that has infinite values or NaN. One part
 /// of the values after the other, as registers are few.
 SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
-                                                     ArrayRef<Value> weights,
-                                                     const State &state) {
+                                                     GetWeights getWeights,
+                                                     ArrayRef<Value> before) {
   PackedBits bits(element);
-  SharedAddress values = getValues(tile);
-  SmallVector<Value> accumulators(state.accumulators);
+  SmallVector<Value> accumulators(before);
   int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
   Value zero = b.real(sum, 0.0);
   // Adds the products of one part with 16 channels to `sums`, from `at` on.
   auto multiply = [&](Part part, int64_t channel, int64_t at,
                       MutableArrayRef<Value> sums) {
     for (int64_t key = 0; key < tiles.keys; key += 16) {
-      // Keeps the assembler from loading the next words early, which would take
-      // registers that other code of the kernel needs.
-      NVVM::SyncWarpOp::create(b, b.i32(-1));
+      limitRegisters(b);
       SmallVector<Value> words =
-          b.loadMatrices(values.plus(key * valuePitch + 2 * channel), true);
+          b.loadMatrices(getValues(tile, key, channel), true);
       for (Value &word : words)
         word = takePart(b, bits, word, part);
-      multiplyValues(packWeights(weights, key), words, at, sums);
+      multiplyValues(getWeights(key), words, at, sums);
     }
   };
   double infinity = std::numeric_limits<double>::infinity();

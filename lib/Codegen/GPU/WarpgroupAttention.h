@@ -48,6 +48,9 @@ private:
   }
   SharedAddress getQuery(Value row, Value channel) override;
   void syncRows() override;
+  SharedAddress getValues(const Tile &tile, int64_t key,
+                          int64_t channel) override;
+  std::pair<Value, Value> getQueryRange() override;
 
   Value addMap(Value tensor);
   Value getBarrier(BarrierKind kind, Value stage);
@@ -57,12 +60,32 @@ private:
   void emitCopies(Value tensor, Value map, BarrierKind arrived,
                   BarrierKind read, int64_t offset, int64_t bytes);
   void emitConsumer();
+  /// The state after some tiles, and the stage of the next one.
+  struct Progress {
+    State state;
+    Stage stage;
+  };
+  SmallVector<Value> packProgress(const Progress &progress) const;
+  Progress unpackProgress(ValueRange all) const;
   State emitTilesOfKeys();
+  std::pair<Value, Value> findUnmasked(Value begin, Value end);
+  Progress emitUnmasked(Value begin, Value end, Progress progress);
+  SmallVector<Value> addUnmasked(Value key, Progress &progress,
+                                 ValueRange weights, const Stage &last);
+  Progress emitMasked(Value begin, Value end, Progress progress);
+  void addMasked(Value key, Progress &progress);
+  Weights weighUnmasked(Value key, const Stage &stage,
+                        SmallVector<Value> scores, State &state);
+  SmallVector<Value> finishQueries(const Stage &stage);
+  void finishWeights(const Stage &stage, ValueRange weights, State &state);
   SmallVector<Value> multiplyQueries(const Stage &stage);
   SmallVector<Value> multiplyWeights(const Stage &stage, ValueRange weights,
                                      ValueRange sums);
   SmallVector<Value> packAll(ArrayRef<Value> weights);
-  Tile takeTile(Value key);
+  void takeTile(Value key);
+  Tile findTile(Value stage) override;
+  /// Returns the offset of a stage's values in shared memory.
+  Value getValues(Value stage);
   void scaleIfNeeded(ArrayRef<Value> factors, State &state);
 
   WarpgroupTiles groups;
