@@ -107,14 +107,6 @@ def attention(score=""):
             f"outs(%o : {q}){region}\n  return %r : {q}\n}}\n")
 
 
-def kv_append():
-    t, n = "tensor<?x?x2x16xf32>", "tensor<?xi64>"
-    return (f"func.func @f(%k: {t}, %n: {n}, %a: {t}, %b: {t}) -> ({t}, {t}) "
-            f"{{\n  %r:2 = posenc.kv_append ins(%k, %k : {t}, {t}) "
-            f"lengths(%n : {n}) outs(%a, %b : {t}, {t})\n"
-            f"  return %r#0, %r#1 : {t}, {t}\n}}\n")
-
-
 def turns():
     x, p, f = "tensor<?x2x16xf32>", "tensor<?xi64>", "tensor<8xf32>"
     h = "tensor<8xi64>"
@@ -137,7 +129,7 @@ OPERATIONS = {
     "turns": turns,
     "sinusoidal": sinusoidal,
     "attention": attention,
-    "kv_append": kv_append,
+    "kv_append": gpu_forms.kv_append,
     "alibi": lambda: attention(
         "%a = posenc.alibi(%h, %i, %j) heads = 4 : f32\n"
         "%y = arith.addf %s, %a : f32\nposenc.yield %y : f32"),

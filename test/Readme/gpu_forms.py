@@ -110,7 +110,7 @@ SUPPORTED = {
 }
 
 
-def append():
+def kv_append():
     t = "tensor<?x?x2x16xf32>"
     return (f"func.func @f(%k: {t}, %n: {I64}, %a: {t}, %b: {t}) -> ({t}, {t}) {{\n"
             f"  %r:2 = posenc.kv_append ins(%k, %k : {t}, {t}) lengths(%n : {I64}) "
@@ -133,7 +133,7 @@ def reduction():
 
 # The function, and what the warning about it says.
 UNSUPPORTED = {
-    "kv_append": (append(), "'posenc.kv_append'"),
+    "kv_append": (kv_append(), "'posenc.kv_append'"),
     "matmul": (matmul(), "'linalg.matmul'"),
     "reductions": (reduction(), "'linalg.reduce'"),
     "heads of 20": (attention(dim=20), "not a multiple of 8"),
