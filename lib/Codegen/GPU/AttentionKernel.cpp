@@ -146,7 +146,7 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
                                             b.i32(sizes.keyDim)));
         auto type = VectorType::get({lanes}, element);
         auto load = [&]() -> SmallVector<Value> {
-          Value vector = reader.read(
+          Value vector = reader.readUnrounded(
               op.getQuery(),
               {b.toIndex(b.div(row, queriesPerHead)),
                b.toIndex(b.rem(row, queriesPerHead)), b.toIndex(channel)},
@@ -156,11 +156,9 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
             Value factor = vector::BroadcastOp::create(
                 b, type.clone(f32),
                 b.real(f32, op.getScoreScale() * llvm::numbers::log2e));
-            vector = b.convert(
-                arith::MulFOp::create(b, b.convert(vector, f32), factor),
-                element);
+            vector = arith::MulFOp::create(b, b.convert(vector, f32), factor);
           }
-          return {vector};
+          return {b.convert(vector, element)};
         };
         auto zero = [&]() -> SmallVector<Value> {
           return {arith::ConstantOp::create(b, b.getZeroAttr(type))};

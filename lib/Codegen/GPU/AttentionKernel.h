@@ -89,13 +89,13 @@ protected:
   Row getRow(Value number);
 
   // AttentionResults.cpp: results.
-  /// The maximum of a row, in natural units, and its sum.
+  /// The maximum of a row, in natural units, its sum, and 1 / sum.
   struct RowSums {
-    Value maximum, sum;
+    Value maximum, sum, reciprocal;
   };
   void storeResults(const State &state);
   Value emitResult(const AttentionNestParts::Output &output,
-                   ArrayRef<Value> parts);
+                   Value accumulator, const RowSums &sums);
   void ifStored(const AttentionNestParts::Output &output, const Row &row,
                 function_ref<void(ArrayRef<Value>)> body);
   void forEachPair(const AttentionNestParts::Output &output, const State &state,

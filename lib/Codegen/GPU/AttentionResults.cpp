@@ -21,18 +21,30 @@ static AffineMap getOrder(linalg::GenericOp compute) {
   return compute.getMatchingIndexingMap(compute.getDpsInitOperand(0));
 }
 
-/// Emits the operation that computes an element of a result from the row's
-/// accumulator, maximum and sum.
+/// Emits the operation that computes an element of a result from the accumulator,
+/// which is null for the log-sum-exp, and from the row's maximum and sum. Products
+/// with the reciprocal, of which a row has one, replace quotients by the sum.
 Value AttentionKernel::emitResult(const AttentionNestParts::Output &output,
-                                  ArrayRef<Value> parts) {
+                                  Value accumulator, const RowSums &sums) {
   linalg::GenericOp compute = output.compute;
   Block &body = *compute.getBody();
-  Value result;
+  Value parts[] = {accumulator, sums.maximum, sums.sum}, result;
   reader.withScope([&] {
-    for (auto [argument, part] : llvm::zip(body.getArguments(), output.parts))
+    Value divisor;
+    for (auto [argument, part] : llvm::zip(body.getArguments(), output.parts)) {
       reader.getScalars().map(argument, parts[part]);
-    for (Operation &inner : body.without_terminator())
-      reader.cloneScalar(inner);
+      if (part == 2)
+        divisor = argument;
+    }
+    for (Operation &inner : body.without_terminator()) {
+      auto quotient = dyn_cast<arith::DivFOp>(inner);
+      if (quotient && quotient.getRhs() == divisor)
+        reader.getScalars().map(
+            quotient.getResult(),
+            b.mulf(reader.get(quotient.getLhs()), sums.reciprocal));
+      else
+        reader.cloneScalar(inner);
+    }
     result = reader.get(body.getTerminator()->getOperand(0));
   });
   return result;
@@ -91,8 +103,8 @@ void AttentionKernel::forEachPair(
       SmallVector<Value> both;
       for (int64_t i : {0, 1})
         both.push_back(emitResult(
-            output, {state.accumulators[getIndex(row, column + i, count)],
-                     sums.maximum, sums.sum}));
+            output, state.accumulators[getIndex(row, column + i, count)],
+            sums));
       body(channel, vector::FromElementsOp::create(
                         b, VectorType::get({2}, both.front().getType()), both));
     };
@@ -145,7 +157,7 @@ void AttentionKernel::storeSums(const AttentionNestParts::Output &output,
                                         b.i32(0)));
   b.emitIf(isFirst, [&] {
     for (auto [row, parts] : llvm::zip_equal(rows, sums)) {
-      Value element = emitResult(output, {{}, parts.maximum, parts.sum});
+      Value element = emitResult(output, {}, parts);
       ifStored(output, row, [&](ArrayRef<Value> at) {
         reader.storeElements(element, output.getDestination(), at);
       });
@@ -164,8 +176,9 @@ void AttentionKernel::storeResults(const State &state) {
     Value init = getInit(1, rows[row]);
     Value isInit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                          state.maxima[row], scaleInit(init));
-    sums.push_back({b.select(isInit, init, b.mulf(state.maxima[row], ln2)),
-                    total});
+    sums.push_back(
+        {b.select(isInit, init, b.mulf(state.maxima[row], ln2)), total,
+         arith::DivFOp::create(b, b.real(sum, 1.0), total)});
   }
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;

@@ -315,17 +315,19 @@ Value TileReader::readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at,
   Value isInside = isInRange(op, at, inner);
   if (!isInside)
     return read(op.getSource(), inner, lanes);
-  Type type = VectorType::get({lanes}, getElementTypeOrSelf(op.getType()));
+  Type element = getElementTypeOrSelf(op.getType());
+  if (keepsSums && !element.isF64())
+    element = b.getF32Type();
   return b
       .emitIf(
-          isInside, type,
+          isInside, Type(VectorType::get({lanes}, element)),
           [&]() -> SmallVector<Value> {
-            return {read(op.getSource(), inner, lanes)};
+            return {b.convert(read(op.getSource(), inner, lanes), element)};
           },
           [&]() -> SmallVector<Value> {
             Value padding =
                 arith::ConstantOp::create(b, findPadding(op.getDest()));
-            return {splat(padding, lanes)};
+            return {splat(b.convert(padding, element), lanes)};
           })
       .front();
 }
@@ -356,8 +358,20 @@ static tensor::ExtractOp findGather(linalg::GenericOp op) {
   return isLane ? extract : nullptr;
 }
 
+/// Whether the operation only rounds the elements of its input.
+static bool isRounding(linalg::GenericOp op) {
+  auto round = op.getBody()->getTerminator()->getOperand(0).getDefiningOp<
+      arith::TruncFOp>();
+  return round && op.getDpsInputs().size() == 1 &&
+         round.getIn() == op.getBody()->getArgument(0) &&
+         llvm::all_of(op.getIndexingMapsArray(),
+                      [](AffineMap map) { return map.isIdentity(); });
+}
+
 Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
                               int64_t lanes) {
+  if (keepsSums && isRounding(op))
+    return read(op.getDpsInputs().front(), at, lanes);
   int64_t last = op.getNumLoops() - 1;
   Block &body = *op.getBody();
   Value vector;
@@ -504,12 +518,24 @@ Value TileReader::rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
   }
   Value rotated = vector::FromElementsOp::create(
       b, VectorType::get({lanes}, f), results);
-  return b.convert(rotated, getElementTypeOrSelf(input.getType()));
+  return keepsSums ? rotated
+                   : b.convert(rotated, getElementTypeOrSelf(input.getType()));
+}
+
+Value TileReader::readUnrounded(Value tensor, ArrayRef<Value> at,
+                                int64_t lanes) {
+  keepsSums = true;
+  Value vector = read(tensor, at, lanes);
+  keepsSums = false;
+  return vector;
 }
 
 Value TileReader::readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
   Value input = op.getInputs().front();
   auto type = cast<ShapedType>(input.getType());
+  Type element = type.getElementType();
+  if (keepsSums && !element.isF64())
+    element = b.getF32Type();
   int64_t pairs = op.getRotaryDim() / 2, offset = op.getOffset();
   bool isHalf = op.getPairing() == Pairing::Half;
   // The lanes must be in one half of the window, or outside of it.
@@ -539,10 +565,10 @@ Value TileReader::readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
       Value isInside = b.compare(arith::CmpIPredicate::ult, lane,
                                  createIndex(b, b.getLoc(), 2 * pairs));
       part = b.emitIf(
-                  isInside, VectorType::get({unit}, type.getElementType()),
+                  isInside, Type(VectorType::get({unit}, element)),
                   [&]() -> SmallVector<Value> { return {rotate()}; },
                   [&]() -> SmallVector<Value> {
-                    return {read(input, indices, unit)};
+                    return {b.convert(read(input, indices, unit), element)};
                   })
                  .front();
     }
@@ -550,8 +576,8 @@ Value TileReader::readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
       return part;
     llvm::append_range(elements, getLanes(part));
   }
-  return vector::FromElementsOp::create(
-      b, VectorType::get({lanes}, type.getElementType()), elements);
+  return vector::FromElementsOp::create(b, VectorType::get({lanes}, element),
+                                        elements);
 }
 
 Value TileReader::readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at,

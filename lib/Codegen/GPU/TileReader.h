@@ -65,6 +65,9 @@ public:
   /// Returns `lanes` elements of a tensor, from the indices `at` on in the last
   /// dimension, as a vector. Rows of padding are its constant.
   Value read(Value tensor, ArrayRef<Value> at, int64_t lanes);
+  /// As `read`, but without roundings of rotated rows to their type, which the
+  /// caller rounds.
+  Value readUnrounded(Value tensor, ArrayRef<Value> at, int64_t lanes);
   /// As `read` of one element; rows of padding may have any value.
   Value readClamped(Value tensor, ArrayRef<Value> at);
   /// Returns one element of a memref or tensor from outside.
@@ -108,6 +111,8 @@ private:
   GpuKernel &kernel;
   ThreadBuilder &b;
   bool isWide;
+  /// Whether rotated rows keep the type in which they are computed.
+  bool keepsSums = false;
   DenseMap<Value, GpuKernel::Tensor> tensors;
   IRMapping scalars;
 };

@@ -506,7 +506,7 @@ func.func @rotated_by_length(%n: i64, %q: tensor<?x?x2x64xbf16>, %k: tensor<?x?x
 
 // INPUTS: 1x70x4x64xbf16 1x140x2x64xbf16 1x140x2x64xbf16 1x70xi64 1x140xi64 64xbf16 64xbf16
 func.func @normed(%q: tensor<?x?x4x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tensor<?x?x2x64xbf16>, %qp: tensor<?x?xi64>, %kp: tensor<?x?xi64>, %w: tensor<64xbf16>, %x: tensor<64xbf16>) -> tensor<?x?x4x64xbf16> {
-  %r = posenc.attention causal norm_eps = 1.0e-6 norm_offset = 1.0 query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
+  %r = posenc.attention causal norm_eps = 1.0e-6 norm_offset = 0.5 query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
     ins(%q, %k, %v : tensor<?x?x4x64xbf16>, tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>)
     query_positions(%qp : tensor<?x?xi64>)
     key_positions(%kp : tensor<?x?xi64>)
