@@ -18,6 +18,8 @@ import re
 import subprocess
 import sys
 
+import gpu_forms
+
 readme, source, work, cc, tools, *parts = sys.argv[1:]
 os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
 page = open(readme, encoding="utf-8").read()
@@ -105,14 +107,6 @@ def attention(score=""):
             f"outs(%o : {q}){region}\n  return %r : {q}\n}}\n")
 
 
-def kv_append():
-    t, n = "tensor<?x?x2x16xf32>", "tensor<?xi64>"
-    return (f"func.func @f(%k: {t}, %n: {n}, %a: {t}, %b: {t}) -> ({t}, {t}) "
-            f"{{\n  %r:2 = posenc.kv_append ins(%k, %k : {t}, {t}) "
-            f"lengths(%n : {n}) outs(%a, %b : {t}, {t})\n"
-            f"  return %r#0, %r#1 : {t}, {t}\n}}\n")
-
-
 def turns():
     x, p, f = "tensor<?x2x16xf32>", "tensor<?xi64>", "tensor<8xf32>"
     h = "tensor<8xi64>"
@@ -135,7 +129,7 @@ OPERATIONS = {
     "turns": turns,
     "sinusoidal": sinusoidal,
     "attention": attention,
-    "kv_append": kv_append,
+    "kv_append": gpu_forms.kv_append,
     "alibi": lambda: attention(
         "%a = posenc.alibi(%h, %i, %j) heads = 4 : f32\n"
         "%y = arith.addf %s, %a : f32\nposenc.yield %y : f32"),
@@ -186,10 +180,39 @@ def check_model(name):
     run(["posenc-compile", "item.json", "-o", "item.o", "--opt-level=0"])
 
 
-def compile_for_gpu(target):
+def gpu_command(text, target):
     kind = "item.spv" if target == "vulkan" else "item.ptx"
-    write("item.mlir", rope())
-    run(["posenc-compile", "item.mlir", f"--target={target}", "-o", kind])
+    write("item.mlir", text)
+    return ["posenc-compile", "item.mlir", f"--target={target}", "-o", kind,
+            "--opt-level=0"]
+
+
+def check_gpu_target(target):
+    run(gpu_command(rope(), target))
+    run(gpu_command(gpu_forms.attention("causal"), target))
+
+
+def check_no_kernel(text, target, reason):
+    """Checks that the only function of a module has no kernel, and why."""
+    done = subprocess.run(gpu_command(text, target), cwd=work, text=True,
+                          capture_output=True)
+    assert done.returncode == 1, f"{target}: compiled"
+    assert reason in done.stderr, done.stderr
+
+
+def check_target_without_attention(target):
+    run(gpu_command(rope(), target))
+    check_no_kernel(gpu_forms.attention("causal"), target, "'posenc.attention'")
+
+
+def check_gpu_attention(form):
+    # The PTX of sm_90a has all kernels: those of warpgroups, and those of sm_80.
+    run(gpu_command(gpu_forms.SUPPORTED[form], "cuda:sm_90a"))
+
+
+def check_unsupported(form):
+    text, reason = gpu_forms.UNSUPPORTED[form]
+    check_no_kernel(text, "cuda:sm_90a", reason)
 
 
 ROWS = {
@@ -209,13 +232,17 @@ ROWS = {
     "position types": lambda e: compile_module(rope(position=e)),
     "precisions": lambda e: compile_module(rope(scaling=f", precision = {e}")),
     "targets": lambda e: compile_module(rope(), f"--target={e}"),
-    "targets for kernels without attention": compile_for_gpu,
+    "GPU targets": check_gpu_target,
+    "GPU targets without attention": check_target_without_attention,
+    "attention on GPUs": check_gpu_attention,
+    "not on GPUs": check_unsupported,
     "model types": check_model,
 }
 
 
 def read_language():
-    """Returns what the dialect defines, for the rows that must name all of it."""
+    """Returns what the dialect defines, or what this test compiles for GPUs, for the
+    rows that must name all of it."""
     folder = os.path.join(source, "dialect", "posenc", "IR")
     text = "".join(open(os.path.join(folder, name), encoding="utf-8").read()
                    for name in sorted(os.listdir(folder)) if name.endswith(".td"))
@@ -246,12 +273,14 @@ def read_language():
         "sinusoidal orders": read_enum("TableOrder"),
         "element types": read_types("Floats"),
         "position types": read_types("Positions"),
+        "attention on GPUs": set(gpu_forms.SUPPORTED),
+        "not on GPUs": set(gpu_forms.UNSUPPORTED),
     }
 
 
 def check_table(only=None):
     section = page.split("## What is supported\n")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| ([a-z ]+) \| (.*) \|$", section, re.M))
+    rows = dict(re.findall(r"^\| ([A-Za-z ]+) \| (.*) \|$", section, re.M))
     assert set(rows) == set(ROWS), f"rows {set(rows) ^ set(ROWS)}"
     assert only is None or only in rows, only
     language = read_language()
@@ -261,7 +290,7 @@ def check_table(only=None):
         names = re.findall(r"`([^`]+)`", items)
         assert names, row
         missing = language.get(row, set(names)) ^ set(names)
-        assert not missing, f"{row}: the dialect and the table differ in {missing}"
+        assert not missing, f"{row}: the table misses or adds {missing}"
         for name in names:
             ROWS[row](name)
             print(f"{row}: {name}")

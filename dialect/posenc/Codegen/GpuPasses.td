@@ -31,12 +31,12 @@ def PosencSelectGpuKernelsPass
     Input: a module of kernels on memrefs. Output: the same module without the
     functions that have operations without GPU kernels. There are GPU kernels for
     sincos, rotate, rope, sinusoidal, copies, elementwise linalg operations and,
-    with `attention`, attention. The pass warns about each kernel that it removes. Left alone: functions whose
-    operations all have GPU kernels.
+    with `attention`, attention. The pass warns about each kernel that it removes,
+    and says why. Left alone: functions whose operations all have GPU kernels.
 
     ```
     func.func @rope(...) { posenc.rope ... }
-    func.func @attention(...) { posenc.attention ... }
+    func.func @append(...) { posenc.kv_append ... }
     ```
     becomes
     ```
@@ -57,9 +57,15 @@ def PosencNestAttentionPass
   let description = [{
     Input: `posenc.attention` on memrefs. Output: the loops of
     `posenc-decompose-attention` on tensors of the same memory, with the tiles of
-    the GPU's kernels. Keys that all queries share are rotated beforehand by
-    `posenc.rope`; other rotations become `posenc.sincos` before the loops and
-    `posenc.rotate` inside. Left alone: attention without a GPU kernel.
+    the GPU's kernels, whose tiles of keys start at multiples of their size. Keys
+    are rotated beforehand by `posenc.rope`, unless they have lengths, pages, a
+    norm, or another type than queries, or are ragged without positions; other
+    rotations become `posenc.sincos` before the loops and `posenc.rotate` inside.
+    Left alone: attention without a GPU kernel.
+
+    With `warpgroups`, attention that has a kernel for sm_90a has two such loops.
+    Those with the attribute `posenc.chip = "sm_90a"` run if `@posenc_runs_on`
+    returns true on the host, and if all rows are aligned to 16 bytes.
 
     ```
     posenc.attention causal ins(%q, %k, %v : memref<...>, ...) outs(%o : memref<...>)
@@ -85,11 +91,18 @@ def ConvertPosencAttentionToGpuPass
   let summary = "Convert loops over tiles of attention to GPU kernels";
   let description = [{
     Input: the loops of `posenc-nest-attention`. Output: launches of a `gpu.func`
-    whose blocks compute one iteration of the `scf.forall` each; another kernel is
-    launched if rows of the operands are not aligned to 16 bytes. Queries, and
-    two tiles of keys and values, are in shared memory; scores and accumulators
-    are fragments of `mma.sync` in registers. Regions are evaluated for each
-    element of a fragment. Left alone: all other operations.
+    whose blocks compute one iteration of the `scf.forall` each; another kernel,
+    which reads one element at a time, is launched if rows of the operands are not
+    aligned to 16 bytes. Queries, and one or two tiles of keys and values, are in
+    shared memory; scores and accumulators are fragments of `mma.sync` in
+    registers. f32 and f64 have the same fragments, and fused multiply-adds
+    instead. Regions are evaluated for each element of a fragment.
+
+    Loops for sm_90a become a kernel with the same attribute `posenc.chip`. A
+    warpgroup of it copies tiles of keys and values by tensor maps to a ring of
+    stages, and others multiply them by `wgmma`.
+
+    Left alone: all other operations.
 
     ```
     %r = scf.forall ... { ... posenc.online_attention ... }
@@ -295,13 +308,15 @@ def PosencLowerLaunchesPass
   let summary = "Lower kernel launches to calls of the kernel support library";
   let description = [{
     Input: kernels (functions with `posenc.abi`) with `gpu.launch_func`,
-    `memref.alloc`, `memref.dealloc` and `nvgpu.tma.create.descriptor`. Output: calls of the kernel support
-    library, which launches and allocates on the caller's stream. A kernel takes
-    one more argument, the handle of the call that its launches belong to, and
+    `memref.alloc`, `memref.dealloc` and `nvgpu.tma.create.descriptor`. Output:
+    calls of the kernel support library, which launches and allocates on the
+    caller's stream. A kernel takes one more argument, the handle of the call that its launches belong to, and
     has the attribute `posenc.launches`. The dynamic shared memory of a launch
     must be a constant: the library asks for the largest one of a kernel's
     launches when it loads the kernel. A tensor map is encoded by the driver in
-    each call: its tensor is a strided memref, its box constant. Left alone: other
+    each call: its tensor is a strided memref, its box constant. A call of
+    `@posenc_runs_on` asks the library whether the device has exactly the
+    architecture that its argument says, 90 for sm_90a. Left alone: other
     functions.
 
     ```
