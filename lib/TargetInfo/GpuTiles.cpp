@@ -14,8 +14,8 @@
 
 using namespace mlir::posenc;
 
-/// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all GPUs
-/// from sm_80 on.
+/// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all
+/// GPUs from sm_80 on.
 static constexpr int64_t kSharedBytes = 99 * 1024;
 
 /// Registers of a thread that the accumulators and scores may take. The other
@@ -34,8 +34,7 @@ int64_t GpuAttentionTiles::getPitch(int64_t dim, int64_t elementBytes) {
   return (units | 1) * kUnit;
 }
 
-int64_t
-GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
+int64_t GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
   return getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
 }
 
@@ -44,8 +43,8 @@ int64_t GpuAttentionTiles::getKeyBytes(const GpuAttentionSizes &sizes) const {
 }
 
 int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
-  return keys * getPitch(valueParts * getValueChannels(sizes),
-                         sizes.elementBytes);
+  return keys *
+         getPitch(valueParts * getValueChannels(sizes), sizes.elementBytes);
 }
 
 int64_t
@@ -59,8 +58,7 @@ static int64_t countRegisters(const GpuAttentionTiles &tiles,
                               const GpuAttentionSizes &sizes) {
   // A thread has 4 of the 16 x 8 elements of a fragment.
   int64_t columns = tiles.getValueChannels(sizes) + tiles.keys;
-  return tiles.rowTiles * columns / 8 * 4 *
-         (sizes.elementBytes == 8 ? 2 : 1);
+  return tiles.rowTiles * columns / 8 * 4 * (sizes.elementBytes == 8 ? 2 : 1);
 }
 
 std::optional<GpuAttentionTiles>
@@ -71,8 +69,8 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
       {4, 1, 2, 64, 2}, {4, 1, 2, 32, 2}, {4, 1, 1, 32, 2}, {4, 1, 1, 16, 2},
       {4, 2, 1, 16, 2}, {4, 4, 1, 16, 2}, {4, 4, 1, 16, 1}};
   static constexpr GpuAttentionTiles kThreads[] = {
-      {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2}, {1, 1, 1, 8, 2},
-      {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
+      {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2},
+      {1, 1, 1, 8, 2},  {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
   auto fits = [&](const GpuAttentionTiles &tiles) {
     return tiles.getSharedBytes(sizes) <= kSharedBytes &&
            countRegisters(tiles, sizes) <= kMaxRegisters;

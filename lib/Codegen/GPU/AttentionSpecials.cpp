@@ -8,9 +8,9 @@
 //
 // The weight of a masked key is 0, and its value must not matter. In tiles that
 // have masked keys, infinite values and NaN are replaced by 0 in the products.
-// Rows that see them are found by products of the weights with matrices that are 1
-// at such values, and get the sum that the values would give. The other rows have
-// the bits that they have without such values.
+// Rows that see them are found by products of the weights with matrices that
+// are 1 at such values, and get the sum that the values would give. The other
+// rows have the bits that they have without such values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +38,14 @@ struct PackedBits {
 
 static int64_t repeat(int64_t half) { return half << 16 | half; }
 
-/// Keeps the assembler from loading words of the next matrices early, which would
-/// take registers that other code of the kernel needs.
+/// Keeps the assembler from loading words of the next matrices early, which
+/// would take registers that other code of the kernel needs.
 static void limitRegisters(ThreadBuilder &b) {
   NVVM::SyncWarpOp::create(b, b.i32(-1));
 }
 
-/// Emits a word with the sign bits of the halves that are infinite or NaN: adding
-/// the lowest bit of an exponent of ones carries into the sign.
+/// Emits a word with the sign bits of the halves that are infinite or NaN:
+/// adding the lowest bit of an exponent of ones carries into the sign.
 static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
                           Value word) {
   Value exponents =
@@ -77,8 +77,8 @@ struct BitRange {
 };
 } // namespace
 
-/// Emits a word whose halves are `kept`, or `half` itself if it is null, where the
-/// bits of a half are in the range; other halves are 0.
+/// Emits a word whose halves are `kept`, or `half` itself if it is null, where
+/// the bits of a half are in the range; other halves are 0.
 static Value takeRange(ThreadBuilder &b, Value word, const BitRange &range,
                        Value kept) {
   Value result = b.i32(0);
@@ -97,16 +97,16 @@ static Value takeRange(ThreadBuilder &b, Value word, const BitRange &range,
 }
 
 /// Emits the accumulators after a tile that has infinite values or NaN: the
-/// products of its finite values, and then, in a loop, those of a matrix that is 1
-/// at plus infinity, minus infinity and NaN.
+/// products of its finite values, and then, in a loop, those of a matrix that
+/// is 1 at plus infinity, minus infinity and NaN.
 SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
                                                      GetWeights getWeights,
                                                      ArrayRef<Value> before) {
   PackedBits bits(element);
   SmallVector<Value> accumulators(before);
   int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
-  // Adds the products of a range of values with 16 channels to `sums`, from `at`
-  // on.
+  // Adds the products of a range of values with 16 channels to `sums`, from
+  // `at` on.
   auto multiply = [&](const BitRange &range, Value kept, int64_t channel,
                       int64_t at, MutableArrayRef<Value> sums) {
     for (int64_t key = 0; key < tiles.keys; key += 16) {
@@ -153,8 +153,8 @@ SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
           multiply(range, b.i32(bits.one), channel, 0, seen);
           // plus + minus and NaN are NaN, as in the sum of the values.
           for (auto [x, weight] : llvm::zip_equal(next, seen)) {
-            Value isSeen = arith::CmpFOp::create(
-                b, arith::CmpFPredicate::OGT, weight, b.real(sum, 0.0));
+            Value isSeen = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                                 weight, b.real(sum, 0.0));
             x = b.select(isSeen, b.addf(x, special), x);
           }
           return next;

@@ -57,8 +57,8 @@ const GpuKernel::Tensor &TileReader::getTensor(Value root) const {
 }
 
 bool TileReader::isAligned(Value root) const {
-  Type type = cast<MemRefType>(getTensor(root).memref.getType())
-                  .getElementType();
+  Type type =
+      cast<MemRefType>(getTensor(root).memref.getType()).getElementType();
   return isWide && type.getIntOrFloatBitWidth() >= 8;
 }
 
@@ -70,8 +70,7 @@ Value TileReader::getAddress(Value root, Value offset) {
   Value memref = getTensor(root).memref;
   auto type = cast<MemRefType>(memref.getType());
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memref);
-  Value first =
-      memref::ExtractStridedMetadataOp::create(b, memref).getOffset();
+  Value first = memref::ExtractStridedMetadataOp::create(b, memref).getOffset();
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   Value address = b.add(base, b.mul(b.add(first, offset), bytes));
   return arith::IndexCastOp::create(b, b.getI64Type(), address);
@@ -97,8 +96,8 @@ Value TileReader::load(Value root, Value offset, int64_t lanes) {
   int64_t dim = cast<ShapedType>(root.getType()).getShape().back();
   if (isAligned(root)) {
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    int64_t alignment = getDivisor(dim * bytes, std::min<int64_t>(
-                                                    16, lanes * bytes));
+    int64_t alignment =
+        getDivisor(dim * bytes, std::min<int64_t>(16, lanes * bytes));
     return vector::LoadOp::create(b, type, memref, ValueRange(offset),
                                   /*nontemporal=*/false,
                                   llvm::MaybeAlign(alignment));
@@ -156,8 +155,7 @@ Value TileReader::get(OpFoldResult scalar) {
 /// Whether all operands and results, also of nested operations, are scalars.
 static bool isScalar(Operation &op) {
   auto isTensor = [](Type type) { return isa<ShapedType>(type); };
-  return llvm::none_of(op.getResultTypes(), isTensor) &&
-         op.getNumResults() > 0;
+  return llvm::none_of(op.getResultTypes(), isTensor) && op.getNumResults() > 0;
 }
 
 void TileReader::cloneScalars(Block &block) {
@@ -171,12 +169,12 @@ void TileReader::cloneScalar(Operation &op) {
     return llvm::map_to_vector(values, [&](Value v) { return get(v); });
   };
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
-    return scalars.map(extract.getResult(),
-                       loadElement(extract.getTensor(),
-                                   take(extract.getIndices())));
+    return scalars.map(
+        extract.getResult(),
+        loadElement(extract.getTensor(), take(extract.getIndices())));
   if (auto load = dyn_cast<memref::LoadOp>(op))
-    return scalars.map(load.getResult(), loadElement(load.getMemRef(),
-                                                     take(load.getIndices())));
+    return scalars.map(load.getResult(),
+                       loadElement(load.getMemRef(), take(load.getIndices())));
   if (auto dim = dyn_cast<tensor::DimOp>(op))
     return scalars.map(dim.getResult(),
                        getSize(dim.getSource(), *dim.getConstantIndex()));
@@ -200,10 +198,10 @@ void TileReader::cloneScalar(Operation &op) {
   for (auto [from, to] : llvm::zip_equal(op.getRegions(), clone->getRegions()))
     for (Block &block : from) {
       OpBuilder::InsertionGuard guard(b);
-      auto locations = llvm::map_to_vector(
-          block.getArguments(), [](Value v) { return v.getLoc(); });
-      Block *copy = b.createBlock(&to, to.end(), block.getArgumentTypes(),
-                                  locations);
+      auto locations = llvm::map_to_vector(block.getArguments(),
+                                           [](Value v) { return v.getLoc(); });
+      Block *copy =
+          b.createBlock(&to, to.end(), block.getArgumentTypes(), locations);
       withScope([&] {
         scalars.map(block.getArguments(), copy->getArguments());
         for (Operation &inner : block)
@@ -231,8 +229,8 @@ Value TileReader::getSize(Value tensor, int64_t dim) {
     return getSize(insert.getDest(), dim);
   auto destination = cast<DestinationStyleOpInterface>(op);
   OpResult result = cast<OpResult>(tensor);
-  return getSize(
-      destination.getDpsInitOperand(result.getResultNumber())->get(), dim);
+  return getSize(destination.getDpsInitOperand(result.getResultNumber())->get(),
+                 dim);
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,7 +267,8 @@ SmallVector<Value> TileReader::toSource(tensor::ExtractSliceOp op,
   return indices;
 }
 
-/// Whether nothing but a constant is stored in the tensor; returns the constant.
+/// Whether nothing but a constant is stored in the tensor; returns the
+/// constant.
 static TypedAttr findPadding(Value tensor) {
   TypedAttr constant;
   while (true) {
@@ -288,8 +287,8 @@ static TypedAttr findPadding(Value tensor) {
   }
 }
 
-/// Sets `inner` to the indices in the inserted tensor. Returns an i1: whether it
-/// has the element; null if it always does.
+/// Sets `inner` to the indices in the inserted tensor. Returns an i1: whether
+/// it has the element; null if it always does.
 Value TileReader::isInRange(tensor::InsertSliceOp op, ArrayRef<Value> at,
                             SmallVector<Value> &inner) {
   auto type = cast<ShapedType>(op.getDest().getType());
@@ -337,8 +336,8 @@ Value TileReader::readClamped(Value tensor, ArrayRef<Value> at) {
   if (auto op = tensor.getDefiningOp<tensor::InsertSliceOp>()) {
     for (auto [dim, size] : llvm::enumerate(op.getMixedSizes()))
       if (!isConstantIntValue(size, op.getDestType().getDimSize(dim)))
-        indices[dim] = b.createOrFold<arith::MinSIOp>(
-            indices[dim], b.add(get(size), -1));
+        indices[dim] =
+            b.createOrFold<arith::MinSIOp>(indices[dim], b.add(get(size), -1));
     tensor = op.getSource();
   }
   return getLanes(read(tensor, indices, 1)).front();
@@ -347,9 +346,10 @@ Value TileReader::readClamped(Value tensor, ArrayRef<Value> at) {
 /// Whether the operation copies rows of a tensor from computed places: its last
 /// index is that of the lane.
 static tensor::ExtractOp findGather(linalg::GenericOp op) {
-  auto extract =
-      op.getBody()->getTerminator()->getOperand(0).getDefiningOp<
-          tensor::ExtractOp>();
+  auto extract = op.getBody()
+                     ->getTerminator()
+                     ->getOperand(0)
+                     .getDefiningOp<tensor::ExtractOp>();
   if (!extract || !op.getDpsInputs().empty() || extract.getIndices().empty())
     return nullptr;
   auto lane = extract.getIndices().back().getDefiningOp<linalg::IndexOp>();
@@ -360,8 +360,10 @@ static tensor::ExtractOp findGather(linalg::GenericOp op) {
 
 /// Whether the operation only rounds the elements of its input.
 static bool isRounding(linalg::GenericOp op) {
-  auto round = op.getBody()->getTerminator()->getOperand(0).getDefiningOp<
-      arith::TruncFOp>();
+  auto round = op.getBody()
+                   ->getTerminator()
+                   ->getOperand(0)
+                   .getDefiningOp<arith::TruncFOp>();
   return round && op.getDpsInputs().size() == 1 &&
          round.getIn() == op.getBody()->getArgument(0) &&
          llvm::all_of(op.getIndexingMapsArray(),
@@ -377,8 +379,7 @@ Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
   Value vector;
   auto evaluate = [&](int64_t lane, ArrayRef<SmallVector<Value>> inputs,
                       Operation *end) {
-    for (auto [argument, values] :
-         llvm::zip(body.getArguments(), inputs))
+    for (auto [argument, values] : llvm::zip(body.getArguments(), inputs))
       if (!values.empty())
         scalars.map(argument, values[values.size() == 1 ? 0 : lane]);
     for (Operation &inner : body.without_terminator()) {
@@ -399,8 +400,8 @@ Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
       evaluate(0, {}, gather);
       auto indices = llvm::map_to_vector(gather.getIndices(),
                                          [&](Value v) { return get(v); });
-      vector = load(gather.getTensor(), getOffsetOf(gather.getTensor(), indices),
-                    lanes);
+      vector = load(gather.getTensor(),
+                    getOffsetOf(gather.getTensor(), indices), lanes);
       return;
     }
     SmallVector<SmallVector<Value>> inputs;
@@ -489,9 +490,8 @@ Value TileReader::rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
     // The partner is in the other half of the window.
     isSecond = b.compare(arith::CmpIPredicate::uge, lane,
                          createIndex(b, b.getLoc(), pairs));
-    Value distance =
-        b.select(isSecond, createIndex(b, b.getLoc(), -pairs),
-                 createIndex(b, b.getLoc(), pairs));
+    Value distance = b.select(isSecond, createIndex(b, b.getLoc(), -pairs),
+                              createIndex(b, b.getLoc(), pairs));
     y = readInput(b.add(at.back(), distance));
     Value pair = b.select(isSecond, b.add(lane, -pairs), lane);
     cos = readTable(op.getCos(), pair, lanes);
@@ -516,8 +516,8 @@ Value TileReader::rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes) {
       signedSin = arith::NegFOp::create(b, signedSin);
     results.push_back(b.fma(other, signedSin, b.mulf(x[i], c)));
   }
-  Value rotated = vector::FromElementsOp::create(
-      b, VectorType::get({lanes}, f), results);
+  Value rotated =
+      vector::FromElementsOp::create(b, VectorType::get({lanes}, f), results);
   return keepsSums ? rotated
                    : b.convert(rotated, getElementTypeOrSelf(input.getType()));
 }
@@ -652,10 +652,10 @@ std::optional<TileReader::Row> TileReader::locate(Value tensor,
 static bool isReadableGeneric(linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1)
     return false;
-  bool isSum = op.getNumReductionLoops() == 1 &&
-               op.getIteratorTypesArray().back() ==
-                   utils::IteratorType::reduction &&
-               op.getNumDpsInputs() == 1;
+  bool isSum =
+      op.getNumReductionLoops() == 1 &&
+      op.getIteratorTypesArray().back() == utils::IteratorType::reduction &&
+      op.getNumDpsInputs() == 1;
   if (op.getNumReductionLoops() && !isSum)
     return false;
   return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
@@ -677,8 +677,9 @@ bool mlir::posenc::isReadable(Value tensor,
     return insert.hasUnitStride() && check(insert.getSource()) &&
            findPadding(insert.getDest());
   if (auto rotate = dyn_cast<RotateOp>(op))
-    return rotate.getInputs().size() == 1 && check(rotate.getInputs().front()) &&
-           check(rotate.getCos()) && check(rotate.getSin());
+    return rotate.getInputs().size() == 1 &&
+           check(rotate.getInputs().front()) && check(rotate.getCos()) &&
+           check(rotate.getSin());
   if (isa<linalg::FillOp>(op))
     return true;
   if (isa<linalg::CopyOp, linalg::TransposeOp, linalg::BroadcastOp>(op))
@@ -686,10 +687,11 @@ bool mlir::posenc::isReadable(Value tensor,
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic || !isReadableGeneric(generic))
     return false;
-  bool readsAll = llvm::all_of(generic->getOpOperands(), [&](OpOperand &operand) {
-    return generic.getMatchingBlockArgument(&operand).use_empty() ||
-           check(operand.get());
-  });
+  bool readsAll =
+      llvm::all_of(generic->getOpOperands(), [&](OpOperand &operand) {
+        return generic.getMatchingBlockArgument(&operand).use_empty() ||
+               check(operand.get());
+      });
   generic.getBody()->walk([&](tensor::ExtractOp extract) {
     readsAll &= check(extract.getTensor());
   });
