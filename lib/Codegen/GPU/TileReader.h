@@ -33,6 +33,9 @@ namespace mlir::posenc {
 /// depends on. `isInside` tells whether an operation belongs to the loops.
 bool isReadable(Value tensor, function_ref<bool(Operation *)> isInside);
 
+/// Returns the largest power of two up to `limit` that divides `value`.
+int64_t getDivisor(int64_t value, int64_t limit);
+
 class TileReader {
 public:
   /// `isWide` allows accesses of 16 bytes, for which the host has checked the
