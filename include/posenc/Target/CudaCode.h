@@ -24,7 +24,7 @@ struct CudaImage {
   CudaTarget target;
   bool isPtx;
   std::string bytes;
-  /// What assembled a cubin, and what it printed.
+  /// The program that assembled a cubin, and its output.
   std::string log;
 };
 

@@ -57,7 +57,7 @@ protected:
     /// Whether it stands for a query; null if all rows do.
     Value exists;
   };
-  /// What the scores of a tile of keys depend on.
+  /// A tile of keys, with all that its scores depend on.
   struct Tile {
     /// The first key; the position of the tile's first query minus that key,
     /// and the number of keys from the first one on, clamped i32. `limit` is

@@ -275,13 +275,13 @@ TEST(PtxPipeline, WrongSwizzle) {
     EXPECT_TRUE(run.kernel->getFault(run.arguments) || !run.isRight())
         << (edits.empty() ? "" : edits[0].second) << int(swizzle);
   };
-  // Of the descriptor: 64 bytes, 32 bytes, none; then its transposition.
+  // The descriptor has 64 bytes, 32 bytes or none; then it is transposed.
   for (const char *descriptor :
        {"0x8000004000000000", "0xC000004000000000", "0x0000004000000000"})
     expectWrong({{"0x4000004000000000", descriptor}}, TensorMap::Swizzle128);
   expectWrong({{"%d3, %p5, 1, 1, 1;", "%d3, %p5, 1, 1, 0;"}},
               TensorMap::Swizzle128);
-  // Of the tensor map.
+  // The tensor map has no swizzle.
   expectWrong({}, TensorMap::None);
 }
 

@@ -280,7 +280,7 @@ TEST(PtxWgmma, Sums) {
   expect(first + make("%p1", "-1, 1") + done, 0);
   expect(first + make("%p1", "1, -1") + make("%p1", "-1, 1") + done, -1);
   expect(first + make("%p1", "-1, -1") + done, 2);
-  // Of two groups, the first is complete when one may be pending; but the
+  // The first of two groups is complete when one may be pending; but the
   // accumulator is still in use by the second.
   expectFault(first + commit + make("%p1", "1, 1") + commit +
                   "wgmma.wait_group.sync.aligned 1; mov.b32 %r9, %c0;" + await,
