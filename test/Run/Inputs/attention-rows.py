@@ -6,11 +6,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""usage: attention-rows.py LIBRARY.so FOLDER POSENC_RUN [OPTION...]
+"""usage: attention-rows.py FUNCTION,... LIBRARY.so FOLDER POSENC_RUN [OPTION...]
 
 Runs functions of attention-forms.mlir in LIBRARY on a batch, on each sequence, on
 chunks of its queries and on its first tokens, and compares the bits of each query's
-result. Prints the comparisons and those that differ.
+result. Prints the comparisons and those that differ. With --device=cuda:N among the
+options, calls of up to 16 queries are compared with one another only.
 """
 
 import pathlib
@@ -19,10 +20,12 @@ import sys
 
 import numpy
 
-LIBRARY, FOLDER, RUN, *OPTIONS = sys.argv[1:]
+FUNCTIONS, LIBRARY, FOLDER, RUN, *OPTIONS = sys.argv[1:]
 # Chunks of different tiles, and of parts of a tile.
 CHUNKS = [1, 17, 64, 70, 129]
 TOKENS = 200
+# The most queries that may have another kernel on GPUs.
+FEW = 16 if any(option.startswith("--device=cuda") for option in OPTIONS) else 0
 CALLERS = {
     # Query heads, key heads, channels, and whether they are bf16.
     "full_bf16": (4, 4, 128, True),
@@ -78,6 +81,8 @@ class Comparison:
 
 def compare_sequences(comparison, random):
     for function, (heads, key_heads, dim, is_bf16) in CALLERS.items():
+        if function not in FUNCTIONS.split(","):
+            continue
         q = make((2, TOKENS, heads, dim), is_bf16, random)
         k, v = (make((2, TOKENS, key_heads, dim), is_bf16, random)
                 for _ in range(2))
@@ -86,23 +91,30 @@ def compare_sequences(comparison, random):
             one = slice(i, i + 1)
             comparison.add(f"{function}, sequence {i}",
                            call(function, q[one], k[one], v[one]), both[one])
+        few = call(function, q[:, -FEW:], k, v) if FEW else None
         for count in CHUNKS:
             comparison.add(f"{function}, last {count} queries",
                            call(function, q[:, -count:], k, v),
-                           both[:, -count:])
-            if function in CAUSAL:
+                           (few if count <= FEW else both)[:, -count:])
+            if function in CAUSAL and count > FEW:
                 comparison.add(f"{function}, first {count} tokens",
                                call(function, q[:, :count], k[:, :count],
                                     v[:, :count]), both[:, :count])
 
 
 def compare_ragged(comparison, random):
-    """Compares sequences of a ragged batch with the same ones in another order."""
+    """Compares sequences of a ragged batch with the same ones in another order, and
+    each one alone."""
     lengths = [130, 1, 69]
     q = make((TOKENS, 4, 64), True, random)
     k, v = (make((TOKENS, 2, 64), True, random) for _ in range(2))
     starts = numpy.cumsum([0] + lengths)
     rows = call("ragged", q, k, v, starts.astype(numpy.int64))
+    for i, length in enumerate(lengths):
+        one = slice(starts[i], starts[i + 1])
+        comparison.add(f"ragged, sequence {i}",
+                       call("ragged", q[one], k[one], v[one],
+                            numpy.array([0, length], numpy.int64)), rows[one])
     order = [2, 0, 1]
     index = numpy.concatenate(
         [numpy.arange(starts[i], starts[i + 1]) for i in order])
@@ -117,7 +129,8 @@ def main():
     random = numpy.random.default_rng(1)
     comparison = Comparison()
     compare_sequences(comparison, random)
-    compare_ragged(comparison, random)
+    if "ragged" in FUNCTIONS.split(","):
+        compare_ragged(comparison, random)
     print(f"{comparison.number} comparisons, {comparison.different} different")
 
 

@@ -8,7 +8,7 @@
 # ===----------------------------------------------------------------------===#
 """Assembles the kernels of a module for each architecture that ptxas knows:
 
-    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH...
+    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH[=FUNCTION,...]...
 
 Fails if a kernel spills, uses local memory or causes a warning, and if ptxas
 supports none of the architectures.
@@ -22,10 +22,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
 import ptxas_log
 
 
-def assemble(compiler, ptxas, module, arch):
+def assemble(compiler, ptxas, module, arch, functions):
     """Returns the output of ptxas, or None if it does not support the architecture."""
     ptx = f"forms.{arch}.ptx"
-    subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
+    command = [compiler, module, "-o", ptx, f"--target=cuda:{arch}"]
+    if functions:
+        command.append(f"--kernels={functions}")
+    subprocess.run(command, check=True)
     result = subprocess.run(
         [ptxas, "-v", f"-arch={arch}", ptx, "-o", f"forms.{arch}.cubin"],
         capture_output=True,
@@ -42,8 +45,9 @@ def assemble(compiler, ptxas, module, arch):
 def main():
     compiler, ptxas, module, *archs = sys.argv[1:]
     done = 0
-    for arch in archs:
-        log = assemble(compiler, ptxas, module, arch)
+    for target in archs:
+        arch, _, functions = target.partition("=")
+        log = assemble(compiler, ptxas, module, arch, functions)
         if log is None:
             print(f"ptxas does not know {arch}")
             continue

@@ -1,0 +1,79 @@
+//===- attention-to-gpu.mlir - attention kernels --------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// DEFINE: %{lower} = posenc-opt %s -o %t --pass-pipeline='builtin.module(posenc-nest-attention{warpgroups=true},convert-posenc-attention-to-gpu,canonicalize,cse)'
+// RUN: %{lower}
+// RUN: FileCheck %s --input-file=%t --check-prefix=LAUNCH
+// RUN: FileCheck %s --input-file=%t --check-prefix=MMA
+// RUN: FileCheck %s --input-file=%t --check-prefix=COPY
+// RUN: FileCheck %s --input-file=%t --check-prefix=GROUPS
+
+// Three kernels: of warpgroups, for rows aligned to 16 bytes, and for others.
+// LAUNCH-LABEL: func.func @causal
+// LAUNCH: call @posenc_runs_on
+// LAUNCH: gpu.launch_func @kernels::@causal_attention_sm_90a blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1) dynamic_shared_memory_size %c124000_i32
+// LAUNCH: gpu.launch_func @kernels::@causal_attention blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c55296_i32
+// LAUNCH: gpu.launch_func @kernels::@causal_attention_narrow blocks
+// LAUNCH-NOT: gpu.launch_func
+// LAUNCH-NOT: posenc.online_attention
+
+// A warp has 2 x 8 fragments of scores, each of 4 products, and of results.
+// MMA-LABEL: gpu.func @causal_attention(
+// MMA: iter_args
+// MMA-NOT: nvvm.mma.sync
+// MMA: gpu.barrier
+// MMA-COUNT-64: nvvm.mma.sync
+// MMA-NOT: nvvm.mma.sync
+// MMA: llvm.nvvm.ex2.approx.ftz.f32
+// MMA: nvvm.mma.sync
+// MMA-LABEL: gpu.func @causal_attention_narrow(
+
+// While a tile is multiplied, the next one is copied: waited for, then one barrier.
+// COPY-LABEL: gpu.func @causal_attention(
+// COPY-COUNT-2: nvvm.cp.async.shared.global
+// COPY: nvvm.cp.async.commit.group
+// COPY: iter_args
+// COPY-NEXT: nvvm.cp.async.wait.group 0
+// COPY-NEXT: gpu.barrier
+// COPY-COUNT-2: nvvm.cp.async.shared.global
+// COPY: nvvm.cp.async.commit.group
+// COPY-COUNT-24: nvvm.ldmatrix
+// COPY-NOT: nvvm.cp.async
+// COPY: llvm.nvvm.ex2.approx.ftz.f32
+// COPY: gpu.barrier
+// COPY-NOT: gpu.barrier
+// COPY-LABEL: gpu.func @causal_attention_narrow(
+// COPY-NOT: nvvm.cp.async.shared.global
+
+// The producer has few registers; scores of the next tile are multiplied before
+// the results of the last one.
+// GROUPS-LABEL: gpu.func @causal_attention_sm_90a(
+// GROUPS: mbarrier.init.shared.b64
+// GROUPS: fence.mbarrier_init.release.cluster
+// GROUPS: setmaxnreg.dec.sync.aligned.u32 32;
+// GROUPS: setmaxnreg.inc.sync.aligned.u32 160;
+// GROUPS: scf.for {{.*}} iter_args
+// GROUPS: wgmma.fence
+// GROUPS-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// GROUPS-NOT: wgmma.mma_async
+// GROUPS: wgmma.commit_group
+// GROUPS: wgmma.fence
+// GROUPS-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// GROUPS-NOT: wgmma.mma_async
+// GROUPS: wgmma.commit_group
+// GROUPS: wgmma.wait_group.sync.aligned 1;
+// GROUPS: mbarrier.arrive.shared.b64
+// GROUPS: wgmma.wait_group.sync.aligned 0;
+// GROUPS: mbarrier.arrive.shared.b64
+// GROUPS-LABEL: gpu.func @causal_attention(
+func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memref<?x?x2x64xbf16>, %o: memref<?x?x4x64xbf16>) {
+  posenc.attention causal
+    ins(%q, %k, %v : memref<?x?x4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?x2x64xbf16>)
+    outs(%o : memref<?x?x4x64xbf16>)
+  return
+}

@@ -1,0 +1,134 @@
+//===- nest-attention.mlir - loops of attention for GPUs ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// RUN: posenc-opt %s --posenc-nest-attention --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: posenc-opt %s --pass-pipeline='builtin.module(posenc-nest-attention{warpgroups=true},canonicalize,cse)' --split-input-file | FileCheck %s --check-prefix=GROUPS
+
+// Rows of a tile are queries of two heads that share keys; tiles start at key 0.
+// CHECK-LABEL: func.func @causal(
+// CHECK-NOT: posenc_runs_on
+// CHECK: scf.forall (%{{.*}}, %[[HEAD:.*]], %{{.*}}) in (%{{.*}}, 2, %{{.*}})
+// CHECK: linalg.transpose {{.*}} permutation = [1, 0, 2]
+// CHECK: scf.for %[[KEY:.*]] = %c0 to %[[END:.*]] step %c64 iter_args({{.*}}) -> (tensor<1x2x64x64xf32>, tensor<1x2x64xf32>, tensor<1x2x64xf32>)
+// CHECK: posenc.online_attention causal scale = 1.250000e-01 at({{.*}}, %[[KEY]]) keys(%[[END]])
+// CHECK-SAME: tensor<2x64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xbf16>
+// CHECK: arith.divf
+// CHECK: tensor.parallel_insert_slice
+// CHECK: bufferization.materialize_in_destination %{{.*}} in restrict writable %arg3
+
+// The kernel of warpgroups has tiles of its own, for one architecture and aligned rows.
+// GROUPS: func.func private @posenc_runs_on(i64) -> i1
+// GROUPS-LABEL: func.func @causal(
+// GROUPS: %[[RUNS:.*]] = call @posenc_runs_on(%c90_i64)
+// GROUPS: arith.andi %[[RUNS]],
+// GROUPS: scf.if
+// GROUPS: scf.for {{.*}} step %c128 iter_args({{.*}}) -> (tensor<1x2x96x64xf32>,
+// GROUPS: {posenc.chip = "sm_90a"}
+// GROUPS: } else {
+// GROUPS: scf.for {{.*}} step %c64 iter_args({{.*}}) -> (tensor<1x2x64x64xf32>,
+// GROUPS-NOT: posenc.chip
+// GROUPS: return
+func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memref<?x?x2x64xbf16>, %o: memref<?x?x4x64xbf16>) {
+  posenc.attention causal
+    ins(%q, %k, %v : memref<?x?x4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?x2x64xbf16>)
+    outs(%o : memref<?x?x4x64xbf16>)
+  return
+}
+
+// -----
+
+// All keys are rotated beforehand, and queries once for all keys.
+// CHECK-LABEL: func.func @rotated(
+// CHECK: %[[KEYS:.*]] = memref.alloc(%{{.*}}, %{{.*}}) : memref<?x?x2x64xf16>
+// CHECK: posenc.rope half {{.*}} outs(%[[KEYS]] :
+// CHECK: posenc.sincos
+// CHECK: scf.forall
+// CHECK: posenc.rotate
+// CHECK: scf.for
+// CHECK-NOT: posenc.rotate
+// CHECK: posenc.online_attention
+func.func @rotated(%q: memref<?x?x2x64xf16>, %k: memref<?x?x2x64xf16>, %v: memref<?x?x2x64xf16>, %p: memref<?x?xi64>, %o: memref<?x?x2x64xf16>) {
+  posenc.attention query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
+    ins(%q, %k, %v : memref<?x?x2x64xf16>, memref<?x?x2x64xf16>, memref<?x?x2x64xf16>)
+    query_positions(%p : memref<?x?xi64>)
+    key_positions(%p : memref<?x?xi64>)
+    outs(%o : memref<?x?x2x64xf16>)
+  return
+}
+
+// -----
+
+// Only some keys of a cache are read: they are rotated in their tile, which warpgroups
+// cannot do.
+// CHECK-LABEL: func.func @cache(
+// CHECK-NOT: posenc.rope
+// CHECK: posenc.sincos
+// CHECK: scf.forall
+// CHECK: posenc.rotate
+// CHECK: scf.for
+// CHECK: posenc.rotate
+// CHECK: posenc.online_attention
+// GROUPS-LABEL: func.func @cache(
+// GROUPS-NOT: posenc.chip
+// GROUPS: return
+func.func @cache(%q: memref<?x?x2x64xf16>, %k: memref<?x?x2x64xf16>, %v: memref<?x?x2x64xf16>, %n: memref<?xi64>, %o: memref<?x?x2x64xf16>) {
+  posenc.attention causal query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
+    ins(%q, %k, %v : memref<?x?x2x64xf16>, memref<?x?x2x64xf16>, memref<?x?x2x64xf16>)
+    lengths(%n : memref<?xi64>)
+    outs(%o : memref<?x?x2x64xf16>)
+  return
+}
+
+// -----
+
+// A tile whose pairs are all masked is skipped; one without a masked pair has no region.
+// CHECK-LABEL: func.func @region(
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: scf.if
+// CHECK: posenc.online_attention
+// CHECK-NOT: where(
+// CHECK: } else {
+// CHECK: posenc.online_attention
+// CHECK-NEXT: where(
+func.func @region(%q: memref<?x?x2x64xf16>, %k: memref<?x?x2x64xf16>, %v: memref<?x?x2x64xf16>, %o: memref<?x?x2x64xf16>) {
+  posenc.attention
+    ins(%q, %k, %v : memref<?x?x2x64xf16>, memref<?x?x2x64xf16>, memref<?x?x2x64xf16>)
+    outs(%o : memref<?x?x2x64xf16>)
+    where(%b, %h, %i, %j) {
+      %y = arith.cmpi sle, %j, %i : index
+      posenc.yield %y : i1
+    }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @head_60(
+// CHECK-NEXT: posenc.attention
+// GROUPS-LABEL: func.func @head_60(
+// GROUPS-NEXT: posenc.attention
+func.func @head_60(%q: memref<?x?x2x60xf16>, %k: memref<?x?x2x60xf16>, %v: memref<?x?x2x60xf16>, %o: memref<?x?x2x60xf16>) {
+  posenc.attention
+    ins(%q, %k, %v : memref<?x?x2x60xf16>, memref<?x?x2x60xf16>, memref<?x?x2x60xf16>)
+    outs(%o : memref<?x?x2x60xf16>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @dynamic_heads(
+// CHECK-NEXT: posenc.attention
+// GROUPS-LABEL: func.func @dynamic_heads(
+// GROUPS-NEXT: posenc.attention
+func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v: memref<?x?x?x64xf16>, %o: memref<?x?x?x64xf16>) {
+  posenc.attention
+    ins(%q, %k, %v : memref<?x?x?x64xf16>, memref<?x?x?x64xf16>, memref<?x?x?x64xf16>)
+    outs(%o : memref<?x?x?x64xf16>)
+  return
+}

@@ -1,0 +1,49 @@
+//===- gpu-attention.mlir - attention whose machine code is checked -------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+func.func @full_64(%q: tensor<?x?x2x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tensor<?x?x2x64xbf16>) -> tensor<?x?x2x64xbf16> {
+  %r = posenc.attention
+    ins(%q, %k, %v : tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>)
+    outs(%q : tensor<?x?x2x64xbf16>)
+  return %r : tensor<?x?x2x64xbf16>
+}
+
+func.func @causal_64(%q: tensor<?x?x2x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tensor<?x?x2x64xbf16>) -> tensor<?x?x2x64xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>)
+    outs(%q : tensor<?x?x2x64xbf16>)
+  return %r : tensor<?x?x2x64xbf16>
+}
+
+func.func @full_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>) -> tensor<?x?x2x128xbf16> {
+  %r = posenc.attention
+    ins(%q, %k, %v : tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    outs(%q : tensor<?x?x2x128xbf16>)
+  return %r : tensor<?x?x2x128xbf16>
+}
+
+func.func @causal_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>) -> tensor<?x?x2x128xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    outs(%q : tensor<?x?x2x128xbf16>)
+  return %r : tensor<?x?x2x128xbf16>
+}
+
+func.func @full_256(%q: tensor<?x?x2x256xbf16>, %k: tensor<?x?x2x256xbf16>, %v: tensor<?x?x2x256xbf16>) -> tensor<?x?x2x256xbf16> {
+  %r = posenc.attention
+    ins(%q, %k, %v : tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>)
+    outs(%q : tensor<?x?x2x256xbf16>)
+  return %r : tensor<?x?x2x256xbf16>
+}
+
+func.func @causal_256(%q: tensor<?x?x2x256xbf16>, %k: tensor<?x?x2x256xbf16>, %v: tensor<?x?x2x256xbf16>) -> tensor<?x?x2x256xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>)
+    outs(%q : tensor<?x?x2x256xbf16>)
+  return %r : tensor<?x?x2x256xbf16>
+}

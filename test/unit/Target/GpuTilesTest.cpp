@@ -1,0 +1,95 @@
+//===- GpuTilesTest.cpp - tiles of attention on GPUs ----------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/TargetInfo/GpuTiles.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir::posenc;
+
+/// The widest heads that have kernels.
+constexpr int64_t kMaxDim = 576;
+
+/// Registers of a thread, and those that it needs for operands and addresses.
+constexpr int64_t kRegisters = 255, kOthers = 32;
+
+TEST(GpuTiles, AllHeadsFitInSharedMemory) {
+  for (int64_t bytes : {2, 4, 8})
+    for (int64_t dim = 8; dim <= kMaxDim; dim += 8) {
+      SCOPED_TRACE(testing::Message() << dim << " of " << bytes << " bytes");
+      GpuAttentionSizes sizes{dim, dim, bytes};
+      std::optional<GpuAttentionTiles> tiles = chooseAttentionTiles(sizes);
+      // Two stages of the smallest tiles of f64 need more than 99 KiB from here on.
+      EXPECT_EQ(tiles.has_value(), bytes < 8 || dim <= 384);
+      if (!tiles)
+        continue;
+      EXPECT_LE(tiles->getSharedBytes(sizes), 99 * 1024);
+      EXPECT_GE(tiles->getValueChannels(sizes) * tiles->valueParts, dim);
+      // Copies have 16 bytes; loads by ldmatrix read 16 columns.
+      EXPECT_EQ(tiles->getPitch(dim, bytes) % 16, 0);
+      EXPECT_GE(tiles->getPitch(dim, bytes), dim * bytes);
+      EXPECT_EQ(tiles->keys % 8, 0);
+      EXPECT_EQ(tiles->warps % tiles->valueParts, 0);
+      // Results, scores and, on tensor cores, their weights of two per register.
+      int64_t columns = tiles->getValueChannels(sizes) + tiles->keys;
+      int64_t registers =
+          tiles->rowTiles * columns / 8 * 4 * (bytes == 8 ? 2 : 1);
+      EXPECT_LE(registers + kOthers, kRegisters);
+    }
+}
+
+TEST(GpuTiles, TilesOfTensorCores) {
+  auto choose = [](int64_t keyDim, int64_t valueDim) {
+    return *chooseAttentionTiles({keyDim, valueDim, 2});
+  };
+  // Two tiles of rows per warp halve the reads of shared memory.
+  EXPECT_EQ(choose(64, 64).getRows(), 128);
+  EXPECT_EQ(choose(64, 64).keys, 64);
+  EXPECT_EQ(choose(128, 128).getRows(), 128);
+  EXPECT_EQ(choose(128, 128).keys, 32);
+  EXPECT_EQ(choose(256, 256).getRows(), 64);
+  // Warps share the rows of latent attention, and the channels are divided.
+  EXPECT_GT(choose(576, 512).valueParts, 1);
+}
+
+TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
+  for (int64_t dim = 8; dim <= kMaxDim; dim += 8) {
+    SCOPED_TRACE(dim);
+    GpuAttentionSizes sizes{dim, dim, 2};
+    std::optional<WarpgroupTiles> tiles = chooseWarpgroupTiles(sizes);
+    EXPECT_EQ(tiles.has_value(), dim <= 256);
+    if (!tiles)
+      continue;
+    EXPECT_LE(tiles->getSharedBytes(sizes), 227 * 1024);
+    EXPECT_GE(tiles->getColumns(dim) * 64, dim);
+    // wgmma multiplies 8 to 256 columns, and 16 keys at a time.
+    EXPECT_EQ(tiles->keys % 16, 0);
+    EXPECT_LE(tiles->keys, 256);
+    // All registers of a multiprocessor, in the units of setmaxnreg.
+    EXPECT_EQ(tiles->producerRegisters % 8, 0);
+    EXPECT_EQ(tiles->consumerRegisters % 8, 0);
+    EXPECT_LE(WarpgroupTiles::kThreads *
+                  (tiles->producerRegisters +
+                   tiles->consumers * tiles->consumerRegisters),
+              65536);
+    // Results and scores in f32, and weights of two keys per register.
+    EXPECT_LE(dim / 2 + tiles->keys / 2 + tiles->keys / 4 + kOthers,
+              tiles->consumerRegisters);
+  }
+}
+
+TEST(GpuTiles, WarpgroupsMultiplyTwoBytes) {
+  for (int64_t bytes : {4, 8})
+    EXPECT_FALSE(chooseWarpgroupTiles({64, 64, bytes}));
+  EXPECT_FALSE(chooseWarpgroupTiles({576, 512, 2}));
+}
+
+TEST(GpuTiles, PitchesSpreadRowsOverBanks) {
+  for (int64_t dim = 8; dim <= kMaxDim; dim += 8)
+    EXPECT_EQ(GpuAttentionTiles::getPitch(dim, 2) / 16 % 2, 1);
+}
