@@ -387,8 +387,8 @@ static std::optional<int> parseArguments(int argc, char **argv,
       "directory, or POSENC_CACHE=off\nto disable the cache.\n\n"
       "Machine code for NVIDIA GPUs is assembled by $POSENC_PTXAS, or else by "
       "the ptxas\nof $CUDA_HOME, $CUDA_PATH, PATH or the Python package "
-      "nvidia-cuda-nvcc. Without\none, a library has PTX, which the driver "
-      "compiles when it loads the library.");
+      "nvidia-cuda-nvcc. Without\none, or with POSENC_PTXAS=off, a library has "
+      "PTX, which the driver compiles\nwhen it loads the library.");
   std::optional<std::string> output, header, emit, threads, tuning, schedule;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file, - for standard output", output);

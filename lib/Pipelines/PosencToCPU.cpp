@@ -196,8 +196,8 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   vectorToLLVM.x86Vector = options.nativeBF16;
   manager.addPass(createConvertVectorToLLVMPass(vectorToLLVM));
   // Runs before constants are converted: for a dimension whose number is not
-  // known to be constant, memref.dim becomes an alloca, in a loop perhaps, which
-  // remains if LLVM does not optimize.
+  // known to be constant, memref.dim becomes an alloca, in a loop perhaps,
+  // which remains if LLVM does not optimize.
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());

@@ -8,8 +8,8 @@
 
 #include "posenc/Target/CudaCode.h"
 
-#include "posenc/IR/Remarks.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/Ptxas.h"
 
@@ -26,8 +26,7 @@ static std::optional<std::string> generatePtx(ModuleOp module,
                                               const CudaTarget &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
   copy->walk([&](gpu::GPUFuncOp kernel) {
-    auto chip =
-        kernel->getAttrOfType<StringAttr>(PosencDialect::kChipAttrName);
+    auto chip = kernel->getAttrOfType<StringAttr>(PosencDialect::kChipAttrName);
     if (chip && chip != target.chip)
       kernel.erase();
   });

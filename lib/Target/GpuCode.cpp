@@ -22,8 +22,7 @@ using namespace mlir::posenc;
 LogicalResult mlir::posenc::lowerToGpu(ModuleOp module, bool hasFunctions,
                                        bool hasAttention, bool hasWarpgroups) {
   PassManager manager(module.getContext());
-  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention,
-                           hasWarpgroups);
+  buildPosencToGpuPipeline(manager, hasFunctions, hasAttention, hasWarpgroups);
   if (failed(manager.run(module)))
     return failure();
   // False if all tensors are empty, for example; then there is nothing to

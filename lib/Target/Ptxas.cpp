@@ -123,8 +123,11 @@ static std::string findInPython() {
 }
 
 std::optional<Ptxas> mlir::posenc::findPtxas() {
-  if (std::string path = getVariable("POSENC_PTXAS"); !path.empty())
-    return Ptxas{path, "POSENC_PTXAS"};
+  std::string chosen = getVariable("POSENC_PTXAS");
+  if (chosen == "off")
+    return std::nullopt;
+  if (!chosen.empty())
+    return Ptxas{chosen, "POSENC_PTXAS"};
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"}) {
     llvm::SmallString<128> path(getVariable(variable));
     if (path.empty())

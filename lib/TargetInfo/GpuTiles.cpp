@@ -10,10 +10,12 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+
 using namespace mlir::posenc;
 
-/// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all GPUs
-/// from sm_80 on.
+/// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all
+/// GPUs from sm_80 on.
 static constexpr int64_t kSharedBytes = 99 * 1024;
 
 /// Registers of a thread that the accumulators and scores may take. The other
@@ -32,8 +34,7 @@ int64_t GpuAttentionTiles::getPitch(int64_t dim, int64_t elementBytes) {
   return (units | 1) * kUnit;
 }
 
-int64_t
-GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
+int64_t GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
   return getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
 }
 
@@ -42,8 +43,8 @@ int64_t GpuAttentionTiles::getKeyBytes(const GpuAttentionSizes &sizes) const {
 }
 
 int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
-  return keys * getPitch(valueParts * getValueChannels(sizes),
-                         sizes.elementBytes);
+  return keys *
+         getPitch(valueParts * getValueChannels(sizes), sizes.elementBytes);
 }
 
 int64_t
@@ -57,8 +58,7 @@ static int64_t countRegisters(const GpuAttentionTiles &tiles,
                               const GpuAttentionSizes &sizes) {
   // A thread has 4 of the 16 x 8 elements of a fragment.
   int64_t columns = tiles.getValueChannels(sizes) + tiles.keys;
-  return tiles.rowTiles * columns / 8 * 4 *
-         (sizes.elementBytes == 8 ? 2 : 1);
+  return tiles.rowTiles * columns / 8 * 4 * (sizes.elementBytes == 8 ? 2 : 1);
 }
 
 std::optional<GpuAttentionTiles>
@@ -69,8 +69,8 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
       {4, 1, 2, 64, 2}, {4, 1, 2, 32, 2}, {4, 1, 1, 32, 2}, {4, 1, 1, 16, 2},
       {4, 2, 1, 16, 2}, {4, 4, 1, 16, 2}, {4, 4, 1, 16, 1}};
   static constexpr GpuAttentionTiles kThreads[] = {
-      {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2}, {1, 1, 1, 8, 2},
-      {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
+      {4, 1, 1, 16, 2}, {2, 1, 1, 16, 2}, {2, 1, 1, 8, 2},
+      {1, 1, 1, 8, 2},  {2, 2, 1, 8, 2},  {4, 4, 1, 8, 1}};
   auto fits = [&](const GpuAttentionTiles &tiles) {
     return tiles.getSharedBytes(sizes) <= kSharedBytes &&
            countRegisters(tiles, sizes) <= kMaxRegisters;
@@ -96,21 +96,22 @@ int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
 
 std::optional<WarpgroupTiles>
 mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
-  constexpr int64_t kMaxSharedBytes = 227 * 1024;
-  // Three warpgroups hide each other's latency, but have 160 registers only.
-  static constexpr WarpgroupTiles kTiles[] = {
-      {3, 128, 3, 32, 160}, {3, 80, 3, 32, 160}, {2, 96, 2, 24, 240},
-      {2, 80, 2, 24, 240}};
+  // The tiles for heads up to a width, and those if positions mask keys, whose
+  // code takes more registers. Three warpgroups hide each other's latency, but
+  // have 160 registers each.
+  struct Row {
+    int64_t maxDim;
+    WarpgroupTiles tiles, masked;
+  };
+  static constexpr Row kRows[] = {
+      {64, {3, 128, 3, 32, 160}, {3, 128, 3, 32, 160}},
+      {128, {3, 80, 3, 32, 160}, {3, 80, 3, 32, 160}},
+      {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
+      {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}}};
   if (sizes.elementBytes != 2)
     return std::nullopt;
-  for (const WarpgroupTiles &tiles : kTiles) {
-    // Accumulators, scores and weights of two keys per register.
-    int64_t registers = sizes.valueDim / 2 + tiles.keys / 2 + tiles.keys / 4;
-    constexpr int64_t kOthers = 32;
-    if (sizes.keyDim <= 256 && sizes.valueDim <= 256 &&
-        registers + kOthers <= tiles.consumerRegisters &&
-        tiles.getSharedBytes(sizes) <= kMaxSharedBytes)
-      return tiles;
-  }
+  for (const Row &row : kRows)
+    if (std::max(sizes.keyDim, sizes.valueDim) <= row.maxDim)
+      return sizes.masksPositions ? row.masked : row.tiles;
   return std::nullopt;
 }

@@ -147,8 +147,8 @@ Value AttentionDecomposition::takePositions(Value positions,
 }
 
 /// Norms the rows of a tile, rotates them by rows of tables, and rounds them to
-/// their type. `firstPosition` is the position of the first token if the operation
-/// has no positions.
+/// their type. `firstPosition` is the position of the first token if the
+/// operation has no positions.
 Value AttentionDecomposition::transformByTables(
     Value rows, unsigned tokenDim, RowTransform transform,
     const RotationTables &tables, Value positions, bool isRagged, Value start,
@@ -171,13 +171,13 @@ Value AttentionDecomposition::transformByTables(
   sizes.push_back(attr(rotation.getFrequencies().getDim() / 2));
   Value cos = extract(tables.cos, offsets, sizes, dropped);
   Value sin = extract(tables.sin, offsets, sizes, dropped);
-  Value init = createEmptyLike(builder, loc, rows,
-                               getElementTypeOrSelf(rows.getType()));
-  rows = RotateOp::create(builder, loc, init.getType(), rows, cos, sin, init,
-                          rotation.getPairing(),
-                          {static_cast<int64_t>(tokenDim)},
-                          rotation.getOffset())
-             .getResult(0);
+  Value init =
+      createEmptyLike(builder, loc, rows, getElementTypeOrSelf(rows.getType()));
+  rows =
+      RotateOp::create(builder, loc, init.getType(), rows, cos, sin, init,
+                       rotation.getPairing(), {static_cast<int64_t>(tokenDim)},
+                       rotation.getOffset())
+          .getResult(0);
   return narrowRows(builder, loc, rows, element);
 }
 

@@ -481,7 +481,8 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
     if (transform.rotation)
       positions = takePositions(op.getKeyPositions(), transform.rotation,
                                 op.hasRaggedKeys(), keyStart, firstKey, count);
-    key = transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
+    key =
+        transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
   }
   auto padRows = [&](Value rows) {
     auto type = cast<RankedTensorType>(rows.getType());

@@ -178,10 +178,9 @@ Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,
   Type element = getElementTypeOrSelf(rows.getType());
   Type sum = getSumType(builder, element);
   if (transform.norm)
-    rows =
-        normalize(builder, loc, rows, /*otherDim=*/std::nullopt, transform.norm,
-                  transform, sum,
-                  transform.rotation || keepsSum ? sum : element);
+    rows = normalize(builder, loc, rows, /*otherDim=*/std::nullopt,
+                     transform.norm, transform, sum,
+                     transform.rotation || keepsSum ? sum : element);
   if (RotationAttr rotation = transform.rotation) {
     // The normed rows are a temporary, so rotates them in place.
     Value init =

@@ -26,7 +26,7 @@ enum {
 /* The state of a device after its first use. */
 struct CudaDevice {
   int32_t exactArch; /* of the image, if it runs on no other one; else 0 */
-  void *context; /* the primary context, for callers without a context */
+  void *context;     /* the primary context, for callers without a context */
   void *library;
 };
 
@@ -315,11 +315,10 @@ int32_t launchCuda(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLCUDA, NULL};
   if (message && size > 0)
     *message = 0;
-  struct CudaCall cuda = {
-      {&call, kEntryOk, 0, launchOnCuda, encodeMap, allocateOnCuda,
-       releaseOnCuda},
-      stream,
-      0};
+  struct CudaCall cuda = {{&call, kEntryOk, 0, launchOnCuda, encodeMap,
+                           allocateOnCuda, releaseOnCuda},
+                          stream,
+                          0};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);
   if (!code)

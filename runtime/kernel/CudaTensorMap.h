@@ -60,8 +60,8 @@ static int encodeOnCuda(struct GpuTensorMap *map,
   typedef int (*Encode)(struct GpuTensorMap *, int, uint32_t, uint64_t,
                         const uint64_t *, const uint64_t *, const uint32_t *,
                         const uint32_t *, int, int, int, int);
-  return ((Encode)encoder)(map, (int)words->dataType, (uint32_t)rank,
-                           address, sizes, strides, box, steps,
+  return ((Encode)encoder)(map, (int)words->dataType, (uint32_t)rank, address,
+                           sizes, strides, box, steps,
                            /*interleave=*/0, (int)words->swizzle,
                            (int)words->l2Promotion, /*outOfBounds=*/0);
 }

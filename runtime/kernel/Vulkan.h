@@ -56,8 +56,9 @@ int32_t launchVulkan(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLVulkan, NULL};
   if (message && size > 0)
     *message = 0;
-  struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0, launchOnVulkan, /*encode=*/NULL,
-                               allocateOnVulkan, releaseOnVulkan},
+  struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0, launchOnVulkan,
+                               /*encode=*/NULL, allocateOnVulkan,
+                               releaseOnVulkan},
                               launcher};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);

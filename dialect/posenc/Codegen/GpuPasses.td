@@ -236,8 +236,9 @@ def PosencMathToIntrinsicsPass : Pass<"posenc-math-to-intrinsics"> {
   let summary = "Convert math operations with PTX instructions to LLVM intrinsics";
   let description = [{
     Input: `absf`, `ceil`, `copysign`, `floor`, `round`, `roundeven` and `sqrt` of
-    the math dialect on f32 and f64, for which `convert-gpu-to-nvvm` would call
-    libdevice. Output: `llvm.call_intrinsic`. Left alone: all other operations.
+    the math dialect and `maxnumf` and `minnumf` of the arith dialect, on f32 and
+    f64, for which `convert-gpu-to-nvvm` would call libdevice. Output:
+    `llvm.call_intrinsic`. Left alone: all other operations.
 
     ```mlir
     func.func @f(%x: f32) -> f32 {

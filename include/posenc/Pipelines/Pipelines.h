@@ -86,8 +86,8 @@ struct PosencToSPIRVOptions : PassPipelineOptions<PosencToSPIRVOptions> {
 
 /// Lowers posenc on tensors to launches of GPU kernels. Functions that cannot
 /// run on a GPU are removed. With `hasFunctions`, kernels may contain divisions
-/// and math functions, which have no SPIR-V form with the required accuracy; with
-/// `hasAttention`, attention, which needs NVIDIA GPUs from sm_80 on.
+/// and math functions, which have no SPIR-V form with the required accuracy;
+/// with `hasAttention`, attention, which needs NVIDIA GPUs from sm_80 on.
 void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
                               bool hasAttention, bool hasWarpgroups = false);
 

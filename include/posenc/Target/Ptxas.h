@@ -28,7 +28,7 @@ struct Ptxas {
 /// Returns the file that POSENC_PTXAS names; otherwise the first ptxas of: the
 /// toolkits CUDA_HOME and CUDA_PATH, PATH, and the Python package
 /// nvidia-cuda-nvcc of VIRTUAL_ENV or of the `python3` on PATH. nullopt if
-/// there is none.
+/// there is none, or if POSENC_PTXAS is "off".
 std::optional<Ptxas> findPtxas();
 
 /// Machine code, and the text that ptxas printed: for each kernel its

@@ -19,15 +19,17 @@ namespace mlir::posenc {
 struct GpuAttentionSizes {
   /// Channels of a key and of a value.
   int64_t keyDim = 0, valueDim = 0;
-  /// Bytes of an element in shared memory: 2 if tensor cores multiply, 4 or 8 if
-  /// threads do.
+  /// Bytes of an element in shared memory: 2 if tensor cores multiply, 4 or 8
+  /// if threads do.
   int64_t elementBytes = 0;
+  /// Whether it is causal or has a window.
+  bool masksPositions = false;
 };
 
 /// The tiles of an attention kernel of one block of threads.
 struct GpuAttentionTiles {
-  /// Warps of the block, and of a group of warps that have the same rows; each of
-  /// these has a part of the value's channels.
+  /// Warps of the block, and of a group of warps that have the same rows; each
+  /// of these has a part of the value's channels.
   int64_t warps = 4, valueParts = 1;
   /// Tiles of 16 rows of a warp, a row being a query of a head.
   int64_t rowTiles = 1;
@@ -56,8 +58,8 @@ struct GpuAttentionTiles {
 std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes);
 
-/// The tiles of an attention kernel for sm_90a: one warpgroup, four warps, copies
-/// tiles of keys and values, and others, of 64 rows each, multiply.
+/// The tiles of an attention kernel for sm_90a: one warpgroup, four warps,
+/// copies tiles of keys and values, and others, of 64 rows each, multiply.
 struct WarpgroupTiles {
   int64_t consumers = 2, keys = 80, stages = 2;
   /// Registers of a thread of the copying and of the other warpgroups.

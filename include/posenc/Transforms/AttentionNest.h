@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops that CPUs and GPUs share: an `scf.forall` over sequences, query heads
-// and blocks of queries around an `scf.for` over tiles of keys, whose body is a
-// `posenc.online_attention`. Ragged sequences, lengths, pages, and tiles that the
-// masks exclude belong to these loops; a target lowers the tile only.
+// The loops that CPUs and GPUs share: an `scf.forall` over sequences, query
+// heads and blocks of queries around an `scf.for` over tiles of keys, whose
+// body is a `posenc.online_attention`. Ragged sequences, lengths, pages, and
+// tiles that the masks exclude belong to these loops; a target lowers the tile
+// only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@ namespace mlir::posenc {
 struct RotationTables {
   Value cos, sin;
   /// If the operation has no positions, the tables are (positions, pairs), and
-  /// their first row is that of position `-origin`, an index. Otherwise they have
-  /// a row for each element of the positions, whose axes they do not have.
+  /// their first row is that of position `-origin`, an index. Otherwise they
+  /// have a row for each element of the positions, whose axes they do not have.
   Value origin;
 
   explicit operator bool() const { return cos != nullptr; }
@@ -36,26 +37,27 @@ struct RotationTables {
 
 /// The shape of the loops.
 struct AttentionNestOptions {
-  /// Rows of a tile of queries, a row being a query of one of the query heads of
-  /// a key head; tiles of queries that share each tile of keys; keys of a tile.
+  /// Rows of a tile of queries, a row being a query of one of the query heads
+  /// of a key head; tiles of queries that share each tile of keys; keys of a
+  /// tile.
   int64_t rowsPerQueryTile = 16, queryTilesPerTask = 1, keysPerTile = 32;
   /// Whether bounds of the region `where` load elements of tensors.
   bool boundsElements = false;
-  /// Whether tiles of queries are copied to `(dim, rows)` panels, which CPUs read.
-  /// Requires one tile of queries per task otherwise.
+  /// Whether tiles of queries are copied to `(dim, rows)` panels, which CPUs
+  /// read. Requires one tile of queries per task otherwise.
   bool packsQueries = true;
-  /// Whether tiles of keys start at multiples of `keysPerTile`, so that the tiles
-  /// of a query depend on no other query.
+  /// Whether tiles of keys start at multiples of `keysPerTile`, so that the
+  /// tiles of a query depend on no other query.
   bool alignedKeyTiles = false;
-  /// Whether a tile of queries has one head; otherwise it has as many heads of a
-  /// group as fit.
+  /// Whether a tile of queries has one head; otherwise it has as many heads of
+  /// a group as fit.
   bool oneHeadPerTile = false;
   /// Tables of the rotations; without them, `posenc.rope` rotates a tile.
   RotationTables queryTables, keyTables;
 };
 
-/// Emits the loops of an attention op on tensors at the insertion point. Returns
-/// the results that replace those of the op.
+/// Emits the loops of an attention op on tensors at the insertion point.
+/// Returns the results that replace those of the op.
 ValueRange createAttentionNest(RewriterBase &rewriter, AttentionOp op,
                                const AttentionNestOptions &options);
 

@@ -39,8 +39,8 @@ AttentionKernel::AttentionKernel(OpBuilder &host,
                                  int64_t numThreads, bool isWide,
                                  StringRef suffix)
     : host(host), nest(nest), op(nest.tile), tiles(tiles), isWide(isWide),
-      kernel(nest.loops, suffix, numThreads),
-      b(kernel.getFunction()), reader(host, kernel, b, isWide) {
+      kernel(nest.loops, suffix, numThreads), b(kernel.getFunction()),
+      reader(host, kernel, b, isWide) {
   element = getElementTypeOrSelf(op.getQuery().getType());
   sum = op.getSumType();
   sizes = getAttentionSizes(op);
@@ -83,9 +83,9 @@ void AttentionKernel::captureOperands() {
         host, getValueOrCreateConstantIndexOp(host, loops.getLoc(), size)));
 }
 
-/// Computes the indices of the block: sequences, heads and tiles of queries. The
-/// last tiles of a head, which see the most keys if attention is causal, come
-/// first.
+/// Computes the indices of the block: sequences, heads and tiles of queries.
+/// The last tiles of a head, which see the most keys if attention is causal,
+/// come first.
 void AttentionKernel::findBlock() {
   Value rest = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   SmallVector<Value> indices(gridSizes.size());
@@ -110,11 +110,10 @@ void AttentionKernel::findRows(Value warp) {
 }
 
 AttentionKernel::Row AttentionKernel::getRow(Value number) {
-  Row row{number, b.div(number, queriesPerHead), b.rem(number, queriesPerHead),
-          {}};
+  Row row{
+      number, b.div(number, queriesPerHead), b.rem(number, queriesPerHead), {}};
   if (numRows < tiles.getRows())
-    row.exists =
-        b.compare(arith::CmpIPredicate::ult, number, b.i32(numRows));
+    row.exists = b.compare(arith::CmpIPredicate::ult, number, b.i32(numRows));
   return row;
 }
 
@@ -139,8 +138,7 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
         Value channel = b.mul(b.rem(item, columns), lanes);
         Value exists;
         if (numRows < tiles.getRows())
-          exists =
-              b.compare(arith::CmpIPredicate::ult, row, b.i32(numRows));
+          exists = b.compare(arith::CmpIPredicate::ult, row, b.i32(numRows));
         if (columns * lanes != sizes.keyDim)
           exists = b.both(exists, b.compare(arith::CmpIPredicate::ult, channel,
                                             b.i32(sizes.keyDim)));
@@ -175,46 +173,47 @@ void AttentionKernel::loadRows(Value tensor, Value offset, int64_t pitch,
                                int64_t channels) {
   int64_t lanes = 16 / sizes.elementBytes, dim = getLastDim(tensor);
   int64_t columns = channels / lanes;
-  b.emitLoop(
-      thread, b.i32(tiles.keys * columns), b.i32(tiles.getThreads()), {},
-      [&](Value item, ValueRange) -> SmallVector<Value> {
-        Value row = b.div(item, columns);
-        Value channel = b.mul(b.rem(item, columns), lanes);
-        SharedAddress to{b.add(offset, b.add(b.mul(row, pitch),
-                                             b.mul(channel, sizes.elementBytes)))};
-        Value isChannel;
-        if (channels != dim)
-          isChannel =
-              b.compare(arith::CmpIPredicate::ult, channel, b.i32(dim));
-        SmallVector<Value> at{b.toIndex(row), b.toIndex(channel)};
-        bool isSame = getElementTypeOrSelf(tensor.getType()) == element;
-        std::optional<TileReader::Row> from;
-        if (isWide && isSame)
-          from = reader.locate(tensor, at);
-        if (from) {
-          b.copyAsync(to, reader.getAddress(from->root, from->offset),
-                      b.both(from->exists, isChannel));
-          return {};
-        }
-        auto type = VectorType::get({lanes}, element);
-        auto load = [&]() -> SmallVector<Value> {
-          Value vector = reader.read(tensor, at, lanes);
-          return {b.convert(vector, element)};
-        };
-        auto zero = [&]() -> SmallVector<Value> {
-          return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
-        };
-        Value vector =
-            isChannel ? b.emitIf(isChannel, type, load, zero)[0] : load()[0];
-        b.store(vector, to, 16);
-        return {};
-      });
+  b.emitLoop(thread, b.i32(tiles.keys * columns), b.i32(tiles.getThreads()), {},
+             [&](Value item, ValueRange) -> SmallVector<Value> {
+               Value row = b.div(item, columns);
+               Value channel = b.mul(b.rem(item, columns), lanes);
+               SharedAddress to{
+                   b.add(offset, b.add(b.mul(row, pitch),
+                                       b.mul(channel, sizes.elementBytes)))};
+               Value isChannel;
+               if (channels != dim)
+                 isChannel =
+                     b.compare(arith::CmpIPredicate::ult, channel, b.i32(dim));
+               SmallVector<Value> at{b.toIndex(row), b.toIndex(channel)};
+               bool isSame = getElementTypeOrSelf(tensor.getType()) == element;
+               std::optional<TileReader::Row> from;
+               if (isWide && isSame)
+                 from = reader.locate(tensor, at);
+               if (from) {
+                 b.copyAsync(to, reader.getAddress(from->root, from->offset),
+                             b.both(from->exists, isChannel));
+                 return {};
+               }
+               auto type = VectorType::get({lanes}, element);
+               auto load = [&]() -> SmallVector<Value> {
+                 Value vector = reader.read(tensor, at, lanes);
+                 return {b.convert(vector, element)};
+               };
+               auto zero = [&]() -> SmallVector<Value> {
+                 return {arith::ConstantOp::create(b, b.getZeroAttr(type))};
+               };
+               Value vector = isChannel
+                                  ? b.emitIf(isChannel, type, load, zero)[0]
+                                  : load()[0];
+               b.store(vector, to, 16);
+               return {};
+             });
 }
 
 /// Copies the tile of keys and values whose scalars have been cloned.
 void AttentionKernel::loadTile(Value stage) {
-  Value keys = b.add(b.mul(stage, tiles.getKeyBytes(sizes)),
-                     tiles.getQueryBytes(sizes));
+  Value keys =
+      b.add(b.mul(stage, tiles.getKeyBytes(sizes)), tiles.getQueryBytes(sizes));
   Value values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
                        tiles.getQueryBytes(sizes) +
                            tiles.stages * tiles.getKeyBytes(sizes));
@@ -236,8 +235,8 @@ void AttentionKernel::ifSeen(function_ref<void()> body) {
   });
 }
 
-/// Starts the copies of the tile at `key`. Returns an i1: whether `where` may be
-/// true for any of its pairs; null if it may in all tiles.
+/// Starts the copies of the tile at `key`. Returns an i1: whether `where` may
+/// be true for any of its pairs; null if it may in all tiles.
 Value AttentionKernel::loadIfSeen(Value key, Value stage) {
   Value isSeen;
   scf::ForOp loop = nest.keys;
@@ -255,7 +254,8 @@ Value AttentionKernel::loadIfSeen(Value key, Value stage) {
 // Tiles of keys
 //===----------------------------------------------------------------------===//
 
-/// Returns an element of the loops' initial state for a row: its maximum or sum.
+/// Returns an element of the loops' initial state for a row: its maximum or
+/// sum.
 Value AttentionKernel::getInit(int64_t part, const Row &row) {
   scf::ForOp loop = nest.keys;
   auto take = [&]() -> SmallVector<Value> {
@@ -273,12 +273,11 @@ Value AttentionKernel::getInit(int64_t part, const Row &row) {
 /// Converts an initial maximum to units of ln(2). A finite sink stays finite.
 Value AttentionKernel::scaleInit(Value maximum) {
   Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
-                                       infinity);
+  Value isNone =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, infinity);
   Value scaled = b.mulf(maximum, b.real(sum, llvm::numbers::log2e));
   scaled = b.max(scaled, b.real(sum, getLowest(sum)));
-  scaled =
-      arith::MinNumFOp::create(b, scaled, b.real(sum, -getLowest(sum)));
+  scaled = arith::MinNumFOp::create(b, scaled, b.real(sum, -getLowest(sum)));
   return b.select(isNone, infinity, scaled);
 }
 
@@ -290,8 +289,7 @@ AttentionKernel::State AttentionKernel::createState() {
   Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
   for (const Row &row : rows) {
     state.maxima.push_back(scaleInit(getInit(1, row)));
-    state.sums.push_back(
-        b.select(isFirst, getInit(2, row), b.real(sum, 0.0)));
+    state.sums.push_back(b.select(isFirst, getInit(2, row), b.real(sum, 0.0)));
   }
   return state;
 }

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // A block computes one iteration of the nest's scf.forall. Its threads copy the
-// queries to shared memory, then tile after tile of keys and values; while a tile
-// is multiplied, the copies of the next one are under way. A warp computes some of
-// the rows, a row being a query of a head. Scores, weights and accumulators are
-// fragments of `mma.sync`, tiles of 16 rows x 8 columns: thread `4g + t` has the
-// columns 2t and 2t + 1 of the rows g and g + 8. Types that tensor cores do not
-// multiply exactly have the same fragments.
+// queries to shared memory, then tile after tile of keys and values; while a
+// tile is multiplied, the copies of the next one are under way. A warp computes
+// some of the rows, a row being a query of a head. Scores, weights and
+// accumulators are fragments of `mma.sync`, tiles of 16 rows x 8 columns:
+// thread `4g + t` has the columns 2t and 2t + 1 of the rows g and g + 8. Types
+// that tensor cores do not multiply exactly have the same fragments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,9 +40,7 @@ public:
 protected:
   /// Emits what the block does, after its indices and scalars are known.
   virtual void emitBlock();
-  virtual int64_t getSharedBytes() const {
-    return tiles.getSharedBytes(sizes);
-  }
+  virtual int64_t getSharedBytes() const { return tiles.getSharedBytes(sizes); }
   /// Returns where 16 bytes of a query, or of the result that replaces it, are.
   virtual SharedAddress getQuery(Value row, Value channel);
   /// Waits until the threads that share rows have read them.
@@ -61,9 +59,9 @@ protected:
   };
   /// What the scores of a tile of keys depend on.
   struct Tile {
-    /// The first key; the position of the tile's first query minus that key, and
-    /// the number of keys from the first one on, clamped i32. `limit` is null if
-    /// all keys of the tile exist.
+    /// The first key; the position of the tile's first query minus that key,
+    /// and the number of keys from the first one on, clamped i32. `limit` is
+    /// null if all keys of the tile exist.
     Value firstKey, relative, limit;
     /// Offsets of the tile's keys and values in shared memory, i32.
     Value keys, values;
@@ -94,8 +92,8 @@ protected:
     Value maximum, sum, reciprocal;
   };
   void storeResults(const State &state);
-  Value emitResult(const AttentionNestParts::Output &output,
-                   Value accumulator, const RowSums &sums);
+  Value emitResult(const AttentionNestParts::Output &output, Value accumulator,
+                   const RowSums &sums);
   void ifStored(const AttentionNestParts::Output &output, const Row &row,
                 function_ref<void(ArrayRef<Value>)> body);
   void forEachPair(const AttentionNestParts::Output &output, const State &state,
@@ -166,8 +164,8 @@ protected:
   /// Columns of a row's scores in a thread.
   int64_t getNumColumns() const { return tiles.keys / 4; }
   /// Index of a row's element in the thread's fragments, whose rows have
-  /// `columns` elements per thread: those of a fragment are (g, 2t), (g, 2t + 1),
-  /// (g + 8, 2t) and (g + 8, 2t + 1).
+  /// `columns` elements per thread: those of a fragment are (g, 2t), (g, 2t +
+  /// 1), (g + 8, 2t) and (g + 8, 2t + 1).
   int64_t getIndex(int64_t row, int64_t column, int64_t columns) const {
     return row / 2 * 2 * columns + column / 2 * 4 + row % 2 * 2 + column % 2;
   }
@@ -176,9 +174,7 @@ protected:
     return column / 2 * 8 + column % 2;
   }
   /// The value's channels of a warp in a thread, per row.
-  int64_t getNumChannels() const {
-    return tiles.getValueChannels(sizes) / 4;
-  }
+  int64_t getNumChannels() const { return tiles.getValueChannels(sizes) / 4; }
   /// Whether the scores of the tile are changed after scaling, by a region or a
   /// float mask; then they are scaled in natural units.
   bool hasOwnScores();

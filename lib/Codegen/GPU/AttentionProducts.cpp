@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Rows and columns of a fragment of the first operand, and bytes of 8 elements.
+/// Rows and columns of a fragment of the first operand, and bytes of 8
+/// elements.
 static constexpr int64_t kFragment = 16, kUnitBytes = 16;
 
 /// Emits the products of queries and keys.
@@ -29,9 +30,8 @@ SmallVector<Value> AttentionKernel::multiplyKeys(const Tile &tile) {
       b.add(b.mul(b.add(warpRow, b.rem(lane, kFragment)), keyPitch),
             b.mul(half, kUnitBytes))};
   Value row = b.add(b.rem(lane, 8), b.mul(half, 8));
-  SharedAddress keys{
-      b.add(b.add(tile.keys, b.mul(row, keyPitch)),
-            b.mul(b.rem(b.div(lane, 8), 2), kUnitBytes))};
+  SharedAddress keys{b.add(b.add(tile.keys, b.mul(row, keyPitch)),
+                           b.mul(b.rem(b.div(lane, 8), 2), kUnitBytes))};
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kFragment) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t i = 0; i < tiles.rowTiles; ++i)
@@ -42,20 +42,19 @@ SmallVector<Value> AttentionKernel::multiplyKeys(const Tile &tile) {
           b.loadMatrices(keys.plus(key * keyPitch + 2 * channel), false);
       for (int64_t n : {0, 1})
         for (int64_t i = 0; i < tiles.rowTiles; ++i) {
-          MutableArrayRef<Value> part =
-              MutableArrayRef(scores).slice(
-                  (i * fragments + key / 8 + n) * 4, 4);
-          llvm::copy(b.multiply(a[i], ValueRange(both).slice(2 * n, 2), part,
-                                element),
-                     part.begin());
+          MutableArrayRef<Value> part = MutableArrayRef(scores).slice(
+              (i * fragments + key / 8 + n) * 4, 4);
+          llvm::copy(
+              b.multiply(a[i], ValueRange(both).slice(2 * n, 2), part, element),
+              part.begin());
         }
     }
   }
   return scores;
 }
 
-/// Returns the weights of 16 keys from `key` on as the first operand of a product:
-/// scores have its layout.
+/// Returns the weights of 16 keys from `key` on as the first operand of a
+/// product: scores have its layout.
 SmallVector<SmallVector<Value>>
 AttentionKernel::packWeights(ArrayRef<Value> weights, int64_t key) {
   SmallVector<SmallVector<Value>> a(tiles.rowTiles);
@@ -85,8 +84,8 @@ void AttentionKernel::multiplyValues(ArrayRef<SmallVector<Value>> weights,
   int64_t fragments = accumulators.size() / tiles.rowTiles / 4;
   for (int64_t n : {0, 1})
     for (int64_t i = 0; i < tiles.rowTiles; ++i) {
-      MutableArrayRef<Value> part = accumulators.slice(
-          (i * fragments + channel / 8 + n) * 4, 4);
+      MutableArrayRef<Value> part =
+          accumulators.slice((i * fragments + channel / 8 + n) * 4, 4);
       llvm::copy(b.multiply(weights[i], ValueRange(words).slice(2 * n, 2), part,
                             element),
                  part.begin());
@@ -105,9 +104,8 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
       SmallVector<SmallVector<Value>> a = packWeights(weights, key);
       for (int64_t channel = 0; channel < tiles.getValueChannels(sizes);
            channel += kFragment)
-        multiplyValues(
-            a, b.loadMatrices(getValues(tile, key, channel), true), channel,
-            accumulators);
+        multiplyValues(a, b.loadMatrices(getValues(tile, key, channel), true),
+                       channel, accumulators);
     }
     return accumulators;
   };
@@ -122,14 +120,14 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
       [&]() -> SmallVector<Value> {
         return {arith::ConstantIntOp::create(b, 0, 1)};
       })[0];
-  state.accumulators =
-      b.emitIf(isUnsafe, ValueRange(state.accumulators).getTypes(),
-               [&] {
-                 return addSpecialValues(
-                     tile, [&](int64_t key) { return packWeights(weights, key); },
-                     state.accumulators);
-               },
-               add);
+  state.accumulators = b.emitIf(
+      isUnsafe, ValueRange(state.accumulators).getTypes(),
+      [&] {
+        return addSpecialValues(
+            tile, [&](int64_t key) { return packWeights(weights, key); },
+            state.accumulators);
+      },
+      add);
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,12 +146,10 @@ static SmallVector<Value> loadVector(ThreadBuilder &b, SharedAddress address,
 
 /// Emits the products of queries and keys as those of the thread's rows and
 /// columns.
-SmallVector<Value>
-AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
+SmallVector<Value> AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
   int64_t lanes = kUnitBytes / sizes.elementBytes, columns = getNumColumns();
   SmallVector<Value> zeros(getNumRows() * columns, b.real(sum, 0.0));
-  int64_t bytes =
-      llvm::alignTo(sizes.keyDim, kFragment) * sizes.elementBytes;
+  int64_t bytes = llvm::alignTo(sizes.keyDim, kFragment) * sizes.elementBytes;
   Value query = b.mul(b.add(warpRow, laneRow), keyPitch);
   Value key = b.add(tile.keys, b.mul(b.mul(laneColumn, 2), keyPitch));
   return b.emitLoop(
@@ -164,12 +160,11 @@ AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
         SharedAddress keys{b.add(key, offset)};
         SmallVector<SmallVector<Value>> x;
         for (int64_t row = 0; row < getNumRows(); ++row)
-          x.push_back(loadVector(b, queries.plus(8 * row * keyPitch), element,
-                                 lanes));
+          x.push_back(
+              loadVector(b, queries.plus(8 * row * keyPitch), element, lanes));
         for (int64_t column = 0; column < columns; ++column) {
-          SmallVector<Value> y =
-              loadVector(b, keys.plus(getColumnKey(column) * keyPitch),
-                         element, lanes);
+          SmallVector<Value> y = loadVector(
+              b, keys.plus(getColumnKey(column) * keyPitch), element, lanes);
           for (int64_t row = 0; row < getNumRows(); ++row) {
             Value &score = scores[getIndex(row, column, columns)];
             for (int64_t i = 0; i < lanes; ++i)
@@ -183,14 +178,12 @@ AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
 /// Adds the products of weights and values, key by key; the thread that has the
 /// weight of a key passes it to the others of its row.
 void AttentionKernel::addValuesByThreads(const Tile &tile,
-                                         ArrayRef<Value> weights,
-                                         bool hasMasks, State &state) {
+                                         ArrayRef<Value> weights, bool hasMasks,
+                                         State &state) {
   int64_t columns = getNumColumns(), count = getNumChannels();
-  Value first =
-      b.add(b.mul(valuePart, tiles.getValueChannels(sizes)),
-            b.mul(laneColumn, 2));
-  SharedAddress values{
-      b.add(tile.values, b.mul(first, sizes.elementBytes))};
+  Value first = b.add(b.mul(valuePart, tiles.getValueChannels(sizes)),
+                      b.mul(laneColumn, 2));
+  SharedAddress values{b.add(tile.values, b.mul(first, sizes.elementBytes))};
   Value quad = b.mul(laneRow, 4);
   for (int64_t key = 0; key < tiles.keys; ++key) {
     int64_t column = key / 8 * 2 + key % 2;
@@ -200,16 +193,15 @@ void AttentionKernel::addValuesByThreads(const Tile &tile,
       factors.push_back(
           b.shuffle(weights[getIndex(row, column, columns)], owner));
       if (hasMasks)
-        isZero.push_back(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                               factors.back(),
-                                               b.real(sum, 0.0)));
+        isZero.push_back(arith::CmpFOp::create(
+            b, arith::CmpFPredicate::OEQ, factors.back(), b.real(sum, 0.0)));
     }
     for (int64_t channel = 0; channel < count; channel += 2) {
-      SmallVector<Value> pair = loadVector(
-          b,
-          values.plus(key * valuePitch +
-                      getColumnKey(channel) * sizes.elementBytes),
-          element, 2);
+      SmallVector<Value> pair =
+          loadVector(b,
+                     values.plus(key * valuePitch +
+                                 getColumnKey(channel) * sizes.elementBytes),
+                     element, 2);
       for (int64_t row = 0; row < getNumRows(); ++row)
         for (int64_t i : {0, 1}) {
           Value &x = state.accumulators[getIndex(row, channel + i, count)];

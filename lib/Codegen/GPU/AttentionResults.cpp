@@ -15,15 +15,16 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Returns the map from the loops (heads, queries, channels) to the dimensions of
-/// the result.
+/// Returns the map from the loops (heads, queries, channels) to the dimensions
+/// of the result.
 static AffineMap getOrder(linalg::GenericOp compute) {
   return compute.getMatchingIndexingMap(compute.getDpsInitOperand(0));
 }
 
-/// Emits the operation that computes an element of a result from the accumulator,
-/// which is null for the log-sum-exp, and from the row's maximum and sum. Products
-/// with the reciprocal, of which a row has one, replace quotients by the sum.
+/// Emits the operation that computes an element of a result from the
+/// accumulator, which is null for the log-sum-exp, and from the row's maximum
+/// and sum. Products with the reciprocal, of which a row has one, replace
+/// quotients by the sum.
 Value AttentionKernel::emitResult(const AttentionNestParts::Output &output,
                                   Value accumulator, const RowSums &sums) {
   linalg::GenericOp compute = output.compute;
@@ -50,8 +51,8 @@ Value AttentionKernel::emitResult(const AttentionNestParts::Output &output,
   return result;
 }
 
-/// Emits code for a row that stands for an existing query, with the indices of the
-/// row's first element in the destination.
+/// Emits code for a row that stands for an existing query, with the indices of
+/// the row's first element in the destination.
 void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
                                const Row &row,
                                function_ref<void(ArrayRef<Value>)> body) {
@@ -64,9 +65,9 @@ void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
   for (auto [dim, expr] : llvm::enumerate(order.getResults())) {
     int64_t loop = cast<AffineDimExpr>(expr).getPosition();
     if (loop < 2)
-      exists = b.both(exists,
-                      b.compare(arith::CmpIPredicate::slt, indices[loop],
-                                reader.getSize(compute.getResult(0), dim)));
+      exists =
+          b.both(exists, b.compare(arith::CmpIPredicate::slt, indices[loop],
+                                   reader.getSize(compute.getResult(0), dim)));
   }
   b.emitIf(exists, [&] {
     llvm::SmallBitVector dropped = insert.getDroppedDims();
@@ -111,17 +112,16 @@ void AttentionKernel::forEachPair(
     if (tiles.valueParts == 1 || tiles.valueParts * channels == sizes.valueDim)
       emit();
     else
-      b.emitIf(b.compare(arith::CmpIPredicate::ult, channel,
-                         b.i32(sizes.valueDim)),
-               emit);
+      b.emitIf(
+          b.compare(arith::CmpIPredicate::ult, channel, b.i32(sizes.valueDim)),
+          emit);
   }
 }
 
 /// Stores the outputs by way of the shared memory of the warp's own queries, so
 /// that threads write 16 bytes at a time.
 void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
-                                  const State &state,
-                                  ArrayRef<RowSums> sums) {
+                                  const State &state, ArrayRef<RowSums> sums) {
   syncRows();
   for (int64_t row = 0; row < getNumRows(); ++row)
     forEachPair(output, state, sums[row], row, [&](Value channel, Value pair) {
@@ -131,21 +131,19 @@ void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
   NVVM::SyncWarpOp::create(b, b.i32(-1));
   int64_t lanes = 16 / sizes.elementBytes, columns = sizes.valueDim / lanes;
   auto type = VectorType::get({lanes}, element);
-  b.emitLoop(
-      lane, b.i32(tiles.getRowsPerWarp() * columns),
-      b.i32(GpuAttentionTiles::kWarp), {},
-      [&](Value item, ValueRange) -> SmallVector<Value> {
-        Row row = getRow(b.add(warpRow, b.div(item, columns)));
-        Value channel = b.mul(b.rem(item, columns), lanes);
-        ifStored(output, row, [&](ArrayRef<Value> at) {
-          Value vector =
-              b.load(getQuery(row.number, channel), type, 16);
-          SmallVector<Value> indices(at);
-          indices.back() = b.add(at.back(), b.toIndex(channel));
-          reader.storeElements(vector, output.getDestination(), indices);
-        });
-        return {};
-      });
+  b.emitLoop(lane, b.i32(tiles.getRowsPerWarp() * columns),
+             b.i32(GpuAttentionTiles::kWarp), {},
+             [&](Value item, ValueRange) -> SmallVector<Value> {
+               Row row = getRow(b.add(warpRow, b.div(item, columns)));
+               Value channel = b.mul(b.rem(item, columns), lanes);
+               ifStored(output, row, [&](ArrayRef<Value> at) {
+                 Value vector = b.load(getQuery(row.number, channel), type, 16);
+                 SmallVector<Value> indices(at);
+                 indices.back() = b.add(at.back(), b.toIndex(channel));
+                 reader.storeElements(vector, output.getDestination(), indices);
+               });
+               return {};
+             });
 }
 
 /// Stores a result whose rows have one element.
@@ -153,8 +151,8 @@ void AttentionKernel::storeSums(const AttentionNestParts::Output &output,
                                 ArrayRef<RowSums> sums) {
   Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
   if (tiles.valueParts > 1)
-    isFirst = b.both(isFirst, b.compare(arith::CmpIPredicate::eq, valuePart,
-                                        b.i32(0)));
+    isFirst = b.both(isFirst,
+                     b.compare(arith::CmpIPredicate::eq, valuePart, b.i32(0)));
   b.emitIf(isFirst, [&] {
     for (auto [row, parts] : llvm::zip_equal(rows, sums)) {
       Value element = emitResult(output, {}, parts);
@@ -176,9 +174,8 @@ void AttentionKernel::storeResults(const State &state) {
     Value init = getInit(1, rows[row]);
     Value isInit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
                                          state.maxima[row], scaleInit(init));
-    sums.push_back(
-        {b.select(isInit, init, b.mulf(state.maxima[row], ln2)), total,
-         arith::DivFOp::create(b, b.real(sum, 1.0), total)});
+    sums.push_back({b.select(isInit, init, b.mulf(state.maxima[row], ln2)),
+                    total, arith::DivFOp::create(b, b.real(sum, 1.0), total)});
   }
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;
@@ -193,14 +190,12 @@ void AttentionKernel::storeResults(const State &state) {
     } else {
       for (int64_t row = 0; row < getNumRows(); ++row)
         ifStored(output, rows[row], [&](ArrayRef<Value> at) {
-          forEachPair(output, state, sums[row], row,
-                      [&](Value channel, Value pair) {
-                        SmallVector<Value> indices(at);
-                        indices.back() =
-                            b.add(at.back(), b.toIndex(channel));
-                        reader.storeElements(pair, output.getDestination(),
-                                             indices);
-                      });
+          forEachPair(
+              output, state, sums[row], row, [&](Value channel, Value pair) {
+                SmallVector<Value> indices(at);
+                indices.back() = b.add(at.back(), b.toIndex(channel));
+                reader.storeElements(pair, output.getDestination(), indices);
+              });
         });
     }
   }

@@ -50,8 +50,8 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
   if (op.getNumKeys())
     tile.limit =
         b.toClampedI32(b.sub(reader.get(op.getNumKeys()), tile.firstKey));
-  tile.keys = b.add(b.mul(stage, tiles.getKeyBytes(sizes)),
-                    tiles.getQueryBytes(sizes));
+  tile.keys =
+      b.add(b.mul(stage, tiles.getKeyBytes(sizes)), tiles.getQueryBytes(sizes));
   tile.values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
                       tiles.getQueryBytes(sizes) +
                           tiles.stages * tiles.getKeyBytes(sizes));
@@ -68,32 +68,32 @@ std::pair<Value, Value> AttentionKernel::getQueryRange() {
   return {first, b.add(first, warpRows - 1)};
 }
 
-/// Emits an i1: whether position masks leave any pair of the warp's rows; null if
-/// they always do.
+/// Emits an i1: whether position masks leave any pair of the warp's rows; null
+/// if they always do.
 Value AttentionKernel::isVisible(const Tile &tile) {
   auto [first, last] = getQueryRange();
   Value visible;
   if (std::optional<int64_t> right = getRightWindow())
-    visible = b.both(
-        visible, b.compare(arith::CmpIPredicate::sge,
-                           b.add(b.add(tile.relative, last), *right),
-                           b.i32(0)));
+    visible =
+        b.both(visible,
+               b.compare(arith::CmpIPredicate::sge,
+                         b.add(b.add(tile.relative, last), *right), b.i32(0)));
   if (std::optional<int64_t> left = getLeftWindow())
-    visible = b.both(
-        visible, b.compare(arith::CmpIPredicate::sle,
-                           b.add(b.add(tile.relative, first), -*left),
-                           b.i32(tiles.keys - 1)));
+    visible =
+        b.both(visible, b.compare(arith::CmpIPredicate::sle,
+                                  b.add(b.add(tile.relative, first), -*left),
+                                  b.i32(tiles.keys - 1)));
   return visible;
 }
 
-/// Emits an i1: whether position masks exclude any pair of the warp's rows; null
-/// if they never do.
+/// Emits an i1: whether position masks exclude any pair of the warp's rows;
+/// null if they never do.
 Value AttentionKernel::isPartial(const Tile &tile) {
   auto [first, last] = getQueryRange();
   Value partial;
   auto add = [&](Value condition) {
-    partial = partial ? b.createOrFold<arith::OrIOp>(partial, condition)
-                      : condition;
+    partial =
+        partial ? b.createOrFold<arith::OrIOp>(partial, condition) : condition;
   };
   if (tile.limit)
     add(b.compare(arith::CmpIPredicate::slt, tile.limit, b.i32(tiles.keys)));
@@ -147,8 +147,8 @@ void AttentionKernel::maskByPositions(const Tile &tile,
     if (ends[row])
       kept = b.compare(arith::CmpIPredicate::slt, key, ends[row]);
     if (begins[row])
-      kept = b.both(kept, b.compare(arith::CmpIPredicate::sge, key,
-                                    begins[row]));
+      kept =
+          b.both(kept, b.compare(arith::CmpIPredicate::sge, key, begins[row]));
     return kept;
   });
 }
@@ -197,8 +197,8 @@ Value AttentionKernel::emitAlibi(AlibiOp op, int64_t row) {
     std::string table = createConstants<double>(b, kernel.getFunction(),
                                                 "alibi_slopes", values);
     Value all = memref::GetGlobalOp::create(
-        b, MemRefType::get({static_cast<int64_t>(values.size())},
-                           b.getF64Type()),
+        b,
+        MemRefType::get({static_cast<int64_t>(values.size())}, b.getF64Type()),
         table);
     slope = b.convert(memref::LoadOp::create(b, all, head), type);
   }
@@ -207,8 +207,8 @@ Value AttentionKernel::emitAlibi(AlibiOp op, int64_t row) {
   if (isArgument(op.getQuery()) && isArgument(op.getKey()))
     integer = b.getI32Type();
   difference = b.createOrFold<arith::IndexCastOp>(integer, difference);
-  Value distance = arith::SIToFPOp::create(
-      b, type, math::AbsIOp::create(b, difference));
+  Value distance =
+      arith::SIToFPOp::create(b, type, math::AbsIOp::create(b, difference));
   return arith::NegFOp::create(b, b.mulf(slope, distance));
 }
 
@@ -218,13 +218,13 @@ Value AttentionKernel::emitRegion(Region &region, const Tile &tile, Value score,
   Value result;
   reader.withScope([&] {
     Block &block = region.front();
-    Value head = b.add(reader.get(op.getHeadIndex()),
-                       b.toIndex(rows[row].head));
+    Value head =
+        b.add(reader.get(op.getHeadIndex()), b.toIndex(rows[row].head));
     // Rows without a query have the last head.
     if (rows[row].exists)
       head = b.createOrFold<arith::MinSIOp>(
-          head, b.add(reader.get(op.getHeadIndex()),
-                      numRows / queriesPerHead - 1));
+          head,
+          b.add(reader.get(op.getHeadIndex()), numRows / queriesPerHead - 1));
     SmallVector<Value> arguments{
         reader.get(op.getBatchIndex()), head,
         b.add(reader.get(op.getQueryIndex()), b.toIndex(rows[row].query)),
@@ -256,10 +256,9 @@ void AttentionKernel::changeScores(const Tile &tile,
                                    MutableArrayRef<Value> scores) {
   double log2e = llvm::numbers::log2e;
   Value mask = op.getMask();
-  bool hasBooleans =
-      mask && getElementTypeOrSelf(mask.getType()).isInteger(1);
-  Value scale = b.real(sum, op.getScoreScale() *
-                                (hasOwnScores() ? 1.0 : log2e));
+  bool hasBooleans = mask && getElementTypeOrSelf(mask.getType()).isInteger(1);
+  Value scale =
+      b.real(sum, op.getScoreScale() * (hasOwnScores() ? 1.0 : log2e));
   Value infinity = b.real(sum, -kInfinity);
   for (int64_t row = 0; row < getNumRows(); ++row)
     for (int64_t column = 0; column < getNumColumns(); ++column) {
@@ -280,14 +279,14 @@ void AttentionKernel::changeScores(const Tile &tile,
       if (bias) {
         bias = b.convert(bias, sum);
         // A bias of minus infinity masks the key, even if its score is NaN.
-        Value isMasked = arith::CmpFOp::create(
-            b, arith::CmpFPredicate::OEQ, bias, infinity);
+        Value isMasked =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, bias, infinity);
         score = b.select(isMasked, infinity, b.addf(score, bias));
       }
       if (hasOwnScores()) {
         // The lowest finite score must not become minus infinity.
-        Value isMasked = arith::CmpFOp::create(
-            b, arith::CmpFPredicate::OEQ, score, infinity);
+        Value isMasked = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                               score, infinity);
         Value scaled = arith::MaximumFOp::create(
             b, b.mulf(score, b.real(sum, log2e)), b.real(sum, getLowest(sum)));
         score = b.select(isMasked, infinity, scaled);
@@ -299,12 +298,12 @@ void AttentionKernel::changeScores(const Tile &tile,
 // Softmax
 //===----------------------------------------------------------------------===//
 
-/// Emits the weights of the scores relative to the new maxima; updates maxima and
-/// sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of 2^8, so
-/// that the factor of the accumulators is usually 1; that depends on the row alone.
-AttentionKernel::Weights AttentionKernel::addSoftmax(ArrayRef<Value> scores,
-                                                     bool isLazy,
-                                                     State &state) {
+/// Emits the weights of the scores relative to the new maxima; updates maxima
+/// and sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of
+/// 2^8, so that the factor of the accumulators is usually 1; that depends on
+/// the row alone.
+AttentionKernel::Weights
+AttentionKernel::addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state) {
   Weights weights{SmallVector<Value>(scores), {}};
   Value infinity = b.real(sum, -kInfinity), zero = b.real(sum, 0.0);
   int64_t columns = getNumColumns();
@@ -318,14 +317,14 @@ AttentionKernel::Weights AttentionKernel::addSoftmax(ArrayRef<Value> scores,
     maximum = b.max(maximum, before);
     if (isLazy) {
       constexpr double kMaxExponent = 8;
-      Value exceeds = arith::CmpFOp::create(
-          b, arith::CmpFPredicate::OGT, b.subf(maximum, before),
-          b.real(sum, kMaxExponent));
+      Value exceeds = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                            b.subf(maximum, before),
+                                            b.real(sum, kMaxExponent));
       maximum = b.select(exceeds, maximum, before);
     }
     // A row that has seen nothing has no finite maximum to subtract.
-    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
-                                         infinity);
+    Value isNone =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, infinity);
     Value subtracted = b.select(isNone, zero, maximum);
     Value factor = b.exp2(b.subf(before, subtracted));
     Value total = b.mulf(state.sums[row], factor);
@@ -341,8 +340,7 @@ AttentionKernel::Weights AttentionKernel::addSoftmax(ArrayRef<Value> scores,
   return weights;
 }
 
-void AttentionKernel::scaleAccumulators(ArrayRef<Value> factors,
-                                        State &state) {
+void AttentionKernel::scaleAccumulators(ArrayRef<Value> factors, State &state) {
   int64_t channels = getNumChannels();
   for (int64_t row = 0; row < getNumRows(); ++row)
     for (int64_t channel = 0; channel < channels; ++channel) {
@@ -351,8 +349,8 @@ void AttentionKernel::scaleAccumulators(ArrayRef<Value> factors,
     }
 }
 
-/// Emits the scores from the products of queries and keys. `isMasked` becomes an
-/// i1: whether the tile has masked keys; null if none has.
+/// Emits the scores from the products of queries and keys. `isMasked` becomes
+/// an i1: whether the tile has masked keys; null if none has.
 SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
                                                SmallVector<Value> scores,
                                                Value &isMasked) {
@@ -396,8 +394,7 @@ SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
 AttentionKernel::State AttentionKernel::addVisible(const Tile &tile,
                                                    State state) {
   Value isMasked;
-  SmallVector<Value> scores =
-      emitScores(tile, multiplyKeys(tile), isMasked);
+  SmallVector<Value> scores = emitScores(tile, multiplyKeys(tile), isMasked);
   Weights weights = addSoftmax(scores, /*isLazy=*/false, state);
   scaleAccumulators(weights.factors, state);
   addValues(tile, weights.values, isMasked, state);

@@ -8,9 +8,9 @@
 //
 // The weight of a masked key is 0, and its value must not matter. In tiles that
 // have masked keys, infinite values and NaN are replaced by 0 in the products.
-// Rows that see them are found by products of the weights with matrices that are 1
-// at such values, and get the sum that the values would give. The other rows have
-// the bits that they have without such values.
+// Rows that see them are found by products of the weights with matrices that
+// are 1 at such values, and get the sum that the values would give. The other
+// rows have the bits that they have without such values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,14 +38,14 @@ struct PackedBits {
 
 static int64_t repeat(int64_t half) { return half << 16 | half; }
 
-/// Keeps the assembler from loading words of the next matrices early, which would
-/// take registers that other code of the kernel needs.
+/// Keeps the assembler from loading words of the next matrices early, which
+/// would take registers that other code of the kernel needs.
 static void limitRegisters(ThreadBuilder &b) {
   NVVM::SyncWarpOp::create(b, b.i32(-1));
 }
 
-/// Emits a word with the sign bits of the halves that are infinite or NaN: adding
-/// the lowest bit of an exponent of ones carries into the sign.
+/// Emits a word with the sign bits of the halves that are infinite or NaN:
+/// adding the lowest bit of an exponent of ones carries into the sign.
 static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
                           Value word) {
   Value exponents =
@@ -70,82 +70,97 @@ Value AttentionKernel::hasSpecialValues(const Tile &tile) {
   return b.any(b.compare(arith::CmpIPredicate::ne, all, b.i32(0)));
 }
 
-/// The values that a word has in place of others.
-enum class Part { Finite, Plus, Minus, NaN };
+namespace {
+/// A range of a half's bits under a mask, i32.
+struct BitRange {
+  Value mask, first, last;
+};
+} // namespace
 
-/// Emits a word with its finite halves, or with 1 where a half is plus infinity,
-/// minus infinity or NaN; other halves are 0.
-static Value takePart(ThreadBuilder &b, const PackedBits &bits, Value word,
-                      Part part) {
+/// Emits a word whose halves are `kept`, or `half` itself if it is null, where
+/// the bits of a half are in the range; other halves are 0.
+static Value takeRange(ThreadBuilder &b, Value word, const BitRange &range,
+                       Value kept) {
   Value result = b.i32(0);
   for (int64_t shift : {0, 16}) {
     Value half = arith::ShRUIOp::create(b, word, b.i32(shift));
     half = arith::AndIOp::create(b, half, b.i32(0xFFFF));
-    Value size = arith::AndIOp::create(b, half, b.i32(0x7FFF));
-    Value infinity = b.i32(bits.exponent), one = b.i32(bits.one), taken;
-    switch (part) {
-    case Part::Finite:
-      taken = b.compare(arith::CmpIPredicate::ult, size, infinity);
-      one = half;
-      break;
-    case Part::Plus:
-      taken = b.compare(arith::CmpIPredicate::eq, half, infinity);
-      break;
-    case Part::Minus:
-      taken = b.compare(arith::CmpIPredicate::eq, half,
-                        b.i32(bits.exponent | 0x8000));
-      break;
-    case Part::NaN:
-      taken = b.compare(arith::CmpIPredicate::ugt, size, infinity);
-      break;
-    }
-    Value kept = b.select(taken, one, b.i32(0));
+    Value bits = arith::AndIOp::create(b, half, range.mask);
+    Value isTaken =
+        b.compare(arith::CmpIPredicate::ule, b.sub(bits, range.first),
+                  b.sub(range.last, range.first));
+    Value taken = b.select(isTaken, kept ? kept : half, b.i32(0));
     result = arith::OrIOp::create(
-        b, result, arith::ShLIOp::create(b, kept, b.i32(shift)));
+        b, result, arith::ShLIOp::create(b, taken, b.i32(shift)));
   }
   return result;
 }
 
-/// Emits the accumulators after a tile that has infinite values or NaN. One part
-/// of the values after the other, as registers are few.
+/// Emits the accumulators after a tile that has infinite values or NaN: the
+/// products of its finite values, and then, in a loop, those of a matrix that
+/// is 1 at plus infinity, minus infinity and NaN.
 SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
                                                      GetWeights getWeights,
                                                      ArrayRef<Value> before) {
   PackedBits bits(element);
   SmallVector<Value> accumulators(before);
   int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
-  Value zero = b.real(sum, 0.0);
-  // Adds the products of one part with 16 channels to `sums`, from `at` on.
-  auto multiply = [&](Part part, int64_t channel, int64_t at,
-                      MutableArrayRef<Value> sums) {
+  // Adds the products of a range of values with 16 channels to `sums`, from
+  // `at` on.
+  auto multiply = [&](const BitRange &range, Value kept, int64_t channel,
+                      int64_t at, MutableArrayRef<Value> sums) {
     for (int64_t key = 0; key < tiles.keys; key += 16) {
       limitRegisters(b);
       SmallVector<Value> words =
           b.loadMatrices(getValues(tile, key, channel), true);
       for (Value &word : words)
-        word = takePart(b, bits, word, part);
+        word = takeRange(b, word, range, kept);
       multiplyValues(getWeights(key), words, at, sums);
     }
   };
   double infinity = std::numeric_limits<double>::infinity();
-  std::pair<Part, double> specials[] = {
-      {Part::Plus, infinity},
-      {Part::Minus, -infinity},
-      {Part::NaN, std::numeric_limits<double>::quiet_NaN()}};
+  Value size = b.i32(0x7FFF), exponent = b.i32(bits.exponent);
+  auto choose = [&](Value isPlus, Value isMinus, Value plus, Value minus,
+                    Value nan) {
+    return b.select(isPlus, plus, b.select(isMinus, minus, nan));
+  };
   for (int64_t channel = 0; channel < channels; channel += 16) {
-    multiply(Part::Finite, channel, channel, accumulators);
-    for (auto [part, value] : specials) {
-      SmallVector<Value> seen(tiles.rowTiles * 8, zero);
-      multiply(part, channel, 0, seen);
-      // plus + minus and NaN are NaN, as in the sum of the values.
-      for (int64_t i = 0; i < tiles.rowTiles; ++i)
-        for (int64_t at = 0; at < 8; ++at) {
-          Value &x = accumulators[(i * fragments + channel / 8) * 4 + at];
-          Value isSeen = arith::CmpFOp::create(
-              b, arith::CmpFPredicate::OGT, seen[i * 8 + at], zero);
-          x = b.select(isSeen, b.addf(x, b.real(sum, value)), x);
-        }
-    }
+    multiply({size, b.i32(0), b.i32(bits.exponent - 1)}, {}, channel, channel,
+             accumulators);
+    SmallVector<int64_t> places;
+    for (int64_t i = 0; i < tiles.rowTiles; ++i)
+      for (int64_t at = 0; at < 8; ++at)
+        places.push_back((i * fragments + channel / 8) * 4 + at);
+    auto sums = llvm::map_to_vector(
+        places, [&](int64_t at) { return accumulators[at]; });
+    SmallVector<Value> results = b.emitLoop(
+        b.i32(0), b.i32(3), b.i32(1), sums,
+        [&](Value kind, ValueRange carried) {
+          auto isKind = [&](int64_t number) {
+            return b.compare(arith::CmpIPredicate::eq, kind, b.i32(number));
+          };
+          Value isPlus = isKind(0), isMinus = isKind(1);
+          Value all = b.i32(0xFFFF), minus = b.i32(bits.exponent | 0x8000);
+          BitRange range{
+              choose(isPlus, isMinus, all, all, size),
+              choose(isPlus, isMinus, exponent, minus, b.add(exponent, 1)),
+              choose(isPlus, isMinus, exponent, minus, size)};
+          Value special = choose(
+              isPlus, isMinus, b.real(sum, infinity), b.real(sum, -infinity),
+              b.real(sum, std::numeric_limits<double>::quiet_NaN()));
+          SmallVector<Value> seen(places.size(), b.real(sum, 0.0)),
+              next(carried);
+          multiply(range, b.i32(bits.one), channel, 0, seen);
+          // plus + minus and NaN are NaN, as in the sum of the values.
+          for (auto [x, weight] : llvm::zip_equal(next, seen)) {
+            Value isSeen = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                                 weight, b.real(sum, 0.0));
+            x = b.select(isSeen, b.addf(x, special), x);
+          }
+          return next;
+        });
+    for (auto [at, result] : llvm::zip_equal(places, results))
+      accumulators[at] = result;
   }
   return accumulators;
 }

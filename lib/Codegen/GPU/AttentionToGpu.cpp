@@ -43,13 +43,13 @@ static SmallVector<Value> getRowOperands(const AttentionNestParts &nest) {
   scf::ForallOp loops = nest.loops;
   for (Value output : loops.getOutputs())
     add(output);
-  loops.getBody()->walk([&](tensor::ExtractSliceOp slice) {
-    add(slice.getSource());
-  });
+  loops.getBody()->walk(
+      [&](tensor::ExtractSliceOp slice) { add(slice.getSource()); });
   return memrefs;
 }
 
-/// Erases loops whose kernel has been launched: results are in the destinations.
+/// Erases loops whose kernel has been launched: results are in the
+/// destinations.
 static void eraseLoops(scf::ForallOp loops) {
   for (Value result : loops.getResults())
     for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
@@ -85,8 +85,7 @@ static LogicalResult convert(scf::ForallOp loops) {
     int64_t bytes =
         getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
     Value one = areAligned(builder, loc, memref, 16 / bytes);
-    aligned = aligned ? arith::AndIOp::create(builder, loc, aligned, one)
-                      : one;
+    aligned = aligned ? arith::AndIOp::create(builder, loc, aligned, one) : one;
   }
   auto emit = [&](OpBuilder &host, bool isWide) {
     AttentionKernel(host, *nest, *tiles, tiles->getThreads(), isWide,

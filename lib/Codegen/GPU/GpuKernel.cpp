@@ -160,8 +160,8 @@ void GpuKernel::launch(OpBuilder &host, Value blocks, int64_t sharedBytes) {
   Value one = createIndex(host, loc, 1);
   gpu::LaunchFuncOp::create(
       host, loc, function, gpu::KernelDim3{blocks, one, one},
-      gpu::KernelDim3{createIndex(host, loc, threads), one, one},
-      dynamicBytes, operands);
+      gpu::KernelDim3{createIndex(host, loc, threads), one, one}, dynamicBytes,
+      operands);
 }
 
 int64_t mlir::posenc::getAccessLanes(Type element, ArrayRef<int64_t> sizes) {

@@ -201,9 +201,9 @@ void LaunchLowering::lower(func::CallOp query, Value call) {
   Value runs = LLVM::CallOp::create(builder, loc, TypeRange(i64), kRunsOnSymbol,
                                     ValueRange{call, query.getOperand(0)})
                    .getResult();
-  query.replaceAllUsesWith(
-      ValueRange(arith::TruncIOp::create(builder, loc, builder.getI1Type(), runs)
-                     .getResult()));
+  query.replaceAllUsesWith(ValueRange(
+      arith::TruncIOp::create(builder, loc, builder.getI1Type(), runs)
+          .getResult()));
   query.erase();
 }
 

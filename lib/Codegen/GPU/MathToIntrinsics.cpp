@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// PTX has instructions for these operations of the math dialect, but
+// PTX has instructions for these operations of the math and arith dialects, but
 // convert-gpu-to-nvvm would lower them to calls of libdevice. It also rejects
 // the operations of the LLVM dialect that convert-math-to-llvm would create.
 //
@@ -14,6 +14,7 @@
 
 #include "posenc/Codegen/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -29,6 +30,8 @@ using namespace mlir::posenc;
 /// Returns the name of the overloaded LLVM intrinsic, or an empty string.
 static StringRef getIntrinsic(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](arith::MaxNumFOp) { return "llvm.maxnum"; })
+      .Case([](arith::MinNumFOp) { return "llvm.minnum"; })
       .Case([](math::AbsFOp) { return "llvm.fabs"; })
       .Case([](math::CeilOp) { return "llvm.ceil"; })
       .Case([](math::CopySignOp) { return "llvm.copysign"; })

@@ -128,8 +128,8 @@ Value AttentionNesting::allocateLike(Value memref) {
   return allocate(type.getShape(), type.getElementType(), sizes);
 }
 
-/// Rotates all keys beforehand, once for all queries and query heads, unless only
-/// some of them are read, or they would be rounded to a narrower type.
+/// Rotates all keys beforehand, once for all queries and query heads, unless
+/// only some of them are read, or they would be rounded to a narrower type.
 void AttentionNesting::rotateKeys() {
   if (!op.getKeyRotationAttr() || op.getBlockTable() || op.getLengths() ||
       op.getKeyNorm() || op.hasMixedTypes())
@@ -182,8 +182,7 @@ RotationTables AttentionNesting::createTables(RotationAttr rotation,
 
 /// Computes tables of all positions that a query or key may have: from that of
 /// the first of more queries than keys to that of the last key.
-RotationTables
-AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
+RotationTables AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
   Value origin = getSize(op.getQuery(), op.getQueryTokenDim());
   if (Value trailing = op.getTrailingQueries())
     origin = b.createOrFold<arith::AddIOp>(loc, origin, trailing);
@@ -192,12 +191,10 @@ AttentionNesting::createTablesOfIndices(RotationAttr rotation) {
     keys = b.createOrFold<arith::MulIOp>(loc, keys, getSize(table, 1));
   Value size = b.createOrFold<arith::AddIOp>(loc, origin, keys);
   int64_t pairs = rotation.getFrequencies().getDim() / 2;
-  Value cos =
-      allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
-  Value sin =
-      allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
-  Value first = b.createOrFold<arith::SubIOp>(loc, createIndex(b, loc, 0),
-                                              origin);
+  Value cos = allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
+  Value sin = allocate({ShapedType::kDynamic, pairs}, op.getSumType(), size);
+  Value first =
+      b.createOrFold<arith::SubIOp>(loc, createIndex(b, loc, 0), origin);
   SincosOp::create(b, loc, TypeRange(), first, op.getTurns(),
                    ValueRange{cos, sin}, rotation.getFrequencies(),
                    rotation.getAxes());
@@ -251,8 +248,8 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
   return cast<scf::ForallOp>(outputs.front().getDefiningOp());
 }
 
-/// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is one
-/// of sm_90a, and rows are aligned to 16 bytes.
+/// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is
+/// one of sm_90a, and rows are aligned to 16 bytes.
 Value AttentionNesting::canUseWarpgroups() {
   constexpr int64_t kArch = 90;
   Type i64 = b.getI64Type(), i1 = b.getI1Type();
@@ -260,15 +257,14 @@ Value AttentionNesting::canUseWarpgroups() {
   if (!module.lookupSymbol(kRunsOnFunction)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    func::FuncOp::create(b, loc, kRunsOnFunction,
-                         b.getFunctionType(i64, i1))
+    func::FuncOp::create(b, loc, kRunsOnFunction, b.getFunctionType(i64, i1))
         .setPrivate();
   }
   Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
-  Value can = func::CallOp::create(b, loc, kRunsOnFunction, i1, arch)
-                  .getResult(0);
-  for (Value operand : {op.getQuery(), op.getKey(), op.getValue(),
-                        op.getInits().front()})
+  Value can =
+      func::CallOp::create(b, loc, kRunsOnFunction, i1, arch).getResult(0);
+  for (Value operand :
+       {op.getQuery(), op.getKey(), op.getValue(), op.getInits().front()})
     can = arith::AndIOp::create(b, loc, can,
                                 areAligned(b, loc, operand, /*lanes=*/8));
   return can;

@@ -36,9 +36,8 @@ static bool isSupported(memref::GetGlobalOp constant) {
          llvm::all_of(constant->getUsers(), [&](Operation *user) {
            // Masks of attention may be booleans.
            return isa<AttentionOp>(user) ||
-                  (isElement &&
-                   isa<PositionalOpInterface, linalg::LinalgOp, memref::CopyOp,
-                       memref::DimOp>(user));
+                  (isElement && isa<PositionalOpInterface, linalg::LinalgOp,
+                                    memref::CopyOp, memref::DimOp>(user));
          });
 }
 

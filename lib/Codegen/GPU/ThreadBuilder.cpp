@@ -47,8 +47,8 @@ Value ThreadBuilder::i32(int64_t value) {
 Value ThreadBuilder::integerLike(Value like, int64_t value) {
   if (like.getType().isIndex())
     return arith::ConstantIndexOp::create(*this, value);
-  return arith::ConstantIntOp::create(
-      *this, value, like.getType().getIntOrFloatBitWidth());
+  return arith::ConstantIntOp::create(*this, value,
+                                      like.getType().getIntOrFloatBitWidth());
 }
 
 Value ThreadBuilder::div(Value a, int64_t b) {
@@ -116,12 +116,12 @@ Value ThreadBuilder::convert(Value x, Type type) {
 }
 
 Value ThreadBuilder::pack(Value low, Value high, Type element) {
-  StringRef name = element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn"
-                                    : "llvm.nvvm.ff2f16x2.rn";
-  Value pair = LLVM::CallIntrinsicOp::create(
-                   *this, VectorType::get({2}, element), getStringAttr(name),
-                   ValueRange{high, low})
-                   .getResult(0);
+  StringRef name =
+      element.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn";
+  Value pair =
+      LLVM::CallIntrinsicOp::create(*this, VectorType::get({2}, element),
+                                    getStringAttr(name), ValueRange{high, low})
+          .getResult(0);
   return LLVM::BitcastOp::create(*this, getI32Type(), pair);
 }
 
@@ -232,8 +232,7 @@ Value ThreadBuilder::shuffleBits(Value value, Value lane, bool isXor) {
   Value result = LLVM::PoisonOp::create(*this, words);
   for (int64_t half : {0, 1}) {
     Value word = LLVM::ExtractElementOp::create(*this, pair, i32(half));
-    result =
-        LLVM::InsertElementOp::create(*this, result, one(word), i32(half));
+    result = LLVM::InsertElementOp::create(*this, result, one(word), i32(half));
   }
   return LLVM::BitcastOp::create(*this, value.getType(), result);
 }

@@ -79,19 +79,19 @@ public:
   Value getSharedAddress();
   Value load(SharedAddress address, Type type, int64_t alignment);
   void store(Value value, SharedAddress address, int64_t alignment);
-  /// Copies 16 bytes of global memory, or writes zeros unless `exists`, which may
-  /// be null; then the bytes at `from`, an i64, are not read. The copy is part of
-  /// the next group.
+  /// Copies 16 bytes of global memory, or writes zeros unless `exists`, which
+  /// may be null; then the bytes at `from`, an i64, are not read. The copy is
+  /// part of the next group.
   void copyAsync(SharedAddress to, Value from, Value exists);
   void commitCopies();
   void waitForCopies();
-  /// Loads four 8x8 matrices of 16-bit elements. Lane i gives the address of row
-  /// i mod 8 of matrix i / 8.
+  /// Loads four 8x8 matrices of 16-bit elements. Lane i gives the address of
+  /// row i mod 8 of matrix i / 8.
   SmallVector<Value> loadMatrices(SharedAddress row, bool transposed);
 
   // Warps and blocks.
-  /// Multiplies 16x16 by 16x8 fragments of a 16-bit type and adds the product to
-  /// four f32.
+  /// Multiplies 16x16 by 16x8 fragments of a 16-bit type and adds the product
+  /// to four f32.
   SmallVector<Value> multiply(ValueRange a, ValueRange b, ValueRange sum,
                               Type element);
   /// Returns the value of the lane whose index differs by `mask`, or of lane

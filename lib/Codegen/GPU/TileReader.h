@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The loops over tiles of attention compute tensors: slices of operands, padded,
-// converted, normed, rotated or gathered from pages. A thread computes the
-// elements that it needs of such a tensor, from the operands in global memory, as
-// if all operations in between were fused. What the scalar code around them
-// computes, such as lengths and pages, each thread computes for itself.
+// The loops over tiles of attention compute tensors: slices of operands,
+// padded, converted, normed, rotated or gathered from pages. A thread computes
+// the elements that it needs of such a tensor, from the operands in global
+// memory, as if all operations in between were fused. What the scalar code
+// around them computes, such as lengths and pages, each thread computes for
+// itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +33,9 @@ namespace mlir::posenc {
 /// depends on. `isInside` tells whether an operation belongs to the loops.
 bool isReadable(Value tensor, function_ref<bool(Operation *)> isInside);
 
+/// Returns the largest power of two up to `limit` that divides `value`.
+int64_t getDivisor(int64_t value, int64_t limit);
+
 class TileReader {
 public:
   /// `isWide` allows accesses of 16 bytes, for which the host has checked the
@@ -40,14 +44,15 @@ public:
              bool isWide)
       : host(host), kernel(kernel), b(builder), isWide(isWide) {}
 
-  /// Passes a value from outside of the loops to the kernel: a tensor, a memref,
-  /// or a scalar. All values must be passed before code is emitted.
+  /// Passes a value from outside of the loops to the kernel: a tensor, a
+  /// memref, or a scalar. All values must be passed before code is emitted.
   void capture(Value value);
-  /// Passes the size of a tensor from outside, of which there is no other value.
+  /// Passes the size of a tensor from outside, of which there is no other
+  /// value.
   void captureSize(tensor::DimOp op);
 
-  /// The kernel's values of scalars in the loops. Code that is emitted at a place
-  /// that does not dominate later code needs a copy of the map.
+  /// The kernel's values of scalars in the loops. Code that is emitted at a
+  /// place that does not dominate later code needs a copy of the map.
   IRMapping &getScalars() { return scalars; }
   /// Runs `body` with a copy of the map, so that scalars that it clones are not
   /// used elsewhere.
@@ -72,15 +77,15 @@ public:
   Value readClamped(Value tensor, ArrayRef<Value> at);
   /// Returns one element of a memref or tensor from outside.
   Value loadElement(Value source, ArrayRef<Value> at);
-  /// Stores an element, or a vector in the last dimension, to a destination of the
-  /// loops. A vector's index in that dimension is a multiple of its size.
+  /// Stores an element, or a vector in the last dimension, to a destination of
+  /// the loops. A vector's index in that dimension is a multiple of its size.
   void storeElements(Value elements, Value destination, ArrayRef<Value> at);
 
   /// The place of a row's elements in global memory.
   struct Row {
     Value root;
-    /// The offset of the first element, and an i1: whether the row exists rather
-    /// than being padding; null if it always does.
+    /// The offset of the first element, and an i1: whether the row exists
+    /// rather than being padding; null if it always does.
     Value offset, exists;
   };
   /// Returns where the elements are, if they are copied as they are.
@@ -91,8 +96,7 @@ public:
   bool isAligned(Value root) const;
 
 private:
-  Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at,
-                  int64_t lanes);
+  Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readGeneric(linalg::GenericOp op, ArrayRef<Value> at, int64_t lanes);
   Value readSum(linalg::GenericOp op, ArrayRef<Value> at);

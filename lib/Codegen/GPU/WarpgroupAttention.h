@@ -6,15 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The block's first warpgroup, the producer, copies tiles of keys and values to a
-// ring of stages by bulk copies (TMA), one thread for keys and one for values.
-// Each of the other warpgroups, the consumers, computes 64 rows. While a
-// warpgroup computes the weights of a tile, the products of the tile before it and
-// its values are under way. For each stage there are four barriers: keys and
-// values have arrived, and keys and values have been read.
+// The block's first warpgroup, the producer, copies tiles of keys and values to
+// a ring of stages by bulk copies (TMA), one thread for keys and one for
+// values. Each of the other warpgroups, the consumers, computes 64 rows. While
+// a warpgroup computes the weights of a tile, the products of the tile before
+// it and its values are under way. For each stage there are four barriers: keys
+// and values have arrived, and keys and values have been read.
 //
 // Tiles in shared memory consist of columns of 64 channels, with rows of 128
-// bytes, whose units of 16 bytes are swizzled: unit c of row r is at c ^ (r mod 8).
+// bytes, whose units of 16 bytes are swizzled: unit c of row r is at c ^ (r mod
+// 8).
 //
 //===----------------------------------------------------------------------===//
 

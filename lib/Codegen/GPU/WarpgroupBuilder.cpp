@@ -29,9 +29,10 @@ SmallVector<Value> WarpgroupBuilder::assembly(const Twine &text,
   for (Type type : results)
     constraints.push_back(std::string("=") + getConstraint(type));
   for (auto [number, operand] : llvm::enumerate(operands))
-    constraints.push_back(static_cast<int64_t>(number) < ties
-                              ? std::to_string(number)
-                              : std::string(1, getConstraint(operand.getType())));
+    constraints.push_back(
+        static_cast<int64_t>(number) < ties
+            ? std::to_string(number)
+            : std::string(1, getConstraint(operand.getType())));
   Type result;
   if (results.size() == 1)
     result = results.front();
@@ -119,13 +120,12 @@ void WarpgroupBuilder::loadTile(Value to, Value map, ValueRange coordinates,
 Value WarpgroupBuilder::describe(Value address, int64_t leading) {
   // Eight rows of 128 bytes are a unit of the swizzle, the first of its modes.
   constexpr int64_t kUnit = 1024, kSwizzle128 = int64_t{1} << 62;
-  int64_t constant =
-      (leading >> 4) << 16 | (kUnit >> 4) << 32 | kSwizzle128;
+  int64_t constant = (leading >> 4) << 16 | (kUnit >> 4) << 32 | kSwizzle128;
   Value start = arith::AndIOp::create(b, address, b.i32(0x3FFFF));
   start = arith::ShRUIOp::create(b, start, b.i32(4));
   Value wide = arith::ExtUIOp::create(b, b.getI64Type(), start);
-  return arith::OrIOp::create(
-      b, wide, arith::ConstantIntOp::create(b, constant, 64));
+  return arith::OrIOp::create(b, wide,
+                              arith::ConstantIntOp::create(b, constant, 64));
 }
 
 Value WarpgroupBuilder::advance(Value descriptor, int64_t bytes) {
@@ -179,11 +179,9 @@ SmallVector<Value> WarpgroupBuilder::multiply(int64_t columns, Value a,
   return assembly(text, types, operands, sum.size());
 }
 
-SmallVector<Value> WarpgroupBuilder::multiplyRegisters(int64_t columns,
-                                                       ValueRange a,
-                                                       Value other,
-                                                       ValueRange sum,
-                                                       Type element) {
+SmallVector<Value>
+WarpgroupBuilder::multiplyRegisters(int64_t columns, ValueRange a, Value other,
+                                    ValueRange sum, Type element) {
   int64_t count = columns / 2, next = 2 * count;
   SmallVector<Type> types(count, b.getF32Type());
   SmallVector<Value> operands(sum);

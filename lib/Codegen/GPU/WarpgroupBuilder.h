@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Instructions of sm_90a: barriers in shared memory, bulk copies of tensor tiles,
-// and products of a warpgroup, which is four warps. They are inline assembly, as
-// the operations of the NVVM dialect have no products with an operand in
-// registers.
+// Instructions of sm_90a: barriers in shared memory, bulk copies of tensor
+// tiles, and products of a warpgroup, which is four warps. They are inline
+// assembly, as the operations of the NVVM dialect have no products with an
+// operand in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,8 +48,8 @@ public:
   void loadTile(Value to, Value map, ValueRange coordinates, Value barrier);
 
   /// Returns the descriptor of a matrix at an address in shared memory with
-  /// swizzled rows of 128 bytes, an i64. `leading` is the number of bytes from 64
-  /// columns to the next ones, if they are not the contracted dimension.
+  /// swizzled rows of 128 bytes, an i64. `leading` is the number of bytes from
+  /// 64 columns to the next ones, if they are not the contracted dimension.
   Value describe(Value address, int64_t leading);
   Value advance(Value descriptor, int64_t bytes);
 
@@ -60,8 +60,8 @@ public:
   void waitForProducts(int64_t pending);
   /// Keeps values in their registers until this point.
   SmallVector<Value> tie(ValueRange values);
-  /// Multiplies 64 x 16 by 16 x `columns`, both in shared memory. `sum` is empty
-  /// for the first product.
+  /// Multiplies 64 x 16 by 16 x `columns`, both in shared memory. `sum` is
+  /// empty for the first product.
   SmallVector<Value> multiply(int64_t columns, Value a, Value other,
                               ValueRange sum, Type element);
   /// The same with the first operand in four registers, and the second one

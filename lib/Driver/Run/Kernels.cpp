@@ -73,7 +73,8 @@ static std::optional<CudaTarget> findCudaTarget(int32_t device) {
     fail(posenc_last_error());
     return std::nullopt;
   }
-  // The kernels run on this device only, so they may use all of its instructions.
+  // The kernels run on this device only, so they may use all of its
+  // instructions.
   constexpr int32_t kHopper = 90;
   llvm::Expected<CudaTarget> target =
       CudaTarget::parse("cuda:sm_" + std::to_string(facts.arch) +
