@@ -26,6 +26,8 @@ void mlir::posenc::buildGpuToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(createLoopInvariantCodeMotionPass());
   // Runs before convert-gpu-to-nvvm, which would generate calls of libdevice.
   kernels.addPass(createPosencExpandF8Pass());
+  // Integer divisions by 0 have the CPU's result.
+  kernels.addPass(createPosencExpandArithPass());
   kernels.addPass(createPosencExpandMathPass());
   kernels.addPass(createPosencMathToIntrinsicsPass());
   kernels.addPass(createConvertMathToLLVMPass());

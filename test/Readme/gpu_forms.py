@@ -143,8 +143,5 @@ UNSUPPORTED = {
     "dynamic heads": (attention(queries="?x?x?", heads="?"),
                       "number of heads is dynamic"),
     "norms over all heads": (norms((64, 32)), "norm over all heads"),
-    "integer divisions in regions": (
-        where("%c = arith.constant 64 : index\n"
-              "%m = arith.divui %i, %c : index\n%n = arith.divui %j, %c : index\n"
-              "%y = arith.cmpi eq, %m, %n : index"), "arith.divui"),
+    "remf in regions": (score("%y = arith.remf %s, %s : f32"), "arith.remf"),
 }

@@ -19,7 +19,7 @@ bool isElementOnGpu(Type type);
 
 /// Whether a scalar operation gives the same bits on the GPU as on the CPU.
 /// Divisions and math functions do on NVIDIA GPUs (`hasFunctions`), but not on
-/// all Vulkan devices.
+/// all Vulkan devices, for which integer divisions are not expanded either.
 bool hasGpuForm(Operation *op, bool hasFunctions);
 
 /// Whether a GPU kernel can compute each output element of a linalg operation

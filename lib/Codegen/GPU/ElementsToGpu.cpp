@@ -58,6 +58,10 @@ bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
     return !isNarrowFloat(op->getResult(0).getType());
   if (isa<arith::DivFOp>(op) || isa<math::MathDialect>(op->getDialect()))
     return hasFunctions && (isa<arith::DivFOp>(op) || hasMathExpansion(op));
+  // posenc-expand-arith expands these in kernels for NVIDIA GPUs only.
+  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
+    return hasFunctions;
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::AddIOp,
              arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
