@@ -71,7 +71,7 @@ struct OperandSyntax {
   uint64_t value = 0;     // an integer, or the bits of a float
   unsigned bytes = 0;     // size of a float
   int64_t offset = 0;     // added to an address or a name
-  /// Of {a, b}, p|q and (a, b), and the coordinates of [map, {a, b}].
+  /// The parts of {a, b}, p|q and (a, b), and the coordinates of [map, {a, b}].
   std::vector<OperandSyntax> elements;
 };
 
