@@ -22,8 +22,10 @@ if(NOT DEFINED POSENC_CONFIGURED_LLVM)
   set(POSENC_CONFIGURED_LLVM "${POSENC_LLVM}" CACHE INTERNAL "")
 elseif(NOT POSENC_CONFIGURED_LLVM STREQUAL POSENC_LLVM)
   message(FATAL_ERROR
-    "${CMAKE_BINARY_DIR} was configured with the LLVM in ${POSENC_CONFIGURED_LLVM}, "
-    "not ${POSENC_LLVM}: delete the folder or use another (make BUILD=DIR)")
+    "A build folder keeps its LLVM: delete it or use another (make BUILD=DIR).\n"
+    "  folder: ${CMAKE_BINARY_DIR}\n"
+    "  its LLVM: ${POSENC_CONFIGURED_LLVM}\n"
+    "  not: ${POSENC_LLVM}")
 endif()
 
 if(NOT CMAKE_C_COMPILER AND EXISTS "${POSENC_LLVM}/bin/clang")
