@@ -47,10 +47,29 @@ int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
          getPitch(valueParts * getValueChannels(sizes), sizes.elementBytes);
 }
 
+GpuAttentionTiles GpuAttentionTiles::getMerged() const {
+  GpuAttentionTiles merged = *this;
+  merged.valueParts = valueParts * keyParts;
+  merged.keyParts = 1;
+  return merged;
+}
+
+int64_t GpuAttentionTiles::getStateBytes(const GpuAttentionSizes &sizes) const {
+  if (keyParts == 1)
+    return 0;
+  // A row has its accumulators, and a thread its maximum and its sum.
+  GpuAttentionTiles merged = getMerged();
+  int64_t channels = merged.getValueChannels(sizes) * merged.valueParts;
+  int64_t numbers =
+      getRowsPerWarp() * channels + 2 * kWarp * getRowsPerWarp() / 8;
+  return warps * numbers * std::max<int64_t>(sizes.elementBytes, 4);
+}
+
 int64_t
 GpuAttentionTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
-  return getQueryBytes(sizes) +
-         stages * (getKeyBytes(sizes) + getValueBytes(sizes));
+  int64_t tiles = getQueryBytes(sizes) +
+                  getNumStages() * (getKeyBytes(sizes) + getValueBytes(sizes));
+  return std::max(tiles, getStateBytes(sizes));
 }
 
 /// Returns the registers of a thread's accumulators and scores.
@@ -84,6 +103,28 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
   for (const GpuAttentionTiles &tiles : kThreads)
     if (fits(tiles))
       return tiles;
+  return std::nullopt;
+}
+
+std::optional<GpuAttentionTiles>
+mlir::posenc::chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows) {
+  // Each warp has two tiles of its own, so that no barrier of the block ends a
+  // tile, and the reads of a multiprocessor are many.
+  static constexpr GpuAttentionTiles kTensorCores[] = {
+      {4, 1, 1, 32, 2, 4}, {4, 1, 1, 16, 2, 4}, {2, 1, 1, 16, 2, 2}};
+  static constexpr GpuAttentionTiles kThreads[] = {
+      {4, 1, 1, 16, 2, 4}, {4, 1, 1, 8, 2, 4}, {2, 1, 1, 8, 2, 2}};
+  auto fits = [&](const GpuAttentionTiles &tiles) {
+    return tiles.getSharedBytes(sizes) <= kSharedBytes &&
+           countRegisters(tiles, sizes) <= kMaxRegisters;
+  };
+  for (const GpuAttentionTiles &tiles :
+       sizes.elementBytes == 2 ? kTensorCores : kThreads)
+    if (fits(tiles)) {
+      GpuAttentionTiles twice = tiles;
+      twice.rowTiles = 2;
+      return rows > tiles.getRows() && fits(twice) ? twice : tiles;
+    }
   return std::nullopt;
 }
 

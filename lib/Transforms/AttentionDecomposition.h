@@ -87,6 +87,7 @@ private:
   Value takePositions(Value positions, RotationAttr rotation, bool isRagged,
                       Value start, Value first, OpFoldResult count);
   State createState();
+  State createStateOfPiece(State first);
   State addKeys(Value panels, Value firstKey, Value end, ValueRange state);
   State addSeenKeys(Value panels, Value firstKey, Value end, OpFoldResult count,
                     Value isFull, ValueRange state);
@@ -166,8 +167,9 @@ private:
   /// GQA group size, if it is static.
   std::optional<int64_t> headsPerKeyHead;
 
-  // The sequence and heads of the task.
-  Value batch, head, keyHead;
+  // The sequence and heads of the task, and the piece of its keys; null if all
+  // keys are one piece.
+  Value batch, head, keyHead, piece;
   /// The first row of the sequence in ragged queries and keys; null if they are
   /// not ragged.
   Value queryStart, keyStart;

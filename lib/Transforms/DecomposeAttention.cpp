@@ -95,6 +95,8 @@ void AttentionDecomposition::chooseTiles() {
 void AttentionDecomposition::findTask(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   batch = loops[0];
+  if (options.numPieces)
+    piece = loops[3];
   OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
   head = toValue(firstHead);
   if (headsPerKeyHead) {
@@ -219,6 +221,13 @@ std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
         arith::MulIOp::create(builder, loc, toValue(queries.count), length);
     end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));
   }
+  if (piece) {
+    Value first = arith::MulIOp::create(builder, loc, piece,
+                                        constant(options.keysPerPiece));
+    begin = arith::MaxSIOp::create(builder, loc, begin, first);
+    end = arith::MinSIOp::create(builder, loc, end,
+                                 add(first, constant(options.keysPerPiece)));
+  }
   return {begin, end};
 }
 
@@ -240,7 +249,38 @@ AttentionDecomposition::State AttentionDecomposition::createState() {
   Value max = linalg::BroadcastOp::create(builder, loc, sinks, init,
                                           ArrayRef<int64_t>{0, 2})
                   ->getResult(0);
-  return {acc, max, fill(rows, 1.0)};
+  State state{acc, max, fill(rows, 1.0)};
+  return piece ? createStateOfPiece(state) : state;
+}
+
+/// Emits the state before the first key of the task's piece: that of the
+/// sequence for the first piece, which thus has the sink.
+AttentionDecomposition::State
+AttentionDecomposition::createStateOfPiece(State first) {
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        piece, constant(0));
+  double infinity = std::numeric_limits<double>::infinity();
+  for (auto [part, other] :
+       {std::pair<size_t, double>(1, -infinity), {2, 0.0}}) {
+    Value tensor = first[part];
+    AffineMap identity = builder.getMultiDimIdentityMap(3);
+    Value init = tensor::EmptyOp::create(
+        builder, loc, cast<RankedTensorType>(tensor.getType()).getShape(), sum);
+    first[part] =
+        linalg::GenericOp::create(
+            builder, loc, init.getType(), tensor, init,
+            ArrayRef<AffineMap>{identity, identity},
+            SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
+            [&, other = other](OpBuilder &b, Location l, ValueRange args) {
+              Value none =
+                  arith::ConstantOp::create(b, l, b.getFloatAttr(sum, other));
+              Value value =
+                  arith::SelectOp::create(b, l, isFirst, args[0], none);
+              linalg::YieldOp::create(b, l, value);
+            })
+            .getResult(0);
+  }
+  return first;
 }
 
 SmallVector<OpFoldResult>
@@ -597,14 +637,20 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
                                            scf::InParallelOp terminator) {
   bool isRagged = op.hasRaggedQueries();
   SmallVector<int64_t> dropped;
-  if (!isRagged)
+  if (piece)
     dropped.push_back(0);
+  if (!isRagged)
+    dropped.push_back(dropped.size());
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
     SmallVector<OpFoldResult> offsets, sizes;
     getSlice(output, op.getQueryLayout(), isRagged, queryStart, queries,
              /*withLanes=*/isOutput, offsets, sizes);
+    if (piece) {
+      offsets.insert(offsets.begin(), piece);
+      sizes.insert(sizes.begin(), attr(1));
+    }
     Value init = extract(output, offsets, sizes, dropped);
     Value result = forEachQueryTile(
         init, [&](const QueryTile &queryTile, State all) -> State {
@@ -657,10 +703,13 @@ ValueRange AttentionDecomposition::decompose() {
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
   OpFoldResult tilesOfQueries =
       apply(d0.ceilDiv(numQueryTiles * queriesPerTile), {numQueries});
-  auto forall = scf::ForallOp::create(
-      builder, loc,
-      ArrayRef<OpFoldResult>{numBatch, tilesOfHeads, tilesOfQueries},
-      op.getInits(), /*mapping=*/std::nullopt);
+  SmallVector<OpFoldResult> bounds{numBatch, tilesOfHeads, tilesOfQueries};
+  if (options.numPieces)
+    bounds.push_back(options.numPieces);
+  else if (options.keysPerPiece)
+    bounds.push_back(attr(1));
+  auto forall = scf::ForallOp::create(builder, loc, bounds, op.getInits(),
+                                      /*mapping=*/std::nullopt);
   builder.setInsertionPoint(forall.getTerminator());
   findTask(forall.getInductionVars());
   Value panels = options.packsQueries ? packQueries() : padQueries();

@@ -33,23 +33,35 @@ struct GpuAttentionTiles {
   int64_t warps = 4, valueParts = 1;
   /// Tiles of 16 rows of a warp, a row being a query of a head.
   int64_t rowTiles = 1;
-  /// Keys of a tile, and the tiles that shared memory holds.
+  /// Keys of a tile, and the tiles of a warp's keys that shared memory holds.
   int64_t keys = 32, stages = 2;
+  /// Warps that have the same rows; each of these has a part of the tiles of
+  /// keys.
+  int64_t keyParts = 1;
 
   static constexpr int64_t kWarp = 32, kRowTile = 16;
   int64_t getThreads() const { return kWarp * warps; }
   int64_t getRowsPerWarp() const { return kRowTile * rowTiles; }
-  int64_t getRows() const { return getRowsPerWarp() * warps / valueParts; }
+  int64_t getRows() const {
+    return getRowsPerWarp() * warps / (valueParts * keyParts);
+  }
+  /// Tiles of keys that shared memory holds.
+  int64_t getNumStages() const { return stages * keyParts; }
   /// The value's channels of a warp.
   int64_t getValueChannels(const GpuAttentionSizes &sizes) const;
 
   /// Bytes from one row in shared memory to the next: an odd number of units of
   /// 16 bytes, so that eight rows are in different banks.
   static int64_t getPitch(int64_t dim, int64_t elementBytes);
-  /// Bytes of the queries, of a tile of keys, of a tile of values, and of all.
+  /// Returns the tiles of the code that follows the loop over keys, in which
+  /// the warps that shared rows have parts of the value's channels.
+  GpuAttentionTiles getMerged() const;
+  /// Bytes of the queries, of a tile of keys, of a tile of values, of the
+  /// states of warps that share rows, and of all.
   int64_t getQueryBytes(const GpuAttentionSizes &sizes) const;
   int64_t getKeyBytes(const GpuAttentionSizes &sizes) const;
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const;
+  int64_t getStateBytes(const GpuAttentionSizes &sizes) const;
   int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
 };
 
@@ -57,6 +69,15 @@ struct GpuAttentionTiles {
 /// shared memory that all of these have, 99 KiB per block.
 std::optional<GpuAttentionTiles>
 chooseAttentionTiles(const GpuAttentionSizes &sizes);
+
+/// The most queries of a sequence for which kernels cut the keys into pieces,
+/// and the keys of a piece. A result does not depend on who computes a piece.
+inline constexpr int64_t kMaxDecodedQueries = 16, kKeysPerPiece = 2048;
+
+/// Returns the tiles for few queries, with `rows` rows in all heads that share
+/// keys, or nullopt if none fit. The rows do not determine the tiles of keys.
+std::optional<GpuAttentionTiles>
+chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows);
 
 /// The tiles of an attention kernel for sm_90a: one warpgroup, four warps,
 /// copies tiles of keys and values, and others, of 64 rows each, multiply.

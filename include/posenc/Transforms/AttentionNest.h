@@ -8,9 +8,9 @@
 //
 // The loops that CPUs and GPUs share: an `scf.forall` over sequences, query
 // heads and blocks of queries around an `scf.for` over tiles of keys, whose
-// body is a `posenc.online_attention`. Ragged sequences, lengths, pages, and
-// tiles that the masks exclude belong to these loops; a target lowers the tile
-// only.
+// body is a `posenc.online_attention`. Ragged sequences, lengths, pages, pieces
+// of the keys, and tiles that the masks exclude belong to these loops; a target
+// lowers the tile only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +52,12 @@ struct AttentionNestOptions {
   /// Whether a tile of queries has one head; otherwise it has as many heads of
   /// a group as fit.
   bool oneHeadPerTile = false;
+  /// Keys of a piece: a fourth loop of the `scf.forall` is over the pieces of
+  /// each sequence's keys, which start at multiples of it. 0 if there is none.
+  int64_t keysPerPiece = 0;
+  /// The number of pieces, an index. Null if all keys are one piece; otherwise
+  /// the outputs have the pieces as first dimension.
+  Value numPieces;
   /// Tables of the rotations; without them, `posenc.rope` rotates a tile.
   RotationTables queryTables, keyTables;
 };

@@ -87,13 +87,15 @@ void AttentionKernel::captureOperands() {
 /// The last tiles of a head, which see the most keys if attention is causal,
 /// come first.
 void AttentionKernel::findBlock() {
+  constexpr size_t kQueryTile = 2;
   Value rest = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   SmallVector<Value> indices(gridSizes.size());
   for (size_t dim = gridSizes.size(); dim-- > 1;)
     std::tie(rest, indices[dim]) =
         divide32(b, b.getLoc(), rest, gridSizes[dim]);
   indices.front() = rest;
-  indices.back() = b.sub(b.add(gridSizes.back(), -1), indices.back());
+  indices[kQueryTile] =
+      b.sub(b.add(gridSizes[kQueryTile], -1), indices[kQueryTile]);
   scf::ForallOp loops = nest.loops;
   reader.getScalars().map(loops.getInductionVars(), indices);
 }
@@ -173,7 +175,7 @@ void AttentionKernel::loadRows(Value tensor, Value offset, int64_t pitch,
                                int64_t channels) {
   int64_t lanes = 16 / sizes.elementBytes, dim = getLastDim(tensor);
   int64_t columns = channels / lanes;
-  b.emitLoop(thread, b.i32(tiles.keys * columns), b.i32(tiles.getThreads()), {},
+  b.emitLoop(copier, b.i32(tiles.keys * columns), b.i32(numCopiers), {},
              [&](Value item, ValueRange) -> SmallVector<Value> {
                Value row = b.div(item, columns);
                Value channel = b.mul(b.rem(item, columns), lanes);
@@ -216,7 +218,7 @@ void AttentionKernel::loadTile(Value stage) {
       b.add(b.mul(stage, tiles.getKeyBytes(sizes)), tiles.getQueryBytes(sizes));
   Value values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
                        tiles.getQueryBytes(sizes) +
-                           tiles.stages * tiles.getKeyBytes(sizes));
+                           tiles.getNumStages() * tiles.getKeyBytes(sizes));
   loadRows(op.getKey(), keys, keyPitch, llvm::alignTo(sizes.keyDim, 16));
   loadRows(op.getValue(), values, valuePitch,
            tiles.valueParts * tiles.getValueChannels(sizes));
@@ -310,12 +312,17 @@ AttentionKernel::State AttentionKernel::unpack(ValueRange all) const {
           SmallVector<Value>(rest.drop_front(numMaxima))};
 }
 
+AttentionKernel::TileRange AttentionKernel::getTileRange() {
+  scf::ForOp loop = nest.keys;
+  return {reader.get(loop.getLowerBound()), reader.get(loop.getUpperBound()),
+          createIndex(b, b.getLoc(), tiles.keys), b.i32(0), b.i32(1)};
+}
+
 /// Emits the loop over tiles of keys.
 AttentionKernel::State AttentionKernel::emitTiles(State state) {
   scf::ForOp loop = nest.keys;
-  Value begin = reader.get(loop.getLowerBound()),
-        end = reader.get(loop.getUpperBound()),
-        step = createIndex(b, b.getLoc(), tiles.keys);
+  TileRange range = getTileRange();
+  Value end = range.end, step = range.step;
   bool isDouble = tiles.stages == 2, skips = nest.isSeen != nullptr;
   Value no = arith::ConstantIntOp::create(b, 0, 1);
   // Loads the tile at `key`, if there is one; yields whether it is seen.
@@ -335,26 +342,26 @@ AttentionKernel::State AttentionKernel::emitTiles(State state) {
   };
   SmallVector<Value> carried = pack(state);
   size_t numParts = carried.size();
-  carried.push_back(b.i32(0));
+  carried.push_back(range.firstStage);
   if (isDouble) {
-    Value isSeen = loadNext(begin, b.i32(0));
+    Value isSeen = loadNext(range.begin, range.firstStage);
     if (skips)
       carried.push_back(isSeen);
   }
   SmallVector<Value> results = b.emitLoop(
-      begin, end, step, carried,
+      range.begin, end, step, carried,
       [&](Value key, ValueRange arguments) -> SmallVector<Value> {
         Value stage = arguments[numParts];
         SmallVector<Value> next;
         Value isSeen;
         auto wait = [&] {
           b.waitForCopies();
-          b.barrier();
+          syncTiles();
         };
         if (isDouble) {
           // The barrier also ends the reads of the tile that is overwritten.
           wait();
-          Value other = b.sub(b.i32(1), stage);
+          Value other = b.sub(range.sumOfStages, stage);
           Value isNextSeen = loadNext(b.add(key, step), other);
           next.push_back(other);
           if (skips) {
@@ -362,7 +369,7 @@ AttentionKernel::State AttentionKernel::emitTiles(State state) {
             next.push_back(isNextSeen);
           }
         } else {
-          b.barrier();
+          syncTiles();
           isSeen = loadNext(key, stage);
           wait();
           next.push_back(stage);
@@ -415,6 +422,8 @@ void AttentionKernel::emit() {
   scf::ForallOp loops = nest.loops;
   reader.cloneScalars(*loops.getBody());
   thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  copier = thread;
+  numCopiers = tiles.getThreads();
   emitBlock();
   kernel.getBody().setInsertionPointToEnd(&kernel.getFunction().front());
 

@@ -45,6 +45,15 @@ protected:
   virtual SharedAddress getQuery(Value row, Value channel);
   /// Waits until the threads that share rows have read them.
   virtual void syncRows() { b.barrier(); }
+  /// Waits for the threads that copy and read the same tiles of keys.
+  virtual void syncTiles() { b.barrier(); }
+  /// The tiles of keys that a warp reads: indices, and i32 numbers of the first
+  /// stage in shared memory and of the sum of both stages.
+  struct TileRange {
+    Value begin, end, step;
+    Value firstStage, sumOfStages;
+  };
+  virtual TileRange getTileRange();
 
   /// The state of a warp's rows. `sums` are those of the thread's own columns.
   struct State {
@@ -199,6 +208,9 @@ protected:
   /// Whether queries are stored as multiples of `scale * log2(e)`.
   bool scalesQueries;
   Value thread, lane, warpRow, valuePart;
+  /// The number of the thread among those that copy the same tiles.
+  Value copier;
+  int64_t numCopiers;
   /// lane / 4 and lane mod 4.
   Value laneRow, laneColumn;
   SmallVector<Row> rows;

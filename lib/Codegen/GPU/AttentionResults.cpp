@@ -180,9 +180,11 @@ void AttentionKernel::storeResults(const State &state) {
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;
     bool hasChannels = compute.getNumLoops() == 3;
-    bool isStaged = isWide && tiles.valueParts == 1 &&
-                    sizes.valueDim <= sizes.keyDim &&
-                    sizes.valueDim % (16 / sizes.elementBytes) == 0;
+    bool isStaged =
+        isWide && tiles.valueParts == 1 &&
+        getElementTypeOrSelf(output.getDestination().getType()) == element &&
+        sizes.valueDim <= sizes.keyDim &&
+        sizes.valueDim % (16 / sizes.elementBytes) == 0;
     if (!hasChannels) {
       storeSums(output, sums);
     } else if (isStaged) {

@@ -54,7 +54,7 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
       b.add(b.mul(stage, tiles.getKeyBytes(sizes)), tiles.getQueryBytes(sizes));
   tile.values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
                       tiles.getQueryBytes(sizes) +
-                          tiles.stages * tiles.getKeyBytes(sizes));
+                          tiles.getNumStages() * tiles.getKeyBytes(sizes));
   if (scf::IfOp branch = nest.isFull)
     tile.isFull = reader.get(branch.getCondition());
   return tile;

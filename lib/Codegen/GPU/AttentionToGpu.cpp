@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionKernel.h"
+#include "DecodeAttention.h"
 #include "GpuAttention.h"
 #include "WarpgroupAttention.h"
 
@@ -75,8 +76,9 @@ static LogicalResult convert(scf::ForallOp loops) {
     eraseLoops(loops);
     return success();
   }
+  std::optional<GpuAttentionTiles> decode = getDecodeTiles(*nest);
   std::optional<GpuAttentionTiles> tiles =
-      chooseAttentionTiles(getAttentionSizes(tile));
+      decode ? decode : chooseAttentionTiles(getAttentionSizes(tile));
   if (!tiles)
     return loops.emitOpError("has no tiles that fit in shared memory");
   Location loc = loops.getLoc();
@@ -88,6 +90,8 @@ static LogicalResult convert(scf::ForallOp loops) {
     aligned = aligned ? arith::AndIOp::create(builder, loc, aligned, one) : one;
   }
   auto emit = [&](OpBuilder &host, bool isWide) {
+    if (decode)
+      return DecodeAttention(host, *nest, *decode, isWide).emit();
     AttentionKernel(host, *nest, *tiles, tiles->getThreads(), isWide,
                     isWide ? "_attention" : "_attention_narrow")
         .emit();

@@ -9,6 +9,7 @@
 #include "ElementKernel.h"
 #include "GpuAttention.h"
 #include "GpuKernel.h"
+#include "MergePieces.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
@@ -110,7 +111,16 @@ private:
   RotationTables createTables(RotationAttr rotation, Value positions);
   RotationTables createTablesOfIndices(RotationAttr rotation);
   Value toTensor(Value memref, bool isWritable);
-  scf::ForallOp emitLoops(AttentionNestOptions options);
+  scf::ForallOp emitLoops(AttentionNestOptions options,
+                          const AttentionResults &results);
+  scf::ForallOp emitLoops(const AttentionNestOptions &options) {
+    return emitLoops(options, getResults());
+  }
+  AttentionResults getResults() {
+    OperandRange inits = op.getInits();
+    return {inits.front(), inits.size() > 1 ? inits.back() : Value()};
+  }
+  void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles);
   Value canUseWarpgroups();
 
   IRRewriter &b;
@@ -213,8 +223,9 @@ Value AttentionNesting::toTensor(Value memref, bool isWritable) {
       /*restrict=*/true, isWritable);
 }
 
-/// Emits the loops at the insertion point.
-scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
+/// Emits loops that compute `results` at the insertion point.
+scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
+                                          const AttentionResults &results) {
   auto toTensors = [&](RotationTables tables) -> RotationTables {
     if (!tables)
       return {};
@@ -225,27 +236,74 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
   options.keyTables = toTensors(options.keyTables);
   options.packsQueries = false;
   options.alignedKeyTiles = true;
-  SmallVector<Value> operands;
-  SmallVector<Type> results;
-  for (Value operand : op->getOperands())
-    operands.push_back(
-        toTensor(operand, llvm::is_contained(op.getInits(), operand)));
-  for (Value init : op.getInits())
-    results.push_back(memref::getTensorTypeFromMemRefType(init.getType()));
-  OperationState state(loc, AttentionOp::getOperationName(), operands, results);
-  state.useProperties(op.getProperties());
+  SmallVector<Value> operands, inits{results.output};
+  SmallVector<Type> types;
+  if (results.logSums)
+    inits.push_back(results.logSums);
+  for (Value operand : op->getOperands().drop_back(op.getInits().size()))
+    operands.push_back(toTensor(operand, /*isWritable=*/false));
+  for (Value init : inits) {
+    operands.push_back(toTensor(init, /*isWritable=*/true));
+    types.push_back(memref::getTensorTypeFromMemRefType(init.getType()));
+  }
+  OperationState state(loc, AttentionOp::getOperationName(), operands, types);
+  AttentionOp::Properties properties = op.getProperties();
+  properties.operandSegmentSizes.back() = inits.size();
+  state.useProperties(properties);
   for (Region &region : op->getRegions()) {
     IRMapping mapping;
     region.cloneInto(state.addRegion(), mapping);
   }
   auto onTensors = cast<AttentionOp>(b.create(state));
   ValueRange outputs = createAttentionNest(b, onTensors, options);
-  for (auto [output, init] : llvm::zip_equal(outputs, op.getInits()))
+  for (auto [output, init] : llvm::zip_equal(outputs, inits))
     bufferization::MaterializeInDestinationOp::create(
         b, loc, TypeRange(), output, init, /*restrict=*/true,
         /*writable=*/true);
   onTensors.erase();
   return cast<scf::ForallOp>(outputs.front().getDefiningOp());
+}
+
+/// Emits the loops for few queries: the results of pieces of the keys, which
+/// another kernel merges, unless all keys are one piece.
+void AttentionNesting::emitPieces(AttentionNestOptions options,
+                                  const GpuAttentionTiles &tiles) {
+  options.rowsPerQueryTile = tiles.getRows();
+  options.keysPerTile = tiles.keys;
+  options.keysPerPiece = kKeysPerPiece;
+  Value keys = getSize(op.getKey(), op.getKeyTokenDim());
+  if (Value table = op.getBlockTable())
+    keys = b.createOrFold<arith::MulIOp>(loc, keys, getSize(table, 1));
+  Value count = b.createOrFold<arith::CeilDivUIOp>(
+      loc, keys, createIndex(b, loc, kKeysPerPiece));
+  Value isSingle = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule,
+                                                 count, createIndex(b, loc, 1));
+  if (isConstantIntValue(isSingle, 1)) {
+    emitLoops(options);
+    return;
+  }
+  AttentionResults results = getResults(), pieces;
+  Value allocated = b.createOrFold<arith::SelectOp>(
+      loc, isSingle, createIndex(b, loc, 0), count);
+  // Log-sum-exps have the layout of the output without its last dimension.
+  auto outputType = cast<MemRefType>(results.output.getType());
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  SmallVector<Value> sizes{allocated};
+  for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
+    shape.push_back(size);
+    if (ShapedType::isDynamic(size))
+      sizes.push_back(getSize(results.output, dim));
+  }
+  pieces.output = allocate(shape, op.getSumType(), sizes);
+  pieces.logSums =
+      allocate(ArrayRef(shape).drop_back(), op.getSumType(), sizes);
+  auto branch = scf::IfOp::create(b, loc, isSingle, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emitLoops(options);
+  b.setInsertionPointToStart(branch.elseBlock());
+  options.numPieces = count;
+  emitLoops(options, pieces);
+  mergePieces(b, op, pieces, results);
 }
 
 /// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is
@@ -278,6 +336,19 @@ static bool supportsWarpgroups(AttentionOp op) {
          chooseWarpgroupTiles(getAttentionSizes(op));
 }
 
+/// Returns the tiles of an operation that has few queries; nullopt for others.
+static std::optional<GpuAttentionTiles> findDecodeTiles(AttentionOp op) {
+  auto queries = cast<ShapedType>(op.getQuery().getType());
+  auto keys = cast<ShapedType>(op.getKey().getType());
+  int64_t tokens = queries.getDimSize(op.getQueryTokenDim());
+  if (ShapedType::isDynamic(tokens) || tokens > kMaxDecodedQueries ||
+      !op.getCuSeqlens().empty())
+    return std::nullopt;
+  int64_t group = queries.getDimSize(op.getQueryHeadDim()) /
+                  std::max<int64_t>(keys.getDimSize(op.getKeyHeadDim()), 1);
+  return chooseDecodeTiles(getAttentionSizes(op), group * tokens);
+}
+
 void AttentionNesting::nest(bool hasWarpgroups) {
   b.setInsertionPoint(op);
   GpuAttentionSizes sizes = getAttentionSizes(op);
@@ -296,6 +367,11 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     options.keyTables = isSame
                             ? options.queryTables
                             : createTables(keyRotation, op.getKeyPositions());
+  }
+  if (std::optional<GpuAttentionTiles> decode = findDecodeTiles(op)) {
+    emitPieces(options, *decode);
+    op.erase();
+    return;
   }
   if (hasWarpgroups && supportsWarpgroups(op)) {
     auto branch = scf::IfOp::create(b, loc, canUseWarpgroups(),

@@ -151,40 +151,46 @@ static bool isRounding(linalg::GenericOp op) {
                       [](AffineMap map) { return map.isIdentity(); });
 }
 
+/// Clones the operations of the body before `end` for one lane.
+void TileReader::evaluate(linalg::GenericOp op, ArrayRef<Value> at,
+                          int64_t lane, Operation *end) {
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    if (&inner == end)
+      return;
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    if (!index) {
+      cloneScalar(inner);
+      continue;
+    }
+    Value loop = at[index.getDim()];
+    bool isLast = index.getDim() + 1 == op.getNumLoops();
+    scalars.map(index.getResult(), isLast ? b.add(loop, lane) : loop);
+  }
+}
+
+/// Returns the offset of the element that the operation copies.
+Value TileReader::getOffsetOf(linalg::GenericOp op, tensor::ExtractOp gather,
+                              ArrayRef<Value> at) {
+  Value offset;
+  withScope([&] {
+    evaluate(op, at, 0, gather);
+    auto indices = llvm::map_to_vector(gather.getIndices(),
+                                       [&](Value v) { return get(v); });
+    offset = getOffsetOf(gather.getTensor(), indices);
+  });
+  return offset;
+}
+
 Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
                               int64_t lanes) {
   if (keepsSums && isRounding(op))
     return read(op.getDpsInputs().front(), at, lanes);
+  if (tensor::ExtractOp gather = findGather(op))
+    return load(gather.getTensor(), getOffsetOf(op, gather, at), lanes);
   int64_t last = op.getNumLoops() - 1;
   Block &body = *op.getBody();
   Value vector;
-  auto evaluate = [&](int64_t lane, ArrayRef<SmallVector<Value>> inputs,
-                      Operation *end) {
-    for (auto [argument, values] : llvm::zip(body.getArguments(), inputs))
-      if (!values.empty())
-        scalars.map(argument, values[values.size() == 1 ? 0 : lane]);
-    for (Operation &inner : body.without_terminator()) {
-      if (&inner == end)
-        return;
-      auto index = dyn_cast<linalg::IndexOp>(inner);
-      if (!index) {
-        cloneScalar(inner);
-        continue;
-      }
-      Value loop = at[index.getDim()];
-      bool isLast = static_cast<int64_t>(index.getDim()) == last;
-      scalars.map(index.getResult(), isLast ? b.add(loop, lane) : loop);
-    }
-  };
   withScope([&] {
-    if (tensor::ExtractOp gather = findGather(op)) {
-      evaluate(0, {}, gather);
-      auto indices = llvm::map_to_vector(gather.getIndices(),
-                                         [&](Value v) { return get(v); });
-      vector = load(gather.getTensor(),
-                    getOffsetOf(gather.getTensor(), indices), lanes);
-      return;
-    }
     SmallVector<SmallVector<Value>> inputs;
     for (OpOperand &operand : op->getOpOperands()) {
       if (op.getMatchingBlockArgument(&operand).use_empty()) {
@@ -204,7 +210,10 @@ Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,
     }
     SmallVector<Value> elements;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      evaluate(lane, inputs, nullptr);
+      for (auto [argument, values] : llvm::zip(body.getArguments(), inputs))
+        if (!values.empty())
+          scalars.map(argument, values[values.size() == 1 ? 0 : lane]);
+      evaluate(op, at, lane, nullptr);
       elements.push_back(get(body.getTerminator()->getOperand(0)));
     }
     vector = vector::FromElementsOp::create(
@@ -418,11 +427,19 @@ std::optional<TileReader::Row> TileReader::locate(Value tensor,
   if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
     SmallVector<Value> inner;
     Value exists = isInRange(insert, at, inner);
-    std::optional<Row> row = locate(insert.getSource(), inner);
+    Value source = insert.getSource();
+    // Where rows are gathered from, is known of existing rows only.
+    if (exists && source.getDefiningOp<linalg::GenericOp>())
+      inner.front() = b.createOrFold<arith::MinSIOp>(
+          inner.front(), b.add(getSize(source, 0), -1));
+    std::optional<Row> row = locate(source, inner);
     if (row)
       row->exists = b.both(row->exists, exists);
     return row;
   }
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    if (tensor::ExtractOp gather = findGather(generic))
+      return Row{gather.getTensor(), getOffsetOf(generic, gather, at), {}};
   return std::nullopt;
 }
 

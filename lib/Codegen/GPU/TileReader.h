@@ -99,6 +99,10 @@ private:
   Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readGeneric(linalg::GenericOp op, ArrayRef<Value> at, int64_t lanes);
+  void evaluate(linalg::GenericOp op, ArrayRef<Value> at, int64_t lane,
+                Operation *end);
+  Value getOffsetOf(linalg::GenericOp op, tensor::ExtractOp gather,
+                    ArrayRef<Value> at);
   Value readSum(linalg::GenericOp op, ArrayRef<Value> at);
   Value readRotated(RotateOp op, ArrayRef<Value> at, int64_t lanes);
   Value rotateLanes(RotateOp op, ArrayRef<Value> at, int64_t lanes);

@@ -57,6 +57,32 @@ TEST(GpuTiles, TilesOfTensorCores) {
   EXPECT_GT(choose(576, 512).valueParts, 1);
 }
 
+TEST(GpuTiles, RowsDoNotChangeTheKeysOfDecodeTiles) {
+  for (int64_t bytes : {2, 4, 8})
+    for (int64_t dim = 8; dim <= kMaxDim; dim += 8) {
+      SCOPED_TRACE(testing::Message() << dim << " of " << bytes << " bytes");
+      GpuAttentionSizes sizes{dim, dim, bytes};
+      std::optional<GpuAttentionTiles> few = chooseDecodeTiles(sizes, 16),
+                                       many = chooseDecodeTiles(sizes, 17);
+      EXPECT_EQ(few.has_value(), many.has_value());
+      EXPECT_TRUE(few || dim > 128);
+      if (!few)
+        continue;
+      EXPECT_EQ(few->getRows(), 16);
+      EXPECT_EQ(few->keys, many->keys);
+      EXPECT_EQ(few->keyParts, many->keyParts);
+      // The tiles of all warps divide a piece.
+      EXPECT_EQ(kKeysPerPiece % (few->keys * few->keyParts), 0);
+      for (const GpuAttentionTiles &tiles : {*few, *many}) {
+        EXPECT_LE(tiles.getSharedBytes(sizes), 99 * 1024);
+        EXPECT_GE(tiles.getSharedBytes(sizes), tiles.getStateBytes(sizes));
+        GpuAttentionTiles merged = tiles.getMerged();
+        EXPECT_EQ(merged.getRows(), tiles.getRows());
+        EXPECT_GE(merged.getValueChannels(sizes) * merged.valueParts, dim);
+      }
+    }
+}
+
 TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
   for (int64_t dim = 8; dim <= kMaxDim; dim += 8) {
     SCOPED_TRACE(dim);

@@ -1,0 +1,158 @@
+//===- MergePieces.cpp - results of pieces of the keys --------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MergePieces.h"
+
+#include "GpuKernel.h"
+#include "ThreadBuilder.h"
+
+#include "posenc/IR/CreateIndex.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+static constexpr int64_t kThreads = 128;
+
+namespace {
+/// Emits the code of a thread, which computes one channel of a row.
+class PieceMerge {
+public:
+  PieceMerge(OpBuilder &host, GpuKernel &kernel, const AttentionResults &pieces,
+             const AttentionResults &results)
+      : host(host), kernel(kernel), b(kernel.getFunction()), pieces(pieces),
+        results(results),
+        sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))) {}
+
+  void emit();
+
+private:
+  void emitRow(ArrayRef<Value> indices);
+  Value load(const GpuKernel::Tensor &tensor, Value piece,
+             ArrayRef<Value> indices);
+  void store(Value value, const GpuKernel::Tensor &tensor,
+             ArrayRef<Value> indices);
+
+  OpBuilder &host;
+  GpuKernel &kernel;
+  ThreadBuilder b;
+  AttentionResults pieces, results;
+  FloatType sum;
+  Value numPieces;
+  GpuKernel::Tensor outputs, logSums, output, logSum;
+};
+} // namespace
+
+Value PieceMerge::load(const GpuKernel::Tensor &tensor, Value piece,
+                       ArrayRef<Value> indices) {
+  SmallVector<Value> at{piece};
+  llvm::append_range(at, indices);
+  return memref::LoadOp::create(b, tensor.memref,
+                                getOffset(b, b.getLoc(), at, tensor.strides));
+}
+
+void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
+                       ArrayRef<Value> indices) {
+  value = b.convert(value, getElementTypeOrSelf(tensor.memref.getType()));
+  memref::StoreOp::create(b, value, tensor.memref,
+                          getOffset(b, b.getLoc(), indices, tensor.strides));
+}
+
+/// Emits the sums of the channel at `indices`. Exponents are in units of ln(2).
+void PieceMerge::emitRow(ArrayRef<Value> indices) {
+  ArrayRef<Value> row = indices.drop_back();
+  Value zero = b.real(sum, 0.0), one = b.real(sum, 1.0);
+  Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
+  Value log2e = b.real(sum, llvm::numbers::log2e);
+  Value first = createIndex(b, b.getLoc(), 0),
+        step = createIndex(b, b.getLoc(), 1);
+  Value maximum =
+      b.emitLoop(first, numPieces, step, infinity,
+                 [&](Value piece, ValueRange carried) -> SmallVector<Value> {
+                   return {b.max(carried[0], load(logSums, piece, row))};
+                 })[0];
+  SmallVector<Value> totals = b.emitLoop(
+      first, numPieces, step, {zero, zero},
+      [&](Value piece, ValueRange carried) -> SmallVector<Value> {
+        Value own = load(logSums, piece, row);
+        Value isEmpty =
+            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own, infinity);
+        return b.emitIf(
+            isEmpty, carried.getTypes(),
+            [&] { return llvm::to_vector(carried); },
+            [&]() -> SmallVector<Value> {
+              Value weight = b.exp2(b.mulf(b.subf(own, maximum), log2e));
+              Value x = load(outputs, piece, indices);
+              return {b.fma(weight, x, carried[0]), b.addf(carried[1], weight)};
+            });
+      });
+  Value isNone =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, totals[1], zero);
+  Value divisor = b.select(isNone, one, totals[1]);
+  store(arith::DivFOp::create(b, totals[0], divisor), output, indices);
+  if (!results.logSums)
+    return;
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, indices.back(), first);
+  b.emitIf(isFirst, [&] {
+    // The logarithm of a single piece is kept bit for bit.
+    Value isSingle =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, divisor, one);
+    Value log = b.addf(maximum, math::LogOp::create(b, divisor));
+    store(b.select(isSingle, maximum, log), logSum, row);
+  });
+}
+
+void PieceMerge::emit() {
+  Location loc = b.getLoc();
+  outputs = kernel.addTensor(host, pieces.output);
+  logSums = kernel.addTensor(host, pieces.logSums);
+  output = kernel.addTensor(host, results.output);
+  if (results.logSums)
+    logSum = kernel.addTensor(host, results.logSums);
+  numPieces = kernel.addIndex(
+      host, host.createOrFold<memref::DimOp>(loc, pieces.output, 0));
+  SmallVector<Value> sizes;
+  Value count = createIndex(host, loc, 1);
+  int64_t rank = cast<MemRefType>(results.output.getType()).getRank();
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    Value size = host.createOrFold<memref::DimOp>(loc, results.output, dim);
+    count = host.createOrFold<arith::MulIOp>(loc, count, size);
+    sizes.push_back(kernel.addIndex(host, size));
+  }
+  Value end = kernel.addIndex(host, count);
+  Value number =
+      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kThreads),
+            gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  b.emitIf(b.compare(arith::CmpIPredicate::ult, number, end), [&] {
+    SmallVector<Value> indices(rank);
+    Value rest = number;
+    for (int64_t dim = rank; dim-- > 1;)
+      std::tie(rest, indices[dim]) = divide32(b, loc, rest, sizes[dim]);
+    indices.front() = rest;
+    emitRow(indices);
+  });
+  kernel.getBody().setInsertionPointToEnd(
+      &kernel.getFunction().getBody().front());
+  Value blocks = host.createOrFold<arith::CeilDivUIOp>(
+      loc, count, createIndex(host, loc, kThreads));
+  kernel.launch(host, blocks);
+}
+
+void mlir::posenc::mergePieces(OpBuilder &host, Operation *op,
+                               const AttentionResults &pieces,
+                               const AttentionResults &results) {
+  GpuKernel kernel(op, "_merge_pieces", kThreads);
+  PieceMerge(host, kernel, pieces, results).emit();
+}
