@@ -328,12 +328,11 @@ Value AttentionNesting::canUseWarpgroups() {
   return can;
 }
 
-/// Whether the operands suit bulk copies, and no key after the last one is in a
-/// tile.
+/// Whether the operands suit bulk copies, which change no element and read rows
+/// that follow each other.
 static bool supportsWarpgroups(AttentionOp op) {
   return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
-         !op.getLengths() && !op.getBlockTable() && op.getCuSeqlens().empty() &&
-         chooseWarpgroupTiles(getAttentionSizes(op));
+         !op.getBlockTable() && chooseWarpgroupTiles(getAttentionSizes(op));
 }
 
 /// Returns the tiles of an operation that has few queries; nullopt for others.
