@@ -32,7 +32,7 @@ from ._fork import Lock
 from ._frameworks import Backend, make_torch_backend
 from ._once import once
 
-_CPU, _CUDA, _MANAGED = 1, 2, 13  # Types of devices of DLPack.
+CPU, CUDA, MANAGED = 1, 2, 13  # Types of devices of DLPack.
 _LEGACY_STREAM = 1  # The default stream, as `__dlpack__` takes it.
 # The oldest architecture that there is code for, and those that have instructions which
 # later ones lack.
@@ -46,17 +46,17 @@ def locate(value) -> tuple[int, int] | None:
         kind, index = value.__dlpack_device__()
     except Exception:  # It is no array, or one without memory.
         return None
-    return _CUDA if kind == _MANAGED else int(kind), int(index)
+    return CUDA if kind == MANAGED else int(kind), int(index)
 
 
 def is_on_cuda(value) -> bool:
     device = locate(value)
-    return device is not None and device[0] == _CUDA
+    return device is not None and device[0] == CUDA
 
 
 def _describe(device: tuple[int, int]) -> str:
     kind, index = device
-    return ("the CPU" if kind == _CPU else f"the CUDA device {index}" if kind == _CUDA
+    return ("the CPU" if kind == CPU else f"the CUDA device {index}" if kind == CUDA
             else f"a device of type {kind} of DLPack")
 
 
@@ -221,7 +221,7 @@ def _empty(index: int, shape: tuple, dtype: str) -> tvm_ffi.Tensor:
     address = driver.allocate(math.prod(shape) * bits // 8)
     sizes = (ctypes.c_int64 * max(len(shape), 1))(*shape)
     managed = _ManagedTensor(
-        _DLTensor(address, _CUDA, index, len(shape), code, bits, 1,
+        _DLTensor(address, CUDA, index, len(shape), code, bits, 1,
                   ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)), None, 0),
         None, ctypes.cast(_delete, ctypes.c_void_p))
     with _lock:
@@ -230,7 +230,7 @@ def _empty(index: int, shape: tuple, dtype: str) -> tvm_ffi.Tensor:
     make_capsule.restype = ctypes.py_object
     make_capsule.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
     return tvm_ffi.from_dlpack(_Exporter(
-        (_CUDA, index),
+        (CUDA, index),
         lambda **_: make_capsule(ctypes.addressof(managed), b"dltensor", None)))
 
 
@@ -247,7 +247,7 @@ def _export(value, stream: int):
         return value
 
     def export(**options):
-        if device[0] == _CUDA:
+        if device[0] == CUDA:
             options["stream"] = stream
         try:
             return value.__dlpack__(**options)
@@ -324,29 +324,10 @@ def find_cuda_backend(value, what: str) -> Backend:
             backend = _torch_backends[value.device] = make_torch_backend(value.device)
         return backend
     device = locate(value)
-    if device is None or device[0] != _CUDA:
+    if device is None or device[0] != CUDA:
         raise Error(f"{what} is not on a CUDA device")
     if type(value).__module__.split(".")[0] == "cupy":
         return _make_cupy_backend(device[1])
     if jax is not None and isinstance(value, jax.Array):
         return _make_jax_backend(device[1])
     return _make_other_backend(device[1])
-
-
-# ===----------------------------------------------------------------------===#
-# Calls
-# ===----------------------------------------------------------------------===#
-
-
-def call(function, inputs: Sequence, out):
-    """Calls a function of `Kernels` whose first array is on a CUDA device."""
-    argument, value = next(
-        (argument, value) for argument, value in zip(function.inputs, inputs)
-        if argument["kind"] == "tensor")
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        index = value.device.index
-    else:
-        _, index = locate(value) or (_CUDA, 0)
-    method = function.find_cuda_method(index, f"{function.name}: {argument['name']}")
-    return method(None, *inputs, out=out)

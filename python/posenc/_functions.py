@@ -41,6 +41,7 @@ class Function:
         # a function whose arrays are on a CUDA device.
         self._make_cuda_method = make_cuda_method
         self.on_cuda = make_cuda_method is None
+        self._cuda_methods: dict[int, Callable] = {}  # by the device
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
         self.call, self.spec = call, spec
@@ -57,34 +58,47 @@ class Function:
         """Makes a call that is not for the kernel itself: with inputs of JAX that are
         traced, or have 32 instead of 64 bits, in traces of PyTorch, and with arrays on
         CUDA devices."""
-        torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+        torch = sys.modules.get("torch")
+        index = None if self.on_cuda else self._find_cuda_device(inputs)
+        if index is not None:
+            return self.call_on_cuda(index, inputs, out)
         if torch is not None and any(isinstance(one, torch.Tensor) for one in inputs):
-            from ._torch_state import is_traced
+            from . import _operators
 
-            if is_traced():
-                from . import _operators
-
-                return _operators.call(self.spec, self.name, inputs, {}, out)
-        elif jax is not None and any(isinstance(one, jax.core.Tracer) for one in inputs):
-            from . import _jax
-
-            return _jax.call(self, inputs, out)
-        from . import _cuda
-
-        if not self.on_cuda and self.inputs and _cuda.is_on_cuda(
-                inputs[self.first_tensor]):
-            return _cuda.call(self, inputs, out)
+            return _operators.call(self.spec, self.name, inputs, {}, out)
         from . import _jax
 
         return _jax.call(self, inputs, out)
 
-    def find_cuda_method(self, index: int, what: str) -> Callable[..., Any]:
-        """Returns the method for arrays on a CUDA device. `what` is on it."""
+    def _find_cuda_device(self, inputs) -> int | None:
+        """Returns the number of the CUDA device of the first array; None if it is on
+        another one, or if the call is only recorded."""
+        torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+        first = inputs[self.first_tensor]
+        if torch is not None and isinstance(first, torch.Tensor):
+            from ._torch_state import is_traced
+
+            return first.device.index if first.is_cuda and not is_traced() else None
+        if jax is not None and any(isinstance(one, jax.core.Tracer) for one in inputs):
+            return None
         from . import _cuda
 
-        assert self._make_cuda_method is not None
-        return self._make_cuda_method(
-            None if self.has_cuda_code else _cuda.find_target(index, what))
+        kind, index = _cuda.locate(first) or (_cuda.CPU, 0)
+        return index if kind == _cuda.CUDA else None
+
+    def call_on_cuda(self, index: int, inputs, out):
+        """Makes a call whose first array is on the CUDA device `index`."""
+        method = self._cuda_methods.get(index)
+        if method is None:
+            assert self._make_cuda_method is not None
+            target = None
+            if not self.has_cuda_code:
+                from . import _cuda
+
+                name = self.inputs[self.first_tensor]["name"]
+                target = _cuda.find_target(index, f"{self.name}: {name}")
+            method = self._cuda_methods[index] = self._make_cuda_method(target)
+        return method(None, *inputs, out=out)
 
     def suggest_operator(self) -> str:
         """Returns the call of an operator of PyTorch that does the same."""
@@ -165,7 +179,7 @@ class Function:
         if self.on_cuda:
             _cuda.check_devices(self, arguments, self.inputs + self.outputs)
         elif is_for_jax(self, inputs) or (
-                inputs and _cuda.is_on_cuda(inputs[self.first_tensor])):
+                inputs and self._find_cuda_device(inputs) is not None):
             return self.call_other(inputs, out)
         self.check_outputs(self.get_outputs(arguments))
         for value, argument in zip(arguments, self.inputs + self.outputs):
