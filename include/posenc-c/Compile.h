@@ -38,8 +38,9 @@ typedef struct posenc_kernels posenc_kernels;
 /// value:
 /// `--dtype=`, `--kernels=`, `--pairing=`, `--k-cache=`, `--cache-dtype=`,
 /// `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
-/// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU), `--tuning=`,
-/// `--schedule=`, `--threads=none` and `--no-warnings`. Code is cached in the
+/// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU, any number of
+/// `cuda:sm_NN`), `--tuning=`, `--schedule=`, `--threads=none` and
+/// `--no-warnings`. With targets for CUDA alone there is no code for CPUs. Code is cached in the
 /// same folder as that of posenc-compile.
 ///
 /// On success the result is to be given to posenc_kernels_free(). After an

@@ -71,6 +71,11 @@ static constexpr llvm::StringLiteral kFfiForm =
  *   TVM FFI are global (its library was not opened with RTLD_LOCAL).
 )";
 
+/// Used if the library has code for CUDA.
+static constexpr llvm::StringLiteral kFfiCudaForm =
+    R"( *   Tensors on a CUDA device run there, in the stream that TVM FFI has for it.
+)";
+
 static constexpr llvm::StringLiteral kCudaIntroduction =
     R"(
 /* On NVIDIA GPUs:
@@ -78,7 +83,11 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
  *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
  *   kDLCUDAManaged) and a stream (CUstream; NULL is the default stream). It
  *   enqueues its work without waiting for it, and may be captured into a graph.
- *   Intermediate tensors are allocated and freed in the order of the stream.
+ *   It allocates no memory: functions with intermediate tensors take a workspace
+ *   on the device of at least LIB_f_cuda_workspace(sizes...) bytes with any
+ *   alignment. No other work may use it until that of the call is done, but
+ *   calls in the same stream may share it. The size is -1 if calls with these
+ *   sizes fail. It is independent of the workspace on the CPU.
  *   The first call loads the driver, which must support CUDA 12, and the first
  *   call on a device loads the kernels. If no context of the tensors' device is
  *   current, its primary context is used.
@@ -275,11 +284,14 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   if (kernel.stackBytes)
     os << " *   needs " << *kernel.stackBytes
        << " bytes of stack on each thread that runs it\n";
-  if (kernel.hasWorkspace())
+  if (kernel.hasWorkspace)
     os << " *   takes a workspace of at least " << prefix << "_" << name
        << kWorkspaceSuffix
        << "(...)\n *   bytes with any alignment, which no other call may use "
           "at the same time\n";
+  if (kernel.hasCudaWorkspace)
+    os << " *   takes a workspace of at least " << prefix << "_" << name
+       << kCudaWorkspaceSuffix << "(...)\n *   bytes on the device, on GPUs\n";
   os << " */\n";
   // Argument names must not hide names of the header.
   llvm::StringSet<> names;
@@ -293,23 +305,30 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
       unique += "_";
     list.push_back(type.str() + unique);
   };
-  if (kernel.hasWorkspace()) {
+  SmallVector<std::string> cuda = tensors;
+  if (kernel.hasWorkspace) {
     addUnique(plain, "void *", "workspace");
     addUnique(tensors, "void *", "workspace");
   }
-  SmallVector<std::string> cuda = tensors;
+  if (kernel.hasCudaWorkspace)
+    addUnique(cuda, "void *", "workspace");
   addUnique(cuda, "void *", "stream");
   for (SmallVector<std::string> *list : {&tensors, &cuda}) {
     addUnique(*list, "char *", "err");
     addUnique(*list, "size_t ", "errlen");
   }
+  auto declareWorkspace = [&](StringRef symbol) {
+    os << "int64_t " << symbol << '('
+       << (sizes.empty() ? "void" : llvm::join(sizes, ", ")) << ");\n";
+  };
   if (kernel.onCpu) {
-    if (kernel.hasWorkspace())
-      os << "int64_t " << getWorkspaceSymbol(prefix, name) << '('
-         << (sizes.empty() ? "void" : llvm::join(sizes, ", ")) << ");\n";
+    if (kernel.hasWorkspace)
+      declareWorkspace(getWorkspaceSymbol(prefix, name));
     declare(os, getEntrySymbol(prefix, name), plain);
     declare(os, getTensorEntrySymbol(prefix, name), tensors);
   }
+  if (kernel.hasCudaWorkspace)
+    declareWorkspace(getCudaWorkspaceSymbol(prefix, name));
   if (kernel.onCuda)
     declare(os, getCudaEntrySymbol(prefix, name), cuda);
   os << "\n";
@@ -353,8 +372,10 @@ std::string mlir::posenc::createHeader(ArrayRef<LibraryKernel> kernels,
   print(os, kTensorCodes, prefix);
   printStatuses(os, {kEntryDevice, kEntryType, kEntryRank, kEntryStride,
                      kEntryAlignment});
-  if (hasCpu)
+  if (hasCpu || hasCuda)
     print(os, kFfiForm, prefix);
+  if (hasCuda)
+    print(os, kFfiCudaForm, prefix);
   os << " */\n";
   if (hasCuda) {
     print(os, kCudaIntroduction, prefix);

@@ -94,6 +94,15 @@ std::string mlir::posenc::getWorkspaceSymbol(StringRef prefix,
   return getEntrySymbol(prefix, function) + kWorkspaceSuffix.str();
 }
 
+std::string mlir::posenc::getCudaWorkspaceSymbol(StringRef prefix,
+                                                 StringRef function) {
+  return getEntrySymbol(prefix, function) + kCudaWorkspaceSuffix.str();
+}
+
+std::string mlir::posenc::getFfiCudaSymbol(StringRef function) {
+  return (function + ".ffi.cuda").str();
+}
+
 bool mlir::posenc::isExportedSymbol(StringRef prefix, StringRef symbol) {
   symbol.consume_front(kFfiPrefix);
   return symbol.consume_front(prefix) && symbol.starts_with("_");
@@ -330,10 +339,13 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
     if (kernel.onCpu) {
       function["symbol"] = getEntrySymbol(prefix, name);
       function["dl"] = getTensorEntrySymbol(prefix, name);
-      function["tvm_ffi"] = getFfiEntrySymbol(prefix, name);
     }
-    if (kernel.onCpu && kernel.hasWorkspace())
+    if (kernel.onCpu || kernel.onCuda)
+      function["tvm_ffi"] = getFfiEntrySymbol(prefix, name);
+    if (kernel.hasWorkspace)
       function["workspace"] = getWorkspaceSymbol(prefix, name);
+    if (kernel.hasCudaWorkspace)
+      function["cuda_workspace"] = getCudaWorkspaceSymbol(prefix, name);
     if (kernel.stackBytes)
       function["stack_bytes"] = *kernel.stackBytes;
     if (kernel.onCuda)

@@ -61,13 +61,19 @@ public:
   /// Emits `<prefix>_<function>_cuda`, which takes DLPack tensors on a GPU and
   /// a stream.
   void emitCudaEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// Emits the function that runs GPU code for arguments of TVM FFI.
+  /// `isEntry`: it is `__tvm_ffi_<prefix>_<function>`, as there is no CPU code.
+  void emitFfiCudaFunction(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
+                           bool isEntry);
   /// Emits `<prefix>_<function>_vulkan`, which takes DLPack tensors on a Vulkan
   /// device and the functions that launch kernels there.
   void emitVulkanEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   /// Emits `__tvm_ffi_<prefix>_<function>`, which takes values of TVM FFI.
-  void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
+  /// `hasCuda`: another module has the function for tensors on a GPU.
+  void emitFfiEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout,
+                    bool hasCuda);
   /// Emits `<prefix>_<function>_workspace`, which takes sizes, for a kernel
-  /// that has a workspace.
+  /// that has a workspace. For GPU code, it is `_cuda_workspace`.
   void emitWorkspaceEntry(LLVM::LLVMFuncOp kernel, const CallLayout &layout);
   void emitMetadata(StringRef metadata);
   void emitSetParallelFor();
@@ -87,12 +93,22 @@ private:
   Value address(Location loc, StringRef symbol) {
     return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
   }
-  /// Begins an entry point that takes the kernel's arguments and `more`.
-  /// Returns the arguments for the kernel support library: the description, the
-  /// arguments, a buffer for the words of the call, and `more`.
+  /// Begins an entry point that takes the kernel's arguments, a workspace if
+  /// `hasWorkspace`, and `more`. Returns the arguments for the kernel support
+  /// library: the description, the arguments, a buffer for the words of the
+  /// call, and `more`.
   SmallVector<Value> beginTensorEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout,
-                                      StringRef symbol, ArrayRef<Type> more);
+                                      StringRef symbol, bool hasWorkspace,
+                                      ArrayRef<Type> more);
+  /// Begins a function that takes values of TVM FFI. Returns the arguments for
+  /// the kernel support library: the description, the arguments of the function
+  /// but the first, and buffers for the arguments and words of the call.
+  SmallVector<Value> beginFfiEntry(LLVM::LLVMFuncOp kernel,
+                                   const CallLayout &layout,
+                                   const llvm::Twine &symbol);
+  /// Appends the table of CUDA images and their number.
+  void addImages(Location loc, SmallVector<Value> &operands);
   /// Returns the argument types of an entry point.
   SmallVector<Type> getArgumentTypes(const CallLayout &layout);
   /// Converts the arguments of an entry point to words.

@@ -26,7 +26,8 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
   auto findFunction = [&]() -> StringRef {
     for (StringRef suffix :
          {StringRef(), StringRef(kTensorSuffix), StringRef(kCudaSuffix),
-          StringRef(kVulkanSuffix), StringRef(kWorkspaceSuffix)})
+          StringRef(kVulkanSuffix), StringRef(kWorkspaceSuffix),
+          StringRef(kCudaWorkspaceSuffix)})
       for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
         std::string entry =
             getEntrySymbol(prefix, kernel.getName()) + suffix.str();
@@ -105,8 +106,8 @@ struct EmitCInterface final
         kernel.emitError("expected a kernel in the LLVM dialect");
         return signalPassFailure();
       }
-      for (StringRef suffix :
-           {kTensorSuffix, kCudaSuffix, kVulkanSuffix, kWorkspaceSuffix}) {
+      for (StringRef suffix : {kTensorSuffix, kCudaSuffix, kVulkanSuffix,
+                               kCudaWorkspaceSuffix, kWorkspaceSuffix}) {
         StringRef name = function.getName();
         Operation *other =
             name.consume_back(suffix) ? module.lookupSymbol(name) : nullptr;
@@ -135,9 +136,15 @@ struct EmitCInterface final
     SmallVector<LibraryKernel> described;
     for (auto [kernel, abi] : kernels) {
       bool onGpu = gpu || llvm::is_contained(gpuFunctions, kernel.getName());
-      described.push_back({kernel, abi, /*onCpu=*/!gpu,
-                           /*onCuda=*/onGpu && cuda,
-                           /*onVulkan=*/onGpu && vulkanBytes});
+      bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+      described.push_back(
+          {kernel, abi, /*onCpu=*/!gpu,
+           /*onCuda=*/onGpu && cuda,
+           /*onVulkan=*/onGpu && vulkanBytes,
+           /*hasWorkspace=*/!gpu && hasWorkspace,
+           /*hasCudaWorkspace=*/cuda &&
+               (gpu ? hasWorkspace
+                    : llvm::is_contained(cudaWorkspaces, kernel.getName()))});
     }
     std::string metadata =
         createMetadata(described, prefix, targets, vulkanBytes);
@@ -156,16 +163,23 @@ struct EmitCInterface final
       if (!scratchBytes.empty())
         memory.scratchBytes = scratchBytes[number];
       emitter.emitDescription(function, layout, memory);
-      if (cuda && gpu)
+      bool hasWorkspace = function->hasAttr(PosencDialect::kWorkspaceAttrName);
+      if (cuda && gpu) {
         emitter.emitCudaEntry(function, layout);
+        emitter.emitFfiCudaFunction(function, layout, /*isEntry=*/entries);
+        if (hasWorkspace)
+          emitter.emitWorkspaceEntry(function, layout);
+      }
       if (vulkanBytes && gpu)
         emitter.emitVulkanEntry(function, layout);
       if (gpu)
         continue;
       emitter.emitPlainEntry(function, layout);
       emitter.emitTensorEntry(function, layout);
-      emitter.emitFfiEntry(function, layout);
-      if (function->hasAttr(PosencDialect::kWorkspaceAttrName))
+      emitter.emitFfiEntry(
+          function, layout,
+          cuda && llvm::is_contained(gpuFunctions, function.getName()));
+      if (hasWorkspace)
         emitter.emitWorkspaceEntry(function, layout);
     }
     if (!entries)

@@ -42,6 +42,9 @@ void CInterfaceEmitter::declareKernelSupport() {
             {pointer, pointer, pointer, pointer, pointer, i64, pointer, i64});
     declare(kLaunchVulkanSymbol, i32,
             {pointer, pointer, pointer, pointer, pointer, i64});
+    declare(kLaunchFfiCudaSymbol, i32,
+            {pointer, pointer, i32, pointer, pointer, pointer, pointer, i64});
+    declare(kGetDeviceWorkspaceSymbol, i64, {pointer, pointer});
     builder.setInsertionPointToEnd(module.getBody());
     for (auto [symbol, type] : {std::pair(kCudaImagesSymbol, pointer),
                                 std::pair(kNumCudaImagesSymbol, i64)})
@@ -53,7 +56,7 @@ void CInterfaceEmitter::declareKernelSupport() {
   declare(kLaunchSymbol, i32, {pointer, pointer});
   declare(kLaunchTensorsSymbol, i32, {pointer, pointer, pointer, pointer, i64});
   declare(kLaunchFfiSymbol, i32,
-          {pointer, pointer, i32, pointer, pointer, pointer});
+          {pointer, pointer, i32, pointer, pointer, pointer, pointer});
   declare(kGetWorkspaceSymbol, i64, {pointer, pointer});
   declare(kSetParallelForSymbol, nothing, {pointer, pointer});
   declare(kRunSharedSymbol, nothing, {pointer, pointer});
@@ -162,8 +165,10 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   ArrayRef<int64_t> sizes = layout.getAbi().getSizes();
   SmallVector<Type> types(llvm::count(sizes, -1), i64);
-  Block *block = createEntry(getWorkspaceSymbol(prefix, kernel.getName()),
-                             types, /*result=*/i64);
+  Block *block =
+      createEntry(isGpu ? getCudaWorkspaceSymbol(prefix, kernel.getName())
+                        : getWorkspaceSymbol(prefix, kernel.getName()),
+                  types, /*result=*/i64);
   // Arguments, and sizes that are scalar inputs, are unknown here.
   SmallVector<Value> words(layout.getArguments().size(), constant(loc, 0));
   ArrayRef<BlockArgument> given = block->getArguments();
@@ -174,7 +179,8 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
     given = given.drop_front(size == -1);
   }
   auto bytes = LLVM::CallOp::create(
-      builder, loc, TypeRange(i64), kGetWorkspaceSymbol,
+      builder, loc, TypeRange(i64),
+      isGpu ? kGetDeviceWorkspaceSymbol : kGetWorkspaceSymbol,
       ValueRange{getDescription(kernel),
                  createWords(kernel, layout, words, /*workspace=*/nullptr)});
   LLVM::ReturnOp::create(builder, loc, bytes.getResult());
@@ -183,11 +189,11 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
 SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,
                                                        const CallLayout &layout,
                                                        StringRef symbol,
+                                                       bool hasWorkspace,
                                                        ArrayRef<Type> more) {
   Location loc = kernel.getLoc();
   SmallVector<Type> types = getArgumentTypes(layout);
   size_t numArguments = types.size();
-  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
   if (hasWorkspace)
     types.push_back(pointer);
   llvm::append_range(types, more);
@@ -207,41 +213,72 @@ void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
       kernel, layout, getTensorEntrySymbol(prefix, kernel.getName()),
-      {pointer, i64});
+      kernel->hasAttr(PosencDialect::kWorkspaceAttrName), {pointer, i64});
   finishEntry(kernel.getLoc(), kLaunchTensorsSymbol, operands);
+}
+
+void CInterfaceEmitter::addImages(Location loc, SmallVector<Value> &operands) {
+  operands.push_back(address(loc, kCudaImagesSymbol));
+  operands.push_back(LLVM::LoadOp::create(builder, loc, i64,
+                                          address(loc, kNumCudaImagesSymbol)));
 }
 
 void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout) {
-  Location loc = kernel.getLoc();
   SmallVector<Value> operands = beginTensorEntry(
       kernel, layout, getCudaEntrySymbol(prefix, kernel.getName()),
+      kernel->hasAttr(PosencDialect::kWorkspaceAttrName),
       {pointer, pointer, i64});
-  operands.push_back(address(loc, kCudaImagesSymbol));
-  operands.push_back(LLVM::LoadOp::create(builder, loc, i64,
-                                          address(loc, kNumCudaImagesSymbol)));
-  finishEntry(loc, kLaunchCudaSymbol, operands);
+  addImages(kernel.getLoc(), operands);
+  finishEntry(kernel.getLoc(), kLaunchCudaSymbol, operands);
+}
+
+SmallVector<Value> CInterfaceEmitter::beginFfiEntry(LLVM::LLVMFuncOp kernel,
+                                                    const CallLayout &layout,
+                                                    const llvm::Twine &symbol) {
+  Location loc = kernel.getLoc();
+  // handle, args, num_args, result
+  Block *block = createEntry(symbol.str(), {pointer, pointer, i32, pointer});
+  return {getDescription(kernel),
+          block->getArgument(1),
+          block->getArgument(2),
+          block->getArgument(3),
+          createArray(loc, layout.getArguments().size(), {}),
+          createArray(loc, layout.getNumWords(), {})};
+}
+
+void CInterfaceEmitter::emitFfiCudaFunction(LLVM::LLVMFuncOp kernel,
+                                            const CallLayout &layout,
+                                            bool isEntry) {
+  SmallVector<Value> operands =
+      beginFfiEntry(kernel, layout,
+                    isEntry ? getFfiEntrySymbol(prefix, kernel.getName())
+                            : getFfiCudaSymbol(kernel.getName()));
+  addImages(kernel.getLoc(), operands);
+  finishEntry(kernel.getLoc(), kLaunchFfiCudaSymbol, operands);
 }
 
 void CInterfaceEmitter::emitVulkanEntry(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
       kernel, layout, getVulkanEntrySymbol(prefix, kernel.getName()),
-      {pointer, pointer, i64});
+      /*hasWorkspace=*/false, {pointer, pointer, i64});
   finishEntry(kernel.getLoc(), kLaunchVulkanSymbol, operands);
 }
 
 void CInterfaceEmitter::emitFfiEntry(LLVM::LLVMFuncOp kernel,
-                                     const CallLayout &layout) {
+                                     const CallLayout &layout, bool hasCuda) {
   Location loc = kernel.getLoc();
-  // handle, args, num_args, result
-  Block *block = createEntry(getFfiEntrySymbol(prefix, kernel.getName()),
-                             {pointer, pointer, i32, pointer});
-  finishEntry(loc, kLaunchFfiSymbol,
-              {getDescription(kernel), block->getArgument(1),
-               block->getArgument(2), block->getArgument(3),
-               createArray(loc, layout.getArguments().size(), {}),
-               createArray(loc, layout.getNumWords(), {})});
+  std::string onCuda = getFfiCudaSymbol(kernel.getName());
+  if (hasCuda)
+    createFunction(onCuda, i32, {pointer, pointer, i32, pointer},
+                   LLVM::Linkage::External);
+  SmallVector<Value> operands = beginFfiEntry(
+      kernel, layout, getFfiEntrySymbol(prefix, kernel.getName()));
+  operands.push_back(hasCuda
+                         ? address(loc, onCuda)
+                         : Value(LLVM::ZeroOp::create(builder, loc, pointer)));
+  finishEntry(loc, kLaunchFfiSymbol, operands);
 }
 
 void CInterfaceEmitter::emitMetadata(StringRef metadata) {

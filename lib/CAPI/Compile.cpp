@@ -49,17 +49,39 @@ static bool fail(const llvm::Twine &message) {
   return false;
 }
 
-static bool parseTarget(ArrayRef<std::string> names,
-                        const std::optional<std::string> &tuning,
-                        const std::optional<std::string> &schedule,
-                        JitOptions &jit) {
-  if (names.size() > 1)
-    return fail("expected one target, got " + llvm::Twine(names.size()) +
+/// Adds a target for CUDA, unless it is there.
+static bool addCudaTarget(StringRef name, JitOptions &jit) {
+  llvm::Expected<CudaTarget> target = CudaTarget::parse(name);
+  if (!target)
+    return fail(llvm::toString(target.takeError()));
+  if (llvm::none_of(jit.gpus.cuda, [&](const CudaTarget &other) {
+        return other.name == target->name;
+      }))
+    jit.gpus.cuda.push_back(std::move(*target));
+  return true;
+}
+
+static bool parseTargets(ArrayRef<std::string> names,
+                         const std::optional<std::string> &tuning,
+                         const std::optional<std::string> &schedule,
+                         JitOptions &jit) {
+  SmallVector<StringRef> cpus;
+  for (StringRef name : names) {
+    if (name == kVulkanTarget)
+      return fail("target 'vulkan' needs a library: compile one with "
+                  "posenc-compile");
+    if (!CudaTarget::isName(name))
+      cpus.push_back(name);
+    else if (!addCudaTarget(name, jit))
+      return false;
+  }
+  if (cpus.size() > 1)
+    return fail("expected one CPU as a target, got " +
+                llvm::Twine(cpus.size()) +
                 ": code in memory is for this machine");
-  StringRef name = names.empty() ? StringRef("host") : StringRef(names.front());
-  if (CudaTarget::isName(name) || name == kVulkanTarget)
-    return fail("target '" + name +
-                "' is not a CPU; compile a library with posenc-compile");
+  // Without code for CPUs, the target says where that for GPUs is called.
+  jit.hasCpuCode = !cpus.empty() || jit.gpus.empty();
+  StringRef name = cpus.empty() ? StringRef("host") : cpus.front();
   llvm::Expected<TargetSpec> target = TargetSpec::parse(name);
   if (!target)
     return fail(llvm::toString(target.takeError()));
@@ -99,7 +121,7 @@ static bool parseOptions(ArrayRef<const char *> texts, Request &request) {
     return fail("unknown threads '" + *threads + "': expected none");
   request.jit.threads = threads ? Threads::None : Threads::OpenMP;
   request.jit.optLevel = optLevel.value_or(OptLevel::O3);
-  return parseTarget(targets, tuning, schedule, request.jit);
+  return parseTargets(targets, tuning, schedule, request.jit);
 }
 
 static DialectRegistry createRegistry() {
@@ -152,9 +174,13 @@ static std::optional<std::string> list(StringRef name, StringRef input,
       object["doc"] = doc.getValue();
     functions.push_back(std::move(object));
   }
-  llvm::json::Object root{
-      {"targets", llvm::json::Array{request.jit.target->name}},
-      {"functions", std::move(functions)}};
+  llvm::json::Array targets;
+  if (request.jit.hasCpuCode)
+    targets.push_back(request.jit.target->name);
+  for (const CudaTarget &target : request.jit.gpus.cuda)
+    targets.push_back(target.name);
+  llvm::json::Object root{{"targets", std::move(targets)},
+                          {"functions", std::move(functions)}};
   return llvm::formatv("{0}", llvm::json::Value(std::move(root))).str();
 }
 

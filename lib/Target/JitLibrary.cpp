@@ -38,7 +38,7 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
   codeOptions.targets = {std::move(*target)};
   codeOptions.threads = options.threads;
   codeOptions.optLevel = options.optLevel;
-  codeOptions.hasCpuCode = options.gpus.empty();
+  codeOptions.hasCpuCode = options.hasCpuCode;
   codeOptions.gpus = options.gpus;
   std::optional<KernelCode> code =
       generateKernelCode(module, codeOptions, CodeKind::Object, cache);

@@ -219,32 +219,36 @@ SmallVector<LibraryKernel> LibraryParts::getKernels() const {
   bool hasCuda = gpu && !gpu->images.empty();
   bool hasVulkan = gpu && !gpu->vulkan.empty();
   SmallVector<LibraryKernel> result;
+  auto hasWorkspace = [](FunctionOpInterface function) {
+    return function->hasAttr(PosencDialect::kWorkspaceAttrName);
+  };
   if (modules.empty()) {
     for (auto [function, abi] : onGpu)
-      result.push_back({function, abi, /*onCpu=*/false, hasCuda, hasVulkan});
+      result.push_back({function, abi, /*onCpu=*/false, hasCuda, hasVulkan,
+                        /*hasWorkspace=*/false,
+                        hasCuda && hasWorkspace(function)});
     return result;
   }
   for (auto [function, abi] : posenc::getKernels(modules.front())) {
-    bool isThere =
-        llvm::any_of(onGpu, [name = function.getName()](KernelFunction it) {
+    const auto *found =
+        llvm::find_if(onGpu, [name = function.getName()](KernelFunction it) {
           return it.first.getName() == name;
         });
+    bool isThere = found != onGpu.end();
     result.push_back({function, abi, /*onCpu=*/true, isThere && hasCuda,
-                      isThere && hasVulkan});
+                      isThere && hasVulkan, hasWorkspace(function),
+                      isThere && hasCuda && hasWorkspace(found->first)});
   }
   return result;
 }
 
 void LibraryParts::unifyWorkspaces() {
-  SmallVector<ModuleOp> all(modules);
-  if (gpu)
-    all.push_back(*gpu->host);
   llvm::StringSet<> names;
-  for (ModuleOp module : all)
+  for (ModuleOp module : modules)
     for (auto [kernel, abi] : posenc::getKernels(module))
       if (kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
         names.insert(kernel.getName());
-  for (ModuleOp module : all)
+  for (ModuleOp module : modules)
     for (auto [kernel, abi] : posenc::getKernels(module))
       if (names.contains(kernel.getName()))
         kernel->setAttr(PosencDialect::kWorkspaceAttrName,
@@ -270,9 +274,13 @@ getInterfaceOptions(const LibraryParts &parts) {
     options.vulkanBytes = parts.gpu->vulkan.size() * sizeof(uint32_t);
   }
   options.targets = llvm::join(names, ",");
-  for (LibraryKernel kernel : parts.getKernels())
+  for (LibraryKernel kernel : parts.getKernels()) {
+    std::string name = kernel.function.getName().str();
     if (kernel.onCuda || kernel.onVulkan)
-      options.gpuFunctions.push_back(kernel.function.getName().str());
+      options.gpuFunctions.push_back(name);
+    if (kernel.hasCudaWorkspace)
+      options.cudaWorkspaces.push_back(name);
+  }
   for (const TargetSpec &target : parts.targets)
     options.cpuFeatures.push_back(target.cpuFeatures |
                                   static_cast<uint64_t>(target.family)

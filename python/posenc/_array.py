@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Array(Protocol):
-    """An array of NumPy, PyTorch (on the CPU), JAX (on the CPU), or any other that
-    implements DLPack. Its memory is not copied."""
+    """An array of NumPy, PyTorch, JAX, CuPy or any other that implements DLPack, on the
+    CPU or on a CUDA device. Its memory is not copied."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

@@ -22,8 +22,9 @@ from typing import Any, NoReturn
 
 from ._compiler import CompiledCode, LibraryCode
 from ._dtypes import option_of
-from ._errors import Error
+from ._errors import CompileError, Error
 from ._kernels import Kernels, make_kernels, make_pending_kernels
+from ._once import once
 from ._source import Source, warn
 from ._spec import write_spec
 
@@ -188,7 +189,12 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
         if value is None:
             continue
         flag = "--" + name.replace("_", "-")
-        if name not in _FLAGS:
+        if name == "target" and isinstance(value, Sequence) and not isinstance(
+                value, (str, bytes)):
+            if not value:
+                _refuse(name, value, "a target or a list of targets")
+            flags += [f"{flag}={_to_text(name, one)}" for one in value]
+        elif name not in _FLAGS:
             flags.append(f"{flag}={_WRITERS.get(name, _to_text)(name, value)}")
         elif not isinstance(value, bool):
             _refuse(name, value, "True or False")
@@ -252,9 +258,34 @@ def compile_spec(spec: str) -> Kernels:
             [*flags, "--no-warnings"], files, level=2, on_use=fields["on_use"], spec=spec)
 
 
+@once
+def compile_for_cuda(spec: str | None, name: str,
+                     target: str) -> tuple[CompiledCode, dict]:
+    """Compiles a function of kernels for a CUDA device. Returns the code and the
+    function's metadata."""
+    if spec is None:
+        raise Error(f"{name}: the library has no code for CUDA: compile it with "
+                    f"--target={target}, too")
+    fields = json.loads(spec)
+    if any(flag.startswith("--target=") for flag in fields["flags"]):
+        raise Error(f"{name}: there is no code for '{target}', since `target` has none: "
+                    "leave it out, or add that target")
+    # Tuning files and schedules are for CPUs.
+    flags = [flag for flag in fields["flags"]
+             if flag != "--no-warnings" and not flag.startswith("--kernels=")]
+    try:
+        code = CompiledCode(
+            fields["name"], base64.b64decode(fields["source"]),
+            [*flags, "--no-warnings", f"--kernels={name}", f"--target={target}"])
+    except CompileError as error:
+        raise CompileError(f"{name}: has no code for CUDA devices: {error}") from None
+    [function] = json.loads(code.metadata)["functions"]
+    return code, function
+
+
 def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
             dtype: Any = None, kernels: str | Collection[str] | None = None,
-            target: str | None = None, pairing: str | None = None,
+            target: str | Sequence[str] | None = None, pairing: str | None = None,
             precision: str | None = None, k_cache: str | None = None,
             cache_dtype: Any = None, decode_tokens: int | None = None,
             rope_length: int | str | None = None, qk_norm: bool = False,
@@ -273,7 +304,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         (default: the config's)
     kernels: the functions to compile, such as ["rope", "decode"], or "serving"
         (default: sincos, rope, attention and decode of a config; all of a module)
-    target: the CPU, such as "x86-64-v3" (default: "host")
+    target: the CPU, such as "x86-64-v3", GPUs, such as "cuda:sm_90a", or a list of a
+        CPU and GPUs (default: "host", and the device of the first input of a call)
     pairing: "half" or "interleaved" (default: the model's)
     precision: "exact" (default), or "hf_f32" for angles rounded as in transformers
     k_cache: "rotated" (default) or "raw": the keys in the cache of decode

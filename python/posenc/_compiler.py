@@ -25,7 +25,7 @@ _lock = Lock()
 _libraries: dict[str, ctypes.CDLL] = {}
 
 
-def _open(name: str) -> ctypes.CDLL:
+def open_library(name: str) -> ctypes.CDLL:
     """Opens a library of the package, or of the folder POSENC_LIBRARY_PATH."""
     with _lock:
         if name not in _libraries:
@@ -54,7 +54,7 @@ class _Compiler:
     """The declared functions of libPosenc.so. ctypes releases the GIL in calls."""
 
     def __init__(self):
-        library = _open("libPosenc.so")
+        library = open_library("libPosenc.so")
         pointer, text = ctypes.c_void_p, ctypes.c_char_p
         self.compile = _declare(
             library, "posenc_compile", pointer, text, text, ctypes.c_size_t,
@@ -144,16 +144,16 @@ class _LoadedLibrary:
     """A kernel library that the system's loader has loaded."""
 
     def __init__(self, path: str):
-        runtime = _open("libposenc_runtime.so")
+        runtime = open_library("libposenc_runtime.so")
         pointer, text = ctypes.c_void_p, ctypes.c_char_p
-        open_library = _declare(runtime, "posenc_library_open", ctypes.c_int32, text,
+        open_kernels = _declare(runtime, "posenc_library_open", ctypes.c_int32, text,
                                 ctypes.POINTER(pointer))
         close = _declare(runtime, "posenc_library_close", None, pointer)
         metadata = _declare(runtime, "posenc_library_metadata", text, pointer)
         last_error = _declare(runtime, "posenc_last_error", text)
         # The runtime checks the file before the system's loader sees it.
         handle = pointer()
-        if open_library(os.fsencode(path), ctypes.byref(handle)):
+        if open_kernels(os.fsencode(path), ctypes.byref(handle)):
             raise Error(last_error().decode(errors="replace"))
         try:
             self.metadata = metadata(handle).decode()

@@ -44,7 +44,9 @@ class Backend:
                  check_out: Callable[[Any, Sequence], None] | None = None,
                  mark: Callable[[Sequence], None] | None = None,
                  finish: Callable[[Any, str], Any] | None = None, mutable: bool = True,
-                 wide: Any = np.dtype(np.int64)):
+                 wide: Any = np.dtype(np.int64),
+                 scratch: Callable[[int], Any] | None = None,
+                 run: Callable[[Callable, Sequence], None] | None = None):
         self.name = name
         self.empty = empty  # of a shape and a type of the metadata
         self.like = like  # of another array; None if that is no faster
@@ -58,6 +60,9 @@ class Backend:
         self.finish = finish  # converts what `empty` made, of a type, to a result
         self.mutable = mutable
         self.wide = wide  # the type of integers of 64 bits
+        # On CUDA devices: `scratch` makes a workspace of bytes, and `run` calls a
+        # function of TVM FFI with arguments.
+        self.scratch, self.run = scratch, run
 
 
 # ===----------------------------------------------------------------------===#
@@ -171,6 +176,8 @@ def view_arrays(values: Sequence) -> list:
 
 
 NUMPY = Backend("NumPy", _empty_numpy)
+# Of arrays of other frameworks on CUDA devices, whose calls are others.
+_ON_CUDA = Backend("DLPack", _empty_numpy, check=lambda function, inputs: True)
 
 
 def widen(value):
@@ -180,7 +187,7 @@ def widen(value):
         return value.astype(np.int64, order="C") if value.dtype == np.int32 else value
     torch = sys.modules.get("torch")
     if (torch is not None and isinstance(value, torch.Tensor)
-            and value.dtype == torch.int32 and value.device.type == "cpu"):
+            and value.dtype == torch.int32):
         return value.to(torch.int64, memory_format=torch.contiguous_format)
     return value
 
@@ -210,17 +217,25 @@ def _find_increment_versions(torch) -> Callable[[Sequence], None]:
     return increment_each
 
 
-def _make_torch_backend() -> Backend:
+def make_torch_backend(device: Any = None) -> Backend:
+    """Returns the backend of tensors on the CPU, or on a CUDA device."""
     import torch
 
     from ._torch_state import has_tangent, is_in_forward_mode, is_traced
 
     types = {own: getattr(torch, name) for own, name in FRAMEWORK_NAMES.items()}
-    cpu = torch.device("cpu")
+    is_on_cpu = device is None
+    place = torch.device("cpu") if is_on_cpu else device
     is_recording = torch.is_grad_enabled
 
     def empty(shape: tuple, dtype: str, empty=torch.empty):
-        return empty(shape, dtype=types[dtype], device=cpu)
+        return empty(shape, dtype=types[dtype], device=place)
+
+    def scratch(size: int, empty=torch.empty, dtype=torch.uint8):
+        return empty(size, dtype=dtype, device=place)
+
+    def run(call: Callable, arguments: Sequence) -> None:
+        call(*arguments)
 
     def refuse_negative(function, what: str) -> None:
         # Its memory has the opposite of its elements.
@@ -236,6 +251,10 @@ def _make_torch_backend() -> Backend:
     def check(function, inputs: Sequence, tensor=torch.Tensor) -> bool:
         if is_traced():
             return True  # The operator is recorded.
+        if is_on_cpu:
+            first = inputs[function.first_tensor]
+            if isinstance(first, tensor) and first.is_cuda:
+                return True
         if is_in_forward_mode():
             refuse_tangents(function, inputs)
         has_gradients = is_recording()
@@ -266,7 +285,8 @@ def _make_torch_backend() -> Backend:
         return empty(tensor, memory_format=order)
 
     return Backend("PyTorch", empty, like=like, check=check, check_out=check_out,
-                   mark=_find_increment_versions(torch), wide=torch.int64)
+                   mark=_find_increment_versions(torch), wide=torch.int64,
+                   scratch=scratch, run=run)
 
 
 # ===----------------------------------------------------------------------===#
@@ -292,11 +312,16 @@ def _empty_aligned(shape: tuple, dtype: str):
 def _make_jax_backend() -> Backend:
     import jax
 
+    from ._cuda import is_on_cuda
+
     tracer, array, narrow = jax.core.Tracer, jax.Array, np.dtype(np.int32)
+    has_gpu = jax.default_backend() == "gpu"
 
     def check(function, inputs: Sequence) -> bool:
         for value in inputs:
             if isinstance(value, tracer):
+                return True
+            if has_gpu and is_on_cuda(inputs[function.first_tensor]):
                 return True
             if isinstance(value, array):
                 value.block_until_ready()
@@ -341,9 +366,11 @@ def _once(name: str, make: Callable[[], Backend]) -> Backend:
     return _made[name]
 
 
-def check_memory(value, what: str, dtype: str, operator_call: str) -> None:
+def check_memory(value, what: str, dtype: str, operator_call: str,
+                 on_cuda: bool = False) -> None:
     """Raises an error for an array that DLPack does not pass. `dtype` is the type that
-    its elements should have, and `operator_call` says what to do under torch.func."""
+    its elements should have, and `operator_call` says what to do under torch.func.
+    `on_cuda`: the call is for a CUDA device."""
     find_backend(value, what)
     torch = sys.modules.get("torch")
     if isinstance(value, np.ndarray):
@@ -353,8 +380,9 @@ def check_memory(value, what: str, dtype: str, operator_call: str) -> None:
             order = "" if kind.isnative else " of another byte order"
             raise Error(f"{what} has elements of type {kind}{order}, expected {dtype}")
     elif torch is not None and isinstance(value, torch.Tensor):
-        if value.device.type != "cpu":
-            raise Error(f"{what} is on the device '{value.device}', expected the CPU")
+        if value.device.type != ("cuda" if on_cuda else "cpu"):
+            raise Error(f"{what} is on the device '{value.device}', expected "
+                        f"{'a CUDA device' if on_cuda else 'the CPU'}")
         if value.layout is not torch.strided:
             raise Error(f"{what} has the layout {value.layout}, expected a dense tensor")
         if torch._C._functorch.is_functorch_wrapped_tensor(value):
@@ -375,10 +403,14 @@ def find_backend(value, what: str) -> Backend:
         if not plain:
             raise Error(f"{what} is a {kind.__name__}, a tensor without memory of its "
                         "own: use the operators of posenc.torch, which take such tensors")
-        backend = _once("torch", _make_torch_backend)
+        backend = _once("torch", make_torch_backend)
     elif jax is not None and isinstance(value, jax.Array):
         backend = _once("jax", _make_jax_backend)
     elif hasattr(value, "__dlpack__"):
+        from ._cuda import is_on_cuda
+
+        if is_on_cuda(value):
+            return _ON_CUDA
         backend = NUMPY  # Results are arrays of NumPy.
     else:
         raise Error(f"{what} is a {kind.__name__}, expected an array of NumPy, PyTorch "

@@ -33,11 +33,20 @@ class Function:
     method: Callable[..., Any]  # of Kernels
     workspace_size: Callable[..., int] | None = None  # bytes, of the sizes
 
-    def __init__(self, metadata: dict, call, spec: str | None):
+    def __init__(self, metadata: dict, call, spec: str | None,
+                 make_cuda_method: Callable[[str | None], Callable] | None):
         self.name = metadata["name"]
+        self.has_cuda_code = "cuda" in metadata
+        # Of a target, or None for code for CUDA that the function has. It is None for
+        # a function whose arrays are on a CUDA device.
+        self._make_cuda_method = make_cuda_method
+        self.on_cuda = make_cuda_method is None
+        self._cuda_methods: dict[int, Callable] = {}  # by the device
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
         self.call, self.spec = call, spec
+        self.first_tensor = next((i for i, argument in enumerate(self.inputs)
+                                  if argument["kind"] == "tensor"), 0)
         self.float_inputs = [i for i, argument in enumerate(self.inputs)
                              if argument["kind"] == "tensor"
                              and "float" in FRAMEWORK_NAMES[argument["dtype"]]]
@@ -47,8 +56,12 @@ class Function:
 
     def call_other(self, inputs, out):
         """Makes a call that is not for the kernel itself: with inputs of JAX that are
-        traced, or have 32 instead of 64 bits, and in traces of PyTorch."""
+        traced, or have 32 instead of 64 bits, in traces of PyTorch, and with arrays on
+        CUDA devices."""
         torch = sys.modules.get("torch")
+        index = None if self.on_cuda else self._find_cuda_device(inputs)
+        if index is not None:
+            return self.call_on_cuda(index, inputs, out)
         if torch is not None and any(isinstance(one, torch.Tensor) for one in inputs):
             from . import _operators
 
@@ -56,6 +69,36 @@ class Function:
         from . import _jax
 
         return _jax.call(self, inputs, out)
+
+    def _find_cuda_device(self, inputs) -> int | None:
+        """Returns the number of the CUDA device of the first array; None if it is on
+        another one, or if the call is only recorded."""
+        torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+        first = inputs[self.first_tensor]
+        if torch is not None and isinstance(first, torch.Tensor):
+            from ._torch_state import is_traced
+
+            return first.device.index if first.is_cuda and not is_traced() else None
+        if jax is not None and any(isinstance(one, jax.core.Tracer) for one in inputs):
+            return None
+        from . import _cuda
+
+        kind, index = _cuda.locate(first) or (_cuda.CPU, 0)
+        return index if kind == _cuda.CUDA else None
+
+    def call_on_cuda(self, index: int, inputs, out):
+        """Makes a call whose first array is on the CUDA device `index`."""
+        method = self._cuda_methods.get(index)
+        if method is None:
+            assert self._make_cuda_method is not None
+            target = None
+            if not self.has_cuda_code:
+                from . import _cuda
+
+                name = self.inputs[self.first_tensor]["name"]
+                target = _cuda.find_target(index, f"{self.name}: {name}")
+            method = self._cuda_methods[index] = self._make_cuda_method(target)
+        return method(None, *inputs, out=out)
 
     def suggest_operator(self) -> str:
         """Returns the call of an operator of PyTorch that does the same."""
@@ -100,7 +143,7 @@ class Function:
         """Raises an error about inputs that do not determine the results' shapes."""
         for value, argument in zip(inputs, self.inputs):
             what = f"{self.name}: {argument['name']}"
-            check_input(value, what, argument, self.suggest_operator())
+            check_input(value, what, argument, self.suggest_operator(), self.on_cuda)
             if argument["kind"] != "tensor":
                 continue
             rank = len(argument["shape"])
@@ -130,13 +173,18 @@ class Function:
     def retry(self, arguments, out, error: Exception):
         """Explains why a call failed, or calls again if views of arrays help. If it is
         a call for JAX, returns other results than those among the arguments."""
+        from . import _cuda
+
         inputs = arguments[:len(self.inputs)]
-        if is_for_jax(self, inputs):
+        if self.on_cuda:
+            _cuda.check_devices(self, arguments, self.inputs + self.outputs)
+        elif is_for_jax(self, inputs) or (
+                inputs and self._find_cuda_device(inputs) is not None):
             return self.call_other(inputs, out)
         self.check_outputs(self.get_outputs(arguments))
         for value, argument in zip(arguments, self.inputs + self.outputs):
             check_input(value, f"{self.name}: {argument['name']}", argument,
-                        self.suggest_operator())
+                        self.suggest_operator(), self.on_cuda)
         try:
             views = view_arrays(arguments)
             if any(view is not value for view, value in zip(views, arguments)):
@@ -148,13 +196,15 @@ class Function:
         raise Error(str(error).split("\nException raised from")[0]) from None
 
 
-def check_input(value, what: str, argument: dict, operator_call: str) -> None:
+def check_input(value, what: str, argument: dict, operator_call: str,
+                on_cuda: bool) -> None:
     """Raises an error for an argument of another kind, or for an array that DLPack does
     not pass. `operator_call` says what to do under torch.func."""
     if argument["kind"] != "tensor":
         read_number(value, what, argument)
     elif value is not None or not argument.get("shape_only"):
-        check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]], operator_call)
+        check_memory(value, what, FRAMEWORK_NAMES[argument["dtype"]], operator_call,
+                     on_cuda)
 
 
 def read_number(value, what: str, argument: dict) -> int | float:

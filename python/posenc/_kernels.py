@@ -34,8 +34,11 @@ class _Metadata:
 class Kernels:
     """Compiled kernels: a method for each function.
 
-    Arrays are of NumPy, PyTorch or JAX, on the CPU, and are not copied. Results are
-    arrays of the framework of the first input, unless `out` has arrays for them.
+    Arrays are of NumPy, PyTorch, JAX or CuPy, on the CPU or on a CUDA device, and are
+    not copied. Results are arrays of the framework of the first input, on its device,
+    unless `out` has arrays for them. On a CUDA device, kernels are put into the current
+    stream of the framework, and a function is compiled for the device when it is first
+    called there.
     Methods may be called by several threads at the same time.
     """
 
@@ -166,7 +169,7 @@ def make_kernels(code, spec: str | None = None) -> Kernels:
     """Returns the kernels of compiled code."""
     metadata = json.loads(code.metadata)
     names = [function["name"] for function in metadata["functions"]
-             if "tvm_ffi" in function]  # Others have code for GPUs only.
+             if "tvm_ffi" in function]  # Others have code for Vulkan only.
     kernels = _make(names, metadata["targets"], spec,
                     lambda name, identifier: make_method(
                         _find(metadata, name), identifier, code, spec))

@@ -28,6 +28,7 @@ from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import NUMPY, backends, find_backend, widen
 from ._functions import FAILURES, Function, describe_shape
+from ._once import once
 from ._sizes import translate
 
 
@@ -78,8 +79,8 @@ def name_parameters(function: dict, names: Names | None = None) -> list[str]:
     return [names.add(argument["name"]) for argument in function["inputs"]]
 
 
-def _generate(function: dict, identifier: str) -> str:
-    """Returns the source of a method."""
+def _generate(function: dict, identifier: str, on_cuda: bool) -> str:
+    """Returns the source of a method for arrays on the CPU or on a CUDA device."""
     names = Names(_LOCALS | _GLOBALS | _BUILTINS)
     inputs = list(zip(name_parameters(function, names), function["inputs"]))
     tensors = [(name, a) for name, a in inputs if a["kind"] == "tensor"]
@@ -112,8 +113,8 @@ def _generate(function: dict, identifier: str) -> str:
     first = tensors[0][0] if tensors else ""
     if first:
         what = f"{function['name']}: {tensors[0][1]['name']}"
-        lines.append(f"    backend = _backends.get(type({first})) or "
-                     f"_find({first}, {what!r})")
+        known = "" if on_cuda else f"_backends.get(type({first})) or "
+        lines.append(f"    backend = {known}_find({first}, {what!r})")
         lines += ["    if backend.check is not None and "
                   f"backend.check(_function, ({listed})):",
                   f"        return _function.call_other(({listed}), out)"]
@@ -165,11 +166,13 @@ def _generate(function: dict, identifier: str) -> str:
                   f"                backend.check_out(_function, ({listed_results}))"]
     lines.append(f"            backend.mark(({listed_results}))")
     call = everything
-    if "workspace" in function:
+    allocate = "backend.scratch(%s)" if on_cuda else "_empty(%s, _uint8)"
+    if _find_workspace(function, on_cuda):
         # The sizes are those of the plain entry point.
         lines += ["    try:"] + [f"        {line}" for line in shapes]
         dims = ", ".join(translate(size, sizes) for size in function["sizes"])
-        lines += [f"        workspace_ = _empty(_workspace({dims}), _uint8)",
+        size = f"_workspace({dims})"
+        lines += [f"        workspace_ = {allocate % size}",
                   "    except (AttributeError, IndexError) as error:",
                   f"        _function.explain(({listed}), error)"]
         call += ", workspace_"
@@ -184,8 +187,8 @@ def _generate(function: dict, identifier: str) -> str:
         lines += ["    except AttributeError:  # The call says what it is.",
                   "        pass"]
     indent = "    "
-    if any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
-           for a in function["inputs"] + function["outputs"]):
+    if not on_cuda and any(FRAMEWORK_NAMES[a["dtype"]] in DLPACK_CODES
+                           for a in function["inputs"] + function["outputs"]):
         # NumPy exports no such types.
         lines += ["    if backend is _numpy:",
                   f"        others = _function.call_views(({call},), out)",
@@ -193,7 +196,8 @@ def _generate(function: dict, identifier: str) -> str:
                   "            return others",
                   "    else:"]
         indent = "        "
-    lines += [f"{indent}try:", f"{indent}    _call({call})",
+    made = f"backend.run(_call, ({call},))" if on_cuda and first else f"_call({call})"
+    lines += [f"{indent}try:", f"{indent}    {made}",
               f"{indent}except _failures as error:",
               f"{indent}    others = _function.retry(({call},), out, error)",
               f"{indent}    if others is not None:",
@@ -204,6 +208,11 @@ def _generate(function: dict, identifier: str) -> str:
                              for name, output in zip(results, function["outputs"]))
         lines += [f"        return {finished}", f"    return {', '.join(results)}"]
     return "\n".join(lines) + "\n"
+
+
+def _find_workspace(function: dict, on_cuda: bool) -> str | None:
+    """Returns the symbol of the function that returns the size of the workspace."""
+    return function.get("cuda_workspace" if on_cuda else "workspace")
 
 
 def _make_workspace_size(address: int, count: int) -> Callable[..., int]:
@@ -220,18 +229,41 @@ def _make_workspace_size(address: int, count: int) -> Callable[..., int]:
 
 
 def make_method(function: dict, identifier: str, code, spec: str | None):
+    """Returns the method of a function. Arrays on a CUDA device have another one, which
+    is made when it is needed, of the same code or of code for the device."""
+    @once
+    def make_cuda_method(target: str | None) -> Callable[..., Any]:
+        if target is None:
+            return _make(function, identifier, code, spec, on_cuda=True)
+        from ._compile import compile_for_cuda
+
+        own, metadata = compile_for_cuda(spec, function["name"], target)
+        return _make(metadata, identifier, own, spec, on_cuda=True)
+
+    method = _make(function, identifier, code, spec, make_cuda_method=make_cuda_method)
+    vars(method)[TRACED_INSTEAD] = make_traceable(spec, function["name"])
+    return method
+
+
+def _make(function: dict, identifier: str, code, spec: str | None, *,
+          on_cuda: bool = False, make_cuda_method=None) -> Callable[..., Any]:
     call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
                                               keep_alive_object=code)
-    support = Function(function, call, spec)
+    support = Function(function, call, spec, make_cuda_method)
     scope: dict[str, Any] = {
-        "Array": Array, "_backends": backends, "_find": find_backend,
-        "_numpy": NUMPY, "_widen": widen, "_function": support, "_call": call, "_failures": FAILURES}
-    if "workspace" in function:
+        "Array": Array, "_backends": backends, "_find": find_backend, "_numpy": NUMPY,
+        "_widen": widen, "_function": support, "_call": call, "_failures": FAILURES}
+    if on_cuda:
+        from ._cuda import find_cuda_backend
+
+        scope["_find"] = find_cuda_backend
+    workspace = _find_workspace(function, on_cuda)
+    if workspace:
         support.workspace_size = _make_workspace_size(
-            code.symbol(function["workspace"]), len(function["sizes"]))
+            code.symbol(workspace), len(function["sizes"]))
         scope.update(_workspace=support.workspace_size, _empty=np.empty,
                      _uint8=np.uint8)
-    source = _generate(function, identifier)
+    source = _generate(function, identifier, on_cuda)
     # Annotations are to be objects, which help() prints without quotes.
     made: dict[str, Any] = {}
     exec(compile(source, f"<posenc {identifier}>", "exec", dont_inherit=True), scope,
@@ -241,7 +273,6 @@ def make_method(function: dict, identifier: str, code, spec: str | None):
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
     support.method = method
-    vars(method)[TRACED_INSTEAD] = make_traceable(spec, function["name"])
     return method
 
 

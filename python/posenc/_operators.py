@@ -161,10 +161,11 @@ for _schema in (
     _library.define(_schema, tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def _implement(name: str, key: str) -> Callable:
-    """Registers a kernel of an operator for a dispatch key."""
+def _implement(name: str, *keys: str) -> Callable:
+    """Registers a kernel of an operator for dispatch keys."""
     def decorate(function):
-        _library.impl(name, function, key)
+        for key in keys:
+            _library.impl(name, function, key)
         return function
 
     return decorate
@@ -407,7 +408,8 @@ def _(info, axes, inputs, kernels, function):
 # ===----------------------------------------------------------------------===#
 
 
-_autocast = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+_autocast = (torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+             | torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA))
 
 
 def _convert(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -424,7 +426,7 @@ def _convert_all(kernels: str, function: str,
 
 # Kernels have types. Autocast converts what they are given to these, and without a
 # config to the wider one.
-@_implement("rope", "AutocastCPU")
+@_implement("rope", "AutocastCPU", "AutocastCUDA")
 def _(q, k, positions, kernels, function):
     with torch._C._ExcludeDispatchKeyGuard(_autocast):
         if kernels.startswith(OPTIONS):
@@ -435,7 +437,7 @@ def _(q, k, positions, kernels, function):
         return torch.ops.posenc.rope(q, k, positions, kernels, function)
 
 
-@_implement("call", "AutocastCPU")
+@_implement("call", "AutocastCPU", "AutocastCUDA")
 def _(inputs, kernels, function):
     with torch._C._ExcludeDispatchKeyGuard(_autocast):
         return torch.ops.posenc.call(

@@ -250,7 +250,7 @@ def rotate_one(x, positions, options: RopeOptions):
     if isinstance(x, np.ndarray):
         result = np.empty(x.shape, x.dtype)
     elif torch is not None and isinstance(x, torch.Tensor):
-        result = torch.empty(x.shape, dtype=x.dtype)
+        result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     else:
         return _concatenate(*rope(first, last, positions, **options._asdict()))
     rope(first, last, positions, **options._asdict(),

@@ -77,7 +77,7 @@ def test_autograd_notices_outputs(kernels):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
     with torch.inference_mode():
-        _frameworks._make_torch_backend()  # The first call may be such a one.
+        _frameworks.make_torch_backend()  # The first call may be such a one.
         q, k = q.clone(), k.clone()
         expected = rotate(q, positions)
         assert is_close(kernels.rope(q, k, positions, out=(q, k))[0], expected)
@@ -445,3 +445,28 @@ def test_export(operators, tmp_path):
             "assert torch.equal(layer(*inputs), expected)\n")
     subprocess.run([sys.executable, "-c", code, tmp_path / "layer.pt2",
                     tmp_path / "data.pt"], check=True)
+
+
+def test_fake_tensors_on_cuda(operators):
+    """Shapes and devices of results, without a GPU."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def make(*shape, device="cuda", dtype=torch.float32):
+        return torch.empty(shape, device=device, dtype=dtype)
+
+    with FakeTensorMode():
+        q, k = make(2, 7, 4, 32), make(2, 7, 2, 32)
+        positions = make(2, 7, dtype=torch.int64)
+        for results in (operators.rope(q, k, positions),
+                        posenc.torch.rope(q, k, positions)):
+            assert [one.shape for one in results] == [q.shape, k.shape]
+            assert all(one.device == q.device for one in results)
+        o = operators.attention(q, k, k, positions)
+        assert o.shape == q.shape and o.device == q.device
+        with pytest.raises(posenc.Error, match="k is on the device 'cpu', but q is on "
+                                               "'cuda:0': move them to one device"):
+            operators.rope(q, make(2, 7, 2, 32, device="cpu"), positions)
+        graph = make_fx(operators.rope)(q, k, positions).graph
+        assert [node.target for node in graph.nodes if "posenc" in str(node.target)] == [
+            torch.ops.posenc.rope.default]

@@ -142,8 +142,8 @@ static int32_t permitSharedMemory(struct CudaCall *cuda,
                  int)(kMaxDynamicSharedBytes, (int)bytes, handle, device);
   if (!error)
     return kEntryOk;
-  CUDA(kCuDeviceGetAttribute, int *, int, int)
-  (&limit, kCudaSharedAttribute, device);
+  CUDA(kCuDeviceGetAttribute, int *, int, int)(&limit, kCudaSharedAttribute,
+                                               device);
   cuda->gpu.code = failCuda(
       cuda->gpu.call, kEntryGpuFailed,
       "a kernel needs %d bytes of dynamic shared memory in each block, "
@@ -202,26 +202,6 @@ static void encodeMap(struct GpuCall *gpu, struct GpuTensorMap *map,
              "a tensor cannot be copied in tiles: its address and strides must "
              "be multiples of 16 bytes",
              error);
-}
-
-/* Stream-ordered allocation: calls do not wait, calls in different streams have
- * separate memory, and a captured graph contains its allocations. */
-static uint64_t allocateOnCuda(struct GpuCall *gpu, int64_t bytes) {
-  struct CudaCall *cuda = (struct CudaCall *)gpu;
-  uint64_t address = 0;
-  int error = CUDA(kCuMemAllocAsync, uint64_t *, size_t,
-                   void *)(&address, (size_t)bytes, cuda->stream);
-  if (error)
-    failOnce(cuda, "cannot allocate device memory for an intermediate tensor",
-             error);
-  return error ? 0 : address;
-}
-
-static void releaseOnCuda(struct GpuCall *gpu, uint64_t address) {
-  struct CudaCall *cuda = (struct CudaCall *)gpu;
-  int error = CUDA(kCuMemFreeAsync, uint64_t, void *)(address, cuda->stream);
-  if (error && !gpu->code)
-    failOnce(cuda, "memory cannot be released", error);
 }
 
 /* Makes a context of the device current, unless one is. *isPushed tells whether
@@ -301,6 +281,25 @@ static int32_t findDevice(struct Call *call, const int64_t *arguments,
   return kEntryOk;
 }
 
+/* Runs a call whose arguments are DLTensor pointers and scalars. */
+static int32_t callCuda(struct Call *call, const int64_t *arguments,
+                        void *stream, const struct CudaImage *images,
+                        int64_t numImages) {
+  struct CudaCall cuda = {
+      {call, kEntryOk, 0, launchOnCuda, encodeMap, NULL, 0, 0}, stream, 0};
+  int64_t outputBytes;
+  int32_t code = bindArguments(call, arguments);
+  if (!code)
+    code = findDevice(call, arguments, &cuda.device);
+  if (!code)
+    code = checkMemory(call, &outputBytes);
+  if (code || outputBytes == 0)
+    return code;
+  if (call->description->hasWorkspace)
+    code = bindDeviceWorkspace(&cuda.gpu);
+  return code ? code : runCuda(&cuda, images, numImages);
+}
+
 int32_t launchCuda(const struct Description *description,
                    const int64_t *arguments, int64_t *words, void *stream,
                    char *message, size_t size, const struct CudaImage *images,
@@ -315,19 +314,7 @@ int32_t launchCuda(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLCUDA, NULL};
   if (message && size > 0)
     *message = 0;
-  struct CudaCall cuda = {{&call, kEntryOk, 0, launchOnCuda, encodeMap,
-                           allocateOnCuda, releaseOnCuda},
-                          stream,
-                          0};
-  int64_t outputBytes;
-  int32_t code = bindArguments(&call, arguments);
-  if (!code)
-    code = findDevice(&call, arguments, &cuda.device);
-  if (!code)
-    code = checkMemory(&call, &outputBytes);
-  if (code || outputBytes == 0)
-    return code;
-  return runCuda(&cuda, images, numImages);
+  return callCuda(&call, arguments, stream, images, numImages);
 }
 
 #endif

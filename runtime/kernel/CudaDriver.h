@@ -35,8 +35,6 @@ enum {
   kCuKernelSetAttribute,
   kCuLaunchKernel,
   kCuThreadExchangeStreamCaptureMode,
-  kCuMemAllocAsync,
-  kCuMemFreeAsync,
   kNumCudaFunctions
 };
 
@@ -55,9 +53,7 @@ static const char *const cudaFunctionNames[kNumCudaFunctions] = {
     "cuKernelGetFunction",
     "cuKernelSetAttribute",
     "cuLaunchKernel",
-    "cuThreadExchangeStreamCaptureMode",
-    "cuMemAllocAsync",
-    "cuMemFreeAsync"};
+    "cuThreadExchangeStreamCaptureMode"};
 
 static CudaFunction cudaFunctions[kNumCudaFunctions];
 

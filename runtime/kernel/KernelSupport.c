@@ -15,6 +15,7 @@
 
 #include "Cpu.h"
 #include "Cuda.h"
+#include "CudaFfi.h"
 #include "Indices.h"
 #include "Memory.h"
 #include "Tensors.h"
@@ -48,7 +49,8 @@ int32_t launchTensors(const struct Description *description,
                       size_t size) __asm__("posenc.launch_tensors");
 int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
-                  int64_t *words) __asm__("posenc.launch_ffi");
+                  int64_t *words,
+                  FfiFunction onCuda) __asm__("posenc.launch_ffi");
 
 void setParallelFor(ParallelFor parallelFor, void *context) {
   hostParallelFor = parallelFor;
@@ -294,10 +296,13 @@ int32_t launchTensors(const struct Description *description,
 }
 
 /* The TVM FFI entry point. `arguments` and `words` have space for those of
- * launchTensors. */
+ * launchTensors. `onCuda` runs calls with tensors on a CUDA device; it is NULL
+ * if there is no code for one. */
 int32_t launchFfi(const struct Description *description, const struct Any *args,
                   int32_t count, struct Any *result, int64_t *arguments,
-                  int64_t *words) {
+                  int64_t *words, FfiFunction onCuda) {
+  if (onCuda && isOnCuda(args, count))
+    return onCuda(NULL, args, count, result);
   char message[256] = "";
   struct Call call = {description, words,  message, sizeof(message),
                       0,           kDLCPU, NULL};

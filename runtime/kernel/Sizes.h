@@ -84,19 +84,26 @@ static int evaluateTerm(const struct Call *call, const struct Term *term,
   }
 }
 
+/* Sets the words of the terms. Returns 0 if one of them has no value. */
+static int evaluateTerms(const struct Call *call) {
+  const struct Description *description = call->description;
+  int64_t terms = getSizeWord(description, description->numSizes);
+  int isGood = 1;
+  for (int64_t i = 0; i < description->numTerms; ++i) {
+    int64_t *term = &call->words[terms + i];
+    if (!evaluateTerm(call, &description->terms[i], term)) {
+      *term = 0;
+      isGood = 0;
+    }
+  }
+  return isGood;
+}
+
 /* Sets the words of the terms and checks the relations. */
 static int32_t checkSizes(struct Call *call) {
   const struct Description *description = call->description;
-  int64_t terms = getSizeWord(description, description->numSizes);
-  int hasTerm = 1;
-  for (int64_t i = 0; i < description->numTerms; ++i) {
-    int64_t *term = &call->words[terms + i];
-    /* Reported after the relations, whose messages may explain the reason. */
-    if (!evaluateTerm(call, &description->terms[i], term)) {
-      *term = 0;
-      hasTerm = 0;
-    }
-  }
+  /* Reported after the relations, whose messages may explain the reason. */
+  int hasTerms = evaluateTerms(call);
   for (int64_t i = 0; i < description->numRelations; ++i) {
     const struct Relation *relation = &description->relations[i];
     int64_t left, right;
@@ -109,7 +116,7 @@ static int32_t checkSizes(struct Call *call) {
     return fail(call, kEntryShape, description->names + relation->message,
                 VALUES(isSwapped ? right : left, isSwapped ? left : right));
   }
-  if (!hasTerm)
+  if (!hasTerms)
     return fail(call, kEntrySize, "sizes multiply beyond 63 bits", NULL);
   return kEntryOk;
 }

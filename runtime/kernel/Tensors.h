@@ -178,13 +178,11 @@ static int32_t failTerm(struct Call *call, int64_t number, int64_t expected) {
   return kEntryShape;
 }
 
-/* Checks all sizes and computes those of outputs that follow from others. Sets
- * their words if the arguments do not, as for the plain entry point. */
-static int32_t bindTerms(struct Call *call) {
+/* Compares the sizes of outputs that follow from others to their terms, which
+ * have been evaluated. Sets their words if the arguments do not, as for the
+ * plain entry point. */
+static int32_t bindTermSizes(struct Call *call) {
   const struct Description *description = call->description;
-  int32_t code = checkSizes(call);
-  if (code)
-    return code;
   int64_t terms = getSizeWord(description, description->numSizes);
   for (int64_t i = 0; i < description->numSizes; ++i) {
     int64_t term = -2 - description->sizes[i];
@@ -201,6 +199,12 @@ static int32_t bindTerms(struct Call *call) {
       return failTerm(call, i, size);
   }
   return kEntryOk;
+}
+
+/* Checks all sizes and computes those of outputs that follow from others. */
+static int32_t bindTerms(struct Call *call) {
+  int32_t code = checkSizes(call);
+  return code ? code : bindTermSizes(call);
 }
 
 /* Checks the arguments, DLTensor pointers and scalars, and sets all words. */

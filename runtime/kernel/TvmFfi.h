@@ -75,6 +75,17 @@ static int32_t unpackScalar(struct Call *call, int64_t number,
   return kEntryOk;
 }
 
+/* Whether the first tensor among the arguments is on a CUDA device. */
+static int isOnCuda(const struct Any *args, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    const struct PosencDlTensor *tensor = getTensor(&args[i]);
+    if (tensor)
+      return tensor->deviceType == kDLCUDA ||
+             tensor->deviceType == kDLCUDAManaged;
+  }
+  return 0;
+}
+
 /* Checks the workspace, a tensor of uint8 or None, and sets its word and
  * *bytes. */
 static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
@@ -89,11 +100,14 @@ static int32_t unpackWorkspace(struct Call *call, const struct Any *any,
     return fail(call, kEntryArguments,
                 "the workspace has type index %d, expected a tensor",
                 VALUES(any->type));
-  if (tensor->deviceType != kDLCPU)
+  if (tensor->deviceType != call->deviceType)
     return fail(call, kEntryDevice,
-                "the workspace is on a device of type %d, expected the CPU, "
-                "type %d",
-                VALUES(tensor->deviceType, kDLCPU));
+                call->deviceType == kDLCPU
+                    ? "the workspace is on a device of type %d, expected the "
+                      "CPU, type %d"
+                    : "the workspace is on a device of type %d, expected CUDA, "
+                      "type %d",
+                VALUES(tensor->deviceType, call->deviceType));
   if (tensor->code != kDLUInt || tensor->bits != 8 || tensor->lanes != 1)
     return fail(call, kEntryType,
                 "the workspace has elements of type %t, expected %t",
@@ -196,9 +210,11 @@ static int setFfiErrorFast(struct Bytes kind, struct Bytes message) {
 static int32_t raise(const struct Call *call, int32_t code) {
   if (code == kEntryOk)
     return 0;
-  const char *kind = code == kEntryArguments || code == kEntryType ? "TypeError"
-                     : code == kEntryCpu ? "RuntimeError"
-                                         : "ValueError";
+  const char *kind =
+      code == kEntryArguments || code == kEntryType ? "TypeError"
+      : code == kEntryCpu || code == kEntryNoGpu || code == kEntryGpuFailed
+          ? "RuntimeError"
+          : "ValueError";
   struct Bytes name = {kind, 0}, message = {call->message, call->used};
   while (kind[name.size])
     ++name.size;

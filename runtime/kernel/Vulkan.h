@@ -38,11 +38,6 @@ static uint64_t allocateOnVulkan(struct GpuCall *gpu, int64_t bytes) {
   return address;
 }
 
-static void releaseOnVulkan(struct GpuCall *gpu, uint64_t address) {
-  (void)gpu;
-  (void)address;
-}
-
 int32_t launchVulkan(const struct Description *description,
                      const int64_t *arguments, int64_t *words,
                      const struct PosencVulkanLauncher *launcher, char *message,
@@ -57,8 +52,7 @@ int32_t launchVulkan(const struct Description *description,
   if (message && size > 0)
     *message = 0;
   struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0, launchOnVulkan,
-                               /*encode=*/NULL, allocateOnVulkan,
-                               releaseOnVulkan},
+                               /*encode=*/NULL, allocateOnVulkan, 0, 0},
                               launcher};
   int64_t outputBytes;
   int32_t code = bindArguments(&call, arguments);

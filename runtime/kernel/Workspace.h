@@ -33,14 +33,12 @@ static int64_t getWorkspaceBytes(const struct Description *description,
   return bytes ? bytes + kWorkspaceAlignment - 1 : 0;
 }
 
-/* Checks that the workspace has `bytes` bytes and overlaps no tensor, and sets
- * the words of its three parts: the memory shared by the tasks of a phase, that
- * shared by all phases, and the scratch of the tasks. */
-static int32_t bindWorkspace(struct Call *call, int64_t bytes,
-                             int64_t measured) {
+/* Checks that the workspace, whose address is in its word, has `bytes` bytes
+ * and overlaps no tensor. */
+static int32_t checkWorkspace(struct Call *call, int64_t bytes) {
   const struct Description *description = call->description;
-  int64_t *scratch = getLastWord(description, call->words, kScratchWord);
-  uint64_t begin = (uint64_t)*scratch;
+  uint64_t begin =
+      (uint64_t)*getLastWord(description, call->words, kScratchWord);
   if (bytes == 0)
     return kEntryOk;
   if (call->workspaceBytes && *call->workspaceBytes < bytes)
@@ -61,6 +59,20 @@ static int32_t bindWorkspace(struct Call *call, int64_t bytes,
         begin < view.low + view.span)
       return fail(call, kEntryOverlap, "the workspace overlaps %n", VALUES(i));
   }
+  return kEntryOk;
+}
+
+/* Checks the workspace of `bytes` bytes and sets the words of its three parts:
+ * the memory shared by the tasks of a phase, that shared by all phases, and the
+ * scratch of the tasks. */
+static int32_t bindWorkspace(struct Call *call, int64_t bytes,
+                             int64_t measured) {
+  const struct Description *description = call->description;
+  int64_t *scratch = getLastWord(description, call->words, kScratchWord);
+  uint64_t begin = (uint64_t)*scratch;
+  int32_t code = checkWorkspace(call, bytes);
+  if (code || bytes == 0)
+    return code;
   begin = (begin + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
           kWorkspaceAlignment;
   *getLastWord(description, call->words, kSharedWord) = (int64_t)begin;

@@ -87,6 +87,8 @@ public:
     for (size_t i = 0; i < numTensors; ++i)
       if (tensors[i].owns)
         driver.release(tensors[i].address);
+    if (workspace)
+      driver.release(workspace);
     void *old;
     if (isCurrent)
       driver.popContext(&old);
@@ -124,6 +126,17 @@ public:
     return POSENC_OK;
   }
 
+  /// Sets `address` to memory for the workspace.
+  posenc_status addWorkspace(int64_t bytes, uint64_t &address) {
+    address = 0;
+    if (bytes > 0)
+      if (int error = driver.allocate(&workspace, static_cast<size_t>(bytes)))
+        return failCuda(driver, error,
+                        "cannot allocate a workspace on the device");
+    address = workspace;
+    return POSENC_OK;
+  }
+
 private:
   struct Tensor {
     const void *data;
@@ -135,15 +148,17 @@ private:
   bool isRetained = false, isCurrent = false;
   Tensor tensors[POSENC_MAX_ARGUMENTS];
   size_t numTensors = 0;
+  uint64_t workspace = 0;
 };
 
 } // namespace
 
 /// Copies the inputs, calls the function and copies the outputs back. Binding
-/// has checked the arguments.
+/// has checked the arguments and determined the dynamic sizes.
 static posenc_status runOnDevice(const posenc_function &function,
                                  const CudaDriver &driver, int32_t index,
-                                 int device, const posenc_value *inputs,
+                                 int device, const int64_t *sizes,
+                                 const posenc_value *inputs,
                                  const posenc_value *outputs) {
   DeviceCall call(driver, device);
   if (posenc_status status = call.enter())
@@ -179,9 +194,19 @@ static posenc_status runOnDevice(const posenc_function &function,
     arguments.add(toWord(&tensors[i]));
   }
   char message[512] = "";
-  if (function.workspace)
-    arguments.add(0); // only the CPU version uses the workspace
-  arguments.add(0);   // the default stream
+  if (function.cudaWorkspace) {
+    int64_t size =
+        dispatch<int64_t>(function.cudaWorkspace, sizes, function.sizes.size());
+    if (size < 0)
+      return fail(POSENC_SHAPE_MISMATCH,
+                  "%s: these sizes need a workspace that is too large",
+                  function.name.c_str());
+    uint64_t address;
+    if (posenc_status status = call.addWorkspace(size, address))
+      return status;
+    arguments.add(static_cast<int64_t>(address));
+  }
+  arguments.add(0); // the default stream
   arguments.add(toWord(message));
   arguments.add(sizeof(message));
   int32_t code = dispatch<int32_t>(function.cudaEntry, arguments);
@@ -219,5 +244,6 @@ posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
   int device;
   if (posenc_status status = findDevice(index, driver, device))
     return status;
-  return runOnDevice(*function, *driver, index, device, inputs, outputs);
+  return runOnDevice(*function, *driver, index, device, binding.sizeValues(),
+                     inputs, outputs);
 }

@@ -63,6 +63,9 @@ link(posenc_library &library, const char *text, const std::string &name,
             lookupEntry(function.cudaSymbol, function.cudaEntry))
       return status;
     if (posenc_status status =
+            lookupEntry(function.cudaWorkspaceSymbol, function.cudaWorkspace))
+      return status;
+    if (posenc_status status =
             lookupEntry(function.vulkanSymbol, function.vulkanEntry))
       return status;
     if (!function.address)

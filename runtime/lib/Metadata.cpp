@@ -257,6 +257,9 @@ bool Reader::function(const Json &json, const std::string &where,
   if (json.contains("cuda") &&
       !symbol(json, where, "cuda", prefix, out.cudaSymbol))
     return false;
+  if (json.contains("cuda_workspace") &&
+      !symbol(json, where, "cuda_workspace", prefix, out.cudaWorkspaceSymbol))
+    return false;
   if (json.contains("vulkan") &&
       !symbol(json, where, "vulkan", prefix, out.vulkanSymbol))
     return false;
@@ -344,7 +347,8 @@ bool Reader::metadata(const Json &json, Metadata &out) {
       return fail(where,
                   "it has code for Vulkan, but the library has no 'vulkan'");
     for (const std::string *symbol :
-         {&last.symbol, &last.cudaSymbol, &last.vulkanSymbol})
+         {&last.symbol, &last.cudaSymbol, &last.cudaWorkspaceSymbol,
+          &last.vulkanSymbol})
       if (!symbol->empty() && !symbols.insert(*symbol).second)
         return fail(where, "the symbol " + quote(*symbol) + " is used twice");
   }

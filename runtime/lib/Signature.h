@@ -56,8 +56,10 @@ struct posenc_library;
 
 struct posenc_function {
   std::string name;
-  std::string symbol;       ///< empty if there is no code for CPUs
-  std::string cudaSymbol;   ///< empty if there is none for CUDA
+  std::string symbol;     ///< empty if there is no code for CPUs
+  std::string cudaSymbol; ///< empty if there is none for CUDA
+  /// Empty if it takes no workspace on CUDA devices.
+  std::string cudaWorkspaceSymbol;
   std::string vulkanSymbol; ///< empty if there is none for Vulkan
   std::vector<posenc_argument> inputs;
   std::vector<posenc_argument> outputs;
@@ -70,8 +72,9 @@ struct posenc_function {
   void *cudaEntry = nullptr;   ///< takes DLPack tensors in CUDA memory
   void *vulkanEntry =
       nullptr; ///< takes DLPack tensors and a PosencVulkanLauncher
-  void *workspace = nullptr; ///< int64_t (sizes...): workspace in bytes
-  bool supported = true;     ///< whether this CPU can run the code for CPUs
+  void *workspace = nullptr;     ///< int64_t (sizes...): workspace in bytes
+  void *cudaWorkspace = nullptr; ///< the same on CUDA devices
+  bool supported = true;         ///< whether this CPU can run the code for CPUs
 
   /// The number of arguments of the plain C function.
   size_t numArguments() const {

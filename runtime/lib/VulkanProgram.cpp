@@ -314,8 +314,6 @@ posenc_status VulkanLaunch::call(const posenc_function &function,
         return launch->status ? 0 : address;
       }};
   char message[512] = "";
-  if (function.workspace)
-    entryArguments.add(0); // only the CPU version uses the workspace
   entryArguments.add(toWord(&launcher));
   entryArguments.add(toWord(message));
   entryArguments.add(sizeof(message));

@@ -9,20 +9,64 @@
 // RUN: posenc-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --posenc-lower-launches --canonicalize | FileCheck %s
 
-// The call allocates device memory, and frees it after the last launch.
+// Intermediate tensors are parts of the workspace. A size that overflows becomes
+// the largest integer.
 // CHECK-LABEL: func.func @f(
-// CHECK-SAME: %[[N:.*]]: index, %[[CALL:.*]]: i64)
-// CHECK: %[[COUNT:.*]] = arith.index_cast %[[N]] : index to i64
-// CHECK: %[[BYTES:.*]] = arith.muli
-// CHECK: %[[PLACE:.*]] = llvm.call @posenc.allocate(%[[CALL]], %{{.*}}) : (i64, i64) -> i64
-// CHECK: llvm.inttoptr %[[PLACE]]
+// CHECK-SAME: %[[X:.*]]: memref<?x?xf32>, %[[CALL:.*]]: i64)
+// CHECK-SAME: posenc.launches, posenc.workspace
+// CHECK-DAG: %[[MAX:.*]] = arith.constant 9223372036854775807 : i64
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i64
+// CHECK-DAG: %[[FACTOR:.*]] = arith.constant 16 : i64
+// CHECK: %[[M:.*]] = arith.index_cast %{{.*}} : index to i64
+// CHECK: %[[BYTES:.*]], %[[HIGH:.*]] = arith.mului_extended %[[M]], %[[FACTOR]]
+// CHECK: %[[WRAPS:.*]] = arith.cmpi ne, %[[HIGH]], %[[ZERO]]
+// CHECK: %[[NEGATIVE:.*]] = arith.cmpi slt, %[[BYTES]], %[[ZERO]]
+// CHECK: %[[WRONG:.*]] = arith.ori %[[NEGATIVE]], %[[WRAPS]]
+// CHECK: %[[SIZE:.*]] = arith.select %[[WRONG]], %[[MAX]], %[[BYTES]]
+// CHECK: %[[FIRST:.*]] = llvm.call @posenc.allocate(%[[CALL]], %[[SIZE]]) : (i64, i64) -> i64
+// CHECK: llvm.inttoptr %[[FIRST]]
 // CHECK: memref.view
-// CHECK: llvm.call @posenc.enqueue(%[[CALL]],
-// CHECK: llvm.call @posenc.release(%[[CALL]], %[[PLACE]]) : (i64, i64) -> ()
+// The second tensor is computed from the first. The third takes over the memory
+// of the first, and the last one has another size.
+// CHECK: llvm.call @posenc.allocate
+// CHECK: llvm.inttoptr %[[FIRST]]
+// CHECK: arith.addi
+// CHECK: llvm.call @posenc.allocate
+// CHECK-COUNT-3: llvm.call @posenc.enqueue(%[[CALL]],
 // CHECK-NEXT: return
 module attributes {gpu.container_module} {
-  func.func @f(%n: index) attributes {posenc.abi = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [], sizes = [], in_place = []>} {
+  func.func @f(%x: memref<?x?xf32>) attributes {posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<?x?xf32>, [0, 1]>], sizes = [-1, -1], in_place = [-1]>} {
+    %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
+    %m = memref.dim %x, %c0 : memref<?x?xf32>
+    %n = memref.dim %x, %c1 : memref<?x?xf32>
+    %sum = arith.addi %m, %n : index
+    %0 = memref.alloc(%m) : memref<?x4xf32>
+    %1 = memref.alloc(%m) : memref<?x4xf32>
+    %2 = memref.alloc(%m) : memref<4x?xf32>
+    %3 = memref.alloc(%sum) : memref<?x4xf32>
+    %view = memref.cast %2 : memref<4x?xf32> to memref<?x?xf32>
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%0 : memref<?x4xf32>, %1 : memref<?x4xf32>)
+    gpu.launch_func @kernels::@l blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%1 : memref<?x4xf32>, %view : memref<?x?xf32>)
+    gpu.launch_func @kernels::@l blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%3 : memref<?x4xf32>, %view : memref<?x?xf32>)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%a: memref<?x4xf32>, %b: memref<?x4xf32>) kernel {
+      gpu.return
+    }
+    gpu.func @l(%a: memref<?x4xf32>, %b: memref<?x?xf32>) kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @scalar(%n: index) attributes {posenc.abi = #posenc.abi<inputs = [#posenc.arg<"n", index, []>], outputs = [], sizes = [], in_place = []>} {
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{cannot be in the workspace of 'scalar': its size depends on a scalar argument}}
     %0 = memref.alloc(%n) : memref<?x4xf32>
     gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%0 : memref<?x4xf32>)
     return

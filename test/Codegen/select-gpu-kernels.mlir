@@ -89,6 +89,16 @@ func.func @between(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32
   return %1 : tensor<?x2x2xf32>
 }
 
+// The size of a workspace is computed from the sizes of tensors alone.
+// expected-warning @below {{'repeated' is left out for the GPU: it has operations without a GPU kernel}}
+func.func @repeated(%n: index, %x: tensor<2x2xf32>) -> tensor<?x2x2xf32> {
+  // expected-note @below {{such as 'memref.alloc': its size depends on a scalar argument, but the size of a workspace is computed from the sizes of tensors}}
+  %e = tensor.empty(%n) : tensor<?x2x2xf32>
+  %0 = linalg.broadcast ins(%x : tensor<2x2xf32>) outs(%e : tensor<?x2x2xf32>) dimensions = [0]
+  %1 = posenc.rope half #posenc.frequencies<dim = 2> ins(%0 : tensor<?x2x2xf32>) positions(%n : index) dims = [0] outs(%e : tensor<?x2x2xf32>)
+  return %1 : tensor<?x2x2xf32>
+}
+
 // A sum of positions needs no memory.
 // CHECK-LABEL: func.func @twice
 // CHECK-NOT: memref.alloc

@@ -8,10 +8,30 @@
 
 #include "Forms.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 using namespace posenc;
 using namespace posenc::test;
+
+// The functions of TVM FFI that kernel libraries call.
+static void *ffiStream;
+static std::vector<std::pair<int32_t, int32_t>> ffiDevices;
+static std::string ffiError;
+extern "C" {
+__attribute__((visibility("default"))) void *
+TVMFFIEnvGetStream(int32_t deviceType, int32_t deviceId) {
+  ffiDevices.push_back({deviceType, deviceId});
+  return ffiStream;
+}
+__attribute__((visibility("default"))) void
+TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message) {
+  ffiError = std::string(kind) + ": " + message;
+}
+}
 
 namespace {
 
@@ -57,9 +77,9 @@ TEST_F(CudaCalls, GraphCapture) {
   cuda("cuStreamDestroy_v2", stream);
 }
 
-// Each call and each launch of a graph allocates intermediate tensors in stream
-// order and releases them.
-TEST_F(CudaCalls, StreamOrderedAllocation) {
+// Intermediate tensors are in the workspace. A call and the launches of a graph
+// that captured it allocate nothing and wait for nothing.
+TEST_F(CudaCalls, Workspace) {
   Buffer x(POSENC_BF16, {7, 4, 16}), p(POSENC_I64, {7}),
       o(POSENC_BF16, {7, 4, 16});
   for (Buffer *buffer : {&x, &p}) {
@@ -67,35 +87,144 @@ TEST_F(CudaCalls, StreamOrderedAllocation) {
     buffer->upload();
   }
   EXPECT_EQ(call("between", "_dl", pass({&x, &p, &o}, /*isHost=*/true)), 0);
-  void *stream = nullptr, *graph = nullptr, *executable = nullptr;
-  cuda("cuStreamCreate", &stream, 1u);
-  auto expectMemory = [&](size_t times) {
-    std::vector<std::string> lines = readLog("");
-    EXPECT_EQ(std::count(lines.begin(), lines.end(), "allocate 896"), times);
-    EXPECT_EQ(std::count(lines.begin(), lines.end(), "release"), times);
-    if (times)
-      EXPECT_EQ(lines.back(), "release");
+  // One tensor of 896 bytes, and padding for an address with any alignment.
+  EXPECT_EQ(getWorkspace("between", {7}), 1024 + 255);
+  Buffer memory(POSENC_I8, {1024 + 255 + 3});
+  auto expectNoMemory = [&] {
+    for (const std::string &line : readLog(""))
+      EXPECT_TRUE(line.rfind("allocate", 0) && line.rfind("release", 0))
+          << line;
   };
   readLog("");
-  EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o}), stream), 0) << message;
-  expectMemory(1);
-  o.compare("called");
+  for (uint64_t misalignment : {0, 1, 3}) {
+    workspace = memory.getAddress() + misalignment;
+    cuda("cuMemsetD8_v2", o.getAddress(), (unsigned char)0, o.bytes.size());
+    EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o})), 0) << message;
+    expectNoMemory();
+    o.compare("called");
+  }
 
+  void *stream = nullptr, *graph = nullptr, *executable = nullptr;
+  size_t numNodes = 0;
+  cuda("cuStreamCreate", &stream, 1u);
   cuda("cuStreamBeginCapture_v2", stream, 0);
   EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o}), stream), 0) << message;
   cuda("cuStreamEndCapture", stream, &graph);
+  // The launches of both rotations, and nothing else.
+  cuda("cuGraphGetNodes", graph, (void **)nullptr, &numNodes);
+  EXPECT_EQ(numNodes, 2u);
   cuda("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
-  expectMemory(0);
   for (int i = 0; i < 2; ++i) {
-    cuda("cuMemsetD8_v2", o.getAddress(), (unsigned char)0, o.bytes.size());
+    x.fill(random);
+    x.upload();
+    EXPECT_EQ(call("between", "_dl", pass({&x, &p, &o}, /*isHost=*/true)), 0);
     cuda("cuGraphLaunch", executable, stream);
     cuda("cuStreamSynchronize", stream);
-    expectMemory(1);
+    expectNoMemory();
     o.compare("graph");
   }
   cuda("cuGraphExecDestroy", executable);
   cuda("cuGraphDestroy", graph);
   cuda("cuStreamDestroy_v2", stream);
+}
+
+TEST_F(CudaCalls, WorkspaceIsChecked) {
+  Buffer x(POSENC_BF16, {7, 4, 16}), p(POSENC_I64, {7}),
+      o(POSENC_BF16, {7, 4, 16});
+  readLog("");
+  auto refuse = [&](uint64_t address, int32_t code, const char *text) {
+    workspace = address;
+    EXPECT_EQ(call("between", "_cuda", pass({&x, &p, &o})), code);
+    EXPECT_EQ(message, text);
+    EXPECT_TRUE(readLog("launch").empty());
+  };
+  refuse(0, 1, "between: the workspace is NULL, expected 1279 bytes");
+  refuse(x.getAddress() + 895, 3, "between: the workspace overlaps in0");
+  refuse(~uint64_t{0} - 1000, 2,
+         "between: the size of the workspace exceeds the address space");
+  // Calls without elements need none, and sizes that overflow have none.
+  EXPECT_EQ(getWorkspace("between", {0}), 0);
+  EXPECT_EQ(getWorkspace("between", {-1}), -1);
+  EXPECT_EQ(getWorkspace("between", {int64_t{1} << 57}), -1);
+  EXPECT_EQ(getWorkspace("between", {int64_t{1} << 54}),
+            (int64_t{1} << 61) + 255);
+  // Without intermediate tensors there is no such function.
+  EXPECT_EQ(getWorkspace("odd", {2, 3}), std::nullopt);
+}
+
+// The entry point of TVM FFI runs where the first tensor is, in the stream that
+// TVM FFI has for that device.
+TEST_F(CudaCalls, TvmFfi) {
+  // TVMFFIAny; type 7 is a pointer to a DLTensor, and 0 is None.
+  struct Any {
+    int32_t type = 0, padding = 0;
+    void *value = nullptr;
+  };
+  auto callFfi = [](const std::string &name, std::vector<Tensor *> tensors) {
+    void *library = dlopen(POSENC_CUDA_FORMS, RTLD_NOW | RTLD_LOCAL);
+    using Entry = int32_t (*)(void *, const Any *, int32_t, Any *);
+    auto entry =
+        reinterpret_cast<Entry>(dlsym(library, ("__tvm_ffi_" + name).c_str()));
+    std::vector<Any> arguments;
+    for (Tensor *tensor : tensors)
+      arguments.push_back(tensor ? Any{7, 0, tensor} : Any());
+    Any result{5, 0, nullptr};
+    ffiError.clear();
+    int32_t code = entry(nullptr, arguments.data(), arguments.size(), &result);
+    EXPECT_EQ(result.type, code ? 5 : 0);
+    return code;
+  };
+  Buffer x(POSENC_BF16, {7, 4, 16}), p(POSENC_I64, {7}),
+      o(POSENC_BF16, {7, 4, 16}), memory(POSENC_I8, {1024 + 255});
+  for (Buffer *buffer : {&x, &p}) {
+    buffer->fill(random);
+    buffer->upload();
+  }
+  for (Tensor *tensor : {&memory.host, &memory.device})
+    tensor->code = 1; // an unsigned integer
+  EXPECT_EQ(callFfi("forms_between", {&x.host, &p.host, &o.host}), 0)
+      << ffiError;
+  EXPECT_TRUE(ffiDevices.empty());
+
+  void *graph = nullptr, *executable = nullptr;
+  cuda("cuStreamCreate", &ffiStream, 1u);
+  cuda("cuStreamBeginCapture_v2", ffiStream, 0);
+  EXPECT_EQ(callFfi("forms_between",
+                    {&x.device, &p.device, &o.device, &memory.device}),
+            0)
+      << ffiError;
+  EXPECT_EQ(ffiDevices,
+            (std::vector<std::pair<int32_t, int32_t>>{{/*kDLCUDA=*/2, 0}}));
+  cuda("cuStreamEndCapture", ffiStream, &graph);
+  cuda("cuGraphInstantiateWithFlags", &executable, graph, 0ull);
+  cuda("cuGraphLaunch", executable, ffiStream);
+  o.compare("graph");
+  cuda("cuGraphExecDestroy", executable);
+  cuda("cuGraphDestroy", graph);
+  cuda("cuStreamDestroy_v2", std::exchange(ffiStream, nullptr));
+
+  auto refuse = [&](std::vector<Tensor *> tensors, const char *text) {
+    EXPECT_EQ(callFfi("forms_between", std::move(tensors)), -1);
+    EXPECT_EQ(ffiError, text);
+  };
+  refuse(
+      {&x.device, &p.host, &o.device, &memory.device},
+      "ValueError: between: in1 is on a device of type 1, expected CUDA, type "
+      "2");
+  refuse({&x.host, &p.device, &o.host},
+         "ValueError: between: in1 is on a device of type 2, expected the CPU, "
+         "type 1");
+  refuse({&x.device, &p.device, &o.device},
+         "TypeError: between: 3 arguments, expected 4");
+  refuse({&x.device, &p.device, &o.device, nullptr},
+         "ValueError: between: the workspace has 0 bytes, expected 1279");
+  refuse(
+      {&x.device, &p.device, &o.device, &memory.host},
+      "ValueError: between: the workspace is on a device of type 1, expected "
+      "CUDA, type 2");
+  --*memory.device.shape;
+  refuse({&x.device, &p.device, &o.device, &memory.device},
+         "ValueError: between: the workspace has 1278 bytes, expected 1279");
 }
 
 static int32_t refusal;

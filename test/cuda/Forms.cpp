@@ -184,13 +184,15 @@ int32_t CudaTest::call(const std::string &function, const std::string &suffix,
   }
   message.assign(256, '\0');
   std::vector<uint64_t> words = arguments;
-  // Only the CPU entry points use the workspace; the tensors are small.
-  alignas(64) static char workspace[1 << 24];
-  if (dlsym(openLibrary(file),
-            (prefix + "_" + function + "_workspace").c_str()))
-    words.push_back(suffix == "_cuda" ? 0
-                                      : reinterpret_cast<uintptr_t>(workspace));
-  if (suffix == "_cuda")
+  // The tensors are small.
+  alignas(64) static char hostWorkspace[1 << 24];
+  bool isOnDevice = suffix == "_cuda";
+  if (dlsym(openLibrary(file), (prefix + "_" + function +
+                                (isOnDevice ? "_cuda" : "") + "_workspace")
+                                   .c_str()))
+    words.push_back(isOnDevice ? workspace
+                               : reinterpret_cast<uintptr_t>(hostWorkspace));
+  if (isOnDevice)
     words.push_back(reinterpret_cast<uintptr_t>(stream));
   words.push_back(reinterpret_cast<uintptr_t>(message.data()));
   words.push_back(message.size());
@@ -213,6 +215,20 @@ int32_t CudaTest::call(const std::string &function, const std::string &suffix,
   }
   message.resize(std::strlen(message.c_str()));
   return result;
+}
+
+std::optional<int64_t>
+CudaTest::getWorkspace(const std::string &function,
+                       const std::vector<int64_t> &sizes) {
+  void *found =
+      dlsym(openLibrary(), ("forms_" + function + "_cuda_workspace").c_str());
+  if (!found)
+    return std::nullopt;
+  // Further arguments are ignored.
+  int64_t four[4] = {};
+  std::copy(sizes.begin(), sizes.end(), four);
+  using Measure = int64_t (*)(int64_t, int64_t, int64_t, int64_t);
+  return reinterpret_cast<Measure>(found)(four[0], four[1], four[2], four[3]);
 }
 
 void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
@@ -269,6 +285,10 @@ void CudaTest::check(const std::string &name, const std::vector<int64_t> &sizes,
       buffer.upload();
     pass(buffer);
   }
+  std::vector<int64_t> values(sizes.begin(), sizes.begin() + named.size());
+  // Accesses beyond the workspace are faults.
+  Buffer memory(POSENC_I8, {getWorkspace(name, values).value_or(0)});
+  workspace = memory.getAddress();
   EXPECT_EQ(call(name, "_dl", host), 0) << message;
   EXPECT_EQ(call(name, "_cuda", device), 0) << message;
   cuda("cuCtxSynchronize");

@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 
 #include <functional>
+#include <optional>
 #include <random>
 
 namespace posenc::test {
@@ -85,10 +86,16 @@ protected:
 
   /// Calls the entry point of `function` with `suffix` ("_dl" or "_cuda") in
   /// the library at `path`, by default `library`. `arguments` are tensor
-  /// addresses and scalars. Sets `message` and returns the status code.
+  /// addresses and scalars. Calls on the device get `workspace`. Sets `message`
+  /// and returns the status code.
   int32_t call(const std::string &function, const std::string &suffix,
                const std::vector<uint64_t> &arguments, void *stream = nullptr,
                const std::string &path = "");
+
+  /// Returns what `<function>_cuda_workspace` returns for the dynamic sizes;
+  /// nullopt if `library` has no such function.
+  std::optional<int64_t> getWorkspace(const std::string &function,
+                                      const std::vector<int64_t> &sizes);
 
   /// Runs a function on the CPU and on the device and compares all tensors.
   /// `sizes` are the dynamic sizes n0, n1, ... With isInPlace, output i is
@@ -102,6 +109,7 @@ protected:
 
   runtime::Library library;
   std::string message;
+  uint64_t workspace = 0;
 
   friend class Buffer;
 };

@@ -39,6 +39,13 @@ Operands::Operands(const Device &device, const posenc_function &function,
   sources = std::make_unique<Memory>(device, copies * sourceBytes);
   indices = std::make_unique<Memory>(device, indexBytes);
   results = std::make_unique<Memory>(device, copies * resultBytes);
+  if (function.cudaWorkspace) {
+    int64_t bytes = runtime::dispatch<int64_t>(
+        function.cudaWorkspace, measured.sizes.data(), measured.sizes.size());
+    if (bytes < 0)
+      throw Failure(function.name + ": the workspace is too large");
+    workspace = std::make_unique<Memory>(device, bytes);
+  }
   fillSources();
 }
 
@@ -163,7 +170,7 @@ void Operands::launch(int copy) const {
   PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   int64_t arguments[POSENC_MAX_ARGUMENTS];
   size_t count = 0;
-  if (inputs.size() + outputs.size() + 3 > POSENC_MAX_ARGUMENTS)
+  if (inputs.size() + outputs.size() + 4 > POSENC_MAX_ARGUMENTS)
     throw Failure(function.name + ": too many arguments");
   auto add = [&](const posenc_argument &argument, const TensorLayout &layout,
                  uint64_t address) {
@@ -184,6 +191,8 @@ void Operands::launch(int copy) const {
             ? getAddress(outputs[i], copy)
             : results->address + copy * resultBytes + outputs[i].offset);
   char message[512] = "";
+  if (workspace)
+    arguments[count++] = static_cast<int64_t>(workspace->address);
   arguments[count++] = runtime::toWord(device.stream);
   arguments[count++] = runtime::toWord(message);
   arguments[count++] = sizeof(message);

@@ -62,6 +62,8 @@ private:
   uint64_t indexBytes = 0;
   int copies = 1;
   std::unique_ptr<Memory> sources, indices, results;
+  /// That of all launches, which the stream orders; null if there is none.
+  std::unique_ptr<Memory> workspace;
 };
 
 } // namespace posenc::hardware

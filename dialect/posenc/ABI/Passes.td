@@ -29,7 +29,8 @@ def PosencEmitCInterfacePass
     same kernels. The pass runs on each with its own `variant` and the same
     `cpu-features`; one of them gets the entry points. With `gpu`, kernels with
     `posenc.launches` get `<kernel>.packed.gpu`; with `cuda` also
-    `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and a stream;
+    `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and a stream,
+    and, if they have `posenc.workspace`, `<prefix>_<kernel>_cuda_workspace`;
     with `vulkan-bytes` also `<prefix>_<kernel>_vulkan`, which takes tensors and
     the function that launches kernels. Left alone: the code of the kernels.
 
@@ -60,8 +61,10 @@ def PosencEmitCInterfacePass
            "The kernels launch GPU code: they are a variant of their own, whose "
            "entry points take tensors on the GPU">,
     ListOption<"gpuFunctions", "gpu-functions", "std::string",
-               "Functions for which another module of the library has GPU code, "
-               "for the metadata">,
+               "Functions for which another module of the library has GPU code">,
+    ListOption<"cudaWorkspaces", "cuda-workspaces", "std::string",
+               "Those of them that take a workspace on CUDA devices, for the "
+               "metadata">,
     Option<"cuda", "cuda", "bool", /*default=*/"false",
            "The library has kernels for CUDA">,
     Option<"vulkanBytes", "vulkan-bytes", "uint64_t", /*default=*/"0",

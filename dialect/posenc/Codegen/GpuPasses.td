@@ -308,10 +308,13 @@ def PosencLowerLaunchesPass
   let summary = "Lower kernel launches to calls of the kernel support library";
   let description = [{
     Input: kernels (functions with `posenc.abi`) with `gpu.launch_func`,
-    `memref.alloc`, `memref.dealloc` and `nvgpu.tma.create.descriptor`. Output:
-    calls of the kernel support library, which launches and allocates on the
-    caller's stream. A kernel takes one more argument, the handle of the call that its launches belong to, and
-    has the attribute `posenc.launches`. The dynamic shared memory of a launch
+    `memref.alloc` and `nvgpu.tma.create.descriptor`. Output: calls of the kernel
+    support library, which launches on the caller's stream. A kernel takes one
+    more argument, the handle of the call that its launches belong to, and has
+    the attribute `posenc.launches`. Allocations become parts of the caller's
+    workspace (`posenc.workspace`), so their sizes must follow from those of
+    tensors. A tensor takes over the memory of an earlier one with the same
+    size that no later launch uses. The dynamic shared memory of a launch
     must be a constant: the library asks for the largest one of a kernel's
     launches when it loads the kernel. A tensor map is encoded by the driver in
     each call: its tensor is a strided memref, its box constant. A call of

@@ -37,10 +37,13 @@ inline constexpr llvm::StringLiteral kEncodeTensorMapSymbol =
     "posenc.encode_tensor_map";
 inline constexpr llvm::StringLiteral kRunsOnSymbol = "posenc.runs_on";
 inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
-inline constexpr llvm::StringLiteral kReleaseSymbol = "posenc.release";
 inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
 inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =
     "posenc.launch_vulkan";
+inline constexpr llvm::StringLiteral kLaunchFfiCudaSymbol =
+    "posenc.launch_ffi_cuda";
+inline constexpr llvm::StringLiteral kGetDeviceWorkspaceSymbol =
+    "posenc.get_device_workspace";
 
 /// The table of a library's CUDA images (`struct CudaImage` of the kernel
 /// support library) and their number.
@@ -59,9 +62,11 @@ std::string getGpuKernelSymbol(StringRef function);
 inline constexpr llvm::StringLiteral kTensorSuffix = POSENC_TENSOR_SUFFIX;
 inline constexpr llvm::StringLiteral kCudaSuffix = POSENC_CUDA_SUFFIX;
 inline constexpr llvm::StringLiteral kVulkanSuffix = POSENC_VULKAN_SUFFIX;
-/// The suffix of the entry point that returns the size of a function's
-/// workspace.
+/// The suffixes of the entry points that return the sizes of a function's
+/// workspaces, on the CPU and on CUDA devices.
 inline constexpr llvm::StringLiteral kWorkspaceSuffix = POSENC_WORKSPACE_SUFFIX;
+inline constexpr llvm::StringLiteral kCudaWorkspaceSuffix =
+    POSENC_CUDA_WORKSPACE_SUFFIX;
 
 /// Separates the names of a function and of an argument in the name of the
 /// function that packs the argument.
@@ -75,6 +80,11 @@ std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
 std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
 std::string getWorkspaceSymbol(StringRef prefix, StringRef function);
+std::string getCudaWorkspaceSymbol(StringRef prefix, StringRef function);
+
+/// Returns the symbol of the function that runs a function's GPU code for
+/// arguments of TVM FFI.
+std::string getFfiCudaSymbol(StringRef function);
 
 /// The constant that holds the metadata of a library.
 inline constexpr llvm::StringLiteral kMetadataSymbol = "metadata.text";
@@ -138,13 +148,10 @@ struct LibraryKernel {
   FunctionOpInterface function;
   AbiAttr abi;
   bool onCpu, onCuda, onVulkan;
+  /// Whether its entry points take a workspace, on the CPU and on CUDA devices.
+  bool hasWorkspace = false, hasCudaWorkspace = false;
   /// The bytes of stack that its CPU entry points need, if known.
   std::optional<int64_t> stackBytes = std::nullopt;
-
-  /// Whether its entry points take a workspace.
-  bool hasWorkspace() const {
-    return function->hasAttr(PosencDialect::kWorkspaceAttrName);
-  }
 };
 
 /// Creates the JSON text that `<prefix>_metadata` returns. `targets` is a

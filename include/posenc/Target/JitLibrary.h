@@ -25,8 +25,8 @@ struct JitOptions {
   /// Replaces this machine as the target, whose CPU must be able to run the
   /// code. Has a tuning of its own.
   std::optional<TargetSpec> target;
-  /// If there are any, the library has code for them only.
   GpuTargets gpus;
+  bool hasCpuCode = true;
   OptLevel optLevel = OptLevel::O3;
   /// With OpenMP, the process must have loaded libgomp globally.
   Threads threads = Threads::None;

@@ -46,7 +46,8 @@ struct LibraryParts {
   Threads threads = Threads::OpenMP;
   OptLevel optLevel = OptLevel::O3;
 
-  /// Adds a workspace to a function in all parts if it has one in any part.
+  /// Adds a workspace to a function in all modules if it has one in any module.
+  /// That of GPU code is independent of it.
   void unifyWorkspaces();
   /// The functions, and where there is code for each.
   llvm::SmallVector<LibraryKernel> getKernels() const;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceWorkspace.h"
 #include "GpuAttention.h"
 #include "TensorMaps.h"
 
@@ -44,7 +45,9 @@ public:
 
 private:
   void lower(gpu::LaunchFuncOp launch, Value call);
-  void lower(memref::AllocOp memory, Value call);
+  /// Returns the address of the memory, an integer. `addresses` are those of
+  /// earlier tensors.
+  Value lower(const DeviceMemory &memory, ValueRange addresses, Value call);
   void lower(nvgpu::TmaCreateDescriptorOp op, Value call);
   void lower(func::CallOp query, Value call);
   SmallVector<Value> getParameters(gpu::LaunchFuncOp launch);
@@ -99,6 +102,19 @@ LogicalResult LaunchLowering::checkLaunches() {
       }
     return failed(checkTensorMap(op)) ? WalkResult::interrupt()
                                       : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  result = module.walk([](memref::AllocOp memory) {
+    auto function = memory->getParentOfType<func::FuncOp>();
+    if (!function || !function->hasAttr(PosencDialect::kAbiAttrName))
+      return WalkResult::advance();
+    std::optional<StringRef> obstacle = getWorkspaceObstacle(memory);
+    if (!obstacle)
+      return WalkResult::advance();
+    memory.emitOpError("cannot be in the workspace of '")
+        << function.getName() << "': " << *obstacle;
+    return WalkResult::interrupt();
   });
   if (result.wasInterrupted())
     return failure();
@@ -247,23 +263,21 @@ void LaunchLowering::lower(gpu::LaunchFuncOp launch, Value call) {
   launch.erase();
 }
 
-/// Lowers an allocation of device memory to a call, which returns its address
-/// as an integer, and frees it at the end of the function.
-void LaunchLowering::lower(memref::AllocOp memory, Value call) {
-  Location loc = memory.getLoc();
-  builder.setInsertionPoint(memory);
-  MemRefType type = memory.getType();
-  auto sizes = memory.getDynamicSizes();
-  Value bytes = constant(type.getElementTypeBitWidth() / 8);
-  for (int64_t size : type.getShape()) {
-    bool isDynamic = ShapedType::isDynamic(size);
-    Value factor = isDynamic ? widen(sizes.front()) : constant(size);
-    bytes = builder.createOrFold<arith::MulIOp>(loc, bytes, factor);
-    sizes = sizes.drop_front(isDynamic);
-  }
-  Value integer = LLVM::CallOp::create(builder, loc, TypeRange(i64),
-                                       kAllocateSymbol, ValueRange{call, bytes})
-                      .getResult();
+/// Lowers an allocation of device memory to a call, which returns the address
+/// of a part of the workspace, or to a view of an earlier part.
+Value LaunchLowering::lower(const DeviceMemory &memory, ValueRange addresses,
+                            Value call) {
+  memref::AllocOp alloc = memory.alloc;
+  Location loc = alloc.getLoc();
+  builder.setInsertionPoint(alloc);
+  MemRefType type = alloc.getType();
+  Value bytes = emitByteSize(builder, alloc);
+  Value integer =
+      memory.predecessor
+          ? addresses[*memory.predecessor]
+          : LLVM::CallOp::create(builder, loc, TypeRange(i64), kAllocateSymbol,
+                                 ValueRange{call, bytes})
+                .getResult();
   Value address = LLVM::IntToPtrOp::create(builder, loc, pointer, integer);
   // Builds the memref descriptor of the upstream conversion, which has no
   // public helper for it.
@@ -286,17 +300,17 @@ void LaunchLowering::lower(memref::AllocOp memory, Value call) {
                   .getResult(0);
   Value begin = arith::ConstantIndexOp::create(builder, loc, 0);
   Value view = memref::ViewOp::create(builder, loc, type, all, begin,
-                                      memory.getDynamicSizes());
-  builder.setInsertionPoint(memory->getBlock()->getTerminator());
-  LLVM::CallOp::create(builder, loc, TypeRange(), kReleaseSymbol,
-                       ValueRange{call, integer});
-  memory.replaceAllUsesWith(view);
-  memory.erase();
+                                      alloc.getDynamicSizes());
+  alloc.replaceAllUsesWith(view);
+  alloc.erase();
+  return integer;
 }
 
 LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<gpu::LaunchFuncOp> launches;
-  SmallVector<memref::AllocOp> memories;
+  // Planned before operations are replaced, which decides when memory is in
+  // use.
+  SmallVector<DeviceMemory> memories = planDeviceMemory(function);
   SmallVector<nvgpu::TmaCreateDescriptorOp> descriptors;
   SmallVector<func::CallOp> queries;
   function.walk([&](func::CallOp query) {
@@ -304,7 +318,6 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
       queries.push_back(query);
   });
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
-  function.walk([&](memref::AllocOp memory) { memories.push_back(memory); });
   function.walk(
       [&](nvgpu::TmaCreateDescriptorOp op) { descriptors.push_back(op); });
   auto nothing = LLVM::LLVMVoidType::get(module.getContext());
@@ -320,9 +333,11 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
     declare(kEncodeTensorMapSymbol, nothing, {i64, pointer, pointer});
   if (!queries.empty())
     declare(kRunsOnSymbol, i64, {i64, i64});
+  // Until now, the attribute told whether the CPU's code needs a workspace.
+  function->removeAttr(PosencDialect::kWorkspaceAttrName);
   if (!memories.empty()) {
     declare(kAllocateSymbol, i64, {i64, i64});
-    declare(kReleaseSymbol, nothing, {i64, i64});
+    function->setAttr(PosencDialect::kWorkspaceAttrName, builder.getUnitAttr());
   }
   // The last argument is the handle of the call that the launches belong to.
   if (failed(function.insertArgument(function.getNumArguments(), i64, {},
@@ -337,8 +352,10 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
     lower(launch, function.getArguments().back());
   for (nvgpu::TmaCreateDescriptorOp op : descriptors)
     op.erase();
-  for (memref::AllocOp memory : memories)
-    lower(memory, function.getArguments().back());
+  SmallVector<Value> addresses;
+  for (const DeviceMemory &memory : memories)
+    addresses.push_back(
+        lower(memory, addresses, function.getArguments().back()));
   return success();
 }
 

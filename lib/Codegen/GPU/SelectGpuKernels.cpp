@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceWorkspace.h"
 #include "ElementKernel.h"
 #include "GpuAttention.h"
 #include "KernelPositions.h"
@@ -57,12 +58,11 @@ static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
   // The regions of attention have been checked.
   if (isa<AttentionOp>(op->getParentOp()))
     return true;
-  // Device allocations are freed at the end of the function, so they must not
-  // be in loops.
+  // Kernels compute some positions themselves, which need no memory.
   if (auto memory = dyn_cast<memref::AllocOp>(op))
-    return isa<func::FuncOp>(op->getParentOp()) &&
-           (isElementOnGpu(memory.getType().getElementType()) ||
-            findPositionsProducer(memory));
+    return findPositionsProducer(memory) ||
+           (isElementOnGpu(memory.getType().getElementType()) &&
+            !getWorkspaceObstacle(memory));
   if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
     return isSupported(constant);
   auto loops = dyn_cast<linalg::LinalgOp>(op);
@@ -138,6 +138,11 @@ struct SelectGpuKernels final
         auto op = dyn_cast<AttentionOp>(unsupported);
         if (op && attention)
           note << ": " << *getGpuUnsupportedReason(op);
+        auto memory = dyn_cast<memref::AllocOp>(unsupported);
+        std::optional<StringRef> obstacle =
+            memory ? getWorkspaceObstacle(memory) : std::nullopt;
+        if (obstacle)
+          note << ": " << *obstacle;
       }
       function.erase();
     }

@@ -99,12 +99,14 @@ bool Kernel::load(StringRef path, StringRef name, KernelOptions &options) {
     if (!cuda)
       return false;
     jitOptions.gpus.cuda.push_back(std::move(*cuda));
+    jitOptions.hasCpuCode = false;
   }
   if (device.kind == Device::Kind::Vulkan) {
     posenc_vulkan_facts facts;
     if (posenc_vulkan_query_device(device.number, &facts))
       return fail(posenc_last_error());
     jitOptions.gpus.vulkan = true;
+    jitOptions.hasCpuCode = false;
   }
   DialectRegistry registry;
   registerAllDialects(registry);

@@ -75,12 +75,3 @@ int cuThreadExchangeStreamCaptureMode(int *mode) {
   (void)mode;
   return 0;
 }
-int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
-  (void)bytes, (void)stream;
-  *address = 256;
-  return 0;
-}
-int cuMemFreeAsync(uint64_t address, void *stream) {
-  (void)stream;
-  return !address;
-}

@@ -9,8 +9,9 @@
 #ifndef POSENC_KERNEL_CALLLAYOUT_H
 #define POSENC_KERNEL_CALLLAYOUT_H
 
-/* The alignment, in bytes, of each buffer in a workspace. */
-enum { kWorkspaceAlignment = 64 };
+/* The alignment, in bytes, of each buffer in a workspace, and in one on a
+ * device. */
+enum { kWorkspaceAlignment = 64, kDeviceAlignment = 256 };
 
 /* The memory, in bytes, that the tasks of one call share on the caller's stack:
  * at most kSharedBytes. Calls that need at most kSmallSharedBytes use a smaller

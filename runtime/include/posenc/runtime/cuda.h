@@ -13,7 +13,8 @@
 /// and linking need nothing of CUDA.
 ///
 /// A caller whose tensors are on the GPU already calls the entry points
-/// `<prefix>_<function>_cuda` of the library, which do not copy.
+/// `<prefix>_<function>_cuda` of the library, which do not copy, and gives them
+/// workspaces.
 ///
 /// No function aborts, exits or throws; posenc_last_error() describes an error.
 /// Every function may be called from several threads at once.
@@ -46,11 +47,12 @@ POSENC_RUNTIME_API posenc_status
 posenc_cuda_query_device(int32_t index, posenc_cuda_facts *facts);
 
 /// Does what posenc_call() does, but on the device at index `device`: copies
-/// the inputs there, runs the function on the default stream, waits, and copies
-/// the outputs back. An output in place of an input uses the memory of that
-/// input. Errors: those of posenc_cuda_query_device() and posenc_call(),
-/// UNSUPPORTED (the function has no code for CUDA, or none for this GPU),
-/// OUT_OF_MEMORY (on the host or on the device), KERNEL_FAILED.
+/// the inputs there, runs the function on the default stream with a workspace,
+/// if it takes one, waits, and copies the outputs back. An output in place of
+/// an input uses the memory of that input. Errors: those of
+/// posenc_cuda_query_device() and posenc_call(), UNSUPPORTED (the function has
+/// no code for CUDA, or none for this GPU), OUT_OF_MEMORY (on the host or on
+/// the device), KERNEL_FAILED.
 POSENC_RUNTIME_API posenc_status posenc_cuda_call(
     const posenc_function *function, int32_t device, const posenc_value *inputs,
     size_t num_inputs, const posenc_value *outputs, size_t num_outputs);

@@ -1,0 +1,235 @@
+# ===- cuda_calls.py - calls on a fake CUDA device -------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The checks of test_cuda.py, in a process whose CUDA driver interprets PTX. Arrays have
+hand-made capsules of DLPack. Prints the error of each check, as JSON."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import numpy as np
+
+import posenc
+from posenc import _compile, _cuda
+from conftest import CONFIG, attend, is_close, make_inputs, rotate
+
+driver = ctypes.CDLL("libcuda.so.1")
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+get_pointer.restype = ctypes.c_void_p
+get_pointer.argtypes = ctypes.py_object, ctypes.c_char_p
+
+
+def cuda(name, *arguments):
+    code = getattr(driver, name)(*arguments)
+    assert code == 0, f"{name} returns {code}"
+
+
+context = ctypes.c_void_p()
+cuda("cuInit", 0)
+cuda("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+cuda("cuCtxSetCurrent", context)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def keep(_):
+    """The deleter of tensors that are never deleted."""
+
+
+class DeviceArray:
+    """An array in the memory of the device."""
+
+    def __init__(self, array, device=0):
+        self.shape, self.dtype, self.device = array.shape, array.dtype, device
+        self.streams = []  # those that were given to __dlpack__
+        array = np.ascontiguousarray(array)
+        self.address = ctypes.c_uint64()
+        cuda("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(array.nbytes))
+        cuda("cuMemcpyHtoD_v2", self.address, ctypes.c_void_p(array.ctypes.data),
+             ctypes.c_size_t(array.nbytes))
+        self.sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
+        code = {"f": 2, "i": 0, "u": 1}[array.dtype.kind]
+        self.managed = _cuda._ManagedTensor(
+            _cuda._DLTensor(self.address.value, 2, device, array.ndim, code,
+                            8 * array.dtype.itemsize, 1, self.sizes, None, 0),
+            None, ctypes.cast(keep, ctypes.c_void_p))
+
+    def __dlpack_device__(self):
+        return 2, self.device
+
+    def __dlpack__(self, stream=None):
+        self.streams.append(stream)
+        return new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+def read(array):
+    """Returns the elements of an array on the device."""
+    assert array.__dlpack_device__() == (2, 0)
+    capsule = array.__dlpack__()
+    tensor = _cuda._DLTensor.from_address(get_pointer(capsule, b"dltensor"))
+    kind = {2: "f", 0: "i"}[tensor.code]
+    result = np.empty(tensor.shape[:tensor.ndim], f"{kind}{tensor.bits // 8}")
+    cuda("cuMemcpyDtoH_v2", ctypes.c_void_p(result.ctypes.data),
+         ctypes.c_uint64(tensor.data + tensor.byte_offset),
+         ctypes.c_size_t(result.nbytes))
+    return result
+
+
+def raises(call, *texts):
+    try:
+        call()
+    except posenc.Error as error:
+        assert all(text in str(error) for text in texts), str(error)
+    else:
+        raise AssertionError(f"expected the error {texts}")
+
+
+def read_log():
+    """Returns the lines of the driver's log since the last call."""
+    path = os.environ["POSENC_FAKE_CUDA_LOG"]
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    os.remove(path)
+    return lines
+
+
+kernels = posenc.compile(CONFIG)
+host = make_inputs()
+q, k, v, positions = map(DeviceArray, host)
+
+
+def check_rope():
+    q_out, k_out = kernels.rope(q, k, positions)
+    expected = kernels.rope(*host[:2], host[3])
+    assert np.array_equal(read(q_out), expected[0])
+    assert np.array_equal(read(k_out), expected[1])
+    assert is_close(read(q_out), rotate(host[0], host[3]))
+    # The arrays were made ready for the default stream.
+    assert q.streams[-1] == 1
+    # Results are inputs of other calls.
+    again = kernels.rope(q_out, k_out, positions)[0]
+    assert np.array_equal(read(again), kernels.rope(*expected, host[3])[0])
+
+
+def check_attention():
+    read_log()
+    result = kernels.attention(q, k, v, positions)
+    expected = attend(*(rotate(x, host[3]) for x in host[:2]), host[2])
+    assert is_close(read(result), expected, 1e-5)
+    del result
+    # The workspace and the result were allocated and released.
+    lines = read_log()
+    assert sum(line.startswith("allocate") for line in lines) == 2, lines
+    assert lines.count("release") == 2, lines
+
+
+def check_out():
+    x, y = DeviceArray(host[0]), DeviceArray(host[1])
+    result = kernels.rope(x, y, positions, out=(x, y))
+    assert result[0] is x and result[1] is y
+    assert np.array_equal(read(x), kernels.rope(*host[:2], host[3])[0])
+
+
+def check_errors():
+    raises(lambda: kernels.rope(q, host[1], positions),
+           "rope: k is on the CPU, but q is on the CUDA device 0: move them to one device")
+    raises(lambda: kernels.rope(q, k, DeviceArray(host[3], device=1)),
+           "rope: positions is on the CUDA device 1, but q is on the CUDA device 0")
+    raises(lambda: kernels.rope(host[0], k, host[3]), "rope: k ", "the CPU")
+    raises(lambda: kernels.rope(q, q, positions), "dimension 2 of k is 4, expected 2")
+    raises(lambda: kernels.rope(q, k, q), "positions has elements of type float32")
+    raises(lambda: kernels.rope(q, k, positions, out=(host[0], host[1])),
+           "is on the CPU, but q is on the CUDA device 0")
+    raises(lambda: kernels.rope(DeviceArray(host[0], device=7), k, positions),
+           "rope: q is on the CUDA device 7: there is no CUDA device 7")
+
+
+def check_targets():
+    both = posenc.compile(CONFIG, kernels="rope", target=["host", "cuda:sm_80"],
+                          opt_level=0)
+    assert both.metadata["targets"][1:] == ["cuda:sm_80"]
+    before = _compile.compile_for_cuda
+    _compile.compile_for_cuda = None  # The code is there.
+    try:
+        result = both.rope(q, k, positions)[0]
+    finally:
+        _compile.compile_for_cuda = before
+    expected = both.rope(*host[:2], host[3])[0]
+    assert np.array_equal(read(result), expected)
+    alone = posenc.compile(CONFIG, kernels="rope", target="cuda:sm_90")
+    assert np.array_equal(read(alone.rope(q, k, positions)[0]), expected)
+    raises(lambda: alone.rope(*host[:2], host[3]), "rope: q ", "expected CUDA")
+    on_cpu = posenc.compile(CONFIG, kernels="rope", target="host", opt_level=0)
+    raises(lambda: on_cpu.rope(q, k, positions),
+           "rope: there is no code for 'cuda:sm_90a', since `target` has none")
+    newer = posenc.compile(CONFIG, kernels="rope", target="cuda:sm_120")
+    raises(lambda: newer.rope(q, k, positions),
+           "there are no kernels for this GPU, of compute capability 9.0")
+
+
+def check_library():
+    with tempfile.TemporaryDirectory() as folder:
+        def load(target):
+            with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
+                json.dump(CONFIG, file)
+            compiler = os.path.join(os.environ["POSENC_BIN"], "posenc-compile")
+            library = f"{folder}/libx.so"
+            subprocess.run([compiler, f"{folder}/config.json", "-o", library,
+                            "--kernels=rope", f"--target={target}"], check=True)
+            return posenc.load(library)
+
+        on_cpu, on_cuda = load("host"), load("cuda:sm_80")
+    raises(lambda: on_cpu.rope(q, k, positions),
+           "rope: the library has no code for CUDA: compile it with "
+           "--target=cuda:sm_90a, too")
+    assert np.array_equal(read(on_cuda.rope(q, k, positions)[0]),
+                          on_cpu.rope(*host[:2], host[3])[0])
+
+
+def check_unsupported():
+    module = posenc.compile(
+        "func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {\n"
+        "  %r = arith.remf %x, %y : tensor<?xf32>\n  return %r : tensor<?xf32>\n}\n",
+        opt_level=0)
+    x = DeviceArray(np.ones(3, np.float32))
+    raises(lambda: module.f(x, x), "f: has no code for CUDA devices: ", "arith.remf")
+
+
+def check_architecture():
+    query = _cuda._query
+    assert query(0).arch == 90
+    _cuda._query = lambda index: _cuda._Facts(arch=70)
+    try:
+        raises(lambda: posenc.compile(CONFIG).rope(q, k, positions),
+               "rope: q is on the CUDA device 0, which has compute capability 7.0: there "
+               "is code for 7.5 and newer only")
+    finally:
+        _cuda._query = query
+
+
+def run(names):
+    errors = {}
+    for name in names:
+        try:
+            globals()[f"check_{name}"]()
+            errors[name] = None
+        except Exception:
+            errors[name] = traceback.format_exc()
+    print(json.dumps(errors))
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])
