@@ -127,12 +127,16 @@ void Operands::chooseCopies() {
 }
 
 void Operands::fillSources() {
-  // Repeats a block of data: the work of a kernel does not depend on values.
+  // Repeats a block of data: the work of a kernel does not depend on it.
   constexpr int64_t maxElements = 1 << 20;
   std::vector<char> data;
   auto fillData = [&](const TensorLayout &layout, int64_t count, Order order) {
     data.resize(count * posenc_dtype_size(layout.dtype));
-    fill(data.data(), layout.dtype, count, order, /*seed=*/7);
+    // The power that tensor cores take depends on values.
+    if (measured.isAttention && layout.isSource)
+      fillNormal(data.data(), layout.dtype, count, /*seed=*/7);
+    else
+      fill(data.data(), layout.dtype, count, order, /*seed=*/7);
   };
   bool isFilled = false;
   for (const TensorLayout &layout : inputs) {
@@ -163,7 +167,7 @@ void Operands::launch(int copy) const {
   PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   int64_t arguments[POSENC_MAX_ARGUMENTS];
   size_t count = 0;
-  if (inputs.size() + outputs.size() + 3 > POSENC_MAX_ARGUMENTS)
+  if (inputs.size() + outputs.size() + 4 > POSENC_MAX_ARGUMENTS)
     throw Failure(function.name + ": too many arguments");
   auto add = [&](const posenc_argument &argument, const TensorLayout &layout,
                  uint64_t address) {
@@ -184,6 +188,8 @@ void Operands::launch(int copy) const {
             ? getAddress(outputs[i], copy)
             : results->address + copy * resultBytes + outputs[i].offset);
   char message[512] = "";
+  if (function.workspace)
+    arguments[count++] = 0; // only the code for CPUs uses it
   arguments[count++] = runtime::toWord(device.stream);
   arguments[count++] = runtime::toWord(message);
   arguments[count++] = sizeof(message);
@@ -192,6 +198,18 @@ void Operands::launch(int copy) const {
   if (code != 0)
     throw Failure(function.name + " returns " + std::to_string(code) + ": " +
                   message);
+}
+
+double Operands::countOperations() const {
+  if (inputs.size() < 3 || inputs[0].shape.size() != 4 ||
+      inputs[1].shape.size() != 4)
+    throw Failure(function.name + ": 'attention' requires queries, keys and "
+                                  "values [sequence, token, head, channel]");
+  const std::vector<int64_t> &query = inputs[0].shape;
+  double products = double(query[0]) * query[1] * query[2] * inputs[1].shape[1];
+  if (measured.isCausal)
+    products /= 2;
+  return 2 * products * (query[3] + inputs[2].shape.back());
 }
 
 uint64_t Operands::getCopiedBytes() const {
