@@ -139,7 +139,7 @@ def install_packages(base, packages, find):
         pass
     commands = [[python, "-m", "pip", "install", "--quiet", "--timeout=10",
                  "--retries=1", *packages]]
-    if not os.path.exists(python):
+    if not os.path.exists(python) or not has_modules(python, "pip"):
         commands.insert(0, [base, "-m", "venv", "--system-site-packages", folder])
     try:
         for command in commands:
