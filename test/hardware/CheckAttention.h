@@ -24,7 +24,7 @@ bool checkForms(const std::string &library, const std::string &module,
 /// [sequence, token, head, channel]: the GPU's results of long sequences are
 /// close to the CPU's; a row has the same bits in each call, alone or in a
 /// batch, for all queries or in chunks. Prints and returns as checkForms.
-/// `tokens` is the length of a sequence.
+/// `tokens` is the length of a sequence. Ignores other functions.
 bool checkRows(const std::string &library, int device, int64_t tokens);
 
 } // namespace posenc::hardware

@@ -8,8 +8,8 @@
 #===-------------------------------------------------------------------------===#
 #
 #   on-gpu.sh [--build=DIR] [--arch=sm_NN] [--cpu=NAME] [--kernels=NAME,...]
-#             [--forms=NAME,...] [--attention=NAME,...] [--opt-level=N]
-#             [RUN OPTION...]
+#             [--forms=NAME,...] [--decode-forms=NAME,...|none]
+#             [--attention=NAME,...] [--opt-level=N] [RUN OPTION...]
 #       compiles the kernels, then checks and measures them on this machine; the
 #       remaining options are those of run.sh
 #   on-gpu.sh [...] --prepare=DIR
@@ -19,9 +19,9 @@
 # By default all kernels are compiled, for sm_90a (--arch) and, to compare results
 # with, for x86-64-v3 (--cpu). --kernels selects functions by their names, which
 # must exist in both gpu-forms.mlir and cases.mlir; --forms those of
-# attention-forms.mlir, and --attention those of attention.mlir. Kernels of attention
-# are compiled for sm_80, too, to compare them on the same GPU. The kernels are machine
-# code if there is a ptxas (docs/abi.md); without one, the driver compiles them when a
+# attention-forms.mlir, --decode-forms those of decode-forms.mlir, and --attention those
+# of attention.mlir. Kernels of attention are compiled for sm_80, too, to compare them on
+# the same GPU. The kernels are machine code if there is a ptxas (docs/abi.md); without one, the driver compiles them when a
 # library is opened, which can take longer than the steps of run.sh have.
 set -eu
 
@@ -31,6 +31,7 @@ arch=sm_90a
 cpu=
 kernels=
 forms=
+decode=
 attention=
 optimize=
 folder=
@@ -41,6 +42,7 @@ while [ $# -gt 0 ]; do
     --cpu=*) cpu=${1#*=} ;;
     --kernels=*) kernels=${1#*=} ;;
     --forms=*) forms=${1#*=} ;;
+    --decode-forms=*) decode=${1#*=} ;;
     --attention=*) attention=${1#*=} ;;
     --opt-level=*) optimize=$1 ;;
     --prepare=*) folder=${1#*=} ;;
@@ -91,17 +93,25 @@ compile "$inputs/gpu-forms.mlir" forms.so "$kernels" \
   --target="$cpu" --target="cuda:$arch"
 compile "$sources/Inputs/cases.mlir" cases.so "$kernels" \
   --target="$cpu" --target="cuda:$arch"
+# compile_forms MODULE LIBRARY FUNCTIONS
 # The functions without a GPU kernel are reported on the other machine.
-compile "$inputs/attention-forms.mlir" attention-forms.so "$forms" \
-  --target="$cpu" --target="cuda:$arch" 2> "$folder/compile.log" ||
-  { cat "$folder/compile.log" >&2; exit 1; }
+compile_forms() {
+  compile "$@" --target="$cpu" --target="cuda:$arch" 2> "$folder/compile.log" ||
+    { cat "$folder/compile.log" >&2; exit 1; }
+}
+compile_forms "$inputs/attention-forms.mlir" attention-forms.so "$forms"
+cp "$inputs/attention-forms.mlir" "$folder/"
+if [ "$decode" != none ]; then
+  compile_forms "$sources/../Run/Inputs/decode-forms.mlir" decode-forms.so "$decode"
+  cp "$sources/../Run/Inputs/decode-forms.mlir" "$folder/"
+fi
 compile "$sources/Inputs/attention.mlir" attention.so "$attention" \
   --target="cuda:$arch"
 compile "$sources/Inputs/attention.mlir" attention-sm_80.so \
   "${attention:-full_128,causal_128}" --target=cuda:sm_80
-cp "$inputs/attention-forms.mlir" "$sources/cases.txt" "$sources/attention.txt" \
-  "$sources/attention-sm_80.txt" "$sources/run.sh" "$sources/torch-rotary.py" \
-  "$sources/torch-attention.py" "$build/test/hardware/posenc-on-gpu" "$folder/"
+cp "$sources/cases.txt" "$sources/attention.txt" "$sources/attention-sm_80.txt" \
+  "$sources/run.sh" "$sources/torch-rotary.py" "$sources/torch-attention.py" \
+  "$build/test/hardware/posenc-on-gpu" "$folder/"
 chmod +x "$folder/run.sh" "$folder/posenc-on-gpu"
 
 if [ -z "$is_temporary" ]; then

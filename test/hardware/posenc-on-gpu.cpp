@@ -23,7 +23,7 @@ using namespace posenc::hardware;
 
 static const char usage[] =
     "usage: posenc-on-gpu check LIBRARY.so... [OPTION...]\n"
-    "       posenc-on-gpu attention LIBRARY.so MODULE.mlir [OPTION...]\n"
+    "       posenc-on-gpu attention {LIBRARY.so MODULE.mlir}... [OPTION...]\n"
     "       posenc-on-gpu bench LIBRARY.so CASES.txt [OPTION...]\n"
     "check compares the bits of the CPU and the GPU; attention, which rounds\n"
     "differently on the two, the numbers of the calls in MODULE, and the bits "
@@ -87,8 +87,9 @@ static bool parse(int argc, char **argv, Request &request) {
   request.mode = argc > 1 ? argv[1] : "";
   if (request.mode == "check")
     return !request.files.empty();
-  return (request.mode == "attention" || request.mode == "bench") &&
-         request.files.size() == 2;
+  if (request.mode == "attention")
+    return !request.files.empty() && request.files.size() % 2 == 0;
+  return request.mode == "bench" && request.files.size() == 2;
 }
 
 static bool check(const Request &request, const Device &device) {
@@ -101,10 +102,15 @@ static bool check(const Request &request, const Device &device) {
 
 static bool checkAttention(const Request &request, const Device &device) {
   std::printf("%s\n", describe(device).c_str());
-  bool isRight = checkForms(request.files[0], request.files[1], device.index);
   // Sequences of more tokens fill a GPU, but take long on the CPU.
   int64_t tokens = request.isSmall ? 150 : 2050;
-  return checkRows(request.files[0], device.index, tokens) && isRight;
+  bool isRight = true;
+  for (size_t i = 0; i < request.files.size(); i += 2) {
+    const std::string &library = request.files[i];
+    isRight &= checkForms(library, request.files[i + 1], device.index);
+    isRight &= checkRows(library, device.index, tokens);
+  }
+  return isRight;
 }
 
 static bool bench(const Request &request, const Device &device) {

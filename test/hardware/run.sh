@@ -131,9 +131,12 @@ if begin bits bits; then
     "$here/posenc-on-gpu" check "$here/forms.so" "$here/cases.so" $check_options
 fi
 if begin attention attention; then
+  set -- "$here/attention-forms.so" "$here/attention-forms.mlir"
+  [ ! -f "$here/decode-forms.so" ] ||
+    set -- "$@" "$here/decode-forms.so" "$here/decode-forms.mlir"
   # shellcheck disable=SC2086
-  run_on_gpu "the comparison of attention" 50 "$here/posenc-on-gpu" attention \
-    "$here/attention-forms.so" "$here/attention-forms.mlir" $check_options
+  run_on_gpu "the comparison of attention" 50 "$here/posenc-on-gpu" attention "$@" \
+    $check_options
 fi
 if begin times times; then
   # shellcheck disable=SC2086
