@@ -21,8 +21,10 @@
 # must exist in both gpu-forms.mlir and cases.mlir; --forms those of
 # attention-forms.mlir, --decode-forms those of decode-forms.mlir, and --attention those
 # of attention.mlir. Kernels of attention are compiled for sm_80, too, to compare them on
-# the same GPU. The kernels are machine code if there is a ptxas (docs/abi.md); without one, the driver compiles them when a
-# library is opened, which can take longer than the steps of run.sh have.
+# the same GPU. The kernels are machine code of the ptxas whose code test/sass checks, if
+# the tests have installed it, or of another one (docs/abi.md). Without any, the driver
+# compiles them when a library is opened, which can take longer than the steps of run.sh
+# have.
 set -eu
 
 sources=$(cd "$(dirname "$0")" && pwd)
@@ -69,6 +71,15 @@ for needed in "$build/bin/posenc-compile" "$build/test/hardware/posenc-on-gpu"
 do
   [ -x "$needed" ] || { echo "not built: $needed" >&2; exit 1; }
 done
+
+if [ -z "${POSENC_PTXAS:-}" ]; then
+  for found in "$build"/test/venv/lib/python3*/site-packages/nvidia/*/bin/ptxas; do
+    if [ -x "$found" ]; then
+      POSENC_PTXAS=$found
+      export POSENC_PTXAS
+    fi
+  done
+fi
 
 is_temporary=
 if [ -z "$folder" ]; then
