@@ -85,11 +85,10 @@ if os.path.exists("/usr/aarch64-linux-gnu/lib/libc.so.6"):
 for variable in cuda_tools.VARIABLES:
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
-for tool in ["ptxas", "nvdisasm"]:
-    path = cuda_tools.find_tool(tool)
-    if path:
-        config.available_features.add(tool)
-        config.substitutions.append(("%" + tool, path))
+ptxas = cuda_tools.find_tool("ptxas")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))
 
 # The SPIR-V validator.
 if shutil.which("spirv-val"):
@@ -124,29 +123,35 @@ def has_modules(python, modules):
     return result.returncode == 0
 
 
-# Creates a virtual environment with the package apache-tvm-ffi, once per build
-# folder. Without network access its test is skipped, and the installation is
-# retried after an hour.
-def make_tvm_environment(base):
+# Installs Python packages into a virtual environment of the build folder, once. `find`
+# returns what the packages are for, or None. Without network access it stays None,
+# its tests are skipped, and the installation is retried after an hour.
+def install_packages(base, packages, find):
     folder = os.path.join(config.test_exec_root, "venv")
     python = os.path.join(folder, "bin", "python")
-    if os.path.exists(python) and has_modules(python, "tvm_ffi"):
-        return python
-    attempt = os.path.join(config.test_exec_root, "venv.attempt")
-    if os.path.exists(attempt) and time.time() - os.path.getmtime(attempt) < 3600:
-        return None
+    found = find(folder)
+    attempt = f"{folder}.{packages[-1].split('=')[0]}.attempt"
+    if found or (
+        os.path.exists(attempt) and time.time() - os.path.getmtime(attempt) < 3600
+    ):
+        return found
     with open(attempt, "w"):
         pass
+    commands = [[python, "-m", "pip", "install", "--quiet", "--timeout=10",
+                 "--retries=1", *packages]]
+    if not os.path.exists(python) or not has_modules(python, "pip"):
+        commands.insert(0, [base, "-m", "venv", "--system-site-packages", folder])
     try:
-        for command in (
-            [base, "-m", "venv", "--system-site-packages", folder],
-            [python, "-m", "pip", "install", "--quiet", "--timeout=10",
-             "--retries=1", "apache-tvm-ffi"],
-        ):
+        for command in commands:
             subprocess.run(command, check=True, capture_output=True, timeout=300)
     except (OSError, subprocess.SubprocessError):
         return None
-    return python if has_modules(python, "tvm_ffi") else None
+    return find(folder)
+
+
+def find_tvm(folder):
+    python = os.path.join(folder, "bin", "python")
+    return python if os.path.exists(python) and has_modules(python, "tvm_ffi") else None
 
 
 # Debian's Python modules work only with Debian's Python; PYTHONPATH may have
@@ -157,11 +162,25 @@ for python in [config.python, "/usr/bin/python3"]:
     if os.path.exists(python) and has_modules(python, "numpy"):
         config.available_features.add("numpy")
         config.substitutions.insert(0, ("%numpy_python", python))
-        tvm_python = make_tvm_environment(python)
+        tvm_python = install_packages(python, ["apache-tvm-ffi"], find_tvm)
         if tvm_python:
             config.available_features.add("tvm_ffi")
             config.substitutions.insert(0, ("%tvm_python", tvm_python))
         break
+
+# The assembler and the disassembler whose machine code test/sass checks. Its limits are
+# those of one version. These tools are not used by other tests, which stay as fast as
+# without them.
+if shutil.which("python3"):
+    tools = install_packages(
+        "python3",
+        ["--no-deps", *(f"{name}=={cuda_tools.CHECKED_VERSION}"
+                        for name in ("nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"))],
+        cuda_tools.find_checked)
+    if tools:
+        config.available_features.add("cuda-wheels")
+        config.substitutions += [("%checked_ptxas", tools["ptxas"]),
+                                 ("%checked_nvdisasm", tools["nvdisasm"])]
 
 # PyTorch and transformers are gigabytes, so no test installs them.
 for python in [os.environ.get("POSENC_TEST_PYTHON"), config.python, "/usr/bin/python3"]:

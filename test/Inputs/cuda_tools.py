@@ -5,14 +5,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Finds ptxas in the places where posenc-compile does, and the disassemblers
-nvdisasm and cuobjdump, which are in the toolkit or in the Python packages
-nvidia-cuda-nvdisasm and nvidia-cuda-cuobjdump."""
+"""Finds ptxas in the places where posenc-compile does; and ptxas and the disassembler
+nvdisasm of the Python packages nvidia-cuda-nvcc and nvidia-cuda-nvdisasm, which
+test/sass uses."""
 
 import glob
 import os
 import shutil
 import subprocess
+
+# ptxas 12.8 to 13.0 can assign wrong registers to operands of wgmma.
+CHECKED_VERSION = "13.5.37"
 
 VARIABLES = ["POSENC_PTXAS", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV"]
 
@@ -50,3 +53,17 @@ def find_tool(name):
             # Toolkits are in cu13, cu14, ...; older packages in cuda_nvcc etc.
             return max(found, key=lambda path: ("/cuda_" not in path, path))
     return None
+
+
+def find_checked(folder):
+    """Returns {name: path} of the tools of CHECKED_VERSION in a virtual environment, or
+    None if one of them is missing."""
+    packages = os.path.join(folder, "lib", "python*", "site-packages")
+    tools = {}
+    for tool, package in [("ptxas", "nvcc"), ("nvdisasm", "nvdisasm")]:
+        version = f"nvidia_cuda_{package}-{CHECKED_VERSION}.dist-info"
+        found = glob.glob(os.path.join(packages, "nvidia", "*", "bin", tool))
+        if not found or not glob.glob(os.path.join(packages, version)):
+            return None
+        tools[tool] = found[0]
+    return tools

@@ -117,3 +117,79 @@ void hardware::fill(void *data, posenc_dtype dtype, int64_t count, Order order,
   else
     shuffle(static_cast<int64_t *>(data));
 }
+
+// The method of Box and Muller.
+static float getNormal(Random &random) {
+  double radius =
+      std::sqrt(-2 * std::log((double(random() >> 12) + 1) * 0x1p-52));
+  return float(radius * std::cos(double(random() >> 12) *
+                                 (6.283185307179586 * 0x1p-52)));
+}
+
+/// Rounds to f16. Numbers below the smallest normal one become 0.
+static uint16_t toHalf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  constexpr uint32_t rebias = (127 - 15) << 23, smallest = rebias + (1 << 23);
+  if (magnitude < smallest)
+    return uint16_t(sign);
+  return uint16_t(sign |
+                  (magnitude - rebias + 0xfff + (magnitude >> 13 & 1)) >> 13);
+}
+
+void hardware::fillNormal(void *data, posenc_dtype dtype, int64_t count,
+                          uint64_t seed) {
+  Random random(seed);
+  for (int64_t i = 0; i < count; ++i) {
+    auto put = [&](auto value) {
+      std::memcpy(static_cast<char *>(data) + i * sizeof(value), &value,
+                  sizeof(value));
+    };
+    // A sign and a number from the first up to the last bit pattern.
+    auto getByte = [&](int first, int last) {
+      uint64_t bits = random();
+      return uint8_t((bits >> 40 & 0x80) |
+                     (first + (bits >> 32) % (last - first)));
+    };
+    switch (dtype) {
+    case POSENC_F64:
+      put(double(getNormal(random)));
+      break;
+    case POSENC_F32:
+      put(getNormal(random));
+      break;
+    case POSENC_F16:
+      put(toHalf(getNormal(random)));
+      break;
+    case POSENC_BF16: {
+      float value = getNormal(random);
+      uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      put(uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16));
+      break;
+    }
+    case POSENC_F8E4M3FN:
+      put(getByte(0x20, 0x48)); // from 0.125 up to 4
+      break;
+    case POSENC_F8E5M2:
+      put(getByte(0x30, 0x44)); // from 0.125 up to 4
+      break;
+    case POSENC_I8:
+      put(getByte(0, 0x80));
+      break;
+    case POSENC_I1:
+      put(uint8_t(random() >> 63));
+      break;
+    case POSENC_I32:
+      put(int32_t(random() >> 52));
+      break;
+    case POSENC_I64:
+    case POSENC_INDEX:
+      put(int64_t(random() >> 52));
+      break;
+    default:
+      throw Failure("unsupported element type of a tensor");
+    }
+  }
+}

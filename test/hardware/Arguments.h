@@ -39,6 +39,10 @@ enum class Order { Ascending, Shuffled, Extreme };
 void fill(void *data, posenc_dtype dtype, int64_t count, Order order,
           uint64_t seed);
 
+/// Fills host memory with normally distributed numbers; those of 8 bits are
+/// about 1, integers of 8 bits any, and others in [0, 4096).
+void fillNormal(void *data, posenc_dtype dtype, int64_t count, uint64_t seed);
+
 /// A pseudo-random generator that is the same on all platforms.
 class Random {
 public:

@@ -43,7 +43,9 @@ static bool parse(const std::string &line, Case &result) {
       result.isStrided = true;
     else if (word == "graph")
       result.isGraph = true;
-    else
+    else if (word == "attention" || word == "causal")
+      result.isAttention = true, result.isCausal = word == "causal";
+    else if (word.compare(0, 6, "floor=") != 0)
       return false;
   }
   return true;

@@ -18,7 +18,7 @@ namespace posenc::hardware {
 
 /// A line `NAME FUNCTION SIZES [WORD...]` of a file of cases. SIZES are the
 /// dynamic sizes of the function, such as 1x4096, or `-` for none. The words
-/// are listed below.
+/// are listed below; those with `floor=` are for torch-attention.py.
 struct Case {
   std::string name, function;
   std::vector<int64_t> sizes;
@@ -28,6 +28,9 @@ struct Case {
   /// dim]. After them, the buffer has the heads of the last input once more, as
   /// v follows q and k.
   bool isStrided = false;
+  /// attention, causal: the function is attention, of which a causal mask hides
+  /// half of the products. Measures operations instead of bytes.
+  bool isAttention = false, isCausal = false;
   /// graph: launches from a CUDA graph, with data that stays in the L2 cache.
   bool isGraph = false;
 };

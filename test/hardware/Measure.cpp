@@ -94,6 +94,24 @@ private:
 
 } // namespace
 
+/// Returns the operations per second of dense products of 16-bit numbers that
+/// the datasheet of a GPU has; 0 for others.
+static double getPeak(const std::string &name) {
+  struct Row {
+    const char *name;
+    double peak;
+  };
+  // The first row whose name is a part of the GPU's counts.
+  static const Row rows[] = {{"H100 PCIe", 756e12}, {"H100 NVL", 835e12},
+                             {"H100", 989e12},      {"H200", 989e12},
+                             {"A100", 312e12},      {"L40S", 362e12},
+                             {"B200", 2250e12}};
+  for (const Row &row : rows)
+    if (name.find(row.name) != std::string::npos)
+      return row.peak;
+  return 0;
+}
+
 Result hardware::measure(const Device &device, const posenc_function &function,
                          const Case &measured, const MeasureOptions &options) {
   if (!function.cudaEntry)
@@ -103,25 +121,35 @@ Result hardware::measure(const Device &device, const posenc_function &function,
   Subject ours(
       device, operands, [&](int copy) { operands.launch(copy); },
       graphLaunches);
-  Subject limit(
-      device, operands, [&](int copy) { operands.runLimit(copy); },
-      graphLaunches);
+  std::optional<Subject> limit;
+  if (!measured.isAttention)
+    limit.emplace(
+        device, operands, [&](int copy) { operands.runLimit(copy); },
+        graphLaunches);
+  double operations = limit ? 0 : operands.countOperations();
+  double peak = getPeak(device.facts.name);
+  double limitScale =
+      limit ? double(operands.bytes()) / operands.limitBytes() : 0;
+  auto measureLimit = [&](int64_t count) {
+    return limit  ? limitScale * limit->measureSeconds(count)
+           : peak ? operations / peak
+                  : 0;
+  };
 
   constexpr int64_t minCount = 1, maxCount = 10000;
   double once = ours.measureSeconds(minCount);
   int64_t count = maxCount;
   if (once * maxCount > options.seconds)
     count = std::max<int64_t>(options.seconds / once, minCount);
-  double limitScale = double(operands.bytes()) / operands.limitBytes();
   // Warm up: the clocks of the device rise under load.
   for (double spent = 0; spent < 10 * options.seconds;)
-    spent += count * (ours.measureSeconds(count) + limit.measureSeconds(count));
+    spent += count * (ours.measureSeconds(count) + measureLimit(count));
   std::vector<double> times, limits, fractions, enqueued;
   for (int i = 0; i < options.repetitions; ++i) {
     times.push_back(ours.measureSeconds(count));
     enqueued.push_back(ours.enqueueSeconds);
-    limits.push_back(limitScale * limit.measureSeconds(count));
-    if (times.back() <= 0 || limits.back() <= 0)
+    limits.push_back(measureLimit(count));
+    if (times.back() <= 0 || (limit && limits.back() <= 0))
       throw Failure("the clock does not advance");
     fractions.push_back(limits.back() / times.back());
   }
@@ -133,7 +161,8 @@ Result hardware::measure(const Device &device, const posenc_function &function,
   result.fraction = getMedian(fractions);
   result.enqueueSeconds = measured.isGraph ? 0 : getMedian(enqueued);
   result.bytes = operands.bytes();
-  result.limit = operands.hasSources() ? "copy" : "fill";
+  result.operations = operations;
+  result.limit = !limit ? "datasheet" : operands.hasSources() ? "copy" : "fill";
   result.launches = options.repetitions * ours.getLaunches(count);
   result.copies = operands.numCopies();
   result.isGraph = measured.isGraph;

@@ -33,14 +33,17 @@ struct Result {
   double fraction = 0;       ///< time of the limit / time of the function
   double enqueueSeconds = 0; ///< host time; 0 with a graph
   uint64_t bytes = 0;        ///< read and written by one launch
-  const char *limit = "";    ///< kind of the limit: copy or fill
+  double operations = 0;     ///< of one launch of attention; else 0
+  const char *limit = "";    ///< kind of the limit: copy, fill or datasheet
   int64_t launches = 0;      ///< of all repetitions
   int copies = 0;            ///< copies of the tensors, used in turn
   bool isGraph = false;
 };
 
 /// Measures the function and, alternating with it, a copy or fill of the driver
-/// of as many bytes. Throws Failure if the case cannot be measured.
+/// of as many bytes. The limit of attention is the peak of the GPU's datasheet,
+/// and 0 seconds if that is not known. Throws Failure if the case cannot be
+/// measured.
 Result measure(const Device &device, const posenc_function &function,
                const Case &measured, const MeasureOptions &options);
 

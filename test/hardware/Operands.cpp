@@ -134,12 +134,16 @@ void Operands::chooseCopies() {
 }
 
 void Operands::fillSources() {
-  // Repeats a block of data: the work of a kernel does not depend on values.
+  // Repeats a block of data: the work of a kernel does not depend on it.
   constexpr int64_t maxElements = 1 << 20;
   std::vector<char> data;
   auto fillData = [&](const TensorLayout &layout, int64_t count, Order order) {
     data.resize(count * posenc_dtype_size(layout.dtype));
-    fill(data.data(), layout.dtype, count, order, /*seed=*/7);
+    // The power that tensor cores take depends on values.
+    if (measured.isAttention && layout.isSource)
+      fillNormal(data.data(), layout.dtype, count, /*seed=*/7);
+    else
+      fill(data.data(), layout.dtype, count, order, /*seed=*/7);
   };
   bool isFilled = false;
   for (const TensorLayout &layout : inputs) {
@@ -201,6 +205,18 @@ void Operands::launch(int copy) const {
   if (code != 0)
     throw Failure(function.name + " returns " + std::to_string(code) + ": " +
                   message);
+}
+
+double Operands::countOperations() const {
+  if (inputs.size() < 3 || inputs[0].shape.size() != 4 ||
+      inputs[1].shape.size() != 4)
+    throw Failure(function.name + ": 'attention' requires queries, keys and "
+                                  "values [sequence, token, head, channel]");
+  const std::vector<int64_t> &query = inputs[0].shape;
+  double products = double(query[0]) * query[1] * query[2] * inputs[1].shape[1];
+  if (measured.isCausal)
+    products /= 2;
+  return 2 * products * (query[3] + inputs[2].shape.back());
 }
 
 uint64_t Operands::getCopiedBytes() const {

@@ -31,6 +31,10 @@ public:
   /// The bytes that the function reads and writes, without positions.
   uint64_t bytes() const { return readBytes + writtenBytes; }
 
+  /// The floating-point operations of a call of attention: two for each
+  /// product of a query with a key and of a weight with a value.
+  double countOperations() const;
+
   /// Enqueues a call of the function on the tensors of a copy. Throws Failure.
   void launch(int copy) const;
   /// Enqueues a copy, or a fill without floating-point inputs, of as many

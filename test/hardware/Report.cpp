@@ -67,6 +67,11 @@ static std::string formatContext(const Device &device) {
                 device.driverVersion);
 }
 
+/// Returns the operations of attention, or the bytes, of one launch.
+static double getWork(const Result &result) {
+  return result.operations > 0 ? result.operations : double(result.bytes);
+}
+
 static std::string formatCase(const Result &result, size_t index,
                               int repetitions) {
   std::string name = quote(result.name);
@@ -85,16 +90,19 @@ static std::string formatCase(const Result &result, size_t index,
            ",\n      \"error_occurred\": true,\n      "
            "\"error_message\": " +
            quote(result.error) + "\n    }";
-  double rate = result.bytes / result.seconds;
+  double work = getWork(result);
   text += format(
       ",\n      \"iterations\": %lld,\n      \"real_time\": %.9g,"
       "\n      \"cpu_time\": %.9g,\n      \"time_unit\": \"ns\","
-      "\n      \"bytes_per_second\": %.9g,\n      \"limit\": %.9g,"
-      "\n      \"fraction_of_limit\": %.9g,\n      \"p50_seconds\": %.9g,"
+      "\n      \"%s_per_second\": %.9g,\n      \"p50_seconds\": %.9g,"
       "\n      \"p99_seconds\": %.9g,\n      \"copies\": %d",
       static_cast<long long>(result.launches), result.seconds * 1e9,
-      result.enqueueSeconds * 1e9, rate, result.bytes / result.limitSeconds,
-      result.fraction, result.seconds, result.slowest, result.copies);
+      result.enqueueSeconds * 1e9, result.operations > 0 ? "flops" : "bytes",
+      work / result.seconds, result.seconds, result.slowest, result.copies);
+  if (result.limitSeconds > 0)
+    text += format(",\n      \"limit\": %.9g,"
+                   "\n      \"fraction_of_limit\": %.9g",
+                   work / result.limitSeconds, result.fraction);
   return text + ",\n      \"label\": " +
          quote(std::string("limit: ") + result.limit +
                (result.isGraph ? ", in a graph" : "")) +
@@ -116,21 +124,28 @@ std::string hardware::formatRow(const Result &result) {
     return "| " + result.name + " | failed: " + result.error + " | | | | |\n";
   // The device waits for the host if that needs longer to enqueue a launch.
   bool isHostBound = result.enqueueSeconds > 0.9 * result.seconds;
-  return format("| %s | %.2f | %.2f | %.1f | %.1f %s | %.3f%s |\n",
-                result.name.c_str(), result.seconds * 1e6, result.slowest * 1e6,
-                result.bytes / result.seconds / 1e9,
-                result.bytes / result.limitSeconds / 1e9, result.limit,
-                result.fraction, isHostBound ? " (host-bound)" : "");
+  double unit = result.operations > 0 ? 1e12 : 1e9;
+  std::string text = format("| %s | %.2f | %.2f | %.1f |", result.name.c_str(),
+                            result.seconds * 1e6, result.slowest * 1e6,
+                            getWork(result) / result.seconds / unit);
+  if (result.limitSeconds > 0)
+    text +=
+        format(" %.1f %s | %.3f", getWork(result) / result.limitSeconds / unit,
+               result.limit, result.fraction);
+  else
+    text += " unknown |";
+  return text + (isHostBound ? " (host-bound) |\n" : " |\n");
 }
 
 std::string hardware::formatTable(const Device &device,
                                   const std::vector<Result> &results) {
   std::string text =
       "# " + describe(device) +
-      "\n\nMedian and slowest time of one launch. The limit is the bandwidth "
-      "of a "
-      "copy or fill by\nthe driver, measured in turn with the kernel.\n\n"
-      "| case | p50 us | slowest us | GB/s | limit GB/s | fraction |\n"
+      "\n\nMedian and slowest time of one launch. Rates are GB/s, those of "
+      "attention TFLOP/s. The\nlimit is the bandwidth of a copy or fill by "
+      "the driver, measured in turn with the\nkernel, or for attention the "
+      "peak of the datasheet.\n\n"
+      "| case | p50 us | slowest us | rate | limit | fraction |\n"
       "|---|---:|---:|---:|---:|---:|\n";
   for (const Result &result : results)
     text += formatRow(result);

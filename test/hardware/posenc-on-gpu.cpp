@@ -10,6 +10,7 @@
 // compiler.
 
 #include "Check.h"
+#include "CheckAttention.h"
 #include "Measure.h"
 #include "Report.h"
 
@@ -22,9 +23,14 @@ using namespace posenc::hardware;
 
 static const char usage[] =
     "usage: posenc-on-gpu check LIBRARY.so... [OPTION...]\n"
+    "       posenc-on-gpu attention {LIBRARY.so MODULE.mlir}... [OPTION...]\n"
     "       posenc-on-gpu bench LIBRARY.so CASES.txt [OPTION...]\n"
+    "check compares the bits of the CPU and the GPU; attention, which rounds\n"
+    "differently on the two, the numbers of the calls in MODULE, and the bits "
+    "of\n"
+    "rows on the GPU alone and in batches and chunks.\n"
     "  --device=N          index of the GPU (0)\n"
-    "  --small             check: only small sizes, for the fake driver\n"
+    "  --small             check, attention: small sizes, for the fake driver\n"
     "  --json=FILE --table=FILE\n"
     "                      bench: write the results after each case\n"
     "  --repetitions=N     bench: measurements of kernel and limit (9)\n"
@@ -34,7 +40,8 @@ static const char usage[] =
 
 namespace {
 struct Request {
-  bool isCheck = false, isSmall = false;
+  std::string mode;
+  bool isSmall = false;
   std::vector<std::string> files;
   std::string json, table;
   int device = 0;
@@ -77,10 +84,12 @@ static bool parse(int argc, char **argv, Request &request) {
       return false;
     }
   }
-  std::string mode = argc > 1 ? argv[1] : "";
-  request.isCheck = mode == "check";
-  return request.isCheck ? !request.files.empty()
-                         : mode == "bench" && request.files.size() == 2;
+  request.mode = argc > 1 ? argv[1] : "";
+  if (request.mode == "check")
+    return !request.files.empty();
+  if (request.mode == "attention")
+    return !request.files.empty() && request.files.size() % 2 == 0;
+  return request.mode == "bench" && request.files.size() == 2;
 }
 
 static bool check(const Request &request, const Device &device) {
@@ -88,6 +97,19 @@ static bool check(const Request &request, const Device &device) {
   bool isRight = true;
   for (const std::string &path : request.files)
     isRight &= checkLibrary(path, device.index, request.isSmall);
+  return isRight;
+}
+
+static bool checkAttention(const Request &request, const Device &device) {
+  std::printf("%s\n", describe(device).c_str());
+  // Sequences of more tokens fill a GPU, but take long on the CPU.
+  int64_t tokens = request.isSmall ? 150 : 2050;
+  bool isRight = true;
+  for (size_t i = 0; i < request.files.size(); i += 2) {
+    const std::string &library = request.files[i];
+    isRight &= checkForms(library, request.files[i + 1], device.index);
+    isRight &= checkRows(library, device.index, tokens);
+  }
   return isRight;
 }
 
@@ -132,9 +154,10 @@ int main(int argc, char **argv) {
   }
   try {
     Device device(request.device);
-    return (request.isCheck ? check(request, device) : bench(request, device))
-               ? 0
-               : 1;
+    auto run = request.mode == "check"       ? check
+               : request.mode == "attention" ? checkAttention
+                                             : bench;
+    return run(request, device) ? 0 : 1;
   } catch (const NoDevice &none) {
     std::fprintf(stderr, "skipped: %s\n", none.what());
     return 77;

@@ -9,9 +9,11 @@
 """Checks what ptxas made of kernels with tensor-core instructions:
 
     check-sass.py CODE [--nvdisasm=PATH] [--log=FILE] [--max-registers=N]
+        [--limits=FILE]
 
 CODE is a cubin, or the text of `nvdisasm -c`. --log is the output of `ptxas -v`, such
-as the X.sm_90a.ptxas.txt of `posenc-compile --save-temps`.
+as the X.sm_90a.ptxas.txt of `posenc-compile --save-temps`. --limits, described in
+limits.py, takes the place of --max-registers.
 
 Prints for each kernel its size, its innermost loops with tensor-core instructions and
 the instructions of each, and the registers that setmaxnreg allows. Fails if an operand
@@ -25,6 +27,7 @@ import pathlib
 import subprocess
 import sys
 
+import limits
 import ptxas_log
 import rules
 import sass
@@ -60,7 +63,7 @@ def print_loops(kernel):
                   f"instructions: {count(kernel, body)}")
 
 
-def check(kernel):
+def check(kernel, may_spill):
     """Prints the statistics of a kernel; returns the problems."""
     problems = []
     names = collections.Counter(ins.name for ins in kernel.code)
@@ -75,7 +78,7 @@ def check(kernel):
         if used > limit:
             problems.append((index, f"{used} registers are used, {limit} allowed"))
     for index, ins in enumerate(kernel.code):
-        if ins.name in ("LDL", "STL"):
+        if ins.name in ("LDL", "STL") and not may_spill:
             problems.append((index, "local memory"))
     problems += rules.find_undefined(kernel)
     problems += rules.find_wrong_operands(kernel)
@@ -84,21 +87,42 @@ def check(kernel):
             for index, problem in sorted(problems)]
 
 
+def check_limits(kernels, path, log):
+    """Returns the problems of kernels with limits, each of which must be there."""
+    problems = []
+    numbers = ptxas_log.parse(log)
+    expected = limits.read(path)
+    for kernel in kernels:
+        limit = expected.pop(kernel.name, None)
+        if limit:
+            problems += limits.find_problems(kernel, limit, numbers[kernel.name])
+    return problems + [f"no kernel {name}" for name in expected]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("code")
     parser.add_argument("--nvdisasm", default="nvdisasm")
     parser.add_argument("--log")
     parser.add_argument("--max-registers", type=int)
+    parser.add_argument("--limits")
     options = parser.parse_args()
+    if options.limits and not options.log:
+        parser.error("--limits needs --log")
     problems = []
     try:
-        for kernel in sass.parse(read_code(options.code, options.nvdisasm)):
-            problems += check(kernel)
+        may_spill = set()
+        if options.limits:
+            may_spill = {name for name, limit in limits.read(options.limits).items()
+                         if limit.spills}
+        kernels = sass.parse(read_code(options.code, options.nvdisasm))
+        for kernel in kernels:
+            problems += check(kernel, kernel.name in may_spill)
         if options.log:
-            problems += ptxas_log.find_problems(
-                pathlib.Path(options.log).read_text(encoding="utf-8"),
-                options.max_registers)
+            log = pathlib.Path(options.log).read_text(encoding="utf-8")
+            problems += ptxas_log.find_problems(log, options.max_registers, may_spill)
+        if options.limits:
+            problems += check_limits(kernels, options.limits, log)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {error}")
     for problem in problems:

@@ -133,20 +133,24 @@ class Instruction:
 
 
 class Kernel:
-    """The code of a kernel. Instructions are identified by their index in `code`."""
+    """The code of a kernel. Instructions are identified by their index in `code`. A
+    function of the code that is called is copied into each of its callers, so that
+    registers keep their values across a call."""
 
     def __init__(self, name):
         self.name, self.code, self.labels = name, [], {}
         self.successors, self.predecessors = [], []
+        self._sources = {}
 
     def connect(self):
         """Creates the control-flow graph. Raises ValueError if it is unknown."""
         addresses = {ins.address: i for i, ins in enumerate(self.code)}
-        after_calls = [i + 1 for i, ins in enumerate(self.code) if ins.name == "CALL"]
+        calls = []
         for i, ins in enumerate(self.code):
             following = []
             is_certain = ins.predicate is None or ins.predicate in ("PT", "UPT")
             jumps = ins.name in ("BRA", "JMP", "CALL")
+            is_call = False
             if jumps:
                 label = re.search(r"`\((\S+?)\)|\b0x([0-9a-f]+)$", ins.text)
                 if not label:
@@ -156,49 +160,122 @@ class Kernel:
                     if label.group(1)
                     else addresses.get(int(label.group(2), 16))
                 )
-                if target is not None and target < len(self.code):
-                    following.append(target)
-                elif ins.name != "CALL" and target is None:
+                if target is None:
                     raise ValueError(f"unknown target: {ins.describe()}")
+                # A call of a label of the kernel does not return.
+                is_call = ins.name == "CALL" and "$" in ins.text
+                if is_call:
+                    calls.append((i, target))
+                elif target < len(self.code):
+                    following.append(target)
             elif ins.name == "BRX":
                 raise ValueError(f"indirect branch: {ins.describe()}")
-            elif ins.name == "RET":
-                following += [index for index in after_calls if index < len(self.code)]
             # BRA.U.ANY and branches on a further predicate operand may fall through.
-            ends = ins.name in ("BRA", "JMP", "EXIT", "RET") and is_certain
+            ends = ins.name in ("BRA", "JMP", "EXIT", "RET", "CALL") and is_certain
             if ends and jumps:
-                ends = len(ins.operands) == 1
+                ends = len(ins.operands) == 1 and not is_call
+            if is_call and is_certain:
+                ends = True
             if not ends and i + 1 < len(self.code):
                 following.append(i + 1)
             self.successors.append(sorted(set(following)))
-        self.predecessors = [[] for _ in self.code]
+        while calls:
+            self._copy_function(*calls.pop(), calls)
+        self._remove_unreachable()
+
+    def _copy_function(self, call, target, calls):
+        """Appends a copy of the function at `target` for the call; calls in it are added
+        to `calls`."""
+        if len(self.code) > 10**5:
+            raise ValueError(f"recursive call: {self.code[call].describe()}")
+        targets = dict(calls)
+        copies, stack = {}, [target]
+        while stack:
+            i = stack.pop()
+            if i in copies:
+                continue
+            copies[i] = len(self.code)
+            self.code.append(self.code[i])
+            self.successors.append([])
+            if i in targets:
+                calls.append((copies[i], targets[i]))
+            stack += self.successors[i]
+        for i, copy in copies.items():
+            following = [copies[j] for j in self.successors[i]]
+            if self.code[i].name == "RET" and call + 1 < len(self.code):
+                following.append(call + 1)
+            self.successors[copy] = sorted(following)
+        self.successors[call] = sorted({*self.successors[call], copies[target]})
+
+    def _remove_unreachable(self):
+        """Removes code that is not reached, creates `predecessors` and basic blocks."""
+        seen, stack = {0}, [0]
+        while stack:
+            for j in self.successors[stack.pop()]:
+                if j not in seen:
+                    seen.add(j)
+                    stack.append(j)
+        kept = sorted(seen)
+        number = {old: new for new, old in enumerate(kept)}
+        self.code = [self.code[i] for i in kept]
+        self.successors = [[number[j] for j in self.successors[i]] for i in kept]
+        self.predecessors = [[] for _ in kept]
         for i, following in enumerate(self.successors):
             for j in following:
                 self.predecessors[j].append(i)
+        # The first instruction of each block; the block of each instruction; the
+        # blocks before and after each; and in each, the writes of a register.
+        self._heads = [i for i, before in enumerate(self.predecessors)
+                       if before != [i - 1] or len(self.successors[i - 1]) != 1]
+        self._block = []
+        for number, head in enumerate(self._heads):
+            end = self._heads[number + 1] if number + 1 < len(self._heads) else len(kept)
+            self._block += [number] * (end - head)
+        self._before = [sorted({self._block[i] for i in self.predecessors[head]})
+                        for head in self._heads]
+        self._after = [[] for _ in self._heads]
+        for number, before in enumerate(self._before):
+            for other in before:
+                self._after[other].append(number)
+        self._writes = [{} for _ in self._heads]
+        for i, ins in enumerate(self.code):
+            for register in ins.writes:
+                self._writes[self._block[i]].setdefault(register, []).append(i)
+
+    def _search_block(self, block, register, end, found):
+        """Adds the definitions of a register in a block, before instruction `end`, to
+        `found`. Returns whether those of the blocks before may reach it, too."""
+        for i in reversed(self._writes[block].get(register, ())):
+            if i < end:
+                found.add(i)
+                if self.code[i].predicate is None:
+                    return False
+        return True
 
     def get_definitions(self, index, register):
         """Returns the indices of the instructions whose result may be in the register
         before instruction `index`; -1 stands for the entry of the kernel."""
-        found, seen, stack = set(), set(), list(self.predecessors[index])
-        if index == 0:
-            found.add(-1)
+        found, block = set(), self._block[index]
+        if not self._search_block(block, register, index, found):
+            return found
+        seen, stack = set(), [block]
         while stack:
-            i = stack.pop()
-            if i in seen:
-                continue
-            seen.add(i)
-            if register in self.code[i].writes:
-                found.add(i)
-                if self.code[i].predicate is None:
-                    continue
-            if i == 0:
+            block = stack.pop()
+            if block == 0:
                 found.add(-1)
-            stack += self.predecessors[i]
+            for other in self._before[block]:
+                if other not in seen:
+                    seen.add(other)
+                    if self._search_block(other, register, len(self.code), found):
+                        stack.append(other)
         return found
 
     def get_sources(self, index, register):
         """Returns the definitions of a register, looking through copies."""
-        found, seen, stack = set(), set(), [(index, register)]
+        key = index, register
+        if key in self._sources:
+            return self._sources[key]
+        found, seen, stack = set(), set(), [key]
         while stack:
             item = stack.pop()
             if item in seen:
@@ -210,12 +287,13 @@ class Kernel:
                     stack += [(definition, source) for source in ins.reads]
                 else:
                     found.add(definition)
+        self._sources[key] = found
         return found
 
     def get_loops(self):
         """Returns the natural loops: sets of indices by the index of their head."""
-        # Iterates to the dominators of instructions as bit sets.
-        count, everything = len(self.code), (1 << len(self.code)) - 1
+        # Iterates to the dominators of blocks as bit sets.
+        count, everything = len(self._heads), (1 << len(self._heads)) - 1
         dominators = [1] + [everything] * (count - 1)
         order = self._get_order()
         changed = True
@@ -225,35 +303,40 @@ class Kernel:
                 if i == 0:
                     continue
                 value = everything
-                for j in self.predecessors[i]:
+                for j in self._before[i]:
                     value &= dominators[j]
                 value |= 1 << i
                 if value != dominators[i]:
                     dominators[i], changed = value, True
-        reached = set(order)
         loops = {}
-        for i in reached:
-            for head in self.successors[i]:
+        for i in range(count):
+            for head in self._after[i]:
                 if not dominators[i] >> head & 1:
                     continue
                 body = loops.setdefault(head, {head})
                 stack = [i]
                 while stack:
                     j = stack.pop()
-                    if j not in body and j in reached:
+                    if j not in body:
                         body.add(j)
-                        stack += self.predecessors[j]
-        return loops
+                        stack += self._before[j]
+        instructions = [[] for _ in self._heads]
+        for i, block in enumerate(self._block):
+            instructions[block].append(i)
+        return {
+            self._heads[head]: {i for block in body for i in instructions[block]}
+            for head, body in loops.items()
+        }
 
     def _get_order(self):
-        """Returns the reachable instructions in reverse postorder."""
-        order, seen, stack = [], {0}, [(0, iter(self.successors[0]))]
+        """Returns the blocks in reverse postorder."""
+        order, seen, stack = [], {0}, [(0, iter(self._after[0]))]
         while stack:
             i, following = stack[-1]
             for j in following:
                 if j not in seen:
                     seen.add(j)
-                    stack.append((j, iter(self.successors[j])))
+                    stack.append((j, iter(self._after[j])))
                     break
             else:
                 order.append(i)
@@ -266,7 +349,7 @@ def parse(text):
     kernels, current = [], None
     for line in text.splitlines():
         name = re.match(r"^\.text\.(\S+):$", line)
-        label = re.match(r"^(\.L\w+):$", line)
+        label = re.match(r"^(\.L\w+|\$\S+):$", line)
         match = LINE.match(line)
         if name:
             current = Kernel(name.group(1))

@@ -15,6 +15,7 @@ Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,8 @@ import numpy
 TABLE, LIBRARY, FOLDER, RUN = sys.argv[1:]
 # Keys of more than two tiles, so that stages are used again.
 TOKENS, HEADS, KEY_HEADS, DIM = 300, 4, 2, 128
+# Of the relative error of bf16 on GPUs.
+LIMIT = 4e-3
 # The architecture, a name, the text of the instruction, and what replaces it.
 FAULTS = [
     (80, "no wait for the copies", "cp.async.wait_group \t0;", ""),
@@ -36,6 +39,85 @@ FAULTS = [
     (90, "no fence of mbarriers", "fence.mbarrier_init.release.cluster;", ""),
     (90, "no fence of queries", "fence.proxy.async.shared::cta;", ""),
 ]
+# Faults at one place of the kernel of warpgroups: the name, whether it is in the code
+# of the producer, a pattern, of which the first match counts, and what replaces it.
+WAIT = r"\{ \.reg \.pred P1; LAB_WAIT:[^}]*\}"
+ARRIVE = r"\{ \.reg \.pred P2;[^}]*mbarrier\.arrive[^}]*\}"
+# Bits of a descriptor: rows of 128 bytes are swizzled, or rows of 64.
+SWIZZLE_128, SWIZZLE_64 = 1 << 62, 2 << 62
+
+
+def swizzle_64(match):
+    return f"{match.group(1)}{int(match.group(2)) - SWIZZLE_128 + SWIZZLE_64};"
+
+
+PLACES = [
+    ("no wait for keys", False, WAIT, ""),
+    ("no wait for values", False,
+     WAIT + r"(?=((?!LAB_WAIT).)*wgmma\.wait_group\.sync\.aligned 1;)", ""),
+    ("no wait until keys are read", True, WAIT, ""),
+    ("no wait until values are read", True,
+     rf"(?<=LAB_WAIT)(((?!LAB_WAIT).)*){WAIT}", r"\1"),
+    ("keys are released early", False,
+     rf"(wgmma\.wait_group\.sync\.aligned 0;)(((?!wgmma).)*{ARRIVE})", r"\2 \1"),
+    ("values are released early", False,
+     r"(?<=aligned 1;)(((?!wait_group).)*)(wgmma\.wait_group\.sync\.aligned 0;)"
+     rf"(((?!wgmma).)*{ARRIVE})", r"\1\4 \3"),
+    ("wrong phase of keys that are read", True,
+     r"xor\.b32 (\s*%r\d+, %r\d+), 1;", r"mov.b32 \1;"),
+    ("phase of a stage does not change", False,
+     r"(selp\.b32 \s*(%r\d+), 1, 0, %p\d+;\s*)xor\.b32 (\s*%r\d+, %r\d+), \2;",
+     r"\1mov.b32 \3;"),
+    ("wrong column of a mask", False,
+     r"(setp\.gt\.s32 \s*%p\d+, %r\d+), 8;", r"\1, 7;"),
+    ("wrong row of a mask", False,
+     r"(setp\.gt\.s32 \s*%p\d+), (%r\d+)(, 0;)(.*?setp\.gt\.s32 \s*%p\d+), "
+     r"(%r\d+)\3", r"\1, \5\3\4, \5\3"),
+    ("wrong swizzle of queries", False,
+     r"(or\.b64 \s*%rd\d+, %rd\d+, )(46\d{17});", swizzle_64),
+    ("results of a warp are not scaled", False,
+     r"(?<=aligned 1;)(((?!vote).)*)vote\.sync\.any", r"\1vote.sync.all"),
+]
+
+
+def get_distance(result, right):
+    """Returns the relative distance of two arrays of bf16."""
+    result, right = ((values.astype(numpy.uint32) << 16).view(numpy.float32)
+                     for values in (result, right))
+    return numpy.linalg.norm(result - right) / numpy.linalg.norm(right)
+
+
+def find_edit(text, in_producer, pattern, replacement):
+    """Returns the edit of one place in the PTX of a library."""
+    begin = text.index("_attention_sm_90a(")
+    kernel = text[begin : text.index("\n}", begin)]
+    producer, consumer = kernel.split("setmaxnreg.inc", 1)
+    part = producer if in_producer else consumer
+    begin += 0 if in_producer else len(kernel) - len(consumer)
+    match = re.search(pattern, part, re.DOTALL)
+    if not match:
+        return None
+    first, last = begin + match.start(), begin + match.end()
+    old = match.group()
+    new = replacement(match) if callable(replacement) else match.expand(replacement)
+    # Adds the lines before until there is one such place.
+    while text.count(old) > 1:
+        line = text.rindex("\n", 0, first)
+        old, new, first = text[line:first] + old, text[line:first] + new, line
+    assert text[first:last] == old
+    return f"{old}=>{new}"
+
+
+def list_faults():
+    """Yields the architecture, the name and the edit of each fault."""
+    for arch, name, old, new in FAULTS:
+        yield arch, name, f"{old}=>{new}"
+    text = pathlib.Path(LIBRARY).read_bytes().decode("latin-1")
+    for name, *place in PLACES:
+        edit = find_edit(text, *place)
+        if not edit:
+            sys.exit(f"the PTX has no place for the fault: {name}")
+        yield 90, name, edit
 
 
 def call(arch, edit):
@@ -62,24 +144,34 @@ def main():
     random = numpy.random.default_rng(1)
     for name, heads in [("q", HEADS), ("k", KEY_HEADS), ("v", KEY_HEADS)]:
         values = random.standard_normal((1, TOKENS, heads, DIM), numpy.float32)
+        if name == "q":
+            # Large scores, for which results are scaled when a maximum grows.
+            values *= (1 + numpy.arange(TOKENS) % 16).reshape(1, TOKENS, 1, 1)
         numpy.save(pathlib.Path(FOLDER, f"{name}.npy"),
                    (values.view(numpy.uint32) >> 16).astype(numpy.uint16))
     right = {arch: call(arch, "") for arch in (80, 90)}
+    for arch, result in right.items():
+        if isinstance(result, str):
+            sys.exit(f"sm_{arch}: {result}")
+    distance = get_distance(right[90], right[80])
+    if not distance <= 2 * LIMIT:
+        sys.exit(f"the results of the kernels differ by {distance}")
     table = pathlib.Path(TABLE).read_text(encoding="utf-8")
-    missed = 0
-    for arch, name, old, new in FAULTS:
+    number = missed = 0
+    for arch, name, edit in list_faults():
+        number += 1
         if f"| sm_{arch}: {name} |" not in table:
             sys.exit(f"{TABLE} has no row of sm_{arch}: {name}")
-        result = call(arch, f"{old}=>{new}")
+        result = call(arch, edit)
         if isinstance(result, str):
             found = result.strip().splitlines()[0]
-        elif numpy.array_equal(result, right[arch]):
+        elif get_distance(result, right[arch]) <= LIMIT:
             found = "NOT FOUND"
             missed += 1
         else:
             found = "wrong result"
         print(f"sm_{arch}, {name}: {found}")
-    print(f"{len(FAULTS)} faults, {missed} missed")
+    print(f"{number} faults, {missed} missed")
 
 
 main()
