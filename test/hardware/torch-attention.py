@@ -96,7 +96,20 @@ class Library:
         self.functions = {function["name"]: function for function in
                           json.loads(metadata().decode())["functions"]}
 
-    def prepare(self, name, tensors, device, stream):
+    def get_workspace_bytes(self, name, tensors):
+        """Returns the bytes that a call needs on the device; None if the function
+        has no workspace there."""
+        function = self.functions[name]
+        if "cuda_workspace" not in function:
+            return None
+        sizes = {}
+        for argument, (_, _, shape) in zip(function["inputs"], tensors):
+            sizes.update(zip(argument["shape"], shape))
+        entry = getattr(self.library, function["cuda_workspace"])
+        entry.restype = ctypes.c_int64
+        return entry(*(ctypes.c_int64(sizes[size]) for size in function["sizes"]))
+
+    def prepare(self, name, tensors, device, stream, workspace=None):
         """Returns a function that calls `name` on tensors, inputs before outputs;
         each is (address, type, shape)."""
         function = self.functions[name]
@@ -109,8 +122,8 @@ class Library:
             structs.append(DlTensor(address, 2 if device == "cuda" else 1, 0,
                                     len(shape), code, bits, 1, sizes, None, 0))
             arguments.append(ctypes.byref(structs[-1]))
-        if function.get("workspace"):
-            arguments.append(ctypes.c_void_p(None))
+        if ("cuda_workspace" if device == "cuda" else "workspace") in function:
+            arguments.append(ctypes.c_void_p(workspace))
         message = ctypes.create_string_buffer(512)
         if device == "cuda":
             arguments.append(ctypes.c_void_p(stream))
@@ -142,6 +155,7 @@ class Invented:
         tensors = [(None, case.dtype, shape) for shape in shapes]
         if len(function["inputs"]) > 3:
             tensors.append((None, "i64", [case.batch, case.tokens]))
+        library.get_workspace_bytes(name, tensors)
         library.prepare(name, tensors + tensors[:1], self.device, None)
 
     def get_distance(self, _, __):
@@ -187,8 +201,11 @@ class Torch:
         types = {torch.int64: "i64"}
         tensors = [(x.data_ptr(), types.get(x.dtype, case.dtype), list(x.shape))
                    for x in [*operands, result]]
-        call = library.prepare(name, tensors, self.device, self.stream)
-        call.operands, call.result = operands, result
+        size = library.get_workspace_bytes(name, tensors) or 0
+        workspace = torch.empty(size, dtype=torch.uint8, device=self.device)
+        call = library.prepare(name, tensors, self.device, self.stream,
+                               workspace.data_ptr())
+        call.operands, call.result, call.workspace = operands, result, workspace
         return call
 
     def make_peers(self, case, has_flex):
