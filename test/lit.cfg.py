@@ -158,8 +158,10 @@ def find_tvm(folder):
 # others.
 if "PYTHONPATH" in os.environ:
     config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
+environment_python = config.python
 for python in [config.python, "/usr/bin/python3"]:
     if os.path.exists(python) and has_modules(python, "numpy"):
+        environment_python = python
         config.available_features.add("numpy")
         config.substitutions.insert(0, ("%numpy_python", python))
         tvm_python = install_packages(python, ["apache-tvm-ffi"], find_tvm)
@@ -171,16 +173,15 @@ for python in [config.python, "/usr/bin/python3"]:
 # The assembler and the disassembler whose machine code test/sass checks. Its limits are
 # those of one version. These tools are not used by other tests, which stay as fast as
 # without them.
-if shutil.which("python3"):
-    tools = install_packages(
-        "python3",
-        ["--no-deps", *(f"{name}=={cuda_tools.CHECKED_VERSION}"
-                        for name in ("nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"))],
-        cuda_tools.find_checked)
-    if tools:
-        config.available_features.add("cuda-wheels")
-        config.substitutions += [("%checked_ptxas", tools["ptxas"]),
-                                 ("%checked_nvdisasm", tools["nvdisasm"])]
+tools = install_packages(
+    environment_python,
+    ["--no-deps", *(f"{name}=={cuda_tools.CHECKED_VERSION}"
+                    for name in ("nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"))],
+    cuda_tools.find_checked)
+if tools:
+    config.available_features.add("cuda-wheels")
+    config.substitutions += [("%checked_ptxas", tools["ptxas"]),
+                             ("%checked_nvdisasm", tools["nvdisasm"])]
 
 # PyTorch and transformers are gigabytes, so no test installs them.
 for python in [os.environ.get("POSENC_TEST_PYTHON"), config.python, "/usr/bin/python3"]:
