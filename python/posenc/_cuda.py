@@ -110,6 +110,18 @@ def find_target(index: int, what: str) -> str:
     return f"cuda:sm_{facts.arch}{'a' if facts.arch in _EXACT else ''}"
 
 
+def find_target_ahead(index: int | None) -> str | None:
+    """Returns the target for what will be called on a CUDA device. None on the CPU, and
+    without a driver, as in a trace: then the call finds its target."""
+    if index is None:
+        return None
+    try:
+        _query(index)
+    except Error:
+        return None
+    return find_target(index, "a tensor")
+
+
 # ===----------------------------------------------------------------------===#
 # Memory
 # ===----------------------------------------------------------------------===#

@@ -20,6 +20,7 @@ import numpy as np
 
 import posenc
 from posenc import _compile, _cuda
+from posenc._attention_mlir import Attention, write_attention
 from conftest import CONFIG, attend, is_close, make_inputs, rotate
 
 driver = ctypes.CDLL("libcuda.so.1")
@@ -59,7 +60,7 @@ class DeviceArray:
         cuda("cuMemcpyHtoD_v2", self.address, ctypes.c_void_p(array.ctypes.data),
              ctypes.c_size_t(array.nbytes))
         self.sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
-        code = {"f": 2, "i": 0, "u": 1}[array.dtype.kind]
+        code = {"f": 2, "i": 0, "u": 1, "b": 6}[array.dtype.kind]
         self.managed = _cuda._ManagedTensor(
             _cuda._DLTensor(self.address.value, 2, device, array.ndim, code,
                             8 * array.dtype.itemsize, 1, self.sizes, None, 0),
@@ -134,6 +135,20 @@ def check_attention():
     lines = read_log()
     assert sum(line.startswith("allocate") for line in lines) == 2, lines
     assert lines.count("release") == 2, lines
+
+
+def check_masked():
+    """The functions of posenc.transformers, whose keys are as in its caches."""
+    for name, tokens in (("masked", None), ("decode_masked", 1)):
+        spec = Attention(4, 2, 32, 32, "f32", "f32", tokens=tokens, keys="cache",
+                         has_mask=True)
+        queries = host[0][:, :tokens]
+        keys, values = (np.ascontiguousarray(x.transpose(0, 2, 1, 3)) for x in host[1:3])
+        mask = np.random.default_rng(5).random((2, 1, queries.shape[1], 7)) < 0.5
+        mask[..., 0] = True
+        inputs = queries, keys, values, mask
+        function = posenc.compile(write_attention(spec, name), opt_level=0)[name]
+        assert is_close(read(function(*map(DeviceArray, inputs))), function(*inputs), 1e-5)
 
 
 def check_out():

@@ -264,3 +264,23 @@ def test_errors():
     with pytest.raises(posenc.Error, match="one mask for all heads, got 4"):
         posenc.transformers.attention(model, q, q, q,
                                       torch.ones(1, 4, 3, 3, dtype=torch.bool))
+
+
+def test_trace_on_cuda():
+    """A model on a CUDA device calls the operators there. Needs no GPU, as its tensors
+    have no memory."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        with torch.device("cuda"):
+            model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)).eval()
+            tokens = torch.ones(2, 9, dtype=torch.int64)
+        model.set_attn_implementation("posenc")
+        with torch.no_grad():
+            graph = make_fx(lambda tokens: model(tokens, use_cache=False).logits)(tokens)
+    calls = [node for node in graph.graph.nodes
+             if node.target == torch.ops.posenc.call.default]
+    assert len(calls) == SIZES["num_hidden_layers"]
+    for node in calls:
+        assert node.meta["val"][0].device == torch.device("cuda:0")

@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Models of transformers on kernels of Posenc, on the CPU and without gradients.
+"""Models of transformers on kernels of Posenc, on the CPU or a CUDA device, without
+gradients.
 
     import posenc.transformers
     model.set_attn_implementation("posenc")   # attention only, of any model

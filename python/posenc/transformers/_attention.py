@@ -23,6 +23,7 @@ from transformers.utils import output_capturing
 
 from .._attention_mlir import Attention, write_attention
 from .._compile import compile
+from .._cuda import find_target_ahead
 from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
@@ -49,8 +50,10 @@ def _make_spec(name: str, window: int | None, heads: int, key_heads: int, dim: i
 
 
 @once
-def _compile_attention(name: str, *key) -> Kernels:
-    return compile(write_attention(_make_spec(name, *key), name), no_warnings=True)
+def _compile_attention(name: str, device: int | None, *key) -> Kernels:
+    """Compiles a function for a CUDA device, or for the CPU."""
+    return compile(write_attention(_make_spec(name, *key), name),
+                   target=find_target_ahead(device), no_warnings=True)
 
 
 @once
@@ -130,10 +133,12 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     heads, key_heads, dim, value_dim = map(constant_size, (
         query.shape[1], key.shape[1], query.shape[3], value.shape[3]))
     scale = dim ** -0.5 if scaling is None else constant_number(scaling)
+    device = query.device.index if query.is_cuda else None
     further = (heads, key_heads, dim, value_dim, name_of(query.dtype), scale,
                s_aux is not None, None if softcap is None else constant_number(softcap))
     if is_looking():
-        return _look(name, options.get("sliding_window"), query, value, further), None
+        return _look(name, device, options.get("sliding_window"), query, value,
+                     further), None
     if query.shape[0] != batch:
         query = query.expand(batch, -1, -1, -1)  # Some models learn one for all.
     inputs = [query.transpose(1, 2), key, value]
@@ -145,17 +150,17 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
         inputs.append(s_aux.detach().to(dtype).contiguous())
     if is_recorded():
-        kernels = _find_operator(name, window, *further)
+        kernels = _find_operator(name, device, window, *further)
         return torch.ops.posenc.call(inputs, kernels, name)[0], None
-    return _find_function(name, window, *further)(*inputs), None
+    return _find_function(name, device, window, *further)(*inputs), None
 
 
-def _look(name: str, window: int | None, query: torch.Tensor, value: torch.Tensor,
-          further: tuple) -> torch.Tensor:
+def _look(name: str, device: int | None, window: int | None, query: torch.Tensor,
+          value: torch.Tensor, further: tuple) -> torch.Tensor:
     """Notes the functions of a call for `warmup`."""
-    postpone(_compile_attention, name, None, *further)
+    postpone(_compile_attention, name, device, None, *further)
     if name == "prefill" and window:  # Of prompts that are longer than the window.
-        postpone(_compile_attention, name, window, *further)
+        postpone(_compile_attention, name, device, window, *further)
     batch, heads, tokens, _ = query.shape
     return query.new_zeros((batch, tokens, heads, value.shape[3]))
 
@@ -190,16 +195,16 @@ class _Window(torch.Tensor):
                   ("shape", "dtype", "device", "layout", "ndim", "requires_grad")))
 
     @staticmethod
-    def make(window: int, *sizes: int) -> _Window:
-        one = torch.ones((1, 1, 1, 1), dtype=torch.bool)
+    def make(window: int, device, *sizes: int) -> _Window:
+        one = torch.ones((1, 1, 1, 1), dtype=torch.bool, device=device)
         result = one.expand(sizes).as_subclass(_Window)
         result._posenc_window = window
         return result
 
     def _to_mask(self) -> torch.Tensor:
         _, _, queries, keys = self.shape
-        row = torch.arange(keys - queries, keys)[:, None]
-        key = torch.arange(keys)
+        row = torch.arange(keys - queries, keys, device=self.device)[:, None]
+        key = torch.arange(keys, device=self.device)
         mask = (key <= row) & (key > row - self._posenc_window)
         return mask.expand(self.shape)
 
@@ -215,8 +220,8 @@ class _Window(torch.Tensor):
 def _is_sliding(mask_function, window: int, last: int, keys: torch.Tensor) -> bool:
     """Whether a mask function of transformers, which has a local size, is a causal
     window. The others are chunks, which differ in one of any two rows."""
-    zero = torch.zeros(1, dtype=torch.int64)
-    rows = torch.tensor([[last - 1], [last]])
+    zero = torch.zeros(1, dtype=torch.int64, device=keys.device)
+    rows = torch.tensor([[last - 1], [last]], device=keys.device)
     expected = (keys <= rows) & (keys > rows - window)
     actual = mask_function(zero, zero, rows, keys)
     return torch.equal(actual.expand_as(expected), expected)
@@ -228,15 +233,15 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
               allow_is_causal_skip: bool = True, **options) -> torch.Tensor | None:
     """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
     masks of sliding windows without padding. Those of long prompts would be large."""
-    last = q_offset + q_length - 1
+    last, device = q_offset + q_length - 1, options.get("device", "cpu")
     is_free = allow_is_causal_skip and not is_recorded()
     if (is_free and local_size is not None and q_length > 1 and kv_length >= local_size
             and isinstance(last, int) and last == kv_offset + kv_length - 1
             and (attention_mask is None or bool(
                 attention_mask.shape[1] > last and attention_mask[:, kv_offset:].all()))
             and _is_sliding(mask_function, local_size, last,
-                            torch.arange(kv_length) + kv_offset)):
-        return _Window.make(local_size, batch_size, 1, q_length, kv_length)
+                            torch.arange(kv_length, device=device) + kv_offset)):
+        return _Window.make(local_size, device, batch_size, 1, q_length, kv_length)
     mask = sdpa_mask(
         batch_size, q_length, kv_length, q_offset, kv_offset, mask_function,
         attention_mask, local_size, allow_is_causal_skip, **options)

@@ -138,7 +138,8 @@ class _Layer(DynamicLayer):
             if count != tokens.shape[0] or not buffer.is_own:
                 buffer.assign(tokens.index_select(0, beam_idx))
                 continue
-            moved = (beam_idx != torch.arange(count)).nonzero().flatten()
+            own = torch.arange(count, device=beam_idx.device)
+            moved = (beam_idx != own).nonzero().flatten()
             if moved.numel():
                 tokens[moved] = tokens[beam_idx[moved]]
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .._compile import compile
+from .._cuda import find_target_ahead
 from .._dtypes import name_of
 from .._kernels import Kernels
 from .._once import once
@@ -89,9 +90,10 @@ def get_original(module: ModuleType, name: str) -> Callable[..., Any]:
 
 
 @once
-def _compile_rotation(pairing: str, heads: tuple[int, ...], dim: int, pairs: int,
-                      dtype: str, table_dtype: str) -> Kernels:
-    """`rotate` of tensors [batch, tokens, heads, channels] by tables."""
+def _compile_rotation(device: int | None, pairing: str, heads: tuple[int, ...], dim: int,
+                      pairs: int, dtype: str, table_dtype: str) -> Kernels:
+    """`rotate` of tensors [batch, tokens, heads, channels] by tables, on a CUDA device
+    or on the CPU."""
     kinds = [f"tensor<?x?x{count}x{dim}x{dtype}>" for count in heads]
     table = f"tensor<?x?x{pairs}x{table_dtype}>"
     names = [f"%x{i}" for i in range(len(heads))]
@@ -104,13 +106,14 @@ func.func @rotate({inputs}, %cos: {table}, %sin: {table}) -> ({types}) {{
     dims = [0, 1] outs({values} : {types})
   return {results} : {types}
 }}
-""", no_warnings=True)
+""", target=find_target_ahead(device), no_warnings=True)
 
 
 def _find_key(pairs: Pairs, tensors, heads_first: bool) -> tuple:
     """Returns the arguments of `_compile_rotation` for tensors."""
     heads = tuple(x.shape[1 if heads_first else 2] for x in tensors)
-    return (pairs.convention.pairing, heads, tensors[0].shape[3], pairs.cos.shape[-1],
+    device = tensors[0].device.index if tensors[0].is_cuda else None
+    return (device, pairs.convention.pairing, heads, tensors[0].shape[3], pairs.cos.shape[-1],
             name_of(tensors[0].dtype), name_of(pairs.cos.dtype))
 
 

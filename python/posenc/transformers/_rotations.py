@@ -61,13 +61,15 @@ def _make_tables(kernels: Kernels, convention: Convention, dtype: torch.dtype | 
 
 def _is_same_table(embedding, make, axes: int | None, last: int, *layer_type) -> bool:
     """Whether a rotary embedding has the tables that `make` makes, but for rounding."""
+    device = _find_device(embedding)
     # The last position shows slow frequencies. Angles in f32 are less exact there.
     for positions, bound in (([0, 1, 2, 3], 1e-4), ([last], 2e-3)):
-        position_ids = torch.tensor([positions])
+        position_ids = torch.tensor([positions], device=device)
         if axes is not None:  # Equal positions would not show which axis a pair has.
             position_ids = torch.stack([position_ids * 2 // (i + 2) for i in range(axes)])
         try:
-            pairs = [_as_tuple(function(torch.empty(1), position_ids, *layer_type))
+            x = torch.empty(1, device=device)
+            pairs = [_as_tuple(function(x, position_ids, *layer_type))
                      for function in (make, embedding)]
             if not all(a.shape == b.shape and a.dtype == b.dtype
                        and torch.allclose(a, b, atol=bound)
@@ -78,13 +80,20 @@ def _is_same_table(embedding, make, axes: int | None, last: int, *layer_type) ->
     return True
 
 
+def _find_device(embedding: torch.nn.Module) -> torch.device:
+    """Returns the device of a rotary embedding, whose frequencies are a buffer."""
+    return next((buffer.device for buffer in embedding.buffers()), torch.device("cpu"))
+
+
 def _as_tuple(tables) -> tuple[torch.Tensor, ...]:
     return tables if isinstance(tables, tuple) else (tables,)
 
 
 def _get_dtype(embedding, *layer_type) -> torch.dtype | None:
     """Returns the type of an embedding's tables if it is not that of its input."""
-    x, position = torch.empty(1, dtype=torch.float16), torch.zeros(1, 1, dtype=torch.int64)
+    device = _find_device(embedding)
+    x = torch.empty(1, dtype=torch.float16, device=device)
+    position = torch.zeros(1, 1, dtype=torch.int64, device=device)
     dtype = _as_tuple(embedding(x, position, *layer_type))[0].dtype
     return None if dtype == x.dtype else torch.float32
 

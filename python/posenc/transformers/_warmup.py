@@ -67,7 +67,7 @@ def warmup(model: transformers.PreTrainedModel, *, padding: bool = False,
     inputs: the model's, if `input_ids` are not enough
     """
     if "input_ids" not in inputs:
-        inputs["input_ids"] = torch.ones((1, 2), dtype=torch.int64)
+        inputs["input_ids"] = torch.ones((1, 2), dtype=torch.int64, device=model.device)
     token = _jobs.set({})
     try:
         with torch.no_grad():
