@@ -188,6 +188,11 @@ def check_masked():
         assert is_close(read(function(*map(DeviceArray, inputs))), function(*inputs), 1e-5)
 
 
+def check_functional():
+    result = posenc.functional.attention(q, k, v, causal=True)
+    assert is_close(read(result), attend(*host[:3]), 1e-5)
+
+
 def check_out():
     x, y = DeviceArray(host[0]), DeviceArray(host[1])
     result = kernels.rope(x, y, positions, out=(x, y))
