@@ -22,6 +22,7 @@ import numpy as np
 from ._array import Array
 from ._attention_mlir import Append, Attention, write_append, write_attention
 from ._compile import compile
+from ._cuda import find_device, find_target_ahead
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._once import once
@@ -37,13 +38,14 @@ _DECODED = 8
 
 
 @once
-def _compile_attention(spec: Attention) -> Callable[..., Any]:
-    return compile(write_attention(spec))["attention"]
+def _compile_attention(spec: Attention, device: int | None) -> Callable[..., Any]:
+    """Compiles for a CUDA device, or for the CPU."""
+    return compile(write_attention(spec), target=find_target_ahead(device))["attention"]
 
 
 @once
-def _compile_append(spec: Append) -> Callable[..., Any]:
-    return compile(write_append(spec))["append"]
+def _compile_append(spec: Append, device: int | None) -> Callable[..., Any]:
+    return compile(write_append(spec), target=find_target_ahead(device))["append"]
 
 
 # ===----------------------------------------------------------------------===#
@@ -73,7 +75,8 @@ def _find_last_positions(lengths, tokens: int):
     """Returns the positions [batch, tokens] of the last tokens of sequences."""
     if _is_torch(lengths):
         torch = sys.modules["torch"]
-        return lengths.to(torch.int64)[:, None] + torch.arange(-tokens, 0)
+        last = torch.arange(-tokens, 0, device=lengths.device)
+        return lengths.to(torch.int64)[:, None] + last
     # Arrays of JAX may have 32 bits.
     wide = lengths.astype(np.int64) if isinstance(lengths, np.ndarray) else lengths
     return wide[:, None] + np.arange(-tokens, 0, dtype=wide.dtype)
@@ -232,7 +235,11 @@ def _rotate(name: str, spec: Attention, q, k, options: RopeOptions,
 
 def _make_rows(array, first: int, end: int):
     """Returns positions [batch, tokens] that are the same in all sequences."""
-    return np.arange(first, end)[None].repeat(int(array.shape[0]), 0)
+    batch = int(array.shape[0])
+    if _is_torch(array) and array.is_cuda:
+        rows = sys.modules["torch"].arange(first, end, device=array.device)
+        return rows[None].repeat(batch, 1)
+    return np.arange(first, end)[None].repeat(batch, 0)
 
 
 def _attend(name: str, names: tuple[str, str], q, k, v, lists: Mapping[str, Any], *,
@@ -257,7 +264,7 @@ def _attend(name: str, names: tuple[str, str], q, k, v, lists: Mapping[str, Any]
     if options is not None:
         q, k = _rotate(name, spec, q, k, options, given, positions, key_positions)
     further = [given[what] for what in _ORDER if what in given]
-    return _compile_attention(spec)(q, k, v, *further, out=out)
+    return _compile_attention(spec, find_device(q))(q, k, v, *further, out=out)
 
 
 def attention(q: Array, k: Array, v: Array, *, causal: bool = False,
@@ -401,4 +408,5 @@ def append(k: Array, v: Array, k_cache: Array, v_cache: Array,
     spec = Append(*shape, dtype=name_of(k.dtype), cache_dtype=name_of(k_cache.dtype),
                   rank=rank, lengths=None if slots is not None else kind,
                   slots=None if slots is None else kind)
-    return _compile_append(spec)(k, v, where, k_cache, v_cache, out=out)
+    function = _compile_append(spec, find_device(k))
+    return function(k, v, where, k_cache, v_cache, out=out)

@@ -49,9 +49,17 @@ def locate(value) -> tuple[int, int] | None:
     return CUDA if kind == MANAGED else int(kind), int(index)
 
 
-def is_on_cuda(value) -> bool:
+def find_device(value) -> int | None:
+    """Returns the number of the CUDA device of an array; None if it is on none."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.device.index if value.is_cuda else None
     device = locate(value)
-    return device is not None and device[0] == CUDA
+    return device[1] if device is not None and device[0] == CUDA else None
+
+
+def is_on_cuda(value) -> bool:
+    return find_device(value) is not None
 
 
 def _describe(device: tuple[int, int]) -> str:

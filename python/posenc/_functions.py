@@ -83,8 +83,7 @@ class Function:
             return None
         from . import _cuda
 
-        kind, index = _cuda.locate(first) or (_cuda.CPU, 0)
-        return index if kind == _cuda.CUDA else None
+        return _cuda.find_device(first)
 
     def call_on_cuda(self, index: int, inputs, out):
         """Makes a call whose first array is on the CUDA device `index`."""

@@ -137,6 +137,43 @@ def check_attention():
     assert lines.count("release") == 2, lines
 
 
+def check_capture():
+    """The entry point in a graph: attention with its workspace, replayed with other
+    queries."""
+    code, function = _compile.compile_for_cuda(kernels._spec, "attention", "cuda:sm_90a")
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    measure = ctypes.CFUNCTYPE(size, *[size] * len(function["sizes"]))(
+        code.symbol(function["cuda_workspace"]))
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[pointer] * 8, ctypes.c_size_t)(
+        code.symbol(function["cuda"]))
+    query, output = DeviceArray(np.zeros_like(host[0])), DeviceArray(np.ones_like(host[0]))
+    workspace = DeviceArray(np.zeros(measure(*host[0].shape[:2]), np.uint8))
+    stream, graph, executable = pointer(), pointer(), pointer()
+    message = ctypes.create_string_buffer(256)
+    tensors = [ctypes.addressof(array.managed)
+               for array in (query, k, v, positions, output)]
+    cuda("cuStreamCreate", ctypes.byref(stream), 1)
+    read_log()
+    cuda("cuStreamBeginCapture_v2", stream, 0)
+    assert entry(*tensors, workspace.address.value, stream, ctypes.addressof(message),
+                 256) == 0, message.value
+    cuda("cuStreamEndCapture", stream, ctypes.byref(graph))
+    count = ctypes.c_size_t()
+    cuda("cuGraphGetNodes", graph, None, ctypes.byref(count))
+    assert count.value > 1  # The keys are rotated first.
+    cuda("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph,
+         ctypes.c_uint64(0))
+    for factor in (1, 2):
+        given = factor * host[0]
+        cuda("cuMemcpyHtoD_v2", query.address, pointer(given.ctypes.data),
+             ctypes.c_size_t(given.nbytes))
+        cuda("cuGraphLaunch", executable, stream)
+        cuda("cuStreamSynchronize", stream)
+        expected = attend(*(rotate(x, host[3]) for x in (given, host[1])), host[2])
+        assert is_close(read(output), expected, 1e-5)
+    assert not any(line.startswith(("allocate", "release")) for line in read_log())
+
+
 def check_masked():
     """The functions of posenc.transformers, whose keys are as in its caches."""
     for name, tokens in (("masked", None), ("decode_masked", 1)):
@@ -149,6 +186,11 @@ def check_masked():
         inputs = queries, keys, values, mask
         function = posenc.compile(write_attention(spec, name), opt_level=0)[name]
         assert is_close(read(function(*map(DeviceArray, inputs))), function(*inputs), 1e-5)
+
+
+def check_functional():
+    result = posenc.functional.attention(q, k, v, causal=True)
+    assert is_close(read(result), attend(*host[:3]), 1e-5)
 
 
 def check_out():

@@ -22,8 +22,8 @@ from conftest import make_inputs
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(os.path.dirname(os.environ.get("POSENC_BIN", "")), "test", "ptx")
-CHECKS = ["rope", "attention", "masked", "out", "errors", "targets", "library",
-          "unsupported", "architecture"]
+CHECKS = ["rope", "attention", "capture", "masked", "functional", "out", "errors",
+          "targets", "library", "unsupported", "architecture"]
 
 
 @pytest.fixture(scope="module")
