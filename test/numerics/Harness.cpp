@@ -137,6 +137,7 @@ static mlir::posenc::OptLevel getOptLevel() {
 void Kernel::compile(const mlir::posenc::GpuTargets &gpus) {
   mlir::posenc::JitOptions options;
   options.gpus = gpus;
+  options.hasCpuCode = gpus.empty();
   options.optLevel = getOptLevel();
   if (module)
     jit = mlir::posenc::JitLibrary::create(*module, {}, options);
