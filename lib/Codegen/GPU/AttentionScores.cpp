@@ -60,7 +60,7 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
   return tile;
 }
 
-std::pair<Value, Value> AttentionKernel::getQueryRange() {
+AttentionKernel::QueryRange AttentionKernel::getQueryRange() {
   int64_t warpRows = tiles.getRowsPerWarp();
   if (queriesPerHead % warpRows != 0)
     return {b.i32(0), b.i32(queriesPerHead - 1)};
@@ -86,10 +86,10 @@ Value AttentionKernel::isVisible(const Tile &tile) {
   return visible;
 }
 
-/// Emits an i1: whether position masks exclude any pair of the warp's rows;
-/// null if they never do.
-Value AttentionKernel::isPartial(const Tile &tile) {
-  auto [first, last] = getQueryRange();
+/// Emits an i1: whether position masks exclude any pair of a tile with some
+/// queries; null if they never do.
+Value AttentionKernel::isPartial(const Tile &tile, const QueryRange &queries) {
+  auto [first, last] = queries;
   Value partial;
   auto add = [&](Value condition) {
     partial =
@@ -367,7 +367,7 @@ SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
         },
         [&] { return before; });
   };
-  isMasked = isPartial(tile);
+  isMasked = isPartial(tile, getQueryRange());
   if (isMasked)
     maskIf(isMasked, [&](MutableArrayRef<Value> masked) {
       maskByPositions(tile, masked);

@@ -224,6 +224,7 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options) {
   options.queryTables = toTensors(options.queryTables);
   options.keyTables = toTensors(options.keyTables);
   options.packsQueries = false;
+  options.boundsElements = true;
   options.alignedKeyTiles = true;
   SmallVector<Value> operands;
   SmallVector<Type> results;
