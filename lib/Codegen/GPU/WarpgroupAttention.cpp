@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -347,12 +348,22 @@ Value WarpgroupAttention::getValues(Value stage) {
                b.mul(stage, groups.getValueBytes(sizes)));
 }
 
+/// Moves a number that all lanes have to a uniform register, in which the
+/// assembler does not keep numbers that depend on headers.
+Value WarpgroupAttention::getUniform(Value number) {
+  if (!hasHeaders())
+    return number;
+  return NVVM::ReduxOp::create(b, number.getType(), number, NVVM::ReduxKind::OR,
+                               b.i32(-1));
+}
+
 /// Starts the products of queries and keys.
 SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
-  Value keys = b.add(keyDescriptor,
-                     arith::ExtUIOp::create(
-                         b, b.getI64Type(),
-                         b.mul(stage.number, groups.getKeyBytes(sizes) >> 4)));
+  Value keys =
+      b.add(keyDescriptor,
+            arith::ExtUIOp::create(b, b.getI64Type(),
+                                   b.mul(getUniform(stage.number),
+                                         groups.getKeyBytes(sizes) >> 4)));
   SmallVector<Value> scores;
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
     int64_t column = channel / kColumn, inRow = channel % kColumn * 2;
@@ -372,9 +383,9 @@ SmallVector<Value> WarpgroupAttention::multiplyWeights(const Stage &stage,
                                                        ValueRange sums) {
   Value values =
       b.add(valueDescriptor,
-            arith::ExtUIOp::create(
-                b, b.getI64Type(),
-                b.mul(stage.number, groups.getValueBytes(sizes) >> 4)));
+            arith::ExtUIOp::create(b, b.getI64Type(),
+                                   b.mul(getUniform(stage.number),
+                                         groups.getValueBytes(sizes) >> 4)));
   SmallVector<Value> results(sums);
   for (int64_t key = 0; key < groups.keys; key += kContracted)
     results = w.multiplyRegisters(

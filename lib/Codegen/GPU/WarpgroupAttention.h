@@ -115,6 +115,8 @@ private:
   void addVisibleTile(const Tile &tile, const Stage &stage, State &state);
   Value hasSpecials(Value stage);
   void moveToNext(Progress &progress);
+  Stage findStage(Value begin, Value key);
+  Value getUniform(Value number);
   void waitForKeys(const Stage &stage);
   void releaseKeys(const Stage &stage);
   Weights weighUnmasked(Value key, const Stage &stage,

@@ -63,6 +63,15 @@ void WarpgroupAttention::moveToNext(Progress &progress) {
     progress.header = readHeader(progress.stage);
 }
 
+/// Emits the stage of the tile at `key`, if all tiles from `begin` on have one.
+/// It equals that of the loop over the tiles before, of which the assembler
+/// does not know that it is the same for all lanes.
+WarpgroupAttention::Stage WarpgroupAttention::findStage(Value begin,
+                                                        Value key) {
+  Value count = b.div(b.sub(key, begin), groups.keys);
+  return {b.rem(count, groups.stages), b.rem(b.div(count, groups.stages), 2)};
+}
+
 /// Waits for a tile of keys, unless its header has been read.
 void WarpgroupAttention::waitForKeys(const Stage &stage) {
   if (!hasHeaders())
@@ -110,7 +119,10 @@ WarpgroupAttention::weighUnmasked(Value key, const Stage &stage,
   Weights weights;
   reader.withScope([&] {
     takeTile(key);
-    changeScores(findTile(stage.number), scores);
+    Tile tile = findTile(stage.number);
+    // All keys exist.
+    tile.limit = nullptr;
+    changeScores(tile, scores);
     weights = addSoftmax(scores, /*isLazy=*/true, state);
   });
   return weights;
@@ -308,8 +320,10 @@ AttentionKernel::State WarpgroupAttention::emitTilesOfKeys() {
   if (!op.getNumKeys() && !getLeftWindow() && !getRightWindow())
     return emitUnmasked(begin, end, progress).state;
   auto [first, last] = findUnmasked(begin, end);
-  if (getLeftWindow())
+  if (getLeftWindow()) {
     progress = emitMasked(begin, first, progress);
+    progress.stage = findStage(begin, first);
+  }
   progress = emitUnmasked(first, last, progress);
   return emitMasked(last, end, progress).state;
 }
