@@ -124,7 +124,7 @@ protected:
                     function_ref<Value(int64_t row, int64_t column)> isKept);
   Value emitRegion(Region &region, const Tile &tile, Value score, int64_t row,
                    int64_t column);
-  Value emitAlibi(AlibiOp op, int64_t row);
+  Value emitAlibi(AlibiOp op, const Tile &tile, int64_t row, int64_t column);
   Value getKey(const Tile &tile, int64_t column, bool isClamped);
   Value getMaskValue(const Tile &tile, int64_t row, int64_t column);
   SmallVector<Value> emitScores(const Tile &tile, SmallVector<Value> scores,
