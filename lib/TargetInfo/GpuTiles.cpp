@@ -129,10 +129,10 @@ mlir::posenc::chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows) {
 }
 
 int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
-  constexpr int64_t kAlignment = 1024, kBarrierBytes = 8, kBarriers = 4;
+  constexpr int64_t kAlignment = 1024;
   return kAlignment + getQueryBytes(sizes) +
          stages * (getKeyBytes(sizes) + getValueBytes(sizes) +
-                   kBarriers * kBarrierBytes);
+                   kBarriers * kBarrierBytes + kHeaderBytes);
 }
 
 std::optional<WarpgroupTiles>

@@ -30,6 +30,12 @@ template <typename T> T addSat(T a, T b) {
     return sum;
   return a < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
 }
+template <typename T> T minRelu(T a, T b) {
+  return std::max(std::min(a, b), 0);
+}
+template <typename T> T maxRelu(T a, T b) {
+  return std::max(std::max(a, b), 0);
+}
 template <typename T> T subSat(T a, T b) {
   T difference;
   if (!__builtin_sub_overflow(a, b, &difference))
@@ -151,6 +157,19 @@ bool decodeSub(Decoder &d) {
   });
 }
 
+template <bool isMax> bool decodeMinMax(Decoder &d) {
+  if (!d.has(".relu")) {
+    if (isMax)
+      return decodeUniform(d, 2, BY_TYPE(max));
+    return decodeUniform(d, 2, BY_TYPE(min));
+  }
+  return decodeUniform(d, 2, [](Type type) -> Handler {
+    return type != Type::S32 ? nullptr
+           : isMax           ? lanes<maxRelu<int32_t>>
+                             : lanes<minRelu<int32_t>>;
+  });
+}
+
 } // namespace
 
 void addIntegerInstructions(OpcodeTable &table) {
@@ -160,8 +179,8 @@ void addIntegerInstructions(OpcodeTable &table) {
   table["subc"] = [](Decoder &d) { return decodeCarry<true>(d, true); };
   table["div"] = [](Decoder &d) { return decodeUniform(d, 2, BY_TYPE(div)); };
   table["rem"] = [](Decoder &d) { return decodeUniform(d, 2, BY_TYPE(rem)); };
-  table["min"] = [](Decoder &d) { return decodeUniform(d, 2, BY_TYPE(min)); };
-  table["max"] = [](Decoder &d) { return decodeUniform(d, 2, BY_TYPE(max)); };
+  table["min"] = decodeMinMax<false>;
+  table["max"] = decodeMinMax<true>;
   table["neg"] = [](Decoder &d) { return decodeUniform(d, 1, BY_TYPE(neg)); };
   table["abs"] = [](Decoder &d) { return decodeUniform(d, 1, BY_TYPE(abs)); };
   table["sad"] = [](Decoder &d) {

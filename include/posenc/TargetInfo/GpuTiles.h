@@ -88,6 +88,8 @@ struct WarpgroupTiles {
 
   /// Rows of a warpgroup, threads of it, and bytes of a swizzled row.
   static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;
+  /// Barriers of a stage, bytes of one, and of a stage's header.
+  static constexpr int64_t kBarriers = 4, kBarrierBytes = 8, kHeaderBytes = 4;
   int64_t getRows() const { return kRows * consumers; }
   int64_t getThreads() const { return kThreads * (consumers + 1); }
   /// Columns of 128 bytes of a row of `dim` channels.
@@ -101,7 +103,8 @@ struct WarpgroupTiles {
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const {
     return keys * kRowBytes * getColumns(sizes.valueDim);
   }
-  /// Bytes of all, with the barriers of the stages, and to align the first row.
+  /// Bytes of all, with the barriers and headers of the stages, and to align
+  /// the first row.
   int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
 };
 

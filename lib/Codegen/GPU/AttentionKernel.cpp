@@ -412,6 +412,9 @@ AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
 
 void AttentionKernel::emitBlock() {
   findRows(b.div(thread, GpuAttentionTiles::kWarp));
+  // Both uses of a tile's bounds, to skip it and to evaluate `where`.
+  if (nest.isFull)
+    reader.setLane(lane);
   loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
   storeResults(emitTiles(createState()));
 }

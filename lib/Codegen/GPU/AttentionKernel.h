@@ -119,11 +119,13 @@ protected:
   /// Return the windows; a causal mask is a right window of 0.
   std::optional<int64_t> getRightWindow();
   std::optional<int64_t> getLeftWindow();
-  Value isPartial(const Tile &tile);
+  /// The first and last query of some rows, in their heads: i32.
+  using QueryRange = std::pair<Value, Value>;
+  Value isPartial(const Tile &tile, const QueryRange &queries);
   Value isVisible(const Tile &tile);
-  /// Returns the first and last query, in their heads, of the rows that are
-  /// computed together: those of a warp.
-  virtual std::pair<Value, Value> getQueryRange();
+  /// Returns the queries of the rows that are computed together: those of a
+  /// warp.
+  virtual QueryRange getQueryRange();
   void changeScores(const Tile &tile, MutableArrayRef<Value> scores);
   void maskByPositions(const Tile &tile, MutableArrayRef<Value> scores);
   void maskByRegion(const Tile &tile, MutableArrayRef<Value> scores);
@@ -131,7 +133,7 @@ protected:
                     function_ref<Value(int64_t row, int64_t column)> isKept);
   Value emitRegion(Region &region, const Tile &tile, Value score, int64_t row,
                    int64_t column);
-  Value emitAlibi(AlibiOp op, int64_t row);
+  Value emitAlibi(AlibiOp op, const Tile &tile, int64_t row, int64_t column);
   Value getKey(const Tile &tile, int64_t column, bool isClamped);
   Value getMaskValue(const Tile &tile, int64_t row, int64_t column);
   SmallVector<Value> emitScores(const Tile &tile, SmallVector<Value> scores,
@@ -160,6 +162,7 @@ protected:
                           bool hasMasks, State &state);
 
   // AttentionSpecials.cpp: infinite values and NaN.
+  Value findSpecials(Value word);
   Value hasSpecialValues(const Tile &tile);
   /// Returns the packed weights of 16 keys of each tile of rows.
   using GetWeights = function_ref<SmallVector<SmallVector<Value>>(int64_t key)>;

@@ -60,14 +60,15 @@ void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
   linalg::GenericOp compute = output.compute;
   tensor::ParallelInsertSliceOp insert = output.insert;
   AffineMap order = getOrder(compute);
-  Value indices[] = {b.toIndex(row.head), b.toIndex(row.query)};
+  Value indices[] = {row.head, row.query};
   Value exists = row.exists;
   for (auto [dim, expr] : llvm::enumerate(order.getResults())) {
     int64_t loop = cast<AffineDimExpr>(expr).getPosition();
     if (loop < 2)
       exists =
-          b.both(exists, b.compare(arith::CmpIPredicate::slt, indices[loop],
-                                   reader.getSize(compute.getResult(0), dim)));
+          b.both(exists,
+                 b.compare(arith::CmpIPredicate::slt, indices[loop],
+                           b.toI32(reader.getSize(compute.getResult(0), dim))));
   }
   b.emitIf(exists, [&] {
     llvm::SmallBitVector dropped = insert.getDroppedDims();
@@ -79,7 +80,7 @@ void AttentionKernel::ifStored(const AttentionNestParts::Output &output,
         int64_t loop =
             cast<AffineDimExpr>(order.getResult(dim++)).getPosition();
         if (loop < 2)
-          index = b.add(index, indices[loop]);
+          index = b.add(index, b.toIndex(indices[loop]));
       }
       at.push_back(index);
     }

@@ -60,7 +60,7 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
   return tile;
 }
 
-std::pair<Value, Value> AttentionKernel::getQueryRange() {
+AttentionKernel::QueryRange AttentionKernel::getQueryRange() {
   int64_t warpRows = tiles.getRowsPerWarp();
   if (queriesPerHead % warpRows != 0)
     return {b.i32(0), b.i32(queriesPerHead - 1)};
@@ -86,10 +86,10 @@ Value AttentionKernel::isVisible(const Tile &tile) {
   return visible;
 }
 
-/// Emits an i1: whether position masks exclude any pair of the warp's rows;
-/// null if they never do.
-Value AttentionKernel::isPartial(const Tile &tile) {
-  auto [first, last] = getQueryRange();
+/// Emits an i1: whether position masks exclude any pair of a tile with some
+/// queries; null if they never do.
+Value AttentionKernel::isPartial(const Tile &tile, const QueryRange &queries) {
+  auto [first, last] = queries;
   Value partial;
   auto add = [&](Value condition) {
     partial =
@@ -179,8 +179,11 @@ Value AttentionKernel::getMaskValue(const Tile &tile, int64_t row,
   return reader.readClamped(mask, at);
 }
 
-/// Emits `-(slope * |query - key|)`. Positions of tokens are subtracted in i32.
-Value AttentionKernel::emitAlibi(AlibiOp op, int64_t row) {
+/// Emits `-(slope * |query - key|)`. Positions of tokens are subtracted in i32;
+/// those of a tile are converted once for all keys of a row, which is exact up
+/// to 2^24.
+Value AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile, int64_t row,
+                                 int64_t column) {
   Value head = reader.get(op.getHead());
   Block &block = *op->getBlock();
   auto isArgument = [&](Value value) {
@@ -202,13 +205,22 @@ Value AttentionKernel::emitAlibi(AlibiOp op, int64_t row) {
         table);
     slope = b.convert(memref::LoadOp::create(b, all, head), type);
   }
-  Value difference = b.sub(reader.get(op.getQuery()), reader.get(op.getKey()));
-  Type integer = b.getI64Type();
-  if (isArgument(op.getQuery()) && isArgument(op.getKey()))
-    integer = b.getI32Type();
-  difference = b.createOrFold<arith::IndexCastOp>(integer, difference);
-  Value distance =
-      arith::SIToFPOp::create(b, type, math::AbsIOp::create(b, difference));
+  Value query = reader.get(op.getQuery()), position = op.getQuery(), distance;
+  // Queries may be clamped to the last one.
+  if (auto clamped = position.getDefiningOp<arith::MinSIOp>())
+    position = clamped.getLhs();
+  if (isArgument(position) && isArgument(op.getKey())) {
+    Value first = b.add(b.toI32(tile.firstKey), b.mul(laneColumn, 2));
+    Value relative =
+        arith::SIToFPOp::create(b, type, b.sub(b.toI32(query), first));
+    Value key = b.real(type, getColumnKey(column));
+    distance = math::AbsFOp::create(b, b.subf(relative, key));
+  } else {
+    Value difference = b.createOrFold<arith::IndexCastOp>(
+        b.getI64Type(), b.sub(query, reader.get(op.getKey())));
+    distance =
+        arith::SIToFPOp::create(b, type, math::AbsIOp::create(b, difference));
+  }
   return arith::NegFOp::create(b, b.mulf(slope, distance));
 }
 
@@ -234,7 +246,8 @@ Value AttentionKernel::emitRegion(Region &region, const Tile &tile, Value score,
     reader.getScalars().map(block.getArguments(), arguments);
     for (Operation &inner : block.without_terminator()) {
       if (auto alibi = dyn_cast<AlibiOp>(inner))
-        reader.getScalars().map(alibi.getResult(), emitAlibi(alibi, row));
+        reader.getScalars().map(alibi.getResult(),
+                                emitAlibi(alibi, tile, row, column));
       else
         reader.cloneScalar(inner);
     }
@@ -367,7 +380,7 @@ SmallVector<Value> AttentionKernel::emitScores(const Tile &tile,
         },
         [&] { return before; });
   };
-  isMasked = isPartial(tile);
+  isMasked = isPartial(tile, getQueryRange());
   if (isMasked)
     maskIf(isMasked, [&](MutableArrayRef<Value> masked) {
       maskByPositions(tile, masked);

@@ -46,8 +46,8 @@ static void limitRegisters(ThreadBuilder &b) {
 
 /// Emits a word with the sign bits of the halves that are infinite or NaN:
 /// adding the lowest bit of an exponent of ones carries into the sign.
-static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
-                          Value word) {
+Value AttentionKernel::findSpecials(Value word) {
+  PackedBits bits(element);
   Value exponents =
       arith::AndIOp::create(b, word, b.i32(repeat(bits.exponent)));
   Value carried = b.add(exponents, repeat(bits.lowest));
@@ -58,14 +58,13 @@ static Value findSpecials(ThreadBuilder &b, const PackedBits &bits,
 /// Emits an i1, equal in all lanes: whether the warp's part of the tile has
 /// infinite values or NaN.
 Value AttentionKernel::hasSpecialValues(const Tile &tile) {
-  PackedBits bits(element);
   Value all = b.i32(0);
   for (int64_t key = 0; key < tiles.keys; key += 16) {
     limitRegisters(b);
     for (int64_t channel = 0; channel < tiles.getValueChannels(sizes);
          channel += 16)
       for (Value word : b.loadMatrices(getValues(tile, key, channel), true))
-        all = arith::OrIOp::create(b, all, findSpecials(b, bits, word));
+        all = arith::OrIOp::create(b, all, findSpecials(word));
   }
   return b.any(b.compare(arith::CmpIPredicate::ne, all, b.i32(0)));
 }

@@ -235,6 +235,7 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
   options.queryTables = toTensors(options.queryTables);
   options.keyTables = toTensors(options.keyTables);
   options.packsQueries = false;
+  options.boundsElements = true;
   options.alignedKeyTiles = true;
   SmallVector<Value> operands, inits{results.output};
   SmallVector<Type> types;

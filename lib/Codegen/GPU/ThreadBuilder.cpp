@@ -250,6 +250,30 @@ Value ThreadBuilder::any(Value condition) {
                                   NVVM::VoteSyncKind::any);
 }
 
+Value ThreadBuilder::reduceLanes(Value value,
+                                 function_ref<Value(Value, Value)> combine) {
+  // Shuffles have operands of 32 bits.
+  Type type = value.getType();
+  int64_t width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+  Type shuffled = width > 32 ? Type(getF64Type()) : Type(getI32Type());
+  auto toBits = [&](Value x) -> Value {
+    if (width <= 32)
+      return width == 32 ? x : arith::ExtSIOp::create(*this, shuffled, x);
+    if (type.isIndex())
+      x = arith::IndexCastOp::create(*this, getI64Type(), x);
+    return arith::BitcastOp::create(*this, shuffled, x);
+  };
+  auto fromBits = [&](Value x) -> Value {
+    if (width <= 32)
+      return width == 32 ? x : arith::TruncIOp::create(*this, type, x);
+    x = arith::BitcastOp::create(*this, getI64Type(), x);
+    return type.isIndex() ? arith::IndexCastOp::create(*this, type, x) : x;
+  };
+  for (int64_t mask : {1, 2, 4, 8, 16})
+    value = combine(value, fromBits(shuffleXor(toBits(value), mask)));
+  return value;
+}
+
 //===----------------------------------------------------------------------===//
 // Control flow
 //===----------------------------------------------------------------------===//
@@ -291,5 +315,23 @@ SmallVector<Value> ThreadBuilder::emitLoop(
   // A loop without values has its terminator already.
   if (!inits.empty())
     scf::YieldOp::create(*this, next);
+  return loop.getResults();
+}
+
+SmallVector<Value>
+ThreadBuilder::emitWhile(ValueRange inits,
+                         function_ref<Value(ValueRange)> condition,
+                         function_ref<SmallVector<Value>(ValueRange)> body) {
+  auto loop = scf::WhileOp::create(*this, inits.getTypes(), inits);
+  OpBuilder::InsertionGuard guard(*this);
+  SmallVector<Location> locations(inits.size(), getLoc());
+  auto begin = [&](Region &region) -> ValueRange {
+    return createBlock(&region, region.end(), inits.getTypes(), locations)
+        ->getArguments();
+  };
+  ValueRange before = begin(loop.getBefore());
+  scf::ConditionOp::create(*this, condition(before), before);
+  ValueRange carried = begin(loop.getAfter());
+  scf::YieldOp::create(*this, body(carried));
   return loop.getResults();
 }

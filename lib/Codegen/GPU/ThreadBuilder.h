@@ -100,6 +100,9 @@ public:
   Value shuffle(Value value, Value lane);
   /// Whether a condition, an i1, holds in any lane of the warp.
   Value any(Value condition);
+  /// Combines the lanes' integers by `combine`, of which the order of operands
+  /// and repeated operands do not matter.
+  Value reduceLanes(Value value, function_ref<Value(Value, Value)> combine);
   void barrier() { gpu::BarrierOp::create(*this); }
 
   /// Emits code where a condition holds.
@@ -112,6 +115,10 @@ public:
   SmallVector<Value>
   emitLoop(Value begin, Value end, Value step, ValueRange inits,
            function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  /// Emits a loop that ends when the condition on its carried values is false.
+  SmallVector<Value>
+  emitWhile(ValueRange inits, function_ref<Value(ValueRange)> condition,
+            function_ref<SmallVector<Value>(ValueRange)> body);
 
 private:
   Value integerLike(Value like, int64_t value);

@@ -9,6 +9,7 @@
 #include "TileReader.h"
 
 #include "posenc/IR/CreateIndex.h"
+#include "posenc/TargetInfo/GpuTiles.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -163,6 +164,67 @@ void TileReader::cloneScalars(Block &block) {
       cloneScalar(op);
 }
 
+void TileReader::cloneInvariantScalars(scf::ForOp loop) {
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto isKnown = [&](Value operand) {
+      Region *region = operand.getParentRegion();
+      return scalars.contains(operand) ||
+             !loop.getRegion().isAncestor(region) ||
+             op.isAncestor(region->getParentOp());
+    };
+    bool isInvariant = isScalar(op);
+    op.walk([&](Operation *inner) {
+      isInvariant &= llvm::all_of(inner->getOperands(), isKnown);
+    });
+    if (isInvariant)
+      cloneScalar(op);
+  }
+}
+
+/// Clones a loop over elements that computes minima, maxima, conjunctions or
+/// disjunctions, such that each lane of the warp reads some of the elements.
+/// Returns whether it has that form.
+bool TileReader::cloneReduction(scf::ForOp loop) {
+  if (!lane || !isConstantIntValue(loop.getStep(), 1))
+    return false;
+  SmallVector<Operation *> combined;
+  for (auto [argument, yielded] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues())) {
+    Operation *combine = yielded.getDefiningOp();
+    if (!argument.hasOneUse() || *argument.user_begin() != combine ||
+        !isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp, arith::AndIOp,
+                         arith::OrIOp>(combine))
+      return false;
+    combined.push_back(combine);
+  }
+  SmallVector<Value> inits;
+  for (Value init : loop.getInits())
+    inits.push_back(get(init));
+  SmallVector<Value> results =
+      b.emitLoop(b.add(get(loop.getLowerBound()), b.toIndex(lane)),
+                 get(loop.getUpperBound()),
+                 createIndex(b, b.getLoc(), GpuAttentionTiles::kWarp), inits,
+                 [&](Value index, ValueRange carried) {
+                   SmallVector<Value> next;
+                   withScope([&] {
+                     scalars.map(loop.getInductionVar(), index);
+                     scalars.map(loop.getRegionIterArgs(), carried);
+                     cloneScalars(*loop.getBody());
+                     for (Value yielded : loop.getYieldedValues())
+                       next.push_back(get(yielded));
+                   });
+                   return next;
+                 });
+  for (size_t i = 0; i < results.size(); ++i)
+    results[i] = b.reduceLanes(results[i], [&](Value x, Value y) {
+      Operation *op = b.insert(combined[i]->clone());
+      op->setOperands({x, y});
+      return op->getResult(0);
+    });
+  scalars.map(loop.getResults(), results);
+  return true;
+}
+
 void TileReader::cloneScalar(Operation &op) {
   auto take = [&](ValueRange values) {
     return llvm::map_to_vector(values, [&](Value v) { return get(v); });
@@ -190,6 +252,9 @@ void TileReader::cloneScalar(Operation &op) {
       least = b.createOrFold<arith::MinSIOp>(least, other);
     return scalars.map(min.getResult(), least);
   }
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    if (cloneReduction(loop))
+      return;
   for (Value operand : op.getOperands())
     if (!scalars.contains(operand))
       scalars.map(operand, get(operand));

@@ -24,6 +24,7 @@
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -59,6 +60,12 @@ public:
   void withScope(function_ref<void()> body);
   /// Clones the scalar operations of a block, in their order.
   void cloneScalars(Block &block);
+  /// Clones those of a loop's body that do not depend on the iteration. The
+  /// loop must have iterations where that code runs.
+  void cloneInvariantScalars(scf::ForOp loop);
+  /// Divides loops over elements, such as those that bound the elements of a
+  /// tile, among the lanes of a warp, all of which must run the cloned code.
+  void setLane(Value value) { lane = value; }
   /// Clones an operation on scalars, which may load elements.
   void cloneScalar(Operation &op);
   /// Returns the kernel's value of a scalar, as an index if it is one.
@@ -96,6 +103,7 @@ public:
   bool isAligned(Value root) const;
 
 private:
+  bool cloneReduction(scf::ForOp loop);
   Value readSlice(tensor::ExtractSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readPadded(tensor::InsertSliceOp op, ArrayRef<Value> at, int64_t lanes);
   Value readGeneric(linalg::GenericOp op, ArrayRef<Value> at, int64_t lanes);
@@ -121,6 +129,8 @@ private:
   bool isWide;
   /// Whether rotated rows keep the type in which they are computed.
   bool keepsSums = false;
+  /// The lane of the warp that shares loops; null if each thread runs them.
+  Value lane;
   DenseMap<Value, GpuKernel::Tensor> tensors;
   IRMapping scalars;
 };

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -22,7 +23,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kAlignment = 1024, kBarrierBytes = 8;
+static constexpr int64_t kAlignment = 1024;
 /// Channels of 128 bytes, and of a product.
 static constexpr int64_t kColumn = 64, kContracted = 16;
 
@@ -127,16 +128,16 @@ SharedAddress WarpgroupAttention::getQuery(Value row, Value channel) {
 }
 
 void WarpgroupAttention::syncRows() {
-  // Numbers below 5 are free for other uses; 0 is that of the block.
-  w.syncThreads(b.add(consumer, 5), WarpgroupTiles::kThreads);
+  w.syncThreads(b.add(consumer, kFirstBarrier), WarpgroupTiles::kThreads);
 }
 
 Value WarpgroupAttention::getBarrier(BarrierKind kind, Value stage) {
   int64_t offset =
       groups.getQueryBytes(sizes) +
       groups.stages * (groups.getKeyBytes(sizes) + groups.getValueBytes(sizes) +
-                       kind * kBarrierBytes);
-  return b.add(b.add(base, offset), b.mul(stage, kBarrierBytes));
+                       kind * WarpgroupTiles::kBarrierBytes);
+  return b.add(b.add(base, offset),
+               b.mul(stage, WarpgroupTiles::kBarrierBytes));
 }
 
 void WarpgroupAttention::initBarriers() {
@@ -165,70 +166,170 @@ WarpgroupAttention::Stage WarpgroupAttention::getNext(const Stage &stage) {
 // Producer
 //===----------------------------------------------------------------------===//
 
-/// Emits the copies of all tiles of keys, or of values.
-void WarpgroupAttention::emitCopies(Value tensor, Value map,
-                                    BarrierKind arrived, BarrierKind read,
-                                    int64_t offset, int64_t bytes) {
-  scf::ForOp loop = nest.keys;
-  tensor::ExtractSliceOp slice = findSlice(tensor);
+/// Waits for a stage, and copies the tile whose scalars have been cloned. One
+/// thread runs this code.
+void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
+                                  Value key) {
+  w.waitFor(getBarrier(copies.read, stage.number),
+            arith::XOrIOp::create(b, stage.phase, b.i32(1)));
+  if (hasHeaders() && copies.arrived == kKeysArrived)
+    b.store(createHeader(key), getHeader(stage.number), 4);
+  Value barrier = getBarrier(copies.arrived, stage.number);
+  w.expectBytes(barrier, copies.bytes);
+  Value to =
+      b.add(b.add(base, copies.offset), b.mul(stage.number, copies.bytes));
+  SmallVector<Value> coordinates;
+  for (OpFoldResult first :
+       llvm::reverse(findSlice(copies.tensor).getMixedOffsets()))
+    coordinates.push_back(b.toI32(reader.get(first)));
   int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
-  b.emitLoop(
-      reader.get(loop.getLowerBound()), reader.get(loop.getUpperBound()),
-      createIndex(b, b.getLoc(), groups.keys), {b.i32(0), b.i32(0)},
-      [&](Value key, ValueRange carried) -> SmallVector<Value> {
-        Stage stage{carried[0], carried[1]};
-        w.waitFor(getBarrier(read, stage.number),
-                  arith::XOrIOp::create(b, stage.phase, b.i32(1)));
-        Value barrier = getBarrier(arrived, stage.number);
-        w.expectBytes(barrier, bytes);
-        Value to = b.add(b.add(base, offset), b.mul(stage.number, bytes));
-        reader.withScope([&] {
-          takeTile(key);
-          SmallVector<Value> coordinates;
-          for (OpFoldResult first : llvm::reverse(slice.getMixedOffsets()))
-            coordinates.push_back(b.toI32(reader.get(first)));
-          for (int64_t column = 0; column * columnBytes < bytes; ++column) {
-            coordinates.front() = b.i32(column * kColumn);
-            w.loadTile(b.add(to, column * columnBytes), map, coordinates,
-                       barrier);
-          }
-        });
-        Stage next = getNext(stage);
-        return {next.number, next.phase};
-      });
+  for (int64_t column = 0; column * columnBytes < copies.bytes; ++column) {
+    coordinates.front() = b.i32(column * kColumn);
+    w.loadTile(b.add(to, column * columnBytes), copies.map, coordinates,
+               barrier);
+  }
+}
+
+/// Emits the copies of all tiles that are not skipped. If tiles have headers,
+/// all lanes of a warp run this code.
+void WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane) {
+  scf::ForOp loop = nest.keys;
+  scf::IfOp branch = nest.isSeen;
+  Value begin = b.toI32(reader.get(loop.getLowerBound())),
+        end = b.toI32(reader.get(loop.getUpperBound()));
+  SmallVector<Type> types(2, b.getI32Type());
+  SmallVector<Value> first{b.i32(0), b.i32(0)};
+  auto emitTile = [&](Value key, ValueRange carried) {
+    Stage stage{carried[0], carried[1]};
+    auto take = [&]() -> SmallVector<Value> {
+      if (branch)
+        reader.cloneScalars(*branch.thenBlock());
+      if (hasHeaders())
+        b.emitIf(isFirstLane, [&] { copyTile(copies, stage, key); });
+      else
+        copyTile(copies, stage, key);
+      Stage next = getNext(stage);
+      return {next.number, next.phase};
+    };
+    SmallVector<Value> next;
+    reader.withScope([&] {
+      mapKey(key);
+      next = branch ? b.emitIf(reader.get(branch.getCondition()), types, take,
+                               [&] { return llvm::to_vector(carried); })
+                    : take();
+    });
+    return next;
+  };
+  auto emitTiles = [&] {
+    return b.emitLoop(begin, end, b.i32(groups.keys), first, emitTile);
+  };
+  if (!hasHeaders()) {
+    b.emitIf(isFirstLane, [&] { (void)emitTiles(); });
+    return;
+  }
+  // Code that does not depend on the tile may only run if there is a tile.
+  SmallVector<Value> last;
+  reader.withScope([&] {
+    last = b.emitIf(
+        b.compare(arith::CmpIPredicate::slt, begin, end), types,
+        [&] {
+          reader.cloneInvariantScalars(loop);
+          return emitTiles();
+        },
+        [&] { return first; });
+  });
+  if (copies.arrived != kKeysArrived)
+    return;
+  b.emitIf(isFirstLane, [&] {
+    w.waitFor(getBarrier(copies.read, last[0]),
+              arith::XOrIOp::create(b, last[1], b.i32(1)));
+    b.store(b.i32(-1), getHeader(last[0]), 4);
+    w.arrive(getBarrier(copies.arrived, last[0]), isFirstLane);
+  });
 }
 
 void WarpgroupAttention::emitProducer() {
   w.setRegisters(groups.producerRegisters, /*raises=*/false);
-  Value isLane = b.compare(arith::CmpIPredicate::eq,
-                           b.rem(thread, GpuAttentionTiles::kWarp), b.i32(0));
+  Value lane = b.rem(thread, GpuAttentionTiles::kWarp);
+  Value isFirstLane = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   Value warp = b.div(thread, GpuAttentionTiles::kWarp);
-  auto ifWarp = [&](int64_t number, function_ref<void()> body) {
-    Value isMine = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
-    b.emitIf(b.both(isLane, isMine), body);
+  if (hasHeaders())
+    reader.setLane(lane);
+  auto emitWarp = [&](int64_t number, const Copies &copies) {
+    b.emitIf(b.compare(arith::CmpIPredicate::eq, warp, b.i32(number)),
+             [&] { emitCopies(copies, isFirstLane); });
   };
   int64_t keys = groups.getQueryBytes(sizes);
   int64_t values = keys + groups.stages * groups.getKeyBytes(sizes);
-  ifWarp(0, [&] {
-    emitCopies(op.getKey(), keyMap, kKeysArrived, kKeysRead, keys,
-               groups.getKeyBytes(sizes));
-  });
-  ifWarp(1, [&] {
-    emitCopies(op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
-               groups.getValueBytes(sizes));
-  });
+  emitWarp(0, {op.getKey(), keyMap, kKeysArrived, kKeysRead, keys,
+               groups.getKeyBytes(sizes)});
+  emitWarp(1, {op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
+               groups.getValueBytes(sizes)});
+  reader.setLane(nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Headers
+//===----------------------------------------------------------------------===//
+
+SharedAddress WarpgroupAttention::getHeader(Value stage) {
+  int64_t offset =
+      groups.getQueryBytes(sizes) +
+      groups.stages *
+          (groups.getKeyBytes(sizes) + groups.getValueBytes(sizes) +
+           WarpgroupTiles::kBarriers * WarpgroupTiles::kBarrierBytes);
+  SharedAddress first{
+      b.add(baseOffset, b.mul(stage, WarpgroupTiles::kHeaderBytes))};
+  return first.plus(offset);
+}
+
+/// Emits the header of the tile at `key`, whose scalars have been cloned.
+Value WarpgroupAttention::createHeader(Value key) {
+  Value yes = arith::ConstantIntOp::create(b, 1, 1), applies = yes;
+  Tile tile = findTile(b.i32(0));
+  if (tile.isFull)
+    applies = arith::XOrIOp::create(b, tile.isFull, yes);
+  Value partial = isPartial(tile, {b.i32(0), b.i32(queriesPerHead - 1)});
+  if (op.getMask())
+    partial = yes;
+  Value flags = b.select(applies, b.i32(kIsPartial | kAppliesWhere), b.i32(0));
+  if (partial)
+    flags = arith::OrIOp::create(
+        b, flags, b.select(partial, b.i32(kIsPartial), b.i32(0)));
+  return arith::OrIOp::create(b, key, flags);
+}
+
+/// Waits for a tile of keys, and returns its header.
+Value WarpgroupAttention::readHeader(const Stage &stage) {
+  w.waitFor(getBarrier(kKeysArrived, stage.number), stage.phase);
+  return b.load(getHeader(stage.number), b.getI32Type(), 4);
+}
+
+/// Emits an i1. All lanes have read the same header, which the vote tells the
+/// assembler.
+Value WarpgroupAttention::hasFlag(Value header, HeaderFlag flag) {
+  Value bits = arith::AndIOp::create(b, header, b.i32(flag));
+  return b.any(b.compare(arith::CmpIPredicate::ne, bits, b.i32(0)));
+}
+
+Value WarpgroupAttention::getFirstKey(Value header) {
+  return arith::AndIOp::create(b, header, b.i32(~(kIsPartial | kAppliesWhere)));
 }
 
 //===----------------------------------------------------------------------===//
 // Consumers
 //===----------------------------------------------------------------------===//
 
-/// Clones the scalars of the tile at `key`.
-void WarpgroupAttention::takeTile(Value key) {
+/// Clones the scalars of the loop over keys for the tile at `key`, an i32.
+void WarpgroupAttention::mapKey(Value key) {
   scf::ForOp loop = nest.keys;
-  reader.getScalars().map(loop.getInductionVar(), key);
+  reader.getScalars().map(loop.getInductionVar(), b.toIndex(key));
   reader.cloneScalars(*loop.getBody());
-  // Tiles that `where` masks are not skipped, but masked.
+}
+
+/// Clones the scalars of a tile that is not skipped.
+void WarpgroupAttention::takeTile(Value key) {
+  mapKey(key);
   if (scf::IfOp branch = nest.isSeen)
     reader.cloneScalars(*branch.thenBlock());
 }
@@ -247,12 +348,22 @@ Value WarpgroupAttention::getValues(Value stage) {
                b.mul(stage, groups.getValueBytes(sizes)));
 }
 
+/// Moves a number that all lanes have to a uniform register, in which the
+/// assembler does not keep numbers that depend on headers.
+Value WarpgroupAttention::getUniform(Value number) {
+  if (!hasHeaders())
+    return number;
+  return NVVM::ReduxOp::create(b, number.getType(), number, NVVM::ReduxKind::OR,
+                               b.i32(-1));
+}
+
 /// Starts the products of queries and keys.
 SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
-  Value keys = b.add(keyDescriptor,
-                     arith::ExtUIOp::create(
-                         b, b.getI64Type(),
-                         b.mul(stage.number, groups.getKeyBytes(sizes) >> 4)));
+  Value keys =
+      b.add(keyDescriptor,
+            arith::ExtUIOp::create(b, b.getI64Type(),
+                                   b.mul(getUniform(stage.number),
+                                         groups.getKeyBytes(sizes) >> 4)));
   SmallVector<Value> scores;
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
     int64_t column = channel / kColumn, inRow = channel % kColumn * 2;
@@ -272,9 +383,9 @@ SmallVector<Value> WarpgroupAttention::multiplyWeights(const Stage &stage,
                                                        ValueRange sums) {
   Value values =
       b.add(valueDescriptor,
-            arith::ExtUIOp::create(
-                b, b.getI64Type(),
-                b.mul(stage.number, groups.getValueBytes(sizes) >> 4)));
+            arith::ExtUIOp::create(b, b.getI64Type(),
+                                   b.mul(getUniform(stage.number),
+                                         groups.getValueBytes(sizes) >> 4)));
   SmallVector<Value> results(sums);
   for (int64_t key = 0; key < groups.keys; key += kContracted)
     results = w.multiplyRegisters(
@@ -298,7 +409,7 @@ SharedAddress WarpgroupAttention::getValues(const Tile &tile, int64_t key,
 }
 
 /// All warps of a warpgroup decide alike.
-std::pair<Value, Value> WarpgroupAttention::getQueryRange() {
+AttentionKernel::QueryRange WarpgroupAttention::getQueryRange() {
   constexpr int64_t kRows = WarpgroupTiles::kRows;
   if (queriesPerHead % kRows != 0)
     return {b.i32(0), b.i32(queriesPerHead - 1)};
@@ -336,7 +447,9 @@ void WarpgroupAttention::emitConsumer() {
   w.setRegisters(groups.consumerRegisters, /*raises=*/true);
   Value warp = b.add(b.div(thread, GpuAttentionTiles::kWarp), -4);
   findRows(warp);
-  consumer = b.div(warp, 4);
+  // All lanes have the same number, which the shuffle tells the assembler:
+  // loops that depend on it keep the number of a stage in uniform registers.
+  consumer = b.shuffle(b.div(warp, 4), b.i32(0));
   isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   Value firstRow = b.mul(consumer, WarpgroupTiles::kRows);
   loadQueries(b.rem(thread, WarpgroupTiles::kThreads), WarpgroupTiles::kThreads,

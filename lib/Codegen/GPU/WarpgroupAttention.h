@@ -13,6 +13,11 @@
 // it and its values are under way. For each stage there are four barriers: keys
 // and values have arrived, and keys and values have been read.
 //
+// If `where` may mask whole tiles, the producer evaluates the bounds of the
+// region, and copies only tiles that have visible pairs. For each stage, it
+// writes a header that tells the consumers which tile they multiply and whether
+// it has masked pairs; the header after the last tile is -1.
+//
 // Tiles in shared memory consist of columns of 64 channels, with rows of 128
 // bytes, whose units of 16 bytes are swizzled: unit c of row r is at c ^ (r mod
 // 8).
@@ -42,6 +47,9 @@ private:
     Value number, phase;
   };
   enum BarrierKind { kKeysArrived, kValuesArrived, kKeysRead, kValuesRead };
+  /// Flags of a header; its other bits are the tile's first key, which is a
+  /// multiple of 16.
+  enum HeaderFlag : int64_t { kIsPartial = 1, kAppliesWhere = 2 };
 
   void emitBlock() override;
   int64_t getSharedBytes() const override {
@@ -51,30 +59,66 @@ private:
   void syncRows() override;
   SharedAddress getValues(const Tile &tile, int64_t key,
                           int64_t channel) override;
-  std::pair<Value, Value> getQueryRange() override;
+  QueryRange getQueryRange() override;
 
   Value addMap(Value tensor);
   Value getBarrier(BarrierKind kind, Value stage);
   Stage getNext(const Stage &stage);
   void initBarriers();
   void emitProducer();
-  void emitCopies(Value tensor, Value map, BarrierKind arrived,
-                  BarrierKind read, int64_t offset, int64_t bytes);
+  /// Tiles of keys or values, and their stages in shared memory.
+  struct Copies {
+    Value tensor, map;
+    BarrierKind arrived, read;
+    int64_t offset, bytes;
+  };
+  void emitCopies(const Copies &copies, Value isFirstLane);
+  void copyTile(const Copies &copies, const Stage &stage, Value key);
+  /// Whether tiles have headers: some may be skipped or have no masked pairs.
+  bool hasHeaders() const {
+    return nest.isSeen || (nest.isFull && !OnlineAttentionOp(op).getMask());
+  }
+  SharedAddress getHeader(Value stage);
+  Value createHeader(Value key);
+  Value readHeader(const Stage &stage);
+  Value hasFlag(Value header, HeaderFlag flag);
+  Value getFirstKey(Value header);
   void emitConsumer();
-  /// The state after some tiles, and the stage of the next one.
+  /// The state after some tiles, the stage of the next one, and its header if
+  /// tiles have headers.
   struct Progress {
     State state;
     Stage stage;
+    Value header;
+  };
+  /// Besides, the weights of the last tile, whose values have not been added,
+  /// and its stage.
+  struct Pending {
+    Progress progress;
+    SmallVector<Value> weights;
+    Stage last;
   };
   SmallVector<Value> packProgress(const Progress &progress) const;
   Progress unpackProgress(ValueRange all) const;
+  SmallVector<Value> packPending(const Pending &pending) const;
+  Pending unpackPending(ValueRange all) const;
   State emitTilesOfKeys();
+  State emitTilesWithHeaders(Progress progress);
   std::pair<Value, Value> findUnmasked(Value begin, Value end);
-  Progress emitUnmasked(Value begin, Value end, Progress progress);
-  SmallVector<Value> addUnmasked(Value key, Progress &progress,
-                                 ValueRange weights, const Stage &last);
-  Progress emitMasked(Value begin, Value end, Progress progress);
+  Progress emitUnmasked(Value begin, Value end, const Progress &progress);
+  Progress emitFullTiles(const Progress &progress);
+  Pending startUnmasked(Value key, bool isFirst, Progress progress);
+  void addUnmasked(Value key, Pending &pending);
+  Progress finishUnmasked(Pending pending);
+  Progress emitMasked(Value begin, Value end, const Progress &progress);
   void addMasked(Value key, Progress &progress);
+  void addVisibleTile(const Tile &tile, const Stage &stage, State &state);
+  Value hasSpecials(Value stage);
+  void moveToNext(Progress &progress);
+  Stage findStage(Value begin, Value key);
+  Value getUniform(Value number);
+  void waitForKeys(const Stage &stage);
+  void releaseKeys(const Stage &stage);
   Weights weighUnmasked(Value key, const Stage &stage,
                         SmallVector<Value> scores, State &state);
   SmallVector<Value> finishQueries(const Stage &stage);
@@ -83,11 +127,15 @@ private:
   SmallVector<Value> multiplyWeights(const Stage &stage, ValueRange weights,
                                      ValueRange sums);
   SmallVector<Value> packAll(ArrayRef<Value> weights);
+  void mapKey(Value key);
   void takeTile(Value key);
   Tile findTile(Value stage) override;
   /// Returns the offset of a stage's values in shared memory.
   Value getValues(Value stage);
   void scaleIfNeeded(ArrayRef<Value> factors, State &state);
+
+  /// Numbered barriers of the warpgroups; 0 is that of the block.
+  static constexpr int64_t kFirstBarrier = 5;
 
   WarpgroupTiles groups;
   WarpgroupBuilder w;

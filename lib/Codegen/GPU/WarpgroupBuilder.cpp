@@ -87,6 +87,17 @@ void WarpgroupBuilder::syncThreads(Value number, int64_t threads) {
   assembly("bar.sync $0, " + Twine(threads) + ";", {}, {number});
 }
 
+Value WarpgroupBuilder::anyThread(Value number, int64_t threads,
+                                  Value condition) {
+  Type i32 = b.getI32Type();
+  Value flag = arith::ExtUIOp::create(b, i32, condition);
+  Value any = assembly("{ .reg .pred P3; setp.ne.b32 P3, $2, 0; "
+                       "bar.red.or.pred P3, $1, " +
+                           Twine(threads) + ", P3; selp.b32 $0, 1, 0, P3; }",
+                       i32, {number, flag})[0];
+  return b.compare(arith::CmpIPredicate::ne, any, b.i32(0));
+}
+
 void WarpgroupBuilder::fenceAsyncProxy() {
   assembly("fence.proxy.async.shared::cta;", {}, {});
 }

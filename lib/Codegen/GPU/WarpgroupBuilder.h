@@ -38,6 +38,8 @@ public:
   void expectBytes(Value barrier, int64_t bytes);
   /// Waits for `threads` threads at one of the block's 16 numbered barriers.
   void syncThreads(Value number, int64_t threads);
+  /// The same; returns whether a condition, an i1, holds for any thread.
+  Value anyThread(Value number, int64_t threads, Value condition);
   /// Makes earlier stores visible to bulk copies and products.
   void fenceAsyncProxy();
 

@@ -8,18 +8,94 @@
 
 #include "WarpgroupAttention.h"
 
-#include "posenc/IR/CreateIndex.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
 
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value>
+WarpgroupAttention::packProgress(const Progress &progress) const {
+  SmallVector<Value> all = pack(progress.state);
+  llvm::append_values(all, progress.stage.number, progress.stage.phase);
+  if (hasHeaders())
+    all.push_back(progress.header);
+  return all;
+}
+
+WarpgroupAttention::Progress
+WarpgroupAttention::unpackProgress(ValueRange all) const {
+  Progress progress;
+  if (hasHeaders()) {
+    progress.header = all.back();
+    all = all.drop_back();
+  }
+  progress.stage = {all[all.size() - 2], all.back()};
+  progress.state = unpack(all.drop_back(2));
+  return progress;
+}
+
+SmallVector<Value>
+WarpgroupAttention::packPending(const Pending &pending) const {
+  SmallVector<Value> all(pending.weights);
+  llvm::append_values(all, pending.last.number, pending.last.phase);
+  llvm::append_range(all, packProgress(pending.progress));
+  return all;
+}
+
+WarpgroupAttention::Pending
+WarpgroupAttention::unpackPending(ValueRange all) const {
+  // A word has the weights of two keys of a row.
+  size_t numWeights = groups.keys / 4;
+  return {unpackProgress(all.drop_front(numWeights + 2)),
+          SmallVector<Value>(all.take_front(numWeights)),
+          {all[numWeights], all[numWeights + 1]}};
+}
+
+/// Goes on to the next stage, after the last use of this one.
+void WarpgroupAttention::moveToNext(Progress &progress) {
+  progress.stage = getNext(progress.stage);
+  if (hasHeaders())
+    progress.header = readHeader(progress.stage);
+}
+
+/// Emits the stage of the tile at `key`, if all tiles from `begin` on have one.
+/// It equals that of the loop over the tiles before, of which the assembler
+/// does not know that it is the same for all lanes.
+WarpgroupAttention::Stage WarpgroupAttention::findStage(Value begin,
+                                                        Value key) {
+  Value count = b.div(b.sub(key, begin), groups.keys);
+  return {b.rem(count, groups.stages), b.rem(b.div(count, groups.stages), 2)};
+}
+
+/// Waits for a tile of keys, unless its header has been read.
+void WarpgroupAttention::waitForKeys(const Stage &stage) {
+  if (!hasHeaders())
+    w.waitFor(getBarrier(kKeysArrived, stage.number), stage.phase);
+}
+
+void WarpgroupAttention::releaseKeys(const Stage &stage) {
+  // All lanes have read the header.
+  if (hasHeaders())
+    NVVM::SyncWarpOp::create(b, b.i32(-1));
+  w.arrive(getBarrier(kKeysRead, stage.number), isLeader);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles without masked pairs
+//===----------------------------------------------------------------------===//
+
 /// Waits for a tile of keys, and multiplies it with the queries.
 SmallVector<Value> WarpgroupAttention::finishQueries(const Stage &stage) {
-  w.waitFor(getBarrier(kKeysArrived, stage.number), stage.phase);
+  waitForKeys(stage);
   w.beginProducts();
   SmallVector<Value> scores = multiplyQueries(stage);
   w.waitForProducts(0);
-  w.arrive(getBarrier(kKeysRead, stage.number), isLeader);
+  releaseKeys(stage);
   return w.tie(scores);
 }
 
@@ -36,75 +112,44 @@ void WarpgroupAttention::finishWeights(const Stage &stage, ValueRange weights,
 }
 
 /// Emits the weights of the scores of the tile at `key`, which has no masked
-/// keys.
+/// pairs.
 AttentionKernel::Weights
 WarpgroupAttention::weighUnmasked(Value key, const Stage &stage,
                                   SmallVector<Value> scores, State &state) {
   Weights weights;
   reader.withScope([&] {
     takeTile(key);
-    changeScores(findTile(stage.number), scores);
+    Tile tile = findTile(stage.number);
+    // All keys exist.
+    tile.limit = nullptr;
+    changeScores(tile, scores);
     weights = addSoftmax(scores, /*isLazy=*/true, state);
   });
   return weights;
 }
 
-/// Emits the loop over tiles without masked keys. The products of a tile's
-/// weights and values are under way while the weights of the next tile are
-/// computed; the first tile is peeled off.
-WarpgroupAttention::Progress
-WarpgroupAttention::emitUnmasked(Value begin, Value end, Progress progress) {
-  Value step = createIndex(b, b.getLoc(), groups.keys);
-  SmallVector<Value> before = packProgress(progress);
-  size_t numParts = before.size();
-  auto emitAll = [&]() -> SmallVector<Value> {
-    Stage first = progress.stage;
-    State state = progress.state;
-    SmallVector<Value> carried = packAll(
-        weighUnmasked(begin, first, finishQueries(first), state).values);
-    Stage second = getNext(first);
-    SmallVector<Value> parts = packProgress({state, second});
-    carried.insert(carried.begin(), parts.begin(), parts.end());
-    llvm::append_values(carried, first.number, first.phase);
-    size_t numWeights = carried.size() - numParts - 2;
-    SmallVector<Value> results = b.emitLoop(
-        b.add(begin, step), end, step, carried,
-        [&](Value key, ValueRange arguments) {
-          Progress current = unpackProgress(arguments.take_front(numParts));
-          Stage last{arguments[numParts + numWeights],
-                     arguments[numParts + numWeights + 1]};
-          SmallVector<Value> weights = addUnmasked(
-              key, current, arguments.slice(numParts, numWeights), last);
-          Stage now = current.stage;
-          current.stage = getNext(now);
-          SmallVector<Value> next = packProgress(current);
-          llvm::append_range(next, weights);
-          llvm::append_values(next, now.number, now.phase);
-          return next;
-        });
-    ValueRange all(results);
-    Progress last = unpackProgress(all.take_front(numParts));
-    Stage stage{all[numParts + numWeights], all[numParts + numWeights + 1]};
-    finishWeights(stage, all.slice(numParts, numWeights), last.state);
-    w.arrive(getBarrier(kValuesRead, stage.number), isLeader);
-    return packProgress(last);
-  };
-  Value hasTiles = b.compare(arith::CmpIPredicate::slt, begin, end);
-  return unpackProgress(b.emitIf(hasTiles, ValueRange(before).getTypes(),
-                                 emitAll, [&] { return before; }));
+/// Emits the weights of the first of some tiles without masked pairs. `isFirst`
+/// tells that there are no tiles before, so that accumulators are zeros.
+WarpgroupAttention::Pending
+WarpgroupAttention::startUnmasked(Value key, bool isFirst, Progress progress) {
+  Stage stage = progress.stage;
+  Weights weights =
+      weighUnmasked(key, stage, finishQueries(stage), progress.state);
+  if (!isFirst)
+    scaleIfNeeded(weights.factors, progress.state);
+  SmallVector<Value> words = packAll(weights.values);
+  moveToNext(progress);
+  return {progress, words, stage};
 }
 
 /// Emits one iteration: starts the products of the tile at `key`, then those of
-/// the weights of the tile before, which is in stage `last`. Returns the tile's
-/// weights.
-SmallVector<Value> WarpgroupAttention::addUnmasked(Value key,
-                                                   Progress &progress,
-                                                   ValueRange weights,
-                                                   const Stage &last) {
-  const Stage &stage = progress.stage;
-  State &state = progress.state;
-  w.waitFor(getBarrier(kKeysArrived, stage.number), stage.phase);
-  SmallVector<Value> tied = w.tie(weights);
+/// the weights of the tile before. Their products are under way while the
+/// weights of this tile are computed.
+void WarpgroupAttention::addUnmasked(Value key, Pending &pending) {
+  Stage stage = pending.progress.stage, last = pending.last;
+  State &state = pending.progress.state;
+  waitForKeys(stage);
+  SmallVector<Value> tied = w.tie(pending.weights);
   SmallVector<Value> sums = w.tie(state.accumulators);
   w.beginProducts();
   SmallVector<Value> scores = multiplyQueries(stage);
@@ -112,55 +157,118 @@ SmallVector<Value> WarpgroupAttention::addUnmasked(Value key,
   w.beginProducts();
   sums = multiplyWeights(last, tied, sums);
   w.waitForProducts(1);
-  w.arrive(getBarrier(kKeysRead, stage.number), isLeader);
+  releaseKeys(stage);
   Weights next = weighUnmasked(key, stage, w.tie(scores), state);
   w.waitForProducts(0);
   state.accumulators = w.tie(sums);
   w.arrive(getBarrier(kValuesRead, last.number), isLeader);
+  moveToNext(pending.progress);
   scaleIfNeeded(next.factors, state);
-  return packAll(w.tie(next.values));
+  pending.weights = packAll(w.tie(next.values));
+  pending.last = stage;
 }
 
-/// Emits the loop over tiles that may have masked keys, one after the other.
+/// Adds the values of the last tile.
 WarpgroupAttention::Progress
-WarpgroupAttention::emitMasked(Value begin, Value end, Progress progress) {
+WarpgroupAttention::finishUnmasked(Pending pending) {
+  finishWeights(pending.last, pending.weights, pending.progress.state);
+  w.arrive(getBarrier(kValuesRead, pending.last.number), isLeader);
+  return pending.progress;
+}
+
+/// Emits the loop over the tiles of a range, which have no masked pairs; the
+/// first tile is peeled off.
+WarpgroupAttention::Progress
+WarpgroupAttention::emitUnmasked(Value begin, Value end,
+                                 const Progress &progress) {
+  SmallVector<Value> before = packProgress(progress);
+  Value step = b.i32(groups.keys);
+  return unpackProgress(b.emitIf(
+      b.compare(arith::CmpIPredicate::slt, begin, end),
+      ValueRange(before).getTypes(),
+      [&] {
+        SmallVector<Value> all = b.emitLoop(
+            b.add(begin, step), end, step,
+            packPending(startUnmasked(begin, !getLeftWindow(), progress)),
+            [&](Value key, ValueRange arguments) {
+              Pending pending = unpackPending(arguments);
+              addUnmasked(key, pending);
+              return packPending(pending);
+            });
+        return packProgress(finishUnmasked(unpackPending(all)));
+      },
+      [&] { return before; }));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles that may have masked pairs
+//===----------------------------------------------------------------------===//
+
+/// Emits the loop over the tiles of a range, one after the other.
+WarpgroupAttention::Progress
+WarpgroupAttention::emitMasked(Value begin, Value end,
+                               const Progress &progress) {
   return unpackProgress(
-      b.emitLoop(begin, end, createIndex(b, b.getLoc(), groups.keys),
-                 packProgress(progress), [&](Value key, ValueRange arguments) {
+      b.emitLoop(begin, end, b.i32(groups.keys), packProgress(progress),
+                 [&](Value key, ValueRange arguments) {
                    Progress current = unpackProgress(arguments);
                    addMasked(key, current);
-                   current.stage = getNext(current.stage);
                    return packProgress(current);
                  }));
 }
 
+/// Emits one iteration. A tile that position masks hide from all rows of the
+/// warpgroup leaves the state as it is.
 void WarpgroupAttention::addMasked(Value key, Progress &progress) {
   const Stage &stage = progress.stage;
   State &state = progress.state;
-  SmallVector<Value> scores = finishQueries(stage), weights;
-  Value isMasked;
   reader.withScope([&] {
     takeTile(key);
-    scores = emitScores(findTile(stage.number), scores, isMasked);
-    Weights all = addSoftmax(scores, /*isLazy=*/true, state);
-    scaleIfNeeded(all.factors, state);
-    weights = packAll(all.values);
+    Tile tile = findTile(stage.number);
+    if (hasHeaders())
+      tile.isFull =
+          arith::XOrIOp::create(b, hasFlag(progress.header, kAppliesWhere),
+                                arith::ConstantIntOp::create(b, 1, 1));
+    Value isSeen = isVisible(tile);
+    if (!isSeen)
+      return addVisibleTile(tile, stage, state);
+    SmallVector<Value> before = pack(state);
+    state = unpack(b.emitIf(
+        isSeen, ValueRange(before).getTypes(),
+        [&] {
+          addVisibleTile(tile, stage, state);
+          return pack(state);
+        },
+        [&] {
+          waitForKeys(stage);
+          releaseKeys(stage);
+          w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
+          w.arrive(getBarrier(kValuesRead, stage.number), isLeader);
+          return before;
+        }));
   });
-  // Each warp reads all values, so that all decide alike. The weight of a
-  // masked key is 0, but 0 times infinity is NaN.
+  moveToNext(progress);
+}
+
+void WarpgroupAttention::addVisibleTile(const Tile &tile, const Stage &stage,
+                                        State &state) {
+  Value isMasked;
+  SmallVector<Value> scores = emitScores(tile, finishQueries(stage), isMasked);
+  Weights all = addSoftmax(scores, /*isLazy=*/true, state);
+  scaleIfNeeded(all.factors, state);
+  SmallVector<Value> weights = packAll(all.values);
+  // The weight of a masked key is 0, but 0 times infinity is NaN.
   w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
-  Tile tile;
-  tile.values = getValues(stage.number);
   Value no = arith::ConstantIntOp::create(b, 0, 1);
-  Value hasSpecials = b.emitIf(
+  Value isUnsafe = b.emitIf(
       isMasked ? isMasked : no, Type(b.getI1Type()),
-      [&]() -> SmallVector<Value> { return {hasSpecialValues(tile)}; },
+      [&]() -> SmallVector<Value> { return {hasSpecials(stage.number)}; },
       [&]() -> SmallVector<Value> { return {no}; })[0];
   auto getWeights = [&](int64_t at) -> SmallVector<SmallVector<Value>> {
     return {SmallVector<Value>(ValueRange(weights).slice(at / 4, 4))};
   };
   state.accumulators = b.emitIf(
-      hasSpecials, ValueRange(state.accumulators).getTypes(),
+      isUnsafe, ValueRange(state.accumulators).getTypes(),
       [&] { return addSpecialValues(tile, getWeights, state.accumulators); },
       [&] {
         State next = state;
@@ -170,61 +278,124 @@ void WarpgroupAttention::addMasked(Value key, Progress &progress) {
   w.arrive(getBarrier(kValuesRead, stage.number), isLeader);
 }
 
-SmallVector<Value>
-WarpgroupAttention::packProgress(const Progress &progress) const {
-  SmallVector<Value> all = pack(progress.state);
-  llvm::append_values(all, progress.stage.number, progress.stage.phase);
-  return all;
+/// Emits an i1, equal in all threads of the warpgroup, which read a part each:
+/// whether a stage's values are infinite or NaN.
+Value WarpgroupAttention::hasSpecials(Value stage) {
+  constexpr int64_t kBytes = 16, kWords = 4;
+  Value start = getValues(stage);
+  Value first = b.mul(b.rem(thread, WarpgroupTiles::kThreads), kBytes);
+  Value all = b.emitLoop(
+      first, b.i32(groups.getValueBytes(sizes)),
+      b.i32(WarpgroupTiles::kThreads * kBytes), b.i32(0),
+      [&](Value offset, ValueRange carried) -> SmallVector<Value> {
+        Value words = b.load({b.add(start, offset)},
+                             VectorType::get({kWords}, b.getI32Type()), kBytes);
+        Value found = carried[0];
+        for (int64_t i = 0; i < kWords; ++i)
+          found = arith::OrIOp::create(
+              b, found, findSpecials(vector::ExtractOp::create(b, words, i)));
+        return {found};
+      })[0];
+  Value isFound = b.compare(arith::CmpIPredicate::ne, all, b.i32(0));
+  return w.anyThread(b.add(consumer, kFirstBarrier), WarpgroupTiles::kThreads,
+                     isFound);
 }
 
-WarpgroupAttention::Progress
-WarpgroupAttention::unpackProgress(ValueRange all) const {
-  return {unpack(all.drop_back(2)), {all[all.size() - 2], all.back()}};
-}
+//===----------------------------------------------------------------------===//
+// All tiles
+//===----------------------------------------------------------------------===//
 
 /// Emits the loops over tiles of keys: those from the first tile on that have
-/// keys before a window, those without masked keys, and the others up to the
+/// keys before a window, those without masked pairs, and the others up to the
 /// last.
 AttentionKernel::State WarpgroupAttention::emitTilesOfKeys() {
   scf::ForOp loop = nest.keys;
-  Value begin = reader.get(loop.getLowerBound()),
-        end = reader.get(loop.getUpperBound());
-  Progress progress{createState(), {b.i32(0), b.i32(0)}};
+  Progress progress{createState(), {b.i32(0), b.i32(0)}, {}};
+  if (hasHeaders())
+    return emitTilesWithHeaders(progress);
+  Value begin = b.toI32(reader.get(loop.getLowerBound())),
+        end = b.toI32(reader.get(loop.getUpperBound()));
   if (!op.getWhere().empty() || op.getMask())
     return emitMasked(begin, end, progress).state;
   if (!op.getNumKeys() && !getLeftWindow() && !getRightWindow())
     return emitUnmasked(begin, end, progress).state;
   auto [first, last] = findUnmasked(begin, end);
-  if (getLeftWindow())
+  if (getLeftWindow()) {
     progress = emitMasked(begin, first, progress);
+    progress.stage = findStage(begin, first);
+  }
   progress = emitUnmasked(first, last, progress);
   return emitMasked(last, end, progress).state;
 }
 
 /// Returns the range of keys, multiples of a tile, in which positions mask no
-/// key for any query of the block.
+/// pair of the warpgroup's rows.
 std::pair<Value, Value> WarpgroupAttention::findUnmasked(Value begin,
                                                          Value end) {
-  Value step = createIndex(b, b.getLoc(), groups.keys);
   auto roundDown = [&](Value key) {
-    return b.createOrFold<arith::SubIOp>(
-        key, b.createOrFold<arith::RemUIOp>(key, step));
+    return b.sub(key, b.rem(key, groups.keys));
   };
-  Value query = reader.get(op.getQueryIndex());
+  Value query = b.toI32(reader.get(op.getQueryIndex()));
+  auto [firstQuery, lastQuery] = getQueryRange();
   Value first = begin, last = end;
   if (std::optional<int64_t> left = getLeftWindow()) {
     // The last query sees keys from its position minus the window on.
-    Value key = b.add(query, queriesPerHead - 1 - *left);
+    Value key = b.add(b.add(query, lastQuery), -*left);
     key = b.createOrFold<arith::MaxSIOp>(key, begin);
     first = roundDown(b.add(key, groups.keys - 1));
     first = b.createOrFold<arith::MinSIOp>(first, end);
   }
   if (std::optional<int64_t> right = getRightWindow()) {
-    Value key = b.add(query, *right + 1);
+    Value key = b.add(b.add(query, firstQuery), *right + 1);
     last = b.createOrFold<arith::MinSIOp>(last, key);
   }
   last = b.createOrFold<arith::MaxSIOp>(last, first);
   // Counts from the first tile, which is at a multiple of the tile, or at the
   // end.
   return {first, b.add(first, roundDown(b.sub(last, first)))};
+}
+
+/// Emits the loop over the tiles that the producer has not skipped.
+AttentionKernel::State
+WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
+  progress.header = readHeader(progress.stage);
+  SmallVector<Value> results = b.emitWhile(
+      packProgress(progress),
+      [&](ValueRange all) {
+        Value header = unpackProgress(all).header;
+        return b.any(b.compare(arith::CmpIPredicate::sge, header, b.i32(0)));
+      },
+      [&](ValueRange all) {
+        Value isPartial = hasFlag(unpackProgress(all).header, kIsPartial);
+        return b.emitIf(
+            isPartial, all.getTypes(),
+            [&] {
+              Progress current = unpackProgress(all);
+              addMasked(getFirstKey(current.header), current);
+              return packProgress(current);
+            },
+            [&] { return packProgress(emitFullTiles(unpackProgress(all))); });
+      });
+  return unpackProgress(results).state;
+}
+
+/// Emits the loop over tiles without masked pairs up to the next other tile.
+WarpgroupAttention::Progress
+WarpgroupAttention::emitFullTiles(const Progress &progress) {
+  Pending pending = startUnmasked(getFirstKey(progress.header),
+                                  /*isFirst=*/false, progress);
+  Value yes = arith::ConstantIntOp::create(b, 1, 1);
+  SmallVector<Value> results = b.emitWhile(
+      packPending(pending),
+      [&](ValueRange all) {
+        // The header after the last tile has all flags.
+        Value header = unpackPending(all).progress.header;
+        return arith::XOrIOp::create(b, hasFlag(header, kIsPartial), yes);
+      },
+      [&](ValueRange all) {
+        Pending current = unpackPending(all);
+        addUnmasked(getFirstKey(current.progress.header), current);
+        return packPending(current);
+      });
+  return finishUnmasked(unpackPending(results));
 }

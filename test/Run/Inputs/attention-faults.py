@@ -8,8 +8,8 @@
 # ===----------------------------------------------------------------------===#
 """usage: attention-faults.py TABLE.md LIBRARY.so FOLDER POSENC_RUN
 
-Runs @causal_bf16 of attention-forms.mlir on the driver that executes PTX, without and
-with each fault in its PTX. Prints what reports the fault: the driver or a wrong result.
+Runs functions of attention-forms.mlir on the driver that executes PTX, without and with
+each fault in their PTX. Prints what reports the fault: the driver or a wrong result.
 Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
 """
 
@@ -22,11 +22,14 @@ import sys
 import numpy
 
 TABLE, LIBRARY, FOLDER, RUN = sys.argv[1:]
-# Keys of more than two tiles, so that stages are used again.
-TOKENS, HEADS, KEY_HEADS, DIM = 300, 4, 2, 128
+# The shapes of queries, and of keys and values: more than two tiles, so that stages
+# are used again.
+SHAPES = {"causal_bf16": ((1, 300, 4, 128), (1, 300, 2, 128)),
+          "holes": ((1, 20, 1, 64), (1, 1030, 1, 64))}
 # Of the relative error of bf16 on GPUs.
 LIMIT = 4e-3
-# The architecture, a name, the text of the instruction, and what replaces it.
+# The architecture, a name, the text of the instruction, what replaces it, and the
+# function if it is not @causal_bf16.
 FAULTS = [
     (80, "no wait for the copies", "cp.async.wait_group \t0;", ""),
     (80, "no barrier", "bar.sync \t0;", ""),
@@ -38,6 +41,7 @@ FAULTS = [
     (90, "no fence before products", "wgmma.fence.sync.aligned;", ""),
     (90, "no fence of mbarriers", "fence.mbarrier_init.release.cluster;", ""),
     (90, "no fence of queries", "fence.proxy.async.shared::cta;", ""),
+    (90, "no masked pairs in headers", ", 3, 0, %p", ", 0, 0, %p", "holes"),
 ]
 # Faults at one place of the kernel of warpgroups: the name, whether it is in the code
 # of the producer, a pattern, of which the first match counts, and what replaces it.
@@ -89,7 +93,7 @@ def get_distance(result, right):
 
 def find_edit(text, in_producer, pattern, replacement):
     """Returns the edit of one place in the PTX of a library."""
-    begin = text.index("_attention_sm_90a(")
+    begin = text.index("causal_bf16_attention_sm_90a(")
     kernel = text[begin : text.index("\n}", begin)]
     producer, consumer = kernel.split("setmaxnreg.inc", 1)
     part = producer if in_producer else consumer
@@ -109,27 +113,27 @@ def find_edit(text, in_producer, pattern, replacement):
 
 
 def list_faults():
-    """Yields the architecture, the name and the edit of each fault."""
-    for arch, name, old, new in FAULTS:
-        yield arch, name, f"{old}=>{new}"
+    """Yields the architecture, the name, the edit and the function of each fault."""
+    for arch, name, old, new, *others in FAULTS:
+        yield arch, name, f"{old}=>{new}", others[0] if others else "causal_bf16"
     text = pathlib.Path(LIBRARY).read_bytes().decode("latin-1")
     for name, *place in PLACES:
         edit = find_edit(text, *place)
         if not edit:
             sys.exit(f"the PTX has no place for the fault: {name}")
-        yield 90, name, edit
+        yield 90, name, edit, "causal_bf16"
 
 
-def call(arch, edit):
+def call(function, arch, edit):
     """Returns the result, or the error."""
     path = pathlib.Path(FOLDER, "result.npy")
     path.unlink(missing_ok=True)
     environment = dict(os.environ, POSENC_FAKE_CUDA_SM=str(arch))
     if edit:
         environment["POSENC_FAKE_CUDA_EDIT"] = edit
-    files = [f"--input=@{FOLDER}/{name}.npy" for name in "qkv"]
+    files = [f"--input=@{FOLDER}/{function}.{name}.npy" for name in "qkv"]
     done = subprocess.run(
-        [RUN, LIBRARY, "--function=causal_bf16", "--device=cuda:0", *files,
+        [RUN, LIBRARY, f"--function={function}", "--device=cuda:0", *files,
          f"--output=@{path}"], capture_output=True, text=True, check=False,
         env=environment)
     if done.returncode:
@@ -142,30 +146,34 @@ def call(arch, edit):
 def main():
     pathlib.Path(FOLDER).mkdir(exist_ok=True)
     random = numpy.random.default_rng(1)
-    for name, heads in [("q", HEADS), ("k", KEY_HEADS), ("v", KEY_HEADS)]:
-        values = random.standard_normal((1, TOKENS, heads, DIM), numpy.float32)
-        if name == "q":
-            # Large scores, for which results are scaled when a maximum grows.
-            values *= (1 + numpy.arange(TOKENS) % 16).reshape(1, TOKENS, 1, 1)
-        numpy.save(pathlib.Path(FOLDER, f"{name}.npy"),
-                   (values.view(numpy.uint32) >> 16).astype(numpy.uint16))
-    right = {arch: call(arch, "") for arch in (80, 90)}
-    for arch, result in right.items():
+    for function, (query, key) in SHAPES.items():
+        for name, shape in [("q", query), ("k", key), ("v", key)]:
+            values = random.standard_normal(shape, numpy.float32)
+            if name == "q":
+                # Large scores, for which results are scaled when a maximum grows.
+                factors = 1 + numpy.arange(shape[1]) % 16
+                values *= factors.reshape(1, shape[1], 1, 1)
+            numpy.save(pathlib.Path(FOLDER, f"{function}.{name}.npy"),
+                       (values.view(numpy.uint32) >> 16).astype(numpy.uint16))
+    right = {}
+    for function, arch in [("causal_bf16", 80), ("causal_bf16", 90), ("holes", 90)]:
+        result = call(function, arch, "")
         if isinstance(result, str):
             sys.exit(f"sm_{arch}: {result}")
-    distance = get_distance(right[90], right[80])
+        right[function, arch] = result
+    distance = get_distance(right["causal_bf16", 90], right["causal_bf16", 80])
     if not distance <= 2 * LIMIT:
         sys.exit(f"the results of the kernels differ by {distance}")
     table = pathlib.Path(TABLE).read_text(encoding="utf-8")
     number = missed = 0
-    for arch, name, edit in list_faults():
+    for arch, name, edit, function in list_faults():
         number += 1
         if f"| sm_{arch}: {name} |" not in table:
             sys.exit(f"{TABLE} has no row of sm_{arch}: {name}")
-        result = call(arch, edit)
+        result = call(function, arch, edit)
         if isinstance(result, str):
             found = result.strip().splitlines()[0]
-        elif get_distance(result, right[arch]) <= LIMIT:
+        elif get_distance(result, right[function, arch]) <= LIMIT:
             found = "NOT FOUND"
             missed += 1
         else:

@@ -209,6 +209,15 @@ func.func @wide_window(%q: tensor<?x?x2x64xf16>, %k: tensor<?x?x2x64xf16>, %v: t
   return %r : tensor<?x?x2x64xf16>
 }
 
+// Tiles before a window's first full one; maxima grow much from tile to tile.
+// INPUTS: 1x64x1x64xbf16 1x520x1x64xbf16 1x520x1x64xbf16
+func.func @window_rescaled(%q: tensor<?x?x1x64xbf16>, %k: tensor<?x?x1x64xbf16>, %v: tensor<?x?x1x64xbf16>) -> tensor<?x?x1x64xbf16> {
+  %r = posenc.attention causal window_left = 300 scale = 2.0
+    ins(%q, %k, %v : tensor<?x?x1x64xbf16>, tensor<?x?x1x64xbf16>, tensor<?x?x1x64xbf16>)
+    outs(%q : tensor<?x?x1x64xbf16>)
+  return %r : tensor<?x?x1x64xbf16>
+}
+
 // INPUTS: 1x150x2x64xf16 1x190x2x64xf16 1x190x2x64xf16
 // INPUTS: 1x150x2x64xf16 1x20x2x64xf16 1x20x2x64xf16
 func.func @both_windows(%q: tensor<?x?x2x64xf16>, %k: tensor<?x?x2x64xf16>, %v: tensor<?x?x2x64xf16>) -> tensor<?x?x2x64xf16> {
@@ -269,6 +278,27 @@ func.func @prefix(%q: tensor<?x?x2x64xf16>, %k: tensor<?x?x2x64xf16>, %v: tensor
       posenc.yield %y : i1
     }
   return %r : tensor<?x?x2x64xf16>
+}
+
+// Tiles without visible pairs, tiles without masked pairs, and others, in turn;
+// maxima grow much from tile to tile.
+// INPUTS: 1x20x1x64xbf16 1x1030x1x64xbf16 1x1030x1x64xbf16
+func.func @holes(%q: tensor<?x?x1x64xbf16>, %k: tensor<?x?x1x64xbf16>, %v: tensor<?x?x1x64xbf16>) -> tensor<?x?x1x64xbf16> {
+  %r = posenc.attention scale = 2.0
+    ins(%q, %k, %v : tensor<?x?x1x64xbf16>, tensor<?x?x1x64xbf16>, tensor<?x?x1x64xbf16>)
+    outs(%q : tensor<?x?x1x64xbf16>)
+    where(%b, %h, %i, %j) {
+      %c140 = arith.constant 140 : index
+      %c600 = arith.constant 600 : index
+      %c800 = arith.constant 800 : index
+      %from = arith.cmpi sge, %j, %c140 : index
+      %to = arith.cmpi slt, %j, %c600 : index
+      %first = arith.andi %from, %to : i1
+      %second = arith.cmpi sge, %j, %c800 : index
+      %y = arith.ori %first, %second : i1
+      posenc.yield %y : i1
+    }
+  return %r : tensor<?x?x1x64xbf16>
 }
 
 // A mask of sequence, head and key.

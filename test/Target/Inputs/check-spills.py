@@ -8,13 +8,16 @@
 # ===----------------------------------------------------------------------===#
 """Assembles the kernels of a module for each architecture that ptxas knows:
 
-    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH[=FUNCTION,...]...
+    check-spills.py POSENC_COMPILE PTXAS MODULE.mlir ARCH[/SUFFIX]...
 
-Fails if a kernel spills, uses local memory or causes a warning, and if ptxas
-supports none of the architectures.
+With a suffix, only the kernels whose names end with it are assembled. Fails if a
+kernel spills, uses local memory or causes a warning, and if ptxas supports none of the
+architectures.
 """
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -22,13 +25,14 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
 import ptxas_log
 
 
-def assemble(compiler, ptxas, module, arch, functions):
+def assemble(compiler, ptxas, module, arch, suffix):
     """Returns the output of ptxas, or None if it does not support the architecture."""
-    ptx = f"forms.{arch}.ptx"
-    command = [compiler, module, "-o", ptx, f"--target=cuda:{arch}"]
-    if functions:
-        command.append(f"--kernels={functions}")
-    subprocess.run(command, check=True)
+    ptx = pathlib.Path(f"forms.{arch}.ptx")
+    subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
+    head, *kernels = re.split(r"^(?=\.visible \.entry )", ptx.read_text(), flags=re.M)
+    kept = [kernel for kernel in kernels
+            if kernel.partition("(")[0].endswith(suffix)]
+    ptx.write_text(head + "".join(kept))
     result = subprocess.run(
         [ptxas, "-v", f"-arch={arch}", ptx, "-o", f"forms.{arch}.cubin"],
         capture_output=True,
@@ -46,8 +50,8 @@ def main():
     compiler, ptxas, module, *archs = sys.argv[1:]
     done = 0
     for target in archs:
-        arch, _, functions = target.partition("=")
-        log = assemble(compiler, ptxas, module, arch, functions)
+        arch, _, suffix = target.partition("/")
+        log = assemble(compiler, ptxas, module, arch, suffix)
         if log is None:
             print(f"ptxas does not know {arch}")
             continue

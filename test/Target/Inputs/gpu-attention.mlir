@@ -47,3 +47,17 @@ func.func @causal_256(%q: tensor<?x?x2x256xbf16>, %k: tensor<?x?x2x256xbf16>, %v
     outs(%q : tensor<?x?x2x256xbf16>)
   return %r : tensor<?x?x2x256xbf16>
 }
+
+// Some tiles are skipped, and some have no masked pairs.
+func.func @documents_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %d: tensor<?xi32>) -> tensor<?x?x2x128xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    outs(%q : tensor<?x?x2x128xbf16>)
+    where(%b, %h, %i, %j) {
+      %x = tensor.extract %d[%i] : tensor<?xi32>
+      %y = tensor.extract %d[%j] : tensor<?xi32>
+      %same = arith.cmpi eq, %x, %y : i32
+      posenc.yield %same : i1
+    }
+  return %r : tensor<?x?x2x128xbf16>
+}

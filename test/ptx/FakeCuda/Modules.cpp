@@ -289,7 +289,8 @@ static CUresult runKernel(LoadedFunction *function,
       Twine(statistics.storedBytes) + " in " + Twine(statistics.storeSectors) +
       " rewritten " + Twine(statistics.rewrittenBytes) + " shared " +
       Twine(statistics.sharedAccesses) + " in " +
-      Twine(statistics.sharedPasses));
+      Twine(statistics.sharedPasses) + " copied " +
+      Twine(statistics.countThreads("cp.async.bulk.tensor")) + " boxes");
   return result;
 }
 

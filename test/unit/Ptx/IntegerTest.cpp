@@ -97,6 +97,9 @@ TEST(PtxInteger, MinMaxAndAbs) {
   EXPECT_EQ(evaluate("mov.b32 %r0, -1; min.s32 %r1, %r0, 1;", "%r1"),
             0xffffffffu);
   EXPECT_EQ(evaluate("mov.b32 %r0, -1; min.u32 %r1, %r0, 1;", "%r1"), 1u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, -1; min.relu.s32 %r1, %r0, 1;", "%r1"), 0u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, 3; min.relu.s32 %r1, %r0, 2;", "%r1"), 2u);
+  EXPECT_EQ(evaluate("mov.b32 %r0, -1; max.relu.s32 %r1, %r0, -2;", "%r1"), 0u);
   EXPECT_EQ(evaluate("mov.b64 %d0, -1; max.s64 %d1, %d0, 1;", "%d1"), 1u);
   EXPECT_EQ(evaluate("mov.b32 %r0, -5; abs.s32 %r1, %r0;", "%r1"), 5u);
   EXPECT_EQ(evaluate("mov.b32 %r0, 5; neg.s32 %r1, %r0;", "%r1"), uint32_t(-5));
