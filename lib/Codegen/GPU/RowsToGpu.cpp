@@ -9,6 +9,7 @@
 #include "RowsToGpu.h"
 
 #include "ElementKernel.h"
+#include "KernelPositions.h"
 #include "RowKernel.h"
 #include "RowReductions.h"
 
@@ -293,6 +294,10 @@ struct ConvertPosencRowsToGpu final
       }
       auto loop = dyn_cast<scf::ForallOp>(op);
       auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+      // Kernels compute positions themselves.
+      if (linalgOp && linalgOp.getNumDpsInits() == 1 &&
+          findPositionsProducer(linalgOp.getDpsInits().front()) == op)
+        return;
       if ((loop && !findUnsupportedInRows(loop)) ||
           (linalgOp && !hasElementKernel(linalgOp, /*hasFunctions=*/true) &&
            hasGridKernel(linalgOp)))
