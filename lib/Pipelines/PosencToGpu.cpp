@@ -8,7 +8,9 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Transforms/Passes.h"
 
+#include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -25,6 +27,19 @@ static std::unique_ptr<Pass> createKernelCanonicalizer() {
   return createCanonicalizerPass(GreedyRewriteConfig(), slow);
 }
 
+/// Adds the passes that make loops over rows of kv_append, norms and softmax.
+static void addRows(OpPassManager &manager) {
+  manager.addPass(createPosencDecomposeKvAppendPass());
+  manager.addPass(createPosencDecomposeSoftmaxPass());
+  manager.addNestedPass<func::FuncOp>(createPosencWidenSumsPass());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+  PosencFuseRowsPassOptions fusion;
+  fusion.onlyReductions = true;
+  manager.addNestedPass<func::FuncOp>(createPosencFuseRowsPass(fusion));
+  manager.addPass(createCSEPass());
+}
+
 void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
                                             bool hasFunctions,
                                             bool hasAttention,
@@ -32,6 +47,8 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   buildPosencToKernelsPipeline(manager);
   // Packs have no bufferization, and copies have kernels.
   manager.addNestedPass<func::FuncOp>(createPosencDecomposeMovesPass());
+  if (hasFunctions)
+    addRows(manager);
   manager.addPass(bufferization::createEmptyTensorEliminationPass());
   manager.addPass(createPosencBufferizeKernelsPass());
   manager.addPass(createCanonicalizerPass());
@@ -39,10 +56,14 @@ void mlir::posenc::buildPosencToGpuPipeline(OpPassManager &manager,
   // Only now are copies of a tensor to itself recognizable.
   manager.addPass(createCanonicalizerPass());
 
+  // Offsets of slices become arithmetic that kernels contain.
+  manager.addNestedPass<func::FuncOp>(createLowerAffinePass());
   PosencSelectGpuKernelsPassOptions selection;
   selection.functions = hasFunctions;
   selection.attention = hasAttention;
   manager.addPass(createPosencSelectGpuKernelsPass(selection));
+  if (hasFunctions)
+    manager.addPass(createConvertPosencRowsToGpuPass());
   if (hasAttention) {
     // The canonicalizer would remove loops of one iteration.
     manager.addPass(createPosencNestAttentionPass({hasWarpgroups}));

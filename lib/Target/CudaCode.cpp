@@ -27,7 +27,7 @@ static std::optional<std::string> generatePtx(ModuleOp module,
   OwningOpRef<ModuleOp> copy = module.clone();
   copy->walk([&](gpu::GPUFuncOp kernel) {
     auto chip = kernel->getAttrOfType<StringAttr>(PosencDialect::kChipAttrName);
-    if (chip && chip != target.chip)
+    if (chip && !target.runs(chip.getValue()))
       kernel.erase();
   });
   PosencToNVVMOptions options;

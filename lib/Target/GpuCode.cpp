@@ -59,9 +59,10 @@ std::optional<GpuCode> mlir::posenc::generateGpuCode(ModuleOp module,
                                                      bool withCubins) {
   GpuCode code;
   code.host = module.clone();
-  // All targets share the same kernels at this stage.
+  // All targets share the same kernels at this stage. Those of attention are
+  // left out of the images of older GPUs.
   bool hasAttention = !targets.vulkan &&
-                      llvm::all_of(targets.cuda, [](const CudaTarget &target) {
+                      llvm::any_of(targets.cuda, [](const CudaTarget &target) {
                         return target.hasAttention();
                       });
   bool hasWarpgroups =

@@ -133,15 +133,25 @@ std::string mlir::posenc::printModule(ModuleOp module) {
   return text;
 }
 
-/// Emits an error unless the requested functions have kernels.
+/// Emits an error unless the requested functions have kernels. If no function
+/// has a name, it stands for those whose names it begins: one for each layer
+/// type.
 static LogicalResult checkNeeded(ModuleOp module, const GpuCode &gpu,
                                  ArrayRef<std::string> needed) {
   SmallVector<KernelFunction> kernels = getKernels(*gpu.host);
-  for (const std::string &name : needed)
-    if (llvm::none_of(kernels, [&](KernelFunction kernel) {
-          return kernel.first.getName() == name;
-        }))
-      return module.emitError() << "'" << name << "' cannot run on a GPU";
+  for (const std::string &name : needed) {
+    bool isExact = module.lookupSymbol(name) != nullptr;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      StringRef own = function.getName();
+      bool isNeeded = isExact
+                          ? own == name
+                          : function.isPublic() && own.starts_with(name + "_");
+      if (isNeeded && llvm::none_of(kernels, [&](KernelFunction kernel) {
+            return kernel.first.getName() == own;
+          }))
+        return module.emitError() << "'" << own << "' cannot run on a GPU";
+    }
+  }
   return success();
 }
 

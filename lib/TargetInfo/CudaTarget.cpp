@@ -38,6 +38,15 @@ static bool isKnown(llvm::StringRef chip) {
   return names->isCPUStringValid(chip);
 }
 
+bool CudaTarget::runs(llvm::StringRef code) const {
+  if (code == chip)
+    return true;
+  // sm_90a runs code for sm_80, and no other target code for sm_90a.
+  int64_t least = 0;
+  return code.consume_front("sm_") && !code.getAsInteger(10, least) &&
+         least <= arch;
+}
+
 llvm::Expected<CudaTarget> CudaTarget::parse(llvm::StringRef text) {
   CudaTarget target;
   target.name = text.str();

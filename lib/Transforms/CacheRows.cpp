@@ -168,7 +168,8 @@ static double getLimit(Type element) {
 
 std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
                                                    Location loc, Value rows,
-                                                   Type element) {
+                                                   Type element, Value scales,
+                                                   ArrayRef<unsigned> order) {
   auto type = cast<RankedTensorType>(rows.getType());
   Type f32 = builder.getF32Type();
   int64_t rank = type.getRank();
@@ -177,14 +178,11 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
     return arith::ConstantOp::create(b, loc, b.getFloatAttr(f32, value));
   };
   AffineMap all = builder.getMultiDimIdentityMap(rank);
-  AffineMap row = all.dropResult(rank - 1);
+  AffineMap row = all.getSubMap(order);
   AffineMap each = builder.getMultiDimIdentityMap(rank - 1);
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, rows);
-  sizes.pop_back();
   SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
   loops.back() = utils::IteratorType::reduction;
 
-  Value scales = tensor::EmptyOp::create(builder, loc, sizes, f32);
   scales = linalg::FillOp::create(builder, loc, constant(builder, 0), scales)
                .getResult(0);
   // arith.maximumf propagates a NaN of the row, which makes the scale NaN.

@@ -37,10 +37,13 @@ Value widenRows(OpBuilder &builder, Location loc, Value rows, Value scales,
 Value narrowRows(OpBuilder &builder, Location loc, Value rows, Type element);
 
 /// Quantizes rows of f32 to `element`, with one f32 scale per row. Returns the
-/// quantized rows and the scales, which have all dimensions of the rows except
-/// the last one.
+/// quantized rows and the scales, which have the type of `scales`: dimension i
+/// of the scales is dimension `order[i]` of the rows. The scales are computed
+/// in `scales`, the slice of the result that they become: bufferization
+/// confuses two lists of scales that begin as one tensor of zeros.
 std::pair<Value, Value> quantizeRows(OpBuilder &builder, Location loc,
-                                     Value rows, Type element);
+                                     Value rows, Type element, Value scales,
+                                     ArrayRef<unsigned> order);
 
 } // namespace mlir::posenc
 

@@ -50,10 +50,12 @@ private:
   /// Converts rows to the cache's type and inserts them into cache `number` (0:
   /// keys, 1: values); inserts the rows' scales if the cache is quantized.
   void insertConverted(Value rows, unsigned number, scf::ForallOp forall);
-  /// Inserts the scales of the rows into the cache's scales. `rowScales` has
-  /// the dimensions of rows except the last.
-  void insertScales(Value rowScales, Value scales,
-                    scf::InParallelOp terminator);
+  /// The slice of the cache's scales that has those of the rows: (heads, 1), or
+  /// (heads, 0) if the slot is outside the cache.
+  struct ScaleSlice {
+    SmallVector<OpFoldResult> offsets, sizes;
+  };
+  ScaleSlice getScaleSlice(Value scales);
 
   OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
   Value constant(int64_t value) {
@@ -187,19 +189,11 @@ void AppendLowering::insertRows(Value rows, Value cache,
                                         sizes, strides);
 }
 
-void AppendLowering::insertScales(Value rowScales, Value scales,
-                                  scf::InParallelOp terminator) {
-  if (op.getCacheLayout() == HeadLayout::TokenMajor)
-    rowScales = transpose(builder, loc, rowScales, {1, 0});
+AppendLowering::ScaleSlice AppendLowering::getScaleSlice(Value scales) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
-  SmallVector<OpFoldResult> offsets{sequence, attr(0), slot},
-      strides(3, attr(1));
   sizes[0] = attr(1);
   sizes[2] = count;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(terminator.getBody());
-  tensor::ParallelInsertSliceOp::create(builder, loc, rowScales, scales,
-                                        offsets, sizes, strides);
+  return {{sequence, attr(0), slot}, sizes};
 }
 
 void AppendLowering::insertConverted(Value rows, unsigned number,
@@ -211,9 +205,20 @@ void AppendLowering::insertConverted(Value rows, unsigned number,
     return insertRows(rows, caches[number], forall.getTerminator());
   }
   rows = narrowRows(builder, loc, rows, builder.getF32Type());
-  auto [quantized, scales] = quantizeRows(builder, loc, rows, element);
+  Value allScales = caches[number + 2];
+  ScaleSlice slice = getScaleSlice(allScales);
+  SmallVector<unsigned> headAndToken{0, 1};
+  if (op.getCacheLayout() == HeadLayout::TokenMajor)
+    std::swap(headAndToken[0], headAndToken[1]);
+  auto [quantized, scales] = quantizeRows(
+      builder, loc, rows, element,
+      extract(allScales, slice.offsets, slice.sizes, {0}), headAndToken);
   insertRows(quantized, caches[number], forall.getTerminator());
-  insertScales(scales, caches[number + 2], forall.getTerminator());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(builder, loc, scales, allScales,
+                                        slice.offsets, slice.sizes,
+                                        SmallVector<OpFoldResult>(3, attr(1)));
 }
 
 ValueRange AppendLowering::lower() {

@@ -166,6 +166,16 @@ static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
    * be part of a capture. */
   if (!error)
     error = CUDA(kCuKernelGetFunction, void **, void *)(&function, handle);
+  /* Code for old GPUs lacks the kernels of attention. */
+  enum { kNotFound = 500 }; /* a CUresult */
+  if (error == kNotFound) {
+    cuda->gpu.code =
+        failCuda(cuda->gpu.call, kEntryNoGpu,
+                 "the function has a kernel that needs a newer GPU: attention "
+                 "needs compute capability 8.0",
+                 NULL, error);
+    return NULL;
+  }
   if (error) {
     failOnce(cuda, "a kernel cannot be loaded", error);
     return NULL;

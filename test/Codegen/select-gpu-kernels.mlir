@@ -8,6 +8,8 @@
 
 // RUN: posenc-opt %s --posenc-to-nvvm=chip=sm_90 --verify-diagnostics | FileCheck %s
 
+#dynamic = #posenc.frequencies<dim = 64, base = 1.000000e+04, scaling = #posenc.dynamic<factor = 2, max_position = 64>>
+
 // CHECK: func.func @rope
 func.func @rope(%x: tensor<?x2x2xf32>, %p: tensor<?xi64>) -> tensor<?x2x2xf32> {
   %r = posenc.rope half #posenc.frequencies<dim = 2> ins(%x : tensor<?x2x2xf32>) positions(%p : tensor<?xi64>) dims = [0] outs(%x : tensor<?x2x2xf32>)
@@ -44,22 +46,52 @@ func.func @functions(%a: tensor<4xf32>, %b: tensor<4xf64>) -> (tensor<4xf32>, te
   return %r, %s : tensor<4xf32>, tensor<4xf64>
 }
 
-// expected-warning @below {{'remainder' is left out for the GPU: it has operations without a GPU kernel}}
+// CHECK: func.func @remainder
 func.func @remainder(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-note @below {{such as 'arith.remf'}}
   %r = arith.remf %a, %a : tensor<4xf32>
   return %r : tensor<4xf32>
 }
 
-// expected-warning @below {{'total' is left out for the GPU: it has operations without a GPU kernel}}
+// CHECK: func.func @total
 func.func @total(%a: tensor<4xf32>, %o: tensor<f32>) -> tensor<f32> {
-  // expected-note @below {{such as 'linalg.reduce'}}
   %r = linalg.reduce ins(%a : tensor<4xf32>) outs(%o : tensor<f32>) dimensions = [0]
     (%x: f32, %y: f32) {
       %s = arith.addf %x, %y : f32
       linalg.yield %s : f32
     }
   return %r : tensor<f32>
+}
+
+// expected-warning @below {{'product' is left out for the GPU: it has operations without a GPU kernel}}
+func.func @product(%a: tensor<4x4xf32>, %o: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-note @below {{such as 'linalg.matmul'}}
+  %r = linalg.matmul ins(%a, %a : tensor<4x4xf32>, tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}
+
+// The rows of a token, in f32, do not fit in shared memory.
+// expected-warning @below {{'many_heads' is left out for the GPU: it has operations without a GPU kernel}}
+func.func @many_heads(%k: tensor<?x?x256x128xbf16>, %n: tensor<?xi64>, %c: tensor<?x?x256x128xi8>, %s: tensor<?x256x?xf32>) -> tensor<?x?x256x128xi8> {
+  // expected-note @below {{such as 'scf.forall'}}
+  %r:4 = posenc.kv_append ins(%k, %k : tensor<?x?x256x128xbf16>, tensor<?x?x256x128xbf16>) lengths(%n : tensor<?xi64>)
+    outs(%c, %c, %s, %s : tensor<?x?x256x128xi8>, tensor<?x?x256x128xi8>, tensor<?x256x?xf32>, tensor<?x256x?xf32>)
+  return %r#0 : tensor<?x?x256x128xi8>
+}
+
+// The length of a table is the largest position, which is in device memory.
+// CHECK-LABEL: func.func @length
+// CHECK-NOT: memref.load
+// CHECK: gpu.launch_func @kernels::@length_rows
+// CHECK: gpu.launch_func @kernels::@length_elements
+func.func @length(%x: tensor<?x64xf32>, %p: tensor<?xi64>) -> tensor<?x64xf32> {
+  %zero = arith.constant 0 : i64
+  %e = tensor.empty() : tensor<i64>
+  %f = linalg.fill ins(%zero : i64) outs(%e : tensor<i64>) -> tensor<i64>
+  %m = linalg.reduce { arith.maxsi } ins(%p : tensor<?xi64>) outs(%f : tensor<i64>) dimensions = [0]
+  %n = tensor.extract %m[] : tensor<i64>
+  %high, %low = posenc.turns #dynamic length(%n : i64)
+  %r = posenc.rope half #dynamic ins(%x : tensor<?x64xf32>) positions(%p : tensor<?xi64>) turns(%high, %low : tensor<32xi64>, tensor<32xi64>) dims = [0] outs(%x : tensor<?x64xf32>)
+  return %r : tensor<?x64xf32>
 }
 
 // The conversion would round twice, through f32.

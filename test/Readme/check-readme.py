@@ -210,6 +210,10 @@ def check_gpu_attention(form):
     run(gpu_command(gpu_forms.SUPPORTED[form], "cuda:sm_90a"))
 
 
+def check_nvidia(form):
+    run(gpu_command(gpu_forms.ROWS[form], "cuda:sm_80"))
+
+
 def check_unsupported(form):
     text, reason = gpu_forms.UNSUPPORTED[form]
     check_no_kernel(text, "cuda:sm_90a", reason)
@@ -235,6 +239,7 @@ ROWS = {
     "GPU targets": check_gpu_target,
     "GPU targets without attention": check_target_without_attention,
     "attention on GPUs": check_gpu_attention,
+    "on NVIDIA GPUs": check_nvidia,
     "not on GPUs": check_unsupported,
     "model types": check_model,
 }
@@ -274,6 +279,7 @@ def read_language():
         "element types": read_types("Floats"),
         "position types": read_types("Positions"),
         "attention on GPUs": set(gpu_forms.SUPPORTED),
+        "on NVIDIA GPUs": set(gpu_forms.ROWS),
         "not on GPUs": set(gpu_forms.UNSUPPORTED),
     }
 

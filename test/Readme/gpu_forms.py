@@ -111,9 +111,37 @@ SUPPORTED = {
 
 
 def kv_append():
-    t = "tensor<?x?x2x16xf32>"
-    return (f"func.func @f(%k: {t}, %n: {I64}, %a: {t}, %b: {t}) -> ({t}, {t}) {{\n"
-            f"  %r:2 = posenc.kv_append ins(%k, %k : {t}, {t}) lengths(%n : {I64}) "
+    heads, dim = 2, 16
+    t, u = f"tensor<?x?x{heads}x{dim}xf32>", f"tensor<?x{heads}x?x{dim}xf32>"
+    return (f"func.func @f(%k: {t}, %n: {I64}, %a: {u}, %b: {u}) -> ({u}, {u}) {{\n"
+            "  %r:2 = posenc.kv_append cache_layout = head_major rotation = <pairing = "
+            f"half, frequencies = <dim = {dim}>> ins(%k, %k : {t}, {t}) "
+            f"lengths(%n : {I64}) outs(%a, %b : {u}, {u})\n"
+            f"  return %r#0, %r#1 : {u}, {u}\n}}\n")
+
+
+def quantized_append(heads=2):
+    t, u = f"tensor<?x?x{heads}x128xbf16>", f"tensor<?x?x{heads}x128xi8>"
+    s = f"tensor<?x{heads}x?xf32>"
+    caches = f"{u}, {u}, {s}, {s}"
+    return (f"func.func @f(%k: {t}, %n: {I64}, %a: {u}, %b: {u}, %c: {s}, %d: {s}) "
+            f"-> ({caches}) {{\n  %r:4 = posenc.kv_append ins(%k, %k : {t}, {t}) "
+            f"lengths(%n : {I64}) outs(%a, %b, %c, %d : {caches})\n"
+            f"  return %r#0, %r#1, %r#2, %r#3 : {caches}\n}}\n")
+
+
+def softmax():
+    t = "tensor<?x64xbf16>"
+    return (f"func.func @f(%a: {t}, %o: {t}) -> {t} {{\n"
+            f"  %r = linalg.softmax dimension(1) ins(%a : {t}) outs(%o : {t}) -> {t}\n"
+            f"  return %r : {t}\n}}\n")
+
+
+def key_norm():
+    t = "tensor<?x?x2x16xbf16>"
+    return (f"func.func @f(%k: {t}, %w: tensor<16xbf16>, %n: {I64}, %a: {t}, %b: {t}) "
+            f"-> ({t}, {t}) {{\n  %r:2 = posenc.kv_append norm_eps = 1.0e-6 "
+            f"ins(%k, %k : {t}, {t}) norm(%w : tensor<16xbf16>) lengths(%n : {I64}) "
             f"outs(%a, %b : {t}, {t})\n  return %r#0, %r#1 : {t}, {t}\n}}\n")
 
 
@@ -131,11 +159,28 @@ def reduction():
             f"dimensions = [1]\n  return %r : {u}\n}}\n")
 
 
+# Operations that Vulkan devices lack.
+ROWS = {
+    "kv_append": kv_append(),
+    "quantized kv_append": quantized_append(),
+    "reductions": reduction(),
+    "softmax": softmax(),
+    "norms": key_norm(),
+    "maximumf": score("%y = arith.maximumf %s, %s : f32"),
+    "minimumf": score("%y = arith.minimumf %s, %s : f32"),
+    "maxui": where("%a = arith.maxui %i, %j : index\n"
+                   "%y = arith.cmpi eq, %a, %i : index"),
+    "minui": where("%a = arith.minui %i, %j : index\n"
+                   "%y = arith.cmpi eq, %a, %i : index"),
+    "fptosi": score("%a = arith.fptosi %s : f32 to i32\n"
+                    "%y = arith.sitofp %a : i32 to f32"),
+    "remf": score("%y = arith.remf %s, %s : f32"),
+}
+
 # The function, and what the warning about it says.
 UNSUPPORTED = {
-    "kv_append": (kv_append(), "'posenc.kv_append'"),
     "matmul": (matmul(), "'linalg.matmul'"),
-    "reductions": (reduction(), "'linalg.reduce'"),
+    "rows wider than shared memory": (quantized_append(heads=256), "'scf.forall'"),
     "heads of 20": (attention(dim=20), "not a multiple of 8"),
     "bf16 heads of 1032": (attention(dim=1032), "do not fit"),
     "f32 heads of 776": (attention(dim=776, dtype="f32"), "do not fit"),
@@ -143,5 +188,4 @@ UNSUPPORTED = {
     "dynamic heads": (attention(queries="?x?x?", heads="?"),
                       "number of heads is dynamic"),
     "norms over all heads": (norms((64, 32)), "norm over all heads"),
-    "remf in regions": (score("%y = arith.remf %s, %s : f32"), "arith.remf"),
 }

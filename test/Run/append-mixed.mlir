@@ -48,6 +48,13 @@
 // CHECK: {{^}}result #2: max error
 // CHECK: {{^}}result #3: max error 0.00 ulp
 
+// Scales of keys and of values are lists of their own, also where norm and scales begin
+// with zeros.
+// RUN: %{run} --function=e4m3_slots --input=7x2x32xbf16=random \
+// RUN:   --input=7x2x32xbf16=random:seed=2 --input=32xbf16=random --input=7xi64=random \
+// RUN:   --input=7xi64=iota --input=2x2x4x32xf8E4M3FN=1 --input=2x2x4x32xf8E4M3FN=2 \
+// RUN:   --input=2x2x4xf32=1 --input=2x2x4xf32=2 | FileCheck %s
+
 // Controls: a quantized element that is off by one step, a wrong scale and a
 // modified slot are found. Copied rows must be exact; rotated ones may differ by
 // their rounding.
@@ -163,4 +170,12 @@ func.func @bf16(%k: tensor<?x?x2x16xf32>, %v: tensor<?x?x2x16xf32>,
     lengths(%n : tensor<?xi64>)
     outs(%kc, %vc : tensor<?x2x?x16xbf16>, tensor<?x2x?x16xbf16>)
   return %r#0, %r#1 : tensor<?x2x?x16xbf16>, tensor<?x2x?x16xbf16>
+}
+
+func.func @e4m3_slots(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x32xbf16>, %w: tensor<32xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>, %kc: tensor<?x2x?x32xf8E4M3FN>, %vc: tensor<?x2x?x32xf8E4M3FN>, %ks: tensor<?x2x?xf32>, %vs: tensor<?x2x?xf32>) -> (tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>) {
+  %r:4 = posenc.kv_append cache_layout = head_major norm_eps = 1.0e-6
+    rotation = <pairing = interleaved, frequencies = <dim = 32>>
+    ins(%k, %v : tensor<?x2x32xbf16>, tensor<?x2x32xbf16>) positions(%p : tensor<?xi64>) norm(%w : tensor<32xbf16>) slots(%s : tensor<?xi64>)
+    outs(%kc, %vc, %ks, %vs : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>)
+  return %r#0, %r#1, %r#2, %r#3 : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>
 }

@@ -51,6 +51,31 @@ def PosencSelectGpuKernelsPass
            "Keep attention, which has kernels for NVIDIA GPUs from sm_80 on">];
 }
 
+def ConvertPosencRowsToGpuPass
+    : Posenc_ToGpuPass<"convert-posenc-rows-to-gpu"> {
+  let summary = "Convert loops over rows and reductions to GPU kernels";
+  let description = [{
+    Input: `scf.forall` on memrefs whose iterations consist of linalg operations,
+    ropes, copies and buffers of bounded size, and reductions on memrefs. Output:
+    `gpu.func` and their launches. A warp or a block executes an iteration, or
+    reduces a row; the buffers of an iteration are in shared memory. The order of
+    a sum follows from the static sizes of the operation. Left alone: all other
+    operations, and loops that contain operations without a form in a kernel.
+
+    ```
+    scf.forall (%i) in (%n) {
+      %s = memref.alloc() : memref<1xf32>
+      linalg.reduce { arith.addf } ins(%row : ...) outs(%s : ...) dimensions = [1]
+      linalg.generic ins(%row, %s : ...) outs(%result : ...) { arith.divf }
+    }
+    ```
+    becomes
+    ```
+    gpu.launch_func @kernels::@f_rows blocks in (%n, ...) threads in (...) ...
+    ```
+  }];
+}
+
 def PosencNestAttentionPass
     : Posenc_ToGpuPass<"posenc-nest-attention"> {
   let summary = "Convert attention on memrefs to loops over tiles for GPUs";

@@ -182,6 +182,9 @@ def PosencFuseRowsPass
     ```
   }];
   let dependentDialects = kTilingDialects;
+  let options = [
+    Option<"onlyReductions", "only-reductions", "bool", /*default=*/"false",
+           "Fuse only where a row is reduced, and no tables of positions">];
 }
 
 defvar Posenc_ContractionOptions = [

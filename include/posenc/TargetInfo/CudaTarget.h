@@ -30,6 +30,9 @@ struct CudaTarget {
   bool hasAttention() const { return arch >= 80; }
   /// Whether it has products of warpgroups and bulk copies.
   bool hasWarpgroups() const { return arch == 90 && isExact; }
+  /// Whether it executes code for a chip: for itself, or for one that is not
+  /// newer, unless that code runs on no other chip (`sm_90a`).
+  bool runs(llvm::StringRef code) const;
   /// Whether a target is meant for CUDA.
   static bool isName(llvm::StringRef text) { return text.starts_with("cuda:"); }
   /// Parses `cuda:sm_NN[a|f]`. An architecture that LLVM does not know, or one

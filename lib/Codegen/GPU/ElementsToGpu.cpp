@@ -8,6 +8,7 @@
 
 #include "ElementKernel.h"
 #include "GpuKernel.h"
+#include "LoopSizes.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Numerics/MathExpansion.h"
@@ -45,8 +46,10 @@ bool mlir::posenc::isElementOnGpu(Type type) {
 bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   if (isa<linalg::IndexOp, linalg::YieldOp, arith::ConstantOp>(op))
     return true;
-  auto isKnown = [](Type type) {
-    return isElementOnGpu(type) || type.isIndex() || type.isInteger(1);
+  auto isKnown = [&](Type type) {
+    return isElementOnGpu(type) || type.isIndex() || type.isInteger(1) ||
+           (hasFunctions && (type.isInteger(8) || type.isInteger(16) ||
+                             isa<Float8E4M3FNType, Float8E5M2Type>(type)));
   };
   if (!llvm::all_of(op->getOperandTypes(), isKnown) ||
       !llvm::all_of(op->getResultTypes(), isKnown))
@@ -61,6 +64,10 @@ bool mlir::posenc::hasGpuForm(Operation *op, bool hasFunctions) {
   // posenc-expand-arith expands these in kernels for NVIDIA GPUs only.
   if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
           arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
+    return hasFunctions;
+  if (isa<arith::FPToSIOp, arith::FPToUIOp, arith::MaxNumFOp, arith::MinNumFOp,
+          arith::MaximumFOp, arith::MinimumFOp, arith::MaxUIOp, arith::MinUIOp,
+          arith::RemFOp>(op))
     return hasFunctions;
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp,
              arith::CmpFOp, arith::ExtFOp, arith::TruncFOp, arith::AddIOp,
@@ -88,7 +95,8 @@ bool mlir::posenc::hasElementKernel(linalg::LinalgOp op, bool hasFunctions) {
   // indices, i64 or constants.
   auto isPassed = [&](Value value) {
     return value.getType().isIndex() || value.getType().isInteger(64) ||
-           value.getType().isInteger(32) || matchPattern(value, m_Constant());
+           value.getType().isInteger(32) || matchPattern(value, m_Constant()) ||
+           (hasFunctions && isDeviceScalar(value));
   };
   for (Value input : op.getDpsInputs())
     if (!isa<MemRefType>(input.getType()) && !isPassed(input))
@@ -173,6 +181,45 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
   }
 }
 
+bool mlir::posenc::isDeviceScalar(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<memref::LoadOp>(op))
+    return true;
+  return op && isa<arith::ArithDialect>(op->getDialect()) &&
+         llvm::any_of(op->getOperands(), isDeviceScalar);
+}
+
+Value mlir::posenc::passScalar(OpBuilder &host, GpuKernel &kernel, Value value,
+                               IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (!isDeviceScalar(value)) {
+    mapping.map(value, value.getType().isIndex() ? kernel.addIndex(host, value)
+                                                 : kernel.addScalar(value));
+    return mapping.lookup(value);
+  }
+  OpBuilder &body = kernel.getBody();
+  Operation *op = value.getDefiningOp();
+  Location loc = op->getLoc();
+  for (Value operand : op->getOperands())
+    if (!isa<MemRefType>(operand.getType()))
+      passScalar(host, kernel, operand, mapping);
+  auto load = dyn_cast<memref::LoadOp>(op);
+  if (!load) {
+    cloneScalar(body, op, mapping);
+    return mapping.lookup(value);
+  }
+  GpuKernel::Tensor tensor = kernel.addTensor(host, load.getMemRef());
+  auto indices = llvm::map_to_vector(load.getIndices(), [&](Value index) {
+    return body.createOrFold<arith::IndexCastOp>(loc, body.getIndexType(),
+                                                 mapping.lookup(index));
+  });
+  mapping.map(value, Value(memref::LoadOp::create(
+                         body, loc, tensor.memref,
+                         getOffset(body, loc, indices, tensor.strides))));
+  return mapping.lookup(value);
+}
+
 /// Emits the operation's body for one element.
 static void emitElement(OpBuilder &builder, GpuKernel &kernel,
                         linalg::LinalgOp op,
@@ -209,6 +256,24 @@ static void emitElement(OpBuilder &builder, GpuKernel &kernel,
                             getElementOffset(init));
 }
 
+Value mlir::posenc::skipCopyToItself(OpBuilder &host, linalg::LinalgOp op,
+                                     Value blocks) {
+  Block &body = *op.getBlock();
+  bool copiesArgument =
+      op->getNumOperands() == 2 && isa<BlockArgument>(op->getOperand(0)) &&
+      isa<BlockArgument>(op->getOperand(1)) &&
+      isa<MemRefType>(op->getOperand(0).getType()) &&
+      op->getOperand(0).getType() == op->getOperand(1).getType() &&
+      body.getTerminator()->getOperand(0) == body.getArgument(0);
+  if (!copiesArgument)
+    return blocks;
+  Location loc = op.getLoc();
+  Value differs =
+      haveDifferentAddresses(host, loc, op->getOperand(0), op->getOperand(1));
+  return arith::SelectOp::create(host, loc, differs, blocks,
+                                 arith::ConstantIndexOp::create(host, loc, 0));
+}
+
 static void convert(linalg::LinalgOp op) {
   Location loc = op.getLoc();
   OpBuilder host(op);
@@ -217,9 +282,7 @@ static void convert(linalg::LinalgOp op) {
   SmallVector<GpuKernel::Tensor> tensors(op->getNumOperands());
   IRMapping mapping;
   auto pass = [&](Value value) {
-    if (!mapping.contains(value))
-      mapping.map(value, kernel.addScalar(value));
-    return mapping.lookup(value);
+    return passScalar(host, kernel, value, mapping);
   };
   for (OpOperand &operand : op->getOpOperands()) {
     if (isa<MemRefType>(operand.get().getType()))
@@ -261,7 +324,7 @@ static void convert(linalg::LinalgOp op) {
   });
   Value blocks = host.createOrFold<arith::CeilDivUIOp>(
       loc, count, arith::ConstantIndexOp::create(host, loc, kThreads));
-  kernel.launch(host, blocks);
+  kernel.launch(host, skipCopyToItself(host, op, blocks));
 }
 
 namespace {

@@ -17,8 +17,9 @@
 
 namespace mlir::posenc {
 
-/// The architecture of kernels of warpgroups.
+/// The architecture of kernels of warpgroups, and the oldest one of the others.
 inline constexpr llvm::StringLiteral kWarpgroupsChip = "sm_90a";
+inline constexpr llvm::StringLiteral kAttentionChip = "sm_80";
 /// A function that host code calls to know whether code for exactly one
 /// architecture, ten times its compute capability, runs.
 inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";

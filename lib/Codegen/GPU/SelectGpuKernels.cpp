@@ -10,6 +10,7 @@
 #include "ElementKernel.h"
 #include "GpuAttention.h"
 #include "KernelPositions.h"
+#include "RowsToGpu.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
@@ -50,6 +51,18 @@ static bool hasSharedTables(int64_t rotaryDim, Value tensor) {
   return rotaryDim * bytes <= kSharedBytes;
 }
 
+/// Whether only kernels use a scalar that is in the memory of the device.
+static bool isReadInKernels(Value scalar) {
+  return llvm::all_of(scalar.getUsers(), [](Operation *user) {
+    if (isa<linalg::LinalgOp>(user) ||
+        user->getParentOfType<linalg::LinalgOp>() ||
+        user->getParentOfType<scf::ForallOp>())
+      return true;
+    return isa<arith::ArithDialect>(user->getDialect()) &&
+           llvm::all_of(user->getResults(), isReadInKernels);
+  });
+}
+
 /// Whether an operation on memrefs has a GPU kernel, or only allocates or
 /// addresses memory.
 static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
@@ -74,11 +87,16 @@ static bool isSupported(Operation *op, bool hasFunctions, bool hasAttention) {
     bool computesPositions =
         generic && generic.getDpsInits().size() == 1 &&
         findPositionsProducer(generic.getDpsInits().front()) == generic;
-    return computesPositions || hasElementKernel(loops, hasFunctions);
+    return computesPositions || hasElementKernel(loops, hasFunctions) ||
+           (hasFunctions && hasGridKernel(loops));
   }
-  if (auto copy = dyn_cast<memref::CopyOp>(op))
-    return isElementOnGpu(
-        cast<MemRefType>(copy.getSource().getType()).getElementType());
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    return hasFunctions && isReadInKernels(load.getResult());
+  if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+    Type element =
+        cast<MemRefType>(copy.getSource().getType()).getElementType();
+    return isElementOnGpu(element) || (hasFunctions && isRowElement(element));
+  }
   if (auto rope = dyn_cast<RopeOp>(op))
     return hasSharedTables(rope.getFrequencies().getDim(),
                            rope.getInputs().front());
@@ -98,6 +116,11 @@ static Operation *findUnsupported(func::FuncOp function, bool hasFunctions,
                                   bool hasAttention) {
   Operation *unsupported = nullptr;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto rows = dyn_cast<scf::ForallOp>(op);
+    if (rows && hasFunctions) {
+      unsupported = findUnsupportedInRows(rows);
+      return unsupported ? WalkResult::interrupt() : WalkResult::skip();
+    }
     if (isSupported(op, hasFunctions, hasAttention))
       return WalkResult::advance();
     unsupported = op;

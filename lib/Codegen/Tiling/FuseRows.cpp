@@ -60,6 +60,9 @@ class RowFusion {
 public:
   explicit RowFusion(DestinationStyleOpInterface root) : root(root) {}
 
+  /// Whether a member reduces rows, and none computes a table of positions.
+  bool hasOnlyReductions() const;
+
   /// Finds the operations. Returns whether there is anything to fuse.
   bool find();
   /// Returns the names of the producers that are fused.
@@ -368,6 +371,17 @@ bool RowFusion::find() {
   return false;
 }
 
+bool RowFusion::hasOnlyReductions() const {
+  bool reduces = false;
+  for (const Member &member : members) {
+    auto op = dyn_cast<linalg::LinalgOp>(member.op);
+    reduces |= op && op.getNumReductionLoops() > 0;
+    if (isa<SinusoidalOp>(member.op))
+      return false;
+  }
+  return reduces;
+}
+
 std::string RowFusion::getNames() const {
   std::string names;
   for (const Member &member : members)
@@ -452,7 +466,7 @@ struct FuseRows final : mlir::posenc::impl::PosencFuseRowsPassBase<FuseRows> {
       Operation *previous = op->getPrevNode();
       if (isRoot(op)) {
         RowFusion fusion(cast<DestinationStyleOpInterface>(op));
-        if (fusion.find()) {
+        if (fusion.find() && (!onlyReductions || fusion.hasOnlyReductions())) {
           reportChoice(op, DEBUG_TYPE,
                        "computes its producers row by row: " +
                            fusion.getNames());
