@@ -60,8 +60,9 @@ PLACES = [
     ("no wait for values", False,
      WAIT + r"(?=((?!LAB_WAIT).)*wgmma\.wait_group\.sync\.aligned 1;)", ""),
     ("no wait until keys are read", True, WAIT, ""),
-    ("no wait until values are read", True,
-     rf"(?<=LAB_WAIT)(((?!LAB_WAIT).)*){WAIT}", r"\1"),
+    # The loop that copies values follows the code of the consumers.
+    ("no wait until values are read", False,
+     WAIT + r"(?=((?!LAB_WAIT).)*mbarrier\.arrive\.expect_tx)", ""),
     ("keys are released early", False,
      rf"(wgmma\.wait_group\.sync\.aligned 0;)(((?!wgmma).)*{ARRIVE})", r"\2 \1"),
     ("values are released early", False,
