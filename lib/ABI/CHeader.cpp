@@ -83,11 +83,11 @@ static constexpr llvm::StringLiteral kCudaIntroduction =
  *   takes DLPack tensors in the memory of one CUDA device (kDLCUDA,
  *   kDLCUDAManaged) and a stream (CUstream; NULL is the default stream). It
  *   enqueues its work without waiting for it, and may be captured into a graph.
- *   It allocates no memory: functions with intermediate tensors take a workspace
- *   on the device of at least LIB_f_cuda_workspace(sizes...) bytes with any
- *   alignment. No other work may use it until that of the call is done, but
- *   calls in the same stream may share it. The size is -1 if calls with these
- *   sizes fail. It is independent of the workspace on the CPU.
+ *   It allocates no memory: functions with intermediate tensors take a
+ *   workspace on the device of at least LIB_f_cuda_workspace(sizes...) bytes
+ *   with any alignment. No other work may use it until that of the call is
+ *   done, but calls in the same stream may share it. The size is -1 if calls
+ *   with these sizes fail. It is independent of the workspace on the CPU.
  *   The first call loads the driver, which must support CUDA 12, and the first
  *   call on a device loads the kernels. If no context of the tensors' device is
  *   current, its primary context is used.

@@ -258,11 +258,15 @@ def check_library():
 
 def check_unsupported():
     module = posenc.compile(
-        "func.func @f(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {\n"
-        "  %r = arith.remf %x, %y : tensor<?xf32>\n  return %r : tensor<?xf32>\n}\n",
+        "func.func @f(%x: tensor<?x4xf32>, %y: tensor<4x4xf32>, %o: tensor<?x4xf32>)\n"
+        "    -> tensor<?x4xf32> {\n"
+        "  %r = linalg.matmul ins(%x, %y : tensor<?x4xf32>, tensor<4x4xf32>)\n"
+        "    outs(%o : tensor<?x4xf32>) -> tensor<?x4xf32>\n"
+        "  return %r : tensor<?x4xf32>\n}\n",
         opt_level=0)
-    x = DeviceArray(np.ones(3, np.float32))
-    raises(lambda: module.f(x, x), "f: has no code for CUDA devices: ", "arith.remf")
+    x = DeviceArray(np.ones((4, 4), np.float32))
+    raises(lambda: module.f(x, x, x), "f: has no code for CUDA devices: ",
+           "linalg.matmul")
 
 
 def check_architecture():
