@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -27,6 +28,17 @@ Value mlir::posenc::getDimSize(OpBuilder &builder, Location loc, Value memref,
 
 int64_t mlir::posenc::getElementBytes(Value memref) {
   return getElementTypeOrSelf(memref.getType()).getIntOrFloatBitWidth() / 8;
+}
+
+std::optional<int64_t> mlir::posenc::getStaticBytes(MemRefType type) {
+  std::optional<int64_t> bytes =
+      type.getElementType().isIndex()
+          ? 8
+          : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    if (bytes && !ShapedType::isDynamic(size))
+      bytes = llvm::checkedMul(*bytes, size);
+  return bytes;
 }
 
 Value mlir::posenc::haveDifferentAddresses(OpBuilder &builder, Location loc,

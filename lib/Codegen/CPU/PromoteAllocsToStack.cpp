@@ -8,6 +8,8 @@
 
 #include "VectorTarget.h"
 
+#include "../LoopSizes.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/IR/Remarks.h"
@@ -46,13 +48,7 @@ static std::optional<int64_t> getSizeBound(memref::AllocOp alloc) {
   if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
       !type.getElementType().isIntOrIndexOrFloat())
     return std::nullopt;
-  std::optional<int64_t> bytes =
-      type.getElementType().isIndex()
-          ? 8
-          : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (int64_t size : type.getShape())
-    if (bytes && !ShapedType::isDynamic(size))
-      bytes = llvm::checkedMul(*bytes, size);
+  std::optional<int64_t> bytes = getStaticBytes(type);
   for (Value size : alloc.getDynamicSizes()) {
     if (!bytes || *bytes > limit)
       return std::nullopt;

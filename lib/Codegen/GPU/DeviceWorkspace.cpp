@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -120,16 +119,8 @@ Value SaturatingSizes::emit(Value size) {
   return size;
 }
 
-/// Returns the bytes of an element times the static sizes.
 static int64_t getStaticFactor(MemRefType type) {
-  std::optional<int64_t> bytes =
-      type.getElementType().isIndex()
-          ? 8
-          : llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (int64_t size : type.getShape())
-    if (bytes && !ShapedType::isDynamic(size))
-      bytes = llvm::checkedMul(*bytes, size);
-  return bytes.value_or(INT64_MAX);
+  return getStaticBytes(type).value_or(INT64_MAX);
 }
 
 Value mlir::posenc::emitByteSize(OpBuilder &builder, memref::AllocOp memory) {
