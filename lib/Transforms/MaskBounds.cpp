@@ -30,6 +30,11 @@ using namespace mlir::posenc;
 /// of a few of them do not wrap.
 static constexpr unsigned kPositionBits = 56;
 
+/// Elements with several indices that differ between pairs are bounded if there
+/// is one for a block of at least this many queries and keys. Loading more
+/// elements takes longer than evaluating the region.
+static constexpr int64_t kMinBlock = 16;
+
 static bool isBool(Type type) { return type.isInteger(1); }
 
 /// Whether intervals can bound values of the type.
@@ -56,6 +61,16 @@ struct Bounds {
 struct MonotonicIndex {
   unsigned argument;
   bool isDecreasing;
+  /// Whether `kMinBlock` or more consecutive values of the argument have the
+  /// same index.
+  bool isOfBlocks;
+};
+
+/// An index of an element that a tile reads: its number, and the inclusive
+/// range of its values.
+struct IndexRange {
+  unsigned number;
+  Value from, to;
 };
 } // namespace
 
@@ -83,6 +98,7 @@ private:
   Bounds cloneExact(Operation &op);
   Interval evaluateInteger(Operation &op);
   Truth evaluateCondition(Operation &op);
+  std::optional<SmallVector<IndexRange>> findIndexRanges(OperandRange indices);
   Bounds evaluateLoad(Operation &op);
   Value emitIndex(Value index, unsigned argument, Value at);
   std::optional<unsigned> getMonotonicOperand(Operation &op,
@@ -367,7 +383,7 @@ std::optional<MonotonicIndex>
 MaskBounds::Emitter::findMonotonic(Value index) const {
   // A sum that is the index itself does not wrap, as both ends of the tile are
   // in the bounds of the tensor. That of another operation could, unnoticed.
-  bool isDecreasing = false, mayWrap = true;
+  bool isDecreasing = false, mayWrap = true, isOfBlocks = false;
   while (Operation *op = index.getDefiningOp()) {
     std::optional<unsigned> operand;
     if (getIntegerWidth(index.getType()) == 64)
@@ -375,11 +391,13 @@ MaskBounds::Emitter::findMonotonic(Value index) const {
     if (!operand)
       return std::nullopt;
     isDecreasing ^= isa<arith::SubIOp>(op) && *operand == 1;
+    isOfBlocks |= isa<arith::DivSIOp, arith::FloorDivSIOp>(op) &&
+                  *getDivisor(*op) >= kMinBlock;
     mayWrap &= isa<arith::AddIOp, arith::SubIOp, arith::IndexCastOp>(op);
     index = op->getOperand(*operand);
   }
-  return MonotonicIndex{cast<BlockArgument>(index).getArgNumber(),
-                        isDecreasing};
+  return MonotonicIndex{cast<BlockArgument>(index).getArgNumber(), isDecreasing,
+                        isOfBlocks};
 }
 
 Value MaskBounds::Emitter::emitIndex(Value index, unsigned argument, Value at) {
@@ -403,34 +421,54 @@ Value MaskBounds::Emitter::emitIndex(Value index, unsigned argument, Value at) {
   return mapping.lookup(index);
 }
 
-/// Bounds the elements by loading all of them. An index must be the same for
-/// all pairs, except for one that is a monotonic function of a head, query or
-/// key. Both ends of its range are indices that the region uses, too, so they
-/// are in the bounds of the tensor.
-Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
-  Type type = op.getResult(0).getType();
-  OperandRange indices = op.getOperands().drop_front();
-  std::optional<unsigned> number;
-  std::optional<MonotonicIndex> monotonic;
+/// Finds the indices of a load that differ between pairs. Returns nullopt if the
+/// elements have no bounds.
+std::optional<SmallVector<IndexRange>>
+MaskBounds::Emitter::findIndexRanges(OperandRange indices) {
+  SmallVector<std::pair<unsigned, MonotonicIndex>> varying;
   for (auto [i, index] : llvm::enumerate(indices)) {
     if (get(index).exact)
       continue;
-    if (number || !(monotonic = findMonotonic(index)))
-      return {};
-    number = i;
+    std::optional<MonotonicIndex> monotonic = findMonotonic(index);
+    if (!monotonic)
+      return std::nullopt;
+    varying.emplace_back(i, *monotonic);
   }
+  if (varying.size() > 1 && !llvm::all_of(varying, [](const auto &index) {
+        return index.second.isOfBlocks;
+      }))
+    return std::nullopt;
+  SmallVector<IndexRange> ranges;
+  for (auto [i, monotonic] : varying) {
+    auto [first, last] = arguments[monotonic.argument];
+    if (monotonic.isDecreasing)
+      std::swap(first, last);
+    ranges.push_back({i, emitIndex(indices[i], monotonic.argument, first),
+                      emitIndex(indices[i], monotonic.argument, last)});
+  }
+  return ranges;
+}
+
+/// Bounds the elements by loading all of them. An index must be the same for
+/// all pairs, or a monotonic function of a head, query or key. Both ends of its
+/// range are indices that the region uses, too, so they are in the bounds of
+/// the tensor.
+Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
+  Type type = op.getResult(0).getType();
   if (!isBool(type) && !hasIntervals(type))
     return {};
-  auto [first, last] = arguments[monotonic->argument];
-  if (monotonic->isDecreasing)
-    std::swap(first, last);
-  Value from = emitIndex(indices[*number], monotonic->argument, first);
-  Value to = emitIndex(indices[*number], monotonic->argument, last);
-  auto load = [&](Value at) -> Value {
+  OperandRange indices = op.getOperands().drop_front();
+  std::optional<SmallVector<IndexRange>> ranges = findIndexRanges(indices);
+  if (!ranges)
+    return {};
+  auto load = [&](ValueRange at) -> Value {
     IRMapping mapping;
     mapping.map(op.getOperand(0), get(op.getOperand(0)).exact);
-    for (auto [i, index] : llvm::enumerate(indices))
-      mapping.map(index, i == *number ? at : get(index).exact);
+    for (Value index : indices)
+      if (Value exact = get(index).exact)
+        mapping.map(index, exact);
+    for (auto [range, value] : llvm::zip_equal(*ranges, at))
+      mapping.map(indices[range.number], value);
     return b.clone(op, mapping)->getResult(0);
   };
   auto combine = [&](Value element, ValueRange before) -> SmallVector<Value> {
@@ -440,24 +478,29 @@ Bounds MaskBounds::Emitter::evaluateLoad(Operation &op) {
     return {arith::MinSIOp::create(b, before[0], element),
             arith::MaxSIOp::create(b, before[1], element)};
   };
-  Value init = load(from);
+  SmallVector<Value> begins, ends;
   Value one = arith::ConstantIndexOp::create(b, 1);
-  auto loop = scf::ForOp::create(b, b.createOrFold<arith::AddIOp>(from, one),
-                                 b.createOrFold<arith::AddIOp>(to, one), one,
-                                 ValueRange{init, init});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(
-        b, combine(load(loop.getInductionVar()), loop.getRegionIterArgs()));
+  for (const IndexRange &range : *ranges) {
+    begins.push_back(range.from);
+    ends.push_back(b.createOrFold<arith::AddIOp>(range.to, one));
   }
+  Value init = load(begins);
+  scf::LoopNest nest = scf::buildLoopNest(
+      b, b.getLoc(), begins, ends, SmallVector<Value>(ranges->size(), one),
+      {init, init},
+      [&](OpBuilder &builder, Location, ValueRange at, ValueRange before) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(builder.getInsertionBlock(),
+                            builder.getInsertionPoint());
+        return combine(load(at), before);
+      });
   Bounds bounds;
   if (isBool(type)) {
-    bounds.truth = {loop.getResult(0), loop.getResult(1)};
+    bounds.truth = {nest.results[0], nest.results[1]};
     return bounds;
   }
-  bounds.interval = intervals.fromScalar(loop.getResult(0));
-  bounds.interval.high = intervals.fromScalar(loop.getResult(1)).high;
+  bounds.interval = intervals.fromScalar(nest.results[0]);
+  bounds.interval.high = intervals.fromScalar(nest.results[1]).high;
   return bounds;
 }
 

@@ -21,9 +21,12 @@ from ._array import Array
 from ._kernels import Kernels
 from ._compile import compile, load
 from . import functional
+from ._flex import (
+    BlockMask, and_masks, create_block_mask, flex_attention, noop_mask, or_masks)
 
-__all__ = ["Array", "CompileError", "CompileWarning", "Error", "Kernels", "compile",
-           "functional", "load"]
+__all__ = ["Array", "BlockMask", "CompileError", "CompileWarning", "Error", "Kernels",
+           "and_masks", "compile", "create_block_mask", "flex_attention", "functional",
+           "load", "noop_mask", "or_masks"]
 
 
 def __getattr__(name: str) -> str:

@@ -16,6 +16,8 @@
 // their minimum and maximum in the tile, which the code loads: the documents of
 // `document[i] == document[j]` need not be sorted, but few tiles are empty if
 // they are not.
+// Elements that are indexed by both are bounded if there is one for a block of
+// queries and keys, as in a table of blocks.
 //
 //===----------------------------------------------------------------------===//
 

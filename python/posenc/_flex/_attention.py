@@ -1,0 +1,395 @@
+# ===- _attention.py - flex_attention --------------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""`posenc.flex_attention`: checks, and what a call needs."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from .._dtypes import FRAMEWORK_NAMES, name_of
+from .._errors import Error
+from .._rope import FLOATS, RopeOptions
+from .._rope import rope as functional_rope
+from ._block_mask import BlockMask, Blocks, and_masks, find_blocks
+from ._module import Signature
+from ._plan import Plan, make_plan
+from ._trace import WIDENED
+
+_NAME = "flex_attention"
+# So many queries use a kernel that reads keys once, which is compiled for their number.
+_DECODED = 8
+_warned: set[str] = set()
+
+
+class AuxOutput(NamedTuple):
+    """What `return_aux` asks for, where PyTorch has no type for it."""
+
+    lse: Any = None
+    max_scores: Any = None
+
+
+def _refuse(message: str) -> NoReturn:
+    raise Error(f"{_NAME}: {message}")
+
+
+def is_torch(array) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def _is_jax(array) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.Array)
+
+
+def _find_tracer(query):
+    """Returns the tracer of functions of the framework of an array."""
+    if is_torch(query):
+        from ._trace_torch import trace_torch
+
+        return trace_torch
+    if _is_jax(query):
+        from ._trace_jax import trace_jax
+
+        return trace_jax
+    from ._trace_numpy import trace_numpy
+
+    return trace_numpy
+
+
+# ===----------------------------------------------------------------------===#
+# Checks
+# ===----------------------------------------------------------------------===#
+
+
+def _check_tensors(query, key, value, enable_gqa: bool) -> None:
+    for name, array in (("query", query), ("key", key), ("value", value)):
+        if not hasattr(array, "shape") or not hasattr(array, "dtype"):
+            _refuse(f"{name} is a {type(array).__name__}, expected an array of NumPy, "
+                    "PyTorch or JAX")
+        if len(array.shape) != 4:
+            _refuse(f"{name} has {len(array.shape)} dimensions, expected [batch, heads, "
+                    "tokens, channels]")
+        if name_of(array.dtype) not in FLOATS:
+            _refuse(f"{name} has elements of type {name_of(array.dtype)}, expected "
+                    f"{' or '.join(FLOATS)}")
+        if array.dtype != query.dtype:
+            _refuse(f"{name} has elements of type {name_of(array.dtype)} and query of "
+                    f"{name_of(query.dtype)}, expected the same")
+        if not array.shape[1] or not array.shape[3]:
+            _refuse(f"{name} has the shape {tuple(array.shape)}, expected at least one "
+                    "head and one channel")
+        if is_torch(array) and sys.modules["torch"]._C._functorch.is_batchedtensor(array):
+            _refuse("has no rule for torch.vmap: make the mapped dimension a part of the "
+                    "batch")
+    if key.shape[:3] != value.shape[:3]:
+        _refuse(f"key has the shape {tuple(key.shape)} and value {tuple(value.shape)}, "
+                "expected the same but for the channels")
+    if query.shape[3] != key.shape[3]:
+        _refuse(f"query has {query.shape[3]} channels and key {key.shape[3]}, expected as "
+                "many")
+    heads, key_heads = query.shape[1], key.shape[1]
+    if heads != key_heads and not enable_gqa:
+        _refuse(f"query has {heads} heads and key {key_heads}: pass enable_gqa=True for "
+                "several query heads of a key head")
+    if heads % key_heads:
+        _refuse(f"query has {heads} heads and key {key_heads}, expected a multiple of "
+                "those of the key")
+    if query.shape[0] != key.shape[0] and key.shape[0] != 1:
+        _refuse(f"query has a batch of {query.shape[0]} and key one of {key.shape[0]}, "
+                "expected as many, or 1")
+
+
+def _check_mask(query, key, mask) -> None:
+    """Raises an error for a block mask of other lengths, as PyTorch does."""
+    if not hasattr(mask, "mask_mod"):
+        _refuse(f"block_mask is a {type(mask).__name__}, expected a BlockMask; functions "
+                "are passed as mask_mod")
+    blocks = None if isinstance(mask, BlockMask) else mask.BLOCK_SIZE
+    if blocks is not None and min(blocks) >= 1 << 30:
+        return
+    sizes = tuple(mask.seq_lengths)
+    expected = query.shape[2], key.shape[2]
+    if sizes != expected:
+        _refuse(f"block_mask is for {sizes[0]} queries and {sizes[1]} keys, but there are "
+                f"{expected[0]} and {expected[1]}: create one for these lengths, or pass "
+                "its function as mask_mod")
+    for name, dim, size, own in (("batch", 0, query.shape[0], mask.shape[0]),
+                                 ("number of heads", 1, query.shape[1], mask.shape[-3])):
+        if own not in (1, size):
+            _refuse(f"block_mask is for a {name} of {own}, but that of query is {size}")
+
+
+def _check_arrays(plan: Plan, arrays: Sequence[Any], query, key) -> None:
+    """Raises an error for captured arrays that are too small for the indices of a
+    call, and for those on another device."""
+    for array in arrays:
+        if 0 in array.shape:
+            _refuse(f"a captured array has the shape {tuple(array.shape)}, expected "
+                    "elements")
+        if is_torch(query) and array.device != query.device:
+            _refuse(f"a captured tensor is on the device '{array.device}', but query is on "
+                    f"'{query.device}'")
+    sizes = {"batch": query.shape[0], "head": query.shape[1], "query": query.shape[2],
+             "key": key.shape[2]}
+    for number, dim, name in plan.ranges:
+        shape = arrays[number].shape
+        if shape[dim] < sizes[name]:
+            _refuse(f"dimension {dim} of a captured array of the shape {tuple(shape)} is "
+                    f"indexed by the {name} index, which goes up to {sizes[name] - 1}")
+
+
+def _check_scale(scale) -> float | None:
+    if scale is None:
+        return None
+    scale = float(scale)
+    if not math.isfinite(scale):
+        _refuse(f"scale is {scale}, expected a finite number")
+    return scale
+
+
+# ===----------------------------------------------------------------------===#
+# Calls
+# ===----------------------------------------------------------------------===#
+
+
+def _widen(array):
+    """Returns a captured array with elements of a type that kernels read."""
+    name = str(array.dtype).removeprefix("torch.")
+    if name not in WIDENED:
+        return array
+    wide = WIDENED[name]
+    return array.to(getattr(sys.modules["torch"], wide)) if is_torch(array) else (
+        array.astype(wide))
+
+
+def _find_mask(block_mask, mask_mod) -> tuple[Callable | None, Blocks | None]:
+    """Returns the mask_mod of a call and the blocks that it has."""
+    if block_mask is None:
+        return mask_mod, None
+    own = block_mask.mask_mod
+    if mask_mod is not None:
+        own = and_masks(own, mask_mod)
+    return own, find_blocks(block_mask)
+
+
+class Call(NamedTuple):
+    """The kernels of a call and their inputs."""
+
+    plan: Plan
+    signature: Signature
+    inputs: list[Any]
+
+
+def prepare(query, key, value, score_mod: Callable | None, block_mask,
+            mask_mod: Callable | None, scale: float | None,
+            enable_gqa: bool) -> Call:
+    """Checks the arguments of a call and finds what it computes."""
+    _check_tensors(query, key, value, enable_gqa)
+    if block_mask is not None:
+        _check_mask(query, key, block_mask)
+    for name, function in (("score_mod", score_mod), ("mask_mod", mask_mod)):
+        if function is not None and not callable(function):
+            _refuse(f"{name} is a {type(function).__name__}, expected a function")
+    mask, blocks = _find_mask(block_mask, mask_mod)
+    dtype = name_of(query.dtype)
+    device = query.device if is_torch(query) else "cpu"
+    try:
+        plan, arrays = make_plan(
+            _find_tracer(query), score_mod, mask, blocks,
+            "f64" if dtype == "f64" else "f32", device)
+    except Error as error:
+        raise Error(f"{_NAME}: {error}") from None
+    _check_arrays(plan, arrays, query, key)
+    if key.shape[0] != query.shape[0]:
+        key, value = (_expand(array, query.shape[0]) for array in (key, value))
+    scale = _check_scale(scale)
+    tokens = query.shape[2]
+    signature = Signature(
+        int(query.shape[1]), int(key.shape[1]), int(query.shape[3]), int(value.shape[3]),
+        dtype, None if scale == query.shape[3] ** -0.5 else scale,
+        int(tokens) if _is_decoded(tokens) else None,
+        not plan.uses_query or bool(tokens == key.shape[2]), plan.arrays)
+    return Call(plan, signature, [query, key, value, *map(_widen, arrays)])
+
+
+def _is_decoded(tokens) -> bool:
+    # A size that torch.export keeps symbolic is not asked for its value.
+    return isinstance(tokens, int) and 1 <= tokens <= _DECODED
+
+
+def _expand(array, batch):
+    if is_torch(array):
+        return array.expand(batch, *array.shape[1:])
+    numpy: Any = np
+    if not isinstance(array, np.ndarray):
+        import jax.numpy as numpy
+    return numpy.broadcast_to(array, (batch, *array.shape[1:]))
+
+
+def _run(call: Call):
+    """Returns the output and the log-sum-exp."""
+    kernels = call.plan.find_kernels(call.signature)
+    if not is_torch(call.inputs[0]):
+        return kernels["attention"](*call.inputs)
+    from .. import _operators
+    from . import _torch_operator  # noqa: F401  It defines the operator.
+
+    torch = sys.modules["torch"]
+    return torch.ops.posenc.flex_attention(call.inputs, _operators.register(kernels))
+
+
+def _warn_once(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, UserWarning, stacklevel=4)
+
+
+def _apply_autocast(arrays: Sequence[Any]) -> list[Any]:
+    """Returns tensors in the type of torch.autocast, if it is active."""
+    torch = sys.modules.get("torch")
+    first = arrays[0]
+    if not is_torch(first) or not torch.is_autocast_enabled(first.device.type):
+        return list(arrays)
+    dtype = torch.get_autocast_dtype(first.device.type)
+    return [array.to(dtype) if is_torch(array) and array.dtype != torch.float64 else array
+            for array in arrays]
+
+
+def flex_attention(query, key, value, score_mod: Callable | None = None,
+                   block_mask: Any = None, scale: float | None = None,
+                   enable_gqa: bool = False, return_lse: bool = False,
+                   kernel_options: Mapping[str, Any] | None = None, *,
+                   return_aux: Any = None, mask_mod: Callable | None = None,
+                   rotation: Mapping[str, Any] | None = None, positions: Any = None,
+                   key_positions: Any = None) -> Any:
+    """Attention whose scores and mask are functions, with the arguments and the meaning of
+    `torch.nn.attention.flex_attention.flex_attention` (PyTorch 2.6 to 2.15), as one kernel.
+
+    query: [batch, heads, queries, channels]
+    key, value: [batch or 1, key heads, keys, channels]; value may have other channels
+    score_mod: a function of a score, batch, head, query index and key index, which
+        returns the new score
+    block_mask: of `posenc.create_block_mask`, or PyTorch's
+    scale: the factor of scores (default: the channels' number to the power -1/2)
+    enable_gqa: allows several query heads for a key head
+    return_lse: returns (output, lse): lse [batch, heads, queries] is the logarithm of the
+        sum of the weights, in f32 (f64 for f64)
+    kernel_options: those of PyTorch are ignored, with a note
+    return_aux: PyTorch's AuxRequest: returns (output, AuxOutput); max_scores is an error
+
+    mask_mod: a function of batch, head, query index and key index that tells whether the
+        key is seen; no block mask is needed, since kernels skip hidden tiles by themselves
+    rotation: rotates query and key: the keywords of `posenc.functional.rope`, such as
+        {"theta": 500000.0}
+    positions, key_positions: i64 [batch, tokens] of query and of key, for the rotation
+        (default: their indices)
+
+    Functions are traced once for their code and what they capture: Python numbers are
+    constants, and arrays and lengths inputs, so that other lengths and elements do not
+    compile again. Query 0 is aligned with key 0. Tensors have gradients, also captured
+    ones.
+    """
+    if return_lse and return_aux is not None:
+        _refuse("expected return_lse or return_aux, got both")
+    if return_aux is not None and getattr(return_aux, "max_scores", False):
+        _refuse("max_scores of return_aux is not supported; lse is")
+    if kernel_options:
+        _warn_once(f"{_NAME}: kernel_options are for PyTorch's kernels and are ignored")
+    query, key, value = _apply_autocast((query, key, value))
+    if rotation is not None or positions is not None or key_positions is not None:
+        query, key = _rotate(query, key, rotation, positions, key_positions)
+    if is_torch(query) and sys.modules["torch"].compiler.is_dynamo_compiling():
+        from ._torch_compile import call_recorded
+
+        output, lse = call_recorded(query, key, value, score_mod, block_mask, mask_mod,
+                                    scale, enable_gqa)
+    else:
+        output, lse = _run(prepare(query, key, value, score_mod, block_mask, mask_mod,
+                                   scale, enable_gqa))
+    if return_aux is not None:
+        return output, _make_aux(lse if getattr(return_aux, "lse", False) else None)
+    return (output, lse) if return_lse else output
+
+
+def _make_aux(lse):
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        from torch.nn.attention import flex_attention as module
+
+        return getattr(module, "AuxOutput", AuxOutput)(lse=lse, max_scores=None)
+    return AuxOutput(lse=lse)
+
+
+def _rotate(query, key, rotation, positions, key_positions):
+    """Returns query and key, rotated."""
+    if rotation is None:
+        _refuse("positions are those of a rotation: pass rotation, such as "
+                '{"theta": 10000.0}')
+    if not isinstance(rotation, Mapping):
+        _refuse(f"rotation is a {type(rotation).__name__}, expected a dict of keywords of "
+                "posenc.functional.rope")
+    unknown = rotation.keys() - {*RopeOptions._fields}
+    if unknown:
+        _refuse(f"rotation has no key '{min(map(str, unknown))}', expected "
+                f"{', '.join(RopeOptions._fields)}")
+    # Rotations are of [batch, tokens, heads, channels].
+    q, k = _swap(query), _swap(key)
+    if positions is None:
+        positions = _count(q)
+        key_positions = (positions if key_positions is None and q.shape[:2] == k.shape[:2]
+                         else key_positions)
+    if key_positions is None:
+        key_positions = _count(k)
+    if positions is key_positions:
+        q, k = _rope(q, k, positions, rotation)
+    else:
+        q, _ = _rope(q, q[:, :, :1], positions, rotation)
+        k, _ = _rope(k, k[:, :, :1], key_positions, rotation)
+    return _swap(q), _swap(k)
+
+
+def _swap(array):
+    """Exchanges heads and tokens."""
+    return array.transpose(1, 2) if is_torch(array) else array.swapaxes(1, 2)
+
+
+def _count(array):
+    """Returns the indices [batch, tokens] of tokens."""
+    batch, tokens = array.shape[:2]
+    if is_torch(array):
+        torch = sys.modules["torch"]
+        return torch.arange(tokens, device=array.device).repeat(batch, 1)
+    return np.arange(tokens)[None].repeat(batch, 0)
+
+
+def _rope(first, second, positions, options: Mapping[str, Any]):
+    if is_torch(first):
+        from ..torch import rope
+
+        return rope(first, second, positions, **options)
+    return functional_rope(first, second, positions, **options)
+
+
+def write_mlir(query, key, value, score_mod: Callable | None = None,
+               block_mask: Any = None, scale: float | None = None,
+               enable_gqa: bool = False, *, mask_mod: Callable | None = None) -> str:
+    """Returns the MLIR of a call of `flex_attention`, for posenc-compile: the function
+    `attention`, whose inputs are query, key, value and the arrays that the functions
+    capture, and those of its gradients."""
+    call = prepare(query, key, value, score_mod, block_mask, mask_mod, scale, enable_gqa)
+    return call.plan.write(call.signature)
+
+
+flex_attention.mlir = write_mlir  # type: ignore[attr-defined]

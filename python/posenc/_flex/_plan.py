@@ -1,0 +1,143 @@
+# ===- _plan.py - kernels of score_mod and mask_mod ------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Expressions of functions, and the kernels that are compiled for them.
+
+Functions with equal code and captured values share a plan, of which a call only needs
+the captured arrays. A plan has one kernel for each `Signature`, which does not depend on
+lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._compile import compile_on_use
+from .._errors import Error
+from .._fork import Lock
+from .._kernels import Kernels
+from .._once import once
+from ._block_mask import FULL, PARTIAL, Blocks
+from ._captures import Captures
+from ._gradient import write_gradients
+from ._graph import ARGUMENTS, Graph, Node, collect
+from ._module import Signature, find_ranges, write_attention
+from ._trace import Trace, locate
+
+# Traces a function of some of `ARGUMENTS`.
+Tracer = Callable[[Callable, Trace, tuple[str, ...]], Node]
+
+_plans: dict[Any, tuple[Plan, list[int]]] = {}
+_MAX_PLANS = 1024
+_lock = Lock()
+
+
+class Plan:
+    """The expressions of a score_mod and a mask_mod."""
+
+    def __init__(self, graph: Graph, score: Node | None, where: Node | None,
+                 dtypes: Sequence[str], ranks: Sequence[int]):
+        self.graph, self.score, self.where = graph, score, where
+        self.arrays = tuple(zip(dtypes, ranks))
+        self.ranges = find_ranges(score, where)
+        nodes = collect(score, where)
+        self.uses_query = any(node.op == "argument" and node.payload == "query"
+                              for node in nodes)
+        self._kernels: dict[Signature, Kernels] = {}
+
+    def find_kernels(self, signature: Signature) -> Kernels:
+        kernels = self._kernels.get(signature)
+        if kernels is None:
+            kernels = self._kernels[signature] = compile_text(self.write(signature))
+        return kernels
+
+    def write(self, signature: Signature) -> str:
+        """Returns the module of a signature."""
+        return (write_attention(signature, self.score, self.where)
+                + write_gradients(signature, self.graph, self.score, self.where))
+
+
+@once
+def compile_text(text: str) -> Kernels:
+    """Returns the kernels of a module, which are compiled when they are used."""
+    return compile_on_use(text)
+
+
+def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | None,
+              blocks: Blocks | None, score_dtype: str,
+              device: Any) -> tuple[Plan, list[Any]]:
+    """Returns the plan of functions and the arrays of a call. Functions that capture
+    objects whose value is not known to be that of an earlier call are traced again."""
+    captures = Captures((score_mod, mask_mod))
+    key = None
+    if captures.key is not None:
+        sizes = blocks and (blocks.query_size, blocks.key_size, blocks.table.shape[:2])
+        key = (tracer, captures.key, score_dtype, sizes)
+        found = _plans.get(key)
+        if found is not None:
+            plan, sources = found
+            return plan, [blocks.table if blocks and source < 0 else
+                          captures.arrays[source] for source in sources]
+    graph = Graph(score_dtype)
+    trace = Trace(graph, device)
+    score = score_mod and _trace(tracer, score_mod, trace, ARGUMENTS, "score_mod")
+    where = mask_mod and _trace(tracer, mask_mod, trace, ARGUMENTS[1:], "mask_mod")
+    if score is not None:
+        score = graph.convert(score, score_dtype)
+    if where is not None:
+        where = graph.to_bool(where)
+    if blocks is not None:
+        where = _add_blocks(trace, blocks, where)
+    if score is not None and score.op == "argument" and score.payload == "score":
+        score = None
+    if where is not None and where.op == "constant" and where.payload:
+        where = None
+    plan = Plan(graph, score, where, trace.dtypes,
+                [len(array.shape) for array in trace.arrays])
+    sources = _find_sources(trace, captures, blocks)
+    if key is not None and sources is not None:
+        with _lock:
+            while len(_plans) >= _MAX_PLANS:
+                _plans.pop(next(iter(_plans)), None)
+            _plans[key] = plan, sources
+    return plan, trace.arrays
+
+
+def _trace(tracer: Tracer, function: Callable, trace: Trace, names: tuple[str, ...],
+           what: str) -> Node:
+    try:
+        return tracer(function, trace, names)
+    except Error as error:
+        raise Error(f"{locate(function, error)}{what}: {error}") from None
+
+
+def _find_sources(trace: Trace, captures: Captures,
+                  blocks: Blocks | None) -> list[int] | None:
+    """Returns the numbers of a trace's arrays among those captured, or None if the
+    functions have made one of them."""
+    numbers = {id(array): number for number, array in enumerate(captures.arrays)}
+    if blocks is not None:
+        numbers[id(blocks.table)] = -1
+    sources = [numbers.get(id(array)) for array in trace.arrays]
+    return None if None in sources else sources  # type: ignore[return-value]
+
+
+def _add_blocks(trace: Trace, blocks: Blocks, where: Node | None) -> Node:
+    """A key is seen if its block is full, or if it is partial and the mask_mod holds."""
+    graph = trace.graph
+    indices = [graph.argument(name, "i32") if size != 1 else graph.constant(0, "i32")
+               for name, size in zip(("batch", "head"), blocks.table.shape)]
+    for name, size in (("query", blocks.query_size), ("key", blocks.key_size)):
+        indices.append(graph.apply("floor_divide", "i32", graph.argument(name, "i32"),
+                                   graph.constant(size, "i32")))
+    state = trace.load(blocks.table, tuple(indices))
+    is_full = graph.compare("ge", "i8", state, graph.constant(FULL, "i8"))
+    is_partial = graph.compare("eq", "i8", state, graph.constant(PARTIAL, "i8"))
+    if where is not None:
+        is_partial = graph.make("bitwise_and", (is_partial, where), "i1")
+    return graph.make("bitwise_or", (is_full, is_partial), "i1")

@@ -1,0 +1,104 @@
+# ===- _torch_operator.py - the operator of PyTorch ------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The operator `posenc::flex_attention`, with gradients. As for `posenc::call`, the
+kernels are a string argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .._errors import Error
+from .._operators import _compute, find
+from ._gradient import GRADIENT, name_array_gradient
+
+_FUNCTION = "attention"
+_library = torch.library.Library("posenc", "FRAGMENT")
+_library.define("flex_attention(Tensor[] inputs, str kernels) -> (Tensor, Tensor)",
+                tags=(torch.Tag.pt2_compliant_tag,))
+
+
+@torch.library.impl(_library, "flex_attention", "CompositeExplicitAutograd")
+def _(inputs, kernels):
+    return _compute(find(kernels)[_FUNCTION], inputs)
+
+
+@torch.library.register_fake("posenc::flex_attention", lib=_library)
+def _(inputs, kernels):
+    query, _, value, *_ = inputs
+    for tensor in inputs:
+        if tensor.device != query.device:
+            raise Error(f"flex_attention: a tensor is on the device '{tensor.device}', "
+                        f"but query is on '{query.device}'")
+    sums = torch.float64 if query.dtype == torch.float64 else torch.float32
+    shape = query.shape[:-1]
+    return (query.new_empty((*shape, value.shape[-1])), query.new_empty(shape, dtype=sums))
+
+
+class _FlexAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(kernels, *inputs):
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.posenc.flex_attention(list(inputs), kernels)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.kernels, *tensors = inputs
+        ctx.save_for_backward(*tensors, *output)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, grad_output, grad_lse):
+        *inputs, output, lse = ctx.saved_tensors
+        if grad_output is None and grad_lse is None:
+            return (None,) * (len(inputs) + 1)
+        if grad_output is None:
+            grad_output = torch.zeros_like(output)
+        if grad_lse is None:
+            grad_lse = torch.zeros_like(lse)
+        arguments = [*inputs[:3], output, lse, grad_output.to(output.dtype),
+                     grad_lse.to(lse.dtype), *inputs[3:]]
+        gradients: list[Any] = [None] * len(inputs)
+        needed = ctx.needs_input_grad[1:]
+        if any(needed[:3]):
+            gradients[:3] = torch.ops.posenc.call(arguments, ctx.kernels, GRADIENT)
+        for number, tensor in enumerate(inputs[3:]):
+            if needed[number + 3]:
+                gradients[number + 3] = _differentiate_array(
+                    ctx.kernels, arguments, number, tensor)
+        return None, *gradients
+
+
+def _differentiate_array(kernels: str, arguments: list[torch.Tensor], number: int,
+                         array: torch.Tensor) -> torch.Tensor | None:
+    """Returns the gradient of a captured array; None if the score does not depend on
+    it."""
+    name = name_array_gradient(number)
+    if name not in find(kernels):
+        return None
+    gradient, = torch.ops.posenc.call(arguments, kernels, name)
+    return gradient.to(array.dtype)
+
+
+def _needs_gradient(inputs) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in inputs)
+
+
+@torch.library.impl(_library, "flex_attention", "Autograd")
+def _(inputs, kernels):
+    if _needs_gradient(inputs):
+        return _FlexAttention.apply(kernels, *inputs)
+    with torch._C._AutoDispatchBelowAutograd():
+        return torch.ops.posenc.flex_attention(inputs, kernels)
+
+
+@torch.library.register_vmap("posenc::flex_attention", lib=_library)
+def _(info, axes, inputs, kernels):
+    raise Error("flex_attention: has no rule for torch.vmap: make the mapped dimension a "
+                "part of the batch")

@@ -1,0 +1,85 @@
+# ===- _trace.py - what a trace records ------------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""What traces of functions of PyTorch, NumPy and JAX have in common."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .._dtypes import name_of
+from .._errors import Error
+from ._graph import Graph, Node
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# Types of captured arrays that kernels read.
+_READABLE = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "i1")
+# Others, as arrays of these types.
+WIDENED = {"uint8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+
+
+class Trace:
+    """The expressions of functions and the arrays that these capture, in the order in
+    which they are read."""
+
+    def __init__(self, graph: Graph, device: Any = "cpu"):
+        self.graph, self.device = graph, device
+        self.arrays: list[Any] = []
+        self.dtypes: list[str] = []
+        self._numbers: dict[int, int] = {}
+
+    def load(self, array, indices: tuple[Node, ...]) -> Node:
+        number = self._numbers.get(id(array))
+        if number is None:
+            number = self._numbers[id(array)] = len(self.arrays)
+            self.arrays.append(array)
+            self.dtypes.append(_read_type(array))
+        return self.graph.load(number, indices, self.dtypes[number])
+
+
+def _read_type(array) -> str:
+    name = str(array.dtype).removeprefix("torch.")
+    if name in WIDENED:
+        return name_of(WIDENED[name])
+    dtype = name_of(array.dtype)
+    if dtype not in _READABLE:
+        raise Error(f"a captured array has elements of type {dtype}, expected one of "
+                    f"{', '.join(_READABLE)}")
+    return dtype
+
+
+def refuse_branch() -> NoReturn:
+    raise Error("the value of an argument is not known when the function is traced: it "
+                "cannot decide an `if`, a loop or `and`, or be converted to a number of "
+                "Python; use `where`, `&`, `|` and `~`")
+
+
+def locate(function, error: BaseException) -> str:
+    """Returns "FILE:LINE: " and the text of the line of a user's function, or of what it
+    calls, where an error was raised; if there is none, the function's name."""
+    found: TracebackType | None = None
+    skipped = _PACKAGE + os.sep
+    trace = error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if not path.startswith(skipped) and not _is_of_framework(path):
+            found = trace
+        trace = trace.tb_next
+    if found is None:
+        return f"{getattr(function, '__qualname__', function)}: "
+    path, line = found.tb_frame.f_code.co_filename, found.tb_lineno
+    text = linecache.getline(path, line).strip()
+    return f"{path}:{line}: " + (f"`{text}`: " if text else "")
+
+
+def _is_of_framework(path: str) -> bool:
+    parts = path.split(os.sep)
+    return any(name in parts for name in ("torch", "jax", "jax_src", "numpy")) and (
+        "site-packages" in parts or "dist-packages" in parts)
