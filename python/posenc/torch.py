@@ -30,11 +30,12 @@ import torch
 
 from ._compile import write_json
 from ._errors import Error
+from ._flex._torch_replace import replace_flex_attention
 from ._kernels import Kernels
 from ._operators import OPTIONS, call, check_inputs, find, innermost, register
 from ._rope import write_scaling
 
-__all__ = ["Operators", "operators", "rope"]
+__all__ = ["Operators", "operators", "replace_flex_attention", "rope"]
 
 
 class _Operator:

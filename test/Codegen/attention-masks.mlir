@@ -63,8 +63,7 @@ func.func @prefix(%q: !q, %n: memref<2xindex>) {
 // CHECK-SAME:  %{{.*}}: memref<2x?x4x16xf32>, %[[T:.*]]: memref<2x?xi32>)
 // CHECK:       scf.for %[[J:.*]] = %c0 to %{{.*}} step %c96 {
 // CHECK:         %[[D:.*]] = memref.load %[[T]][%[[B:.*]], %[[I0:.*]]] : memref<2x?xi32>
-// CHECK:         %[[I1:.*]] = arith.addi %[[I0]], %c1
-// CHECK:         scf.for %[[I:.*]] = %[[I1]] to %{{.*}} step %c1 iter_args(%[[MIN:.*]] = %[[D]], %[[MAX:.*]] = %[[D]]) -> (i32, i32) {
+// CHECK:         scf.for %[[I:.*]] = %[[I0]] to %{{.*}} step %c1 iter_args(%[[MIN:.*]] = %[[D]], %[[MAX:.*]] = %[[D]]) -> (i32, i32) {
 // CHECK-NEXT:      %[[E:.*]] = memref.load %[[T]][%[[B]], %[[I]]]
 // CHECK-NEXT:      arith.minsi %[[MIN]], %[[E]]
 // CHECK-NEXT:      arith.maxsi %[[MAX]], %[[E]]
@@ -107,6 +106,35 @@ func.func @table(%q: !q, %t: memref<?x?xi1>) {
   posenc.attention ins(%q, %q, %q : !q, !q, !q) outs(%q : !q)
     where(%b, %h, %i, %j) {
       %y = memref.load %t[%i, %j] : memref<?x?xi1>
+      posenc.yield %y : i1
+    }
+  return
+}
+
+// -----
+
+!q = memref<2x?x4x16xf32>
+
+// A table with one element for a block of queries and keys has bounds: the code
+// loads the elements of all blocks of a tile.
+// REMARK: Function=blocks | Remark="skips tiles that 'where' masks, and evaluates it in partial tiles only"
+// CHECK-LABEL: func.func @blocks(
+// CHECK-SAME:  %{{.*}}: memref<2x?x4x16xf32>, %[[T:.*]]: memref<?x?xi8>)
+// CHECK:         scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %c1 iter_args(
+// CHECK-NEXT:      scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step %c1 iter_args(
+// CHECK-NEXT:        memref.load %[[T]][%[[I]], %[[J]]]
+// CHECK-NEXT:        arith.minsi
+// CHECK-NEXT:        arith.maxsi
+// CHECK:         scf.if
+func.func @blocks(%q: !q, %t: memref<?x?xi8>) {
+  posenc.attention ins(%q, %q, %q : !q, !q, !q) outs(%q : !q)
+    where(%b, %h, %i, %j) {
+      %size = arith.constant 128 : index
+      %one = arith.constant 1 : i8
+      %m = arith.divsi %i, %size : index
+      %n = arith.divsi %j, %size : index
+      %x = memref.load %t[%m, %n] : memref<?x?xi8>
+      %y = arith.cmpi eq, %x, %one : i8
       posenc.yield %y : i1
     }
   return

@@ -150,15 +150,6 @@ def _check_arrays(plan: Plan, arrays: Sequence[Any], query, key) -> None:
                     f"indexed by the {name} index, which goes up to {sizes[name] - 1}")
 
 
-def _check_scale(scale) -> float | None:
-    if scale is None:
-        return None
-    scale = float(scale)
-    if not math.isfinite(scale):
-        _refuse(f"scale is {scale}, expected a finite number")
-    return scale
-
-
 # ===----------------------------------------------------------------------===#
 # Calls
 # ===----------------------------------------------------------------------===#
@@ -214,14 +205,22 @@ def prepare(query, key, value, score_mod: Callable | None, block_mask,
     _check_arrays(plan, arrays, query, key)
     if key.shape[0] != query.shape[0]:
         key, value = (_expand(array, query.shape[0]) for array in (key, value))
-    scale = _check_scale(scale)
-    tokens = query.shape[2]
-    signature = Signature(
-        int(query.shape[1]), int(key.shape[1]), int(query.shape[3]), int(value.shape[3]),
-        dtype, None if scale == query.shape[3] ** -0.5 else scale,
-        int(tokens) if _is_decoded(tokens) else None,
-        not plan.uses_query or bool(tokens == key.shape[2]), plan.arrays)
+    signature = find_signature(plan, query, key, value, scale)
     return Call(plan, signature, [query, key, value, *map(_widen, arrays)])
+
+
+def find_signature(plan: Plan, query, key, value, scale) -> Signature:
+    """Returns what the function of a call is compiled for."""
+    if scale is not None and not math.isfinite(scale):
+        _refuse(f"scale is {scale}, expected a finite number")
+    if scale is not None and float(scale) == int(query.shape[3]) ** -0.5:
+        scale = None
+    tokens = query.shape[2]
+    return Signature(
+        int(query.shape[1]), int(key.shape[1]), int(query.shape[3]), int(value.shape[3]),
+        name_of(query.dtype), None if scale is None else float(scale),
+        tokens if _is_decoded(tokens) else None,
+        not plan.uses_query or bool(tokens == key.shape[2]), plan.arrays)
 
 
 def _is_decoded(tokens) -> bool:
@@ -238,7 +237,7 @@ def _expand(array, batch):
     return numpy.broadcast_to(array, (batch, *array.shape[1:]))
 
 
-def _run(call: Call):
+def run(call: Call):
     """Returns the output and the log-sum-exp."""
     kernels = call.plan.find_kernels(call.signature)
     if not is_torch(call.inputs[0]):
@@ -313,10 +312,11 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     if is_torch(query) and sys.modules["torch"].compiler.is_dynamo_compiling():
         from ._torch_compile import call_recorded
 
+        _check_tensors(query, key, value, enable_gqa)
         output, lse = call_recorded(query, key, value, score_mod, block_mask, mask_mod,
-                                    scale, enable_gqa)
+                                    scale)
     else:
-        output, lse = _run(prepare(query, key, value, score_mod, block_mask, mask_mod,
+        output, lse = run(prepare(query, key, value, score_mod, block_mask, mask_mod,
                                    scale, enable_gqa))
     if return_aux is not None:
         return output, _make_aux(lse if getattr(return_aux, "lse", False) else None)

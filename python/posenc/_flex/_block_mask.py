@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from .._errors import Error
 
 # The size of a block that means "the whole sequence" in PyTorch.
-_WHOLE = 1 << 30
+WHOLE = 1 << 30
 # Elements of a table.
 EMPTY, PARTIAL, FULL = 0, 1, 2
 
@@ -63,8 +63,9 @@ def _check_functions(mask_mods: tuple) -> None:
 class BlockMask:
     """A mask that `create_block_mask` returns: a `mask_mod` and the sizes that it is for.
 
-    Attributes of PyTorch's block masks, such as `kv_indices` and `to_dense`, are those of
-    the one that PyTorch makes of the same arguments when it is first asked for them.
+    Where PyTorch is loaded, it is one of PyTorch's block masks, too. Its blocks, such as
+    `kv_indices`, are those that PyTorch makes of the same arguments when it is first asked
+    for them.
     """
 
     __module__ = "posenc"
@@ -72,7 +73,6 @@ class BlockMask:
     def __init__(self, mask_mod: Callable, arguments: dict[str, Any]):
         self.mask_mod = mask_mod
         self._arguments = arguments
-        self._blocks: Any = None
 
     @property
     def seq_lengths(self) -> tuple[int, int]:
@@ -87,26 +87,10 @@ class BlockMask:
     def to(self, device) -> BlockMask:
         """Returns the mask for another device. The arrays that `mask_mod` captures stay
         where they are."""
-        return BlockMask(self.mask_mod, {**self._arguments, "device": device})
-
-    def __getitem__(self, index):
-        return self._find_blocks()[index]
-
-    def __getattr__(self, name: str):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._find_blocks(), name)
+        return type(self)(self.mask_mod, {**self._arguments, "device": device})
 
     def __repr__(self) -> str:
         return f"posenc.BlockMask(shape={self.shape})"
-
-    def _find_blocks(self):
-        if self._blocks is None:
-            from torch.nn.attention import flex_attention
-
-            arguments = dict(self._arguments)
-            self._blocks = flex_attention.create_block_mask(self.mask_mod, **arguments)
-        return self._blocks
 
 
 def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: int,
@@ -126,10 +110,10 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
     for name, size in (("Q_LEN", Q_LEN), ("KV_LEN", KV_LEN)):
         if not isinstance(size, int) or size < 0:
             raise Error(f"{name} is {size!r}, expected a number of tokens")
-    torch = sys.modules.get("torch")
-    if device is None and torch is not None:
-        device = torch.get_default_device()
-    return BlockMask(mask_mod, dict(
+    kind: type = BlockMask
+    if "torch" in sys.modules:
+        from ._torch_block_mask import TorchBlockMask as kind
+    return kind(mask_mod, dict(
         B=B, H=H, Q_LEN=Q_LEN, KV_LEN=KV_LEN, device=device, BLOCK_SIZE=BLOCK_SIZE,
         _compile=_compile, **others))
 
@@ -152,7 +136,7 @@ def find_blocks(mask) -> Blocks | None:
     if isinstance(mask, BlockMask):
         return None
     query_size, key_size = map(int, mask.BLOCK_SIZE)
-    if query_size >= _WHOLE and key_size >= _WHOLE:
+    if query_size >= WHOLE and key_size >= WHOLE:
         return None
     columns = -(-mask.seq_lengths[1] // key_size)
     return Blocks(_find_table(mask, columns), query_size, key_size)
@@ -163,7 +147,7 @@ def _find_table(mask, columns: int):
                mask.full_kv_indices)
     torch = sys.modules["torch"]
     if not all(tensor is None or type(tensor) is torch.Tensor for tensor in tensors):
-        return _make_table(columns, *tensors)  # They are recorded, and have no values yet.
+        return make_table(columns, *tensors)  # They are recorded, and have no values yet.
     key = (columns, *(id(tensor) for tensor in tensors))
     versions = tuple(0 if tensor is None or tensor.is_inference() else tensor._version
                      for tensor in tensors)
@@ -174,14 +158,14 @@ def _find_table(mask, columns: int):
         return found[2]
     while len(_tables) >= _MAX_TABLES:
         _tables.pop(next(iter(_tables)), None)
-    table = _make_table(columns, *tensors)
+    table = make_table(columns, *tensors)
     references = tuple(None if tensor is None else weakref.ref(tensor)
                        for tensor in tensors)
     _tables[key] = references, versions, table
     return table
 
 
-def _make_table(columns: int, count, indices, full_count, full_indices):
+def make_table(columns: int, count, indices, full_count, full_indices):
     """Returns i8[batch, heads, query blocks, key blocks] of lists of blocks. `columns` is
     the number of blocks of keys."""
     torch = sys.modules["torch"]

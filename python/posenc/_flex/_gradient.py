@@ -454,7 +454,7 @@ func.func @{name}(
              "score": "%scaled"}, list(zip(names, self.types.arrays)), "x")
         before = "%pair_sum"
         for count, (load, derivative) in enumerate(loads):
-            indices = ", ".join(writer.write_indices(load))
+            indices = ", ".join(writer.write_clamped_indices(load))
             factor = writer.write_as_float(derivative, self.sum)
             part, old, new = (f"%{name}{count}" for name in ("part", "old", "new"))
             writer.lines += [

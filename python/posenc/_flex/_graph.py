@@ -15,6 +15,7 @@ needs, so that nothing is converted implicitly.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from .._errors import Error
@@ -27,6 +28,7 @@ ARGUMENTS = ("score", "batch", "head", "query", "key")
 
 # The order of two numbers.
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_ORDER = {name: getattr(operator, name) for name in COMPARISONS}
 
 
 class Node:
@@ -128,6 +130,8 @@ class Graph:
         """Compares numbers of a type. i1 is compared as numbers, too."""
         if dtype == "i1":
             dtype = "i32"
+        if left.op == right.op == "constant" and dtype in INTEGERS:
+            return self.constant(_ORDER[op](left.payload, right.payload), "i1")
         return self.make(op, (self.convert(left, dtype), self.convert(right, dtype)),
                          "i1")
 
@@ -142,6 +146,8 @@ class Graph:
         return self.make("bitwise_not", (node,), "i1")
 
     def select(self, condition: Node, left: Node, right: Node) -> Node:
+        if condition.op == "constant":
+            return left if condition.payload else right
         return self.make("select", (self.to_bool(condition), left, right), left.dtype)
 
     def power(self, dtype: str, base: Node, exponent: Node) -> Node:

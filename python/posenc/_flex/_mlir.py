@@ -272,6 +272,16 @@ class RegionWriter:
         return [self._write_index(one, array, number)
                 for number, one in enumerate(load.operands)]
 
+    def write_clamped_indices(self, load: Node) -> list[str]:
+        """As `write_indices`, for an element that is written: both bounds of each index
+        are operations, which the compiler proves."""
+        array, _ = self._arrays[load.payload]
+        zero = self.constant(0, "index")
+        return [self.emit("arith.minsi " + self.emit(f"arith.maxsi {index}, {zero}",
+                                                     "index")
+                          + f", {array}_last{number}", "index")
+                for number, index in enumerate(self.write_indices(load))]
+
     def write_as_float(self, node: Node, kind: str) -> str:
         """Returns a float as another type of floats."""
         name = self.write(node)

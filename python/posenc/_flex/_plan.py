@@ -83,12 +83,26 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
             plan, sources = found
             return plan, [blocks.table if blocks and source < 0 else
                           captures.arrays[source] for source in sources]
-    graph = Graph(score_dtype)
-    trace = Trace(graph, device)
+    trace = Trace(Graph(score_dtype), device)
+    plan = make_traced_plan(tracer, score_mod, mask_mod, blocks, trace)
+    sources = _find_sources(trace, captures, blocks)
+    if key is not None and sources is not None:
+        with _lock:
+            while len(_plans) >= _MAX_PLANS:
+                _plans.pop(next(iter(_plans)), None)
+            _plans[key] = plan, sources
+    return plan, trace.arrays
+
+
+def make_traced_plan(tracer: Tracer, score_mod: Callable | None,
+                     mask_mod: Callable | None, blocks: Blocks | None,
+                     trace: Trace) -> Plan:
+    """Traces functions. The arrays of `trace` are those of the call."""
+    graph = trace.graph
     score = score_mod and _trace(tracer, score_mod, trace, ARGUMENTS, "score_mod")
     where = mask_mod and _trace(tracer, mask_mod, trace, ARGUMENTS[1:], "mask_mod")
     if score is not None:
-        score = graph.convert(score, score_dtype)
+        score = graph.convert(score, graph.score_dtype)
     if where is not None:
         where = graph.to_bool(where)
     if blocks is not None:
@@ -97,15 +111,8 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
         score = None
     if where is not None and where.op == "constant" and where.payload:
         where = None
-    plan = Plan(graph, score, where, trace.dtypes,
+    return Plan(graph, score, where, trace.dtypes,
                 [len(array.shape) for array in trace.arrays])
-    sources = _find_sources(trace, captures, blocks)
-    if key is not None and sources is not None:
-        with _lock:
-            while len(_plans) >= _MAX_PLANS:
-                _plans.pop(next(iter(_plans)), None)
-            _plans[key] = plan, sources
-    return plan, trace.arrays
 
 
 def _trace(tracer: Tracer, function: Callable, trace: Trace, names: tuple[str, ...],

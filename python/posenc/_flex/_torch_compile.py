@@ -1,0 +1,135 @@
+# ===- _torch_compile.py - flex_attention in graphs of PyTorch -------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""What torch.compile records of `flex_attention`.
+
+It records PyTorch's own higher-order operator, which it knows to trace functions for, and
+whose arguments are the graphs of these and the tensors that they capture. Where PyTorch
+differentiates that operator, the operator `posenc::flex_attention` takes its place, so
+that no later stage sees functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._higher_order_ops.flex_attention import flex_attention as recorded_operator
+from torch.nn.attention.flex_attention import _create_empty_block_mask, _identity
+
+from .._errors import Error
+from ._attention import Call, find_signature, run
+from ._block_mask import WHOLE, BlockMask, Blocks, make_table
+from ._graph import Graph
+from ._plan import make_traced_plan
+from ._trace import Trace
+from ._trace_torch import Scalar, load, trace_torch
+
+# The option that marks calls of `posenc.flex_attention` in graphs.
+_MARK = "POSENC"
+# Whether those of PyTorch's flex_attention are replaced, too.
+_replaces_all = False
+
+
+def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
+                  mask_mod: Callable | None, scale: float | None):
+    """Returns the output and the log-sum-exp of a call that torch.compile traces."""
+    own = None
+    if block_mask is not None:
+        own = block_mask.mask_mod
+    if own is not None and mask_mod is not None:
+        first, second = own, mask_mod
+
+        def both(batch, head, query_index, key_index):
+            return (first(batch, head, query_index, key_index)
+                    & second(batch, head, query_index, key_index))
+
+        own = both
+    elif own is None:
+        own = mask_mod
+    if block_mask is None or isinstance(block_mask, BlockMask):
+        blocks = _create_empty_block_mask(query, key).as_tuple()
+    else:
+        blocks = block_mask.as_tuple()
+    if own is not None:
+        blocks = blocks[:-1] + (own,)
+    output, lse, _ = recorded_operator(
+        query, key, value, _identity if score_mod is None else score_mod, blocks,
+        query.shape[-1] ** -0.5 if scale is None else scale, {_MARK: True})
+    return output, lse * math.log(2)
+
+
+def _wrap(trace: Trace, function: Callable, buffers: Sequence[Any]) -> Callable:
+    """Returns a function of a pair, of a graph with further inputs. Numbers among these
+    are elements, so that operations of them are part of the expression."""
+    inputs = [Scalar(load(trace, buffer, ()), trace, trace.device)
+              if buffer.dim() == 0 else buffer for buffer in buffers]
+    return lambda *pair: function(*pair, *inputs)
+
+
+def _to_tensors(buffers: Sequence[Any], device) -> list[torch.Tensor]:
+    """Returns captured tensors; sizes that the graph keeps symbolic become tensors."""
+    return [buffer if isinstance(buffer, torch.Tensor) else
+            torch.full((), buffer, dtype=torch.int64, device=device)
+            for buffer in buffers]
+
+
+def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_buffers):
+    """Calls the operator for the arguments of the recorded one."""
+    dtype = "f64" if query.dtype == torch.float64 else "f32"
+    trace = Trace(Graph(dtype), query.device)
+    buffers = [_to_tensors(one, query.device) for one in (score_buffers, mask_buffers)]
+    *_, query_size, key_size, mask_mod = block_mask
+    blocks = None
+    if min(query_size, key_size) < WHOLE:
+        table = make_table(-(-block_mask[1] // key_size), *block_mask[2:6])
+        blocks = Blocks(table, query_size, key_size)
+    plan = make_traced_plan(
+        trace_torch, _wrap(trace, score_mod, buffers[0]),
+        _wrap(trace, mask_mod, buffers[1]), blocks, trace)
+    known = {id(one) for one in (*buffers[0], *buffers[1])}
+    known.add(id(blocks and blocks.table))
+    if any(id(array) not in known for array in trace.arrays):
+        raise Error("flex_attention: an operation of captured tensors alone is within a "
+                    "function of scores; compute it outside")
+    if key.shape[0] != query.shape[0]:
+        key, value = (one.expand(query.shape[0], *one.shape[1:]) for one in (key, value))
+    signature = find_signature(plan, query, key, value, scale)
+    return run(Call(plan, signature, [query, key, value, *trace.arrays]))
+
+
+_original = recorded_operator.py_kernels[DispatchKey.Autograd]
+
+
+def _differentiate(query, key, value, score_mod, block_mask, scale, kernel_options,
+                   score_mod_other_buffers=(), mask_mod_other_buffers=()):
+    is_marked = kernel_options.get(_MARK, False)
+    if is_marked or (_replaces_all and not kernel_options.get("OUTPUT_MAX", False)):
+        try:
+            output, lse = _call(query, key, value, score_mod, block_mask, scale,
+                                score_mod_other_buffers, mask_mod_other_buffers)
+            # PyTorch's operator has logarithms to the base 2.
+            lse = lse * (1 / math.log(2))
+            return output, lse, torch.zeros_like(lse)
+        except Error:
+            if is_marked:
+                raise
+    return _original(query, key, value, score_mod, block_mask, scale, kernel_options,
+                     score_mod_other_buffers, mask_mod_other_buffers)
+
+
+recorded_operator.py_kernels[DispatchKey.Autograd] = _differentiate
+recorded_operator._dispatch_cache.clear()
+
+
+def set_replaces_all(replaces_all: bool) -> None:
+    """Sets whether graphs' calls of PyTorch's flex_attention are calls of this one."""
+    global _replaces_all
+    _replaces_all = replaces_all
