@@ -444,10 +444,10 @@ func.func @{name}(
             ("grad_value", types.value, "%key_gradients#1")], body)
 
     def array_gradient(self, number: int, loads: Sequence[tuple[Node, Node]]) -> str:
-        """The function of the gradient of a captured array, in the accumulator type.
-        Its elements may be those of any pairs, so a single task adds in order."""
+        """The function of the gradient of a captured array, in f64. Its elements may be
+        those of any pairs, so a single task adds in order."""
         of, rank = self.of, self.of.arrays[number][1]
-        kind = f"tensor<{'?x' * rank}{self.sum}>"
+        kind = f"tensor<{'?x' * rank}f64>"
         names = [f"%captured{n}" for n in range(len(of.arrays))]
         writer = RegionWriter(
             {"batch": "%b", "head": "%h", "query": "%i", "key": "%j",
@@ -460,8 +460,11 @@ func.func @{name}(
             writer.lines += [
                 f"{part} = arith.mulf %outer, {factor} : {self.sum}",
                 f"{part}_kept = arith.select %is_zero, %zero, {part} : {self.sum}",
+                f"{part}_wide = arith.extf {part}_kept : f32 to f64"
+                if self.sum == "f32" else
+                f"{part}_wide = arith.addf {part}_kept, %wide_zero : f64",
                 f"{old} = tensor.extract {before}[{indices}] : {kind}",
-                f"{new} = arith.addf {old}, {part}_kept : {self.sum}",
+                f"{new} = arith.addf {old}, {part}_wide : f64",
                 f"%array{count} = tensor.insert {new} into {before}[{indices}] : {kind}"]
             before = f"%array{count}"
         lines = list(writer.lines)
@@ -500,7 +503,8 @@ func.func @{name}(
         body = [
             f"%heads = arith.constant {of.heads} : index",
             f"%array_empty = tensor.empty({sizes}) : {kind}",
-            f"%array_init = linalg.fill ins(%zero : {self.sum}) outs(%array_empty : "
+            "%wide_zero = arith.constant 0.0 : f64",
+            f"%array_init = linalg.fill ins(%wide_zero : f64) outs(%array_empty : "
             f"{kind}) -> {kind}", *inner]
         return self.function(name_array_gradient(number), [
             (f"grad_captured{number}", kind, "%after0")], body)

@@ -34,6 +34,8 @@ Tracer = Callable[[Callable, Trace, tuple[str, ...]], Node]
 
 _plans: dict[Any, tuple[Plan, list[int]]] = {}
 _MAX_PLANS = 1024
+# Options of `compile` for all kernels.
+compile_options: dict[str, Any] = {}
 _lock = Lock()
 
 
@@ -65,7 +67,7 @@ class Plan:
 @once
 def compile_text(text: str) -> Kernels:
     """Returns the kernels of a module, which are compiled when they are used."""
-    return compile_on_use(text)
+    return compile_on_use(text, **compile_options)
 
 
 def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | None,

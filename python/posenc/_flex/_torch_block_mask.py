@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch.nn.attention import flex_attention as module
 
 from ._block_mask import BlockMask
@@ -41,6 +42,8 @@ class TorchBlockMask(BlockMask, module.BlockMask):
     def _find_blocks(self):
         if self._blocks is None:
             arguments = dict(self._arguments)
+            if arguments["device"] is None:
+                arguments["device"] = torch.get_default_device()
             self._blocks = _create(self.mask_mod, **arguments)
         return self._blocks
 
