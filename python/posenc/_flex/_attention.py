@@ -29,6 +29,7 @@ from ._trace import WIDENED
 _NAME = "flex_attention"
 # So many queries use a kernel that reads keys once, which is compiled for their number.
 _DECODED = 8
+_FLOAT_NAMES = tuple(FRAMEWORK_NAMES[dtype] for dtype in FLOATS)
 _warned: set[str] = set()
 
 
@@ -81,7 +82,7 @@ def _check_tensors(query, key, value, enable_gqa: bool) -> None:
         if len(array.shape) != 4:
             _refuse(f"{name} has {len(array.shape)} dimensions, expected [batch, heads, "
                     "tokens, channels]")
-        if name_of(array.dtype) not in FLOATS:
+        if str(array.dtype).removeprefix("torch.") not in _FLOAT_NAMES:
             _refuse(f"{name} has elements of type {name_of(array.dtype)}, expected "
                     f"{' or '.join(FLOATS)}")
         if array.dtype != query.dtype:
@@ -240,6 +241,10 @@ def _expand(array, batch):
 def run(call: Call):
     """Returns the output and the log-sum-exp."""
     kernels = call.plan.find_kernels(call.signature)
+    if _is_jax(call.inputs[0]):
+        from . import _jax_operator
+
+        return _jax_operator.call(kernels, call.inputs)
     if not is_torch(call.inputs[0]):
         return kernels["attention"](*call.inputs)
     from .. import _operators

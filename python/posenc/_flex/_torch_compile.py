@@ -119,7 +119,7 @@ def _differentiate(query, key, value, score_mod, block_mask, scale, kernel_optio
             lse = lse * (1 / math.log(2))
             return output, lse, torch.zeros_like(lse)
         except Error:
-            if is_marked:
+            if not _replaces_all:
                 raise
     return _original(query, key, value, score_mod, block_mask, scale, kernel_options,
                      score_mod_other_buffers, mask_mod_other_buffers)

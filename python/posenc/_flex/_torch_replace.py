@@ -38,8 +38,8 @@ def _report(error: Error) -> None:
 @functools.wraps(_original)
 def _replaced(query, key, value, *arguments, **keywords):
     if torch.compiler.is_dynamo_compiling():
-        # The recorded operator is replaced where it is differentiated.
-        return _original(query, key, value, *arguments, **keywords)
+        # Calls that are not supported become PyTorch's where they are differentiated.
+        return flex_attention(query, key, value, *arguments, **keywords)
     try:
         return flex_attention(query, key, value, *arguments, **keywords)
     except Error as error:
