@@ -247,11 +247,9 @@ def run(call: Call):
         return _jax_operator.call(kernels, call.inputs)
     if not is_torch(call.inputs[0]):
         return kernels["attention"](*call.inputs)
-    from .. import _operators
-    from . import _torch_operator  # noqa: F401  It defines the operator.
+    from ._torch_operator import call_operator
 
-    torch = sys.modules["torch"]
-    return torch.ops.posenc.flex_attention(call.inputs, _operators.register(kernels))
+    return call_operator(kernels, call.inputs)
 
 
 def _warn_once(text: str) -> None:
@@ -262,7 +260,7 @@ def _warn_once(text: str) -> None:
 
 def _apply_autocast(arrays: Sequence[Any]) -> list[Any]:
     """Returns tensors in the type of torch.autocast, if it is active."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     first = arrays[0]
     if not is_torch(first) or not torch.is_autocast_enabled(first.device.type):
         return list(arrays)

@@ -73,10 +73,7 @@ class BlockMask:
     def __init__(self, mask_mod: Callable, arguments: dict[str, Any]):
         self.mask_mod = mask_mod
         self._arguments = arguments
-
-    @property
-    def seq_lengths(self) -> tuple[int, int]:
-        return self._arguments["Q_LEN"], self._arguments["KV_LEN"]
+        self.seq_lengths = arguments["Q_LEN"], arguments["KV_LEN"]
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

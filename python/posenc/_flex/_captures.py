@@ -55,21 +55,22 @@ def _is_constant(value) -> bool:
     return (isinstance(value, (types.BuiltinFunctionType, np.ufunc))
             or (callable(value) and _is_trusted(type(value).__module__)
                 and type(value).__name__ in ("OpOverload", "OpOverloadPacket",
-                                             "CustomOpDef", "PjitFunction", "jnp_ufunc",
-                                             "ufunc", "custom_jvp")))
+                                             "CustomOpDef", "PjitFunction", "ufunc",
+                                             "custom_jvp")
+                and _is_trusted(getattr(value, "__module__", "torch"))))
 
 
 class Captures:
-    """The key of a function, or None if it captures an object that has no value to
-    compare, and the arrays that it captures, in the order of the key."""
+    """The key of functions, or None if they capture an object that has no value to
+    compare, and the arrays that they capture, in the order of the key."""
 
-    def __init__(self, function: Callable | None):
+    def __init__(self, functions: Any):
         self.arrays: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # Ids are those of objects that exist.
         try:
-            self.key: Hashable | None = ("key", self._describe(function))
+            self.key: Hashable | None = ("key", self._describe(functions))
             hash(self.key)
         except (_UnknownError, TypeError, RecursionError):
             self.key = None
@@ -100,9 +101,9 @@ class Captures:
         return "object", value
 
     def _describe_function(self, function: types.FunctionType) -> Hashable:
-        number = self._seen.setdefault(id(function), len(self._seen))
-        if number < len(self._seen) - 1 or len(self._seen) > 1000:
-            return "again", number
+        if id(function) in self._seen:
+            return "again", self._seen[id(function)]
+        self._seen[id(function)] = len(self._seen)
         cells = []
         for cell in function.__closure__ or ():
             try:

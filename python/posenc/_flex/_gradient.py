@@ -515,10 +515,11 @@ def write_gradients(of: Signature, graph: Graph, score: Node | None,
     """Returns the functions of gradients, for query, key and value and for each captured
     array of floats that the score depends on."""
     derivatives = None if score is None else Derivatives(graph, score)
-    derivative = derivatives and (derivatives.score
-                                  or graph.constant(0, of.sum_dtype))
-    if derivative is not None and derivative.op == "constant" and derivative.payload == 1:
-        derivative = None
+    derivative = None
+    if derivatives is not None:
+        derivative = derivatives.score or graph.constant(0, of.sum_dtype)
+        if derivative.op == "constant" and derivative.payload == 1:
+            derivative = None
     writer = _Writer(of, _Expressions(score, where, derivative))
     text = writer.gradient()
     for number in find_differentiable(derivatives):

@@ -82,9 +82,9 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
         key = (tracer, captures.key, score_dtype, sizes)
         found = _plans.get(key)
         if found is not None:
-            plan, sources = found
-            return plan, [blocks.table if blocks and source < 0 else
-                          captures.arrays[source] for source in sources]
+            plan, numbers = found
+            return plan, [blocks.table if blocks and number < 0 else
+                          captures.arrays[number] for number in numbers]
     trace = Trace(Graph(score_dtype), device)
     plan = make_traced_plan(tracer, score_mod, mask_mod, blocks, trace)
     sources = _find_sources(trace, captures, blocks)
@@ -132,8 +132,9 @@ def _find_sources(trace: Trace, captures: Captures,
     numbers = {id(array): number for number, array in enumerate(captures.arrays)}
     if blocks is not None:
         numbers[id(blocks.table)] = -1
-    sources = [numbers.get(id(array)) for array in trace.arrays]
-    return None if None in sources else sources  # type: ignore[return-value]
+    if any(id(array) not in numbers for array in trace.arrays):
+        return None
+    return [numbers[id(array)] for array in trace.arrays]
 
 
 def _add_blocks(trace: Trace, blocks: Blocks, where: Node | None) -> Node:

@@ -29,7 +29,8 @@ def unary(graph: Graph, op: str, dtype: str, x: Node) -> Node:
     return graph.apply(op, dtype, x)
 
 
-def divide(graph: Graph, dtype: str, x: Node, y: Node, rounding: str | None) -> Node:
+def divide(graph: Graph, dtype: str, x: Node, y: Node,
+           rounding: str | None = None) -> Node:
     """Division, of integers only with a rounding: "floor" or "trunc"."""
     if dtype in FLOATS:
         if rounding == "floor":

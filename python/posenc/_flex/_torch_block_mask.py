@@ -24,7 +24,7 @@ _BLOCKS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices
            "dq_write_order", "dq_write_order_full", "dq_kv_order", "dq_kv_order_spt")
 
 
-class TorchBlockMask(BlockMask, module.BlockMask):
+class TorchBlockMask(BlockMask, module.BlockMask):  # type: ignore[misc]
     """A lazy block mask. Its blocks have no size where it is used as an argument of
     `posenc.flex_attention`, which does not ask for them."""
 

@@ -197,7 +197,7 @@ class _Interpreter:
         if name == "convert_element_type":
             return graph.convert(nodes[0], dtype)
         if name == "div":
-            return _rules.divide(graph, dtype, *nodes,
+            return _rules.divide(graph, dtype, nodes[0], nodes[1],
                                  None if nodes[0].is_float else "trunc")
         if name == "rem":
             return _rules.fmod(graph, dtype, *nodes)

@@ -62,7 +62,7 @@ class Scalar:
         return Scalar(self.trace, self.trace.graph.convert(self.node, name_of(dtype)))
 
     def clip(self, low=None, high=None) -> Scalar:
-        return np.clip(self, low, high)  # type: ignore[call-overload]
+        return _clip(self.trace, self, low, high)
 
     def __bool__(self):
         refuse_branch()
@@ -161,7 +161,7 @@ def _type_of(node: Node) -> np.dtype:
     return np.dtype(name)
 
 
-def _to_scalar(trace: Trace, value) -> Scalar | None:
+def _to_scalar(trace: Trace, value: Any) -> Any:
     """Returns an operand that has a type of its own; None for numbers of Python."""
     if isinstance(value, Scalar):
         return value
@@ -239,9 +239,9 @@ def _apply(graph: Graph, name: str, dtype: str, nodes: list[Node]) -> Node:
     if name in _SHIFTS:
         return _rules.shift(graph, _SHIFTS[name], dtype, *nodes)
     if name in ("divide", "true_divide"):
-        return _rules.divide(graph, dtype, *nodes, None)
+        return _rules.divide(graph, dtype, nodes[0], nodes[1])
     if name == "floor_divide":
-        return _rules.divide(graph, dtype, *nodes, "floor")
+        return _rules.divide(graph, dtype, nodes[0], nodes[1], "floor")
     if name == "remainder":
         return _rules.remainder(graph, dtype, *nodes)
     if name == "fmod":

@@ -47,16 +47,16 @@ class Scalar(torch.Tensor):
     """A tensor without dimensions and memory, which has an expression."""
 
     node: Node
-    trace: Trace
+    of: Trace
 
     @staticmethod
     def __new__(cls, node: Node, trace: Trace, device):
         self = torch.Tensor._make_wrapper_subclass(
             cls, (), dtype=getattr(torch, FRAMEWORK_NAMES[node.dtype]), device=device)
-        self.node, self.trace = node, trace
+        self.node, self.of = node, trace
         return self
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__: Any = torch._C._disabled_torch_function_impl
 
     def __repr__(self, **_):
         return f"Scalar({self.dtype})"
@@ -73,12 +73,12 @@ class Scalar(torch.Tensor):
         rule = _find_rule(name)
         if rule is None:
             raise Error(f"{function._schema.name} has no expression of scalars")
-        operands = _Operands(first.trace, arguments, keywords)
+        operands = _Operands(first.of, arguments, keywords)
         if name not in _APPROXIMATE.values() or function.namespace == "aten":
             operands.dtype = _infer_type(function, arguments, keywords)
         else:
             operands.dtype = first.node.dtype
-        return cls(rule(operands), first.trace, first.device)
+        return cls(rule(operands), first.of, first.device)
 
 
 class _Operands:
@@ -375,14 +375,15 @@ def _make_constant(trace: Trace, function, arguments: tuple,
                    keywords: dict) -> Scalar | None:
     """Returns a number that a function of PyTorch makes a tensor of; None if it is
     another call."""
+    value: Any
+    sizes: Any = ()
     if function in (torch.zeros, torch.ones):
-        value = float(function is torch.ones)
-        sizes = arguments
+        value, sizes = float(function is torch.ones), arguments
     elif function is torch.full:
         value = keywords.get("fill_value", arguments[-1] if arguments else None)
         sizes = arguments[:1]
     else:
-        value, sizes = arguments[0] if arguments else None, ()
+        value = arguments[0] if arguments else None
     sizes = torch.utils._pytree.tree_leaves((sizes, keywords.get("size", ())))
     if sizes or not isinstance(value, (bool, int, float)):
         return None
