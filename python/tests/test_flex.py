@@ -442,20 +442,51 @@ def test_gradients_are_deterministic():
     assert all(torch.equal(a, b) for run in runs[1:] for a, b in zip(runs[0], run))
 
 
-def test_rotation():
-    q, k = make(batch=2).requires_grad_(), make(batch=2, seed=1)
-    output = posenc.flex_attention(q, k, k, mask_mod=causal, rotation={"theta": 1e4})
+def rotate(x, positions, **options):
+    x = x.transpose(1, 2)
+    return posenc.torch.rope(x, x, positions, **options)[0].transpose(1, 2)
+
+
+def normalize(x, weights, eps):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weights
+
+
+def test_rotation_and_norms():
+    """In the kernel, and, where gradients are needed, before it."""
+    import posenc.torch  # noqa: F401
+
+    q, k, v = (make(batch=2, seed=seed, heads=heads, dtype=torch.float64)
+               for seed, heads in enumerate((HEADS, 2, 2)))
+    weights = [torch.rand(DIM, dtype=torch.float64) + 0.5 for _ in range(2)]
     positions = torch.arange(70).repeat(2, 1)
-    rotated = [x.transpose(1, 2) for x in posenc.torch.rope(
-        q.transpose(1, 2), k.transpose(1, 2), positions)]
-    expected = posenc.flex_attention(*rotated, k, mask_mod=causal)
-    assert torch.equal(output, expected)
+    for tokens, rotation in ((70, {"theta": 1e4}), (5, {"theta": 500.0,
+                             "rotary_dim": 8, "pairing": "interleaved"}),
+                             (70, {"scaling": {"rope_type": "linear", "factor": 4.0}})):
+        of_query = positions[:, -tokens:] + 3
+        some = q[:, :, -tokens:]
+        keywords = dict(rotation=rotation, positions=of_query, enable_gqa=True,
+                        mask_mod=lambda b, h, q, k: q + 70 - tokens >= k)
+        for norms in (False, True):
+            query, key = some, k
+            if norms:
+                query, key = (normalize(x, w, 1e-5) for x, w in zip((some, k), weights))
+                keywords.update(query_norm=weights[0], key_norm=weights[1], norm_eps=1e-5)
+            expected, _ = attend_dense(
+                rotate(query, of_query, **rotation), rotate(key, positions, **rotation), v,
+                mask_mod=keywords["mask_mod"])
+            output = posenc.flex_attention(some, k, v, **keywords)
+            assert measure(output, expected) < 1e-13
+            wide = some.clone().requires_grad_()
+            output = posenc.flex_attention(wide, k, v, **keywords)
+            assert measure(output, expected) < 1e-13
     output.sum().backward()
-    assert q.grad.abs().max() > 0
-    short = posenc.flex_attention(q[:, :, -5:], k, k, rotation={"theta": 1e4},
-                                  positions=positions[:, -5:])
-    whole = posenc.flex_attention(q, k, k, rotation={"theta": 1e4})
-    assert measure(short, whole[:, :, -5:].double()) < 1e-6
+    assert wide.grad.abs().max() > 0
+    for keywords, text in ((dict(query_norm=weights[0]), "belong together"),
+                           (dict(query_norm=weights[0][:3], key_norm=weights[1]),
+                            r"shape \(3,\)"),
+                           (dict(rotation={"theta": -1.0}), "theta")):
+        with pytest.raises(posenc.Error, match=text):
+            posenc.flex_attention(q, k, v, enable_gqa=True, **keywords)
 
 
 def test_mlir(tmp_path):

@@ -19,9 +19,10 @@ import numpy as np
 
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
-from .._rope import FLOATS, RopeOptions
-from .._rope import rope as functional_rope
+from .._rope import FLOATS
+from . import _fusion
 from ._block_mask import BlockMask, Blocks, and_masks, find_blocks
+from ._fusion import is_torch
 from ._module import Signature
 from ._plan import Plan, make_plan
 from ._trace import WIDENED
@@ -42,11 +43,6 @@ class AuxOutput(NamedTuple):
 
 def _refuse(message: str) -> NoReturn:
     raise Error(f"{_NAME}: {message}")
-
-
-def is_torch(array) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(array, torch.Tensor)
 
 
 def _is_jax(array) -> bool:
@@ -275,7 +271,8 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
                    kernel_options: Mapping[str, Any] | None = None, *,
                    return_aux: Any = None, mask_mod: Callable | None = None,
                    rotation: Mapping[str, Any] | None = None, positions: Any = None,
-                   key_positions: Any = None) -> Any:
+                   key_positions: Any = None, query_norm: Any = None,
+                   key_norm: Any = None, norm_eps: float = 1e-6) -> Any:
     """Attention whose scores and mask are functions, with the arguments and the meaning of
     `torch.nn.attention.flex_attention.flex_attention` (PyTorch 2.6 to 2.15), as one kernel.
 
@@ -297,6 +294,8 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
         {"theta": 500000.0}
     positions, key_positions: i64 [batch, tokens] of query and of key, for the rotation
         (default: their indices)
+    query_norm, key_norm: [channels], the weights of an RMS norm of each head of query and
+        of key, before the rotation; norm_eps is added to the mean of squares
 
     Functions are traced once for their code and what they capture: Python numbers are
     constants, and arrays and lengths inputs, so that other lengths and elements do not
@@ -310,20 +309,59 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     if kernel_options:
         _warn_once(f"{_NAME}: kernel_options are for PyTorch's kernels and are ignored")
     query, key, value = _apply_autocast((query, key, value))
-    if rotation is not None or positions is not None or key_positions is not None:
-        query, key = _rotate(query, key, rotation, positions, key_positions)
-    if is_torch(query) and sys.modules["torch"].compiler.is_dynamo_compiling():
+    options = _fusion.Options(rotation, positions, key_positions, query_norm, key_norm,
+                              norm_eps)
+    is_recorded = (is_torch(query)
+                   and sys.modules["torch"].compiler.is_dynamo_compiling())
+    fused = None
+    if not options.is_empty():
+        _check_tensors(query, key, value, enable_gqa)
+        _check_options(options, query)
+        if not is_recorded and not _needs_gradient(query, key, value, query_norm,
+                                                   key_norm):
+            fused = _fusion.find_fused(options, query)
+        if fused is None:
+            query, key = _fusion.apply(options, query, key)
+    if is_recorded:
         from ._torch_compile import call_recorded
 
         _check_tensors(query, key, value, enable_gqa)
         output, lse = call_recorded(query, key, value, score_mod, block_mask, mask_mod,
                                     scale)
     else:
-        output, lse = run(prepare(query, key, value, score_mod, block_mask, mask_mod,
-                                   scale, enable_gqa))
+        call = prepare(query, key, value, score_mod, block_mask, mask_mod, scale,
+                       enable_gqa)
+        if fused is not None:
+            call = _fuse(call, fused, options)
+        output, lse = run(call)
     if return_aux is not None:
         return output, _make_aux(lse if getattr(return_aux, "lse", False) else None)
     return (output, lse) if return_lse else output
+
+
+def _check_options(options: _fusion.Options, query) -> None:
+    try:
+        _fusion.check(options, query)
+    except Error as error:
+        raise Error(f"{_NAME}: {error}") from None
+
+
+def _needs_gradient(*arrays) -> bool:
+    """Whether gradients may be asked for. Kernels of norms and rotations have none."""
+    if is_torch(arrays[0]):
+        torch: Any = sys.modules["torch"]
+        return torch.is_grad_enabled() and any(
+            is_torch(one) and one.requires_grad for one in arrays)
+    jax = sys.modules.get("jax")
+    return jax is not None and any(isinstance(one, jax.core.Tracer) for one in arrays)
+
+
+def _fuse(call: Call, fused: _fusion.Fused, options: _fusion.Options) -> Call:
+    """Returns the call of a kernel that also normalizes and rotates."""
+    query, key, value, *arrays = call.inputs
+    return call._replace(
+        signature=call.signature._replace(fused=fused),
+        inputs=[query, key, value, *_fusion.make_inputs(options, query, key), *arrays])
 
 
 def _make_aux(lse):
@@ -333,56 +371,6 @@ def _make_aux(lse):
 
         return getattr(module, "AuxOutput", AuxOutput)(lse=lse, max_scores=None)
     return AuxOutput(lse=lse)
-
-
-def _rotate(query, key, rotation, positions, key_positions):
-    """Returns query and key, rotated."""
-    if rotation is None:
-        _refuse("positions are those of a rotation: pass rotation, such as "
-                '{"theta": 10000.0}')
-    if not isinstance(rotation, Mapping):
-        _refuse(f"rotation is a {type(rotation).__name__}, expected a dict of keywords of "
-                "posenc.functional.rope")
-    unknown = rotation.keys() - {*RopeOptions._fields}
-    if unknown:
-        _refuse(f"rotation has no key '{min(map(str, unknown))}', expected "
-                f"{', '.join(RopeOptions._fields)}")
-    # Rotations are of [batch, tokens, heads, channels].
-    q, k = _swap(query), _swap(key)
-    if positions is None:
-        positions = _count(q)
-        key_positions = (positions if key_positions is None and q.shape[:2] == k.shape[:2]
-                         else key_positions)
-    if key_positions is None:
-        key_positions = _count(k)
-    if positions is key_positions:
-        q, k = _rope(q, k, positions, rotation)
-    else:
-        q, _ = _rope(q, q[:, :, :1], positions, rotation)
-        k, _ = _rope(k, k[:, :, :1], key_positions, rotation)
-    return _swap(q), _swap(k)
-
-
-def _swap(array):
-    """Exchanges heads and tokens."""
-    return array.transpose(1, 2) if is_torch(array) else array.swapaxes(1, 2)
-
-
-def _count(array):
-    """Returns the indices [batch, tokens] of tokens."""
-    batch, tokens = array.shape[:2]
-    if is_torch(array):
-        torch = sys.modules["torch"]
-        return torch.arange(tokens, device=array.device).repeat(batch, 1)
-    return np.arange(tokens)[None].repeat(batch, 0)
-
-
-def _rope(first, second, positions, options: Mapping[str, Any]):
-    if is_torch(first):
-        from ..torch import rope
-
-        return rope(first, second, positions, **options)
-    return functional_rope(first, second, positions, **options)
 
 
 def write_mlir(query, key, value, score_mod: Callable | None = None,

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ._fusion import Fused
 from ._graph import Node, collect
 from ._mlir import RegionWriter
 
@@ -34,6 +35,7 @@ class Signature(NamedTuple):
     # last key, PyTorch the first ones, which is then the same.
     is_square: bool
     arrays: tuple[tuple[str, int], ...]  # types and ranks of captured arrays
+    fused: Fused | None = None
 
     @property
     def sum_dtype(self) -> str:
@@ -114,14 +116,17 @@ def _write_region(root: Node | None, kind: str, of: Signature,
 
 def write_attention(of: Signature, score: Node | None, where: Node | None,
                     name: str = "attention") -> str:
-    """Returns a function of query, key, value and the captured arrays, which returns the
-    output and the log-sum-exp."""
+    """Returns a function of query, key, value, the inputs of `of.fused` and the captured
+    arrays, which returns the output and the log-sum-exp."""
     types = Types.make(of)
+    further = of.fused.get_inputs(of.dim, of.dtype) if of.fused else []
     arguments = {"batch": "%b", "head": "%h", "query": "%i" if of.is_square else "%at",
                  "key": "%j", "score": "%s"}
     regions = [*_write_region(score, "score", of, arguments, of.sum_dtype),
                *_write_region(where, "where", of, arguments, "i1")]
     listed = [*write_arguments(of, types), *(
+        write_argument(name, kind, () if of.tokens and "queries" in sizes else sizes)
+        for name, kind, sizes in further), *(
         write_argument(f"captured{number}", kind)
         for number, kind in enumerate(types.arrays))]
     sizes = "%batch" if of.tokens else "%batch, %queries"
@@ -135,12 +140,16 @@ def write_attention(of: Signature, score: Node | None, where: Node | None,
         f"%output_ = tensor.empty({sizes}) : {types.output}",
         f"%lse_ = tensor.empty({sizes}) : {types.lse}",
         *write_array_sizes(of, types, find_names(regions))]
-    scale = "" if of.scale is None else f" scale = {of.scale:.17e}"
+    attributes = ["query_layout = head_major", "key_layout = head_major",
+                  *(of.fused.write_attributes() if of.fused else [])]
+    if of.scale is not None:
+        attributes.append(f"scale = {of.scale:.17e}")
+    operands = [f"  {name}(%{name} : {kind})" for name, kind, _ in further]
     body = "\n  ".join([
         *head,
-        "%output, %lse = posenc.attention query_layout = head_major "
-        f"key_layout = head_major{scale}",
+        f"%output, %lse = posenc.attention {' '.join(attributes)}",
         f"  ins(%query, %key, %value : {types.query}, {types.key}, {types.value})",
+        *operands,
         f"  outs(%output_, %lse_ : {types.output}, {types.lse})",
         *(f"  {line}" for line in regions),
         f"return %output, %lse : {types.output}, {types.lse}"])

@@ -60,8 +60,10 @@ class Plan:
 
     def write(self, signature: Signature) -> str:
         """Returns the module of a signature."""
-        return (write_attention(signature, self.score, self.where)
-                + write_gradients(signature, self.graph, self.score, self.where))
+        text = write_attention(signature, self.score, self.where)
+        if signature.fused is None:
+            text += write_gradients(signature, self.graph, self.score, self.where)
+        return text
 
 
 @once
