@@ -10,7 +10,6 @@ result, to which operands are converted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 
 from .._errors import Error
 from ._graph import FLOATS, Graph, Node

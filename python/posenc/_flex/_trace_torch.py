@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
 from . import _rules
-from ._graph import COMPARISONS, Graph, Node
+from ._graph import COMPARISONS, Node
 from ._trace import Trace, refuse_branch
 
 # Operators that return their first operand, or a number that it only has the type of.
