@@ -11,7 +11,7 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        test-exhaustive python-test install uninstall docs clean
+        test-exhaustive python-test wheel install uninstall docs clean
 
 all: build
 
@@ -52,6 +52,10 @@ test: setup
 # tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
 python-test: build
 	@python3 python/run-tests.py --build-dir $(BUILD)
+
+# Builds a wheel that needs no LLVM on the machine, in build/wheel.
+wheel: build
+	@python3 python/make-wheel.py --build-dir $(BUILD)
 
 # Evaluates each math function for every f32, which takes about two hours on two
 # cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number. docs/numerics.md has the

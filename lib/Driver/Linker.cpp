@@ -15,6 +15,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -76,8 +77,13 @@ llvm::Error mlir::posenc::linkShared(llvm::StringRef object,
                                      llvm::StringRef output,
                                      llvm::StringRef soname,
                                      llvm::StringRef triple, bool openmp) {
+  // The Python wheel has the linker in the folder of the tools.
+  static int address;
+  llvm::SmallString<128> tool(
+      llvm::sys::fs::getMainExecutable("posenc-compile", &address));
+  llvm::sys::path::remove_filename(tool);
   llvm::ErrorOr<std::string> lld =
-      llvm::sys::findProgramByName("ld.lld", {POSENC_LLVM_TOOLS_DIR});
+      llvm::sys::findProgramByName("ld.lld", {tool, POSENC_LLVM_TOOLS_DIR});
   for (llvm::StringRef name : {"ld.lld-22", "ld.lld"})
     if (!lld)
       lld = llvm::sys::findProgramByName(name);

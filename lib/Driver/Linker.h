@@ -15,8 +15,8 @@
 namespace mlir::posenc {
 
 /// Links the object file at path `object` into a shared library at path
-/// `output`, with lld, against libc and, if `openmp`, libgomp. These libraries
-/// need not be installed.
+/// `output`, with the lld beside the program, or else LLVM's. It is linked
+/// against libc and, if `openmp`, libgomp, which need not be installed.
 llvm::Error linkShared(llvm::StringRef object, llvm::StringRef output,
                        llvm::StringRef soname, llvm::StringRef triple,
                        bool openmp);

@@ -14,7 +14,10 @@
 
 `posenc.functional` has functions without a config, `posenc.torch` operators for
 PyTorch with gradients, `posenc.transformers` an attention for transformers.
+`posenc.configs` is the folder of the example configs.
 """
+
+import pathlib
 
 from ._errors import CompileError, CompileWarning, Error
 from ._array import Array
@@ -25,8 +28,19 @@ from ._flex import (
     BlockMask, and_masks, create_block_mask, flex_attention, noop_mask, or_masks)
 
 __all__ = ["Array", "BlockMask", "CompileError", "CompileWarning", "Error", "Kernels",
-           "and_masks", "compile", "create_block_mask", "flex_attention", "functional",
-           "load", "noop_mask", "or_masks"]
+           "and_masks", "compile", "configs", "create_block_mask", "flex_attention",
+           "functional", "load", "noop_mask", "or_masks"]
+
+
+def _find_configs() -> pathlib.Path:
+    """Returns the folder of the example configs, which is in the repository where the
+    package is not installed."""
+    folder = pathlib.Path(__file__).resolve().parent
+    installed = folder / "configs"
+    return installed if installed.exists() else folder.parents[1] / "examples" / "configs"
+
+
+configs = _find_configs()
 
 
 def __getattr__(name: str) -> str:

