@@ -77,6 +77,13 @@ POSENC_C_API void posenc_kernels_free(posenc_kernels *kernels);
 /// nothing for NULL.
 POSENC_C_API void posenc_messages_free(char *messages);
 
+/// Sets the folders of Python packages in which the compiler looks for the
+/// ptxas of nvidia-cuda-nvcc, after CUDA_HOME, CUDA_PATH and PATH, for the whole
+/// process. Without this call they are those of VIRTUAL_ENV, or of the python3
+/// on PATH, which is started to ask for them. Empty strings are skipped.
+POSENC_C_API void posenc_set_package_folders(const char *const *folders,
+                                             size_t num_folders);
+
 /// The version of the compiler, "0.1.0".
 POSENC_C_API const char *posenc_compiler_version(void);
 

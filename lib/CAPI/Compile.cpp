@@ -15,6 +15,7 @@
 #include "posenc/IR/Posenc.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/JitLibrary.h"
+#include "posenc/Target/Ptxas.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Support/CrashRecoveryContext.h"
@@ -287,5 +288,13 @@ void *posenc_kernels_symbol(posenc_kernels *kernels, const char *symbol) {
 void posenc_kernels_free(posenc_kernels *kernels) { delete kernels; }
 
 void posenc_messages_free(char *messages) { std::free(messages); }
+
+void posenc_set_package_folders(const char *const *folders,
+                                size_t numFolders) {
+  std::vector<std::string> names;
+  for (const char *folder : ArrayRef(folders, folders ? numFolders : 0))
+    names.push_back(folder ? folder : "");
+  setPackageFolders(std::move(names));
+}
 
 const char *posenc_compiler_version(void) { return POSENC_VERSION; }

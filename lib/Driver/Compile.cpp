@@ -53,6 +53,7 @@ struct Request {
   Emit emit = Emit::Shared;
   CodeOptions code;
   bool saveTemps = false;
+  bool remarks = false;
   /// Whether to list the functions of the input instead of compiling.
   bool list = false;
   InputOptions inputOptions;
@@ -250,6 +251,8 @@ static int compile(const Request &request) {
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   DiagnosticPrinter diagnostics(context);
+  if (request.remarks)
+    diagnostics.printRemarks();
   OwningOpRef<ModuleOp> module =
       loadModule(request.input, request.inputOptions, context);
   if (!module)
@@ -302,8 +305,10 @@ static int compile(const Request &request) {
   std::optional<KernelCode> code =
       request.saveTemps
           ? generateKernelCode(*module, request.code, kind, showStage)
+          // Cached code has no remarks.
           : generateKernelCode(*module, request.code, kind,
-                               CodeCache::fromEnvironment());
+                               request.remarks ? CodeCache()
+                                               : CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
   if (!hasHeader(request.emit))
@@ -436,6 +441,9 @@ static std::optional<int> parseArguments(int argc, char **argv,
              listsKeys);
   parser.add("no-warnings", "suppress warnings",
              request.inputOptions.noWarnings);
+  parser.add("remarks",
+             "print what passes chose, and why they left operations alone",
+             request.remarks);
   parser.add("save-temps", "keep the output of every stage next to OUT",
              request.saveTemps);
 

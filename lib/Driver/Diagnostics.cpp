@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -70,6 +71,18 @@ mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)
           if (!StringRef(note.str()).starts_with("see current operation"))
             print(note.getLocation(), DiagnosticSeverity::Note, note.str());
         return success();
-      }) {
+      }),
+      context(context) {
   context.printOpOnDiagnostic(false);
+}
+
+void mlir::posenc::DiagnosticPrinter::printRemarks() {
+  remark::RemarkCategories categories;
+  categories.passed = categories.missed = categories.analysis = "posenc";
+  // This fails for an invalid regular expression only.
+  LogicalResult result = remark::enableOptimizationRemarks(
+      context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
+      categories, /*printAsEmitRemarks=*/true);
+  assert(succeeded(result) && "expected a valid regular expression");
+  (void)result;
 }

@@ -37,6 +37,12 @@ static std::optional<std::string> generatePtx(ModuleOp module,
   GpuModuleToBinaryPassOptions toBinary;
   toBinary.compilationTarget = "isa";
   manager.addPass(createGpuModuleToBinaryPass(toBinary));
+  // Kernels call no function of libdevice, which a toolkit in CUDA_HOME may
+  // lack.
+  ScopedDiagnosticHandler ignore(
+      module.getContext(), [](Diagnostic &diagnostic) {
+        return success(StringRef(diagnostic.str()).starts_with("LibDevice path"));
+      });
   if (failed(runUnverified(manager, *copy)))
     return std::nullopt;
   for (auto binary : copy->getOps<gpu::BinaryOp>())

@@ -18,6 +18,8 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <mutex>
+
 using namespace mlir::posenc;
 
 namespace {
@@ -97,9 +99,37 @@ static std::string findInPackages(llvm::StringRef folder) {
   return newest.second;
 }
 
+/// Returns the ptxas of the first folder of Python packages that has one; empty
+/// if none has.
+static std::string findInPackages(llvm::ArrayRef<std::string> folders) {
+  for (llvm::StringRef folder : folders)
+    if (std::string path = findInPackages(folder);
+        !folder.empty() && !path.empty())
+      return path;
+  return "";
+}
+
+namespace {
+/// The folders of setPackageFolders(); nullopt without a call.
+struct PackageFolders {
+  std::mutex mutex;
+  std::optional<std::vector<std::string>> folders;
+};
+} // namespace
+
+static PackageFolders &getPackageFolders() {
+  static PackageFolders folders;
+  return folders;
+}
+
+void mlir::posenc::setPackageFolders(std::vector<std::string> folders) {
+  std::lock_guard<std::mutex> lock(getPackageFolders().mutex);
+  getPackageFolders().folders = std::move(folders);
+}
+
 /// Returns the ptxas of the Python package nvidia-cuda-nvcc; empty if there is
 /// none. Python itself tells where its packages are.
-static std::string findInPython() {
+static std::string findByPython() {
   llvm::SmallString<128> python(getVariable("VIRTUAL_ENV"));
   if (!python.empty()) {
     llvm::sys::path::append(python, "bin", "python3");
@@ -115,11 +145,22 @@ static std::string findInPython() {
     llvm::consumeError(folders.takeError());
     return "";
   }
+  std::vector<std::string> names;
   for (llvm::StringRef folder : llvm::split(*folders, '\n'))
-    if (std::string path = findInPackages(folder);
-        !folder.empty() && !path.empty())
-      return path;
-  return "";
+    names.push_back(folder.str());
+  return findInPackages(names);
+}
+
+static std::string findInPython() {
+  PackageFolders &known = getPackageFolders();
+  {
+    std::lock_guard<std::mutex> lock(known.mutex);
+    if (known.folders)
+      return findInPackages(*known.folders);
+  }
+  // Starting Python takes time, so this is done once.
+  static const std::string path = findByPython();
+  return path;
 }
 
 std::optional<Ptxas> mlir::posenc::findPtxas() {
@@ -138,8 +179,7 @@ std::optional<Ptxas> mlir::posenc::findPtxas() {
   }
   if (auto path = llvm::sys::findProgramByName("ptxas"))
     return Ptxas{*path, "PATH"};
-  // Starting Python takes time, so this is done once.
-  static const std::string inPython = findInPython();
+  std::string inPython = findInPython();
   if (!inPython.empty())
     return Ptxas{inPython, "the Python package nvidia-cuda-nvcc"};
   return std::nullopt;

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 
@@ -65,6 +66,10 @@ class _Compiler:
         self.symbol = _declare(library, "posenc_kernels_symbol", pointer, pointer, text)
         self.free = _declare(library, "posenc_kernels_free", None, pointer)
         self.free_messages = _declare(library, "posenc_messages_free", None, pointer)
+        # ptxas is looked for among the packages of this Python.
+        folders = [os.fsencode(folder) for folder in sys.path if isinstance(folder, str)]
+        _declare(library, "posenc_set_package_folders", None, ctypes.POINTER(text),
+                 ctypes.c_size_t)((text * len(folders))(*folders), len(folders))
 
 
 _compiler: _Compiler | None = None

@@ -70,6 +70,40 @@ def test_without_driver(kernels):
         kernels.rope(OnDevice(), k, positions)
 
 
+def test_ptxas_of_this_python(tmp_path):
+    """The ptxas of nvidia-cuda-nvcc is found among the packages of the Python that
+    compiles, which need not be that of PATH or VIRTUAL_ENV."""
+    ptxas = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
+    ptxas.parent.mkdir(parents=True)
+    ptxas.write_text("#!/bin/sh\necho this is $0\nexit 1\n")
+    ptxas.chmod(0o755)
+    program = """if True:
+        import os, posenc
+        def compile():
+            module = "func.func @f(%%x: tensor<?xf32>) -> tensor<?xf32> {\\n" \
+                "%%y = arith.addf %%x, %%x : tensor<?xf32>\\n" \
+                "return %%y : tensor<?xf32>\\n}"
+            posenc.compile(module, target="cuda:sm_80")
+        try:
+            compile()
+        except posenc.Error as error:
+            print(error)
+        os.environ["POSENC_PTXAS"] = "off"
+        compile()
+        print("without")""".replace("%%", "%")
+    environment = {**os.environ, "PATH": "/nowhere", "POSENC_CACHE": "off",
+                   "PYTHONPATH": os.pathsep.join(
+                       [str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    for name in ("POSENC_PTXAS", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV"):
+        environment.pop(name, None)
+    result = subprocess.run([sys.executable, "-c", program], env=environment, text=True,
+                            capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    failed, without = result.stdout.splitlines()
+    assert f"{ptxas} fails for sm_80: this is {ptxas}" in failed
+    assert without == "without"
+
+
 def test_targets_are_options():
     with pytest.raises(posenc.Error, match="expected a target or a list of targets"):
         posenc.compile({}, target=[])

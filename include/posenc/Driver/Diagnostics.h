@@ -37,8 +37,13 @@ class DiagnosticPrinter {
 public:
   explicit DiagnosticPrinter(MLIRContext &context);
 
+  /// Prints remarks as well: what passes chose, and why they left operations
+  /// alone.
+  void printRemarks();
+
 private:
   ScopedDiagnosticHandler handler;
+  MLIRContext &context;
 };
 
 } // namespace mlir::posenc

@@ -12,6 +12,8 @@
 #include "posenc/TargetInfo/CudaTarget.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace mlir::posenc {
 
@@ -27,9 +29,14 @@ struct Ptxas {
 
 /// Returns the file that POSENC_PTXAS names; otherwise the first ptxas of: the
 /// toolkits CUDA_HOME and CUDA_PATH, PATH, and the Python package
-/// nvidia-cuda-nvcc of VIRTUAL_ENV or of the `python3` on PATH. nullopt if
-/// there is none, or if POSENC_PTXAS is "off".
+/// nvidia-cuda-nvcc in the folders of setPackageFolders(), or else of
+/// VIRTUAL_ENV or of the `python3` on PATH. nullopt if there is none, or if
+/// POSENC_PTXAS is "off".
 std::optional<Ptxas> findPtxas();
+
+/// Sets the folders of Python packages that findPtxas() searches, for the whole
+/// process. Without a call, Python is started to ask for them.
+void setPackageFolders(std::vector<std::string> folders);
 
 /// Machine code, and the text that ptxas printed: for each kernel its
 /// registers, shared memory and spills.
