@@ -10,9 +10,11 @@
  * in one call, then both sequences decode 32 tokens together. Their keys and
  * values are in pages. Queries, keys and values are random numbers in place of the
  * projections of a model. Every output is compared with attention of the whole
- * sequences in one call, which uses no cache. */
+ * sequences in one call, which uses no cache.
+ *
+ *   posenc-serve-example [--device=cpu|cuda|cuda:N] */
 
-#include "model.h"
+#include "device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,9 +22,6 @@
 #include <string.h>
 
 enum {
-  kHeads = 8,
-  kKeyHeads = 2,
-  kDim = 64,
   kSequences = 2,
   kPromptTokens = 45 + 19,
   kDecoded = 32,
@@ -55,11 +54,6 @@ static struct {
   int64_t count;
 } batch;
 
-static void fail(const char *function, int error) {
-  fprintf(stderr, "%s: error %d\n", function, error);
-  exit(1);
-}
-
 /* Returns a number between -2 and 2. */
 static float randomNumber(void) {
   static uint64_t state = 1;
@@ -87,19 +81,14 @@ static void addToken(int b, int64_t first, int64_t position) {
 /* Stores the keys and values of the batch and attends to the pages. `lengths` are
  * those of the sequences with their new tokens. Returns the largest error. */
 static double step(const int64_t *cuSeqlens, const int64_t *lengths) {
-  int error = model_append_paged(
-      &batch.k[0][0][0], &batch.v[0][0][0], batch.positions, batch.slots,
-      &kPagesOf[0][0][0][0], &vPagesOf[0][0][0][0], &kPagesOf[0][0][0][0],
-      &vPagesOf[0][0][0][0], batch.count, kPages, kPageSize);
-  if (error)
-    fail("model_append_paged", error);
-  error = model_attention_paged(
-      &batch.q[0][0][0], batch.positions, &kPagesOf[0][0][0][0],
-      &vPagesOf[0][0][0][0], &blockTable[0][0], cuSeqlens, lengths,
-      &batch.o[0][0][0], batch.count, kPages, kPageSize, kSequences, kMaxPages,
-      kSequences + 1);
-  if (error)
-    fail("model_attention_paged", error);
+  struct Pages pages = {&kPagesOf[0][0][0][0], &vPagesOf[0][0][0][0], kPages,
+                        kPageSize};
+  struct Sequences sequences = {kSequences, kMaxPages, cuSeqlens, lengths,
+                                &blockTable[0][0]};
+  appendTokens(&batch.k[0][0][0], &batch.v[0][0][0], batch.positions,
+               batch.slots, batch.count, &pages);
+  attendPages(&batch.q[0][0][0], batch.positions, &batch.o[0][0][0],
+              batch.count, &pages, &sequences);
   double largest = 0;
   for (int64_t n = 0; n < batch.count; ++n)
     for (int h = 0; h < kHeads; ++h)
@@ -113,7 +102,14 @@ static double step(const int64_t *cuSeqlens, const int64_t *lengths) {
   return largest;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  static const char flag[] = "--device=";
+  if (argc > 2 || (argc == 2 && (strncmp(argv[1], flag, sizeof flag - 1) ||
+                                 !openDevice(argv[1] + sizeof flag - 1)))) {
+    fprintf(stderr, "usage: posenc-serve-example "
+                    "[--device=cpu|cuda|cuda:N]\n");
+    return 2;
+  }
   fill(&q[0][0][0], sizeof q / sizeof(float));
   fill(&k[0][0][0], sizeof k / sizeof(float));
   fill(&v[0][0][0], sizeof v / sizeof(float));
@@ -122,11 +118,8 @@ int main(void) {
   for (int b = 0; b < kSequences; ++b)
     for (int64_t t = firsts[b]; t < firsts[b + 1]; ++t)
       positions[t] = t - firsts[b];
-  int error = model_attention_ragged(&q[0][0][0], &k[0][0][0], &v[0][0][0],
-                                     positions, firsts, &expected[0][0][0],
-                                     kTokens, kSequences + 1);
-  if (error)
-    fail("model_attention_ragged", error);
+  attendWhole(&q[0][0][0], &k[0][0][0], &v[0][0][0], positions, firsts,
+              &expected[0][0][0], kTokens, kSequences);
 
   int64_t cuSeqlens[kSequences + 1] = {0}, lengths[kSequences];
   for (int b = 0; b < kSequences; ++b) {
@@ -147,6 +140,7 @@ int main(void) {
     if (!(difference <= largest))
       largest = difference;
   }
+  closeDevice();
   /* Twice the documented bound of f32 attention: both sides have an error. */
   double bound = 2 * (8 + 64) * 0x1p-23 * 2;
   int isRight = largest <= bound;

@@ -40,8 +40,8 @@ typedef struct posenc_kernels posenc_kernels;
 /// `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
 /// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU, any number of
 /// `cuda:sm_NN`), `--tuning=`, `--schedule=`, `--threads=none` and
-/// `--no-warnings`. With targets for CUDA alone there is no code for CPUs. Code is cached in the
-/// same folder as that of posenc-compile.
+/// `--no-warnings`. With targets for CUDA alone there is no code for CPUs. Code
+/// is cached in the same folder as that of posenc-compile.
 ///
 /// On success the result is to be given to posenc_kernels_free(). After an
 /// error it is NULL. `*messages` becomes the text of all errors and warnings,
@@ -78,9 +78,10 @@ POSENC_C_API void posenc_kernels_free(posenc_kernels *kernels);
 POSENC_C_API void posenc_messages_free(char *messages);
 
 /// Sets the folders of Python packages in which the compiler looks for the
-/// ptxas of nvidia-cuda-nvcc, after CUDA_HOME, CUDA_PATH and PATH, for the whole
-/// process. Without this call they are those of VIRTUAL_ENV, or of the python3
-/// on PATH, which is started to ask for them. Empty strings are skipped.
+/// ptxas of nvidia-cuda-nvcc, after CUDA_HOME, CUDA_PATH and PATH, for the
+/// whole process. Without this call they are those of VIRTUAL_ENV, or of the
+/// python3 on PATH, which is started to ask for them. Empty strings are
+/// skipped.
 POSENC_C_API void posenc_set_package_folders(const char *const *folders,
                                              size_t num_folders);
 

@@ -289,8 +289,7 @@ void posenc_kernels_free(posenc_kernels *kernels) { delete kernels; }
 
 void posenc_messages_free(char *messages) { std::free(messages); }
 
-void posenc_set_package_folders(const char *const *folders,
-                                size_t numFolders) {
+void posenc_set_package_folders(const char *const *folders, size_t numFolders) {
   std::vector<std::string> names;
   for (const char *folder : ArrayRef(folders, folders ? numFolders : 0))
     names.push_back(folder ? folder : "");

@@ -62,16 +62,18 @@ static void print(Location loc, DiagnosticSeverity severity,
 }
 
 mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)
-    : handler(&context, [](Diagnostic &diagnostic) {
-        print(diagnostic.getLocation(), diagnostic.getSeverity(),
-              diagnostic.str());
-        // Skips the note with the whole operation that MLIR attaches to
-        // verifier errors: the location already identifies the operation.
-        for (Diagnostic &note : diagnostic.getNotes())
-          if (!StringRef(note.str()).starts_with("see current operation"))
-            print(note.getLocation(), DiagnosticSeverity::Note, note.str());
-        return success();
-      }),
+    : handler(
+          &context,
+          [](Diagnostic &diagnostic) {
+            print(diagnostic.getLocation(), diagnostic.getSeverity(),
+                  diagnostic.str());
+            // Skips the note with the whole operation that MLIR attaches to
+            // verifier errors: the location already identifies the operation.
+            for (Diagnostic &note : diagnostic.getNotes())
+              if (!StringRef(note.str()).starts_with("see current operation"))
+                print(note.getLocation(), DiagnosticSeverity::Note, note.str());
+            return success();
+          }),
       context(context) {
   context.printOpOnDiagnostic(false);
 }

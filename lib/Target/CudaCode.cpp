@@ -41,7 +41,8 @@ static std::optional<std::string> generatePtx(ModuleOp module,
   // lack.
   ScopedDiagnosticHandler ignore(
       module.getContext(), [](Diagnostic &diagnostic) {
-        return success(StringRef(diagnostic.str()).starts_with("LibDevice path"));
+        return success(
+            StringRef(diagnostic.str()).starts_with("LibDevice path"));
       });
   if (failed(runUnverified(manager, *copy)))
     return std::nullopt;

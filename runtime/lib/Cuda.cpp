@@ -33,23 +33,6 @@ posenc_status posenc_cuda_count_devices(int32_t *count) {
   return POSENC_OK;
 }
 
-/// Finds the driver and its CUdevice for the device at `index`.
-static posenc_status findDevice(int32_t index, const CudaDriver *&driver,
-                                int &device) {
-  int32_t count;
-  if (posenc_status status = posenc_cuda_count_devices(&count))
-    return status;
-  if (posenc_status status = getCudaDriver(driver))
-    return status;
-  if (index < 0 || index >= count)
-    return fail(POSENC_NOT_FOUND,
-                "there is no CUDA device %d: there are %d devices", index,
-                count);
-  if (int error = driver->getDevice(&device, index))
-    return failCuda(*driver, error, "cannot get the device");
-  return POSENC_OK;
-}
-
 posenc_status posenc_cuda_query_device(int32_t index,
                                        posenc_cuda_facts *facts) {
   if (!facts)
@@ -57,7 +40,7 @@ posenc_status posenc_cuda_query_device(int32_t index,
                 "posenc_cuda_query_device: NULL argument");
   const CudaDriver *driver;
   int device;
-  if (posenc_status status = findDevice(index, driver, device))
+  if (posenc_status status = findCudaDevice(index, driver, device))
     return status;
   int major = 0, minor = 0;
   size_t bytes = 0;
@@ -77,34 +60,16 @@ posenc_status posenc_cuda_query_device(int32_t index,
 
 namespace {
 
-/// The current context of a device and the memory of the tensors of a call; the
-/// destructor releases both.
+/// The memory of the tensors of a call, which the destructor releases.
 class DeviceCall {
 public:
-  DeviceCall(const CudaDriver &driver, int device)
-      : driver(driver), device(device) {}
+  explicit DeviceCall(const CudaDriver &driver) : driver(driver) {}
   ~DeviceCall() {
     for (size_t i = 0; i < numTensors; ++i)
       if (tensors[i].owns)
         driver.release(tensors[i].address);
     if (workspace)
       driver.release(workspace);
-    void *old;
-    if (isCurrent)
-      driver.popContext(&old);
-    if (isRetained)
-      driver.releasePrimaryContext(device);
-  }
-
-  posenc_status enter() {
-    void *context;
-    int error = driver.retainPrimaryContext(&context, device);
-    isRetained = !error;
-    if (!error)
-      error = driver.pushContext(context);
-    isCurrent = !error;
-    return error ? failCuda(driver, error, "cannot make a context current")
-                 : POSENC_OK;
   }
 
   /// Sets `address` to device memory of `bytes` bytes for a tensor. An output
@@ -144,8 +109,6 @@ private:
     bool owns;
   };
   const CudaDriver &driver;
-  int device;
-  bool isRetained = false, isCurrent = false;
   Tensor tensors[POSENC_MAX_ARGUMENTS];
   size_t numTensors = 0;
   uint64_t workspace = 0;
@@ -160,9 +123,10 @@ static posenc_status runOnDevice(const posenc_function &function,
                                  int device, const int64_t *sizes,
                                  const posenc_value *inputs,
                                  const posenc_value *outputs) {
-  DeviceCall call(driver, device);
-  if (posenc_status status = call.enter())
+  CudaContext context(driver, device);
+  if (posenc_status status = context.enter())
     return status;
+  DeviceCall call(driver);
   PosencDlTensor tensors[POSENC_MAX_ARGUMENTS];
   uint64_t bytes[POSENC_MAX_ARGUMENTS];
   CallArguments arguments;
@@ -242,7 +206,7 @@ posenc_status posenc_cuda_call(const posenc_function *function, int32_t index,
                 function->name.c_str());
   const CudaDriver *driver;
   int device;
-  if (posenc_status status = findDevice(index, driver, device))
+  if (posenc_status status = findCudaDevice(index, driver, device))
     return status;
   return runOnDevice(*function, *driver, index, device, binding.sizeValues(),
                      inputs, outputs);

@@ -77,3 +77,39 @@ posenc_status posenc::runtime::getCudaDriver(const CudaDriver *&result) {
   result = &driver;
   return POSENC_OK;
 }
+
+posenc_status posenc::runtime::findCudaDevice(int32_t index,
+                                              const CudaDriver *&driver,
+                                              int &device) {
+  if (posenc_status status = getCudaDriver(driver))
+    return status;
+  int count = 0;
+  if (int error = driver->getDeviceCount(&count))
+    return failCuda(*driver, error, "cannot count the devices");
+  if (index < 0 || index >= count)
+    return fail(POSENC_NOT_FOUND,
+                "there is no CUDA device %d: there are %d devices", index,
+                count);
+  if (int error = driver->getDevice(&device, index))
+    return failCuda(*driver, error, "cannot get the device");
+  return POSENC_OK;
+}
+
+CudaContext::~CudaContext() {
+  void *old;
+  if (isCurrent)
+    driver.popContext(&old);
+  if (isRetained)
+    driver.releasePrimaryContext(device);
+}
+
+posenc_status CudaContext::enter() {
+  void *context;
+  int error = driver.retainPrimaryContext(&context, device);
+  isRetained = !error;
+  if (!error)
+    error = driver.pushContext(context);
+  isCurrent = !error;
+  return error ? failCuda(driver, error, "cannot make a context current")
+               : POSENC_OK;
+}

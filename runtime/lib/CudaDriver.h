@@ -46,6 +46,28 @@ posenc_status getCudaDriver(const CudaDriver *&driver);
 /// Returns OUT_OF_MEMORY or KERNEL_FAILED.
 posenc_status failCuda(const CudaDriver &driver, int error, const char *what);
 
+/// Finds the driver and its CUdevice for the device at `index`. Errors: those
+/// of getCudaDriver(), NOT_FOUND (no such device).
+posenc_status findCudaDevice(int32_t index, const CudaDriver *&driver,
+                             int &device);
+
+/// The primary context of a device. It is retained and current on this thread
+/// from enter() until the destructor.
+class CudaContext {
+public:
+  CudaContext(const CudaDriver &driver, int device)
+      : driver(driver), device(device) {}
+  ~CudaContext();
+  posenc_status enter();
+  /// Leaves the context retained after the destructor.
+  void keep() { isRetained = false; }
+
+private:
+  const CudaDriver &driver;
+  int device;
+  bool isRetained = false, isCurrent = false;
+};
+
 } // namespace posenc::runtime
 
 #endif // POSENC_RUNTIME_LIB_CUDADRIVER_H

@@ -8,6 +8,8 @@
 
 #include "Forms.h"
 
+#include "posenc/runtime/cuda.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -300,6 +302,44 @@ TEST_F(CudaCalls, LifetimeOfStreamOrderedMemory) {
   cuda("cuGraphExecDestroy", executable);
   cuda("cuGraphDestroy", graph);
   cuda("cuStreamDestroy_v2", stream);
+}
+
+TEST_F(CudaCalls, MemoryOfTheRuntime) {
+  void *address = this;
+  EXPECT_EQ(posenc_cuda_allocate(0, 0, &address), POSENC_OK);
+  EXPECT_EQ(address, nullptr);
+  // No context needs to be current, and none is afterwards.
+  void *context = nullptr, *now = this;
+  cuda("cuCtxGetCurrent", &context);
+  cuda("cuCtxSetCurrent", (void *)nullptr);
+  ASSERT_EQ(posenc_cuda_allocate(0, sizeof(uint64_t), &address), POSENC_OK);
+  uint64_t word = 7, copy = 0;
+  EXPECT_EQ(posenc_cuda_copy_to_device(0, address, &word, sizeof(word)),
+            POSENC_OK);
+  EXPECT_EQ(posenc_cuda_copy_to_host(0, &copy, address, sizeof(copy)),
+            POSENC_OK);
+  EXPECT_EQ(copy, word);
+  cuda("cuCtxGetCurrent", &now);
+  EXPECT_EQ(now, nullptr);
+  cuda("cuCtxSetCurrent", context);
+
+  EXPECT_EQ(posenc_cuda_copy_to_host(0, &copy, nullptr, 8),
+            POSENC_INVALID_ARGUMENT);
+  EXPECT_EQ(posenc_cuda_copy_to_device(7, address, &word, 8), POSENC_NOT_FOUND);
+  EXPECT_STREQ(posenc_last_error(),
+               "there is no CUDA device 7: there are 1 devices");
+  uint64_t words[2] = {};
+  EXPECT_EQ(posenc_cuda_copy_to_host(0, words, address, sizeof(words)),
+            POSENC_KERNEL_FAILED);
+  EXPECT_EQ(posenc_cuda_allocate(0, size_t(1) << 40, &now),
+            POSENC_OUT_OF_MEMORY);
+  EXPECT_EQ(now, nullptr);
+  EXPECT_EQ(posenc_cuda_allocate(0, 8, nullptr), POSENC_INVALID_ARGUMENT);
+  EXPECT_EQ(posenc_cuda_free(0, address), POSENC_OK);
+  EXPECT_EQ(posenc_cuda_free(0, nullptr), POSENC_OK);
+  EXPECT_EQ(posenc_cuda_free(0, address), POSENC_KERNEL_FAILED);
+  EXPECT_EQ(posenc_cuda_copy_to_host(0, &copy, address, 8),
+            POSENC_KERNEL_FAILED);
 }
 
 TEST_F(CudaCalls, NeedNoCurrentContext) {

@@ -8,8 +8,9 @@
 //
 // A pass that chooses between ways to lower or to fuse an operation reports
 // the choice here. `posenc-opt --remarks-filter=posenc` and `posenc-compile
-// --remarks` print the reports as optimization remarks of the category `posenc`, named after the pass; builds
-// with assertions also log them with `--debug-only=<pass argument>`.
+// --remarks` print the reports as optimization remarks of the category
+// `posenc`, named after the pass; builds with assertions also log them with
+// `--debug-only=<pass argument>`.
 //
 //===----------------------------------------------------------------------===//
 

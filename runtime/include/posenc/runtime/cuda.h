@@ -14,7 +14,8 @@
 ///
 /// A caller whose tensors are on the GPU already calls the entry points
 /// `<prefix>_<function>_cuda` of the library, which do not copy, and gives them
-/// workspaces.
+/// workspaces. Functions of this file allocate such memory and copy to and from
+/// it.
 ///
 /// No function aborts, exits or throws; posenc_last_error() describes an error.
 /// Every function may be called from several threads at once.
@@ -56,6 +57,31 @@ posenc_cuda_query_device(int32_t index, posenc_cuda_facts *facts);
 POSENC_RUNTIME_API posenc_status posenc_cuda_call(
     const posenc_function *function, int32_t device, const posenc_value *inputs,
     size_t num_inputs, const posenc_value *outputs, size_t num_outputs);
+
+/// Allocates memory of the device at index `device`; `*address` is NULL for 0
+/// bytes. The device keeps its context until the memory is freed. Errors: those
+/// of posenc_cuda_query_device(), OUT_OF_MEMORY.
+POSENC_RUNTIME_API posenc_status posenc_cuda_allocate(int32_t device,
+                                                      size_t bytes,
+                                                      void **address);
+
+/// Frees memory of posenc_cuda_allocate() on the same device, after the work
+/// that the device has begun. Does nothing for NULL. Errors: those of
+/// posenc_cuda_query_device(), KERNEL_FAILED.
+POSENC_RUNTIME_API posenc_status posenc_cuda_free(int32_t device,
+                                                  void *address);
+
+/// Copies to or from memory of the device, after the work of the default
+/// stream, and waits. A failure of that work is an error of the copy. Errors:
+/// those of posenc_cuda_query_device(), KERNEL_FAILED.
+POSENC_RUNTIME_API posenc_status posenc_cuda_copy_to_device(int32_t device,
+                                                            void *to,
+                                                            const void *from,
+                                                            size_t bytes);
+POSENC_RUNTIME_API posenc_status posenc_cuda_copy_to_host(int32_t device,
+                                                          void *to,
+                                                          const void *from,
+                                                          size_t bytes);
 
 #ifdef __cplusplus
 } // extern "C"
