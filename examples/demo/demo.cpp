@@ -10,15 +10,16 @@
 // library, and the runtime loads it and rotates the queries and keys of 4,096
 // tokens. The results are compared with those of the oracle (lib/Reference,
 // arbitrary precision), and the time of the rotation in place is compared with
-// that of `x *= a` over the same memory.
+// that of `x *= a` over the same memory. gpu.cpp does the same on an NVIDIA
+// GPU, without the time. With --gpu it is all that the demo does.
 //
 //===----------------------------------------------------------------------===//
 
+#include "demo.h"
+
 #include "posenc/Driver/Bench/Pairs.h"
-#include "posenc/Frontend/ModelConfig.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/Ops.h"
-#include "posenc/runtime/Library.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -35,6 +36,7 @@ namespace reference = posenc::reference;
 namespace runtime = posenc::runtime;
 namespace frontend = posenc::frontend;
 namespace bench = mlir::posenc;
+using namespace demo;
 
 namespace {
 
@@ -57,13 +59,32 @@ struct Row {
 
 } // namespace
 
-static bool fail(const llvm::Twine &message) {
+bool demo::fail(const llvm::Twine &message) {
   llvm::errs() << "demo: " << message << "\n";
   return false;
 }
 
-/// Converts the model's frequencies to a specification for the oracle.
-static reference::FrequencySpec getSpec(const frontend::ModelConfig &model) {
+std::optional<frontend::ModelConfig> demo::readConfig(const Paths &paths,
+                                                      llvm::StringRef name) {
+  std::string config = paths.configs + "/" + name.str() + ".json";
+  auto text = llvm::MemoryBuffer::getFile(config);
+  if (!text) {
+    fail("cannot read " + config);
+    return std::nullopt;
+  }
+  llvm::SmallVector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelConfig> parsed =
+      frontend::readModelConfig((*text)->getBuffer(), config, diagnostics);
+  if (!parsed)
+    frontend::printDiagnostics(llvm::errs(), diagnostics);
+  return parsed;
+}
+
+reference::DType demo::getType(posenc_dtype dtype) {
+  return dtype == POSENC_F32 ? reference::DType::F32 : reference::DType::BF16;
+}
+
+reference::FrequencySpec demo::getSpec(const frontend::ModelConfig &model) {
   const frontend::Scaling &scaling = model.scaling;
   reference::FrequencySpec spec;
   spec.dim = model.rotaryDim;
@@ -78,32 +99,31 @@ static reference::FrequencySpec getSpec(const frontend::ModelConfig &model) {
   return spec;
 }
 
-/// Allocates an array of 1 x kTokens x heads x headDim and fills it with
-/// standard normal numbers rounded to the type.
-static bool fillRandom(runtime::Array &array, posenc_dtype dtype, int64_t heads,
-                       int64_t headDim, uint64_t seed) {
+bool demo::fillRandom(runtime::Array &array, posenc_dtype dtype, int64_t tokens,
+                      int64_t heads, int64_t headDim, uint64_t seed) {
   std::string error;
-  if (!runtime::Array::allocate(dtype, {1, kTokens, heads, headDim}, array,
+  if (!runtime::Array::allocate(dtype, {1, tokens, heads, headDim}, array,
                                 error))
     return fail(error);
-  reference::DType type =
-      dtype == POSENC_F32 ? reference::DType::F32 : reference::DType::BF16;
+  reference::DType type = getType(dtype);
   std::mt19937_64 generator(seed);
   std::normal_distribution<float> normal;
-  for (int64_t i = 0, e = kTokens * heads * headDim; i < e; ++i)
+  for (int64_t i = 0, e = tokens * heads * headDim; i < e; ++i)
     reference::storeBits(type, array.data(), i,
                          reference::encode(type, normal(generator)));
   return true;
 }
 
-static bool compileModel(llvm::StringRef tool, llvm::StringRef config,
-                         llvm::StringRef dtype, llvm::StringRef library) {
-  std::string dtypeFlag = ("--dtype=" + dtype).str();
-  llvm::StringRef arguments[] = {tool, config, dtypeFlag, "--threads=none",
-                                 "-o", library};
+bool demo::compile(const Paths &paths, llvm::StringRef name,
+                   llvm::ArrayRef<std::string> options,
+                   llvm::StringRef library) {
+  std::string config = paths.configs + "/" + name.str() + ".json";
+  llvm::SmallVector<llvm::StringRef> arguments{paths.compiler, config, "-o",
+                                               library};
+  arguments.append(options.begin(), options.end());
   std::string message;
-  if (llvm::sys::ExecuteAndWait(tool, arguments, std::nullopt, {}, 0, 0,
-                                &message) != 0)
+  if (llvm::sys::ExecuteAndWait(paths.compiler, arguments, std::nullopt, {}, 0,
+                                0, &message) != 0)
     return fail("posenc-compile failed on " + config + " " + message);
   return true;
 }
@@ -121,8 +141,8 @@ static bool runModel(const frontend::ModelConfig &model,
     return fail(error);
 
   runtime::Array q, k, positions;
-  if (!fillRandom(q, dtype, model.numHeads, model.headDim, 1) ||
-      !fillRandom(k, dtype, model.numKeyValueHeads, model.headDim, 2))
+  if (!fillRandom(q, dtype, kTokens, model.numHeads, model.headDim, 1) ||
+      !fillRandom(k, dtype, kTokens, model.numKeyValueHeads, model.headDim, 2))
     return false;
   if (!runtime::Array::allocate(POSENC_I64, {1, kTokens}, positions, error))
     return fail(error);
@@ -137,8 +157,7 @@ static bool runModel(const frontend::ModelConfig &model,
   options.interleaved = model.interleaved;
   options.windowOffset = model.rotaryOffset;
   options.positionDims = {0, 1};
-  reference::DType type =
-      dtype == POSENC_F32 ? reference::DType::F32 : reference::DType::BF16;
+  reference::DType type = getType(dtype);
   row.ulp = 0;
   for (auto [input, result, heads] :
        {std::tuple(&q, &results[0], model.numHeads),
@@ -191,41 +210,26 @@ static bool runModel(const frontend::ModelConfig &model,
   return true;
 }
 
-int main(int argc, char **argv) {
-  llvm::SmallString<256> bin(llvm::sys::fs::getMainExecutable(
-      argv[0], reinterpret_cast<void *>(&main)));
-  llvm::sys::path::remove_filename(bin);
-  llvm::SmallString<256> tool(bin), folder(bin);
-  llvm::sys::path::append(tool, "posenc-compile");
-  llvm::sys::path::remove_filename(folder);
-  llvm::sys::path::append(folder, "demo");
-  if (llvm::sys::fs::create_directories(folder))
-    return fail("cannot create " + folder), 1;
-
+/// Compiles, checks and times rope of all models on the CPU.
+static bool showCpu(const Paths &paths) {
   llvm::outs() << "model                    q + k, head dim     type   error "
                   "(ulp)    GB/s   of in-place stream\n";
   std::vector<std::string> files;
   for (const Model &model : kModels) {
-    std::string config =
-        std::string(POSENC_EXAMPLES_DIR) + "/" + model.config + ".json";
-    auto text = llvm::MemoryBuffer::getFile(config);
-    if (!text)
-      return fail("cannot read " + config), 1;
-    llvm::SmallVector<frontend::Diagnostic> diagnostics;
     std::optional<frontend::ModelConfig> parsed =
-        frontend::readModelConfig((*text)->getBuffer(), config, diagnostics);
-    if (!parsed) {
-      frontend::printDiagnostics(llvm::errs(), diagnostics);
-      return 1;
-    }
+        readConfig(paths, model.config);
+    if (!parsed)
+      return false;
     for (auto [name, dtype] :
          {std::pair("f32", POSENC_F32), std::pair("bf16", POSENC_BF16)}) {
       std::string library =
-          (folder + "/lib" + model.config + "-" + name + ".so").str();
+          paths.libraries + "/lib" + model.config + "-" + name + ".so";
       Row row;
-      if (!compileModel(tool, config, name, library) ||
+      if (!compile(paths, model.config,
+                   {std::string("--dtype=") + name, "--threads=none"},
+                   library) ||
           !runModel(*parsed, library, dtype, row))
-        return 1;
+        return false;
       files.push_back(library);
       std::string shape =
           llvm::formatv("{0} + {1} heads, {2}", parsed->numHeads,
@@ -251,5 +255,25 @@ int main(int argc, char **argv) {
          "that loop.\n\nFiles:\n";
   for (const std::string &file : files)
     llvm::outs() << "  " << file << "\n";
-  return 0;
+  llvm::outs().flush();
+  return true;
+}
+
+int main(int argc, char **argv) {
+  bool isGpuOnly = argc == 2 && llvm::StringRef(argv[1]) == "--gpu";
+  if (argc > 1 && !isGpuOnly) {
+    llvm::errs() << "usage: posenc-demo [--gpu]\n";
+    return 2;
+  }
+  llvm::SmallString<256> bin(llvm::sys::fs::getMainExecutable(
+      argv[0], reinterpret_cast<void *>(&main)));
+  llvm::sys::path::remove_filename(bin);
+  llvm::SmallString<256> tool(bin), folder(bin);
+  llvm::sys::path::append(tool, "posenc-compile");
+  llvm::sys::path::remove_filename(folder);
+  llvm::sys::path::append(folder, "demo");
+  if (llvm::sys::fs::create_directories(folder))
+    return fail("cannot create " + folder), 1;
+  Paths paths{POSENC_EXAMPLES_DIR, std::string(folder), std::string(tool)};
+  return (isGpuOnly || showCpu(paths)) && showGpu(paths) ? 0 : 1;
 }
