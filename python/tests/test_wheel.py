@@ -68,7 +68,7 @@ def environment(tmp_path_factory):
         pytest.skip(result.stdout.splitlines()[-1])
     assert result.returncode == 0, result.stdout
     wheel = result.stdout.splitlines()[-1]
-    assert re.search(r"manylinux_2_\d+_x86_64\.whl$", wheel)
+    assert re.search(r"-py3-none-manylinux_2_\d+_\w+\.whl$", wheel)
     python = folder / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"],
                    check=True)
@@ -165,6 +165,21 @@ def test_tools(environment, hidden, tmp_path):
     text = run(*hidden, tools / "posenc-run", module, *inputs, "--reference",
                f"--expected_output=@{result}")
     assert re.search(r"^result #0: max error", text, re.M)
+
+
+def test_ptxas(environment, hidden, tmp_path):
+    """Tools find the ptxas of nvidia-cuda-nvcc in the environment of their scripts."""
+    [packages] = environment.glob("lib/python*/site-packages")
+    ptxas = packages / "nvidia" / "cu13" / "bin" / "ptxas"
+    ptxas.parent.mkdir(parents=True)
+    ptxas.write_text("#!/bin/sh\necho this is $0\nexit 1\n")
+    ptxas.chmod(0o755)
+    module = tmp_path / "x.mlir"
+    module.write_text(MODULE)
+    text = run(*hidden, "env", "-u", "CUDA_HOME", "-u", "CUDA_PATH", "-u", "VIRTUAL_ENV",
+               "-u", "POSENC_PTXAS", "PATH=/bin", environment / "bin" / "posenc-compile",
+               module, "--target=cuda:sm_80", "-o", tmp_path / "x.cubin", code=1)
+    assert f"this is {ptxas}" in text
 
 
 def test_hidden_package(environment, tmp_path):
