@@ -35,7 +35,16 @@ from ._kernels import Kernels
 from ._operators import OPTIONS, call, check_inputs, find, innermost, register
 from ._rope import write_scaling
 
-__all__ = ["Operators", "operators", "replace_flex_attention", "rope"]
+__all__ = ["Operators", "operators", "replace_flex_attention", "ring_attention", "rope"]
+
+
+def __getattr__(name: str) -> Any:
+    # torch.distributed is imported when it is asked for.
+    if name == "ring_attention":
+        from ._ring import ring_attention
+
+        return ring_attention
+    raise AttributeError(f"module 'posenc.torch' has no attribute '{name}'")
 
 
 class _Operator:

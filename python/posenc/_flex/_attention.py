@@ -19,6 +19,7 @@ import numpy as np
 
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
+from .._kernels import Kernels
 from .._rope import FLOATS
 from . import _fusion
 from ._block_mask import BlockMask, Blocks, and_masks, find_blocks
@@ -179,6 +180,9 @@ class Call(NamedTuple):
     signature: Signature
     inputs: list[Any]
 
+    def find_kernels(self) -> Kernels:
+        return self.plan.find_kernels(self.signature)
+
 
 def prepare(query, key, value, score_mod: Callable | None, block_mask,
             mask_mod: Callable | None, scale: float | None,
@@ -236,7 +240,7 @@ def _expand(array, batch):
 
 def run(call: Call):
     """Returns the output and the log-sum-exp."""
-    kernels = call.plan.find_kernels(call.signature)
+    kernels = call.find_kernels()
     if _is_jax(call.inputs[0]):
         from . import _jax_operator
 

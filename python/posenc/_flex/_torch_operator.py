@@ -10,7 +10,7 @@ kernels are a string argument."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,6 +19,9 @@ from .._kernels import Kernels
 from .._operators import _compute, find, innermost, register
 from .._torch_state import is_in_forward_mode, is_traced
 from ._gradient import GRADIENT, name_array_gradient
+
+if TYPE_CHECKING:
+    from ._attention import Call
 
 _FUNCTION = "attention"
 _library = torch.library.Library("posenc", "FRAGMENT")
@@ -89,6 +92,21 @@ class _FlexAttention(torch.autograd.Function):
                 gradients[number + 3] = _differentiate_array(
                     ctx.kernels, arguments, number, tensor)
         return None, *gradients
+
+
+def attend(call: Call) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the output and the log-sum-exp of a call, whose gradient is the affair of
+    the caller."""
+    return _compute(call.find_kernels()[_FUNCTION], call.inputs)
+
+
+def differentiate(call: Call, output: torch.Tensor, lse: torch.Tensor,
+                  grad_output: torch.Tensor, grad_lse: torch.Tensor):
+    """Returns the gradients of query, key and value of a call, from the output and the
+    log-sum-exp of a call with these keys and perhaps others."""
+    arguments = [*call.inputs[:3], output, lse, grad_output.to(output.dtype),
+                 grad_lse.to(lse.dtype), *call.inputs[3:]]
+    return _compute(call.find_kernels()[GRADIENT], arguments)
 
 
 def _differentiate_array(kernels: str, arguments: list[torch.Tensor], number: int,

@@ -1,0 +1,171 @@
+# ===- test_ring.py - attention across processes --------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""`ring_attention` by processes of gloo, compared with attention of the whole sequence."""
+
+import datetime
+import os
+import socket
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+
+import posenc  # noqa: E402
+import posenc.torch  # noqa: E402
+from flex_variants import attend_dense  # noqa: E402
+from posenc._flex import _plan  # noqa: E402
+
+TOKENS, HEADS, KEY_HEADS, DIM = 96, 4, 2, 16
+
+
+def make(dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randn(2, heads, TOKENS, DIM, generator=generator).to(dtype)
+            for heads in (HEADS, KEY_HEADS, KEY_HEADS)]
+
+
+def measure(actual, expected):
+    return ((actual.double() - expected).norm() / expected.norm()).item()
+
+
+def window(b, h, i, j):
+    return i - j < 30
+
+
+def soften(score, b, h, i, j):
+    return 5 * torch.tanh(score / 5) - (i - j) * 0.01
+
+
+def divide(rank, size, order):
+    """Returns the tokens of a process: shards that follow each other, of different
+    lengths, or one part from each end of the sequence (zig-zag)."""
+    if order == "zigzag":
+        parts = torch.arange(TOKENS).chunk(2 * size)
+        return torch.cat([parts[rank], parts[2 * size - 1 - rank]])
+    ends = [TOKENS * number // size + (7 if 0 < number < size else 0)
+            for number in range(size + 1)]
+    return torch.arange(ends[rank], ends[rank + 1])
+
+
+def check(rank, size, order, dtype, bounds, functions):
+    tokens = divide(rank, size, order)
+    whole = make(dtype)
+    inputs = [one[:, :, tokens].contiguous().requires_grad_() for one in whole]
+    output, lse = posenc.torch.ring_attention(
+        *inputs, positions=None if order == "shards" else tokens, enable_gqa=True,
+        return_lse=True, **functions)
+    generator = torch.Generator().manual_seed(1)
+    factors = (torch.randn(2, HEADS, TOKENS, DIM, generator=generator),
+               torch.randn(2, HEADS, TOKENS, generator=generator))
+    gradients = torch.autograd.grad(
+        (output, lse), inputs, [one[:, :, tokens].to(like.dtype)
+                                for one, like in zip(factors, (output, lse))])
+    wide = [one.double().requires_grad_() for one in whole]
+
+    def mask_mod(b, h, i, j):
+        seen = i >= j
+        return seen & functions["mask_mod"](b, h, i, j) if functions else seen
+
+    expected = attend_dense(*wide, functions.get("score_mod"), mask_mod)
+    wanted = torch.autograd.grad(expected, wide, [one.double() for one in factors])
+    for one, other in zip((output, lse), expected):
+        assert measure(one, other[:, :, tokens]) < bounds[0]
+    for one, other in zip(gradients, wanted):
+        assert measure(one, other[:, :, tokens]) < bounds[1]
+
+
+def work(rank, size, port, task):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    _plan.compile_options["opt_level"] = 0
+    dist.init_process_group("gloo", rank=rank, world_size=size,
+                            timeout=datetime.timedelta(seconds=60))
+    task(rank, size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def compare(rank, size):
+    both = {"score_mod": soften, "mask_mod": window}
+    check(rank, size, "shards", torch.float32, (2e-6, 1e-5), {})
+    check(rank, size, "zigzag", torch.float32, (2e-6, 1e-5), both)
+    if size == 2:
+        check(rank, size, "zigzag", torch.bfloat16, (1e-2, 1.5e-2), both)
+
+
+def share_context(rank, size):
+    """Within torch's context_parallel, which divides buffers in zig-zag order."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.experimental import context_parallel
+    from torch.distributed.tensor.experimental._attention import context_parallel_unshard
+
+    mesh = init_device_mesh("cpu", (size,))
+    buffers = [*make(), torch.arange(TOKENS)]
+    expected, _ = attend_dense(*(one.double() for one in buffers[:3]),
+                               mask_mod=lambda b, h, i, j: i >= j)
+    with context_parallel(mesh, buffers=buffers, buffer_seq_dims=[2, 2, 2, 0]):
+        output = posenc.torch.ring_attention(
+            *buffers[:3], positions=buffers[3], enable_gqa=True, group=mesh.get_group())
+        whole, = context_parallel_unshard(mesh, [output], [2])
+    assert measure(whole, expected) < 2e-6
+
+
+def find_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def spawn(task, size):
+    torch.multiprocessing.spawn(work, (size, find_port(), task), size)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_ring(size):
+    spawn(compare, size)
+
+
+def test_context_parallel():
+    spawn(share_context, 2)
+
+
+def lose(rank, port):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", rank=rank, world_size=2,
+                            timeout=datetime.timedelta(seconds=5))
+    if rank:
+        time.sleep(12)  # It never calls.
+        os._exit(0)
+    start = time.monotonic()
+    try:
+        posenc.torch.ring_attention(*make(), enable_gqa=True)
+    except posenc.Error as error:
+        assert "lost another one" in str(error)
+        os._exit(0 if time.monotonic() - start < 10 else 3)
+    os._exit(4)
+
+
+def test_lost_process():
+    context = torch.multiprocessing.get_context("spawn")
+    port = find_port()
+    processes = [context.Process(target=lose, args=(rank, port)) for rank in range(2)]
+    for one in processes:
+        one.start()
+    for one in processes:
+        one.join(60)
+    assert [one.exitcode for one in processes] == [0, 0]
+
+
+def test_errors():
+    with pytest.raises(posenc.Error, match="init_process_group"):
+        posenc.torch.ring_attention(*make())
+
+
