@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -102,6 +103,7 @@ def call(spec: str | None, name: str, inputs: Sequence, named: dict, out=None):
                     "not pass: call it on the kernels, outside of what PyTorch records")
     check_inputs(name, names, inputs)
     if is_rotation:
+        prepare_sharding()
         results = torch.ops.posenc.rope(*inputs, spec, name)
     else:
         results = torch.ops.posenc.call(list(inputs), spec, name)
@@ -247,6 +249,13 @@ def _below_autograd():
         yield
 
 
+def _fill_zeros(tensors: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+    """Returns zeros in place of None. Not all of the tensors are None."""
+    given = next(tensor for tensor in tensors if tensor is not None)
+    return [given.new_zeros(shape) if tensor is None else tensor
+            for tensor, shape in zip(tensors, shapes)]
+
+
 class _RopeForward:
     """`rope`, which is linear in q and k."""
 
@@ -257,7 +266,10 @@ class _RopeForward:
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        _, _, positions, ctx.kernels, ctx.function = inputs
+        *both, positions, ctx.kernels, ctx.function = inputs
+        ctx.shapes = [tensor.shape for tensor in both]
+        # Zeros that autograd makes are no DTensors.
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(positions)
         ctx.save_for_forward(positions)
 
@@ -268,15 +280,18 @@ class _RopeForward:
         (positions,) = ctx.saved_tensors
         if _is_length_dependent(ctx.kernels, ctx.function):
             raise Error(f"{ctx.function}: {LENGTH_WITHOUT_GRADIENT}")
+        if q_gradient is None and k_gradient is None:
+            return None, None, None, None, None
         q_gradient, k_gradient = torch.ops.posenc.rope(
-            q_gradient, k_gradient, -positions, ctx.kernels, ctx.function)
+            *_fill_zeros((q_gradient, k_gradient), ctx.shapes), -positions, ctx.kernels, ctx.function)
         return q_gradient, k_gradient, None, None, None
 
     @staticmethod
     def jvp(ctx, q_tangent, k_tangent, *others):
         (positions,) = ctx.saved_tensors
         return torch.ops.posenc.rope(
-            q_tangent, k_tangent, positions, ctx.kernels, ctx.function)
+            *_fill_zeros((q_tangent, k_tangent), ctx.shapes), positions, ctx.kernels,
+            ctx.function)
 
 
 class _CallForward:
@@ -343,6 +358,35 @@ def _(inputs, kernels, function):
         return list(_apply_call(kernels, function, *inputs))
     with torch._C._AutoDispatchBelowAutograd():
         return torch.ops.posenc.call(inputs, kernels, function)
+
+
+# ===----------------------------------------------------------------------===#
+# DTensors
+# ===----------------------------------------------------------------------===#
+
+
+@functools.lru_cache(maxsize=None)
+def _register_sharding() -> None:
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    @register_sharding(torch.ops.posenc.rope.default)
+    def _(q, k, positions, kernels, function):
+        whole = [Replicate(), Replicate()], [*3 * [Replicate()], None, None]
+        if _is_length_dependent(kernels, function):
+            return [whole]
+        # Sequences and tokens are divided with their positions.
+        rules = [([Shard(dim)] * 2, [*3 * [Shard(dim)], None, None]) for dim in (0, 1)]
+        if kernels.startswith(OPTIONS):  # Those of a config have its numbers of heads.
+            rules.append(([Shard(2)] * 2, [Shard(2), Shard(2), Replicate(), None, None]))
+        return [whole, *rules]
+
+
+@torch.compiler.assume_constant_result
+def prepare_sharding() -> None:
+    """Tells PyTorch how operators divide DTensors, if it has any."""
+    if "torch.distributed.tensor" in sys.modules:
+        _register_sharding()
 
 
 # ===----------------------------------------------------------------------===#

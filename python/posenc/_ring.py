@@ -142,7 +142,7 @@ class _RingAttention(torch.autograd.Function):
         block = [key, value, positions]
         for step in range(ring.size):
             transfer = ring.start(block, step) if step + 1 < ring.size else None
-            call = _prepare(query, *block[:2], positions, block[2], options)
+            call = _prepare(query, block[0], block[1], positions, block[2], options)
             output, lse = _merge(output, lse, *attend(call))
             if transfer is not None:
                 block = transfer.finish()
@@ -167,7 +167,7 @@ class _RingAttention(torch.autograd.Function):
         for step in range(ring.size):
             # Weights follow from the log-sum-exp of all keys, so that each block gives
             # its part of the gradients.
-            call = _prepare(query, *block[:2], positions, block[2], options)
+            call = _prepare(query, block[0], block[1], positions, block[2], options)
             parts = differentiate(call, output, lse, grad_output, grad_lse)
             grad_query += parts[0]
             sums = [total + part for total, part in zip(sums, parts[1:])]

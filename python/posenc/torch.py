@@ -32,7 +32,8 @@ from ._compile import write_json
 from ._errors import Error
 from ._flex._torch_replace import replace_flex_attention
 from ._kernels import Kernels
-from ._operators import OPTIONS, call, check_inputs, find, innermost, register
+from ._operators import (
+    OPTIONS, call, check_inputs, find, innermost, prepare_sharding, register)
 from ._rope import write_scaling
 
 __all__ = ["Operators", "operators", "replace_flex_attention", "ring_attention", "rope"]
@@ -103,6 +104,7 @@ def rope(q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor, *,
     check_inputs("rope", ("q", "k", "positions"), (q, k, positions))
     options = _write_options(theta, scaling, pairing, rotary_dim, precision,
                              max_position_embeddings)
+    prepare_sharding()
     return torch.ops.posenc.rope(q, k, positions, options, "rope")
 
 

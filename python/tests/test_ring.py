@@ -118,6 +118,38 @@ def share_context(rank, size):
     assert measure(whole, expected) < 2e-6
 
 
+def distribute(rank, size):
+    """Rotations of DTensors that are divided by batch, tokens or heads."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    mesh = init_device_mesh("cpu", (size,))
+    q, k = (one.transpose(1, 2).contiguous() for one in make()[:2])
+    positions = torch.arange(TOKENS).repeat(2, 1) + 3
+    kernels = posenc.compile({
+        "model_type": "llama", "num_attention_heads": HEADS,
+        "num_key_value_heads": KEY_HEADS, "head_dim": DIM, "hidden_size": HEADS * DIM,
+        "max_position_embeddings": 4096, "rope_theta": 10000.0}, dtype="f32")
+    expected = posenc.torch.rope(q, k, positions)
+    for function, dims in ((posenc.torch.rope, (0, 1, 2)),
+                           (posenc.torch.operators(kernels).rope, (0, 1))):
+        for dim in dims:
+            inputs = [distribute_tensor(one, mesh, [Shard(dim)]) for one in (q, k)]
+            inputs[0].requires_grad_()
+            where = Replicate() if dim == 2 else Shard(dim)
+            results = function(*inputs, distribute_tensor(positions, mesh, [where]))
+            for one, other in zip(results, expected):
+                assert one.placements == (Shard(dim),)
+                assert torch.equal(one.full_tensor(), other)
+            results[0].sum().backward()
+            assert inputs[0].grad.full_tensor().abs().max() > 0
+
+
+def share(rank, size):
+    share_context(rank, size)
+    distribute(rank, size)
+
+
 def find_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -133,8 +165,8 @@ def test_ring(size):
     spawn(compare, size)
 
 
-def test_context_parallel():
-    spawn(share_context, 2)
+def test_context_parallel_and_tensors():
+    spawn(share, 2)
 
 
 def lose(rank, port):
