@@ -384,7 +384,6 @@ def test_kernel_options_are_ignored():
 def test_gradients():
     """Of captured tensors, too, and of the log-sum-exp, in three types."""
     tokens = 150
-    bias = torch.randn(HEADS, 2 * tokens, requires_grad=True)
     scalar = torch.tensor(0.7, requires_grad=True)
     document = torch.arange(tokens) // 60
 
@@ -394,10 +393,14 @@ def test_gradients():
     def mask_mod(b, h, q, k):
         return (document[q] == document[k]) & (q >= k)
 
-    for dtype, bound in ((torch.float64, 1e-13), (torch.float32, 1e-5),
-                         (torch.bfloat16, 1.5e-2)):
+    # 8 key heads have tasks for heads, and 2 for tiles.
+    for dtype, bound, counts in (
+            (torch.float64, 1e-13, (4, 2)), (torch.float32, 1e-5, (16, 8)),
+            (torch.float64, 1e-13, (8, 8)), (torch.bfloat16, 1.5e-2, (16, 8)),
+            (torch.bfloat16, 1.5e-2, (4, 2))):
+        bias = torch.randn(counts[0], 2 * tokens, requires_grad=True)
         inputs = [make(tokens, heads, 2, dtype, seed).requires_grad_()
-                  for seed, heads in enumerate((HEADS, 2, 2))]
+                  for seed, heads in enumerate((counts[0], counts[1], counts[1]))]
         output, lse = posenc.flex_attention(
             *inputs, score_mod, mask_mod=mask_mod, enable_gqa=True, return_lse=True)
         factors = torch.randn_like(output), torch.randn_like(lse)

@@ -29,6 +29,9 @@ from ._module import (
 from ._tiles import KEYS, QUERIES, Expressions, TileWriter
 
 GRADIENT = "gradient"
+# From so many key heads on, there is a task for each of them, which computes all gradients.
+# With fewer, there are tasks for tiles of queries and of keys, with 1.4 times the work.
+_MIN_HEADS = 8
 
 
 def name_array_gradient(number: int) -> str:
@@ -41,16 +44,15 @@ class _Writer(TileWriter):
 
     def query_pass(self) -> list[str]:
         """The loop over queries that computes dq."""
-        of = self.of
+        of, kind = self.of, self.query_sums
         tile, (after,) = self.if_seen(
             [("%sum", self.sums)],
             [*self.tile_weights(), *self.score_gradient("%ds", self.narrow_tile, True),
              *self.product("%next_sum", "%ds", "%k", "%sum", self._ROWS,
                            (self.narrow_tile, self.row, self.sums))], ["%next_sum"])
-        rounding, rows = self.finish("%rows", "%sums", "%m", self.sums, self.row)
         return [
             f"%grad_query = scf.forall (%b, %h, %t) in (%batch, {of.heads}, "
-            f"%query_tiles) shared_outs(%out = %grad_query_empty) -> ({self.query}) {{",
+            f"%query_tiles) shared_outs(%out = %grad_query_empty) -> ({kind}) {{",
             "  %i0 = arith.muli %t, %query_step : index",
             f"  %group = arith.constant {of.heads // of.key_heads} : index",
             "  %key_head = arith.divui %h, %group : index",
@@ -60,27 +62,39 @@ class _Writer(TileWriter):
             f"-> ({self.sums}) {{",
             *(f"    {line}" for line in (*self.key_rows(), *tile)),
             f"    scf.yield {after} : {self.sums}", "  }",
-            *(f"  {line}" for line in rounding), "  scf.forall.in_parallel {",
-            f"    tensor.parallel_insert_slice {rows} into %out[%b, %h, %i0, 0] "
-            f"[1, 1, %m, {of.dim}] [1, 1, 1, 1] : {self.row} into {self.query}",
+            "  scf.forall.in_parallel {",
+            "    tensor.parallel_insert_slice %sums into %out[%b, %h, %i0, 0] "
+            f"[1, 1, %m, {of.dim}] [1, 1, 1, 1] : {self.sums} into {kind}",
             "  }", "}"]
+
+    def key_tile(self, with_queries: bool) -> tuple[list[str], list[str]]:
+        """Adds the part of a tile to `%sum` and `%value_sum`, and also to `%query_sum` if
+        `with_queries`. Returns operations and the names of the results."""
+        of = self.of
+        weights = "%weights" if of.dtype == self.sum else "%narrow_weights"
+        narrow = [] if of.dtype == self.sum else self.elementwise(
+            weights, [("%weights", self.tile, "%p")], self.narrow_tile, [], "%p")
+        inits = [("%sum", self.sums), ("%value_sum", self.value_sums)]
+        results = ["%next_sum", "%next_value_sum"]
+        body = [
+            *self.tile_weights(), *narrow,
+            *self.score_gradient("%ds", self.narrow_tile, True),
+            *self.product("%next_sum", "%ds", "%q", "%sum", self._COLUMNS,
+                          (self.narrow_tile, self.row, self.sums)),
+            *self.product("%next_value_sum", weights, "%g", "%value_sum", self._COLUMNS,
+                          (self.narrow_tile, self.value_row, self.value_sums))]
+        if with_queries:
+            inits.append(("%query_sum", self.sums))
+            results.append("%next_query_sum")
+            body += self.product("%next_query_sum", "%ds", "%k", "%query_sum", self._ROWS,
+                                 (self.narrow_tile, self.row, self.sums))
+        return self.if_seen(inits, body, results)
 
     def key_pass(self) -> list[str]:
         """The loop over keys that computes dk and dv."""
         of, types = self.of, self.types
         kinds = f"{self.sums}, {self.value_sums}"
-        weights = "%weights" if of.dtype == self.sum else "%narrow_weights"
-        narrow = [] if of.dtype == self.sum else self.elementwise(
-            weights, [("%weights", self.tile, "%p")], self.narrow_tile, [], "%p")
-        tile, after = self.if_seen(
-            [("%sum", self.sums), ("%value_sum", self.value_sums)],
-            [*self.tile_weights(), *narrow,
-             *self.score_gradient("%ds", self.narrow_tile, True),
-             *self.product("%key_sum", "%ds", "%q", "%sum", self._COLUMNS,
-                           (self.narrow_tile, self.row, self.sums)),
-             *self.product("%next_value_sum", weights, "%g", "%value_sum", self._COLUMNS,
-                           (self.narrow_tile, self.value_row, self.value_sums))],
-            ["%key_sum", "%next_value_sum"])
+        tile, after = self.key_tile(with_queries=False)
         rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums, self.row)
         value_rounding, value_rows = self.finish(
             "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row)
@@ -109,6 +123,73 @@ class _Writer(TileWriter):
             f"    tensor.parallel_insert_slice {value_rows} into %value_out[%b, %key_head, "
             f"%j0, 0] [1, 1, %n, {of.value_dim}] [1, 1, 1, 1] : {self.value_row} into "
             f"{types.value}", "  }", "}"]
+
+    def whole_pass(self) -> list[str]:
+        """A loop over key heads that computes dq, dk and dv at once, with 5 products of
+        tiles instead of 7. Sums of dq are in the result."""
+        of, types = self.of, self.types
+        group = of.heads // of.key_heads
+        queries = f"tensor<{group}x?x{of.dim}x{self.sum}>"
+        keys, values = (f"tensor<?x{width}x{of.dtype}>"
+                        for width in (of.dim, of.value_dim))
+        kinds = f"{self.sums}, {self.value_sums}, {queries}"
+        tile, after = self.key_tile(with_queries=True)
+        rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums, self.row)
+        value_rounding, value_rows = self.finish(
+            "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row)
+        step = [
+            *self.query_rows(),
+            f"%query_sum = tensor.extract_slice %query_sums[%head, %i0, 0] [1, %m, {of.dim}]"
+            f" [1, 1, 1] : {queries} to {self.sums}", *tile,
+            f"%kept = tensor.insert_slice {after[2]} into %query_sums[%head, %i0, 0] "
+            f"[1, %m, {of.dim}] [1, 1, 1] : {self.sums} into {queries}",
+            f"scf.yield {after[0]}, {after[1]}, %kept : {kinds}"]
+        outer = f"{queries}, {keys}, {values}"
+        return [
+            f"%gradients:3 = scf.forall (%b, %key_head) in (%batch, {of.key_heads}) "
+            "shared_outs(%out = %grad_query_empty, %key_out = %grad_key_empty, %value_out = "
+            f"%grad_value_empty) -> ({self.query_sums}, {types.key}, {types.value}) {{",
+            f"  %group = arith.constant {group} : index",
+            "  %first_head = arith.muli %key_head, %group : index",
+            "  %query_slice = tensor.extract_slice %out[%b, %first_head, 0, 0] "
+            f"[1, {group}, %queries, {of.dim}] [1, 1, 1, 1] : {self.query_sums} to "
+            f"{queries}",
+            f"  %query_zeros = linalg.fill ins(%zero : {self.sum}) outs(%query_slice : "
+            f"{queries}) -> {queries}",
+            *(f"  {name} = tensor.extract_slice {source}[%b, %key_head, 0, 0] "
+              f"[1, 1, %keys, {width}] [1, 1, 1, 1] : {whole} to {kind}"
+              for name, source, width, whole, kind in (
+                  ("%key_slice", "%key_out", of.dim, types.key, keys),
+                  ("%value_slice", "%value_out", of.value_dim, types.value, values))),
+            "  %of_keys:3 = scf.for %j0 = %c0 to %keys step %key_step iter_args("
+            "%all_queries = %query_zeros, %all_keys = %key_slice, %all_values = "
+            f"%value_slice) -> ({outer}) {{",
+            *(f"    {line}" for line in (
+                *self.key_rows(), *self.zeros("%sum0", "%n", self.sums),
+                *self.zeros("%value_sum0", "%n", self.value_sums))),
+            "    %sums:3 = scf.for %head = %c0 to %group step %c1 iter_args(%head_sum = "
+            "%sum0, %head_value_sum = %value_sum0, %head_queries = %all_queries) -> "
+            f"({kinds}) {{",
+            "      %h = arith.addi %first_head, %head : index",
+            "      %of_head:3 = scf.for %i0 = %c0 to %queries step %query_step iter_args("
+            "%sum = %head_sum, %value_sum = %head_value_sum, %query_sums = %head_queries) "
+            f"-> ({kinds}) {{", *(f"        {line}" for line in step), "      }",
+            f"      scf.yield %of_head#0, %of_head#1, %of_head#2 : {kinds}", "    }",
+            *(f"    {line}" for line in (*rounding, *value_rounding)),
+            f"    %next_keys = tensor.insert_slice {rows} into %all_keys[%j0, 0] [%n, "
+            f"{of.dim}] [1, 1] : {self.row} into {keys}",
+            f"    %next_values = tensor.insert_slice {value_rows} into %all_values[%j0, 0] "
+            f"[%n, {of.value_dim}] [1, 1] : {self.value_row} into {values}",
+            f"    scf.yield %sums#2, %next_keys, %next_values : {outer}", "  }",
+            "  scf.forall.in_parallel {",
+            "    tensor.parallel_insert_slice %of_keys#0 into %out[%b, %first_head, 0, 0] "
+            f"[1, {group}, %queries, {of.dim}] [1, 1, 1, 1] : {queries} into "
+            f"{self.query_sums}",
+            "    tensor.parallel_insert_slice %of_keys#1 into %key_out[%b, %key_head, 0, 0]"
+            f" [1, 1, %keys, {of.dim}] [1, 1, 1, 1] : {keys} into {types.key}",
+            "    tensor.parallel_insert_slice %of_keys#2 into %value_out[%b, %key_head, 0, "
+            f"0] [1, 1, %keys, {of.value_dim}] [1, 1, 1, 1] : {values} into {types.value}",
+            "  }", "}"]
 
     # ===------------------------------------------------------------------===#
     # Functions
@@ -191,19 +272,21 @@ func.func @{name}(
 """
 
     def gradient(self) -> str:
-        """The function of the gradients of query, key and value."""
+        """The function of the gradients of query, in the accumulator type, key and
+        value."""
         types = self.types
-        body = [
-            f"%grad_query_empty = tensor.empty(%batch, %queries) : {self.query}",
-            *self.query_pass(),
-            f"%grad_query_ = tensor.cast %grad_query : {self.query} to {types.query}",
-            f"%grad_key_empty = tensor.empty(%batch, %keys) : {types.key}",
-            f"%grad_value_empty = tensor.empty(%batch, %keys) : {types.value}",
-            *self.key_pass()]
-        return self.function(GRADIENT, [
-            ("grad_query", types.query, "%grad_query_"),
-            ("grad_key", types.key, "%key_gradients#0"),
-            ("grad_value", types.value, "%key_gradients#1")], body)
+        body = [f"%grad_query_empty = tensor.empty(%batch, %queries) : {self.query_sums}",
+                f"%grad_key_empty = tensor.empty(%batch, %keys) : {types.key}",
+                f"%grad_value_empty = tensor.empty(%batch, %keys) : {types.value}"]
+        names = ["%grad_query", "%key_gradients#0", "%key_gradients#1"]
+        if self.of.key_heads >= _MIN_HEADS:
+            body += self.whole_pass()
+            names = [f"%gradients#{number}" for number in range(3)]
+        else:
+            body += [*self.query_pass(), *self.key_pass()]
+        kinds = self.query_sums, types.key, types.value
+        return self.function(GRADIENT, list(zip(
+            ("grad_query", "grad_key", "grad_value"), kinds, names)), body)
 
     def array_gradient(self, number: int, loads: Sequence[tuple[Node, Node]]) -> str:
         """The function of the gradient of a captured array, in f64. Its elements may be

@@ -45,6 +45,7 @@ def _make_differentiable(kernels: Kernels) -> Callable[..., Any]:
         inputs, (output, lse) = residuals
         arguments = (*inputs[:3], output, lse, *cotangents, *inputs[3:])
         gradients = list(kernels[GRADIENT](*arguments))
+        gradients[0] = gradients[0].astype(inputs[0].dtype)
         for number, array in enumerate(inputs[3:]):
             name = name_array_gradient(number)
             if not jax.numpy.issubdtype(array.dtype, jax.numpy.floating):

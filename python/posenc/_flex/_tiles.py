@@ -46,6 +46,7 @@ class TileWriter:
         self.lse = f"tensor<?x{of.heads}x?x{self.sum}>"
         dims = f"?x{of.heads}x?x"
         self.query = f"tensor<{dims}{of.dim}x{of.dtype}>"
+        self.query_sums = f"tensor<{dims}{of.dim}x{self.sum}>"
         self.output = f"tensor<{dims}{of.value_dim}x{of.dtype}>"
 
     # ===------------------------------------------------------------------===#

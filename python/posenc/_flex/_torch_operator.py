@@ -87,6 +87,7 @@ class _FlexAttention(torch.autograd.Function):
         needed = ctx.needs_input_grad[1:]
         if any(needed[:3]):
             gradients[:3] = torch.ops.posenc.call(arguments, ctx.kernels, GRADIENT)
+            gradients[0] = gradients[0].to(inputs[0].dtype)
         for number, tensor in enumerate(inputs[3:]):
             if needed[number + 3]:
                 gradients[number + 3] = _differentiate_array(
