@@ -9,7 +9,8 @@
 # posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
 #                   [K_CACHE <kind>] [CACHE_DTYPE <type>] [DECODE_TOKENS <n>]
-#                   [ROPE_LENGTH <n>] [QK_NORM]
+#                   [ROPE_LENGTH <n>] [QK_NORM] [INDEX_TYPE <type>] [LSE]
+#                   [ROTATION <kind>] [CAUSAL <kind>]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
 #                   [STACK_LIMIT <bytes>])
 #
@@ -19,8 +20,8 @@
 # are those of posenc-compile. A library for several TARGETS picks the best
 # version at load time.
 function(posenc_add_kernel name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM"
-    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;DECODE_TOKENS;ROPE_LENGTH;THREADS;TUNING;STACK_LIMIT"
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM;LSE"
+    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
@@ -57,7 +58,7 @@ function(posenc_add_kernel name)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
   foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE DECODE_TOKENS ROPE_LENGTH
-          THREADS STACK_LIMIT)
+          INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})
@@ -66,6 +67,9 @@ function(posenc_add_kernel name)
   endforeach()
   if(ARG_QK_NORM)
     list(APPEND options --qk-norm)
+  endif()
+  if(ARG_LSE)
+    list(APPEND options --lse)
   endif()
   set(tuning)
   if(ARG_TUNING)

@@ -8,6 +8,7 @@
 
 #include "posenc/Driver/Input.h"
 
+#include "ConfigOptions.h"
 #include "ReadFile.h"
 #include "TextDepth.h"
 #include "posenc/Codegen/Passes.h"
@@ -20,7 +21,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -28,7 +28,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-using ::posenc::frontend::DType;
 namespace frontend = ::posenc::frontend;
 
 static std::nullptr_t fail(const Twine &message) {
@@ -65,39 +64,6 @@ std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
 // config.json
 //===----------------------------------------------------------------------===//
 
-static std::optional<DType> parseDType(StringRef name) {
-  return llvm::StringSwitch<std::optional<DType>>(name)
-      .Case("f32", DType::F32)
-      .Case("bf16", DType::BF16)
-      .Case("f16", DType::F16)
-      .Case("f64", DType::F64)
-      .Default(std::nullopt);
-}
-
-static std::optional<frontend::Pairing> parsePairing(StringRef name) {
-  return llvm::StringSwitch<std::optional<frontend::Pairing>>(name)
-      .Case("half", frontend::Pairing::Half)
-      .Case("interleaved", frontend::Pairing::Interleaved)
-      .Default(std::nullopt);
-}
-
-static std::optional<KeyCache> parseKeyCache(StringRef name) {
-  return llvm::StringSwitch<std::optional<KeyCache>>(name)
-      .Case("rotated", KeyCache::Rotated)
-      .Case("raw", KeyCache::Raw)
-      .Default(std::nullopt);
-}
-
-static std::optional<CacheType> parseCacheType(StringRef name) {
-  return llvm::StringSwitch<std::optional<CacheType>>(name)
-      .Case("f16", CacheType::F16)
-      .Case("bf16", CacheType::BF16)
-      .Case("i8", CacheType::I8)
-      .Case("f8e4m3", CacheType::F8E4M3)
-      .Case("f8e5m2", CacheType::F8E5M2)
-      .Default(std::nullopt);
-}
-
 /// Whether a function needs no attention. If only such functions are requested,
 /// keys of the config that concern attention are not diagnosed.
 static bool isRotation(StringRef function) {
@@ -119,58 +85,14 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
                                         MLIRContext &context) {
   frontend::ReadOptions readOptions;
   ModuleBuilderOptions builderOptions;
-  if (options.dtype) {
-    builderOptions.dtype = parseDType(*options.dtype);
-    if (!builderOptions.dtype)
-      return fail("unknown dtype '" + *options.dtype +
-                  "': expected f32, bf16, f16 or f64");
-  }
-  if (options.pairing) {
-    readOptions.pairing = parsePairing(*options.pairing);
-    if (!readOptions.pairing)
-      return fail("unknown pairing '" + *options.pairing +
-                  "': expected half or interleaved");
-  }
-  if (options.keyCache) {
-    std::optional<KeyCache> cache = parseKeyCache(*options.keyCache);
-    if (!cache)
-      return fail("unknown k-cache '" + *options.keyCache +
-                  "': expected rotated or raw");
-    builderOptions.keyCache = *cache;
-  }
-  if (options.cacheType) {
-    builderOptions.cacheType = parseCacheType(*options.cacheType);
-    if (!builderOptions.cacheType)
-      return fail("unknown cache-dtype '" + *options.cacheType +
-                  "': expected f16, bf16, i8, f8e4m3 or f8e5m2");
-  }
-  if (options.decodeTokens) {
-    constexpr int64_t maxTokens = 1024;
-    int64_t &tokens = builderOptions.decodeTokens;
-    if (StringRef(*options.decodeTokens).getAsInteger(10, tokens) ||
-        tokens < 1 || tokens > maxTokens)
-      return fail("decode-tokens '" + *options.decodeTokens +
-                  "' is not an integer from 1 to " + Twine(maxTokens));
-  }
-  if (options.ropeLength) {
-    int64_t length;
-    builderOptions.ropeLengthInput = *options.ropeLength == "input";
-    if (!builderOptions.ropeLengthInput) {
-      if (StringRef(*options.ropeLength).getAsInteger(10, length) ||
-          length < 1 || length > INT32_MAX)
-        return fail("rope-length '" + *options.ropeLength +
-                    "' is neither 'input' nor an integer from 1 to 2^31-1");
-      readOptions.ropeLength = length;
-    }
-  }
-  if (options.precision) {
-    std::optional<Precision> precision = symbolizePrecision(*options.precision);
-    if (!precision)
-      return fail("unknown precision '" + *options.precision +
-                  "': expected exact or hf_f32");
-    builderOptions.precision = *precision;
-  }
-  readOptions.qkNorm = options.qkNorm;
+  if (!parseConfigOptions(options, readOptions, builderOptions))
+    return nullptr;
+  if (!builderOptions.rotates)
+    for (const std::string &kernel : options.kernels)
+      if (isRotation(kernel))
+        return fail("--rotation=none leaves out the functions sincos and rope: "
+                    "remove '" +
+                    kernel + "' from --kernels");
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(limit);
   if (!buffer)
@@ -192,7 +114,7 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
     if (!isRead)
       return nullptr;
     hasOtherFunctions =
-        config->hasRotation() &&
+        builderOptions.rotates && config->hasRotation() &&
         !(config->axes && builderOptions.keyCache == KeyCache::Raw);
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -208,7 +130,9 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
   bool namesAttention = !llvm::all_of(options.kernels, isRotation);
   bool wantsAttention = !isNamed || options.qkNorm || namesAttention;
   readOptions.rotation = llvm::any_of(options.kernels, isRotation);
-  readOptions.assumeAttention = namesAttention || options.qkNorm;
+  // Without rotations there is nothing else.
+  readOptions.assumeAttention =
+      namesAttention || options.qkNorm || !builderOptions.rotates;
   OwningOpRef<ModuleOp> module = build(wantsAttention);
   // If attention is not supported and was not requested explicitly, builds the
   // other functions and turns the errors into warnings. An invalid value in the
@@ -433,15 +357,7 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
                                   const InputOptions &options,
                                   MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
-  StringRef flag = options.dtype          ? "--dtype"
-                   : options.pairing      ? "--pairing"
-                   : options.keyCache     ? "--k-cache"
-                   : options.cacheType    ? "--cache-dtype"
-                   : options.decodeTokens ? "--decode-tokens"
-                   : options.ropeLength   ? "--rope-length"
-                   : options.precision    ? "--precision"
-                   : options.qkNorm       ? "--qk-norm"
-                                          : "";
+  StringRef flag = findConfigFlag(options);
   if (!isConfig && !flag.empty())
     return fail(flag + " applies only to a config.json, and '" + path +
                 "' is not one");

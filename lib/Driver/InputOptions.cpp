@@ -52,6 +52,22 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "for a config.json: attention normalizes queries and keys as the "
              "model does, with the checkpoint's weights q_norm and k_norm",
              options.qkNorm);
+  parser.add("index-type", "TYPE",
+             "for a config.json: type of positions, lengths, slots and "
+             "cu_seqlens, i64 or i32 (default: i64)",
+             options.indexType);
+  parser.add("lse",
+             "for a config.json: functions with attention have a last result "
+             "lse, the log-sum-exp of the scores of each query",
+             options.logSumExp);
+  parser.add("rotation", "KIND",
+             "for a config.json: model, or none for functions that take "
+             "queries and keys as they are (default: model)",
+             options.rotation);
+  parser.add("causal", "KIND",
+             "for a config.json: model, or no for attention in which queries "
+             "see later keys, too (default: model)",
+             options.causal);
   parser.add(
       "stack-limit", "BYTES",
       "maximum stack use of a function per thread; a function that needs "
@@ -107,6 +123,11 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--precision=", options.precision);
   if (options.qkNorm)
     flags.push_back("--qk-norm");
+  add("--index-type=", options.indexType);
+  if (options.logSumExp)
+    flags.push_back("--lse");
+  add("--rotation=", options.rotation);
+  add("--causal=", options.causal);
   add("--stack-limit=", options.stackLimit);
   return flags;
 }

@@ -29,12 +29,12 @@ LogicalResult ModelModule::checkAttention() {
       return emitError(loc)
              << "expected heads of at most 65536 channels, got " << dim;
   if (options.serving &&
-      !llvm::any_of(attention.layers, [&](const Layer &layer) {
-        return attention.isCausalIn(layer);
-      }))
+      !llvm::any_of(attention.layers,
+                    [&](const Layer &layer) { return hasCache(layer); }))
     return emitError(loc) << "a model whose attention is bidirectional has no "
                              "functions that append to a cache or read it; "
-                             "remove them from --kernels";
+                             "remove them from --kernels, or pass --causal=no "
+                             "to build them without a causal mask";
   if (options.serving && attention.norm && attention.norm->allHeads &&
       options.keyCache == KeyCache::Rotated)
     return emitError(loc)
@@ -63,7 +63,9 @@ LogicalResult ModelModule::checkAttention() {
     return emitError(loc) << "expected at most 65536 heads for a bias of the "
                              "scores, got "
                           << config.numHeads;
-  if (config.axes && attention.isCausal && options.keyCache == KeyCache::Raw)
+  if (config.axes && options.rotates && options.keyCache == KeyCache::Raw &&
+      llvm::any_of(attention.layers,
+                   [&](const Layer &layer) { return hasCache(layer); }))
     return emitError(loc)
            << "--k-cache=raw needs the positions of keys, which do not follow "
               "from their index in the cache for a model with several position "
@@ -129,20 +131,58 @@ Value ModelModule::getRows(func::FuncOp function, char letter) {
   return {};
 }
 
+bool ModelModule::isMasked(const Layer &layer) {
+  return options.masksLaterKeys && config.attention->isCausalIn(layer);
+}
+
+bool ModelModule::hasCache(const Layer &layer) {
+  return options.masksLaterKeys ? config.attention->isCausalIn(layer)
+                                : !layer.isEncoder;
+}
+
+bool ModelModule::hasPositions(const Layer &layer) {
+  // Layers that do not rotate in a model that does have the same arguments as
+  // the others.
+  const auto &temperature = config.attention->temperature;
+  return options.rotates || (temperature && temperature->isIn(layer));
+}
+
+SmallVector<ModelModule::NamedType>
+ModelModule::getOutputs(RankedTensorType output) {
+  SmallVector<NamedType> results{{"o", output}};
+  if (options.logSumExp) {
+    Type sums = dtype == ::posenc::frontend::DType::F64
+                    ? Type(builder.getF64Type())
+                    : Type(builder.getF32Type());
+    results.push_back({"lse", getType(output.getShape().drop_back(), sums)});
+  }
+  return results;
+}
+
+void ModelModule::setMask(AttentionOp op, const Layer &layer) {
+  bool isCausal = isMasked(layer);
+  op.setCausal(isCausal);
+  // Causal attention hides the keys after a query anyway.
+  if (layer.window && !isCausal)
+    op.setWindowRight(*layer.window - 1);
+}
+
 /// Creates the operation and the return of an attention function. Assigns the
 /// operands that these functions share, by the names of the arguments; the
 /// rotations and their positions are left to the caller.
 AttentionOp ModelModule::createAttention(func::FuncOp function,
-                                         const Layer &layer,
-                                         RankedTensorType type) {
+                                         const Layer &layer) {
   const AttentionConfig &attention = *config.attention;
   Value query = getArgument(function, "q");
   if (attention.temperature && attention.temperature->isIn(layer))
     query = scaleQueries(function, query);
-  SmallVector<Value> sizes = createSizes(query, type.getNumDynamicDims());
-  Value init = createDestination(type, sizes);
+  SmallVector<Value> sizes = createSizes(
+      query, cast<RankedTensorType>(query.getType()).getNumDynamicDims());
+  SmallVector<Value> inits;
+  for (Type type : function.getResultTypes())
+    inits.push_back(createDestination(cast<RankedTensorType>(type), sizes));
   auto op = AttentionOp::create(builder, loc, query, getRows(function, 'k'),
-                                getRows(function, 'v'), init);
+                                getRows(function, 'v'), inits);
   func::ReturnOp::create(builder, loc, op.getResults());
   op.setScaleAttr(real(attention.scale));
   if (layer.window)
@@ -227,23 +267,20 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
   SmallVector<NamedType> arguments{
       {"q", heads(config.numHeads, attention.headDim), {"batch", "tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
-      {"v", heads(keyHeads, attention.valueDim)},
-      {"positions", getPositionsType({kDynamic, kDynamic})}};
-  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+      {"v", heads(keyHeads, attention.valueDim)}};
+  if (hasPositions(layer))
+    arguments.push_back({"positions", getPositionsType({kDynamic, kDynamic})});
+  FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();
   addRopeLength(arguments, rotating);
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function =
       createFunction("attention", suffix,
                      describeAttention(frequencies, layer, suffix) +
                          describeLength(rotating, "positions"),
-                     arguments, {{"o", output}});
-  AttentionOp op = createAttention(function, layer, output);
-  bool isCausal = attention.isCausalIn(layer);
-  op.setCausal(isCausal);
-  // Causal attention hides the keys after a query anyway.
-  if (layer.window && !isCausal)
-    op.setWindowRight(*layer.window - 1);
-  if (!layer.rotates)
+                     arguments, getOutputs(output));
+  AttentionOp op = createAttention(function, layer);
+  setMask(op, layer);
+  if (!rotates(layer))
     return;
   rotate(function, op, frequencies, "positions", /*rotatesKeys=*/true);
   op.getQueryPositionsMutable().assign(function.getArgument(3));
@@ -282,11 +319,11 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
   RankedTensorType output = heads(attention.valueDim);
   SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"batch"}}};
   addCaches(arguments, "cache");
-  arguments.push_back({"lengths", getType({kDynamic}, builder.getI64Type())});
-  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  arguments.push_back({"lengths", getType({kDynamic}, getIndexType())});
+  FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();
   addRopeLength(arguments, rotating);
   // The positions of a token on several axes do not follow from its index.
-  bool hasPositions = getAxes() && layer.rotates;
+  bool hasPositions = getAxes() && rotates(layer);
   if (hasPositions)
     arguments.push_back(
         {"positions", getPositionsType({kDynamic, options.decodeTokens})});
@@ -295,12 +332,13 @@ void ModelModule::buildDecode(FrequenciesAttr frequencies, const Layer &layer,
       createFunction("decode", suffix,
                      describeDecode(frequencies, layer, suffix) +
                          describeLength(rotating, "lengths"),
-                     arguments, {{"o", output}});
-  AttentionOp op = createAttention(function, layer, output);
+                     arguments, getOutputs(output));
+  AttentionOp op = createAttention(function, layer);
   op.setKeyLayout(HeadLayout::HeadMajor);
   // A single query is the last token, so it sees all keys without a mask.
-  op.setCausal(options.decodeTokens > 1);
-  if (!layer.rotates)
+  if (options.decodeTokens > 1)
+    setMask(op, layer);
+  if (!rotates(layer))
     return;
   // Without operands for positions, the operation rotates queries at the last
   // positions of the sequence and raw keys at their index in the cache.
@@ -318,10 +356,10 @@ void ModelModule::buildAttentionFunctions() {
     if (!ofLayer)
       ofLayer = frequencies;
     buildAttention(ofLayer, layer, suffix);
-    // A bidirectional model does not decode. Of an encoder and a decoder, only
-    // one does, so its function needs no suffix.
+    // A model with a causal mask does not decode if it is bidirectional. Of an
+    // encoder and a decoder, only one does, so its function needs no suffix.
     bool hasEncoder = attention.layers.front().isEncoder;
-    if (!attention.isCausalIn(layer))
+    if (!hasCache(layer))
       return;
     std::string ofDecoder = hasEncoder ? "" : suffix;
     buildDecode(ofLayer, layer, ofDecoder);

@@ -174,9 +174,19 @@ std::string ModelModule::describeNorms(bool ofRawKeys) {
       .str();
 }
 
-/// Describes the tokens that a token of a causal model sees.
-static std::string
-describeSeen(const ::posenc::frontend::LayerAttention &layer) {
+/// Describes the tokens that a token sees.
+std::string ModelModule::describeSeen(const Layer &layer) {
+  if (!isMasked(layer)) {
+    if (layer.window)
+      return formatv("tokens at most {0} before or after it", *layer.window - 1)
+          .str();
+    if (layer.chunk)
+      return formatv("the tokens of its chunk (tokens 0 to {0} are the first "
+                     "chunk)",
+                     *layer.chunk - 1)
+          .str();
+    return "all tokens of its sequence";
+  }
   if (layer.window)
     return formatv("the last {0} tokens up to its own", *layer.window).str();
   if (layer.chunk)
@@ -187,29 +197,43 @@ describeSeen(const ::posenc::frontend::LayerAttention &layer) {
   return "the tokens up to its own";
 }
 
+StringRef ModelModule::describeUnrotated() {
+  return options.rotates ? "These layers do not rotate; positions are not read."
+                         : "This function does not rotate.";
+}
+
+/// Describes the log-sum-exp, which is the last result.
+std::string ModelModule::describeLogSumExp() {
+  if (!options.logSumExp)
+    return "";
+  StringRef sinks = config.attention->hasSinks
+                        ? ", the sink of its head included; for a token that "
+                          "sees no key it is the sink"
+                        : "; for a token that sees no key it is minus infinity";
+  return formatv("\nlse is the natural logarithm of the sum of exp(score) of "
+                 "each query token and head{0}.",
+                 sinks)
+      .str();
+}
+
 std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
                                            const Layer &layer,
                                            StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
-  bool isCausal = attention.isCausalIn(layer);
-  std::string seen =
-      isCausal ? describeSeen(layer) : "all tokens of its sequence";
-  if (layer.window && !isCausal)
-    seen = formatv("tokens at most {0} before or after it", *layer.window - 1)
-               .str();
   std::string rotation =
-      layer.rotates
+      rotates(layer)
           ? "q and k are not rotated yet: this function rotates them by their "
             "positions. " +
                 describeRotation(frequencies, attention.headDim,
                                  attention.rotaryOffset)
-          : "These layers do not rotate; positions are not read.";
+          : describeUnrotated().str();
   return formatv(
              "Attention of whole sequences (prefill): o = softmax(scores) v. "
              "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
-             "{4}",
-             seen, describeLayers(suffix), rotation, describeScores(layer),
-             describeNorms(/*ofRawKeys=*/true))
+             "{4}{5}",
+             describeSeen(layer), describeLayers(suffix), rotation,
+             describeScores(layer), describeNorms(/*ofRawKeys=*/true),
+             describeLogSumExp())
       .str();
 }
 
@@ -231,8 +255,10 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
           ? "the newest token of each sequence to its cache: o = "
             "softmax(scores) v"
           : formatv("the {0} newest tokens of each sequence to its cache: o = "
-                    "softmax(scores) v; each sees no later token than itself",
-                    tokens)
+                    "softmax(scores) v{1}",
+                    tokens,
+                    isMasked(layer) ? "; each sees no later token than itself"
+                                    : "")
                 .str();
   std::string window = layer.window || layer.chunk
                            ? " A token sees " + describeSeen(layer) + "."
@@ -244,8 +270,9 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                 .str();
   if (config.axes)
     positions = "positions";
-  std::string rotation = "These layers do not rotate.";
-  if (layer.rotates)
+  std::string rotation = options.rotates ? "These layers do not rotate."
+                                         : describeUnrotated().str();
+  if (rotates(layer))
     rotation =
         formatv("q is not rotated yet: this function rotates it, at {0}. "
                 "k_cache holds {1}. {2}",
@@ -260,12 +287,12 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                  "sequence b in caches with room for capacity keys; {3} in the "
                  "cache already. Other keys are not read; without keys, o is "
                  "0.{4}\n"
-                 "{5}\n{6}{7}",
+                 "{5}\n{6}{7}{8}",
                  subject, window, describeLayers(suffix),
                  tokens == 1 ? "that of the newest token counts too, and is"
                              : "those of the newest tokens count too, and are",
                  describeCaches(), rotation, describeScores(layer),
-                 describeNorms(isRaw))
+                 describeNorms(isRaw), describeLogSumExp())
       .str();
 }
 
@@ -273,7 +300,8 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
                                         const Layer &layer, bool isPaged,
                                         StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
-  bool rotates = layer.rotates && options.keyCache == KeyCache::Rotated;
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  bool rotates = this->rotates(layer) && !isRaw;
   std::string where =
       isPaged
           ? "token t goes to slot slots[t] mod page_size of page slots[t] / "
@@ -287,11 +315,11 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
                         describeRotation(frequencies, attention.headDim,
                                          attention.rotaryOffset))
                     .str()
-      : layer.rotates
+      : this->rotates(layer)
           ? "Keys are stored as they come, before norm and rotation."
-          : "These layers do not rotate; positions are not read.";
+          : describeUnrotated().str();
   std::string norm =
-      rotates && attention.norm
+      attention.norm && !isRaw
           ? " Keys are normed first, with the checkpoint's weights."
           : "";
   std::string quantized =
@@ -309,18 +337,19 @@ std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
                                         const Layer &layer, StringRef suffix) {
   const AttentionConfig &attention = *config.attention;
   std::string rotation =
-      layer.rotates
+      rotates(layer)
           ? "q and k are not rotated yet: this function rotates them by their "
             "positions. " +
                 describeRotation(frequencies, attention.headDim,
                                  attention.rotaryOffset)
-          : "These layers do not rotate; positions are not read.";
+          : describeUnrotated().str();
   return formatv("Attention of whole sequences that follow each other: "
                  "sequence b has the tokens cu_seqlens[b] to cu_seqlens[b + 1] "
                  "(exclusive). Each token sees {0}; tokens after the last "
-                 "sequence give 0.{1}\n{2}\n{3}{4}",
+                 "sequence give 0.{1}\n{2}\n{3}{4}{5}",
                  describeSeen(layer), describeLayers(suffix), rotation,
-                 describeScores(layer), describeNorms(/*ofRawKeys=*/true))
+                 describeScores(layer), describeNorms(/*ofRawKeys=*/true),
+                 describeLogSumExp())
       .str();
 }
 
@@ -329,7 +358,7 @@ std::string ModelModule::describePaged(FrequenciesAttr frequencies,
   const AttentionConfig &attention = *config.attention;
   bool isRaw = options.keyCache == KeyCache::Raw;
   std::string rotation =
-      layer.rotates
+      rotates(layer)
           ? formatv("q is not rotated yet: this function rotates it by its "
                     "positions. The pages hold {0}. {1}",
                     isRaw ? "keys as they were before their norm and rotation, "
@@ -338,7 +367,7 @@ std::string ModelModule::describePaged(FrequenciesAttr frequencies,
                     describeRotation(frequencies, attention.headDim,
                                      attention.rotaryOffset))
                 .str()
-          : "These layers do not rotate; positions are not read.";
+          : describeUnrotated().str();
   return formatv(
              "Attention of the last tokens of each sequence to its pages, for "
              "prefill in chunks and decoding in one call: sequence b has the "
@@ -346,8 +375,9 @@ std::string ModelModule::describePaged(FrequenciesAttr frequencies,
              "lengths[b] keys, those of the queries included and last. Key j "
              "is in slot j mod page_size of page block_table[b, j / "
              "page_size]. "
-             "Each token sees {0}.{1}{2}\n{3}\n{4}{5}",
+             "Each token sees {0}.{1}{2}\n{3}\n{4}{5}{6}",
              describeSeen(layer), describeLayers(suffix), describeCaches(),
-             rotation, describeScores(layer), describeNorms(isRaw))
+             rotation, describeScores(layer), describeNorms(isRaw),
+             describeLogSumExp())
       .str();
 }

@@ -55,7 +55,7 @@ OwningOpRef<ModuleOp> ModelModule::buildSets() {
   SmallVector<const ModelConfig *> rotating;
   llvm::MapVector<StringRef, SmallVector<const ModelConfig *>> types;
   for (const ModelConfig &set : config.sets) {
-    if (!set.hasRotation())
+    if (!options.rotates || !set.hasRotation())
       continue;
     rotating.push_back(&set);
     types[set.layerType].push_back(&set);

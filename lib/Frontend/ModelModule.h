@@ -51,6 +51,10 @@ private:
                                  const Scaling &scaling);
   /// Returns the attribute of the position axes, or null for a single one.
   AxesAttr getAxes();
+  /// Returns the integer type of positions, lengths, slots and cu_seqlens.
+  IntegerType getIndexType() {
+    return builder.getIntegerType(options.indexWidth);
+  }
   /// Returns the type of positions of the shape, for each axis.
   RankedTensorType getPositionsType(ArrayRef<int64_t> shape);
   Type getElementType();
@@ -91,6 +95,10 @@ private:
   std::string describeAxes();
   std::string describeRotation(FrequenciesAttr frequencies, int64_t headDim,
                                int64_t offset);
+  std::string describeSeen(const Layer &layer);
+  /// Says that the functions of the layer do not rotate.
+  StringRef describeUnrotated();
+  std::string describeLogSumExp();
   std::string describeScores(const Layer &layer);
   std::string describeNorms(bool ofRawKeys);
   std::string describeSincos(FrequenciesAttr frequencies, StringRef suffix);
@@ -119,8 +127,19 @@ private:
   void buildDecode(FrequenciesAttr frequencies, const Layer &layer,
                    const std::string &suffix);
   void addOperands(SmallVectorImpl<NamedType> &arguments, bool withKeyNorm);
-  AttentionOp createAttention(func::FuncOp function, const Layer &layer,
-                              RankedTensorType type);
+  AttentionOp createAttention(func::FuncOp function, const Layer &layer);
+  /// Returns the results of an attention whose output has that type.
+  SmallVector<NamedType> getOutputs(RankedTensorType output);
+  /// Sets the causal mask and the window of an attention of many queries.
+  void setMask(AttentionOp op, const Layer &layer);
+  /// Whether queries do not see later keys.
+  bool isMasked(const Layer &layer);
+  /// Whether the layer has @decode and the functions of a server.
+  bool hasCache(const Layer &layer);
+  /// Whether the functions of the layer rotate.
+  bool rotates(const Layer &layer) { return options.rotates && layer.rotates; }
+  /// Whether functions with queries but without lengths have `positions`.
+  bool hasPositions(const Layer &layer);
   void rotate(func::FuncOp function, AttentionOp op,
               FrequenciesAttr frequencies, StringRef source, bool rotatesKeys);
   /// Returns the argument of that name, or null.

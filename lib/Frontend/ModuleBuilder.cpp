@@ -80,7 +80,7 @@ RankedTensorType ModelModule::getPositionsType(ArrayRef<int64_t> shape) {
   llvm::append_range(sizes, shape);
   bool areFloats = config.axes && config.axes->areCoordinates();
   return getType(sizes,
-                 areFloats ? Type(builder.getF32Type()) : builder.getI64Type());
+                 areFloats ? Type(builder.getF32Type()) : Type(getIndexType()));
 }
 
 /// Returns the frequencies 0, 2, ..., 1, 3, ... of a model as an explicit list.
@@ -260,7 +260,8 @@ FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
 OwningOpRef<ModuleOp> ModelModule::build() {
   if (!config.sets.empty())
     return buildSets();
-  if (config.hasRotation()) {
+  bool hasRotation = options.rotates && config.hasRotation();
+  if (hasRotation) {
     frequencies =
         getFrequencies(config.rotaryDim, config.ropeTheta, config.scaling);
     if (!frequencies)
@@ -268,7 +269,10 @@ OwningOpRef<ModuleOp> ModelModule::build() {
   }
   if (failed(checkAttention()))
     return nullptr;
-  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations) {
+  ArrayRef<::posenc::frontend::LayerRotation> rotations;
+  if (options.rotates)
+    rotations = config.rotations;
+  for (const ::posenc::frontend::LayerRotation &rotation : rotations) {
     FrequenciesAttr ofLayer =
         getFrequencies(rotation.rotaryDim, rotation.theta, rotation.scaling);
     if (!ofLayer)
@@ -282,11 +286,11 @@ OwningOpRef<ModuleOp> ModelModule::build() {
     buildSincos(frequencies, suffix);
     buildRope(frequencies, suffix);
   };
-  for (const ::posenc::frontend::LayerRotation &rotation : config.rotations)
+  for (const ::posenc::frontend::LayerRotation &rotation : rotations)
     buildRotation(layerFrequencies[rotation.type], "_" + rotation.type);
   // If all layers rotate alike, each layer type also gets functions with its
   // own suffix, so callers can look them up by type.
-  if (config.rotations.empty() && config.hasRotation()) {
+  if (rotations.empty() && hasRotation) {
     buildRotation(frequencies, "");
     for (const std::string &type : config.layerTypes)
       buildRotation(frequencies, "_" + type);
@@ -301,5 +305,12 @@ mlir::posenc::buildModule(MLIRContext &context, const ModelConfig &config,
   context.loadDialect<arith::ArithDialect, func::FuncDialect,
                       linalg::LinalgDialect, math::MathDialect, PosencDialect,
                       tensor::TensorDialect>();
-  return ModelModule(context, config, options).build();
+  OwningOpRef<ModuleOp> module = ModelModule(context, config, options).build();
+  if (module && !options.rotates && module->getBody()->empty()) {
+    emitError(module->getLoc())
+        << "--rotation=none leaves no functions: the attention of this model "
+           "is not supported";
+    return nullptr;
+  }
+  return module;
 }

@@ -27,8 +27,14 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::QueryTemperature;
 
-/// Emits the factor at an i64 position, in f32 or f64. Positions below 0 count
-/// as 0.
+/// Extends an index of 32 bits to i64.
+static Value extend(OpBuilder &builder, Location loc, Value index) {
+  if (index.getType().isInteger(64))
+    return index;
+  return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), index);
+}
+
+/// Emits the factor at a position, in f32 or f64. Positions below 0 count as 0.
 static Value createFactor(OpBuilder &builder, Location loc, Value position,
                           const QueryTemperature &temperature, Type type) {
   auto integer = [&](int64_t value) -> Value {
@@ -38,7 +44,8 @@ static Value createFactor(OpBuilder &builder, Location loc, Value position,
     return arith::ConstantOp::create(builder, loc,
                                      builder.getFloatAttr(type, value));
   };
-  position = arith::MaxSIOp::create(builder, loc, position, integer(0));
+  position = arith::MaxSIOp::create(builder, loc,
+                                    extend(builder, loc, position), integer(0));
   if (temperature.offset != 0)
     position = arith::AddIOp::create(builder, loc, position,
                                      integer(temperature.offset));
@@ -81,7 +88,7 @@ static Value createPositions(OpBuilder &builder, Location loc, Value query,
                Value token = arith::IndexCastOp::create(
                    b, l, b.getI64Type(), linalg::IndexOp::create(b, l, 1));
                Value first = arith::SubIOp::create(
-                   b, l, args[0],
+                   b, l, extend(b, l, args[0]),
                    arith::ConstantIntOp::create(b, l, type.getDimSize(1), 64));
                linalg::YieldOp::create(
                    b, l, arith::AddIOp::create(b, l, first, token).getResult());

@@ -35,20 +35,22 @@ void ModelModule::addRopeLength(SmallVectorImpl<NamedType> &arguments,
     arguments.push_back({kLengthName.str(), builder.getI64Type()});
 }
 
-/// Emits the largest of `elements + offset`, but at least 0, as a tensor of
-/// rank 0.
+/// Emits the largest of `elements + offset`, but at least 0, as a tensor of i64
+/// of rank 0.
 static Value createMax(OpBuilder &builder, Location loc, Value elements,
                        int64_t offset) {
   auto type = cast<RankedTensorType>(elements.getType());
   Value zero = arith::ConstantIntOp::create(builder, loc, 0, 64);
   Value init = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{},
-                                       type.getElementType());
+                                       builder.getI64Type());
   init = linalg::FillOp::create(builder, loc, zero, init).getResult(0);
   return linalg::ReduceOp::create(
              builder, loc, elements, init,
              llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())),
              [&](OpBuilder &b, Location l, ValueRange args) {
                Value length = args[0];
+               if (!length.getType().isInteger(64))
+                 length = arith::ExtSIOp::create(b, l, b.getI64Type(), length);
                if (offset != 0)
                  length = arith::AddIOp::create(
                      b, l, length,

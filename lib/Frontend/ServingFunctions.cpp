@@ -29,14 +29,16 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
       shape.insert(shape.begin(), kDynamic);
     return getType(shape);
   };
-  RankedTensorType list = getType({kDynamic}, builder.getI64Type());
-  bool rotates = layer.rotates && options.keyCache == KeyCache::Rotated;
+  RankedTensorType list = getType({kDynamic}, getIndexType());
+  bool isRaw = options.keyCache == KeyCache::Raw;
+  bool rotates = this->rotates(layer) && !isRaw;
   FrequenciesAttr rotating = rotates ? frequencies : FrequenciesAttr();
   SmallVector<NamedType> arguments{{"k", rows(attention.headDim)},
                                    {"v", rows(attention.valueDim)}};
   if (isPaged) {
     arguments.front().sizes = {"tokens"};
-    arguments.push_back({"positions", getPositionsType({kDynamic})});
+    if (options.rotates)
+      arguments.push_back({"positions", getPositionsType({kDynamic})});
     addRopeLength(arguments, rotating);
     arguments.push_back({"slots", list});
   } else {
@@ -53,7 +55,8 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   SmallVector<NamedType> results;
   for (const NamedType &cache : ArrayRef(arguments).drop_front(firstCache))
     results.push_back({cache.name + "_out", cache.type});
-  bool hasNorm = rotates && attention.norm;
+  // Raw keys are normed by the functions that read the cache.
+  bool hasNorm = attention.norm && !isRaw;
   if (hasNorm)
     arguments.push_back({"k_norm", getType({attention.headDim})});
   func::FuncOp function = createFunction(
@@ -103,25 +106,25 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
   SmallVector<NamedType> arguments{
       {"q", heads(config.numHeads, attention.headDim), {"tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
-      {"v", heads(keyHeads, attention.valueDim)},
-      {"positions", getPositionsType({kDynamic})}};
-  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+      {"v", heads(keyHeads, attention.valueDim)}};
+  if (hasPositions(layer))
+    arguments.push_back({"positions", getPositionsType({kDynamic})});
+  FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();
   addRopeLength(arguments, rotating);
-  arguments.push_back({"cu_seqlens",
-                       getType({kDynamic}, builder.getI64Type()),
-                       {"batch_plus_1"}});
+  arguments.push_back(
+      {"cu_seqlens", getType({kDynamic}, getIndexType()), {"batch_plus_1"}});
   addOperands(arguments, /*withKeyNorm=*/true);
   func::FuncOp function =
       createFunction("attention_ragged", suffix,
                      describeRagged(frequencies, layer, suffix) +
                          describeLength(rotating, "positions"),
-                     arguments, {{"o", output}});
-  AttentionOp op = createAttention(function, layer, output);
+                     arguments, getOutputs(output));
+  AttentionOp op = createAttention(function, layer);
   // Queries and keys are of the same sequences.
   Value list = getArgument(function, "cu_seqlens");
   op.getCuSeqlensMutable().assign({list, list});
-  op.setCausal(true);
-  if (!layer.rotates)
+  setMask(op, layer);
+  if (!rotates(layer))
     return;
   rotate(function, op, frequencies, "positions", /*rotatesKeys=*/true);
   Value positions = getArgument(function, "positions");
@@ -138,10 +141,11 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
   };
   bool isRaw = options.keyCache == KeyCache::Raw;
   RankedTensorType output = heads(attention.valueDim);
-  RankedTensorType list = getType({kDynamic}, builder.getI64Type());
-  SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"tokens"}},
-                                   {"positions", getPositionsType({kDynamic})}};
-  FrequenciesAttr rotating = layer.rotates ? frequencies : FrequenciesAttr();
+  RankedTensorType list = getType({kDynamic}, getIndexType());
+  SmallVector<NamedType> arguments{{"q", heads(attention.headDim), {"tokens"}}};
+  if (hasPositions(layer))
+    arguments.push_back({"positions", getPositionsType({kDynamic})});
+  FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();
   addRopeLength(arguments, rotating);
   addCaches(arguments, "pages");
   arguments.push_back({"block_table",
@@ -154,11 +158,11 @@ void ModelModule::buildPaged(FrequenciesAttr frequencies, const Layer &layer,
       createFunction("attention_paged", suffix,
                      describePaged(frequencies, layer, suffix) +
                          describeLength(rotating, "lengths"),
-                     arguments, {{"o", output}});
-  AttentionOp op = createAttention(function, layer, output);
+                     arguments, getOutputs(output));
+  AttentionOp op = createAttention(function, layer);
   op.setKeyLayout(HeadLayout::HeadMajor);
-  op.setCausal(true);
-  if (!layer.rotates)
+  setMask(op, layer);
+  if (!rotates(layer))
     return;
   // Without positions, raw keys rotate at their index in the sequence.
   rotate(function, op, frequencies, "lengths", /*rotatesKeys=*/isRaw);

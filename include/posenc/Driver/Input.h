@@ -41,6 +41,16 @@ struct InputOptions {
   std::optional<std::string> precision;
   /// Whether attention normalizes its queries and keys.
   bool qkNorm = false;
+  /// i64 or i32: the type of positions, lengths, slots and cu_seqlens. Default:
+  /// i64.
+  std::optional<std::string> indexType;
+  /// Whether functions with attention also return the log-sum-exp.
+  bool logSumExp = false;
+  /// model or none: whether functions rotate as the model does. Default: model.
+  std::optional<std::string> rotation;
+  /// model or no: whether attention has the causal mask of the model. Default:
+  /// model.
+  std::optional<std::string> causal;
   /// Maximum stack use of a function in bytes. Default: unlimited.
   std::optional<std::string> stackLimit;
   /// Whether to suppress warnings.

@@ -44,6 +44,17 @@ struct ModuleBuilderOptions {
   /// How angles are computed. For `HfF32`, frequencies that depend on a length
   /// need one.
   Precision precision = Precision::Exact;
+  /// The width of positions, lengths, slots and cu_seqlens: 64 or 32 bits.
+  unsigned indexWidth = 64;
+  /// Whether functions with attention also return the log-sum-exp of the
+  /// scores.
+  bool logSumExp = false;
+  /// Whether functions rotate queries and keys. Otherwise the caller does, if
+  /// the model needs it.
+  bool rotates = true;
+  /// Whether attention has the causal mask of the model. Without it, models
+  /// that are bidirectional have the functions of a cache, too.
+  bool masksLaterKeys = true;
 };
 
 /// The names of the function families that `ModuleBuilderOptions::serving`
@@ -78,7 +89,11 @@ inline constexpr StringLiteral kServingFamilies[] = {
 /// `positions`, or `lengths` where the positions follow from them. An
 /// encoder-decoder model has @attention_encoder and
 /// @attention_decoder instead of @attention.
-/// @decode and these are built for causal models only. Models with attention
+/// @decode and these are built for causal models only, unless `masksLaterKeys`
+/// is false. With `logSumExp`, `lse` is the last result of functions with the
+/// result `o`. Without `rotates` there is no @sincos and no @rope, and
+/// functions have positions only if queries are multiplied by a factor of
+/// their position. Models with attention
 /// sinks add an operand `sinks`; norms add `q_norm` and `k_norm`, where @decode
 /// has `k_norm` for raw keys only; a learned bias adds `rel_bias`. If layer
 /// types differ, each type has functions with its name as a suffix. Layers of a

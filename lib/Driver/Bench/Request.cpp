@@ -124,8 +124,9 @@ static std::optional<int> checkRequest(BenchRequest &request,
       !getInputFlags(request.inputOptions).empty()) {
     llvm::errs()
         << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
-           "--cache-dtype, --decode-tokens, --qk-norm, --rope-length, "
-           "--precision and --stack-limit need a module or config.json, and '"
+           "--cache-dtype, --decode-tokens, --qk-norm, --index-type, --lse, "
+           "--rotation, --causal, --rope-length, --precision and --stack-limit "
+           "need a module or config.json, and '"
         << request.path << "' is a compiled library\n";
     return kExitError;
   }

@@ -234,8 +234,9 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (!getInputFlags(request.inputOptions).empty())
         return fail(
             "--dtype, --pairing, --k-cache, --cache-dtype, --decode-tokens, "
-            "--qk-norm, --rope-length, --precision and --stack-limit need a "
-            "module or config.json, and '" +
+            "--qk-norm, --index-type, --lse, --rotation, --causal, "
+            "--rope-length, --precision and --stack-limit need a module or "
+            "config.json, and '" +
             request.path + "' is a compiled library");
       if (!request.tuning.empty())
         return fail("--tuning needs a module or config.json, and '" +
