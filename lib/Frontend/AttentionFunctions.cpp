@@ -268,6 +268,9 @@ void ModelModule::buildAttention(FrequenciesAttr frequencies,
       {"q", heads(config.numHeads, attention.headDim), {"batch", "tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)}};
+  // Positions would say that there are as many keys as queries.
+  if (!options.rotates)
+    arguments[1].sizes = {"batch", "keys"};
   if (hasPositions(layer))
     arguments.push_back({"positions", getPositionsType({kDynamic, kDynamic})});
   FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();

@@ -107,6 +107,9 @@ void ModelModule::buildRagged(FrequenciesAttr frequencies, const Layer &layer,
       {"q", heads(config.numHeads, attention.headDim), {"tokens"}},
       {"k", heads(keyHeads, attention.headDim)},
       {"v", heads(keyHeads, attention.valueDim)}};
+  // Positions would say that there are as many keys as queries.
+  if (!options.rotates)
+    arguments[1].sizes = {"keys"};
   if (hasPositions(layer))
     arguments.push_back({"positions", getPositionsType({kDynamic})});
   FrequenciesAttr rotating = rotates(layer) ? frequencies : FrequenciesAttr();

@@ -161,12 +161,20 @@ def _to_file(name: str, value) -> str:
         raise Error(f"{name}: {error}") from None
 
 
+def _to_causal(name: str, value) -> str:
+    if value is False:
+        return "no"
+    if not isinstance(value, str):
+        _refuse(name, value, '"model", "no" or False')
+    return _to_text(name, value)
+
+
 # How the value of an option is written, unless it is a string.
 _WRITERS = {
     "dtype": _to_type, "cache_dtype": _to_type, "kernels": _to_names,
     "decode_tokens": _to_number, "rope_length": _to_number, "stack_limit": _to_number,
-    "opt_level": _to_number}
-_FLAGS = ("qk_norm", "no_warnings")
+    "opt_level": _to_number, "causal": _to_causal}
+_FLAGS = ("qk_norm", "lse", "no_warnings")
 
 
 def _read_files(**paths) -> dict[str, tuple[str, bytes]]:
@@ -289,6 +297,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
             precision: str | None = None, k_cache: str | None = None,
             cache_dtype: Any = None, decode_tokens: int | None = None,
             rope_length: int | str | None = None, qk_norm: bool = False,
+            index_type: str | None = None, lse: bool = False,
+            rotation: str | None = None, causal: str | bool | None = None,
             threads: str | None = None, stack_limit: int | None = None,
             opt_level: int | None = None, tuning: str | os.PathLike | None = None,
             schedule: str | os.PathLike | None = None,
@@ -314,6 +324,13 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     decode_tokens: queries per sequence in a call of decode (default: 1)
     rope_length: length that frequencies depend on: a number, or "input"
     qk_norm: attention normalizes queries and keys, with the checkpoint's weights
+    index_type: "i64" (default) or "i32": the type of positions, lengths, slots and
+        cu_seqlens
+    lse: attention and decode return the log-sum-exp of the scores, too
+    rotation: "model" (default), or "none" for functions that take queries and keys as
+        they are
+    causal: "model" (default), or False (or "no") for attention in which queries see
+        later keys, too
     threads: "none" for code without threads (default: OpenMP)
     stack_limit: bytes of stack of a function; beyond, a workspace is allocated
     opt_level: 0 compiles faster, to slower code with the same results (default: 3)
@@ -333,6 +350,7 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         dtype=dtype, kernels=kernels, target=target, pairing=pairing,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
         decode_tokens=decode_tokens, rope_length=rope_length, qk_norm=qk_norm,
+        index_type=index_type, lse=lse, rotation=rotation, causal=causal,
         threads=threads, stack_limit=stack_limit, opt_level=opt_level,
         no_warnings=no_warnings))
     files = _read_files(tuning=tuning, schedule=schedule)

@@ -65,8 +65,8 @@ def test_other_types(keyword, dtype):
 
 @pytest.mark.parametrize("keyword", [
     "dtype", "kernels", "target", "pairing", "precision", "k_cache", "cache_dtype",
-    "decode_tokens", "rope_length", "threads", "stack_limit", "opt_level", "tuning",
-    "schedule"])
+    "decode_tokens", "rope_length", "index_type", "rotation", "threads", "stack_limit",
+    "opt_level", "tuning", "schedule"])
 @pytest.mark.parametrize("value", [True, False, 1.5, [], {}, object(), [1], "exact\0x",
                                    "\udc80", b"exact"])
 def test_values_of_other_kinds(keyword, value):
@@ -74,7 +74,7 @@ def test_values_of_other_kinds(keyword, value):
         posenc.compile(CONFIG, **{keyword: value})
 
 
-@pytest.mark.parametrize("keyword", ["qk_norm", "no_warnings"])
+@pytest.mark.parametrize("keyword", ["qk_norm", "lse", "no_warnings"])
 @pytest.mark.parametrize("value", [1, 0, "yes", [], "", np.True_])
 def test_flags_of_other_kinds(keyword, value):
     with pytest.raises(posenc.Error, match=f"{keyword}: expected True or False, got "):
@@ -91,6 +91,11 @@ def test_flags_of_other_kinds(keyword, value):
     ({"decode_tokens": 2.0}, r"decode_tokens: expected an integer, got 2\.0"),
     ({"schedule": 3}, "schedule: expected a path, got 3"),
     ({"dtype": "f\0"}, r"dtype: .* null character"),
+    ({"causal": True}, 'causal: expected "model", "no" or False, got True'),
+    ({"causal": 0}, 'causal: expected "model", "no" or False, got 0'),
+    ({"causal": "yes"}, "unknown causal 'yes': expected model or no"),
+    ({"index_type": "i8"}, "unknown index-type 'i8': expected i64 or i32"),
+    ({"rotation": "none", "kernels": "rope"}, "rotation=none leaves out the functions"),
 ])
 def test_messages(options, message):
     with pytest.raises(posenc.Error, match=message):
@@ -106,6 +111,26 @@ def test_kinds_of_values():
         kernels = posenc.compile(CONFIG, kernels="decode", decode_tokens=tokens,
                                  opt_level=np.int8(0), qk_norm=None, no_warnings=None)
         assert 3 in kernels.metadata["functions"][0]["inputs"][0]["shape"]
+
+
+@pytest.mark.parametrize("causal", [False, "no"])
+def test_cross_attention(causal):
+    kernels = posenc.compile(CONFIG, kernels=["attention", "decode"], opt_level=0,
+                             index_type="i32", lse=True, rotation="none", causal=causal)
+    random = np.random.default_rng(1)
+    heads, key_heads = CONFIG["num_attention_heads"], CONFIG["num_key_value_heads"]
+    dim = CONFIG["head_dim"]
+    q = random.standard_normal((2, 1, heads, dim), np.float32)
+    k, v = (random.standard_normal((2, 5, key_heads, dim), np.float32) for _ in "kv")
+    scores = np.einsum("bqhd,bkhd->bqhk", q, k.repeat(heads // key_heads, 2)) / dim**0.5
+    expected = np.log(np.exp(scores.astype(np.float64)).sum(-1))
+    weights = np.exp(scores - expected[..., None])
+    expected_o = np.einsum("bqhk,bkhd->bqhd", weights, v.repeat(heads // key_heads, 2))
+    caches = [np.ascontiguousarray(x.swapaxes(1, 2)) for x in (k, v)]
+    for o, lse in (kernels.attention(q, k, v),
+                   kernels.decode(q, *caches, np.full(2, 5, np.int32))):
+        assert is_close(o, expected_o, 1e-5)
+        assert is_close(lse, expected, 1e-5)
 
 
 def test_paths_of_other_kinds():
