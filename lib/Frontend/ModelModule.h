@@ -138,7 +138,8 @@ private:
   bool hasCache(const Layer &layer);
   /// Whether the functions of the layer rotate.
   bool rotates(const Layer &layer) { return options.rotates && layer.rotates; }
-  /// Whether functions with queries but without lengths have `positions`.
+  /// Whether @attention, @attention_ragged and @attention_paged of the layer
+  /// have `positions`.
   bool hasPositions(const Layer &layer);
   void rotate(func::FuncOp function, AttentionOp op,
               FrequenciesAttr frequencies, StringRef source, bool rotatesKeys);
