@@ -163,14 +163,16 @@ def _widen(array):
         array.astype(wide))
 
 
-def _find_mask(block_mask, mask_mod) -> tuple[Callable | None, Blocks | None]:
-    """Returns the mask_mod of a call and the blocks that it has."""
+def _find_mask(block_mask, mask_mod) -> tuple[Callable | None, Blocks | None,
+                                               Callable | None]:
+    """Returns the mask_mod of a call, the blocks that it has, and a further mask_mod,
+    which also holds for full blocks."""
     if block_mask is None:
-        return mask_mod, None
-    own = block_mask.mask_mod
-    if mask_mod is not None:
-        own = and_masks(own, mask_mod)
-    return own, find_blocks(block_mask)
+        return mask_mod, None, None
+    own, blocks = block_mask.mask_mod, find_blocks(block_mask)
+    if mask_mod is None or blocks is not None:
+        return own, blocks, mask_mod
+    return and_masks(own, mask_mod), None, None
 
 
 class Call(NamedTuple):
@@ -194,13 +196,13 @@ def prepare(query, key, value, score_mod: Callable | None, block_mask,
     for name, function in (("score_mod", score_mod), ("mask_mod", mask_mod)):
         if function is not None and not callable(function):
             _refuse(f"{name} is a {type(function).__name__}, expected a function")
-    mask, blocks = _find_mask(block_mask, mask_mod)
+    mask, blocks, further = _find_mask(block_mask, mask_mod)
     dtype = name_of(query.dtype)
     device = query.device if is_torch(query) else "cpu"
     try:
         plan, arrays = make_plan(
             _find_tracer(query), score_mod, mask, blocks,
-            "f64" if dtype == "f64" else "f32", device)
+            "f64" if dtype == "f64" else "f32", device, further)
     except Error as error:
         raise Error(f"{_NAME}: {error}") from None
     _check_arrays(plan, arrays, query, key)

@@ -143,11 +143,12 @@ def _find_table(mask, columns: int):
     tensors = (mask.kv_num_blocks, mask.kv_indices, mask.full_kv_num_blocks,
                mask.full_kv_indices)
     torch = sys.modules["torch"]
-    if not all(tensor is None or type(tensor) is torch.Tensor for tensor in tensors):
-        return make_table(columns, *tensors)  # They are recorded, and have no values yet.
+    if not all(tensor is None or (type(tensor) is torch.Tensor
+                                  and not tensor.is_inference()) for tensor in tensors):
+        # They are recorded, and have no values yet, or have no versions.
+        return make_table(columns, *tensors)
     key = (columns, *(id(tensor) for tensor in tensors))
-    versions = tuple(0 if tensor is None or tensor.is_inference() else tensor._version
-                     for tensor in tensors)
+    versions = tuple(0 if tensor is None else tensor._version for tensor in tensors)
     found = _tables.get(key)
     if found is not None and found[1] == versions and all(
             reference() is tensor for reference, tensor in zip(found[0], tensors)

@@ -14,6 +14,7 @@ type and rank only, since their elements are read when the kernel runs.
 
 from __future__ import annotations
 
+import dis
 import functools
 import sys
 import types
@@ -26,6 +27,10 @@ import numpy as np
 _TRUSTED = ("torch", "numpy", "jax", "math", "cmath", "operator", "functools", "builtins",
             "typing", "posenc", "collections", "itertools", "_operator", "_functools")
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), np.dtype)
+
+
+# Functions of Python by which code finds objects that it does not name.
+_HIDDEN = frozenset(("__import__", "eval", "exec", "globals", "locals", "vars"))
 
 
 class _UnknownError(Exception):
@@ -52,7 +57,12 @@ def _is_constant(value) -> bool:
         return _is_trusted(value.__module__)
     if type(value).__name__ in ("dtype", "device"):
         return _is_trusted(type(value).__module__)
-    return (isinstance(value, (types.BuiltinFunctionType, np.ufunc))
+    if isinstance(value, types.BuiltinFunctionType):
+        # A method of an object, such as `table.get`, depends on the object.
+        of = value.__self__
+        return of is None or (isinstance(of, (types.ModuleType, type))
+                              and _is_constant(of))
+    return (isinstance(value, np.ufunc)
             or (callable(value) and _is_trusted(type(value).__module__)
                 and type(value).__name__ in ("OpOverload", "OpOverloadPacket",
                                              "CustomOpDef", "PjitFunction", "ufunc",
@@ -112,9 +122,12 @@ class Captures:
                 cells.append("empty")
         variables: tuple = ()
         if not _is_trusted(function.__module__):
+            if not _names_all(function.__code__):
+                raise _UnknownError
             variables = tuple((name, self._describe(function.__globals__[name]))
                               for name in _list_names(function.__code__)
                               if name in function.__globals__)
+            variables += (self._describe(function.__dict__),)
         return ("function", function.__code__, tuple(cells), variables,
                 self._describe(function.__defaults__),
                 self._describe(function.__kwdefaults__))
@@ -128,6 +141,19 @@ def _list_names(code: types.CodeType) -> tuple[str, ...]:
         if isinstance(constant, types.CodeType):
             names.update(dict.fromkeys(_list_names(constant)))
     return tuple(names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_all(code: types.CodeType) -> bool:
+    """Whether code, and functions that it defines, names the objects that it uses: it
+    imports no other module than trusted ones, and does not look for names."""
+    if not _HIDDEN.isdisjoint(code.co_names):
+        return False
+    if any(one.opname == "IMPORT_NAME" and not _is_trusted(one.argval)
+           for one in dis.get_instructions(code)):
+        return False
+    return all(_names_all(constant) for constant in code.co_consts
+               if isinstance(constant, types.CodeType))
 
 
 def replace_arrays(function: Callable, replace: Callable[[Any], Any]) -> Callable:
@@ -150,6 +176,12 @@ def _replace(value, replace: Callable[[Any], Any], copies: dict[int, Any]):
         return type(value)(_replace(one, replace, copies) for one in value)
     if type(value) is dict:
         return {key: _replace(one, replace, copies) for key, one in value.items()}
+    if isinstance(value, types.MethodType):
+        return types.MethodType(_replace(value.__func__, replace, copies),
+                                _Object(value.__self__, replace, copies))
+    if isinstance(getattr(value, "__call__", None), types.MethodType) and not isinstance(
+            value, type):
+        return _replace(value.__call__, replace, copies)
     if not isinstance(value, types.FunctionType) or (
             _is_trusted(value.__module__) and not value.__closure__):
         return value
@@ -168,6 +200,20 @@ def _replace(value, replace: Callable[[Any], Any], copies: dict[int, Any]):
                 variables[name] = _replace(variables[name], replace, copies)
     copy.__defaults__ = _replace(value.__defaults__, replace, copies)
     return copy
+
+
+class _Object:
+    """An object of a method, whose attributes are replaced."""
+
+    def __init__(self, of, replace: Callable[[Any], Any], copies: dict[int, Any]):
+        self._of, self._replace, self._copies = of, replace, copies
+
+    def __getattr__(self, name: str):
+        value = getattr(self._of, name)
+        if isinstance(value, types.MethodType) and value.__self__ is self._of:
+            return types.MethodType(
+                _replace(value.__func__, self._replace, self._copies), self)
+        return _replace(value, self._replace, self._copies)
 
 
 def _read_cell(cell: types.CellType) -> Iterator[Any]:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from .._errors import Error
 from ._graph import Graph, Node, collect
 
-_CONSTANT = ("floor", "ceil", "round", "trunc", "floor_divide")
+_CONSTANT = ("detach", "floor", "ceil", "round", "trunc", "floor_divide")
 
 
 class _Rules:

@@ -39,6 +39,7 @@ class Node:
     - "load": an element of the captured array with the number `payload`
     - "convert": the operand as another type
     - "select": the second or the third operand, as the first is true or false
+    - "detach": the operand, which has no derivative here
     - a comparison, of the type i1
     - an operation of numbers or of bits, named as the functions of PyTorch
     """
@@ -65,6 +66,8 @@ def is_nonnegative(node: Node) -> bool:
         return node.is_integer
     if node.op == "constant":
         return node.payload >= 0
+    if node.op == "detach":
+        return is_nonnegative(operands[0])
     if node.op == "convert":
         return operands[0].dtype == "i1" or (
             operands[0].is_integer and is_nonnegative(operands[0]))
@@ -140,6 +143,10 @@ class Graph:
         if node.dtype == "i1":
             return node
         return self.compare("ne", node.dtype, node, self.constant(0, node.dtype))
+
+    def detach(self, node: Node) -> Node:
+        """Returns a number without its derivative."""
+        return self.make("detach", (node,), node.dtype) if node.is_float else node
 
     def negate(self, node: Node) -> Node:
         """Returns the opposite of an i1."""

@@ -96,6 +96,8 @@ class RegionWriter:
             return self.constant(node.payload, kind)
         if op == "load":
             return self._load(node)
+        if op == "detach":
+            return self.write(operands[0])
         if op == "convert":
             return self._convert(operands[0], kind)
         if op == "select":

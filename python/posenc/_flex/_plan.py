@@ -14,6 +14,7 @@ lengths.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,7 +33,8 @@ from ._trace import Trace, locate
 # Traces a function of some of `ARGUMENTS`.
 Tracer = Callable[[Callable, Trace, tuple[str, ...]], Node]
 
-_plans: dict[Any, tuple[Plan, list[int]]] = {}
+# By the key of functions; None where the shapes of their arrays belong to the key.
+_plans: dict[Any, tuple[Plan, list[int]] | None] = {}
 _MAX_PLANS = 1024
 # Options of `compile` for all kernels.
 compile_options: dict[str, Any] = {}
@@ -73,34 +75,47 @@ def compile_text(text: str) -> Kernels:
 
 
 def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | None,
-              blocks: Blocks | None, score_dtype: str,
-              device: Any) -> tuple[Plan, list[Any]]:
-    """Returns the plan of functions and the arrays of a call. Functions that capture
+              blocks: Blocks | None, score_dtype: str, device: Any,
+              further: Callable | None = None) -> tuple[Plan, list[Any]]:
+    """Returns the plan of functions and the arrays of a call. A pair is seen if its block
+    and the mask_mod `further` show it. Functions that capture
     objects whose value is not known to be that of an earlier call are traced again."""
-    captures = Captures((score_mod, mask_mod))
+    captures = Captures((score_mod, mask_mod, further))
     key = None
     if captures.key is not None:
         sizes = blocks and (blocks.query_size, blocks.key_size, blocks.table.shape[:2])
-        key = (tracer, captures.key, score_dtype, sizes)
+        key = (tracer, captures.key, score_dtype, sizes, read_settings(tracer))
         found = _plans.get(key)
+        if found is None and key in _plans:
+            key = key, tuple(tuple(array.shape) for array in captures.arrays)
+            found = _plans.get(key)
         if found is not None:
             plan, numbers = found
             return plan, [blocks.table if blocks and number < 0 else
                           captures.arrays[number] for number in numbers]
     trace = Trace(Graph(score_dtype), device)
-    plan = make_traced_plan(tracer, score_mod, mask_mod, blocks, trace)
+    plan = make_traced_plan(tracer, score_mod, mask_mod, blocks, trace, further)
     sources = _find_sources(trace, captures, blocks)
-    if key is not None and sources is not None:
+    if key is not None and sources is not None and not trace.reads_values:
         with _lock:
             while len(_plans) >= _MAX_PLANS:
                 _plans.pop(next(iter(_plans)), None)
+            if trace.reads_sizes and key[0] is tracer:
+                _plans[key] = None
+                key = key, tuple(tuple(array.shape) for array in captures.arrays)
             _plans[key] = plan, sources
     return plan, trace.arrays
 
 
+def read_settings(tracer: Tracer) -> Any:
+    """Returns the settings of a framework that the types of expressions depend on."""
+    read = getattr(sys.modules[tracer.__module__], "read_settings", None)
+    return read and read()
+
+
 def make_traced_plan(tracer: Tracer, score_mod: Callable | None,
                      mask_mod: Callable | None, blocks: Blocks | None,
-                     trace: Trace) -> Plan:
+                     trace: Trace, further: Callable | None = None) -> Plan:
     """Traces functions. The arrays of `trace` are those of the call."""
     graph = trace.graph
     score = score_mod and _trace(tracer, score_mod, trace, ARGUMENTS, "score_mod")
@@ -111,6 +126,9 @@ def make_traced_plan(tracer: Tracer, score_mod: Callable | None,
         where = graph.to_bool(where)
     if blocks is not None:
         where = _add_blocks(trace, blocks, where)
+    if further is not None:
+        holds = graph.to_bool(_trace(tracer, further, trace, ARGUMENTS[1:], "mask_mod"))
+        where = holds if where is None else graph.make("bitwise_and", (where, holds), "i1")
     if score is not None and score.op == "argument" and score.payload == "score":
         score = None
     if where is not None and where.op == "constant" and where.payload:

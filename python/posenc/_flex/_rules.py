@@ -10,6 +10,7 @@ result, to which operands are converted."""
 
 from __future__ import annotations
 
+import math
 
 from .._errors import Error
 from ._graph import FLOATS, Graph, Node
@@ -104,6 +105,21 @@ def softplus(graph: Graph, dtype: str, x: Node, beta: float = 1.0,
     smooth = graph.apply("divide", dtype, curve, graph.constant(beta, dtype))
     is_large = graph.compare("gt", dtype, scaled, graph.constant(threshold, dtype))
     return graph.select(is_large, x, smooth)
+
+
+def gelu(graph: Graph, dtype: str, x: Node, approximate: str) -> Node:
+    def scale(value: float, y: Node) -> Node:
+        return graph.apply("mul", dtype, y, graph.constant(value, dtype))
+
+    x = graph.convert(x, dtype)
+    if approximate == "tanh":
+        cube = graph.power(dtype, x, graph.constant(3, "f64"))
+        inner = graph.apply("add", dtype, x, scale(0.044715, cube))
+        curve = graph.apply("tanh", dtype, scale(math.sqrt(2 / math.pi), inner))
+    else:
+        curve = graph.apply("erf", dtype, scale(math.sqrt(0.5), x))
+    return graph.apply("mul", dtype, scale(0.5, x), graph.apply(
+        "add", dtype, graph.constant(1, dtype), curve))
 
 
 def shift(graph: Graph, op: str, dtype: str, x: Node, count: Node) -> Node:

@@ -44,7 +44,11 @@ def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
     own = None
     if block_mask is not None:
         own = block_mask.mask_mod
-    if own is not None and mask_mod is not None:
+    if (mask_mod is not None and block_mask is not None
+            and not isinstance(block_mask, BlockMask)):
+        # A mask_mod of PyTorch's operator does not hold for full blocks.
+        score_mod = _hide(score_mod, mask_mod)
+    elif own is not None and mask_mod is not None:
         first, second = own, mask_mod
 
         def both(batch, head, query_index, key_index):
@@ -64,6 +68,18 @@ def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
         query, key, value, _identity if score_mod is None else score_mod, blocks,
         query.shape[-1] ** -0.5 if scale is None else scale, {_MARK: True})
     return output, lse * math.log(2)
+
+
+def _hide(score_mod: Callable | None, mask_mod: Callable) -> Callable:
+    """Returns a score_mod that gives minus infinity where a mask_mod hides a key."""
+    score_of = _identity if score_mod is None else score_mod
+
+    def hidden(score, batch, head, query_index, key_index):
+        seen = mask_mod(batch, head, query_index, key_index)
+        return torch.where(seen, score_of(score, batch, head, query_index, key_index),
+                           -float("inf"))
+
+    return hidden
 
 
 def _wrap(trace: Trace, function: Callable, buffers: Sequence[Any]) -> Callable:

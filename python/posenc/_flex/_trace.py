@@ -27,13 +27,22 @@ WIDENED = {"uint8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int
 
 class Trace:
     """The expressions of functions and the arrays that these capture, in the order in
-    which they are read."""
+    which they are read.
+
+    `reads_sizes` is whether a function asks for the shape of a captured array, and
+    `reads_values` whether it asks for elements, which are constants of the expression."""
 
     def __init__(self, graph: Graph, device: Any = "cpu"):
         self.graph, self.device = graph, device
         self.arrays: list[Any] = []
         self.dtypes: list[str] = []
+        self.reads_sizes = self.reads_values = False
         self._numbers: dict[int, int] = {}
+
+    def forget(self, first: int) -> None:
+        """Forgets the arrays from a number on."""
+        del self.arrays[first:], self.dtypes[first:]
+        self._numbers = {id(array): number for number, array in enumerate(self.arrays)}
 
     def load(self, array, indices: tuple[Node, ...]) -> Node:
         number = self._numbers.get(id(array))

@@ -23,8 +23,9 @@ import numpy as np
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
 from . import _rules
+from ._captures import replace_arrays
 from ._graph import COMPARISONS, Graph, Node
-from ._trace import Trace, refuse_branch
+from ._trace import WIDENED, Trace, refuse_branch
 
 _UNARY = {"neg": "neg", "abs": "abs", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
           "log": "log", "log1p": "log1p", "tanh": "tanh", "sqrt": "sqrt",
@@ -35,7 +36,7 @@ _BINARY = {"add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "max": "m
            "xor": "bitwise_xor"}
 _SHIFTS = {"shift_left": "shift_left", "shift_right_arithmetic": "shift_right"}
 # Operations of one operand that change no single number.
-_SAME = ("copy", "stop_gradient", "reshape", "broadcast_in_dim", "squeeze",
+_SAME = ("copy", "reshape", "broadcast_in_dim", "squeeze",
          "reduce_precision", "optimization_barrier", "copy_p", "real")
 # The parameter of operations that have a function.
 _FUNCTIONS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
@@ -92,6 +93,11 @@ def _find_remainder(graph: Graph, node: Node) -> Node:
         changed is expected) else node
 
 
+def _name_type(dtype) -> str:
+    """Returns the type in which kernels have numbers of a type of NumPy."""
+    return name_of(WIDENED.get(np.dtype(dtype).name, np.dtype(dtype)))
+
+
 class _Interpreter:
     """Computes the values of a jaxpr as nodes, or as views of captured arrays."""
 
@@ -115,7 +121,7 @@ class _Interpreter:
     def constant(self, value, dtype) -> Node | _View:
         if np.ndim(value):
             return _View(value, [None] * np.ndim(value))
-        return self.graph.constant(np.asarray(value).item(), name_of(np.dtype(dtype)))
+        return self.graph.constant(np.asarray(value).item(), _name_type(dtype))
 
     def number(self, value) -> Node:
         """Returns a value that is a single number."""
@@ -143,7 +149,7 @@ class _Interpreter:
         if shape and name not in ("broadcast_in_dim", "reshape"):
             raise Error(f"{name} gives an array of the shape {shape}, but functions of "
                         "scores are for single pairs")
-        dtype = name_of(np.dtype(equation.outvars[0].aval.dtype))
+        dtype = _name_type(equation.outvars[0].aval.dtype)
         return [self.simplify(self.apply(name, parameters, dtype,
                                          list(map(self.number, inputs))))]
 
@@ -194,6 +200,8 @@ class _Interpreter:
             return _rules.shift(graph, _SHIFTS[name], dtype, *nodes)
         if name in _SAME:
             return nodes[0]
+        if name == "stop_gradient":
+            return graph.detach(nodes[0])
         if name == "convert_element_type":
             return graph.convert(nodes[0], dtype)
         if name == "div":
@@ -240,21 +248,54 @@ class _Interpreter:
 
 def trace_jax(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
     """Calls a function with tracers of a pair and returns its result."""
-    graph = trace.graph
-    dtypes = [graph.score_dtype if name == "score" else "i32" for name in names]
+    # Sizes of arrays are constants of JAX's expressions.
+    trace.reads_sizes = True
+    count = len(trace.arrays)
     try:
-        closed, shape = jax.make_jaxpr(function, return_shape=True)(*(
-            jax.ShapeDtypeStruct((), FRAMEWORK_NAMES[dtype]) for dtype in dtypes))
+        return _trace_with_inputs(function, trace, names)
+    except Exception:
+        # The function may read elements, which are no numbers if arrays are inputs.
+        trace.forget(count)
+        trace.reads_values = True
+    try:
+        return _trace(function, trace, names)
     except (jax.errors.ConcretizationTypeError,
             jax.errors.TracerBoolConversionError) as error:
         try:
             refuse_branch()
         except Error as refusal:  # With the line of the function.
             raise refusal.with_traceback(error.__traceback__) from None
+
+
+def _trace_with_inputs(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
+    """Traces a function whose captured arrays are inputs."""
+    arrays: dict[int, Any] = {}
+
+    def find(array):
+        return array if isinstance(array, np.ndarray) else arrays.setdefault(
+            id(array), array)
+
+    replace_arrays(function, find)
+
+    def call(inputs, *pair):
+        known = dict(zip(arrays, inputs))
+        return replace_arrays(function, lambda array: known.get(id(array), array))(*pair)
+
+    return _trace(call, trace, names, tuple(arrays.values()))
+
+
+def _trace(function: Callable, trace: Trace, names: tuple[str, ...],
+           arrays: tuple | None = None) -> Node:
+    graph = trace.graph
+    dtypes = [graph.score_dtype if name == "score" else "i32" for name in names]
+    pair = [jax.ShapeDtypeStruct((), FRAMEWORK_NAMES[dtype]) for dtype in dtypes]
+    inputs = [] if arrays is None else [[
+        jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arrays]]
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs, *pair)
     if getattr(shape, "shape", None) != ():
         raise Error("expected a single number as the result")
     interpreter = _Interpreter(trace)
     arguments = [graph.argument(name, dtype) for name, dtype in zip(names, dtypes)]
     result, = interpreter.run(closed.jaxpr, list(map(interpreter.capture, closed.consts)),
-                              arguments)
+                              [*map(interpreter.capture, arrays or ()), *arguments])
     return interpreter.number(result)

@@ -10,6 +10,7 @@ record operators of Python and functions of NumPy. Types are those of NumPy's sc
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -109,17 +110,33 @@ def _define_operators() -> None:
 _define_operators()
 
 
-class _Captured:
+class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that a function captures, whose elements are read by index."""
 
     def __init__(self, trace: Trace, array, indices: tuple = ()):
         self._trace, self._array, self._indices = trace, array, indices
-        self.shape = array.shape[len(indices):]
         self.dtype = array.dtype
-        self.ndim = len(self.shape)
+        self.ndim = array.ndim - len(indices)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        self._trace.reads_sizes = True
+        return self._array.shape[len(self._indices):]
 
     def __len__(self) -> int:
-        return len(self._array) if not self._indices else self.shape[0]
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(_read(self))
+
+    def __int__(self) -> int:
+        return int(_read(self))
+
+    def __float__(self) -> float:
+        return float(_read(self))
+
+    def __index__(self) -> int:
+        return operator.index(_read(self))
 
     def __getitem__(self, index):
         indices = self._indices + (index if isinstance(index, tuple) else (index,))
@@ -140,6 +157,15 @@ class _Captured:
     def __getattr__(self, name: str):
         return getattr(_read(self), name)
 
+    def __array_ufunc__(self, function, method, *inputs, **keywords):
+        if method == "__call__" and not keywords and all(
+                not one.ndim for one in inputs if isinstance(one, (Scalar, _Captured))):
+            return _call(self._trace, function, inputs)
+        result = getattr(function, method)(*(
+            _read(one) if isinstance(one, _Captured) else one for one in inputs),
+            **keywords)
+        return _Captured(self._trace, result) if isinstance(result, np.ndarray) else result
+
     def __array__(self, *arguments, **keywords):
         return np.asarray(_read(self), *arguments, **keywords)
 
@@ -149,6 +175,7 @@ def _read(captured: _Captured):
     if any(isinstance(one, Scalar) for one in captured._indices):
         raise Error(f"a captured array of {captured._array.ndim} dimensions is used with "
                     f"{len(captured._indices)} indices, where a single number is needed")
+    captured._trace.reads_values = True
     return captured._array[captured._indices]
 
 

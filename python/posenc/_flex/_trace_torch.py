@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
@@ -29,7 +29,7 @@ from ._graph import COMPARISONS, Node
 from ._trace import Trace, refuse_branch
 
 # Operators that return their first operand, or a number that it only has the type of.
-_SAME = ("alias", "detach", "clone", "lift_fresh", "positive", "contiguous", "view",
+_SAME = ("alias", "clone", "lift_fresh", "positive", "contiguous", "view",
          "lift")
 _FILLED = {"zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
            "full_like": None, "new_full": None}
@@ -275,6 +275,9 @@ def _make_rules() -> dict[str, Callable[[_Operands], Node]]:
         "square": lambda o: o.graph.apply("mul", o.dtype, o.node(0), o.node(0)),
         "reciprocal": lambda o: o.graph.apply("divide", o.dtype,
                                               o.graph.constant(1, o.dtype), o.node(0)),
+        "gelu": lambda o: _rules.gelu(o.graph, o.dtype, o.node(0),
+                                      o.keywords.get("approximate", "none")),
+        "detach": lambda o: o.graph.detach(o.node(0)),
         "isnan": _test("isnan"), "isinf": _test("isinf"), "_to_copy": lambda o: o.node(0),
         "lerp": lambda o: o.graph.apply(
             "add", o.dtype, o.node(0), o.graph.apply(
@@ -344,13 +347,42 @@ def _take(trace: Trace, array: torch.Tensor, indices: tuple):
     return Scalar(load(trace, array, indices), trace, trace.device)
 
 
-class _Mode(TorchFunctionMode):
-    """Makes an indexing of a captured tensor an expression, and constants of single
-    numbers."""
+# Functions of a tensor whose results follow from what the key of a function has of it,
+# and those whose results follow from its shape.
+_OF_TYPES = frozenset((
+    torch.Tensor.dim, torch.Tensor.ndim.__get__, torch.Tensor.dtype.__get__,
+    torch.Tensor.is_floating_point, torch.is_floating_point))
+_OF_SIZES = frozenset((
+    torch.Tensor.shape.__get__, torch.Tensor.size, torch.Tensor.__len__,
+    torch.Tensor.numel, torch.numel, torch.Tensor.nelement))
+
+
+class _Reads(TorchDispatchMode):
+    """Notes elements of captured tensors that become numbers of Python, and makes numbers
+    of `where` constants."""
 
     def __init__(self, trace: Trace):
         super().__init__()
         self._trace = trace
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        if function is torch.ops.aten._local_scalar_dense.default:
+            self._trace.reads_values = True
+        keywords = keywords or {}
+        if function is torch.ops.aten.scalar_tensor.default:
+            dtype = name_of(keywords.get("dtype") or torch.get_default_dtype())
+            return Scalar(self._trace.graph.constant(arguments[0], dtype), self._trace,
+                          self._trace.device)
+        return function(*arguments, **keywords)
+
+
+class _Mode(TorchFunctionMode):
+    """Makes an indexing of a captured tensor an expression, and constants of single
+    numbers. Operations of captured tensors alone have gradients."""
+
+    def __init__(self, trace: Trace):
+        super().__init__()
+        self._trace, self._has_gradients = trace, torch.is_grad_enabled()
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
@@ -364,7 +396,23 @@ class _Mode(TorchFunctionMode):
                 if function in _FACTORIES else None)
         if made is not None:
             return made
-        return function(*arguments, **keywords)
+        tensors = [one for one in torch.utils._pytree.tree_leaves((arguments, keywords))
+                   if isinstance(one, torch.Tensor)]
+        if not tensors or any(isinstance(one, Scalar) for one in tensors):
+            return function(*arguments, **keywords)
+        with torch.set_grad_enabled(self._has_gradients):
+            result = function(*arguments, **keywords)
+        self._note(function, result)
+        return result
+
+    def _note(self, function, result) -> None:
+        """Notes what a function of captured tensors alone tells of them."""
+        if function in _OF_SIZES:
+            self._trace.reads_sizes = True
+        elif function not in _OF_TYPES and not all(
+                isinstance(one, torch.Tensor)
+                for one in torch.utils._pytree.tree_leaves(result)):
+            self._trace.reads_values = True
 
 
 _FACTORIES: tuple = (torch.tensor, torch.scalar_tensor, torch.as_tensor, torch.full,
@@ -394,9 +442,15 @@ def _make_constant(trace: Trace, function, arguments: tuple,
 @contextlib.contextmanager
 def _isolated(trace: Trace) -> Iterator[None]:
     """A trace sees no modes of its caller, such as those of torch.export."""
+    mode = _Mode(trace)
     with (_disable_current_modes(), torch.no_grad(), torch.autocast("cpu", enabled=False),
-          _Mode(trace)):
+          _Reads(trace), mode):
         yield
+
+
+def read_settings() -> torch.dtype:
+    """Returns the type of numbers of Python and of quotients of integers."""
+    return torch.get_default_dtype()
 
 
 def trace_torch(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:

@@ -1,0 +1,231 @@
+# ===- test_flex_captures.py - what functions of flex_attention capture ---------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Objects that functions capture, and that change between calls of `flex_attention`."""
+
+import math
+import sys
+import types
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import posenc  # noqa: E402
+from flex_variants import attend_dense, causal  # noqa: E402
+from posenc._flex import _plan  # noqa: E402
+from test_flex import check, make, measure  # noqa: E402
+
+# A number that a function finds by its name.
+hidden_window = 3
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setitem(_plan.compile_options, "opt_level", 0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    """Counts the traces of functions."""
+    plans = []
+    original = _plan.make_traced_plan
+    monkeypatch.setattr(_plan, "make_traced_plan", lambda *arguments: (
+        plans.append(original(*arguments)), plans[-1])[1])
+    return plans
+
+
+def make_sized(bias):
+    return lambda s, b, h, q, k: s + bias[(q - k) % bias.shape[0]] * len(bias)
+
+
+def test_sizes(traces):
+    """A size is a constant of the expression; other sizes are other expressions."""
+    x, biases = make(30), [torch.randn(size) for size in (6, 8, 6)]
+    for bias in (*biases, biases[0]):
+        check(x, x, x, make_sized(bias))
+    assert len(traces) == 2
+
+
+def test_elements(traces):
+    """Elements that become numbers of Python are constants of a single call."""
+    x, offset = make(30), torch.tensor(3)
+
+    def score_mod(s, b, h, q, k):
+        return s * math.exp(offset / 9) + torch.full_like(s, offset) * k * offset.tolist()
+
+    def mask_mod(b, h, q, k):
+        return (q + int(offset) >= k) if offset > 2 else (q + offset.item() > k)
+
+    for number in (3, 9, 1):
+        offset.fill_(number)
+        mean = offset.clone()
+        output = posenc.flex_attention(x, x, x, score_mod, mask_mod=mask_mod)
+        expected, _ = attend_dense(
+            *3 * [x.double()], lambda s, b, h, q, k: s * math.exp(mean / 9)
+            + mean * k * mean, mask_mod)
+        assert measure(output, expected) < 2e-6
+    assert len(traces) == 3
+
+
+def test_numbers_of_where_are_constants(traces):
+    x = make(30)
+    for _ in range(2):
+        check(x, x, x, lambda s, b, h, q, k: torch.where(
+            q >= k, s + torch.where(q > 9, 1.0, k), -float("inf")))
+    assert len(traces) == 1 and not traces[0].arrays
+
+
+def masked(b, h, q, k):
+    return q - k <= masked.window
+
+
+def named(b, h, q, k):
+    return q - k <= globals()["hidden_window"]
+
+
+def imported(b, h, q, k):
+    from flex_options import window
+
+    return q - k <= window
+
+
+def test_hidden_objects():
+    """Attributes of functions, modules that a function imports, and methods of dicts."""
+    x, options, table = make(30), types.ModuleType("flex_options"), {}
+    get, offset = table.get, torch.tensor(0)
+    item = offset.item
+    sys.modules["flex_options"] = options
+    try:
+        for size in (3, 9):
+            masked.window = options.window = table["window"] = size
+            globals()["hidden_window"] = size
+            offset.fill_(size)
+            expected = check(x, x, x, mask_mod=lambda b, h, q, k, size=size: q - k <= size)
+            for function in (masked, named, imported,
+                             lambda b, h, q, k: q - k <= get("window"),
+                             lambda b, h, q, k: q - k <= item()):
+                output = posenc.flex_attention(x, x, x, mask_mod=function)
+                assert torch.equal(output, expected)
+    finally:
+        del sys.modules["flex_options"]
+
+
+def test_default_type():
+    x = make(30, dtype=torch.float64)
+    outputs = []
+    try:
+        for dtype in (torch.float32, torch.float64):
+            torch.set_default_dtype(dtype)
+            outputs.append(posenc.flex_attention(x, x, x, lambda s, b, h, q, k: s + k / 3))
+            expected, _ = attend_dense(x, x, x, lambda s, b, h, q, k: s + k / 3)
+            assert measure(outputs[-1], expected) < 1e-13
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not torch.equal(*outputs)
+
+
+def test_gradients_of_arrays_that_functions_make():
+    bias = torch.randn(2, 30, dtype=torch.float64, requires_grad=True)
+    x = make(30, dtype=torch.float64)
+
+    def score_mod(s, b, h, q, k):
+        return s + bias[0][k] * torch.exp(bias)[1, q] + bias.sum() * k
+
+    def stopped(s, b, h, q, k):
+        return s + (s * bias[0, k]).detach() * bias[1, q]
+
+    x.requires_grad_()
+    for function in (score_mod, stopped):
+        actual, expected = (torch.autograd.grad(attend(x, x, x, function).square().sum(),
+                                                [x, bias])
+                            for attend in (posenc.flex_attention,
+                                           lambda *a: attend_dense(*a)[0]))
+        assert all(measure(*pair) < 1e-12 for pair in zip(actual, expected))
+
+
+def test_gelu():
+    x, gelu = make(30), torch.nn.functional.gelu
+    check(x, x, x, lambda s, b, h, q, k: gelu(s) + gelu(s * 2, approximate="tanh"))
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_mask_besides_block_mask(is_compiled):
+    """A mask_mod hides keys of full blocks, too."""
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    x, blocks = make(64), create_block_mask(causal, None, None, 64, 64, device="cpu",
+                                            BLOCK_SIZE=16)
+
+    def third(b, h, q, k):
+        return k % 3 != 1
+
+    function = posenc.flex_attention
+    if is_compiled:
+        function = torch.compile(function, backend="aot_eager", fullgraph=True)
+    output = function(x, x, x, block_mask=blocks, mask_mod=third)
+    expected, _ = attend_dense(*3 * [x.double()], mask_mod=posenc.and_masks(causal, third))
+    assert measure(output, expected) < 2e-6
+
+
+def test_block_mask_of_inference():
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    x = make(64)
+    with torch.inference_mode():
+        mask = create_block_mask(causal, None, None, 64, 64, device="cpu", BLOCK_SIZE=16)
+        posenc.flex_attention(x, x, x, block_mask=mask)
+        mask.kv_num_blocks.fill_(0)
+        output = posenc.flex_attention(x, x, x, block_mask=mask)
+        expected, _ = attend_dense(*3 * [x.double()], mask_mod=lambda b, h, q, k: (
+            q // 16 > k // 16))
+    assert measure(output, expected) < 2e-6
+
+
+class Biased:
+    def __init__(self, bias):
+        self.bias = bias
+
+    def get(self, index):
+        return self.bias[index]
+
+    def score_mod(self, s, b, h, q, k):
+        return s + self.bias[k] + self.get(q)
+
+    __call__ = score_mod
+
+
+@pytest.mark.parametrize("framework", ["numpy", "jax.numpy"])
+def test_other_frameworks(framework):
+    """Sizes, elements, operations of captured arrays, and methods."""
+    xp = pytest.importorskip(framework)
+    x = make(30)
+    y = xp.asarray(x.numpy())
+
+    def compare(function, expected):
+        actual = posenc.flex_attention(y, y, y, function)
+        wanted, _ = attend_dense(*3 * [x.double()], expected)
+        assert measure(torch.tensor(np.asarray(actual)), wanted) < 3e-6
+
+    for size in (6, 8):
+        wide = torch.randn(30 + size)
+        number, bias = xp.asarray(size), xp.asarray(wide[:size].numpy())
+        small = xp.asarray(np.arange(30, dtype=np.int16))
+        compare(lambda s, b, h, q, k: s * bias[(q - k) % bias.shape[0]] + len(bias) * k,
+                lambda s, b, h, q, k: s * wide[(q - k) % size] + size * k)
+        compare(lambda s, b, h, q, k: s * number.item() + k * float(number) / 9,
+                lambda s, b, h, q, k: s * size + k * size / 9)
+        compare(lambda s, b, h, q, k: s * (number + 1) + small[k],
+                lambda s, b, h, q, k: s * (size + 1) + k)
+        for method in (Biased(xp.asarray(wide.numpy())),
+                       Biased(xp.asarray(wide.numpy())).score_mod):
+            compare(method, lambda s, b, h, q, k: s + wide[k] + wide[q])
+    if framework == "numpy":
+        compare(lambda s, b, h, q, k: s + np.exp(bias)[k % 8],
+                lambda s, b, h, q, k: s + wide.exp()[k % 8])
