@@ -150,9 +150,39 @@ def test_gradients_of_arrays_that_functions_make():
         assert all(measure(*pair) < 1e-12 for pair in zip(actual, expected))
 
 
-def test_gelu():
+def test_operators():
+    """In place, with arguments that change the result, and GELU."""
     x, gelu = make(30), torch.nn.functional.gelu
-    check(x, x, x, lambda s, b, h, q, k: gelu(s) + gelu(s * 2, approximate="tanh"))
+
+    def score_mod(s, b, h, q, k):
+        same = s
+        s += q
+        s *= 0.5
+        same.masked_fill_(q < k, -3.0).add_(k, alpha=0.1)
+        return same
+
+    def expected(s, b, h, q, k):
+        return torch.where(q < k, -3.0, (s + q) * 0.5) + k * 0.1
+
+    output = posenc.flex_attention(x, x, x, score_mod)
+    wanted, _ = attend_dense(*3 * [x.double()], expected)
+    assert measure(output, wanted) < 2e-6
+    check(x, x, x, lambda s, b, h, q, k: gelu(s) + gelu(s * 2, approximate="tanh")
+          + torch.rsub(s, 3, alpha=2) + torch.round(s * 7, decimals=-1), bound=1e-5)
+
+
+def test_whole_dimensions():
+    """Indices with `:` and `...`, which leave dimensions for later ones."""
+    x, bias = make(30, batch=2), torch.randn(2, 4, 30, 30)
+    output = posenc.flex_attention(x, x, x, lambda s, b, h, q, k: (
+        s + bias[b, ..., k][h][q] + bias[:, h, :, k][b, q] + bias[b, h, :][-1, q]))
+    expected, _ = attend_dense(*3 * [x.double()], lambda s, b, h, q, k: (
+        s + 2 * bias[b, h, q, k] + bias[b, h, torch.tensor(-1), q]))
+    assert measure(output, expected) < 2e-6
+    for function, text in ((lambda s, b, h, q, k: s + bias[b, h, 2:][q, k], "parts of a"),
+                           (lambda s, b, h, q, k: s + bias[b][h, q, k, q], "5 indices")):
+        with pytest.raises(posenc.Error, match=text):
+            posenc.flex_attention(x, x, x, function)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

@@ -29,8 +29,9 @@ from ._attention import Call, find_signature, run
 from ._block_mask import WHOLE, BlockMask, Blocks, make_table
 from ._graph import Graph
 from ._plan import make_traced_plan
+from ._torch_scalars import Scalar, load
 from ._trace import Trace
-from ._trace_torch import Scalar, load, trace_torch
+from ._trace_torch import trace_torch
 
 # The option that marks calls of `posenc.flex_attention` in graphs.
 _MARK = "POSENC"
