@@ -78,10 +78,10 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
               blocks: Blocks | None, score_dtype: str, device: Any,
               further: Callable | None = None) -> tuple[Plan, list[Any]]:
     """Returns the plan of functions and the arrays of a call. A pair is seen if its block
-    and the mask_mod `further` show it. Functions that capture
-    objects whose value is not known to be that of an earlier call are traced again."""
+    and the mask_mod `further` show it. Functions that capture objects whose value is not
+    known to be that of an earlier call are traced again."""
     captures = Captures((score_mod, mask_mod, further))
-    key = None
+    key: Any = None
     if captures.key is not None:
         sizes = blocks and (blocks.query_size, blocks.key_size, blocks.table.shape[:2])
         key = (tracer, captures.key, score_dtype, sizes, read_settings(tracer))

@@ -71,11 +71,12 @@ def _take(trace: Trace, array: torch.Tensor, indices: tuple, index: tuple):
 
 # Functions of a tensor whose results follow from what the key of a function has of it,
 # and those whose results follow from its shape.
+_TENSOR: Any = torch.Tensor
 _OF_TYPES = frozenset((
-    torch.Tensor.dim, torch.Tensor.ndim.__get__, torch.Tensor.dtype.__get__,
+    torch.Tensor.dim, _TENSOR.ndim.__get__, _TENSOR.dtype.__get__,
     torch.Tensor.is_floating_point, torch.is_floating_point))
 _OF_SIZES = frozenset((
-    torch.Tensor.shape.__get__, torch.Tensor.size, torch.Tensor.__len__,
+    _TENSOR.shape.__get__, torch.Tensor.size, torch.Tensor.__len__,
     torch.Tensor.numel, torch.numel, torch.Tensor.nelement))
 
 
