@@ -317,7 +317,7 @@ class _CallForward:
                     "derivative in forward mode")
 
 
-def _make_function(forward: type) -> Callable:
+def make_function(forward: type) -> Callable:
     """Returns a function of autograd, for calls within transformations of torch.func
     and for others."""
     members = {name: staticmethod(getattr(forward, name))
@@ -335,8 +335,8 @@ def _make_function(forward: type) -> Callable:
     return apply
 
 
-_apply_rope = _make_function(_RopeForward)
-_apply_call = _make_function(_CallForward)
+_apply_rope = make_function(_RopeForward)
+_apply_call = make_function(_CallForward)
 
 
 def _needs_derivative(tensors: Iterable[torch.Tensor]) -> bool:

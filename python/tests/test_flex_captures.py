@@ -7,7 +7,9 @@
 # ===----------------------------------------------------------------------===#
 """Objects that functions capture, and that change between calls of `flex_attention`."""
 
+import copy
 import math
+import pickle
 import sys
 import types
 
@@ -218,6 +220,14 @@ def test_block_mask_of_inference():
     assert measure(output, expected) < 2e-6
 
 
+def test_copies_of_block_masks():
+    x, mask = make(30), posenc.create_block_mask(causal, None, None, 30, 30)
+    for one in (copy.deepcopy(mask), pickle.loads(pickle.dumps(mask))):
+        assert type(one) is type(mask) and one.mask_mod is causal
+        assert torch.equal(posenc.flex_attention(x, x, x, block_mask=one),
+                           posenc.flex_attention(x, x, x, block_mask=mask))
+
+
 class Biased:
     def __init__(self, bias):
         self.bias = bias
@@ -259,3 +269,65 @@ def test_other_frameworks(framework):
     if framework == "numpy":
         compare(lambda s, b, h, q, k: s + np.exp(bias)[k % 8],
                 lambda s, b, h, q, k: s + wide.exp()[k % 8])
+
+
+# ===----------------------------------------------------------------------===#
+# Transformations
+# ===----------------------------------------------------------------------===#
+
+
+def test_transformations():
+    """torch.func has gradients of captured tensors; there is none in forward mode."""
+    x, bias = make(30), torch.randn(30)
+
+    def function(attend, bias, x):
+        return attend(x, x, x, lambda s, b, h, q, k: s * bias[q] + bias[k])
+
+    def own(bias, x):
+        return function(posenc.flex_attention, bias, x).square().sum()
+
+    def dense(bias, x):
+        return function(attend_dense, bias, x)[0].square().sum()
+
+    wide = bias.double(), x.double()
+    for argument in range(2):
+        assert measure(torch.func.grad(own, argument)(bias, x),
+                       torch.func.grad(dense, argument)(*wide)) < 5e-6
+    for one in (bias, x):
+        with pytest.raises(posenc.Error, match="no derivative in forward mode"):
+            torch.func.jvp(lambda y: own(*((y, x) if one is bias else (bias, y))),
+                           (one,), (one,))
+
+
+def test_operations_that_are_not_recorded():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    x, bias = make(30), torch.randn(30)
+
+    def function(x, bias):
+        return posenc.flex_attention(x, x, x, lambda s, b, h, q, k: s + bias.exp()[k])
+
+    with pytest.raises(posenc.Error, match="compute it outside"):
+        make_fx(function)(x, bias)
+    with pytest.raises(posenc.Error, match="compute it outside"):
+        torch.export.export(Exported(function, bias), (x,), strict=False)
+
+
+class Exported(torch.nn.Module):
+    def __init__(self, function, bias):
+        super().__init__()
+        self.function, self.bias = function, torch.nn.Parameter(bias)
+
+    def forward(self, x):
+        return self.function(x, self.bias)
+
+
+def test_compiled_narrow_integers():
+    x, document = make(30), torch.arange(30, dtype=torch.uint8) // 7
+
+    def function(x):
+        return posenc.flex_attention(x, x, x, mask_mod=lambda b, h, q, k: (
+            document[q] == document[k]))
+
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    assert torch.equal(compiled(x), function(x))

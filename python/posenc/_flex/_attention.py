@@ -153,7 +153,7 @@ def _check_arrays(plan: Plan, arrays: Sequence[Any], query, key) -> None:
 # ===----------------------------------------------------------------------===#
 
 
-def _widen(array):
+def widen(array):
     """Returns a captured array with elements of a type that kernels read."""
     name = str(array.dtype).removeprefix("torch.")
     if name not in WIDENED:
@@ -209,7 +209,7 @@ def prepare(query, key, value, score_mod: Callable | None, block_mask,
     if key.shape[0] != query.shape[0]:
         key, value = (_expand(array, query.shape[0]) for array in (key, value))
     signature = find_signature(plan, query, key, value, scale)
-    return Call(plan, signature, [query, key, value, *map(_widen, arrays)])
+    return Call(plan, signature, [query, key, value, *map(widen, arrays)])
 
 
 def find_signature(plan: Plan, query, key, value, scale) -> Signature:

@@ -86,6 +86,9 @@ class BlockMask:
         where they are."""
         return type(self)(self.mask_mod, {**self._arguments, "device": device})
 
+    def __reduce__(self):
+        return _make, (self.mask_mod, self._arguments)
+
     def __repr__(self) -> str:
         return f"posenc.BlockMask(shape={self.shape})"
 
@@ -107,12 +110,16 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
     for name, size in (("Q_LEN", Q_LEN), ("KV_LEN", KV_LEN)):
         if not isinstance(size, int) or size < 0:
             raise Error(f"{name} is {size!r}, expected a number of tokens")
+    return _make(mask_mod, dict(
+        B=B, H=H, Q_LEN=Q_LEN, KV_LEN=KV_LEN, device=device, BLOCK_SIZE=BLOCK_SIZE,
+        _compile=_compile, **others))
+
+
+def _make(mask_mod: Callable, arguments: dict[str, Any]) -> BlockMask:
     kind: type = BlockMask
     if "torch" in sys.modules:
         from ._torch_block_mask import TorchBlockMask as kind
-    return kind(mask_mod, dict(
-        B=B, H=H, Q_LEN=Q_LEN, KV_LEN=KV_LEN, device=device, BLOCK_SIZE=BLOCK_SIZE,
-        _compile=_compile, **others))
+    return kind(mask_mod, arguments)
 
 
 class Blocks(NamedTuple):

@@ -25,7 +25,7 @@ from torch._higher_order_ops.flex_attention import flex_attention as recorded_op
 from torch.nn.attention.flex_attention import _create_empty_block_mask, _identity
 
 from .._errors import Error
-from ._attention import Call, find_signature, run
+from ._attention import Call, find_signature, run, widen
 from ._block_mask import WHOLE, BlockMask, Blocks, make_table
 from ._graph import Graph
 from ._plan import make_traced_plan
@@ -92,10 +92,11 @@ def _wrap(trace: Trace, function: Callable, buffers: Sequence[Any]) -> Callable:
 
 
 def _to_tensors(buffers: Sequence[Any], device) -> list[torch.Tensor]:
-    """Returns captured tensors; sizes that the graph keeps symbolic become tensors."""
+    """Returns captured tensors; numbers that the graph keeps symbolic become tensors."""
     return [buffer if isinstance(buffer, torch.Tensor) else
-            torch.full((), buffer, dtype=torch.int64, device=device)
-            for buffer in buffers]
+            torch.full((), buffer, device=device, dtype=(
+                torch.float64 if isinstance(buffer, (float, torch.SymFloat))
+                else torch.int64)) for buffer in buffers]
 
 
 def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_buffers):
@@ -119,7 +120,8 @@ def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_b
     if key.shape[0] != query.shape[0]:
         key, value = (one.expand(query.shape[0], *one.shape[1:]) for one in (key, value))
     signature = find_signature(plan, query, key, value, scale)
-    return run(Call(plan, signature, [query, key, value, *trace.arrays]))
+    return run(Call(plan, signature, [query, key, value,
+                                 *map(widen, trace.arrays)]))
 
 
 _original = recorded_operator.py_kernels[DispatchKey.Autograd]

@@ -16,8 +16,8 @@ import torch
 
 from .._errors import Error
 from .._kernels import Kernels
-from .._operators import _compute, find, innermost, register
-from .._torch_state import is_in_forward_mode, is_traced
+from .._operators import _compute, find, innermost, make_function, register
+from .._torch_state import has_tangent, is_in_forward_mode, is_traced
 from ._gradient import GRADIENT, name_array_gradient
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _(inputs, kernels):
     return (query.new_empty((*shape, value.shape[-1])), query.new_empty(shape, dtype=sums))
 
 
-class _FlexAttention(torch.autograd.Function):
+class _FlexAttention:
     @staticmethod
     def forward(kernels, *inputs):
         with torch._C._AutoDispatchBelowAutograd():
@@ -93,6 +93,14 @@ class _FlexAttention(torch.autograd.Function):
                 gradients[number + 3] = _differentiate_array(
                     ctx.kernels, arguments, number, tensor)
         return None, *gradients
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise Error("flex_attention: an input has a tangent, and there is no derivative in "
+                    "forward mode")
+
+
+_apply = make_function(_FlexAttention)
 
 
 def attend(call: Call) -> tuple[torch.Tensor, torch.Tensor]:
@@ -127,8 +135,9 @@ def _needs_gradient(inputs) -> bool:
 
 @torch.library.impl(_library, "flex_attention", "Autograd")
 def _(inputs, kernels):
-    if _needs_gradient(inputs):
-        return _FlexAttention.apply(kernels, *inputs)
+    if _needs_gradient(inputs) or (is_in_forward_mode()
+                                   and any(map(has_tangent, inputs))):
+        return _apply(kernels, *inputs)
     with torch._C._AutoDispatchBelowAutograd():
         return torch.ops.posenc.flex_attention(inputs, kernels)
 

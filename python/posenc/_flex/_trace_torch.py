@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .._dtypes import name_of
 from .._errors import Error
+from .._torch_state import is_recorded
 from ._graph import Node
 from ._torch_scalars import Scalar, load
 from ._trace import Trace
@@ -106,6 +108,8 @@ class _Mode(TorchFunctionMode):
     def __init__(self, trace: Trace):
         super().__init__()
         self._trace, self._has_gradients = trace, torch.is_grad_enabled()
+        # Tensors that functions make of captured tensors alone.
+        self.made: list[torch.Tensor] = []
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
@@ -125,17 +129,27 @@ class _Mode(TorchFunctionMode):
             return function(*arguments, **keywords)
         with torch.set_grad_enabled(self._has_gradients):
             result = function(*arguments, **keywords)
-        self._note(function, result)
+        self._note(function, tensors, result)
         return result
 
-    def _note(self, function, result) -> None:
+    def _note(self, function, tensors: list[torch.Tensor], result) -> None:
         """Notes what a function of captured tensors alone tells of them."""
+        results = torch.utils._pytree.tree_leaves(result)
         if function in _OF_SIZES:
             self._trace.reads_sizes = True
         elif function not in _OF_TYPES and not all(
-                isinstance(one, torch.Tensor)
-                for one in torch.utils._pytree.tree_leaves(result)):
+                isinstance(one, torch.Tensor) for one in results):
             self._trace.reads_values = True
+        self.made += [one for one in results if isinstance(one, torch.Tensor)
+                      and all(one is not other for other in tensors)]
+
+    def check(self) -> None:
+        """Raises an error for tensors whose operations are missing in what PyTorch
+        records."""
+        made = set(map(id, self.made))
+        if any(id(array) in made for array in self._trace.arrays):
+            raise Error("an operation of captured tensors alone is within a function that "
+                        "PyTorch records; compute it outside")
 
 
 _FACTORIES: tuple = (torch.tensor, torch.scalar_tensor, torch.as_tensor, torch.full,
@@ -163,12 +177,12 @@ def _make_constant(trace: Trace, function, arguments: tuple,
 
 
 @contextlib.contextmanager
-def _isolated(trace: Trace) -> Iterator[None]:
+def _isolated(trace: Trace) -> Iterator[_Mode]:
     """A trace sees no modes of its caller, such as those of torch.export."""
     mode = _Mode(trace)
-    with (_disable_current_modes(), torch.no_grad(), torch.autocast("cpu", enabled=False),
-          _Reads(trace), mode):
-        yield
+    with (temporarily_clear_interpreter_stack(), _disable_current_modes(),
+          torch.no_grad(), torch.autocast("cpu", enabled=False), _Reads(trace), mode):
+        yield mode
 
 
 def read_settings() -> torch.dtype:
@@ -178,19 +192,27 @@ def read_settings() -> torch.dtype:
 
 def trace_torch(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
     """Calls a function with the arguments of a pair and returns its result."""
+    is_checked = is_recorded() and not torch._C._is_tracing()
+    with _isolated(trace) as mode:
+        node = _call(function, trace, names)
+    if is_checked:
+        mode.check()
+    return node
+
+
+def _call(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
     graph = trace.graph
-    with _isolated(trace):
-        arguments = [Scalar(
-            graph.argument(name, graph.score_dtype if name == "score" else "i32"), trace,
-            trace.device) for name in names]
-        result = function(*arguments)
-        if isinstance(result, Scalar):
-            return result.node
-        if isinstance(result, bool) or isinstance(result, (int, float)):
-            dtype = "i1" if isinstance(result, bool) else graph.score_dtype
-            return graph.constant(result, dtype)
-        if isinstance(result, torch.Tensor) and not result.dim():
-            return load(trace, result, ())
+    arguments = [Scalar(
+        graph.argument(name, graph.score_dtype if name == "score" else "i32"), trace,
+        trace.device) for name in names]
+    result = function(*arguments)
+    if isinstance(result, Scalar):
+        return result.node
+    if isinstance(result, bool) or isinstance(result, (int, float)):
+        dtype = "i1" if isinstance(result, bool) else graph.score_dtype
+        return graph.constant(result, dtype)
+    if isinstance(result, torch.Tensor) and not result.dim():
+        return load(trace, result, ())
     raise Error(f"expected a single number as the result, got {_describe(result)}")
 
 
