@@ -152,6 +152,18 @@ def test_gradients_of_arrays_that_functions_make():
         assert all(measure(*pair) < 1e-12 for pair in zip(actual, expected))
 
 
+def test_gradients_of_few_queries():
+    bias = torch.randn(30, dtype=torch.float64, requires_grad=True)
+    y = make(30, dtype=torch.float64, seed=1).requires_grad_()
+    for tokens in (1, 3):
+        x = make(tokens, dtype=torch.float64).requires_grad_()
+        actual, expected = (torch.autograd.grad(attend(
+            x, y, y, lambda s, b, h, q, k: s + bias[k] * bias[q]).square().sum(),
+            [x, y, bias]) for attend in (posenc.flex_attention,
+                                         lambda *a: attend_dense(*a)[0]))
+        assert all(measure(*pair) < 1e-12 for pair in zip(actual, expected))
+
+
 def test_operators():
     """In place, with arguments that change the result, and GELU."""
     x, gelu = make(30), torch.nn.functional.gelu

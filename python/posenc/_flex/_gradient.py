@@ -359,6 +359,9 @@ def write_gradients(of: Signature, graph: Graph, score: Node | None,
                     where: Node | None) -> str:
     """Returns the functions of gradients, for query, key and value and for each captured
     array of floats that the score depends on."""
+    # Gradients have one kernel for all lengths. The bufferization refuses the loops of a
+    # single query.
+    of = of._replace(tokens=None)
     derivatives = None if score is None else Derivatives(graph, score)
     derivative = None
     if derivatives is not None:
