@@ -101,7 +101,7 @@ def imported(b, h, q, k):
 def test_hidden_objects():
     """Attributes of functions, modules that a function imports, and methods of dicts."""
     x, options, table = make(30), types.ModuleType("flex_options"), {}
-    get, offset = table.get, torch.tensor(0)
+    get, offset, number = table.get, torch.tensor(0), np.array(0)
     item = offset.item
     sys.modules["flex_options"] = options
     try:
@@ -109,10 +109,12 @@ def test_hidden_objects():
             masked.window = options.window = table["window"] = size
             globals()["hidden_window"] = size
             offset.fill_(size)
+            number.fill(size)
             expected = check(x, x, x, mask_mod=lambda b, h, q, k, size=size: q - k <= size)
             for function in (masked, named, imported,
                              lambda b, h, q, k: q - k <= get("window"),
-                             lambda b, h, q, k: q - k <= item()):
+                             lambda b, h, q, k: q - k <= item(),
+                             lambda b, h, q, k: q - k <= int(number)):
                 output = posenc.flex_attention(x, x, x, mask_mod=function)
                 assert torch.equal(output, expected)
     finally:

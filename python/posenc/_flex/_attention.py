@@ -305,7 +305,8 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
 
     Functions are traced once for their code and what they capture: Python numbers are
     constants, and arrays and lengths inputs, so that other lengths and elements do not
-    compile again. Query 0 is aligned with key 0. Tensors have gradients, also captured
+    compile again. Sizes of captured arrays that a function asks for, and elements that it
+    makes numbers of Python, are constants, too. Query 0 is aligned with key 0. Tensors have gradients, also captured
     ones.
     """
     if return_lse and return_aux is not None:

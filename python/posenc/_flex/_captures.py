@@ -179,8 +179,8 @@ def _replace(value, replace: Callable[[Any], Any], copies: dict[int, Any]):
     if isinstance(value, types.MethodType):
         return types.MethodType(_replace(value.__func__, replace, copies),
                                 _Object(value.__self__, replace, copies))
-    if isinstance(getattr(value, "__call__", None), types.MethodType) and not isinstance(
-            value, type):
+    if (callable(value) and not isinstance(value, type)
+            and isinstance(value.__call__, types.MethodType)):
         return _replace(value.__call__, replace, copies)
     if not isinstance(value, types.FunctionType) or (
             _is_trusted(value.__module__) and not value.__closure__):

@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .._compile import compile_on_use
 from .._errors import Error
 from .._fork import Lock
@@ -94,6 +96,9 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
             return plan, [blocks.table if blocks and number < 0 else
                           captures.arrays[number] for number in numbers]
     trace = Trace(Graph(score_dtype), device)
+    # Functions of other frameworks read arrays of NumPy unseen.
+    trace.reads_values = not tracer.__module__.endswith("_trace_numpy") and any(
+        isinstance(array, np.ndarray) for array in captures.arrays)
     plan = make_traced_plan(tracer, score_mod, mask_mod, blocks, trace, further)
     sources = _find_sources(trace, captures, blocks)
     if key is not None and sources is not None and not trace.reads_values:
