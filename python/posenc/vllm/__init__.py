@@ -1,0 +1,73 @@
+# ===- __init__.py - a plug-in for vLLM on CPUs ----------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Attention and rotations in vLLM on CPUs.
+
+vLLM finds `register` by the entry point `posenc` of `vllm.general_plugins` and calls it in
+each of its processes. It puts kernels of Posenc in the place of vLLM's backend CPU_ATTN.
+Layers that the kernels do not support keep vLLM's, and the log says why.
+
+Environment variables:
+
+POSENC_VLLM: 0 leaves vLLM as it is
+POSENC_VLLM_ROPE: what rotates queries and keys where vLLM's class is `RotaryEmbedding`
+    itself: `table` (kernels that read vLLM's table of cos and sin), `exact` (kernels that
+    compute exact angles, so tokens may differ from vLLM's) or `off` (vLLM's operator)
+"""
+
+from __future__ import annotations
+
+import os
+
+from .._errors import Error
+
+__all__ = ["register"]
+
+# vLLM has no stable interface for attention backends of other packages, so the plug-in
+# is only active with the minor version that its tests run.
+_TESTED = "0.32"
+_ROTATIONS = ("table", "exact", "off")
+
+
+def _find_obstacle() -> str | None:
+    """Returns why vLLM is left as it is, or None."""
+    import vllm
+    from vllm.platforms import current_platform
+
+    if os.environ.get("POSENC_VLLM", "1") == "0":
+        return "POSENC_VLLM=0"
+    if vllm.__version__.split(".")[:2] != _TESTED.split("."):
+        return (f"it is tested with vLLM {_TESTED}, and this is "
+                f"vLLM {vllm.__version__}")
+    if not current_platform.is_cpu():
+        return f"it is for CPUs, and vLLM runs on '{current_platform.device_type}'"
+    return None
+
+
+def register() -> None:
+    """Registers the attention backend and the rotary embedding. vLLM may call this
+    several times in a process."""
+    from vllm.logger import init_logger
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+    logger = init_logger("vllm.posenc")
+    obstacle = _find_obstacle()
+    if obstacle is not None:
+        logger.info("Posenc's plug-in is not active: %s.", obstacle)
+        return
+    rotation = os.environ.get("POSENC_VLLM_ROPE", _ROTATIONS[0])
+    if rotation not in _ROTATIONS:
+        raise Error(f"POSENC_VLLM_ROPE is '{rotation}', expected one of "
+                    f"{', '.join(_ROTATIONS)}")
+    # The platform of CPUs ignores --attention-backend, but takes the class of CPU_ATTN
+    # from this registry.
+    register_backend(AttentionBackendEnum.CPU_ATTN, "posenc.vllm._backend.Backend")
+    if rotation != "off":
+        from ._rotary import register_rotary_embedding
+
+        register_rotary_embedding(rotation)
+    logger.info("Posenc's attention is active; rotations: %s.", rotation)

@@ -1,0 +1,156 @@
+# ===- _backend.py - attention backend of vLLM -----------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""An attention backend of vLLM in the place of CPU_ATTN.
+
+It is a subclass of that backend, which it calls for layers that it does not support. The
+cache of a layer is vLLM's tensor [blocks, key heads, slots, 2 * dim]. As in CPU_ATTN, a
+head of a block has its keys first, then its values; the kernels get both as views.
+"""
+
+from __future__ import annotations
+
+import torch
+from vllm.config import get_current_vllm_config, get_layers_from_vllm_config
+from vllm.logger import init_logger
+from vllm.model_executor.layers.attention import Attention
+from vllm.utils.torch_utils import kv_cache_dtype_str_to_dtype
+from vllm.v1.attention.backend import AttentionType, MultipleOf
+from vllm.v1.attention.backends.cpu_attn import (
+    CPUAttentionBackend, CPUAttentionBackendImpl, CPUAttentionMetadata,
+    CPUAttentionMetadataBuilder)
+
+from .._dtypes import name_of
+from .._errors import Error
+from ._kernels import Layer, compile_append, compile_attention
+from ._support import find_obstacle
+
+logger = init_logger("vllm.posenc")
+
+
+class Backend(CPUAttentionBackend):
+    """The backend's classes, and what it supports."""
+
+    @staticmethod
+    def get_supported_kernel_block_sizes(kv_cache_spec=None):
+        # vLLM's kernels, which some layers may keep, need multiples of 16.
+        return [MultipleOf(16)]
+
+    @classmethod
+    def supports_sink(cls) -> bool:
+        return True
+
+    @staticmethod
+    def get_impl_cls():
+        return BackendImpl
+
+    @staticmethod
+    def get_builder_cls():
+        return MetadataBuilder
+
+
+class MetadataBuilder(CPUAttentionMetadataBuilder):
+    """Builds vLLM's metadata, without the schedule of its kernels if no layer uses
+    them."""
+
+    def _find_obstacle(self) -> str | None:
+        layers = get_layers_from_vllm_config(self.vllm_config, Attention, self.layer_names)
+        for layer in layers.values():
+            if not isinstance(layer.impl, BackendImpl):
+                return "it has another implementation"
+            if layer.impl.obstacle is not None:
+                return layer.impl.obstacle
+        return None
+
+    def build(self, common_prefix_len, common_attn_metadata, fast_build=False):
+        if self._find_obstacle() is not None:
+            return super().build(common_prefix_len, common_attn_metadata, fast_build)
+        common = common_attn_metadata
+        if isinstance(common.causal, torch.Tensor):
+            raise Error("attention with causal and bidirectional sequences in one batch "
+                        "is not supported: set POSENC_VLLM=0")
+        return CPUAttentionMetadata(
+            num_actual_tokens=common.num_actual_tokens,
+            max_query_len=common.max_query_len, query_start_loc=common.query_start_loc,
+            max_seq_len=common.max_seq_len, seq_lens=common.seq_lens,
+            block_table=common.block_table_tensor, slot_mapping=common.slot_mapping,
+            scheduler_metadata=None, causal=common.causal)
+
+
+def _split(kv_cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns views of keys and values, [blocks, key heads, slots, dim]."""
+    blocks, heads, slots, both = kv_cache.shape
+    return kv_cache.view(blocks, heads, 2 * slots, both // 2).split(slots, dim=2)
+
+
+class BackendImpl(CPUAttentionBackendImpl):
+    """The attention of a layer."""
+
+    def __init__(self, num_heads, head_size, scale, num_kv_heads, alibi_slopes,
+                 sliding_window, kv_cache_dtype, logits_soft_cap=None,
+                 attn_type=AttentionType.DECODER, kv_sharing_target_layer_name=None,
+                 sinks=None):
+        super().__init__(num_heads, head_size, scale, num_kv_heads, alibi_slopes,
+                         sliding_window, kv_cache_dtype, logits_soft_cap, attn_type,
+                         kv_sharing_target_layer_name, sinks)
+        config = get_current_vllm_config()
+        self.obstacle = find_obstacle(config, attn_type, kv_cache_dtype)
+        self._layer = Layer(
+            num_heads, num_kv_heads, head_size, self.scale,
+            self.sliding_window if self.sliding_window > 0 else None,
+            float(self.logits_soft_cap) or None, alibi_slopes is not None,
+            sinks is not None)
+        self._functions: dict = {}
+        if self.obstacle is None:
+            self._prepare(config)
+        if self.obstacle is not None:
+            logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
+
+    def _prepare(self, config) -> None:
+        """Compiles while the model is loaded rather than at the first token."""
+        dtype = config.model_config.dtype
+        cache = kv_cache_dtype_str_to_dtype(self.kv_cache_dtype, config.model_config)
+        try:
+            self._find(dtype, cache, True)
+        except Error as error:
+            self.obstacle = f"its kernels cannot be compiled: {error}"
+
+    def _find(self, dtype: torch.dtype, cache: torch.dtype, causal: bool):
+        """Returns the functions that attend and append."""
+        key = dtype, cache, causal
+        if key not in self._functions:
+            types, layer = (name_of(dtype), name_of(cache)), self._layer
+            self._functions[key] = (
+                compile_attention(layer, *types, causal),
+                compile_append(layer.key_heads, layer.dim, *types))
+        return self._functions[key]
+
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output,
+                output_scale=None, output_block_scale=None):
+        if (self.obstacle is not None or attn_metadata is None
+                or output_scale is not None or output_block_scale is not None):
+            return super().forward(layer, query, key, value, kv_cache, attn_metadata,
+                                   output, output_scale, output_block_scale)
+        tokens = attn_metadata.num_actual_tokens
+        further = []
+        if self.alibi_slopes is not None:
+            further.append(self.alibi_slopes)
+        if self.sinks is not None:
+            further.append(self.sinks.float())
+        attend, _ = self._find(query.dtype, kv_cache.dtype, attn_metadata.causal)
+        attend(query[:tokens], *_split(kv_cache), *further, attn_metadata.seq_lens,
+               attn_metadata.block_table, attn_metadata.query_start_loc,
+               out=output[:tokens])
+        return output
+
+    def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
+        if self.obstacle is not None:
+            super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
+            return
+        tokens, caches = slot_mapping.shape[0], _split(kv_cache)
+        _, append = self._find(key.dtype, kv_cache.dtype, True)
+        append(key[:tokens], value[:tokens], slot_mapping, *caches, out=caches)

@@ -1,0 +1,120 @@
+# ===- test_vllm_kernels.py - kernels of the plug-in for vLLM --------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Kernels that posenc.vllm compiles, on tensors as vLLM has them, without vLLM. The
+plug-in itself is tested by `make vllm-test`."""
+
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from posenc.vllm._kernels import (  # noqa: E402
+    Layer, compile_append, compile_attention, compile_rotation)
+
+HEADS, KEY_HEADS, DIM = 4, 2, 64
+NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+LAYER = Layer(HEADS, KEY_HEADS, DIM, 0.125, None, None, False, False)
+
+
+def attend_plainly(q, k, v, layer, slopes, sinks):
+    """Attention of the last queries of one sequence, in f64."""
+    queries, keys = q.shape[0], k.shape[0]
+    q, k, v = q.double(), k.double(), v.double()
+    k, v = (x.repeat_interleave(HEADS // KEY_HEADS, 1) for x in (k, v))
+    scores = torch.einsum("qhd,khd->hqk", q, k) * layer.scale
+    if layer.soft_cap:
+        scores = layer.soft_cap * torch.tanh(scores / layer.soft_cap)
+    ahead = torch.arange(keys)[None] - torch.arange(keys - queries, keys)[:, None]
+    if slopes is not None:
+        scores = scores + slopes.double()[:, None, None] * ahead
+    hidden = ahead > 0
+    if layer.window:
+        hidden = hidden | (ahead <= -layer.window)
+    scores = scores.masked_fill(hidden, -torch.inf)
+    if sinks is not None:
+        column = sinks.double()[:, None, None].expand(-1, queries, 1)
+        scores = torch.cat([scores, column], -1)
+    weights = scores.softmax(-1)[..., :keys]
+    return torch.einsum("hqk,khd->qhd", weights, v)
+
+
+@pytest.mark.parametrize("dtype, variant, block", [
+    *[("float32", "plain", block) for block in (16, 48, 128, 256)],
+    ("bfloat16", "plain", 128), ("float16", "plain", 128),
+    *[("float32", variant, 32) for variant in ("window", "cap and sinks", "slopes")]])
+def test_attention_of_a_batch(dtype, variant, block):
+    layer = {"plain": LAYER, "window": LAYER._replace(window=40),
+             "cap and sinks": LAYER._replace(soft_cap=5.0, has_sinks=True),
+             "slopes": LAYER._replace(has_slopes=True)}[variant]
+    kind, name = getattr(torch, dtype), NAMES[dtype]
+    torch.manual_seed(0)
+    # The new tokens of sequences and their lengths with these: a prefill, a chunk, a
+    # decode, drafts of a speculation.
+    new, lengths = [70, 33, 1, 4], [70, 300, 257, 129]
+    starts = torch.tensor([0, *new]).cumsum(0).to(torch.int32)
+    pages = [-(-length // block) for length in lengths]
+    order = torch.randperm(sum(pages) + 3)
+    table = torch.full((len(new), max(pages) + 2), 0, dtype=torch.int32)
+    cache = torch.full((len(order), KEY_HEADS, block, 2 * DIM), torch.nan, dtype=kind)
+    views = cache.view(len(order), KEY_HEADS, 2 * block, DIM).split(block, dim=2)
+    sequences = [torch.randn(2, length, KEY_HEADS, DIM).to(kind) for length in lengths]
+    append = compile_append(KEY_HEADS, DIM, name, name)
+    first = 0
+    for row, (count, sequence) in enumerate(zip(pages, sequences)):
+        table[row, :count] = order[first:first + count]
+        first += count
+        at = torch.arange(sequence.shape[1])
+        slots = table[row, at // block].long() * block + at % block
+        # Padding has the slot -1.
+        k, v = (torch.cat([x, x[:1] * 0 + 9]) for x in sequence)
+        append(k, v, torch.cat([slots, torch.tensor([-1])]), *views, out=tuple(views))
+    assert torch.isnan(cache[order[first:]]).all()
+    # Queries are a part of the rows of one projection, as vLLM splits them.
+    q = torch.randn(sum(new), HEADS + 2 * KEY_HEADS, DIM).to(kind)[:, :HEADS]
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625]) if layer.has_slopes else None
+    sinks = torch.randn(HEADS) if layer.has_sinks else None
+    attend = compile_attention(layer, name, name, True)
+    out = torch.empty(sum(new), HEADS, DIM, dtype=kind)
+    attend(q, *views, *[x for x in (slopes, sinks) if x is not None],
+           torch.tensor(lengths, dtype=torch.int32), table, starts, out=out)
+    for row, sequence in enumerate(sequences):
+        rows = slice(starts[row], starts[row + 1])
+        expected = attend_plainly(q[rows], *sequence, layer, slopes, sinks)
+        error = (out[rows].double() - expected).abs().max()
+        assert error < {"f32": 2e-6, "bf16": 2e-2, "f16": 2e-3}[name]
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("rotary_dim", [64, 32])
+def test_rotation_by_a_table(pairing, rotary_dim):
+    torch.manual_seed(0)
+    angles = torch.outer(torch.arange(300.0),
+                         10000.0 ** (-torch.arange(0, rotary_dim, 2) / rotary_dim))
+    table = torch.cat([angles.cos(), angles.sin()], -1)
+    positions = torch.tensor([7, 0, 299, 12, 12])
+    rows = torch.randn(5, (HEADS + 2 * KEY_HEADS) * DIM)
+    before = rows.clone()
+    q = rows[:, :HEADS * DIM].view(5, HEADS, DIM)
+    k = rows[:, HEADS * DIM:-KEY_HEADS * DIM].view(5, KEY_HEADS, DIM)
+    compile_rotation(DIM, rotary_dim, "f32", "f32", pairing)(
+        q, k, positions, table, out=(q, k))
+    expected = before.view(5, -1, DIM).clone()
+    x = expected[:, :HEADS + KEY_HEADS, :rotary_dim]
+    one, two = (x.chunk(2, -1) if pairing == "half" else (x[..., ::2], x[..., 1::2]))
+    cos, sin = table[positions][:, None].chunk(2, -1)
+    turned = one * cos - two * sin, two * cos + one * sin
+    x[...] = (torch.cat(turned, -1) if pairing == "half" else
+              torch.stack(turned, -1).flatten(-2))
+    torch.testing.assert_close(rows, expected.view(5, -1), atol=1e-6, rtol=0)
+
+
+def test_posenc_does_not_import_vllm():
+    program = "import sys, posenc, posenc.vllm; assert 'vllm' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,49 @@
+# ===- models.py - small random checkpoints --------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Small checkpoints of random weights, whose logits depend on attention: weights have a
+standard deviation of 0.06, those of queries and keys one of 0.09."""
+
+import torch
+import transformers
+
+_SIZES = dict(
+    hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=64, vocab_size=512, max_position_embeddings=2048,
+    bos_token_id=1, eos_token_id=2, pad_token_id=0, tie_word_embeddings=False)
+
+_LAYERS = ["sliding_attention", "full_attention"]
+
+MODELS = {
+    "llama": lambda: transformers.LlamaConfig(**_SIZES),
+    "qwen3": lambda: transformers.Qwen3Config(**_SIZES),
+    # The second half of each head is not rotated, and pairs are neighbours.
+    "glm": lambda: transformers.GlmConfig(**_SIZES, partial_rotary_factor=0.5),
+    "mistral": lambda: transformers.MistralConfig(**_SIZES, sliding_window=40),
+    "gemma2": lambda: transformers.Gemma2Config(
+        **{**_SIZES, "tie_word_embeddings": True}, sliding_window=40,
+        attn_logit_softcapping=5.0, query_pre_attn_scalar=64, layer_types=_LAYERS),
+    "gpt_oss": lambda: transformers.GptOssConfig(
+        **_SIZES, num_local_experts=4, num_experts_per_tok=2, sliding_window=40,
+        layer_types=_LAYERS),
+    "bloom": lambda: transformers.BloomConfig(
+        vocab_size=512, hidden_size=128, n_layer=2, n_head=2, bos_token_id=1,
+        eos_token_id=2, pad_token_id=0),
+}
+
+
+def write_checkpoint(name: str, folder: str) -> None:
+    torch.manual_seed(1)
+    config = MODELS[name]()
+    config.initializer_range = 0.06
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    for key, parameter in model.named_parameters():
+        if "q_proj" in key or "k_proj" in key or "query_key_value" in key:
+            parameter.data *= 1.5
+        if "sinks" in key:
+            torch.nn.init.normal_(parameter, std=2.0)
+    model.save_pretrained(folder)

@@ -1,0 +1,107 @@
+# ===- worker.py - runs models in vLLM -------------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Runs cases in vLLM and writes their tokens and log-probabilities.
+
+    python worker.py CASES.json RESULTS.json
+
+It is a process of its own because vLLM selects its attention once in a process. What it
+writes after each case is complete, so a case that ends the process loses only itself and
+those after it.
+"""
+
+import gc
+import json
+import random
+import sys
+import time
+import traceback
+
+
+def make_prompts(lengths, vocabulary, repeats):
+    """Returns prompts of tokens. With `repeats`, they begin alike and repeat themselves,
+    as caches of prefixes and drafts of n-grams need it."""
+    generator = random.Random(7)
+    prompts = []
+    for length in lengths:
+        if repeats:
+            generator = random.Random(7)
+            phrase = [generator.randrange(3, vocabulary) for _ in range(50)]
+            tokens = (phrase * (length // len(phrase) + 1))[:length]
+        else:
+            tokens = [generator.randrange(3, vocabulary) for _ in range(length)]
+        prompts.append({"prompt_token_ids": tokens})
+    return prompts
+
+
+def count_layers(llm):
+    """Returns the numbers of attention layers that run kernels of Posenc, and of those
+    that do not."""
+    from vllm.model_executor.layers.attention import Attention
+
+    def count(model):
+        layers = [layer for layer in model.modules() if isinstance(layer, Attention)]
+        ours = [layer for layer in layers if type(layer.impl).__module__.startswith(
+            "posenc.") and layer.impl.obstacle is None and layer.impl._functions]
+        return len(ours), len(layers) - len(ours)
+
+    return llm.apply_model(count)[0]
+
+
+def run(case):
+    from vllm import LLM, SamplingParams
+
+    options = {"dtype": "float32", "max_model_len": 2048, "enforce_eager": True,
+               "skip_tokenizer_init": True, "kv_cache_memory_bytes": 64 << 20,
+               "enable_prefix_caching": False, "seed": 0, **case["options"]}
+    start = time.time()
+    llm = LLM(case["folder"], **options)
+    loaded = time.time()
+    parameters = SamplingParams(
+        temperature=0, max_tokens=case["tokens"], ignore_eos=True, detokenize=False,
+        logprobs=1, prompt_logprobs=1 if case["prompt_logprobs"] else None)
+    prompts = make_prompts(case["lengths"], 512, case["repeats"])
+    outputs = []
+    # Prompts that are given one after the other find their prefixes in the cache.
+    for group in ([[prompt] for prompt in prompts] if case["repeats"] else [prompts]):
+        outputs += llm.generate(group, parameters, use_tqdm=False)
+    result = {"layers": count_layers(llm), "load": loaded - start,
+              "run": time.time() - loaded, "cached": [], "tokens": [], "logprobs": [],
+              "prompt_logprobs": []}
+    for output in outputs:
+        [best] = output.outputs
+        result["cached"].append(output.num_cached_tokens)
+        result["tokens"].append(list(best.token_ids))
+        result["logprobs"].append([one[token].logprob for one, token in
+                                   zip(best.logprobs, best.token_ids)])
+        result["prompt_logprobs"].append([
+            one[token].logprob for one, token in
+            zip(output.prompt_logprobs or [], output.prompt_token_ids) if one])
+    del llm
+    return result
+
+
+def main():
+    from vllm.distributed import cleanup_dist_env_and_memory
+
+    with open(sys.argv[1], encoding="utf-8") as file:
+        cases = json.load(file)
+    results = {}
+    for name, case in cases.items():
+        print(f"CASE {name}", flush=True)
+        try:
+            results[name] = run(case)
+        except Exception:
+            results[name] = {"error": traceback.format_exc()}
+        with open(sys.argv[2], "w", encoding="utf-8") as file:
+            json.dump(results, file)
+        cleanup_dist_env_and_memory()
+        gc.collect()
+
+
+if __name__ == "__main__":
+    main()
