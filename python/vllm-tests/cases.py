@@ -41,6 +41,14 @@ CASES = {
     "bloom": make("bloom"),
 }
 
+# The encoder keeps vLLM's kernels, and so does one layer of the other model, by a test's
+# own `find_obstacle`.
+FALLBACKS = {
+    "bert": make("bert", max_model_len=512, runner="pooling",
+                 skip_tokenizer_init=False),
+    "llama-one-refused": {**make("llama"), "refused": "a test refuses it"},
+}
+
 # With vLLM's kernels and another config. Their results differ from those of the case of
 # the same name, or the case would not depend on what it tests.
 CONTROLS = {

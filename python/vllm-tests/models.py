@@ -8,6 +8,7 @@
 """Small checkpoints of random weights, whose logits depend on attention: weights have a
 standard deviation of 0.06, those of queries and keys one of 0.09."""
 
+import tokenizers
 import torch
 import transformers
 
@@ -33,6 +34,9 @@ MODELS = {
     "bloom": lambda: transformers.BloomConfig(
         vocab_size=512, hidden_size=128, n_layer=2, n_head=2, bos_token_id=1,
         eos_token_id=2, pad_token_id=0),
+    "bert": lambda: transformers.BertConfig(
+        vocab_size=512, hidden_size=128, intermediate_size=256, num_hidden_layers=2,
+        num_attention_heads=2),
 }
 
 
@@ -40,10 +44,18 @@ def write_checkpoint(name: str, folder: str) -> None:
     torch.manual_seed(1)
     config = MODELS[name]()
     config.initializer_range = 0.06
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    kind = transformers.AutoModel if name == "bert" else transformers.AutoModelForCausalLM
+    model = kind.from_config(config, dtype=torch.float32)
     for key, parameter in model.named_parameters():
         if "q_proj" in key or "k_proj" in key or "query_key_value" in key:
             parameter.data *= 1.5
         if "sinks" in key:
             torch.nn.init.normal_(parameter, std=2.0)
     model.save_pretrained(folder)
+    if name == "bert":  # vLLM needs a tokenizer for models that embed.
+        words = {"[PAD]": 0, "[UNK]": 1, **{f"w{i}": i for i in range(2, 512)}}
+        tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]")).save(
+            f"{folder}/tokenizer.json")
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_file=f"{folder}/tokenizer.json", unk_token="[UNK]",
+            pad_token="[PAD]").save_pretrained(folder)

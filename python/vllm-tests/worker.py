@@ -16,6 +16,7 @@ those after it.
 
 import gc
 import json
+import os
 import random
 import sys
 import time
@@ -52,6 +53,26 @@ def count_layers(llm):
     return llm.apply_model(count)[0]
 
 
+def refuse_first_layer(reason):
+    """Makes the plug-in leave the first layer that is created to vLLM."""
+    from posenc.vllm import _backend
+
+    find_obstacle, calls = _backend.find_obstacle, []
+
+    def find(*arguments):
+        calls.append(arguments)
+        return reason if len(calls) == 1 else find_obstacle(*arguments)
+
+    _backend.find_obstacle = find
+    return lambda: setattr(_backend, "find_obstacle", find_obstacle)
+
+
+def embed(llm, prompts):
+    outputs = llm.embed(prompts, use_tqdm=False)
+    return {"layers": count_layers(llm), "tokens": [], "logprobs": [],
+            "prompt_logprobs": [output.outputs.embedding for output in outputs]}
+
+
 def run(case):
     from vllm import LLM, SamplingParams
 
@@ -61,10 +82,12 @@ def run(case):
     start = time.time()
     llm = LLM(case["folder"], **options)
     loaded = time.time()
+    prompts = make_prompts(case["lengths"], 512, case["repeats"])
+    if options.get("runner") == "pooling":
+        return embed(llm, prompts)
     parameters = SamplingParams(
         temperature=0, max_tokens=case["tokens"], ignore_eos=True, detokenize=False,
         logprobs=1, prompt_logprobs=1 if case["prompt_logprobs"] else None)
-    prompts = make_prompts(case["lengths"], 512, case["repeats"])
     outputs = []
     # Prompts that are given one after the other find their prefixes in the cache.
     for group in ([[prompt] for prompt in prompts] if case["repeats"] else [prompts]):
@@ -94,7 +117,14 @@ def main():
     for name, case in cases.items():
         print(f"CASE {name}", flush=True)
         try:
-            results[name] = run(case)
+            restore = (refuse_first_layer(case["refused"])
+                       if "refused" in case and os.environ.get("POSENC_VLLM") != "0"
+                       else None)
+            try:
+                results[name] = run(case)
+            finally:
+                if restore:
+                    restore()
         except Exception:
             results[name] = {"error": traceback.format_exc()}
         with open(sys.argv[2], "w", encoding="utf-8") as file:

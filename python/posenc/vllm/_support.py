@@ -24,7 +24,8 @@ def find_obstacle(config: VllmConfig, attn_type: str, kv_cache_dtype: str) -> st
     get the same answer, as the two backends order its elements differently."""
     dtype = config.model_config.dtype
     if attn_type != AttentionType.DECODER:
-        return f"attention of the type '{attn_type}' is not supported"
+        name = getattr(attn_type, "value", attn_type)
+        return f"attention of the type '{name}' is not supported"
     if is_quantized_kv_cache(kv_cache_dtype):
         return f"quantized caches ('{kv_cache_dtype}') are not supported"
     if name_of(dtype) not in _FLOATS:
