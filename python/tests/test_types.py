@@ -65,7 +65,10 @@ def check(folder: pathlib.Path, program: str) -> subprocess.CompletedProcess:
 def test_the_package(folder):
     for module in ("torch", "transformers", "jax"):
         pytest.importorskip(module)
-    result = run_mypy(folder, "-p", "posenc")
+    # vLLM is for the plug-in alone, and has other requirements than these tests.
+    (folder / "mypy.ini").write_text(
+        "[mypy]\n[mypy-vllm.*]\nignore_missing_imports = True\n", encoding="utf-8")
+    result = run_mypy(folder, "--config-file", "mypy.ini", "-p", "posenc")
     assert result.returncode == 0, result.stdout
 
 
