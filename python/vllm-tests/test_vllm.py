@@ -153,6 +153,22 @@ def test_rotations(folder, reference, rotation):
         compare(get(reference, name), get(got, name), "float32")
 
 
+@pytest.mark.parametrize("rotation", ["exact", "table"])
+def test_compiled_graphs(folder, reference, rotation):
+    """As `vllm serve` runs: compiled by Inductor, in a process of its own, with threads
+    bound to cores. Each rotation has graphs of its own in vLLM's cache."""
+    case = cases.CASES["llama"]
+    todo = {"llama": {**case, "options": {**case["options"], "enforce_eager": False}}}
+    results, log = run_cases(
+        folder, f"compiled-{rotation}", todo, POSENC_VLLM_ROPE=rotation,
+        VLLM_ENABLE_V1_MULTIPROCESSING="1", VLLM_CPU_OMP_THREADS_BIND="auto",
+        VLLM_CACHE_ROOT=str(folder / "cache"))
+    compare(get(reference, "llama"), get((results, log), "llama"), "float32")
+    operator = {"exact": b"rotate_exactly", "table": b"rotate_by_table"}[rotation]
+    graphs = [path.read_bytes() for path in (folder / "cache").rglob("rank_0_0/model")]
+    assert any(operator in graph for graph in graphs)
+
+
 def test_unknown_version_leaves_vllm():
     program = ("import vllm, posenc.vllm; vllm.__version__ = '0.99.1'; "
                "posenc.vllm.register(); "

@@ -22,6 +22,8 @@ import sys
 import time
 import traceback
 
+from layers import count_layers
+
 
 def make_prompts(lengths, vocabulary, repeats):
     """Returns prompts of tokens. With `repeats`, they begin alike and repeat themselves,
@@ -37,20 +39,6 @@ def make_prompts(lengths, vocabulary, repeats):
             tokens = [generator.randrange(3, vocabulary) for _ in range(length)]
         prompts.append({"prompt_token_ids": tokens})
     return prompts
-
-
-def count_layers(llm):
-    """Returns the numbers of attention layers that run kernels of Posenc, and of those
-    that do not."""
-    from vllm.model_executor.layers.attention import Attention
-
-    def count(model):
-        layers = [layer for layer in model.modules() if isinstance(layer, Attention)]
-        ours = [layer for layer in layers if type(layer.impl).__module__.startswith(
-            "posenc.") and layer.impl.obstacle is None and layer.impl._functions]
-        return len(ours), len(layers) - len(ours)
-
-    return llm.apply_model(count)[0]
 
 
 def refuse_first_layer(reason):
@@ -69,7 +57,7 @@ def refuse_first_layer(reason):
 
 def embed(llm, prompts):
     outputs = llm.embed(prompts, use_tqdm=False)
-    return {"layers": count_layers(llm), "tokens": [], "logprobs": [],
+    return {"layers": llm.apply_model(count_layers)[0], "tokens": [], "logprobs": [],
             "prompt_logprobs": [output.outputs.embedding for output in outputs]}
 
 
@@ -92,7 +80,7 @@ def run(case):
     # Prompts that are given one after the other find their prefixes in the cache.
     for group in ([[prompt] for prompt in prompts] if case["repeats"] else [prompts]):
         outputs += llm.generate(group, parameters, use_tqdm=False)
-    result = {"layers": count_layers(llm), "load": loaded - start,
+    result = {"layers": llm.apply_model(count_layers)[0], "load": loaded - start,
               "run": time.time() - loaded, "cached": [], "tokens": [], "logprobs": [],
               "prompt_logprobs": []}
     for output in outputs:

@@ -48,6 +48,7 @@ def register() -> None:
     if os.environ.get("POSENC_VLLM", "1") == "0":
         return
     import vllm
+    from vllm import envs
     from vllm.logger import init_logger
     from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
@@ -63,6 +64,8 @@ def register() -> None:
                     "'%s'.", current_platform.device_type)
         return
     rotation = get_rotation()
+    # Graphs that vLLM caches call the rotation, so it is a part of their key.
+    envs.environment_variables["POSENC_VLLM_ROPE"] = get_rotation
     # The platform of CPUs ignores --attention-backend, but takes the class of CPU_ATTN
     # from this registry.
     register_backend(AttentionBackendEnum.CPU_ATTN, "posenc.vllm._backend.Backend")
