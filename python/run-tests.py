@@ -26,7 +26,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest"]
+REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest", "pytest-xdist"]
 OPTIONAL = [["ml_dtypes"], ["mypy"], ["flatbuffers", "jax", "jax-tvm-ffi"],
             ["torch", "transformers"]]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
@@ -197,7 +197,9 @@ def main():
         return finish(0, 0)
     if not install_wheel(python, source, build, os.path.join(folder, "dist")):
         return finish(0, 1)
-    return finish(*run_pytest(python, source, build, options.pytest))
+    # Tests are independent of each other.
+    parallel = [f"--numprocesses={len(os.sched_getaffinity(0))}", "--dist=worksteal"]
+    return finish(*run_pytest(python, source, build, [*parallel, *options.pytest]))
 
 
 if __name__ == "__main__":
