@@ -81,10 +81,8 @@ class Scalar(torch.Tensor):
             raise Error(f"{function._schema.name} has no expression of scalars with the "
                         f"argument {min(unknown)}")
         operands = _Operands(first.of, arguments, keywords)
-        if name not in _APPROXIMATE.values() or function.namespace == "aten":
-            operands.dtype = _infer_type(function, arguments, keywords)
-        else:
-            operands.dtype = first.node.dtype
+        operands.dtype = (_infer_type(function, arguments, keywords)
+                          if function.namespace == "aten" else first.node.dtype)
         node = rule(operands)
         if is_in_place:
             arguments[0].node = first.of.graph.convert(node, operands.dtype)
