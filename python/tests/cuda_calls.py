@@ -193,6 +193,15 @@ def check_functional():
     assert is_close(read(result), attend(*host[:3]), 1e-5)
 
 
+def check_flex():
+    arrays = [x.swapaxes(1, 2).copy() for x in host[:3]]
+    functions = {"score_mod": lambda s, b, h, i, j: s * 0.5 - abs(i - j),
+                 "mask_mod": lambda b, h, i, j: (i >= j) | (j < 2), "enable_gqa": True}
+    expected = posenc.flex_attention(*arrays, **functions)
+    result = posenc.flex_attention(*map(DeviceArray, arrays), **functions)
+    assert is_close(read(result), expected, 1e-5)
+
+
 def check_out():
     x, y = DeviceArray(host[0]), DeviceArray(host[1])
     result = kernels.rope(x, y, positions, out=(x, y))

@@ -22,7 +22,7 @@ from conftest import make_inputs
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(os.path.dirname(os.environ.get("POSENC_BIN", "")), "test", "ptx")
-CHECKS = ["rope", "attention", "capture", "masked", "functional", "out", "errors",
+CHECKS = ["rope", "attention", "capture", "masked", "functional", "flex", "out", "errors",
           "targets", "library", "unsupported", "architecture"]
 
 
