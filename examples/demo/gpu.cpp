@@ -194,7 +194,7 @@ bool demo::showGpu(const Paths &paths) {
                                    "--save-temps"};
   for (const char *arch : kArchs)
     options.push_back(std::string("--target=cuda:") + arch);
-  // What an earlier run kept does not belong to this one.
+  // Files of an earlier run would be listed as those of this one.
   for (const char *arch : kArchs)
     for (const char *suffix : {".ptx", ".cubin", ".ptxas.txt"})
       std::remove((stem + "." + arch + suffix).c_str());
