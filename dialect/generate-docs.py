@@ -19,7 +19,9 @@ import sys
 
 DIALECT = "posenc/IR/Posenc.td"
 INTERFACES = "posenc/IR/PosencInterfaces.td"
-PASSES = ["posenc/Transforms/Passes.td", "posenc/Conversion/Passes.td",
+PASSES = ["posenc/Import/Passes.td", "posenc/Raise/Passes.td",
+          "posenc/Transforms/Passes.td",
+          "posenc/Conversion/Passes.td",
           "posenc/Codegen/Passes.td", "posenc/ABI/Passes.td"]
 HEADER = """\
 <!-- Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.

@@ -15,6 +15,9 @@
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/Import/Hlo.h"
+#include "posenc/Import/Passes.h"
+#include "posenc/Raise/Passes.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -221,6 +224,9 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
       return nullptr;
     }
   }
+  DialectRegistry foreign;
+  registerHloSyntax(foreign);
+  context.appendDialectRegistry(foreign);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), SMLoc());
   // The bytecode reader can fail without a diagnostic.
@@ -366,8 +372,16 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
                                      : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
-  // Runs first, as it changes the signatures that users of the module see.
   PassManager manager(&context);
+  if (options.raise && *options.raise != "yes" && *options.raise != "no")
+    return fail("unknown raise '" + *options.raise +
+                "'; expected yes or no");
+  if (!isConfig)
+    manager.addPass(createPosencImportHloPass());
+  if (!isConfig && options.raise != "no")
+    manager.addPass(createPosencRaisePass());
+  // Runs before others, as it changes the signatures that users of the module
+  // see.
   manager.addPass(createPosencPackArgumentsPass());
   if (failed(manager.run(*module)))
     return nullptr;

@@ -68,6 +68,10 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "for a config.json: model, or no for attention in which queries "
              "see later keys, too (default: model)",
              options.causal);
+  parser.add("raise", "yes|no",
+             "whether rotary embeddings and attention that a module spells out "
+             "in linalg become posenc operations (default: yes)",
+             options.raise);
   parser.add(
       "stack-limit", "BYTES",
       "maximum stack use of a function per thread; a function that needs "
@@ -128,6 +132,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
     flags.push_back("--lse");
   add("--rotation=", options.rotation);
   add("--causal=", options.causal);
+  add("--raise=", options.raise);
   add("--stack-limit=", options.stackLimit);
   return flags;
 }

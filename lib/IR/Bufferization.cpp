@@ -103,6 +103,9 @@ struct PosencBufferization
     auto dps = cast<DestinationStyleOpInterface>(op);
     if (dps.hasPureBufferSemantics())
       return success();
+    if (auto rotate = dyn_cast<RotateOp>(op); rotate && rotate.getFullTables())
+      return op->emitOpError() << "has no form on memrefs with full_tables; run "
+                                  "convert-posenc-rope-to-linalg before";
     SmallVector<Value> operands, results;
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();

@@ -31,7 +31,8 @@ std::optional<unsigned> RotateOp::getScalarPositionOperand() {
 
 int64_t RotateOp::getRotaryDim() {
   auto table = cast<ShapedType>(getCos().getType());
-  return 2 * table.getDimSize(table.getRank() - 1);
+  int64_t width = table.getDimSize(table.getRank() - 1);
+  return getFullTables() ? width : 2 * width;
 }
 
 LogicalResult RotateOp::verify() {
@@ -46,10 +47,12 @@ LogicalResult RotateOp::verify() {
       table.isDynamicDim(table.getRank() - 1) ||
       sines.isDynamicDim(table.getRank() - 1) ||
       table.getDimSize(table.getRank() - 1) < 1 ||
-      table.getDimSize(table.getRank() - 1) > 32768)
+      table.getDimSize(table.getRank() - 1) > 32768 ||
+      (getFullTables() && table.getDimSize(table.getRank() - 1) % 2 != 0))
     return emitOpError() << "expected tables of one shape and element type "
                             "with a static last dimension between 1 and "
-                            "32768, got "
+                            "32768"
+                         << (getFullTables() ? " that is even" : "") << ", got "
                          << table << " and " << sines << " (rotate_c3)";
   if (failed(
           verifyRotation(*this, getInputs(), getInits(), getDims(),
@@ -62,5 +65,9 @@ LogicalResult RotateOp::verify() {
       !getElementTypeOrSelf(getInputs().front().getType()).isF64())
     return emitOpError() << "expected tables of at most 32 bits for "
                          << getInputs().front().getType() << " (rotate_c7)";
-  return detail::verifyDestinations(*this, "rotate_c8");
+  if (failed(detail::verifyDestinations(*this, "rotate_c8")))
+    return failure();
+  if (getFullTables() && !hasPureTensorSemantics())
+    return emitOpError() << "expected tensors with full_tables (rotate_c9)";
+  return success();
 }

@@ -196,6 +196,7 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
   options.windowOffset = op.getOffset();
   options.positionDims.assign(op.getDims().begin(), op.getDims().end());
   options.inverse = op.getInverse();
+  options.fullTables = op.getFullTables();
   const ReferenceValue &cos = values.get(op.getCos());
   const ReferenceValue &sin = values.get(op.getSin());
   for (auto [input, init, result] :

@@ -191,6 +191,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
         arith::createArithEmulateUnsupportedFloats({{"bf16"}, "f32"}));
     manager.addPass(createPosencExpandBF16Pass());
   }
+  manager.addPass(createConvertComplexToStandardPass());
   manager.addPass(createConvertMathToLLVMPass());
   ConvertVectorToLLVMPassOptions vectorToLLVM;
   vectorToLLVM.x86Vector = options.nativeBF16;
@@ -199,6 +200,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   // known to be constant, memref.dim becomes an alloca, in a loop perhaps,
   // which remains if LLVM does not optimize.
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  manager.addPass(createConvertComplexToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
   manager.addPass(createConvertFuncToLLVMPass());

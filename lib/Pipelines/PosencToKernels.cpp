@@ -29,6 +29,9 @@ void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager) {
   manager.addPass(createPosencFuseRopesPass());
   manager.addPass(createPosencFoldRotationsPass());
   manager.addPass(createConvertPosencTurnsToLinalgPass());
+  ConvertPosencRopeToLinalgPassOptions rotations;
+  rotations.onlyFullTables = true;
+  manager.addPass(createConvertPosencRopeToLinalgPass(rotations));
   // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencFoldConversionsPass());

@@ -40,6 +40,10 @@ static std::string checkOperand(const Array &x, int64_t pairs,
   return {};
 }
 
+static int64_t countPairs(const Array &table, const RotateOptions &options) {
+  return options.fullTables ? table.shape.back() / 2 : table.shape.back();
+}
+
 std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
                         const RotateOptions &options) {
   if (cos.shape != sin.shape)
@@ -48,7 +52,10 @@ std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
     return "the rank of the tables must be one more than the number of "
            "position "
            "dimensions";
-  if (std::string reason = checkOperand(x, cos.shape.back(), options);
+  if (options.fullTables && cos.shape.back() % 2 != 0)
+    return "the number of lanes of the tables is odd";
+  if (std::string reason =
+          checkOperand(x, countPairs(cos, options), options);
       !reason.empty())
     return reason;
   for (size_t k = 0; k < options.positionDims.size(); ++k)
@@ -81,7 +88,8 @@ Array rotate(const Array &x, const Array &cos, const Array &sin,
   result.shape = x.shape;
   result.values = x.values;
   result.magnitude.assign(x.values.size(), -1.0L);
-  const int64_t width = x.shape.back(), pairs = cos.shape.back();
+  const int64_t width = x.shape.back(), pairs = countPairs(cos, options),
+                lanes = cos.shape.back();
   if (x.values.empty() || pairs == 0)
     return result;
 
@@ -97,17 +105,20 @@ Array rotate(const Array &x, const Array &cos, const Array &sin,
     for (int64_t i = 0; i < pairs; ++i) {
       size_t a = size_t(row * width + options.windowOffset + i * step);
       size_t b = a + size_t(partner);
-      long double c = cos.values[size_t(tableRow * pairs + i)];
-      long double t = sin.values[size_t(tableRow * pairs + i)];
-      if (options.inverse)
-        t = -t;
+      // The elements of the first and of the second lane of the pair.
+      size_t inA = size_t(tableRow * lanes + (options.fullTables ? i * step : i));
+      size_t inB = options.fullTables ? inA + size_t(partner) : inA;
       long double u = x.values[a], v = x.values[b];
-      result.values[a] = u * c - v * t;
-      result.values[b] = v * c + u * t;
-      // A long double has enough exponent bits for the square of any double.
-      long double size = std::sqrt((u * u + v * v) * (c * c + t * t));
-      result.magnitude[a] = std::fmax(std::fabs(result.values[a]), size);
-      result.magnitude[b] = std::fmax(std::fabs(result.values[b]), size);
+      auto set = [&](size_t at, size_t in, long double self, long double other,
+                     bool negate) {
+        long double c = cos.values[in], t = sin.values[in];
+        result.values[at] = self * c + (negate ? -other : other) * t;
+        // A long double has enough exponent bits for the square of any double.
+        long double size = std::sqrt((u * u + v * v) * (c * c + t * t));
+        result.magnitude[at] = std::fmax(std::fabs(result.values[at]), size);
+      };
+      set(a, inA, u, v, !options.inverse);
+      set(b, inB, v, u, options.inverse);
     }
   };
   parallelFor(int64_t(x.values.size()) / width, 256,

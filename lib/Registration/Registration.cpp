@@ -14,6 +14,7 @@
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Pipelines/Pipelines.h"
+#include "posenc/Raise/Passes.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/InitAllDialects.h"
@@ -30,6 +31,7 @@ void mlir::posenc::registerPosencDialect(DialectRegistry &registry) {
 
 void mlir::posenc::registerPosencPasses() {
   registerPosencTransformsPasses();
+  registerPosencRaisePasses();
   registerPosencConversionPasses();
   registerPosencCodegenPasses();
   registerPosencABIPasses();

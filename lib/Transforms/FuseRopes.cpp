@@ -46,6 +46,8 @@ struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
     auto sincos = op.getCos().getDefiningOp<SincosOp>();
+    if (op.getFullTables())
+      return rewriter.notifyMatchFailure(op, "tables have all lanes");
     if (!sincos || op.getCos() != sincos.getResult(0) ||
         op.getSin() != sincos.getResult(1))
       return rewriter.notifyMatchFailure(op, "tables are not of one sincos");
@@ -185,6 +187,7 @@ private:
   }
   static bool agree(RotateOp a, RotateOp b) {
     return a.getCos() == b.getCos() && a.getSin() == b.getSin() &&
+           a.getFullTables() == b.getFullTables() &&
            a.getCos().getDefiningOp<SincosOp>();
   }
 
@@ -201,7 +204,8 @@ private:
     return RotateOp::create(builder, loc, inits.getTypes(), inputs,
                             like.getCos(), like.getSin(), inits,
                             like.getPairingAttr(), like.getDimsAttr(),
-                            like.getOffsetAttr(), like.getInverseAttr());
+                            like.getOffsetAttr(), like.getInverseAttr(),
+                            like.getFullTablesAttr());
   }
 };
 

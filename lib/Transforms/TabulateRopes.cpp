@@ -134,7 +134,7 @@ struct ComposeAngles final : OpRewritePattern<RopeOp> {
     rewriter.replaceOpWithNewOp<RotateOp>(
         op, op.getResultTypes(), inner.getInputs(), tables[0], tables[1], inits,
         op.getPairingAttr(), op.getDimsAttr(), op.getOffsetAttr(),
-        /*inverse=*/nullptr);
+        /*inverse=*/nullptr, /*full_tables=*/nullptr);
     return success();
   }
 

@@ -571,3 +571,36 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x4xf32>, %a2: memref<?x4xf32>, %
     : (memref<?x8xf32>, memref<?x4xf32>, memref<?x4xf32>, memref<?x8xf32>) -> tensor<?x8xf32>
   return
 }
+
+// -----
+
+// An odd number of lanes.
+func.func @f(%x: tensor<?x8xf32>, %c: tensor<?x3xf32>, %s: tensor<?x3xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tables of one shape and element type with a static last dimension between 1 and 32768 that is even, got 'tensor<?x3xf32>' and 'tensor<?x3xf32>' (rotate_c3)}}
+  %r = posenc.rotate half full_tables ins(%x : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x3xf32>) dims = [0]
+    outs(%x : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// The window of full tables is wider than the rows.
+func.func @f(%x: tensor<?x8xf32>, %c: tensor<?x8xf32>, %s: tensor<?x8xf32>) {
+  // expected-error @+1 {{(rotate_c5)}}
+  %r = posenc.rotate half full_tables ins(%x : tensor<?x8xf32>)
+    tables(%c, %s : tensor<?x8xf32>) dims = [0] offset = 2
+    outs(%x : tensor<?x8xf32>)
+  return
+}
+
+// -----
+
+// Full tables on memrefs.
+func.func @f(%x: memref<?x8xf32>, %c: memref<?x8xf32>, %s: memref<?x8xf32>) {
+  // expected-error @+1 {{'posenc.rotate' op expected tensors with full_tables (rotate_c9)}}
+  posenc.rotate half full_tables ins(%x : memref<?x8xf32>)
+    tables(%c, %s : memref<?x8xf32>) dims = [0]
+    outs(%x : memref<?x8xf32>)
+  return
+}

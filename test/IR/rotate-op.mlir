@@ -228,3 +228,18 @@ func.func @rotate_half_static(%x: tensor<?x8xf32>, %c: tensor<5x4xf32>, %s: tens
     tables(%c, %s : tensor<5x4xf32>, tensor<?x4xf32>) dims = [0] outs(%x : tensor<?x8xf32>)
   return
 }
+
+// CHECK-LABEL: func @rotate_full_tables(
+// CHECK: posenc.rotate half inverse full_tables ins(%arg0 : tensor<?x8x64xf32>)
+// CHECK-SAME: tables(%arg1, %arg2 : tensor<?x32xf32>) dims = [0] offset = 32
+// CHECK-SAME: outs(%arg3 : tensor<?x8x64xf32>){{$}}
+// GENERIC-LABEL: sym_name = "rotate_full_tables"
+// GENERIC: <{dims = array<i64: 0>, full_tables, inverse, offset = 32 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1>, pairing = #posenc<pairing half>}>
+func.func @rotate_full_tables(%x: tensor<?x8x64xf32>, %c: tensor<?x32xf32>, %s: tensor<?x32xf32>, %o: tensor<?x8x64xf32>) {
+  %r = posenc.rotate half inverse full_tables
+    ins(%x : tensor<?x8x64xf32>)
+    tables(%c, %s : tensor<?x32xf32>)
+    dims = [0] offset = 32
+    outs(%o : tensor<?x8x64xf32>)
+  return
+}

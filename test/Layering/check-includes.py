@@ -22,10 +22,11 @@ BASE = {"Support"}
 IR = BASE | {"IR"}
 NUMERICS = IR | {"Numerics"}
 TRANSFORMS = NUMERICS | {"Transforms"}
+RAISE = TRANSFORMS | {"Raise"}
 CONVERSION = TRANSFORMS | {"Conversion"}
 FACTS = IR | {"TargetInfo"}
 CODEGEN = CONVERSION | FACTS | {"ABI", "Codegen"}
-PIPELINES = CODEGEN | {"Pipelines"}
+PIPELINES = CODEGEN | RAISE | {"Pipelines"}
 TARGET = PIPELINES | {"Registration", "Target"}
 REACHES = {
     "Support": BASE,
@@ -33,6 +34,7 @@ REACHES = {
     "IR": IR,
     "Numerics": NUMERICS,
     "Transforms": TRANSFORMS,
+    "Raise": RAISE,
     "Conversion": CONVERSION,
     "ABI": IR,
     "TargetInfo": FACTS,
@@ -42,7 +44,8 @@ REACHES = {
     "Target": TARGET,
     "Frontend": IR | {"Frontend"},
     "Interpreter": IR | {"Interpreter", "Reference"},
-    "Driver": TARGET | {"Frontend", "Interpreter", "Reference", "Driver", "runtime"},
+    "Import": IR | {"Import"},
+    "Driver": TARGET | {"Frontend", "Import", "Interpreter", "Reference", "Driver", "runtime"},
     "CAPI": TARGET | {"Driver"},
 }
 # The component of a header is the folder after `posenc/`.

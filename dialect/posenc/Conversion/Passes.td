@@ -42,6 +42,10 @@ def ConvertPosencRopeToLinalgPass
     %r = tensor.insert_slice %l#1 into %0 ...
     ```
   }];
+  let options = [
+    Option<"onlyFullTables", "only-full-tables", "bool", "false",
+      "Convert only rotations with full_tables, which kernels do not have">
+  ];
 }
 
 def ConvertPosencSinusoidalToLinalgPass

@@ -75,6 +75,10 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
     - `half`: lanes `i` and `i + d/2` of the window;
     - `interleaved`: lanes `2i` and `2i + 1`.
 
+    With `full_tables`, the tables are as wide as the window and have elements of
+    their own for each lane of a pair, as frameworks pass them: `x*c - y*t` uses
+    those at the lane of `x`, `y*c + x*t` those at the lane of `y`.
+
     `inverse` negates `t`. Lanes outside of the window are copied unchanged.
     `dims` gives, for each leading dimension of the tables, the corresponding
     dimension of the tensors.
@@ -87,13 +91,21 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
     }
     ```
 
+    ```mlir
+    func.func @full_tables(%x: tensor<?x8x64xf32>, %cos: tensor<?x64xf32>, %sin: tensor<?x64xf32>) -> tensor<?x8x64xf32> {
+      %r = posenc.rotate half full_tables ins(%x : tensor<?x8x64xf32>) tables(%cos, %sin : tensor<?x64xf32>) dims = [0]
+        outs(%x : tensor<?x8x64xf32>)
+      return %r : tensor<?x8x64xf32>
+    }
+    ```
+
     Constraints:
     - (rotate_c1) there are as many inputs as destinations, between 1 and 16, all
       of the same element type; each input has the shape of its destination.
     - (rotate_c2) tensors have a rank between 2 and 64 and a static last
       dimension.
     - (rotate_c3) the tables have the same shape and element type and a static
-      last dimension between 1 and 32768.
+      last dimension between 1 and 32768, which is even with `full_tables`.
     - (rotate_c4) `dims` has one element for each leading dimension of the
       tables; the elements are different dimensions of the tensors, except the
       last.
@@ -104,6 +116,8 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
       f64 tensors, else f32.
     - (rotate_c8) operands are all tensors or all memrefs, and there is a
       result for each tensor destination, of its type.
+    - (rotate_c9) with `full_tables`, operands are tensors;
+      `convert-posenc-rope-to-linalg` runs before bufferization.
   }];
   let arguments = (ins
     Variadic<Posenc_Floats>:$inputs,
@@ -113,10 +127,11 @@ def Posenc_RotateOp : Posenc_Op<"rotate", [AttrSizedOperandSegments]> {
     Posenc_PairingAttr:$pairing,
     DenseI64ArrayAttr:$dims,
     DefaultValuedAttr<I64Attr, "0">:$offset,
-    UnitAttr:$inverse);
+    UnitAttr:$inverse,
+    UnitAttr:$full_tables);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    custom<Pairing>($pairing) (`inverse` $inverse^)?
+    custom<Pairing>($pairing) (`inverse` $inverse^)? (`full_tables` $full_tables^)?
     `ins` `(` $inputs `:` type($inputs) `)`
     `tables` `(` $cos `,` $sin `:` custom<TableTypes>(type($cos), type($sin)) `)`
     `dims` `=` $dims (`offset` `=` $offset^)?

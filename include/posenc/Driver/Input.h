@@ -51,6 +51,9 @@ struct InputOptions {
   /// model or no: whether attention has the causal mask of the model. Default:
   /// model.
   std::optional<std::string> causal;
+  /// yes or no: whether rotations and attention in linalg are raised to posenc.
+  /// Default: yes. Applies to modules, not to a config.json.
+  std::optional<std::string> raise;
   /// Maximum stack use of a function in bytes. Default: unlimited.
   std::optional<std::string> stackLimit;
   /// Whether to suppress warnings.

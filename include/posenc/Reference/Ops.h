@@ -59,6 +59,9 @@ struct RotateOptions {
   std::vector<int64_t> positionDims;
   /// Rotates by the negative angle: sines are negated.
   bool inverse = false;
+  /// Tables of rotate() have an element for each lane of the window, not only
+  /// for each pair.
+  bool fullTables = false;
   /// Multiplies the tables of rope(), or divides them for an inverse one.
   std::optional<PositionScale> positionScale;
 };

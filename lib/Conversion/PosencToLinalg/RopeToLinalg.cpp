@@ -86,6 +86,17 @@ private:
         builder, loc, input, inLastDim(builder.getIndexAttr(0), lanes.offset),
         sliceSizes(lanes), inLastDim(builder.getIndexAttr(1), lanes.stride));
   }
+  Value extractFromTable(Value table, const Lanes &lanes) {
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(builder, loc, table);
+    SmallVector<OpFoldResult> offsets(sizes.size(), builder.getIndexAttr(0)),
+        strides(sizes.size(), builder.getIndexAttr(1));
+    offsets.back() = builder.getIndexAttr(lanes.offset);
+    sizes.back() = builder.getIndexAttr(lanes.size);
+    strides.back() = builder.getIndexAttr(lanes.stride);
+    return tensor::ExtractSliceOp::create(builder, loc, table, offsets, sizes,
+                                          strides);
+  }
   void insert(Value slice, const Lanes &lanes) {
     result = tensor::InsertSliceOp::create(
         builder, loc, slice, result,
@@ -109,27 +120,33 @@ private:
 
 } // namespace
 
-/// Emits `(x, y) -> (x*c - y*t, y*c + x*t)`. The products with t are rounded,
+/// Emits `(x, y) -> (x*c - y*t, y*c + x*t)`. With `fullTables`, the arguments
+/// have c and t of the second lane behind those of the first. The products with t are rounded,
 /// those with c are fused with the sums, and the results are rounded to the
 /// type of x once.
 static void emitRotation(OpBuilder &builder, Location loc, ValueRange args,
-                         bool inverse) {
+                         bool inverse, bool fullTables) {
   Type element = args[0].getType();
   Type computed = element.isF64() ? element : Type(builder.getF32Type());
   SmallVector<Value> wide;
-  for (Value arg : args.take_front(4))
+  for (Value arg : args.take_front(fullTables ? 6 : 4))
     wide.push_back(
         arg.getType() == computed
             ? arg
             : Value(arith::ExtFOp::create(builder, loc, computed, arg)));
-  Value x = wide[0], y = wide[1], c = wide[2], t = wide[3];
-  if (inverse)
-    t = arith::NegFOp::create(builder, loc, t);
-  Value yt = arith::MulFOp::create(builder, loc, y, t);
-  Value xt = arith::MulFOp::create(builder, loc, x, t);
+  Value x = wide[0], y = wide[1], firstC = wide[2], firstT = wide[3],
+        secondC = wide[fullTables ? 4 : 2], secondT = wide[fullTables ? 5 : 3];
+  if (inverse) {
+    firstT = arith::NegFOp::create(builder, loc, firstT);
+    secondT =
+        fullTables ? arith::NegFOp::create(builder, loc, secondT) : firstT;
+  }
+  Value yt = arith::MulFOp::create(builder, loc, y, firstT);
+  Value xt = arith::MulFOp::create(builder, loc, x, secondT);
   Value minusYt = arith::NegFOp::create(builder, loc, yt);
-  SmallVector<Value> rotated{math::FmaOp::create(builder, loc, x, c, minusYt),
-                             math::FmaOp::create(builder, loc, y, c, xt)};
+  SmallVector<Value> rotated{
+      math::FmaOp::create(builder, loc, x, firstC, minusYt),
+      math::FmaOp::create(builder, loc, y, secondC, xt)};
   if (element != computed)
     for (Value &lane : rotated)
       lane = arith::TruncFOp::create(builder, loc, element, lane);
@@ -146,8 +163,23 @@ Value RotatedTensor::rotate() {
   SmallVector<unsigned> tableDims(op.getDims());
   tableDims.push_back(type.getRank() - 1);
   AffineMap tableMap = map.getSubMap(tableDims);
-  SmallVector<Value> inputs{extract(first), extract(second), op.getCos(),
-                            op.getSin()};
+  SmallVector<Value> inputs{extract(first), extract(second)};
+  SmallVector<AffineMap> maps{map, map};
+  auto addTable = [&](Value table) {
+    inputs.push_back(table);
+    maps.push_back(tableMap);
+  };
+  if (op.getFullTables()) {
+    for (Lanes lanes : {first, second}) {
+      lanes.offset -= offset;
+      addTable(extractFromTable(op.getCos(), lanes));
+      addTable(extractFromTable(op.getSin(), lanes));
+    }
+  } else {
+    addTable(op.getCos());
+    addTable(op.getSin());
+  }
+  maps.append({map, map});
   SmallVector<Value> inits;
   for (int i = 0; i < 2; ++i)
     inits.push_back(tensor::EmptyOp::create(builder, loc, sliceSizes(first),
@@ -156,9 +188,8 @@ Value RotatedTensor::rotate() {
                                          utils::IteratorType::parallel);
   auto rotated = linalg::GenericOp::create(
       builder, loc, ValueRange(inits).getTypes(), inputs, inits,
-      ArrayRef<AffineMap>{map, map, tableMap, tableMap, map, map}, loops,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        emitRotation(b, loc, args, op.getInverse());
+      maps, loops, [&](OpBuilder &b, Location loc, ValueRange args) {
+        emitRotation(b, loc, args, op.getInverse(), op.getFullTables());
       });
 
   // Copies the other lanes first, so that the copies fold away if the
@@ -173,12 +204,15 @@ Value RotatedTensor::rotate() {
 namespace {
 
 struct ConvertRotate : OpRewritePattern<RotateOp> {
-  using OpRewritePattern::OpRewritePattern;
+  ConvertRotate(MLIRContext *context, bool onlyFullTables = false)
+      : OpRewritePattern(context), onlyFullTables(onlyFullTables) {}
 
   LogicalResult matchAndRewrite(RotateOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics())
       return rewriter.notifyMatchFailure(op, "not on tensors");
+    if (onlyFullTables && !op.getFullTables())
+      return rewriter.notifyMatchFailure(op, "tables have a lane for a pair");
     SmallVector<Value> results;
     for (auto [input, init] : llvm::zip_equal(op.getInputs(), op.getInits()))
       results.push_back(
@@ -188,6 +222,9 @@ struct ConvertRotate : OpRewritePattern<RotateOp> {
     rewriter.replaceOp(op, results);
     return success();
   }
+
+private:
+  bool onlyFullTables;
 };
 
 struct ConvertPosencRopeToLinalgPass
@@ -197,7 +234,10 @@ struct ConvertPosencRopeToLinalgPass
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    populatePosencRopeToLinalgPatterns(patterns);
+    if (onlyFullTables)
+      patterns.add<ConvertRotate>(&getContext(), /*onlyFullTables=*/true);
+    else
+      populatePosencRopeToLinalgPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

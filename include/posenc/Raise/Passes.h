@@ -1,0 +1,26 @@
+//===- Passes.h - passes declared in dialect/posenc/Raise -------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RAISE_PASSES_H
+#define POSENC_RAISE_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::posenc {
+
+#define GEN_PASS_DECL
+#include "posenc/Raise/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "posenc/Raise/Passes.h.inc"
+
+} // namespace mlir::posenc
+
+#endif // POSENC_RAISE_PASSES_H

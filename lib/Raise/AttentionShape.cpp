@@ -1,0 +1,294 @@
+//===- AttentionShape.cpp - operands of raised attention ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionShape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::raise;
+
+/// Whether the index takes all values of a dimension of the tensor.
+static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
+                      int64_t dim) {
+  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
+  if (ShapedType::isDynamic(size))
+    return true;
+  IndexRange range = exprs.getRange(index->index);
+  return range.min == 0 && range.max == size - 1;
+}
+
+std::optional<RowOperand>
+mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
+                              Value tensor, ArrayRef<const Expr *> indices,
+                              unsigned tokenLoop, unsigned channelLoop) {
+  const Expr *expr = elements.get(tensor, indices);
+  RowOperand rows;
+  while (expr->kind == Expr::Kind::Operation) {
+    if (expr->is<arith::ExtFOp, arith::TruncFOp>()) {
+      expr = expr->operands[0];
+      continue;
+    }
+    bool isProduct = expr->is<arith::MulFOp>();
+    if (!isProduct && !expr->is<arith::DivFOp>())
+      return std::nullopt;
+    unsigned side = isProduct && expr->operands[0]->getFloatConstant() ? 0 : 1;
+    std::optional<double> factor = expr->operands[side]->getFloatConstant();
+    if (!factor)
+      return std::nullopt;
+    rows.scale = isProduct ? rows.scale * *factor : rows.scale / *factor;
+    expr = expr->operands[1 - side];
+  }
+  if (expr->kind != Expr::Kind::Element)
+    return std::nullopt;
+  rows.tensor = expr->tensor;
+  auto type = cast<RankedTensorType>(rows.tensor.getType());
+  if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(
+          type.getElementType()))
+    return std::nullopt;
+  const Expr *token = exprs.getLoop(tokenLoop),
+             *channel = exprs.getLoop(channelLoop);
+  bool hasTokens = token->getIndexConstant().has_value();
+  int64_t last = type.getRank() - 1;
+  for (auto [dim, index] : llvm::enumerate(expr->operands)) {
+    if (index->kind != Expr::Kind::Index)
+      return std::nullopt;
+    if (index->getIndexConstant() == 0 && type.getDimSize(dim) == 1 &&
+        int64_t(dim) != last)
+      continue;
+    if (!coversDim(exprs, index, rows.tensor, dim))
+      return std::nullopt;
+    if (int64_t(dim) == last) {
+      if (index->index != channel->index)
+        return std::nullopt;
+      continue;
+    }
+    if (!hasTokens && index->index == token->index) {
+      hasTokens = true;
+      rows.numBeforeTokens = rows.outer.size();
+      continue;
+    }
+    if (index->index.isFunctionOfDim(tokenLoop) ||
+        index->index.isFunctionOfDim(channelLoop))
+      return std::nullopt;
+    rows.outer.push_back(exprs.getIndex(index->index));
+    rows.outerSizes.push_back(type.getDimSize(dim));
+  }
+  // A single token has any place.
+  if (token->getIndexConstant())
+    rows.numBeforeTokens = rows.outer.size();
+  if (!hasTokens || rows.outer.size() > 3)
+    return std::nullopt;
+  return rows;
+}
+
+/// Returns the layout of rows whose heads are the last `numHeadDims` outer
+/// dimensions, or nullopt.
+static std::optional<HeadLayout> getLayout(const RowOperand &rows,
+                                           unsigned numHeadDims) {
+  if (rows.numBeforeTokens == rows.outer.size())
+    return HeadLayout::HeadMajor;
+  if (rows.numBeforeTokens + numHeadDims == rows.outer.size())
+    return HeadLayout::TokenMajor;
+  return std::nullopt;
+}
+
+std::optional<AttentionShape>
+mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
+                              const RowOperand &keys, const RowOperand &values,
+                              std::string &reason) {
+  AttentionShape shape;
+  shape.coordinates = queries.outer;
+  shape.coordinateSizes = queries.outerSizes;
+  const Expr *zero = exprs.getIndex(0);
+  shape.batch = shape.head = zero;
+  shape.batchSize = shape.numHeads = 1;
+  unsigned numDims = queries.outer.size();
+  // A single dimension of a static size is that of the heads.
+  bool hasBatch =
+      numDims > 1 ||
+      (numDims == 1 && ShapedType::isDynamic(queries.outerSizes[0]));
+  unsigned numHeadDims = numDims - (hasBatch ? 1 : 0);
+  if (hasBatch) {
+    shape.batch = queries.outer[0];
+    shape.batchSize = queries.outerSizes[0];
+  }
+  const Expr *group = nullptr;
+  if (numHeadDims > 0) {
+    shape.head = queries.outer[hasBatch];
+    shape.numHeads = queries.outerSizes[hasBatch];
+  }
+  if (numHeadDims == 2) {
+    group = shape.head;
+    int64_t perGroup = queries.outerSizes[2];
+    if (ShapedType::isDynamic(shape.numHeads) || ShapedType::isDynamic(perGroup)) {
+      reason = "the number of heads is not static";
+      return std::nullopt;
+    }
+    shape.head =
+        exprs.getIndex(group->index * perGroup + queries.outer[2]->index);
+    shape.numHeads *= perGroup;
+  }
+  if (ShapedType::isDynamic(shape.numHeads)) {
+    reason = "the number of heads is not static";
+    return std::nullopt;
+  }
+  std::optional<HeadLayout> layout = getLayout(queries, numHeadDims);
+  if (!layout) {
+    reason = "the dimensions of the queries have another order than batch, "
+             "head and token";
+    return std::nullopt;
+  }
+  shape.queryLayout = *layout;
+
+  std::optional<int64_t> numKeyHeads;
+  for (auto [rows, rowLayout] :
+       {std::pair(&keys, &shape.keyLayout), {&values, &shape.valueLayout}}) {
+    ArrayRef<const Expr *> outer(rows->outer);
+    ArrayRef<int64_t> sizes(rows->outerSizes);
+    if (hasBatch) {
+      if (outer.empty() || outer.front() != shape.batch) {
+        reason = "keys or values have another batch than the queries";
+        return std::nullopt;
+      }
+      outer = outer.drop_front();
+      sizes = sizes.drop_front();
+    }
+    int64_t heads = 1;
+    if (outer.size() > 1) {
+      reason = "keys or values have more dimensions than attention";
+      return std::nullopt;
+    }
+    if (outer.size() == 1) {
+      heads = sizes[0];
+      const Expr *expected =
+          ShapedType::isDynamic(heads) || heads == 0 ||
+                  shape.numHeads % heads != 0
+              ? nullptr
+          : group ? group
+                  : exprs.getIndex(
+                        shape.head->index.floorDiv(shape.numHeads / heads));
+      if (outer[0] != expected) {
+        reason = "the heads of keys or values are not those of the queries, nor "
+                 "groups of them";
+        return std::nullopt;
+      }
+    }
+    if (numKeyHeads && *numKeyHeads != heads) {
+      reason = "keys and values have different numbers of heads";
+      return std::nullopt;
+    }
+    numKeyHeads = heads;
+    std::optional<HeadLayout> layout = getLayout(*rows, outer.size());
+    if (!layout) {
+      reason = "the dimensions of keys or values have another order than batch, "
+               "head and token";
+      return std::nullopt;
+    }
+    *rowLayout = *layout;
+  }
+  shape.numKeyHeads = *numKeyHeads;
+  return shape;
+}
+
+Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
+                                   Value tensor, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto target = type.clone(shape);
+  if (type == target)
+    return tensor;
+  // Dimensions of size 1 are removed first, and added last.
+  auto getCore = [](ArrayRef<int64_t> shape) {
+    return llvm::filter_to_vector(shape, [](int64_t size) { return size != 1; });
+  };
+  auto getGroups = [](ArrayRef<int64_t> wide) {
+    SmallVector<ReassociationIndices> groups;
+    ReassociationIndices group;
+    for (auto [dim, size] : llvm::enumerate(wide)) {
+      if (size != 1 && llvm::any_of(group, [&](int64_t other) {
+            return wide[other] != 1;
+          })) {
+        groups.push_back(group);
+        group.clear();
+      }
+      group.push_back(dim);
+    }
+    if (!group.empty())
+      groups.push_back(group);
+    return groups;
+  };
+  SmallVector<int64_t> core = getCore(type.getShape()),
+                       targetCore = getCore(shape);
+  if (core.empty())
+    return nullptr;
+  if (core.size() != size_t(type.getRank()))
+    tensor = tensor::CollapseShapeOp::create(builder, loc, type.clone(core),
+                                             tensor, getGroups(type.getShape()));
+  if (core != targetCore) {
+    std::optional<SmallVector<ReassociationIndices>> groups =
+        getReassociationIndicesForReshape(type.clone(core),
+                                          type.clone(targetCore));
+    if (!groups)
+      return nullptr;
+    tensor = core.size() > targetCore.size()
+                 ? Value(tensor::CollapseShapeOp::create(
+                       builder, loc, type.clone(targetCore), tensor, *groups))
+                 : Value(tensor::ExpandShapeOp::create(
+                       builder, loc, type.clone(targetCore), tensor, *groups));
+  }
+  if (targetCore.size() != shape.size())
+    tensor = tensor::ExpandShapeOp::create(builder, loc, target, tensor,
+                                           getGroups(shape));
+  return tensor;
+}
+
+FailureOr<SmallVector<LoopCoordinates>>
+mlir::posenc::raise::joinCoordinates(ExprContext &exprs,
+                                     const AttentionShape &shape,
+                                     ArrayRef<unsigned> loops) {
+  SmallVector<LoopCoordinates> result;
+  ArrayRef<int64_t> sizes = shape.coordinateSizes;
+  llvm::SmallBitVector used(shape.coordinates.size());
+  for (unsigned loop : loops) {
+    if (exprs.getSizes()[loop] == 1)
+      continue;
+    AffineExpr index = exprs.getLoop(loop)->index;
+    LoopCoordinates joined{loop, {}};
+    for (auto [number, coordinate] : llvm::enumerate(shape.coordinates))
+      if (coordinate->index.isFunctionOfDim(loop))
+        joined.coordinates.push_back(number);
+    if (joined.coordinates.empty())
+      return failure();
+    int64_t stride = 1;
+    for (unsigned number : llvm::reverse(joined.coordinates)) {
+      bool isFirst = number == joined.coordinates.front();
+      AffineExpr expected = index.floorDiv(stride);
+      if (!isFirst) {
+        if (ShapedType::isDynamic(sizes[number]))
+          return failure();
+        expected = expected % sizes[number];
+        stride *= sizes[number];
+      }
+      if (exprs.simplify(expected) != shape.coordinates[number]->index ||
+          used.test(number))
+        return failure();
+      used.set(number);
+    }
+    // Neighbours only: they become one dimension of the result.
+    for (auto [a, b] : llvm::zip(joined.coordinates,
+                                 ArrayRef(joined.coordinates).drop_front()))
+      if (b != a + 1)
+        return failure();
+    result.push_back(joined);
+  }
+  if (!used.all())
+    return failure();
+  return result;
+}

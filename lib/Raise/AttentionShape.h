@@ -1,0 +1,79 @@
+//===- AttentionShape.h - operands of raised attention ----------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queries, keys and values are found as tensors with indices of the loops of a
+// contraction. Here they get the shapes that attention has: (batch, head, token,
+// channel) or (batch, token, head, channel).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RAISE_ATTENTIONSHAPE_H
+#define POSENC_RAISE_ATTENTIONSHAPE_H
+
+#include "Elements.h"
+#include "posenc/IR/Posenc.h"
+
+namespace mlir::posenc::raise {
+
+/// Queries, keys or values: `scale * tensor[indices]`.
+struct RowOperand {
+  Value tensor;
+  double scale = 1;
+  /// Dimensions of a size other than 1, in order, without the last one:
+  /// the outer dimensions and their indices.
+  SmallVector<const Expr *, 3> outer;
+  SmallVector<int64_t, 3> outerSizes;
+  /// How many outer dimensions precede the tokens.
+  unsigned numBeforeTokens = 0;
+};
+
+/// Returns the rows that a contraction reads at the indices, with tokens along
+/// one loop and channels along another.
+std::optional<RowOperand> findRows(ExprContext &exprs, Elements &elements,
+                                   Value tensor,
+                                   ArrayRef<const Expr *> indices,
+                                   unsigned tokenLoop, unsigned channelLoop);
+
+/// Batch and heads of queries and output.
+struct AttentionShape {
+  /// The indices of batch and query head, or of batch, key head and the query
+  /// head within its group. Those of size 1 are absent.
+  SmallVector<const Expr *, 3> coordinates;
+  SmallVector<int64_t, 3> coordinateSizes;
+  const Expr *batch, *head;
+  int64_t batchSize, numHeads, numKeyHeads;
+  HeadLayout queryLayout, keyLayout, valueLayout;
+};
+
+/// Returns the shape of attention, or nothing, with the reason.
+std::optional<AttentionShape> getShape(ExprContext &exprs,
+                                       const RowOperand &queries,
+                                       const RowOperand &keys,
+                                       const RowOperand &values,
+                                       std::string &reason);
+
+/// Returns the tensor with another shape of the same elements: dimensions of
+/// size 1 are added or removed, and neighbours are joined or split.
+Value reshape(OpBuilder &builder, Location loc, Value tensor,
+              ArrayRef<int64_t> shape);
+
+/// The coordinates that a loop of the contraction joins, by number.
+struct LoopCoordinates {
+  unsigned loop;
+  SmallVector<unsigned, 3> coordinates;
+};
+
+/// Returns, for each of the loops, the coordinates that it joins, or fails if
+/// they are not indexed by the loops.
+FailureOr<SmallVector<LoopCoordinates>>
+joinCoordinates(ExprContext &exprs, const AttentionShape &shape,
+                ArrayRef<unsigned> loops);
+
+} // namespace mlir::posenc::raise
+
+#endif // POSENC_RAISE_ATTENTIONSHAPE_H

@@ -1,0 +1,29 @@
+//===- Raise.h - stages of posenc-raise -------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RAISE_RAISE_H
+#define POSENC_RAISE_RAISE_H
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace mlir::posenc::raise {
+
+inline constexpr llvm::StringLiteral kPassName = "posenc-raise";
+
+/// Replaces rotary embeddings of the function by posenc.rotate. Reports those
+/// that it finds and near misses as remarks.
+void raiseRotations(FunctionOpInterface function, RewriterBase &rewriter);
+
+/// Replaces softmax attention of the function by posenc.attention. Rotations
+/// must have been raised.
+void raiseAttention(FunctionOpInterface function, RewriterBase &rewriter);
+
+} // namespace mlir::posenc::raise
+
+#endif // POSENC_RAISE_RAISE_H

@@ -1,0 +1,563 @@
+//===- RaiseRotations.cpp - rotary embeddings to posenc.rotate ------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The last dimension is static, so each lane of it is expanded on its own, with
+// a constant index: slices, concatenations and selections of lanes then fold
+// away, however they were written. Each lane must be a sum of products with
+// lanes of one tensor x. Everything that does not depend on x is a factor.
+//
+// Factors are compared by their full expansions, as the two lanes of a pair may
+// read different elements of a table that are equal, such as those of
+// cos(concat(f, f)). The tables of the rotation are made from tensors that exist
+// already.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Elements.h"
+#include "LinearForm.h"
+#include "AttentionShape.h"
+#include "Raise.h"
+#include "RotationTables.h"
+#include "SoftmaxForm.h"
+#include "posenc/IR/Posenc.h"
+#include "posenc/IR/Remarks.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::raise;
+
+/// Wider dimensions are not searched for rotations.
+static constexpr int64_t kMaxLanes = 1024;
+/// How many values behind a result are tried as the rotated tensor.
+static constexpr unsigned kMaxCandidates = 64;
+
+namespace {
+
+/// A lane of the result: `factor * x[lane]`, plus a term with its partner.
+struct RotatedLane {
+  /// The lane of the partner, or -1 if the lane is that of x.
+  int64_t partner = -1;
+  /// Factors of the lane itself and of the partner.
+  LinearTerm self, other;
+};
+
+/// Pairs in a contiguous range of lanes.
+struct Window {
+  int64_t offset, size;
+  bool isHalf;
+
+  int64_t getFirst(int64_t pair) const {
+    return offset + (isHalf ? pair : 2 * pair);
+  }
+  int64_t getSecond(int64_t pair) const {
+    return getFirst(pair) + (isHalf ? size / 2 : 1);
+  }
+};
+
+/// Looks for a rotation whose result is `root`. The lanes are the last
+/// dimension, or the last two, as for pairs that are a dimension of their own.
+class RotationSearch {
+public:
+  RotationSearch(Value root, int64_t numLanes, unsigned numLaneDims)
+      : root(root), type(cast<RankedTensorType>(root.getType())),
+        numLanes(numLanes),
+        outerShape(type.getShape().drop_back(numLaneDims)) {}
+
+  /// Replaces the root if it is a rotation.
+  bool run(RewriterBase &rewriter);
+  /// Why the root is not a rotation, if it looks like one.
+  StringRef getReason() const { return reason; }
+
+private:
+  /// What the tables of one window are made of.
+  struct Tables {
+    const Expr *cos, *sin;
+    bool isInverse, isFull;
+  };
+
+  SmallVector<Value> getCandidates();
+  bool depends(Value value);
+  bool rotates(Value x, RewriterBase &rewriter);
+  bool expandLane(ExprContext &exprs, Elements &elements, LinearForm &form,
+                  int64_t lane, RotatedLane &result);
+  bool setLane(ArrayRef<const Expr *> indices, Value x, LinearTerm term,
+               int64_t lane, RotatedLane &result);
+  Value alignRows(ExprContext &exprs, OpBuilder &builder, Value x);
+  bool findWindows(ArrayRef<RotatedLane> lanes);
+  std::optional<Tables> getTables(ExprContext &exprs,
+                                  ArrayRef<RotatedLane> lanes,
+                                  ArrayRef<RotatedLane> expanded,
+                                  const Window &window);
+  bool miss(const Twine &why) {
+    if (reason.empty())
+      reason = why.str();
+    return false;
+  }
+
+  Value root;
+  RankedTensorType type;
+  int64_t numLanes;
+  /// Sizes of the other dimensions.
+  ArrayRef<int64_t> outerShape;
+  /// Whether tensors are computed from x.
+  llvm::DenseMap<Value, bool> dependents;
+  /// The indices of the row of x that a row of the result is computed from.
+  SmallVector<const Expr *> row;
+  SmallVector<Window> windows;
+  /// Why the nearest candidate is not rotated.
+  std::string reason;
+};
+
+} // namespace
+
+/// Returns the tensors that an operation reads, also those in its regions.
+static SmallVector<Value> getReadTensors(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return llvm::filter_to_vector(values, [](Value value) {
+    return isa<RankedTensorType>(value.getType());
+  });
+}
+
+/// Returns the value and tensors from which it is computed, nearest first.
+static SmallVector<Value> getSources(Value value) {
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (unsigned next = 0;
+       next < reached.size() && reached.size() <= kMaxCandidates; ++next)
+    if (Operation *op = reached[next].getDefiningOp())
+      for (Value read : getReadTensors(op))
+        reached.insert(read);
+  return reached.takeVector();
+}
+
+/// Returns how many trailing dimensions of the type are the lanes, 1 or 2, or 0
+/// if they are another number.
+static unsigned getNumLaneDims(RankedTensorType type, int64_t numLanes) {
+  ArrayRef<int64_t> shape = type.getShape();
+  if (!shape.empty() && shape.back() == numLanes)
+    return 1;
+  return shape.size() > 1 && !ShapedType::isDynamicShape(shape.take_back(2)) &&
+                 shape.back() * shape[shape.size() - 2] == numLanes
+             ? 2
+             : 0;
+}
+
+/// Returns the tensors of as many lanes from which the root is computed, nearest
+/// first.
+SmallVector<Value> RotationSearch::getCandidates() {
+  SmallVector<Value> candidates;
+  for (auto [next, value] : llvm::enumerate(getSources(root))) {
+    auto other = cast<RankedTensorType>(value.getType());
+    if (next > 0 && other.getElementType() == type.getElementType() &&
+        getNumLaneDims(other, numLanes))
+      candidates.push_back(value);
+  }
+  return candidates;
+}
+
+bool RotationSearch::depends(Value value) {
+  auto [it, isNew] = dependents.try_emplace(value, false);
+  if (!isNew)
+    return it->second;
+  bool found = false;
+  if (Operation *op = value.getDefiningOp())
+    found = llvm::any_of(getReadTensors(op),
+                         [&](Value read) { return depends(read); });
+  return dependents[value] = found;
+}
+
+/// Returns the indices of a lane in a tensor.
+static void addLaneIndices(ExprContext &exprs, RankedTensorType type,
+                           unsigned numLaneDims, int64_t lane,
+                           SmallVectorImpl<const Expr *> &indices) {
+  if (numLaneDims == 2) {
+    indices.push_back(exprs.getIndex(lane / type.getShape().back()));
+    lane %= type.getShape().back();
+  }
+  indices.push_back(exprs.getIndex(lane));
+}
+
+/// Adds a term to the lane of the result. All terms must read the same row.
+bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
+                             LinearTerm term, int64_t lane,
+                             RotatedLane &result) {
+  auto source = cast<RankedTensorType>(x.getType());
+  unsigned numLaneDims = getNumLaneDims(source, numLanes);
+  ArrayRef<const Expr *> outer = term.indices.drop_back(numLaneDims);
+  if (row.empty())
+    row.assign(outer.begin(), outer.end());
+  if (outer != ArrayRef<const Expr *>(row))
+    return miss("lanes of other rows are added");
+  int64_t from = 0;
+  for (unsigned dim = 0; dim < numLaneDims; ++dim) {
+    std::optional<int64_t> index =
+        term.indices[outer.size() + dim]->getIndexConstant();
+    if (!index)
+      return miss("the lanes are not constant");
+    from = from * source.getDimSize(outer.size() + dim) + *index;
+  }
+  if (from == lane) {
+    result.self = term;
+    return true;
+  }
+  result.other = term;
+  result.partner = from;
+  return true;
+}
+
+bool RotationSearch::expandLane(ExprContext &exprs, Elements &elements,
+                                LinearForm &form, int64_t lane,
+                                RotatedLane &result) {
+  SmallVector<const Expr *> indices;
+  for (unsigned dim = 0; dim < outerShape.size(); ++dim)
+    indices.push_back(exprs.getLoop(dim));
+  addLaneIndices(exprs, type, type.getRank() - outerShape.size(), lane,
+                 indices);
+  const Expr *expr = elements.get(root, indices);
+  std::string why;
+  FailureOr<SmallVector<LinearTerm, 2>> terms = form.get(expr, why);
+  if (failed(terms)) {
+    // A sum of two products with functions of x is the shape of a rotation.
+    expr = stripCasts(expr);
+    if (expr->is<arith::AddFOp, arith::SubFOp>() &&
+        llvm::all_of(expr->operands, [&](const Expr *operand) {
+          return operand->is<arith::MulFOp>() &&
+                 llvm::any_of(operand->operands, [&](const Expr *factor) {
+                   return factor->tensor && depends(factor->tensor);
+                 });
+        }))
+      miss("lane " + Twine(lane) + ": " + why);
+    return false;
+  }
+  result = RotatedLane();
+  for (const LinearTerm &term : *terms)
+    if (!setLane(indices, form.getTensor(), term, lane, result))
+      return false;
+  bool hasSelf = result.self.indices.data();
+  return hasSelf && (terms->size() == 2 ||
+                     (!result.self.isNegative && !result.self.factor));
+}
+
+/// Returns x with the dimensions of the result's rows and one of lanes, or null
+/// if that takes more than a reshape or a transposition.
+Value RotationSearch::alignRows(ExprContext &exprs, OpBuilder &builder,
+                                Value x) {
+  SmallVector<int64_t> shape(outerShape);
+  shape.push_back(numLanes);
+  Location loc = root.getLoc();
+  // Each dimension of x joins neighbouring dimensions of the result.
+  unsigned next = 0;
+  bool isReshape = true;
+  auto skipUnits = [&] {
+    while (next < outerShape.size() && outerShape[next] == 1)
+      ++next;
+  };
+  auto source = cast<RankedTensorType>(x.getType());
+  for (auto [dim, index] : llvm::enumerate(row)) {
+    if (index->kind != Expr::Kind::Index)
+      return {};
+    if (index->getIndexConstant()) {
+      if (source.getDimSize(dim) != 1)
+        return {};
+      continue;
+    }
+    AffineExpr joined = getAffineConstantExpr(0, exprs.getContext());
+    bool isDone = false;
+    for (skipUnits(); !isDone && next < outerShape.size(); skipUnits()) {
+      if (joined != getAffineConstantExpr(0, exprs.getContext()) &&
+          ShapedType::isDynamic(outerShape[next]))
+        break;
+      joined = joined * (ShapedType::isDynamic(outerShape[next])
+                             ? 1
+                             : outerShape[next]) +
+               exprs.getLoop(next)->index;
+      ++next;
+      isDone = exprs.simplify(joined) == index->index;
+    }
+    isReshape &= isDone;
+  }
+  skipUnits();
+  if (isReshape && next == outerShape.size())
+    return reshape(builder, loc, x, shape);
+  // A permutation of the dimensions.
+  if (row.size() != outerShape.size() ||
+      getNumLaneDims(source, numLanes) != 1)
+    return {};
+  SmallVector<int64_t> permutation(shape.size(), -1);
+  permutation.back() = row.size();
+  for (auto [dim, index] : llvm::enumerate(row)) {
+    auto loop = dyn_cast<AffineDimExpr>(index->index);
+    if (!loop || permutation[loop.getPosition()] != -1)
+      return {};
+    permutation[loop.getPosition()] = dim;
+  }
+  if (applyPermutation(source.getShape(), permutation) !=
+      ArrayRef<int64_t>(shape))
+    return {};
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, x);
+  applyPermutationToVector(sizes, permutation);
+  Value init =
+      tensor::EmptyOp::create(builder, loc, sizes, type.getElementType());
+  return linalg::TransposeOp::create(builder, loc, x, init, permutation)
+      ->getResult(0);
+}
+
+/// Partitions the rotated lanes into windows.
+bool RotationSearch::findWindows(ArrayRef<RotatedLane> lanes) {
+  windows.clear();
+  int64_t numLanes = lanes.size();
+  for (int64_t lane = 0; lane < numLanes;) {
+    int64_t partner = lanes[lane].partner;
+    if (partner < 0) {
+      ++lane;
+      continue;
+    }
+    int64_t distance = partner - lane;
+    if (distance < 1)
+      return miss("lane " + Twine(lane) + " is paired with lane " +
+                  Twine(partner) + ", which has another partner");
+    // Interleaved pairs of one window, or pairs of its halves.
+    Window window{lane, 2 * distance, distance > 1};
+    auto isPair = [&](int64_t first, int64_t second) {
+      return second < numLanes && lanes[first].partner == second &&
+             lanes[second].partner == first;
+    };
+    if (!window.isHalf)
+      while (window.offset + window.size + 1 < numLanes &&
+             isPair(window.offset + window.size,
+                    window.offset + window.size + 1))
+        window.size += 2;
+    for (int64_t pair = 0; pair < window.size / 2; ++pair)
+      if (window.getSecond(pair) >= numLanes ||
+          !isPair(window.getFirst(pair), window.getSecond(pair)))
+        return miss("pairs are neither neighbours nor halves of a window");
+    windows.push_back(window);
+    lane += window.size;
+  }
+  return !windows.empty();
+}
+
+/// Returns the expression of a factor.
+static const Expr *getFactor(ExprContext &exprs, const LinearTerm &term,
+                             Type type) {
+  return term.factor ? term.factor
+                     : exprs.getConstant(FloatAttr::get(type, 1.0));
+}
+
+std::optional<RotationSearch::Tables>
+RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
+                          ArrayRef<RotatedLane> expanded,
+                          const Window &window) {
+  int64_t numPairs = window.size / 2;
+  bool isInverse = lanes[window.getSecond(0)].other.isNegative;
+  bool isFull = false, hasOneSign = true;
+  for (int64_t pair = 0; pair < numPairs; ++pair) {
+    int64_t first = window.getFirst(pair), second = window.getSecond(pair);
+    const RotatedLane &a = expanded[first], &b = expanded[second];
+    if (a.self.isNegative || b.self.isNegative) {
+      miss("the factor of lane " + Twine(first) + " itself is negative");
+      return std::nullopt;
+    }
+    if (lanes[second].other.isNegative != isInverse) {
+      miss("the pairs are rotated in different directions");
+      return std::nullopt;
+    }
+    hasOneSign &= lanes[first].other.isNegative != isInverse;
+    if (a.other.isNegative == b.other.isNegative) {
+      miss("the sines of lanes " + Twine(first) + " and " + Twine(second) +
+           " have the same sign");
+      return std::nullopt;
+    }
+    isFull |= a.self.factor != b.self.factor || a.other.factor != b.other.factor;
+  }
+  SmallVector<const Expr *> cos, sin;
+  Type element = type.getElementType();
+  if (!isFull) {
+    for (int64_t pair = 0; pair < numPairs; ++pair) {
+      const RotatedLane &lane = lanes[window.getSecond(pair)];
+      cos.push_back(getFactor(exprs, lane.self, element));
+      sin.push_back(getFactor(exprs, lane.other, element));
+    }
+  } else {
+    if (!hasOneSign) {
+      miss("the factors of the lanes of a pair differ");
+      return std::nullopt;
+    }
+    for (int64_t lane = window.offset; lane < window.offset + window.size;
+         ++lane) {
+      cos.push_back(getFactor(exprs, lanes[lane].self, element));
+      sin.push_back(getFactor(exprs, lanes[lane].other, element));
+    }
+  }
+  Tables tables{getCommonExpr(exprs, cos), getCommonExpr(exprs, sin), isInverse,
+                isFull};
+  if (!tables.cos || !tables.sin) {
+    miss(isFull ? "the factors of the lanes of a pair differ"
+                : "the factors of the lanes are not regular");
+    return std::nullopt;
+  }
+  return tables;
+}
+
+bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
+  MLIRContext *context = rewriter.getContext();
+  SmallVector<int64_t> loops(outerShape);
+  loops.push_back(numLanes);
+  ExprContext exprs(context, loops);
+  row.clear();
+  dependents.clear();
+  dependents[x] = true;
+  if (!depends(root))
+    return false;
+  // Constants other than splats are tables.
+  Elements near(exprs, [&](Value value, ElementKind kind) {
+    auto constant = value.getDefiningOp<arith::ConstantOp>();
+    if (value == x ||
+        (constant && !isa<SplatElementsAttr>(constant.getValue())))
+      return true;
+    return kind == ElementKind::Compute && !depends(value);
+  });
+  Elements far(exprs, [&](Value value, ElementKind) { return value == x; });
+  LinearForm form(exprs, x);
+
+  SmallVector<RotatedLane> lanes(numLanes), expanded(numLanes);
+  for (int64_t lane = 0; lane < numLanes; ++lane)
+    if (!expandLane(exprs, near, form, lane, lanes[lane]))
+      return false;
+  if (llvm::all_of(lanes, [](const RotatedLane &lane) {
+        return lane.partner < 0;
+      }))
+    return false;
+  if (!findWindows(lanes))
+    return false;
+  for (int64_t lane = 0; lane < numLanes; ++lane)
+    if (!expandLane(exprs, far, form, lane, expanded[lane]))
+      return false;
+  if (near.isExhausted() || far.isExhausted())
+    return miss("the expressions are too large");
+
+  SmallVector<Tables> tables;
+  for (const Window &window : windows) {
+    std::optional<Tables> found = getTables(exprs, lanes, expanded, window);
+    if (!found)
+      return false;
+    Type element = found->cos->type;
+    if (element != found->sin->type ||
+        (element.isF64() && !type.getElementType().isF64()))
+      return miss("the types of the factors are not supported");
+    tables.push_back(*found);
+  }
+
+  Location loc = root.getLoc();
+  rewriter.setInsertionPoint(root.getDefiningOp());
+  Value rows = alignRows(exprs, rewriter, x);
+  if (!rows)
+    return miss("the rows are read in another order");
+  Value rotated = rows;
+  for (auto [window, table] : llvm::zip_equal(windows, tables)) {
+    llvm::SmallBitVector loops;
+    collectLoops(exprs, table.cos, loops);
+    collectLoops(exprs, table.sin, loops);
+    SmallVector<int64_t> dims(loops.set_bits_begin(), loops.set_bits_end());
+    int64_t width = table.isFull ? window.size : window.size / 2;
+    Value cos = createTable(rewriter, loc, exprs, table.cos, dims, rows, width);
+    Value sin = createTable(rewriter, loc, exprs, table.sin, dims, rows, width);
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, rows);
+    Value init = tensor::EmptyOp::create(rewriter, loc, sizes,
+                                         type.getElementType());
+    auto op = RotateOp::create(
+        rewriter, loc, init.getType(), rotated, cos, sin, init,
+        window.isHalf ? Pairing::Half : Pairing::Interleaved, dims,
+        window.offset, table.isInverse, table.isFull);
+    reportChoice(op, kPassName,
+                 llvm::formatv("found a rotation of {0} lanes",
+                               window.size));
+    rotated = op.getResult(0);
+  }
+  rewriter.replaceAllUsesWith(
+      root, reshape(rewriter, loc, rotated, type.getShape()));
+  return true;
+}
+
+bool RotationSearch::run(RewriterBase &rewriter) {
+  for (Value candidate : getCandidates())
+    if (rotates(candidate, rewriter))
+      return true;
+  return false;
+}
+
+/// Whether the operation may be the last of a rotation: it combines lanes.
+static bool mayBeRotation(Operation *op) {
+  if (op->getNumResults() != 1 || op->use_empty())
+    return false;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || type.getRank() < 2 ||
+      !isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(
+          type.getElementType()))
+    return false;
+  if (isa<tensor::ConcatOp, tensor::InsertSliceOp, tensor::CollapseShapeOp,
+          tensor::ExpandShapeOp, arith::AddFOp, arith::SubFOp, arith::TruncFOp>(
+          op))
+    return true;
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && structured.getNumDpsInits() == 1;
+}
+
+void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
+                                         RewriterBase &rewriter) {
+  // Later operations first: a rotation that is rounded at its end is found with
+  // the rounding.
+  SmallVector<Operation *> ops;
+  function.walk([&](Operation *op) {
+    if (mayBeRotation(op))
+      ops.push_back(op);
+  });
+  llvm::MapVector<Operation *, std::string> misses;
+  auto search = [&](Value root, int64_t numLanes, unsigned numLaneDims) {
+    RotationSearch rotation(root, numLanes, numLaneDims);
+    if (rotation.run(rewriter))
+      return true;
+    if (!rotation.getReason().empty())
+      misses.try_emplace(root.getDefiningOp(), rotation.getReason());
+    return false;
+  };
+  for (Operation *op : llvm::reverse(ops)) {
+    if (op->use_empty())
+      continue;
+    Value root = op->getResult(0);
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(root.getType()).getShape();
+    // Pairs as a dimension of their own are not rotated one by one.
+    SmallVector<unsigned> numLaneDims{1, 2};
+    if (shape.back() == 2)
+      std::swap(numLaneDims[0], numLaneDims[1]);
+    for (unsigned count : numLaneDims) {
+      ArrayRef<int64_t> lanes = shape.take_back(count);
+      if (shape.size() <= count || ShapedType::isDynamicShape(lanes))
+        continue;
+      int64_t numLanes = ShapedType::getNumElements(lanes);
+      if (numLanes >= 2 && numLanes <= kMaxLanes &&
+          search(root, numLanes, count))
+        break;
+    }
+  }
+  // Operations behind a rotation look like one, too.
+  for (auto &[op, reason] : misses)
+    if (!op->use_empty() &&
+        llvm::none_of(getSources(op->getResult(0)), [](Value source) {
+          return source.getDefiningOp<RotateOp>() != nullptr;
+        }))
+      reportMissed(op, kPassName, "looks like a rotation, but " + reason);
+}

@@ -1,0 +1,250 @@
+//===- RotationTables.cpp - tables of raised rotations --------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RotationTables.h"
+
+#include "Materialize.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::posenc::raise;
+
+/// Appends the constant indices of an expression, in a fixed order. Returns
+/// false if the expressions differ in more than these.
+static bool collectConstants(const Expr *first, const Expr *expr,
+                             SmallVectorImpl<int64_t> &constants) {
+  std::optional<int64_t> number = expr->getIndexConstant();
+  if (number && first->getIndexConstant() && first->type == expr->type) {
+    constants.push_back(*number);
+    return true;
+  }
+  if (first->operands.empty() || expr->operands.empty())
+    return first == expr;
+  if (first->kind != expr->kind || first->type != expr->type ||
+      first->tensor != expr->tensor || first->name != expr->name ||
+      first->properties != expr->properties ||
+      first->operands.size() != expr->operands.size())
+    return false;
+  for (auto [a, b] : llvm::zip_equal(first->operands, expr->operands))
+    if (!collectConstants(a, b, constants))
+      return false;
+  return true;
+}
+
+/// Replaces the constant indices of an expression, in the same order.
+static const Expr *replaceConstants(ExprContext &exprs, const Expr *expr,
+                                    ArrayRef<AffineExpr> &indices) {
+  if (expr->getIndexConstant()) {
+    AffineExpr index = indices.front();
+    indices = indices.drop_front();
+    return exprs.getIndex(index, expr->type);
+  }
+  if (expr->operands.empty())
+    return expr;
+  SmallVector<const Expr *> operands;
+  for (const Expr *operand : expr->operands)
+    operands.push_back(replaceConstants(exprs, operand, indices));
+  if (expr->kind == Expr::Kind::Element)
+    return exprs.getElement(expr->tensor, operands);
+  return exprs.getOperation(*expr->name, expr->properties, expr->type,
+                            operands);
+}
+
+/// Returns a function of k with the numbers as values, or null: affine in k, in
+/// its remainder or in its quotient by a period.
+static AffineExpr fit(ArrayRef<int64_t> numbers, AffineExpr k) {
+  int64_t base = numbers[0];
+  if (numbers.size() == 1)
+    return getAffineConstantExpr(base, k.getContext());
+  auto isFit = [&](llvm::function_ref<int64_t(int64_t)> function) {
+    for (auto [at, number] : llvm::enumerate(numbers))
+      if (number != function(at))
+        return false;
+    return true;
+  };
+  int64_t stride = numbers[1] - base;
+  if (isFit([&](int64_t at) { return base + at * stride; }))
+    return k * stride + base;
+  int64_t period = 2;
+  while (numbers[period] == base + period * stride)
+    ++period;
+  if (isFit([&](int64_t at) { return base + at % period * stride; }))
+    return k % period * stride + base;
+  int64_t step = numbers[period] - base;
+  if (isFit([&](int64_t at) { return base + at / period * step; }))
+    return k.floorDiv(period) * step + base;
+  return {};
+}
+
+const Expr *
+mlir::posenc::raise::getCommonExpr(ExprContext &exprs,
+                                   ArrayRef<const Expr *> lanes) {
+  const Expr *first = lanes.front();
+  // The constants of each place in the expression, by lane.
+  SmallVector<SmallVector<int64_t>> numbers;
+  for (const Expr *lane : lanes) {
+    SmallVector<int64_t> constants;
+    if (!collectConstants(first, lane, constants))
+      return nullptr;
+    numbers.resize(constants.size());
+    for (auto [position, number] : llvm::enumerate(constants))
+      numbers[position].push_back(number);
+  }
+  AffineExpr lane =
+      getAffineDimExpr(exprs.getSizes().size() - 1, exprs.getContext());
+  SmallVector<AffineExpr> indices;
+  for (ArrayRef<int64_t> ofPlace : numbers) {
+    indices.push_back(fit(ofPlace, lane));
+    if (!indices.back())
+      return nullptr;
+  }
+  ArrayRef<AffineExpr> rest(indices);
+  return replaceConstants(exprs, first, rest);
+}
+
+void mlir::posenc::raise::collectLoops(const ExprContext &exprs,
+                                       const Expr *expr,
+                                       llvm::SmallBitVector &loops) {
+  unsigned numLoops = exprs.getSizes().size();
+  loops.resize(numLoops);
+  if (expr->kind == Expr::Kind::Index)
+    for (unsigned loop = 0; loop + 1 < numLoops; ++loop)
+      if (expr->index.isFunctionOfDim(loop))
+        loops.set(loop);
+  for (const Expr *operand : expr->operands)
+    collectLoops(exprs, operand, loops);
+}
+
+namespace {
+/// A slice of a tensor: an element for each index of some loops.
+struct Slice {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+  SmallVector<int64_t> shape;
+};
+} // namespace
+
+/// Returns the slice of the tensor that has the elements, or fails.
+static FailureOr<Slice> getSlice(OpBuilder &builder, Location loc,
+                                 ExprContext &exprs, const Expr *element,
+                                 ArrayRef<int64_t> dims, Value like,
+                                 int64_t numLanes) {
+  if (element->kind != Expr::Kind::Element)
+    return failure();
+  Slice slice;
+  auto add = [&](int64_t offset, OpFoldResult size, int64_t stride) {
+    slice.offsets.push_back(builder.getIndexAttr(offset));
+    slice.sizes.push_back(size);
+    slice.strides.push_back(builder.getIndexAttr(stride));
+  };
+  unsigned lane = exprs.getSizes().size() - 1;
+  unsigned next = 0;
+  bool hasLanes = false;
+  for (const Expr *index : element->operands) {
+    if (index->kind != Expr::Kind::Index || hasLanes)
+      return failure();
+    if (std::optional<int64_t> number = index->getIndexConstant()) {
+      add(*number, builder.getIndexAttr(1), 1);
+      continue;
+    }
+    if (next < dims.size()) {
+      if (index->index != getAffineDimExpr(dims[next], exprs.getContext()))
+        return failure();
+      add(0, tensor::getMixedSize(builder, loc, like, dims[next]), 1);
+      slice.shape.push_back(exprs.getSizes()[dims[next]]);
+      ++next;
+      continue;
+    }
+    // The lane is base + stride * k.
+    auto at = [&, expr = index->index](int64_t k) {
+      AffineExpr moved = expr.replace(
+          getAffineDimExpr(lane, exprs.getContext()),
+          getAffineConstantExpr(k, exprs.getContext()));
+      auto number = dyn_cast<AffineConstantExpr>(moved);
+      return number ? std::optional(number.getValue()) : std::nullopt;
+    };
+    if (!at(0) || !at(1) || *at(1) <= *at(0))
+      return failure();
+    add(*at(0), builder.getIndexAttr(numLanes), *at(1) - *at(0));
+    slice.shape.push_back(numLanes);
+    hasLanes = true;
+  }
+  if (next != dims.size() || !hasLanes)
+    return failure();
+  return slice;
+}
+
+/// Returns the tensor of the element with its last two dimensions as one, if
+/// their indices are the quotient and the remainder of the lane. Else null.
+static Value joinLanes(OpBuilder &builder, Location loc, ExprContext &exprs,
+                       const Expr *element, int64_t numLanes) {
+  if (element->kind != Expr::Kind::Element || element->operands.size() < 2)
+    return {};
+  auto type = cast<RankedTensorType>(element->tensor.getType());
+  int64_t rank = type.getRank(), inner = type.getShape().back();
+  AffineExpr lane =
+      getAffineDimExpr(exprs.getSizes().size() - 1, exprs.getContext());
+  if (ShapedType::isDynamic(inner) ||
+      type.getDimSize(rank - 2) * inner != numLanes ||
+      element->operands[rank - 2]->index != lane.floorDiv(inner) ||
+      element->operands[rank - 1]->index != lane % inner)
+    return {};
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < rank - 1; ++dim)
+    groups.push_back({dim});
+  groups.back().push_back(rank - 1);
+  return tensor::CollapseShapeOp::create(builder, loc, element->tensor, groups);
+}
+
+Value mlir::posenc::raise::createTable(OpBuilder &builder, Location loc,
+                                       ExprContext &exprs, const Expr *expr,
+                                       ArrayRef<int64_t> dims, Value like,
+                                       int64_t numLanes) {
+  // Lanes in two dimensions become one.
+  if (Value joined = joinLanes(builder, loc, exprs, expr, numLanes)) {
+    SmallVector<const Expr *> indices(expr->operands.drop_back(2));
+    indices.push_back(exprs.getLoop(exprs.getSizes().size() - 1));
+    expr = exprs.getElement(joined, indices);
+  }
+  FailureOr<Slice> slice =
+      getSlice(builder, loc, exprs, expr, dims, like, numLanes);
+  if (succeeded(slice)) {
+    auto type = RankedTensorType::get(slice->shape, expr->type);
+    auto source = cast<RankedTensorType>(expr->tensor.getType());
+    if (type == source)
+      return expr->tensor;
+    return tensor::ExtractSliceOp::create(builder, loc, type, expr->tensor,
+                                          slice->offsets, slice->sizes,
+                                          slice->strides);
+  }
+  SmallVector<OpFoldResult> sizes;
+  for (int64_t dim : dims)
+    sizes.push_back(tensor::getMixedSize(builder, loc, like, dim));
+  sizes.push_back(builder.getIndexAttr(numLanes));
+  Value init = tensor::EmptyOp::create(builder, loc, sizes, expr->type);
+  SmallVector<utils::IteratorType> loops(sizes.size(),
+                                         utils::IteratorType::parallel);
+  AffineMap map = builder.getMultiDimIdentityMap(sizes.size());
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init, map, loops,
+             [&](OpBuilder &b, Location loc, ValueRange) {
+               SmallVector<Value> indices(exprs.getSizes().size());
+               for (auto [position, dim] : llvm::enumerate(dims))
+                 indices[dim] = linalg::IndexOp::create(b, loc, position);
+               indices.back() = linalg::IndexOp::create(b, loc, dims.size());
+               // Loops that do not occur need a value, too.
+               for (Value &index : indices)
+                 if (!index)
+                   index = indices.back();
+               Materializer values(b, loc, exprs, indices);
+               linalg::YieldOp::create(b, loc, values.get(expr));
+             })
+      .getResult(0);
+}

@@ -1,0 +1,74 @@
+//===- SizeOrigin.cpp - where dynamic sizes come from ---------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Elements.h"
+
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::posenc::raise;
+
+SizeOrigin mlir::posenc::raise::getSizeOrigin(OpFoldResult size) {
+  auto value = dyn_cast<Value>(size);
+  if (!value)
+    return {Value(), cast<IntegerAttr>(cast<Attribute>(size)).getInt()};
+  if (auto dim = value.getDefiningOp<tensor::DimOp>())
+    if (std::optional<int64_t> index = dim.getConstantIndex();
+        index && isa<RankedTensorType>(dim.getSource().getType()))
+      return getSizeOrigin(dim.getSource(), *index);
+  return {value, -1};
+}
+
+SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return {Value(), type.getDimSize(dim)};
+  auto result = dyn_cast<OpResult>(tensor);
+  if (!result)
+    return {tensor, dim};
+  Operation *op = result.getOwner();
+  if (auto cast = dyn_cast<tensor::CastOp>(op);
+      cast && isa<RankedTensorType>(cast.getSource().getType()))
+    return getSizeOrigin(cast.getSource(), dim);
+  if (auto empty = dyn_cast<tensor::EmptyOp>(op))
+    return getSizeOrigin(empty.getMixedSizes()[dim]);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+    if (slice.getDroppedDims().none())
+      return getSizeOrigin(slice.getMixedSizes()[dim]);
+    return {tensor, dim};
+  }
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    return getSizeOrigin(destination.getTiedOpOperand(result)->get(), dim);
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+    return getSizeOrigin(insert.getDest(), dim);
+  // The only dimension of its group that is not 1.
+  auto follow = [&](Value source, ArrayRef<ReassociationIndices> groups,
+                    RankedTensorType wide, bool isCollapse) -> SizeOrigin {
+    for (auto [narrow, group] : llvm::enumerate(groups)) {
+      if (isCollapse ? int64_t(narrow) != dim
+                     : !llvm::is_contained(group, dim))
+        continue;
+      SmallVector<int64_t> large = llvm::filter_to_vector(
+          group, [&](int64_t other) { return wide.getDimSize(other) != 1; });
+      if (large.size() == 1)
+        return getSizeOrigin(source, isCollapse ? large[0] : narrow);
+    }
+    return {tensor, dim};
+  };
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return follow(collapse.getSrc(), collapse.getReassociationIndices(),
+                  collapse.getSrcType(), /*isCollapse=*/true);
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return follow(expand.getSrc(), expand.getReassociationIndices(),
+                  expand.getResultType(), /*isCollapse=*/false);
+  if (OpTrait::hasElementwiseMappableTraits(op))
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        return getSizeOrigin(operand, dim);
+  return {tensor, dim};
+}

@@ -1,0 +1,92 @@
+// What looks like a rotation, but is none, is left alone, and a remark says why.
+//
+// RUN: posenc-opt --posenc-raise --remarks-filter=posenc %s -o %t 2>&1 | FileCheck %s
+// RUN: FileCheck %s --check-prefix=LEFT --input-file=%t
+// LEFT-NOT: posenc.
+
+// CHECK: Function=signs {{.*}}the sines of lanes 0 and 4 have the same sign
+func.func @signs(%x: tensor<8x8xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %x0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %r = tensor.concat dim(1) %x1, %x0 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  %a = arith.mulf %x, %cos : tensor<8x8xf32>
+  %b = arith.mulf %r, %sin : tensor<8x8xf32>
+  %y = arith.addf %a, %b : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// CHECK: Function=both_negated {{.*}}the sines of lanes 0 and 4 have the same sign
+func.func @both_negated(%x: tensor<8x8xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %x0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %j = tensor.concat dim(1) %x1, %x0 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  %r = arith.negf %j : tensor<8x8xf32>
+  %a = arith.mulf %x, %cos : tensor<8x8xf32>
+  %b = arith.mulf %r, %sin : tensor<8x8xf32>
+  %y = arith.addf %a, %b : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// CHECK: Function=unequal_parts {{.*}}pairs are neither neighbours nor halves of a window
+func.func @unequal_parts(%x: tensor<8x8xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %x0 = tensor.extract_slice %x[0, 0] [8, 3] [1, 1] : tensor<8x8xf32> to tensor<8x3xf32>
+  %x1 = tensor.extract_slice %x[0, 3] [8, 5] [1, 1] : tensor<8x8xf32> to tensor<8x5xf32>
+  %n = arith.negf %x1 : tensor<8x5xf32>
+  %r = tensor.concat dim(1) %n, %x0 : (tensor<8x5xf32>, tensor<8x3xf32>) -> tensor<8x8xf32>
+  %a = arith.mulf %x, %cos : tensor<8x8xf32>
+  %b = arith.mulf %r, %sin : tensor<8x8xf32>
+  %y = arith.addf %a, %b : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// CHECK: Function=other_rows {{.*}}lanes of other rows are added
+func.func @other_rows(%x: tensor<8x8xf32>, %cos: tensor<7x8xf32>, %sin: tensor<7x8xf32>) -> tensor<7x8xf32> {
+  %up = tensor.extract_slice %x[1, 0] [7, 8] [1, 1] : tensor<8x8xf32> to tensor<7x8xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [7, 4] [1, 1] : tensor<8x8xf32> to tensor<7x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [7, 4] [1, 1] : tensor<8x8xf32> to tensor<7x4xf32>
+  %n = arith.negf %x1 : tensor<7x4xf32>
+  %r = tensor.concat dim(1) %n, %x0 : (tensor<7x4xf32>, tensor<7x4xf32>) -> tensor<7x8xf32>
+  %a = arith.mulf %up, %cos : tensor<7x8xf32>
+  %b = arith.mulf %r, %sin : tensor<7x8xf32>
+  %y = arith.addf %a, %b : tensor<7x8xf32>
+  return %y : tensor<7x8xf32>
+}
+
+// The halves of one lane's pair have different factors, which no table shows.
+// CHECK: Function=factors {{.*}}the factors of the lanes of a pair differ
+func.func @factors(%x: tensor<8x8xf32>, %c0: tensor<8x4xf32>, %c1: tensor<8x4xf32>, %s: tensor<8x4xf32>) -> tensor<8x8xf32> {
+  %x0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %a = arith.mulf %x0, %c0 : tensor<8x4xf32>
+  %b = arith.mulf %x1, %s : tensor<8x4xf32>
+  %c = arith.mulf %x1, %c1 : tensor<8x4xf32>
+  %d = arith.mulf %x0, %s : tensor<8x4xf32>
+  %y0 = arith.subf %a, %b : tensor<8x4xf32>
+  %y1 = arith.addf %c, %d : tensor<8x4xf32>
+  %y = tensor.concat dim(1) %y0, %y1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// The halves are exchanged by a product with a matrix that is not known.
+// CHECK: Function=matrix {{.*}}something is added that is not a lane
+func.func @matrix(%x: tensor<8x8xf32>, %m: tensor<8x8xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x8xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = linalg.matmul ins(%x, %m : tensor<8x8xf32>, tensor<8x8xf32>) outs(%z : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %a = arith.mulf %x, %cos : tensor<8x8xf32>
+  %b = arith.mulf %r, %sin : tensor<8x8xf32>
+  %y = arith.addf %a, %b : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// A gate and a residual are no rotation, and nothing is reported.
+// CHECK-NOT: Function=gate
+func.func @gate(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %g = arith.mulf %x, %w : tensor<8x8xf32>
+  %t = math.tanh %g : tensor<8x8xf32>
+  %h = arith.mulf %t, %x : tensor<8x8xf32>
+  %y = arith.addf %h, %b : tensor<8x8xf32>
+  %z = arith.addf %y, %x : tensor<8x8xf32>
+  return %z : tensor<8x8xf32>
+}
