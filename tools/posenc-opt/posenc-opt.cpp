@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Driver/Guard.h"
+#include "posenc/Import/Hlo.h"
+#include "posenc/Import/Passes.h"
 #include "posenc/Registration/Registration.h"
 
 #include "mlir/InitAllPasses.h"
@@ -29,8 +31,10 @@ int main(int argc, char **argv) {
   hideLibraryOptions();
   mlir::registerAllPasses();
   mlir::posenc::registerPosencPasses();
+  mlir::posenc::registerPosencImportPasses();
   mlir::DialectRegistry registry;
   mlir::posenc::registerAllDialects(registry);
+  mlir::posenc::registerHloSyntax(registry);
   return mlir::posenc::runGuarded([&] {
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, "Posenc optimizer driver\n", registry));

@@ -1,0 +1,277 @@
+//===- Elementwise.cpp - elementwise operations of StableHLO and TTIR -----===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Converter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::posenc::hlo;
+
+namespace {
+/// Names of the operations on floats, signed integers, i1 and complex numbers;
+/// empty where there is none.
+struct Spelling {
+  StringRef onFloats, onIntegers, onBools, onComplex;
+};
+} // namespace
+
+static std::optional<Spelling> getSpelling(StringRef name) {
+  using S = std::optional<Spelling>;
+  return llvm::StringSwitch<S>(name)
+      .Case("add", S({"arith.addf", "arith.addi", "arith.ori", "complex.add"}))
+      .Case("subtract", S({"arith.subf", "arith.subi", "", "complex.sub"}))
+      .Case("multiply",
+            S({"arith.mulf", "arith.muli", "arith.andi", "complex.mul"}))
+      .Cases({"divide", "div"}, S({"arith.divf", "", "", "complex.div"}))
+      .Case("maximum", S({"arith.maximumf", "arith.maxsi", "arith.ori", ""}))
+      .Case("minimum", S({"arith.minimumf", "arith.minsi", "arith.andi", ""}))
+      .Case("remainder", S({"arith.remf", "", "", ""}))
+      .Cases({"power", "pow"}, S({"math.powf", "math.ipowi", "", ""}))
+      .Case("atan2", S({"math.atan2", "", "", ""}))
+      .Cases({"and", "logical_and", "bitwise_and"},
+             S({"", "arith.andi", "arith.andi", ""}))
+      .Cases({"or", "logical_or", "bitwise_or"},
+             S({"", "arith.ori", "arith.ori", ""}))
+      .Cases({"xor", "logical_xor", "bitwise_xor"},
+             S({"", "arith.xori", "arith.xori", ""}))
+      .Case("abs", S({"math.absf", "math.absi", "", ""}))
+      .Case("ceil", S({"math.ceil", "", "", ""}))
+      .Case("floor", S({"math.floor", "", "", ""}))
+      .Cases({"cosine", "cos"}, S({"math.cos", "", "", ""}))
+      .Cases({"sine", "sin"}, S({"math.sin", "", "", ""}))
+      .Case("tan", S({"math.tan", "", "", ""}))
+      .Cases({"exponential", "exp"}, S({"math.exp", "", "", ""}))
+      .Cases({"exponential_minus_one", "expm1"}, S({"math.expm1", "", "", ""}))
+      .Case("log", S({"math.log", "", "", ""}))
+      .Cases({"log_plus_one", "log1p"}, S({"math.log1p", "", "", ""}))
+      .Case("rsqrt", S({"math.rsqrt", "", "", ""}))
+      .Case("sqrt", S({"math.sqrt", "", "", ""}))
+      .Case("cbrt", S({"math.cbrt", "", "", ""}))
+      .Case("tanh", S({"math.tanh", "", "", ""}))
+      .Case("erf", S({"math.erf", "", "", ""}))
+      .Case("round_nearest_even", S({"math.roundeven", "", "", ""}))
+      .Case("round_nearest_afz", S({"math.round", "", "", ""}))
+      .Default(std::nullopt);
+}
+
+Value Converter::createElementwise(StringRef name, Type type,
+                                   ValueRange operands,
+                                   ArrayRef<NamedAttribute> attributes) {
+  OperationState state(loc, name);
+  state.addOperands(operands);
+  state.addTypes(type);
+  state.addAttributes(attributes);
+  return builder.create(state)->getResult(0);
+}
+
+Value Converter::createSplat(RankedTensorType type, double number) {
+  Type element = type.getElementType();
+  Attribute attribute =
+      isa<FloatType>(element)
+          ? Attribute(builder.getFloatAttr(element, number))
+          : Attribute(builder.getIntegerAttr(element, int64_t(number)));
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, attribute));
+}
+
+Value Converter::createEmpty(RankedTensorType type) {
+  return tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                 type.getElementType());
+}
+
+Value Converter::select(Value condition, Value yes, Value no) {
+  condition = broadcastLast(condition, getType(yes).getShape());
+  return arith::SelectOp::create(builder, loc, condition, yes, no);
+}
+
+Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
+  RankedTensorType type = getType(lhs);
+  if (isa<FloatType>(type.getElementType())) {
+    auto predicate =
+        llvm::StringSwitch<std::optional<arith::CmpFPredicate>>(
+            direction.lower())
+            .Case("eq", arith::CmpFPredicate::OEQ)
+            .Case("ne", arith::CmpFPredicate::UNE)
+            .Case("lt", arith::CmpFPredicate::OLT)
+            .Case("le", arith::CmpFPredicate::OLE)
+            .Case("gt", arith::CmpFPredicate::OGT)
+            .Case("ge", arith::CmpFPredicate::OGE)
+            .Default(std::nullopt);
+    if (!predicate)
+      return fail("has an unknown direction '" + direction + "'");
+    return arith::CmpFOp::create(builder, loc, *predicate, lhs, rhs);
+  }
+  // false < true for i1.
+  bool isBool = type.getElementType().isInteger(1);
+  auto predicate =
+      llvm::StringSwitch<std::optional<arith::CmpIPredicate>>(direction.lower())
+          .Case("eq", arith::CmpIPredicate::eq)
+          .Case("ne", arith::CmpIPredicate::ne)
+          .Case("lt", isBool ? arith::CmpIPredicate::ult
+                             : arith::CmpIPredicate::slt)
+          .Case("le", isBool ? arith::CmpIPredicate::ule
+                             : arith::CmpIPredicate::sle)
+          .Case("gt", isBool ? arith::CmpIPredicate::ugt
+                             : arith::CmpIPredicate::sgt)
+          .Case("ge", isBool ? arith::CmpIPredicate::uge
+                             : arith::CmpIPredicate::sge)
+          .Default(std::nullopt);
+  if (!predicate)
+    return fail("has an unknown direction '" + direction + "'");
+  return arith::CmpIOp::create(builder, loc, *predicate, lhs, rhs);
+}
+
+Value Converter::convertTo(Value value, Type element) {
+  RankedTensorType type = getType(value);
+  Type from = type.getElementType();
+  if (from == element)
+    return value;
+  RankedTensorType target = type.clone(element);
+  auto fromFloat = dyn_cast<FloatType>(from), toFloat = dyn_cast<FloatType>(element);
+  if (element.isInteger(1))
+    return compare("NE", value, createSplat(type, 0));
+  if (fromFloat && toFloat) {
+    if (fromFloat.getWidth() == toFloat.getWidth()) {
+      Type wide = builder.getF32Type();
+      value = apply<arith::ExtFOp>(type.clone(wide), value);
+      fromFloat = builder.getF32Type();
+    }
+    return fromFloat.getWidth() < toFloat.getWidth()
+               ? apply<arith::ExtFOp>(target, value)
+               : apply<arith::TruncFOp>(target, value);
+  }
+  if (fromFloat && isa<IntegerType>(element))
+    return apply<arith::FPToSIOp>(target, value);
+  if (toFloat && isa<IntegerType>(from))
+    return from.isInteger(1) ? apply<arith::UIToFPOp>(target, value)
+                             : apply<arith::SIToFPOp>(target, value);
+  if (isa<IntegerType>(from) && isa<IntegerType>(element)) {
+    if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
+      return apply<arith::TruncIOp>(target, value);
+    return from.isInteger(1) ? apply<arith::ExtUIOp>(target, value)
+                             : apply<arith::ExtSIOp>(target, value);
+  }
+  return fail("has an unsupported conversion");
+}
+
+Value Converter::createIota(RankedTensorType type, int64_t dim, int64_t start,
+                            int64_t step) {
+  Value init = createEmpty(type);
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
+  return linalg::GenericOp::create(
+             builder, loc, type, ValueRange(), init, map, loops,
+             [&](OpBuilder &b, Location loc, ValueRange) {
+               Value index = linalg::IndexOp::create(b, loc, dim);
+               Type element = type.getElementType();
+               bool isFloat = isa<FloatType>(element);
+               Type integer = isFloat ? b.getI64Type() : element;
+               Value number =
+                   arith::IndexCastOp::create(b, loc, integer, index);
+               auto constant = [&](int64_t value) -> Value {
+                 return arith::ConstantOp::create(
+                     b, loc, b.getIntegerAttr(integer, value));
+               };
+               if (step != 1)
+                 number = arith::MulIOp::create(b, loc, number, constant(step));
+               if (start != 0)
+                 number =
+                     arith::AddIOp::create(b, loc, number, constant(start));
+               if (isFloat)
+                 number = arith::SIToFPOp::create(b, loc, element, number);
+               linalg::YieldOp::create(b, loc, number);
+             })
+      .getResult(0);
+}
+
+Value Converter::convertElementwise(StringRef name, ValueRange operands,
+                                    RankedTensorType type) {
+  RankedTensorType source = getType(operands[0]);
+  Type element = source.getElementType();
+  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
+  auto number = [&](double value) { return createSplat(source, value); };
+  Value x = operands[0];
+  if (name == "negate" || name == "neg") {
+    if (isFloat)
+      return apply<arith::NegFOp>(type, x);
+    return arith::SubIOp::create(builder, loc, number(0), x);
+  }
+  if (name == "logistic" || name == "sigmoid") {
+    Value exp = apply<math::ExpOp>(type, apply<arith::NegFOp>(type, x));
+    return arith::DivFOp::create(
+        builder, loc, number(1),
+        arith::AddFOp::create(builder, loc, number(1), exp));
+  }
+  if (name == "reciprocal")
+    return arith::DivFOp::create(builder, loc, number(1), x);
+  if (name == "relu")
+    return arith::MaximumFOp::create(builder, loc, x, number(0));
+  if (name == "silu")
+    return arith::MulFOp::create(builder, loc, x,
+                                 convertElementwise("sigmoid", x, type));
+  if (name == "gelu") {
+    Value scaled =
+        arith::MulFOp::create(builder, loc, x, number(std::sqrt(0.5)));
+    Value sum = arith::AddFOp::create(builder, loc, number(1),
+                                      apply<math::ErfOp>(type, scaled));
+    Value half = arith::MulFOp::create(builder, loc, x, number(0.5));
+    return arith::MulFOp::create(builder, loc, half, sum);
+  }
+  if (name == "sign" && isFloat) {
+    // 0 and NaN are their own sign.
+    Value one = apply<math::CopySignOp>(type, {number(1), x});
+    Value isSigned = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::ONE, x, number(0));
+    return arith::SelectOp::create(builder, loc, isSigned, one, x);
+  }
+  if (name == "not" || name == "logical_not" || name == "bitwise_not") {
+    if (name == "logical_not" && !isBool)
+      return convertTo(compare("EQ", x, number(0)), element);
+    return arith::XOrIOp::create(builder, loc, x, number(isBool ? 1 : -1));
+  }
+  if (name == "is_finite")
+    return apply<math::IsFiniteOp>(type, x);
+  if (name == "complex")
+    return apply<complex::CreateOp>(type, operands);
+  if (name == "real" || name == "imag") {
+    if (!isa<ComplexType>(element))
+      return name == "real" ? x : number(0);
+    return name == "real" ? apply<complex::ReOp>(type, x)
+                          : apply<complex::ImOp>(type, x);
+  }
+  if ((name == "divide" || name == "div" || name == "remainder") &&
+      isa<IntegerType>(element)) {
+    // Division by zero gives -1, and a remainder by zero the dividend.
+    Value zero = number(0), isZero = compare("EQ", operands[1], zero);
+    Value divisor = arith::SelectOp::create(builder, loc, isZero, number(1),
+                                            operands[1]);
+    Value result =
+        name == "remainder"
+            ? Value(arith::RemSIOp::create(builder, loc, x, divisor))
+            : Value(arith::DivSIOp::create(builder, loc, x, divisor));
+    Value other = name == "remainder" ? x : number(-1);
+    return arith::SelectOp::create(builder, loc, isZero, other, result);
+  }
+  std::optional<Spelling> spelling = getSpelling(name);
+  if (!spelling)
+    return {};
+  StringRef target = isa<ComplexType>(element) ? spelling->onComplex
+                     : isFloat                 ? spelling->onFloats
+                     : isBool                  ? spelling->onBools
+                                               : spelling->onIntegers;
+  if (target.empty())
+    return {};
+  return createElementwise(target, type, operands);
+}

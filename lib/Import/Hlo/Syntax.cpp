@@ -1,0 +1,360 @@
+//===- Syntax.cpp - syntax of StableHLO and TTIR --------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The dialects are registered without operations, so MLIR's parser reads the
+// generic form of any operation. It asks the dialect for a parser of other
+// forms, which is here: it sets the attributes that the generic form has.
+// Attributes of the dialects are kept as strings of their text.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Import/Hlo.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// The parser of one operation in its pretty form.
+class PrettyParser {
+public:
+  PrettyParser(OpAsmParser &parser, OperationState &state)
+      : parser(parser), builder(parser.getBuilder()), state(state),
+        name(state.name.getStringRef()) {
+    name.consume_front("stablehlo.");
+  }
+
+  ParseResult parse();
+
+private:
+  using Operands = SmallVector<OpAsmParser::UnresolvedOperand>;
+
+  ParseResult parseConstant();
+  ParseResult parseReduce();
+  ParseResult parseOperands();
+  ParseResult parseClauses();
+  ParseResult parseClause(StringRef keyword);
+  ParseResult parseSliceRanges();
+  ParseResult parseTypes();
+  ParseResult parseReducer(ArrayRef<Type> types);
+  ParseResult parseNumbers(SmallVectorImpl<int64_t> &numbers);
+
+  void set(StringRef key, Attribute value) {
+    state.addAttribute(key, value);
+  }
+  void setNumbers(StringRef key, ArrayRef<int64_t> numbers) {
+    set(key, builder.getDenseI64ArrayAttr(numbers));
+  }
+
+  OpAsmParser &parser;
+  Builder &builder;
+  OperationState &state;
+  StringRef name;
+  Operands operands;
+  SMLoc operandsLoc;
+};
+} // namespace
+
+/// Parses `[a, b, ...]`.
+ParseResult PrettyParser::parseNumbers(SmallVectorImpl<int64_t> &numbers) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(numbers.emplace_back());
+  });
+}
+
+/// Parses `attr-dict? value`, or `attr-dict? : type` for the generic spelling.
+ParseResult PrettyParser::parseConstant() {
+  TypedAttr value;
+  if (parser.parseOptionalAttrDict(state.attributes) ||
+      parser.parseAttribute(value))
+    return failure();
+  set("value", value);
+  state.addTypes(value.getType());
+  return success();
+}
+
+ParseResult PrettyParser::parseOperands() {
+  operandsLoc = parser.getCurrentLocation();
+  while (true) {
+    OpAsmParser::UnresolvedOperand operand;
+    OptionalParseResult parsed = parser.parseOptionalOperand(operand);
+    if (!parsed.has_value())
+      return success();
+    if (*parsed)
+      return failure();
+    operands.push_back(operand);
+    if (failed(parser.parseOptionalComma()))
+      return success();
+  }
+}
+
+/// Parses `[begin:limit:stride, ...]` of a slice.
+ParseResult PrettyParser::parseSliceRanges() {
+  SmallVector<int64_t> begins, limits, strides;
+  auto parseRange = [&]() -> ParseResult {
+    if (parser.parseInteger(begins.emplace_back()) || parser.parseColon() ||
+        parser.parseInteger(limits.emplace_back()))
+      return failure();
+    strides.push_back(1);
+    if (succeeded(parser.parseOptionalColon()))
+      return parser.parseInteger(strides.back());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseRange))
+    return failure();
+  setNumbers("start_indices", begins);
+  setNumbers("limit_indices", limits);
+  setNumbers("strides", strides);
+  return success();
+}
+
+/// Parses what follows a keyword such as `dims`, and sets the attribute that it
+/// stands for.
+ParseResult PrettyParser::parseClause(StringRef keyword) {
+  if (parser.parseEqual())
+    return failure();
+  if (keyword == "dim") {
+    int64_t dim;
+    if (parser.parseInteger(dim))
+      return failure();
+    StringRef key = name == "iota" || name == "dynamic_iota" ? "iota_dimension"
+                                                             : "dimension";
+    set(key, builder.getI64IntegerAttr(dim));
+    return success();
+  }
+  if (keyword == "batching_dims" || keyword == "contracting_dims") {
+    SmallVector<int64_t> lhs, rhs;
+    if (parseNumbers(lhs) || parser.parseKeyword("x") || parseNumbers(rhs))
+      return failure();
+    StringRef kind = keyword == "batching_dims" ? "batching" : "contracting";
+    setNumbers(("lhs_" + kind + "_dimensions").str(), lhs);
+    setNumbers(("rhs_" + kind + "_dimensions").str(), rhs);
+    return success();
+  }
+  if (keyword == "precision")
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      StringRef precision;
+      return parser.parseKeyword(&precision);
+    });
+  StringRef key = llvm::StringSwitch<StringRef>(keyword)
+                      .Case("dims", name == "transpose" ? "permutation"
+                                    : name == "reverse" ? "dimensions"
+                                                        : "broadcast_dimensions")
+                      .Case("sizes", "slice_sizes")
+                      .Case("low", "edge_padding_low")
+                      .Case("high", "edge_padding_high")
+                      .Case("interior", "interior_padding")
+                      .Default("");
+  if (key.empty())
+    return parser.emitError(parser.getNameLoc())
+           << "unknown clause '" << keyword << "' of stablehlo." << name;
+  SmallVector<int64_t> numbers;
+  if (parseNumbers(numbers))
+    return failure();
+  setNumbers(key, numbers);
+  return success();
+}
+
+/// Parses clauses `keyword = value`, separated by commas.
+ParseResult PrettyParser::parseClauses() {
+  while (true) {
+    StringRef keyword;
+    if (failed(parser.parseOptionalKeyword(&keyword)))
+      return success();
+    if (parseClause(keyword))
+      return failure();
+    if (failed(parser.parseOptionalComma()))
+      return success();
+  }
+}
+
+/// Parses `: type`, `: type, type` or `: (types) -> types`.
+ParseResult PrettyParser::parseTypes() {
+  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColon())
+    return failure();
+  SmallVector<Type> types, results;
+  if (succeeded(parser.parseOptionalLParen())) {
+    if (failed(parser.parseOptionalRParen()) &&
+        (parser.parseTypeList(types) || parser.parseRParen()))
+      return failure();
+    if (parser.parseArrowTypeList(results))
+      return failure();
+  } else {
+    if (parser.parseTypeList(types))
+      return failure();
+    // A single type is that of all operands and of the result; a select has the
+    // type of its condition first.
+    results = {types.back()};
+    if (name == "select" && types.size() == 2)
+      types.push_back(types.back());
+    else
+      types.resize(operands.size(), types.back());
+  }
+  state.addTypes(results);
+  return parser.resolveOperands(operands, types, operandsLoc, state.operands);
+}
+
+/// Parses `reducer(%a: type, %b: type) { ... }`.
+ParseResult PrettyParser::parseReducer(ArrayRef<Type> types) {
+  SmallVector<OpAsmParser::Argument> accumulators, values;
+  // Pairs of arguments: those of the accumulators come first in the region.
+  do {
+    if (parser.parseLParen() ||
+        parser.parseArgument(accumulators.emplace_back(), /*allowType=*/true) ||
+        parser.parseComma() ||
+        parser.parseArgument(values.emplace_back(), /*allowType=*/true) ||
+        parser.parseRParen())
+      return failure();
+  } while (accumulators.size() < types.size() / 2);
+  accumulators.append(values);
+  return parser.parseRegion(*state.addRegion(), accumulators);
+}
+
+/// Parses `(%x init: %y) applies stablehlo.add across dimensions = [0] : types`
+/// or `(%x init: %y), ... across dimensions = [0] : types reducer...`.
+ParseResult PrettyParser::parseReduce() {
+  Operands inits;
+  operandsLoc = parser.getCurrentLocation();
+  do {
+    if (parser.parseLParen() ||
+        parser.parseOperand(operands.emplace_back()) ||
+        parser.parseKeyword("init") || parser.parseColon() ||
+        parser.parseOperand(inits.emplace_back()) || parser.parseRParen())
+      return failure();
+  } while (succeeded(parser.parseOptionalComma()));
+  operands.append(inits);
+  if (succeeded(parser.parseOptionalKeyword("applies"))) {
+    FailureOr<OperationName> applied = parser.parseCustomOperationName();
+    if (failed(applied))
+      return failure();
+    set("applies", applied->getIdentifier());
+  }
+  SmallVector<int64_t> dims;
+  if (parser.parseKeyword("across") || parser.parseKeyword("dimensions") ||
+      parser.parseEqual() || parseNumbers(dims) || parseTypes())
+    return failure();
+  setNumbers("dimensions", dims);
+  if (succeeded(parser.parseOptionalKeyword("reducer")))
+    return parseReducer(SmallVector<Type>(
+        llvm::map_range(state.operands, [](Value value) {
+          return value.getType();
+        })));
+  return success();
+}
+
+ParseResult PrettyParser::parse() {
+  if (name == "constant")
+    return parseConstant();
+  if (name == "reduce")
+    return parseReduce();
+  if (name == "custom_call" || name == "composite") {
+    StringRef key = name == "composite" ? "name" : "call_target_name";
+    std::string target;
+    StringAttr symbol;
+    if (name == "composite" ? parser.parseString(&target)
+                            : parser.parseSymbolName(symbol))
+      return failure();
+    set(key, symbol ? symbol : builder.getStringAttr(target));
+    if (name == "custom_call" && parser.parseLParen())
+      return failure();
+  }
+  if (name == "compare") {
+    StringRef direction;
+    if (parser.parseKeyword(&direction) || parser.parseComma())
+      return failure();
+    set("comparison_direction", builder.getStringAttr(direction));
+  }
+  if (parseOperands())
+    return failure();
+  if (name == "custom_call" && parser.parseRParen())
+    return failure();
+  if (name == "return" && operands.empty())
+    return parser.parseOptionalAttrDict(state.attributes);
+  if (name == "return") {
+    SmallVector<Type> types;
+    return failure(parser.parseOptionalAttrDict(state.attributes) ||
+                   parser.parseColonTypeList(types) ||
+                   parser.resolveOperands(operands, types, operandsLoc,
+                                          state.operands));
+  }
+  if (name == "slice" && parseSliceRanges())
+    return failure();
+  StringRef keyword;
+  if (name == "compare") {
+    // The type of the comparison.
+    if (succeeded(parser.parseOptionalKeyword(&keyword)))
+      set("compare_type", builder.getStringAttr(keyword));
+  } else if (name == "reduce_precision") {
+    StringRef format;
+    if (parser.parseKeyword("format") || parser.parseEqual() ||
+        parser.parseKeyword(&format))
+      return failure();
+    set("format", builder.getStringAttr(format));
+  } else if (parseClauses()) {
+    return failure();
+  }
+  return parseTypes();
+}
+
+namespace {
+/// A dialect without operations of its own, of which all are known by name.
+class NamedDialect : public Dialect {
+public:
+  NamedDialect(StringRef name, MLIRContext *context, TypeID id)
+      : Dialect(name, context, id) {
+    allowUnknownOperations();
+  }
+
+  /// Keeps the text of an attribute.
+  Attribute parseAttribute(DialectAsmParser &parser, Type) const override {
+    return parser.getBuilder().getStringAttr(parser.getFullSymbolSpec());
+  }
+
+  std::optional<ParseOpHook>
+  getParseOperationHook(StringRef opName) const override {
+    if (getNamespace() != "stablehlo")
+      return std::nullopt;
+    static const auto parse = [](OpAsmParser &parser, OperationState &state) {
+      return PrettyParser(parser, state).parse();
+    };
+    return ParseOpHook(parse);
+  }
+};
+
+/// One class for each dialect, as the registry tells them by type.
+template <char... name> class ForeignDialect final : public NamedDialect {
+public:
+  explicit ForeignDialect(MLIRContext *context)
+      : NamedDialect(getDialectNamespace(), context,
+                     TypeID::get<ForeignDialect>()) {}
+  static StringRef getDialectNamespace() {
+    static const char text[] = {name..., 0};
+    return text;
+  }
+
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ForeignDialect)
+};
+
+using StableHloDialect =
+    ForeignDialect<'s', 't', 'a', 'b', 'l', 'e', 'h', 'l', 'o'>;
+using MhloDialect = ForeignDialect<'m', 'h', 'l', 'o'>;
+using SdyDialect = ForeignDialect<'s', 'd', 'y'>;
+using JaxDialect = ForeignDialect<'j', 'a', 'x'>;
+using TtirDialect = ForeignDialect<'t', 't', 'i', 'r'>;
+using TtcoreDialect = ForeignDialect<'t', 't', 'c', 'o', 'r', 'e'>;
+} // namespace
+
+void mlir::posenc::registerHloSyntax(DialectRegistry &registry) {
+  registry.insert<StableHloDialect, MhloDialect, SdyDialect, JaxDialect,
+                  TtirDialect, TtcoreDialect>();
+}

@@ -1,0 +1,312 @@
+//===- Ttir.cpp - operations of TTIR --------------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Converter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc::hlo;
+
+/// Returns how an operation reduces, or nothing if it does not. A mean is a sum
+/// first.
+static std::optional<Combiner> getReduction(StringRef name) {
+  return llvm::StringSwitch<std::optional<Combiner>>(name)
+      .Cases({"sum", "mean"}, Combiner::Add)
+      .Case("prod", Combiner::Mul)
+      .Case("max", Combiner::Max)
+      .Case("min", Combiner::Min)
+      .Case("reduce_or", Combiner::Or)
+      .Case("reduce_and", Combiner::And)
+      .Default(std::nullopt);
+}
+
+static bool isComparison(StringRef name) {
+  return name == "eq" || name == "ne" || name == "lt" || name == "le" ||
+         name == "gt" || name == "ge";
+}
+
+FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
+  SmallVector<int64_t> none;
+  if (op->getNumResults() == 0 && name == "fill_cache") {
+    // Writes the rows at the beginning of the cache of one sequence.
+    RankedTensorType rows = getType(getOperand(1));
+    SmallVector<OpFoldResult> offsets(rows.getRank(), builder.getIndexAttr(0)),
+        strides(rows.getRank(), builder.getIndexAttr(1));
+    offsets[0] =
+        builder.getIndexAttr(getNumber("batch_offset").value_or(0));
+    return one(tensor::InsertSliceOp::create(
+        builder, loc, getOperand(1), getOperand(0), offsets,
+        getAsIndexOpFoldResult(builder.getContext(), rows.getShape()), strides));
+  }
+  if (op->getNumResults() == 0 && name == "update_cache") {
+    // Writes a row of each sequence at its index.
+    RankedTensorType cache = getType(getOperand(0)), rows = getType(getOperand(1)),
+                     indices = getType(getOperand(2));
+    if (cache.getRank() != 4 || rows.getRank() != 4 || indices.getRank() != 1) {
+      fail("is not supported for these shapes");
+      return failure();
+    }
+    Value result = getOperand(0), row = getOperand(1);
+    // Rows are (1, heads, sequences, dim) or (sequences, heads, 1, dim).
+    int64_t numSequences = cache.getDimSize(0);
+    bool isFirst = rows.getDimSize(0) == numSequences && rows.getDimSize(2) == 1;
+    if (!isFirst && rows.getDimSize(2) != numSequences) {
+      fail("has rows of another number of sequences than its cache");
+      return failure();
+    }
+    for (int64_t b = 0; b < numSequences; ++b) {
+      SmallVector<int64_t> begins(4, 0), ends(rows.getShape());
+      int64_t dim = isFirst ? 0 : 2;
+      begins[dim] = b;
+      ends[dim] = b + 1;
+      Value one = slice(row, begins, ends, {1, 1, 1, 1});
+      int64_t at = indices.getDimSize(0) == 1 ? 0 : b;
+      Value index = slice(getOperand(2), {at}, {at + 1}, {1});
+      Value token = getClampedIndex(index, cache.getDimSize(2) - 1);
+      if (!one || !token)
+        return failure();
+      SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
+          strides(4, builder.getIndexAttr(1));
+      offsets[0] = builder.getIndexAttr(b);
+      offsets[2] = token;
+      result = tensor::InsertSliceOp::create(
+          builder, loc, one, result, offsets,
+          getAsIndexOpFoldResult(builder.getContext(), getType(one).getShape()),
+          strides);
+    }
+    return SmallVector<Value>{result};
+  }
+  if (op->getNumResults() != 1) {
+    fail("is not supported");
+    return failure();
+  }
+  RankedTensorType type = getResultType();
+  if (name == "constant") {
+    auto value = dyn_cast_or_null<ElementsAttr>(getAttribute("value"));
+    if (!value) {
+      fail("lacks its value");
+      return failure();
+    }
+    return one(arith::ConstantOp::create(builder, loc, type,
+                                         cast<TypedAttr>(value)));
+  }
+  if (name == "arange")
+    return one(createIota(type, getNumber("arange_dimension").value_or(0),
+                          getNumber("start").value_or(0),
+                          getNumber("step").value_or(1)));
+  if (name == "zeros" || name == "ones")
+    return one(createSplat(type, name == "ones"));
+  Value first = op->getNumOperands() ? getOperand(0) : Value();
+  if (!first) {
+    fail("is not supported");
+    return failure();
+  }
+  RankedTensorType source = getType(first);
+  if (name == "typecast")
+    return one(convertTo(first, type.getElementType()));
+  if (name == "reshape" || name == "squeeze" || name == "unsqueeze")
+    return one(reshape(first, type));
+  if (name == "broadcast")
+    return one(broadcastLast(first, type.getShape()));
+  if (name == "permute")
+    return one(transpose(first, getNumbers("permutation").value_or(none)));
+  if (name == "transpose") {
+    SmallVector<int64_t> permutation =
+        llvm::to_vector(llvm::seq<int64_t>(source.getRank()));
+    int64_t a = getNumber("dim0").value_or(0), b = getNumber("dim1").value_or(0);
+    for (int64_t *dim : {&a, &b})
+      if (*dim < 0)
+        *dim += source.getRank();
+    if (a < 0 || b < 0 || a >= source.getRank() || b >= source.getRank()) {
+      fail("has a wrong dimension");
+      return failure();
+    }
+    std::swap(permutation[a], permutation[b]);
+    return one(transpose(first, permutation));
+  }
+  if (name == "slice_static")
+    return one(slice(first, getNumbers("begins").value_or(none),
+                     getNumbers("ends").value_or(none),
+                     getNumbers("step").value_or(none)));
+  if (name == "concat")
+    return one(concatenate(op->getOperands(), getNumber("dim").value_or(-1)));
+  if (name == "dot_general")
+    return one(createDot(first, getOperand(1),
+                         getNumbers("batch_dims_lhs").value_or(none),
+                         getNumbers("batch_dims_rhs").value_or(none),
+                         getNumbers("contract_dims_lhs").value_or(none),
+                         getNumbers("contract_dims_rhs").value_or(none), type));
+  if (name == "matmul") {
+    Value second = getOperand(1);
+    int64_t rank = source.getRank(), otherRank = getType(second).getRank();
+    auto isSet = [&](StringRef flag) {
+      auto value = dyn_cast_or_null<BoolAttr>(getAttribute(flag));
+      return value && value.getValue();
+    };
+    int64_t numBatch = std::min(rank, otherRank) - 2;
+    if (rank < 2 || otherRank < 2 || (otherRank != 2 && rank != otherRank)) {
+      fail("is not supported for these shapes");
+      return failure();
+    }
+    if (otherRank == 2)
+      numBatch = 0;
+    SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(numBatch));
+    return one(createDot(first, second, batch, batch,
+                         {isSet("transpose_a") ? rank - 2 : rank - 1},
+                         {isSet("transpose_b") ? otherRank - 1 : otherRank - 2},
+                         type));
+  }
+  if (std::optional<Combiner> combiner = getReduction(name)) {
+    SmallVector<int64_t> dims;
+    if (std::optional<SmallVector<int64_t>> listed = getNumbers("dim_arg"))
+      dims = *listed;
+    else if (std::optional<int64_t> dim = getNumber("dim_arg"))
+      dims = {*dim};
+    else
+      dims = llvm::to_vector(llvm::seq<int64_t>(source.getRank()));
+    int64_t count = 1;
+    for (int64_t &dim : dims) {
+      if (dim < 0)
+        dim += source.getRank();
+      if (dim >= 0 && dim < source.getRank())
+        count *= source.getDimSize(dim);
+    }
+    Value result = reduce(first, {}, dims, *combiner);
+    if (!result)
+      return failure();
+    if (name == "mean")
+      result = arith::DivFOp::create(
+          builder, loc, result, createSplat(getType(result), double(count)));
+    return one(reshape(result, type));
+  }
+  if (name == "softmax") {
+    int64_t dim = getNumber("dimension").value_or(-1);
+    if (dim < 0)
+      dim += source.getRank();
+    if (dim < 0 || dim >= source.getRank()) {
+      fail("has a wrong dimension");
+      return failure();
+    }
+    return one(linalg::SoftmaxOp::create(builder, loc, TypeRange(type), first,
+                                         createEmpty(type), dim)
+                   ->getResult(0));
+  }
+  if (name == "rms_norm" || name == "layer_norm")
+    return one(createNorm(name == "layer_norm"));
+  if (name == "embedding") {
+    // Rows of the second operand, by the first.
+    RankedTensorType table = getType(getOperand(1));
+    Value rows = getOperand(1);
+    if (table.getRank() != 2)
+      rows = reshape(rows, table.clone(table.getShape().take_back(2)));
+    if (!rows)
+      return failure();
+    return one(createEmbedding(first, rows, type));
+  }
+  SmallVector<Value> operands(op->getOperands());
+  if (name == "where") {
+    for (Value &operand : operands)
+      if (operand = broadcastLast(operand, type.getShape()); !operand)
+        return failure();
+    Value condition = convertTo(operands[0], builder.getI1Type());
+    return one(arith::SelectOp::create(builder, loc, condition, operands[1],
+                                       operands[2]));
+  }
+  for (Value &operand : operands)
+    if (operand = broadcastLast(operand, type.getShape()); !operand)
+      return failure();
+  Value value = isComparison(name)
+                    ? compare(name, operands[0], operands[1])
+                    : convertElementwise(name, operands,
+                                         getType(operands[0]));
+  if (!value) {
+    fail("is not supported");
+    return failure();
+  }
+  // Conditions may be numbers of the operands' type.
+  return one(convertTo(value, type.getElementType()));
+}
+
+Value Converter::createEmbedding(Value indices, Value rows,
+                                 RankedTensorType type) {
+  Value init = createEmpty(type);
+  SmallVector<utils::IteratorType> loops(type.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, type, ValueRange(), init,
+             builder.getMultiDimIdentityMap(type.getRank()), loops,
+             [&](OpBuilder &b, Location loc, ValueRange) {
+               SmallVector<Value> at;
+               for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
+                 at.push_back(linalg::IndexOp::create(b, loc, dim));
+               Value number = tensor::ExtractOp::create(b, loc, indices, at);
+               if (isa<FloatType>(number.getType()))
+                 number = arith::FPToSIOp::create(b, loc, b.getI64Type(),
+                                                  number);
+               Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                                      number);
+               Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+               Value last = arith::ConstantIndexOp::create(
+                   b, loc, getType(rows).getDimSize(0) - 1);
+               row = arith::MaxSIOp::create(b, loc, row, zero);
+               row = arith::MinSIOp::create(b, loc, row, last);
+               Value channel =
+                   linalg::IndexOp::create(b, loc, type.getRank() - 1);
+               Value element = tensor::ExtractOp::create(
+                   b, loc, rows, ValueRange{row, channel});
+               linalg::YieldOp::create(b, loc, element);
+             })
+      .getResult(0);
+}
+
+/// Returns the norm over the last dimension; weight and bias are optional.
+Value Converter::createNorm(bool hasMean) {
+  Value x = getOperand(0);
+  RankedTensorType type = getType(x);
+  auto real = dyn_cast<FloatType>(type.getElementType());
+  auto shape = getNumbers("normalized_shape");
+  if (!real || (shape && shape->size() != 1))
+    return fail("is supported over the last dimension only");
+  auto epsilonAttr = dyn_cast_or_null<FloatAttr>(getAttribute("epsilon"));
+  double epsilon = epsilonAttr ? epsilonAttr.getValueAsDouble() : 1e-5;
+  Type wide = real.getWidth() < 32 ? Type(builder.getF32Type()) : Type(real);
+  Value value = convertTo(x, wide);
+  RankedTensorType wideType = type.clone(wide);
+  int64_t last = type.getRank() - 1;
+  SmallVector<int64_t> kept(type.getShape());
+  kept.back() = 1;
+  auto mean = [&](Value of) {
+    Value sum = reduce(of, {}, last, Combiner::Add);
+    Value size = createSplat(getType(sum), double(type.getShape().back()));
+    Value quotient = arith::DivFOp::create(builder, loc, sum, size);
+    return reshape(quotient, wideType.clone(kept));
+  };
+  if (hasMean)
+    value = arith::SubFOp::create(
+        builder, loc, value, broadcastLast(mean(value), type.getShape()));
+  Value square = arith::MulFOp::create(builder, loc, value, value);
+  Value variance = mean(square);
+  Value sum = arith::AddFOp::create(
+      builder, loc, variance, createSplat(getType(variance), epsilon));
+  Value factor = convertElementwise("rsqrt", sum, getType(sum));
+  value = arith::MulFOp::create(builder, loc, value,
+                                broadcastLast(factor, type.getShape()));
+  unsigned numWeights = op->getNumOperands() - 1;
+  if (numWeights > 0) {
+    Value weight =
+        broadcastLast(convertTo(getOperand(1), wide), type.getShape());
+    value = arith::MulFOp::create(builder, loc, value, weight);
+  }
+  if (numWeights > 1) {
+    Value bias = broadcastLast(convertTo(getOperand(2), wide), type.getShape());
+    value = arith::AddFOp::create(builder, loc, value, bias);
+  }
+  return convertTo(value, real);
+}
