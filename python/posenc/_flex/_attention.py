@@ -24,6 +24,7 @@ from .._rope import FLOATS
 from . import _fusion
 from ._block_mask import BlockMask, Blocks, and_masks, find_blocks
 from ._fusion import is_torch
+from ._max_scores import MAX_SCORES
 from ._module import Signature
 from ._plan import Plan, make_plan
 from ._trace import WIDENED
@@ -254,6 +255,20 @@ def run(call: Call):
     return call_operator(kernels, call.inputs)
 
 
+def find_max_scores(call: Call):
+    """Returns the largest score of each query, which has no gradient."""
+    kernels, inputs = call.find_kernels(), call.inputs
+    if _is_jax(inputs[0]):
+        import jax
+
+        return kernels[MAX_SCORES](*map(jax.lax.stop_gradient, inputs))
+    if not is_torch(inputs[0]):
+        return kernels[MAX_SCORES](*inputs)
+    from ._torch_operator import call_max_scores
+
+    return call_max_scores(kernels, inputs)
+
+
 def _warn_once(text: str) -> None:
     if text not in _warned:
         _warned.add(text)
@@ -292,7 +307,9 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     return_lse: returns (output, lse): lse [batch, heads, queries] is the logarithm of the
         sum of the weights, in f32 (f64 for f64)
     kernel_options: those of PyTorch are ignored, with a note
-    return_aux: PyTorch's AuxRequest: returns (output, AuxOutput); max_scores is an error
+    return_aux: PyTorch's AuxRequest: returns (output, AuxOutput). max_scores is the largest
+        score of each query after score_mod and mask, in the type of lse, without
+        gradient; another kernel computes it
 
     mask_mod: a function of batch, head, query index and key index that tells whether the
         key is seen; no block mask is needed, since kernels skip hidden tiles by themselves
@@ -311,8 +328,7 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     """
     if return_lse and return_aux is not None:
         _refuse("expected return_lse or return_aux, got both")
-    if return_aux is not None and getattr(return_aux, "max_scores", False):
-        _refuse("max_scores of return_aux is not supported; lse is")
+    with_max = return_aux is not None and bool(getattr(return_aux, "max_scores", False))
     if kernel_options:
         _warn_once(f"{_NAME}: kernel_options are for PyTorch's kernels and are ignored")
     query, key, value = _apply_autocast((query, key, value))
@@ -324,8 +340,8 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     if not options.is_empty():
         _check_tensors(query, key, value, enable_gqa)
         _check_options(options, query)
-        if not is_recorded and not _needs_gradient(query, key, value, query_norm,
-                                                   key_norm):
+        if not is_recorded and not with_max and not _needs_gradient(
+                query, key, value, query_norm, key_norm):
             fused = _fusion.find_fused(options, query)
         if fused is None:
             query, key = _fusion.apply(options, query, key)
@@ -333,16 +349,18 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
         from ._torch_compile import call_recorded
 
         _check_tensors(query, key, value, enable_gqa)
-        output, lse = call_recorded(query, key, value, score_mod, block_mask, mask_mod,
-                                    scale)
+        output, lse, max_scores = call_recorded(query, key, value, score_mod, block_mask,
+                                                mask_mod, scale, with_max)
     else:
         call = prepare(query, key, value, score_mod, block_mask, mask_mod, scale,
                        enable_gqa)
         if fused is not None:
             call = _fuse(call, fused, options)
         output, lse = run(call)
+        max_scores = find_max_scores(call) if with_max else None
     if return_aux is not None:
-        return output, _make_aux(lse if getattr(return_aux, "lse", False) else None)
+        return output, _make_aux(lse if getattr(return_aux, "lse", False) else None,
+                                 max_scores)
     return (output, lse) if return_lse else output
 
 
@@ -371,13 +389,14 @@ def _fuse(call: Call, fused: _fusion.Fused, options: _fusion.Options) -> Call:
         inputs=[query, key, value, *_fusion.make_inputs(options, query, key), *arrays])
 
 
-def _make_aux(lse):
+def _make_aux(lse, max_scores):
     torch = sys.modules.get("torch")
     if torch is not None:
         from torch.nn.attention import flex_attention as module
 
-        return getattr(module, "AuxOutput", AuxOutput)(lse=lse, max_scores=None)
-    return AuxOutput(lse=lse)
+        return getattr(module, "AuxOutput", AuxOutput)(
+            lse=lse, max_scores=max_scores)
+    return AuxOutput(lse, max_scores)
 
 
 def write_mlir(query, key, value, score_mod: Callable | None = None,

@@ -26,7 +26,7 @@ from ._graph import FLOATS, Graph, Node
 from ._mlir import RegionWriter
 from ._module import (
     Signature, find_names, write_argument, write_arguments, write_array_sizes)
-from ._tiles import KEYS, QUERIES, Expressions, TileWriter
+from ._tiles import Expressions, TileWriter
 
 GRADIENT = "gradient"
 # From so many key heads on, there is a task for each of them, which computes all gradients.
@@ -228,7 +228,6 @@ class _Writer(TileWriter):
         """Writes a function of query, key, value, output, lse, their gradients and the
         captured arrays. `results` have a name, a type and a value."""
         of, types = self.of, self.types
-        scale = of.dim ** -0.5 if of.scale is None else of.scale
         listed = [*write_arguments(of, types),
                   *(write_argument(name, kind) for name, kind in (
                       ("output", types.output), ("lse", types.lse),
@@ -242,21 +241,8 @@ class _Writer(TileWriter):
                      ("lse", types.lse, self.lse),
                      ("grad_output", types.output, self.output),
                      ("grad_lse", types.lse, self.lse))]
-        infinity = "0xFF800000" if self.sum == "f32" else "0xFFF0000000000000"
-        head = [
-            *(f"%c{n} = arith.constant {n} : index" for n in range(4)),
-            "%true = arith.constant true",
-            f"%zero = arith.constant 0.0 : {self.sum}",
-            f"%minus_infinity = arith.constant {infinity} : {self.sum}",
-            f"%scale = arith.constant {scale:.17e} : {self.sum}",
-            f"%query_step = arith.constant {QUERIES} : index",
-            f"%key_step = arith.constant {KEYS} : index",
-            f"%batch = tensor.dim %query, %c0 : {types.query}",
-            f"%queries = tensor.dim %query, %c2 : {types.query}",
-            f"%keys = tensor.dim %key, %c2 : {types.key}",
-            "%query_tiles = arith.ceildivui %queries, %query_step : index",
-            "%key_tiles = arith.ceildivui %keys, %key_step : index", *casts,
-            *write_array_sizes(of, types, find_names(body)), *self.delta()]
+        head = [*self.constants(), *casts,
+                *write_array_sizes(of, types, find_names(body)), *self.delta()]
         returned = ", ".join(f'{kind} {{posenc.name = "{result}"}}'
                              for result, kind, _ in results)
         values = ", ".join(value for *_, value in results)

@@ -29,6 +29,7 @@ from ._block_mask import FULL, PARTIAL, Blocks
 from ._captures import Captures
 from ._gradient import write_gradients
 from ._graph import ARGUMENTS, Graph, Node, collect
+from ._max_scores import write_max_scores
 from ._module import Signature, find_ranges, write_attention
 from ._trace import Trace, locate
 
@@ -67,6 +68,7 @@ class Plan:
         text = write_attention(signature, self.score, self.where)
         if signature.fused is None:
             text += write_gradients(signature, self.graph, self.score, self.where)
+            text += write_max_scores(signature, self.score, self.where)
         return text
 
 

@@ -6,7 +6,8 @@
 #
 # ===----------------------------------------------------------------------===#
 """Writes what gradients compute of a tile of queries and keys, as operations of linalg on
-tensors: scores, weights, and the gradients of scores."""
+tensors: scores, weights, and the gradients of scores. They are tiles of functions that are
+written here rather than by the dialect: gradients (`_gradient`) and `_max_scores`."""
 
 from __future__ import annotations
 
@@ -48,6 +49,25 @@ class TileWriter:
         self.query = f"tensor<{dims}{of.dim}x{of.dtype}>"
         self.query_sums = f"tensor<{dims}{of.dim}x{self.sum}>"
         self.output = f"tensor<{dims}{of.value_dim}x{of.dtype}>"
+
+    def constants(self) -> list[str]:
+        """Defines what all functions begin with: numbers and sizes."""
+        of = self.of
+        scale = of.dim ** -0.5 if of.scale is None else of.scale
+        infinity = "0xFF800000" if self.sum == "f32" else "0xFFF0000000000000"
+        return [
+            *(f"%c{n} = arith.constant {n} : index" for n in range(4)),
+            "%true = arith.constant true",
+            f"%zero = arith.constant 0.0 : {self.sum}",
+            f"%minus_infinity = arith.constant {infinity} : {self.sum}",
+            f"%scale = arith.constant {scale:.17e} : {self.sum}",
+            f"%query_step = arith.constant {QUERIES} : index",
+            f"%key_step = arith.constant {KEYS} : index",
+            f"%batch = tensor.dim %query, %c0 : {self.types.query}",
+            f"%queries = tensor.dim %query, %c2 : {self.types.query}",
+            f"%keys = tensor.dim %key, %c2 : {self.types.key}",
+            "%query_tiles = arith.ceildivui %queries, %query_step : index",
+            "%key_tiles = arith.ceildivui %keys, %key_step : index"]
 
     # ===------------------------------------------------------------------===#
     # Operations of tiles
@@ -96,9 +116,11 @@ class TileWriter:
                             (kind, kind, self.tile))
 
     def elementwise(self, result: str, operands: Sequence[tuple[str, str, str]],
-                    kind: str, body: Sequence[str], last: str) -> list[str]:
+                    kind: str, body: Sequence[str], last: str,
+                    init: str | None = None) -> list[str]:
         """An operation of each pair of a tile. `operands` have a name, a type and the
-        name of an element; those of vectors are one for each query."""
+        name of an element; those of vectors are one for each query. `%element` is that
+        of the tile `init`."""
         maps = ["affine_map<(i, j) -> (i)>" if of == self.vector else
                 "affine_map<(i, j) -> (i, j)>" for _, of, _ in operands]
         element = kind.split("x")[-1].rstrip(">")
@@ -109,11 +131,12 @@ class TileWriter:
         if element != self.sum:
             lines.append(f"%narrow = arith.truncf {last} : {self.sum} to {element}")
             last = "%narrow"
+        empty = [f"{result}_init = tensor.empty(%m, %n) : {kind}"] if init is None else []
         return [
-            f"{result}_init = tensor.empty(%m, %n) : {kind}",
+            *empty,
             f"{result} = linalg.generic {{indexing_maps = [{', '.join(maps)}, "
             'affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}',
-            f"  ins({names} : {kinds}) outs({result}_init : {kind}) {{",
+            f"  ins({names} : {kinds}) outs({init or result + '_init'} : {kind}) {{",
             f"^bb0({arguments}, %element: {element}):", *(f"  {line}" for line in lines),
             f"  linalg.yield {last} : {element}", f"}} -> {kind}"]
 

@@ -25,7 +25,7 @@ from torch._higher_order_ops.flex_attention import flex_attention as recorded_op
 from torch.nn.attention.flex_attention import _create_empty_block_mask, _identity
 
 from .._errors import Error
-from ._attention import Call, find_signature, run, widen
+from ._attention import Call, find_max_scores, find_signature, run, widen
 from ._block_mask import WHOLE, BlockMask, Blocks, make_table
 from ._graph import Graph
 from ._plan import make_traced_plan
@@ -35,13 +35,16 @@ from ._trace_torch import trace_torch
 
 # The option that marks calls of `posenc.flex_attention` in graphs.
 _MARK = "POSENC"
+# PyTorch's option for the largest scores.
+_WITH_MAX = "OUTPUT_MAX"
 # Whether those of PyTorch's flex_attention are replaced, too.
 _replaces_all = False
 
 
 def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
-                  mask_mod: Callable | None, scale: float | None):
-    """Returns the output and the log-sum-exp of a call that torch.compile traces."""
+                  mask_mod: Callable | None, scale: float | None, with_max: bool):
+    """Returns the output, the log-sum-exp and the largest scores (None unless `with_max`)
+    of a call that torch.compile traces."""
     own = None
     if block_mask is not None:
         own = block_mask.mask_mod
@@ -65,10 +68,12 @@ def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
         blocks = block_mask.as_tuple()
     if own is not None:
         blocks = blocks[:-1] + (own,)
-    output, lse, _ = recorded_operator(
+    output, lse, max_scores = recorded_operator(
         query, key, value, _identity if score_mod is None else score_mod, blocks,
-        query.shape[-1] ** -0.5 if scale is None else scale, {_MARK: True})
-    return output, lse * math.log(2)
+        query.shape[-1] ** -0.5 if scale is None else scale, 
+        {_MARK: True, _WITH_MAX: with_max})
+    return (output, lse * math.log(2),
+            max_scores * math.log(2) if with_max else None)
 
 
 def _hide(score_mod: Callable | None, mask_mod: Callable) -> Callable:
@@ -99,8 +104,9 @@ def _to_tensors(buffers: Sequence[Any], device) -> list[torch.Tensor]:
                 else torch.int64)) for buffer in buffers]
 
 
-def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_buffers):
-    """Calls the operator for the arguments of the recorded one."""
+def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_buffers,
+          with_max: bool):
+    """Calls the operators for the arguments of the recorded one."""
     dtype = "f64" if query.dtype == torch.float64 else "f32"
     trace = Trace(Graph(dtype), query.device)
     buffers = [_to_tensors(one, query.device) for one in (score_buffers, mask_buffers)]
@@ -120,8 +126,9 @@ def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_b
     if key.shape[0] != query.shape[0]:
         key, value = (one.expand(query.shape[0], *one.shape[1:]) for one in (key, value))
     signature = find_signature(plan, query, key, value, scale)
-    return run(Call(plan, signature, [query, key, value,
-                                 *map(widen, trace.arrays)]))
+    call = Call(plan, signature, [query, key, value, *map(widen, trace.arrays)])
+    output, lse = run(call)
+    return output, lse, find_max_scores(call) if with_max else torch.zeros_like(lse)
 
 
 _original = recorded_operator.py_kernels[DispatchKey.Autograd]
@@ -130,13 +137,13 @@ _original = recorded_operator.py_kernels[DispatchKey.Autograd]
 def _differentiate(query, key, value, score_mod, block_mask, scale, kernel_options,
                    score_mod_other_buffers=(), mask_mod_other_buffers=()):
     is_marked = kernel_options.get(_MARK, False)
-    if is_marked or (_replaces_all and not kernel_options.get("OUTPUT_MAX", False)):
+    if is_marked or _replaces_all:
         try:
-            output, lse = _call(query, key, value, score_mod, block_mask, scale,
-                                score_mod_other_buffers, mask_mod_other_buffers)
+            output, lse, max_scores = _call(
+                query, key, value, score_mod, block_mask, scale, score_mod_other_buffers,
+                mask_mod_other_buffers, kernel_options.get(_WITH_MAX, False))
             # PyTorch's operator has logarithms to the base 2.
-            lse = lse * (1 / math.log(2))
-            return output, lse, torch.zeros_like(lse)
+            return output, lse * (1 / math.log(2)), max_scores * (1 / math.log(2))
         except Error:
             if not _replaces_all:
                 raise

@@ -19,6 +19,7 @@ from .._kernels import Kernels
 from .._operators import _compute, find, innermost, make_function, register
 from .._torch_state import has_tangent, is_in_forward_mode, is_traced
 from ._gradient import GRADIENT, name_array_gradient
+from ._max_scores import MAX_SCORES
 
 if TYPE_CHECKING:
     from ._attention import Call
@@ -41,6 +42,13 @@ def call_operator(kernels: Kernels, inputs: list[torch.Tensor]):
         inputs = [innermost(tensor) if tensor.dim() else tensor for tensor in inputs]
         return kernels[_FUNCTION](*inputs)
     return torch.ops.posenc.flex_attention(inputs, register(kernels))
+
+
+def call_max_scores(kernels: Kernels, inputs: list[torch.Tensor]) -> torch.Tensor:
+    """Returns the largest score of each query."""
+    result, = torch.ops.posenc.call([tensor.detach() for tensor in inputs],
+                                    register(kernels), MAX_SCORES)
+    return result
 
 
 @torch.library.impl(_library, "flex_attention", "CompositeExplicitAutograd")
