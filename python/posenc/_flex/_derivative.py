@@ -19,6 +19,7 @@ from collections.abc import Callable
 from .._errors import Error
 from ._graph import Graph, Node, collect
 
+_BY_RESULT = ("exp", "exp2", "sqrt", "rsqrt", "cbrt", "tanh", "expm1", "sigmoid")
 _CONSTANT = ("detach", "floor", "ceil", "round", "trunc", "floor_divide")
 
 
@@ -60,7 +61,7 @@ class _Rules:
         zero = self.number(0)
         if y.op in _CONSTANT:
             return [None] * len(x)
-        if y.op in ("exp", "exp2", "sqrt", "rsqrt", "tanh", "expm1"):
+        if y.op in _BY_RESULT:
             return [self.mul(d, self._of_result(y))]
         if y.op in _BY_OPERAND:
             return [self.mul(d, _BY_OPERAND[y.op](self, x[0]))]
@@ -87,12 +88,24 @@ class _Rules:
             lower = self.graph.apply("pow", self.dtype, x[0],
                                      self.sub(x[1], self.number(1)))
             is_zero = self.mul(d, self.mul(y, self.call("log", x[0])))
-            return [self.mul(d, self.mul(x[1], lower)),
+            of_base = self.mul(d, self.mul(x[1], lower))
+            return [self.if_order("eq", x[1], zero, zero, of_base),
                     self.if_order("eq", y, zero, zero, is_zero)]
+        if y.op == "atan2":
+            size = self.add(self.mul(x[0], x[0]), self.mul(x[1], x[1]))
+            d = self.div(d, size)
+            return [self.mul(d, x[1]), self.neg(self.mul(d, x[0]))]
+        if y.op == "copysign":
+            return [self.if_order("eq", x[0], zero, zero,
+                                  self.mul(d, self.div(y, x[0]))), None]
         raise Error(f"{y.op} has no derivative here")
 
     def _of_result(self, y: Node) -> Node:
         one, half = self.number(1), self.number(0.5)
+        if y.op == "sigmoid":
+            return self.mul(y, self.sub(one, y))
+        if y.op == "cbrt":
+            return self.div(one, self.mul(self.number(3), self.mul(y, y)))
         if y.op == "exp":
             return y
         if y.op == "exp2":
@@ -117,8 +130,17 @@ _BY_OPERAND: dict[str, Callable[[_Rules, Node], Node]] = {
     "cos": lambda r, x: r.neg(r.call("sin", x)),
     "tan": lambda r, x: r.add(r.number(1), r.mul(r.call("tan", x), r.call("tan", x))),
     "atan": lambda r, x: r.div(r.number(1), r.add(r.number(1), r.mul(x, x))),
+    "asin": lambda r, x: r.call("rsqrt", r.sub(r.number(1), r.mul(x, x))),
+    "acos": lambda r, x: r.neg(r.call("rsqrt", r.sub(r.number(1), r.mul(x, x)))),
+    "sinh": lambda r, x: r.call("cosh", x),
+    "cosh": lambda r, x: r.call("sinh", x),
+    "asinh": lambda r, x: r.call("rsqrt", r.add(r.mul(x, x), r.number(1))),
+    "acosh": lambda r, x: r.call("rsqrt", r.sub(r.mul(x, x), r.number(1))),
+    "atanh": lambda r, x: r.div(r.number(1), r.sub(r.number(1), r.mul(x, x))),
     "erf": lambda r, x: r.mul(r.number(2 / math.sqrt(math.pi)),
                               r.call("exp", r.neg(r.mul(x, x)))),
+    "erfc": lambda r, x: r.mul(r.number(-2 / math.sqrt(math.pi)),
+                               r.call("exp", r.neg(r.mul(x, x)))),
 }
 
 

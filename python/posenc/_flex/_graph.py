@@ -18,10 +18,17 @@ import math
 import operator
 from typing import Any
 
+from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
 
 FLOATS = ("f64", "f32", "f16", "bf16")
-INTEGERS = {"i64": 64, "i32": 32, "i8": 8}
+# Bits of integers.
+INTEGERS = {"i64": 64, "i32": 32, "i16": 16, "i8": 8, "u8": 8, "u16": 16, "u32": 32}
+# Types that no kernel has: the type of kernels in which their numbers are, and their name
+# in frameworks. Results wrap as those of their own type.
+CARRIED = {"i16": ("i32", "int16"), "u8": ("i32", "uint8"), "u16": ("i32", "uint16"),
+           "u32": ("i64", "uint32")}
+_CARRIED_NAMES = {name: own for own, (_, name) in CARRIED.items()}
 
 # Arguments of a score_mod, in order. A mask_mod has those after the first.
 ARGUMENTS = ("score", "batch", "head", "query", "key")
@@ -29,6 +36,19 @@ ARGUMENTS = ("score", "batch", "head", "query", "key")
 # The order of two numbers.
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _ORDER = {name: getattr(operator, name) for name in COMPARISONS}
+
+
+def name_type(dtype) -> str:
+    """Returns the name that a type of a framework has in expressions."""
+    if isinstance(dtype, type):
+        name = dtype.__name__
+    else:
+        name = getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
+    return _CARRIED_NAMES.get(name) or name_of(dtype)
+
+
+def name_in_frameworks(dtype: str) -> str:
+    return CARRIED[dtype][1] if dtype in CARRIED else FRAMEWORK_NAMES[dtype]
 
 
 class Node:
@@ -62,10 +82,14 @@ class Node:
 def is_nonnegative(node: Node) -> bool:
     """Whether an integer is known not to be negative. Sums of indices do not wrap."""
     operands = node.operands
+    if node.dtype.startswith("u") or node.dtype == "i1":
+        return True
     if node.op == "argument":
         return node.is_integer
     if node.op == "constant":
         return node.payload >= 0
+    if INTEGERS.get(node.dtype, 64) < 32 and node.op in ("add", "mul", "convert", "abs"):
+        return False  # They wrap.
     if node.op == "detach":
         return is_nonnegative(operands[0])
     if node.op == "convert":
@@ -110,7 +134,8 @@ class Graph:
         if not math.isfinite(value):
             raise Error(f"{value} is no integer")
         width = INTEGERS[dtype]
-        wrapped = (int(value) + 2 ** (width - 1)) % 2 ** width - 2 ** (width - 1)
+        low = 0 if dtype.startswith("u") else -(2 ** (width - 1))
+        wrapped = (int(value) - low) % 2 ** width + low
         return self.make("constant", dtype=dtype, payload=wrapped)
 
     def load(self, number: int, indices: tuple[Node, ...], dtype: str) -> Node:
@@ -180,7 +205,9 @@ class Graph:
             if dtype in FLOATS:
                 return self.apply("divide", dtype, self.constant(1, dtype), result)
         if dtype not in FLOATS:
-            raise Error("powers of integers need a constant exponent from 0 to 16")
+            # Exact, as it is rounded, up to 2 to the power 53.
+            power = self.apply("pow", "f64", base, exponent)
+            return self.convert(self.apply("round", "f64", power), dtype)
         return self.apply("pow", dtype, base, exponent)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from ._graph import FLOATS, INTEGERS, Node, is_nonnegative
+from ._graph import CARRIED, FLOATS, INTEGERS, Node, is_nonnegative
 
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt",
@@ -29,13 +29,27 @@ _INTEGER_BINARY = {"add": "addi", "sub": "subi", "mul": "muli", "maximum": "maxs
                    "bitwise_xor": "xori", "shift_left": "shli", "shift_right": "shrsi"}
 _MATH = {"abs": "absf", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
          "log2": "log2", "log10": "log10", "log1p": "log1p", "tanh": "tanh",
-         "sqrt": "sqrt", "rsqrt": "rsqrt", "sin": "sin", "cos": "cos", "tan": "tan",
-         "atan": "atan", "erf": "erf", "floor": "floor", "ceil": "ceil",
+         "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
+         "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh",
+         "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh",
+         "erf": "erf", "erfc": "erfc", "floor": "floor", "ceil": "ceil",
          "round": "roundeven", "trunc": "trunc"}
+_MATH_BINARY = {"pow": "powf", "atan2": "atan2", "copysign": "copysign"}
 _DIVISIONS = {"divide_trunc": "divsi", "floor_divide": "floordivsi", "fmod": "remsi"}
 # Operations of an index whose result is the same as that of narrower integers, unless
 # these overflow, which no index of a sequence's tokens does.
+_WIDE = ("i32", "i64")
 _INDEX_BINARY = {"add": "addi", "sub": "subi", "maximum": "maxsi", "minimum": "minsi"}
+
+
+# Operations whose result may be outside of a type that another one carries.
+_WRAPPING = ("add", "sub", "mul", "neg", "abs", "bitwise_not", "shift_left", "convert",
+             "divide_trunc", "floor_divide")
+
+
+def _carry(dtype: str) -> str:
+    """Returns the type of kernels in which numbers of a type are."""
+    return CARRIED[dtype][0] if dtype in CARRIED else dtype
 
 
 def write_float(value: float, dtype: str) -> str:
@@ -87,7 +101,13 @@ class RegionWriter:
         return self._names[key]
 
     def _write(self, node: Node) -> str:
-        op, kind, operands = node.op, node.dtype, node.operands
+        name = self._write_value(node)
+        if node.dtype in CARRIED and node.op in _WRAPPING:
+            return self._wrap(name, node.dtype)
+        return name
+
+    def _write_value(self, node: Node) -> str:
+        op, kind, operands = node.op, _carry(node.dtype), node.operands
         if op == "argument":
             name = self._arguments[node.payload]
             return name if node.is_float else self.emit(
@@ -109,7 +129,17 @@ class RegionWriter:
             return self._write_narrow(node)
         if kind in FLOATS:
             return self._write_float(op, kind, [self.write(one) for one in operands])
-        return self._write_integer(node)
+        return self._write_integer(node, kind)
+
+    def _wrap(self, name: str, dtype: str) -> str:
+        """Takes the low bits of a number of the carrying type."""
+        kind, bits = CARRIED[dtype][0], INTEGERS[dtype]
+        if dtype.startswith("u"):
+            return self.emit(f"arith.andi {name}, {self.constant(2 ** bits - 1, kind)}",
+                             kind)
+        count = self.constant(INTEGERS[kind] - bits, kind)
+        high = self.emit(f"arith.shli {name}, {count}", kind)
+        return self.emit(f"arith.shrsi {high}, {count}", kind)
 
     # ===------------------------------------------------------------------===#
     # Floats
@@ -127,8 +157,13 @@ class RegionWriter:
             return self.emit(f"arith.{_FLOAT_BINARY[op]} {', '.join(names)}", kind)
         if op == "neg":
             return self.emit(f"arith.negf {names[0]}", kind)
-        if op == "pow":
-            return self.emit(f"math.powf {', '.join(names)}", kind)
+        if op in _MATH_BINARY:
+            return self.emit(f"math.{_MATH_BINARY[op]} {', '.join(names)}", kind)
+        if op == "sigmoid":
+            one = self.constant(1.0, kind)
+            power = self.emit("math.exp " + self.emit(f"arith.negf {names[0]}", kind), kind)
+            divisor = self.emit(f"arith.addf {one}, {power}", kind)
+            return self.emit(f"arith.divf {one}, {divisor}", kind)
         return self.emit(f"math.{_MATH[op]} {names[0]}", kind)
 
     # ===------------------------------------------------------------------===#
@@ -136,13 +171,13 @@ class RegionWriter:
     # ===------------------------------------------------------------------===#
 
     def _compare(self, op: str, left: Node, right: Node) -> str:
-        names, kind = f"{self.write(left)}, {self.write(right)}", left.dtype
+        names, kind = f"{self.write(left)}, {self.write(right)}", _carry(left.dtype)
         if kind in FLOATS:
             return self.emit(f"arith.cmpf {_FLOAT_COMPARE[op]}, {names}", kind)
         return self.emit(f"arith.cmpi {_COMPARE[op]}, {names}", kind)
 
-    def _write_integer(self, node: Node) -> str:
-        op, kind, operands = node.op, node.dtype, node.operands
+    def _write_integer(self, node: Node, kind: str) -> str:
+        op, operands = node.op, node.operands
         if op == "bitwise_not":
             ones = self.constant(True if kind == "i1" else -1, kind)
             return self.emit(f"arith.xori {self.write(operands[0])}, {ones}", kind)
@@ -152,22 +187,34 @@ class RegionWriter:
         if op == "abs":
             return self.emit(f"math.absi {self.write(operands[0])}", kind)
         if op in ("shift_left", "shift_right"):
-            return self._shift(node)
+            return self._shift(node, kind)
         if op in _DIVISIONS or op == "remainder":
             return self._divide(op, kind, *operands)
         names = ", ".join(self.write(one) for one in operands)
         return self.emit(f"arith.{_INTEGER_BINARY[op]} {names}", kind)
 
-    def _shift(self, node: Node) -> str:
-        """Shifts by the type's width or more leave the sign, or nothing."""
+    def _shift(self, node: Node, kind: str) -> str:
+        """Shifts by negative counts, or by the type's width or more, leave the sign, or
+        nothing."""
         value, count = node.operands
-        width, bits = INTEGERS[node.dtype], count.payload
-        if bits >= width:
-            if node.op == "shift_left":
-                return self.constant(0, node.dtype)
-            bits = width - 1
-        return self.emit(f"arith.{_INTEGER_BINARY[node.op]} {self.write(value)}, "
-                         f"{self.constant(bits, node.dtype)}", node.dtype)
+        width, op = INTEGERS[kind], _INTEGER_BINARY[node.op]
+        name, last = self.write(value), self.constant(width - 1, kind)
+        is_left = node.op == "shift_left"
+        if count.op == "constant":
+            bits = count.payload
+            if not 0 <= bits < width:
+                if is_left:
+                    return self.constant(0, kind)
+                bits = width - 1
+            return self.emit(f"arith.{op} {name}, {self.constant(bits, kind)}", kind)
+        bits = self.write(count)
+        is_outside = self.emit(f"arith.cmpi ugt, {bits}, {last}", kind)
+        safe = self.emit(f"arith.select {is_outside}, {last}, {bits}", kind)
+        shifted = self.emit(f"arith.{op} {name}, {safe}", kind)
+        if not is_left:
+            return shifted
+        zero = self.constant(0, kind)
+        return self.emit(f"arith.select {is_outside}, {zero}, {shifted}", kind)
 
     def _divide(self, op: str, kind: str, left: Node, right: Node) -> str:
         x = self.write(left)
@@ -214,7 +261,9 @@ class RegionWriter:
     # ===------------------------------------------------------------------===#
 
     def _convert(self, node: Node, kind: str) -> str:
-        name, source = self.write(node), node.dtype
+        name, source = self.write(node), _carry(node.dtype)
+        if source == kind:
+            return name
         if source in FLOATS and kind in FLOATS:
             return self._convert_float(name, source, kind)
         if source in FLOATS:
@@ -313,14 +362,15 @@ class RegionWriter:
         if op == "constant":
             return self.constant(node.payload, "index")
         if op == "convert" and operands[0].is_integer:
-            if INTEGERS[operands[0].dtype] >= 32 and INTEGERS[node.dtype] >= 32:
+            if operands[0].dtype in _WIDE and node.dtype in _WIDE:
                 return self.write_as_index(operands[0])
-        if op in _INDEX_BINARY and INTEGERS[node.dtype] >= 32:
+        if op in _INDEX_BINARY and node.dtype in _WIDE:
             names = ", ".join(self.write_as_index(one) for one in operands)
             return self.emit(f"arith.{_INDEX_BINARY[op]} {names}", "index")
         if (op == "floor_divide" and operands[1].op == "constant"
-                and operands[1].payload > 0 and INTEGERS[node.dtype] >= 32):
+                and operands[1].payload > 0 and node.dtype in _WIDE):
             name = "divsi" if is_nonnegative(operands[0]) else "floordivsi"
             return self.emit(f"arith.{name} {self.write_as_index(operands[0])}, "
                              f"{self.constant(operands[1].payload, 'index')}", "index")
-        return self.emit(f"arith.index_cast {self.write(node)}", f"{node.dtype} to index")
+        return self.emit(f"arith.index_cast {self.write(node)}",
+                         f"{_carry(node.dtype)} to index")

@@ -150,6 +150,9 @@ def _trace(tracer: Tracer, function: Callable, trace: Trace, names: tuple[str, .
         return tracer(function, trace, names)
     except Error as error:
         raise Error(f"{locate(function, error)}{what}: {error}") from None
+    except Exception as error:
+        raise Error(f"{locate(function, error)}{what}: {type(error).__name__}: {error}"
+                    ) from error
 
 
 def _find_sources(trace: Trace, captures: Captures,

@@ -10,14 +10,15 @@ result, to which operands are converted."""
 
 from __future__ import annotations
 
-import math
-
 from .._errors import Error
+from . import _functions
 from ._graph import FLOATS, Graph, Node
+from ._numbers import Number
 
 # The operations of one number and of two that frameworks agree about, but for names.
 UNARY = ("neg", "abs", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "tanh",
-         "sqrt", "rsqrt", "sin", "cos", "tan", "atan", "erf", "floor", "ceil", "round",
+         "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+         "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "floor", "ceil", "round",
          "trunc")
 BINARY = ("add", "sub", "mul", "maximum", "minimum", "bitwise_and", "bitwise_or",
           "bitwise_xor")
@@ -77,16 +78,8 @@ def fmod(graph: Graph, dtype: str, x: Node, y: Node) -> Node:
 
 def clamp(graph: Graph, dtype: str, x: Node, low: Node | None,
           high: Node | None) -> Node:
-    x = graph.convert(x, dtype)
-    if low is not None:
-        x = graph.apply("maximum", dtype, x, low)
-    return x if high is None else graph.apply("minimum", dtype, x, high)
-
-
-def sigmoid(graph: Graph, dtype: str, x: Node) -> Node:
-    one = graph.constant(1, dtype)
-    power = graph.apply("exp", dtype, graph.apply("neg", dtype, x))
-    return graph.apply("divide", dtype, one, graph.apply("add", dtype, one, power))
+    bounds = (None if one is None else Number(graph, dtype, one) for one in (low, high))
+    return _functions.clamp(Number(graph, dtype, x), *bounds).node
 
 
 def sign(graph: Graph, dtype: str, x: Node) -> Node:
@@ -97,35 +90,8 @@ def sign(graph: Graph, dtype: str, x: Node) -> Node:
     return graph.select(graph.compare("gt", dtype, x, zero), one, negative)
 
 
-def softplus(graph: Graph, dtype: str, x: Node, beta: float = 1.0,
-             threshold: float = 20.0) -> Node:
-    x = graph.convert(x, dtype)
-    scaled = graph.apply("mul", dtype, x, graph.constant(beta, dtype))
-    curve = graph.apply("log1p", dtype, graph.apply("exp", dtype, scaled))
-    smooth = graph.apply("divide", dtype, curve, graph.constant(beta, dtype))
-    is_large = graph.compare("gt", dtype, scaled, graph.constant(threshold, dtype))
-    return graph.select(is_large, x, smooth)
-
-
-def gelu(graph: Graph, dtype: str, x: Node, approximate: str) -> Node:
-    def scale(value: float, y: Node) -> Node:
-        return graph.apply("mul", dtype, y, graph.constant(value, dtype))
-
-    x = graph.convert(x, dtype)
-    if approximate == "tanh":
-        cube = graph.power(dtype, x, graph.constant(3, "f64"))
-        inner = graph.apply("add", dtype, x, scale(0.044715, cube))
-        curve = graph.apply("tanh", dtype, scale(math.sqrt(2 / math.pi), inner))
-    else:
-        curve = graph.apply("erf", dtype, scale(math.sqrt(0.5), x))
-    return graph.apply("mul", dtype, scale(0.5, x), graph.apply(
-        "add", dtype, graph.constant(1, dtype), curve))
-
-
 def shift(graph: Graph, op: str, dtype: str, x: Node, count: Node) -> Node:
-    """Shifts by a constant number of bits; op: "shift_left" or "shift_right"."""
-    if count.op != "constant" or count.payload < 0:
-        raise Error("bits are shifted by constants that are not negative only")
+    """Shifts by a number of bits; op: "shift_left" or "shift_right"."""
     return graph.apply(op, dtype, x, count)
 
 

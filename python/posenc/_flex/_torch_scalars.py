@@ -5,60 +5,68 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Tensors of PyTorch that have an expression in place of memory, and the rules of its
-operators. Types are those of tensors of the device 'meta', so that promotion is PyTorch's.
+"""Tensors of PyTorch that have expressions in place of memory: mostly single numbers, but
+also few elements, such as a row of a captured tensor, whose operations are unrolled.
+
+Types and shapes are those of tensors of the device 'meta', so that promotion is PyTorch's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
-from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
-from . import _rules
-from ._graph import COMPARISONS, Node
+from ._graph import Node, name_in_frameworks, name_type
 from ._trace import Trace, refuse_branch
 
-# Operators that return their first operand, or a number that it only has the type of.
-_SAME = ("alias", "clone", "lift_fresh", "positive", "contiguous", "view",
-         "lift")
-_FILLED = {"zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1,
-           "full_like": None, "new_full": None}
-_LOGICAL = {"logical_and": "bitwise_and", "logical_or": "bitwise_or",
-            "logical_xor": "bitwise_xor"}
-_BITS = {"__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor"}
-_SHIFTS = {"bitwise_left_shift": "shift_left", "bitwise_right_shift": "shift_right",
-           "__lshift__": "shift_left", "__rshift__": "shift_right"}
+# Elements of captured tensors that one operation may read for a pair.
+MAX_ELEMENTS = 256
+# Operators of attention-gym.
+_APPROXIMATE = {"approx::tanh": "tanh"}
+# Operators that ask for a number of Python.
+_READS = ("_local_scalar_dense", "is_nonzero", "equal", "item")
 # Arguments by name that rules read, or that do not change the numbers of a result.
 _KEYWORDS = frozenset((
-    "alpha", "approximate", "beta", "decimals", "device", "dtype", "fill_value", "layout",
-    "max", "memory_format", "min", "non_blocking", "pin_memory", "rounding_mode",
-    "threshold"))
-_UNARY = {"arctan": "atan", "special_erf": "erf", "special_expit": "sigmoid"}
-# An operator of attention-gym.
-_APPROXIMATE = {"approx::tanh": "tanh"}
+    "alpha", "approximate", "assume_unique", "beta", "decimals", "device", "dim", "dtype",
+    "eps", "fill_value", "implicit", "invert", "keepdim", "layout", "max", "memory_format",
+    "min", "nan", "neginf", "non_blocking", "out_int32", "pin_memory", "posinf", "right",
+    "rounding_mode", "side", "sorter", "threshold", "value"))
 
 
 class Scalar(torch.Tensor):
-    """A tensor without dimensions and memory, which has an expression."""
+    """A tensor without memory, which has an expression for each element."""
 
-    node: Node
+    nodes: np.ndarray
     of: Trace
+    is_view: bool
 
     @staticmethod
-    def __new__(cls, node: Node, trace: Trace, device):
+    def __new__(cls, nodes: Node | np.ndarray, trace: Trace, device, is_view=False):
+        array = make_nodes([nodes], ()) if isinstance(nodes, Node) else nodes
+        dtype = next(iter(array.flat)).dtype if array.size else "f32"
         self = torch.Tensor._make_wrapper_subclass(
-            cls, (), dtype=getattr(torch, FRAMEWORK_NAMES[node.dtype]), device=device)
-        self.node, self.of = node, trace
+            cls, array.shape, dtype=getattr(torch, name_in_frameworks(dtype)),
+            device=device)
+        self.nodes, self.of, self.is_view = array, trace, is_view
         return self
 
     __torch_function__: Any = torch._C._disabled_torch_function_impl
 
+    @property
+    def node(self) -> Node:
+        """The expression of a single number."""
+        return self.nodes.item()
+
     def __repr__(self, **_):
-        return f"Scalar({self.dtype})"
+        return f"Scalar({self.dtype}, {tuple(self.shape)})"
+
+    def tolist(self):
+        return [self.item()] if not self.dim() else [one.tolist() for one in self]
 
     @classmethod
     def __torch_dispatch__(cls, function, types, arguments=(), keywords=None):
@@ -67,265 +75,216 @@ class Scalar(torch.Tensor):
             (arguments, keywords)) if isinstance(one, cls))
         name = function._schema.name
         name = _APPROXIMATE.get(name, name.removeprefix("aten::"))
-        if name in ("_local_scalar_dense", "is_nonzero", "equal"):
-            refuse_branch()
-        rule = _RULES.get(name)
-        is_in_place = rule is None and name.endswith("_") and isinstance(
+        if name in _READS:
+            return _read(arguments[0])
+        is_in_place = not has_rule(name) and name.endswith("_") and isinstance(
             arguments[0], cls)
-        if is_in_place:
-            rule = _RULES.get(name[:-1])
-        if rule is None:
+        name = name[:-1] if is_in_place else name
+        if not has_rule(name):
             raise Error(f"{function._schema.name} has no expression of scalars")
         unknown = keywords.keys() - _KEYWORDS
         if unknown:
             raise Error(f"{function._schema.name} has no expression of scalars with the "
                         f"argument {min(unknown)}")
-        operands = _Operands(first.of, arguments, keywords)
-        operands.dtype = (_infer_type(function, arguments, keywords)
-                          if function.namespace == "aten" else first.node.dtype)
-        node = rule(operands)
-        if is_in_place:
-            arguments[0].node = first.of.graph.convert(node, operands.dtype)
-            return arguments[0]
-        return cls(node, first.of, first.device)
+        operands = Operands(first.of, function, arguments, keywords)
+        operands.infer()
+        result = evaluate(name, operands)
+        if isinstance(result, tuple):
+            return tuple(cls(one, first.of, first.device) for one in result)
+        if not is_in_place:
+            return cls(result, first.of, first.device, function.is_view)
+        if arguments[0].is_view:
+            raise Error(f"{function._schema.name} changes a view of another tensor; write "
+                        "a new tensor instead")
+        graph = first.of.graph
+        arguments[0].nodes = make_nodes(
+            [graph.convert(one, operands.dtype) for one in result.flat], result.shape)
+        return arguments[0]
 
 
-class _Operands:
-    """The operands of an operator, and the type of its result."""
+def _read(value) -> Any:
+    """Returns a number that is known when a function is traced."""
+    if isinstance(value, Scalar) and value.nodes.size == 1:
+        node = value.nodes.flat[0]
+        if node.op == "constant":
+            return node.payload
+    refuse_branch()
+
+
+def make_nodes(nodes: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:
+    """Returns an array of nodes."""
+    result = np.empty(len(nodes), object)
+    result[:] = nodes
+    return result.reshape(shape)
+
+
+class Operands:
+    """The arguments of an operator, and the type and shape of its result."""
 
     dtype: str
+    shape: tuple[int, ...] = ()
 
-    def __init__(self, trace: Trace, arguments: tuple, keywords: dict):
-        self.trace, self.graph = trace, trace.graph
+    def __init__(self, trace: Trace, function, arguments: tuple, keywords: dict):
+        self.trace, self.graph, self.function = trace, trace.graph, function
         self.arguments, self.keywords = arguments, keywords
+        self.common_type: str | None = None
+
+    def infer(self) -> None:
+        """Finds the type and the shape of the result."""
+        if self.function.namespace != "aten":
+            self.dtype = self.arguments[0].node.dtype
+            return
+        arguments, keywords = torch.utils._pytree.tree_map(
+            to_meta, (self.arguments, self.keywords))
+        result = self.function(*arguments, **keywords)
+        if isinstance(result, (tuple, list)) and result:
+            result = result[0]
+        if not isinstance(result, torch.Tensor):
+            raise Error(f"{self.function._schema.name} does not give a tensor")
+        self.dtype, self.shape = name_type(result.dtype), tuple(result.shape)
+        check_size(self.function._schema.name, self.shape)
 
     def number(self, index: int, name: str = "", default: Any = None) -> Any:
+        """Returns an argument that is no tensor."""
         if index < len(self.arguments):
             return self.arguments[index]
         return self.keywords.get(name, default)
 
+    def named(self, name: str) -> Any:
+        """Returns an argument by its name in the operator's schema."""
+        for number, argument in enumerate(self.function._schema.arguments):
+            if argument.name == name:
+                default = argument.default_value if argument.has_default_value() else None
+                return self.number(number, name, default)
+        return None
+
     def node(self, index: int, dtype: str | None = None) -> Node:
         return self.to_node(self.arguments[index], dtype or self.dtype)
 
+    def own(self, index: int) -> Node:
+        """Returns a number in the type that it has."""
+        return self.arguments[index]
+
     def to_node(self, value, dtype: str) -> Node:
-        graph = self.graph
-        if isinstance(value, Scalar):
-            return graph.convert(value.node, dtype)
-        if isinstance(value, torch.Tensor):
-            return graph.convert(load(self.trace, value, ()), dtype)
-        return graph.constant(value, dtype)
+        if isinstance(value, Node):
+            return self.graph.convert(value, dtype)
+        return self.graph.constant(value, dtype)
+
+    def nodes(self, value, dtype: str | None = None) -> np.ndarray:
+        """Returns the elements of a tensor, in a type or their own."""
+        if not isinstance(value, torch.Tensor):
+            return make_nodes([self.to_node(value, dtype or self.dtype)], ())
+        array = to_nodes(self.trace, value)
+        if dtype is None:
+            return array
+        return make_nodes([self.graph.convert(one, dtype) for one in array.flat],
+                          array.shape)
+
+    def map(self, rule: Callable[[Operands], Node]) -> np.ndarray:
+        """Applies a rule of single numbers to each element of the broadcast arguments."""
+        self.common_type = _find_common_type(self.arguments)
+        arrays = {number: to_nodes(self.trace, one)
+                  for number, one in enumerate(self.arguments)
+                  if isinstance(one, torch.Tensor)}
+        named = {name: to_nodes(self.trace, one) for name, one in self.keywords.items()
+                 if isinstance(one, torch.Tensor)}
+        results = []
+        shape = np.broadcast_shapes(*(one.shape for one in (*arrays.values(),
+                                                            *named.values())))
+        wide = {number: np.broadcast_to(one, shape) for number, one in arrays.items()}
+        wide_named = {name: np.broadcast_to(one, shape) for name, one in named.items()}
+        for at in np.ndindex(shape):
+            element = Operands(self.trace, self.function, tuple(
+                wide[number][at] if number in wide else one
+                for number, one in enumerate(self.arguments)), {
+                    **self.keywords, **{name: one[at] for name, one in wide_named.items()}})
+            element.dtype, element.common_type = self.dtype, self.common_type
+            results.append(rule(element))
+        nodes = make_nodes(results, shape)
+        # The result of, say, new_zeros has a shape of its own.
+        return np.broadcast_to(nodes, self.shape) if self.shape != shape else nodes
 
 
-def _to_meta(value):
+def check_size(what: str, shape: tuple[int, ...]) -> None:
+    count = int(np.prod(shape))
+    if count > MAX_ELEMENTS:
+        raise Error(f"{what} has a result of the shape {shape}, which is {count} numbers "
+                    f"for each pair of a query and a key, expected at most {MAX_ELEMENTS}")
+
+
+def to_meta(value):
     """Returns a tensor with the type and the shape of another one."""
     if isinstance(value, torch.Tensor):
         return torch.empty(value.shape, dtype=value.dtype, device="meta")
     return torch.device("meta") if isinstance(value, torch.device) else value
 
 
-def _infer_type(function, arguments, keywords) -> str:
-    """Returns the type of an operator's result, which must be a single number."""
-    arguments, keywords = torch.utils._pytree.tree_map(_to_meta, (arguments, keywords))
-    result = function(*arguments, **keywords)
-    if not isinstance(result, torch.Tensor) or result.dim():
-        raise Error(f"{function._schema.name} does not give one number, but functions "
-                    "of scores are for single pairs")
-    return name_of(result.dtype)
-
-
-def _find_common_type(operands: _Operands) -> str:
+def _find_common_type(arguments: tuple) -> str | None:
     """Returns the type in which two operands are compared."""
-    left, right = operands.arguments[:2]
-    return name_of(torch.result_type(*map(_to_meta, (left, right))))
+    if len(arguments) < 2 or not all(isinstance(one, (torch.Tensor, int, float))
+                                     for one in arguments[:2]):
+        return None
+    return name_type(torch.result_type(*map(to_meta, arguments[:2])))
 
 
-def load(trace: Trace, array: torch.Tensor, indices: tuple) -> Node:
+# ===----------------------------------------------------------------------===#
+# Captured tensors
+# ===----------------------------------------------------------------------===#
+
+
+def to_index(trace: Trace, index) -> Node:
+    """Returns an index of a captured tensor."""
+    if isinstance(index, Scalar):
+        node = index.node
+    elif isinstance(index, torch.Tensor):
+        node = load(trace, index, ())
+    else:
+        node = trace.graph.constant(index, "i64")
+    if not node.is_integer or node.dtype == "u8":
+        why = ", which PyTorch takes for a mask" if node.dtype == "u8" else ""
+        raise Error(f"a captured tensor is indexed by a number of type {node.dtype}{why}; "
+                    "convert it to torch.int64")
+    return node
+
+
+def load(trace: Trace, array: torch.Tensor, indices: Sequence[Any]) -> Node:
     """Returns the element of a captured tensor."""
-    graph, nodes = trace.graph, []
-    for index in indices:
-        if isinstance(index, Scalar):
-            node = index.node
-        elif isinstance(index, torch.Tensor):
-            node = load(trace, index, ())
-        else:
-            node = graph.constant(index, "i64")
-        if not node.is_integer:
-            raise Error(f"a captured tensor is indexed by a number of type {node.dtype}, "
-                        "expected integers")
-        nodes.append(node)
+    nodes = [to_index(trace, index) for index in indices]
     if len(nodes) != array.dim():
         raise Error(f"a captured tensor of {array.dim()} dimensions is used with "
                     f"{len(nodes)} indices, where a single number is needed")
     return trace.load(array, tuple(nodes))
 
 
+def to_nodes(trace: Trace, array: torch.Tensor) -> np.ndarray:
+    """Returns all elements of a tensor, whose shape becomes part of the expression."""
+    if isinstance(array, Scalar):
+        return array.nodes
+    if not array.dim():
+        return make_nodes([load(trace, array, ())], ())
+    trace.reads_sizes = True
+    shape = tuple(map(int, array.shape))
+    check_size("an operation of a captured tensor", shape)
+    return make_nodes([load(trace, array, at) for at in itertools.product(
+        *map(range, shape))], shape)
+
+
 # ===----------------------------------------------------------------------===#
 # Rules
 # ===----------------------------------------------------------------------===#
 
-
-def _unary(name: str) -> Callable[[_Operands], Node]:
-    return lambda o: _rules.unary(o.graph, name, o.dtype, o.node(0))
-
-
-def _binary(name: str) -> Callable[[_Operands], Node]:
-    def rule(o: _Operands) -> Node:
-        right = o.node(1)
-        alpha = o.number(2, "alpha", 1)
-        if alpha != 1:
-            right = o.graph.apply("mul", o.dtype, right, o.graph.constant(alpha, o.dtype))
-        if o.dtype == "i1" and name in ("add", "maximum", "mul", "minimum"):
-            op = "bitwise_or" if name in ("add", "maximum") else "bitwise_and"
-            return _rules.logical(o.graph, op, o.node(0), right)
-        return o.graph.apply(name, o.dtype, o.node(0), right)
-
-    return rule
+# Rules of single numbers, which are applied to each element, and others. `_torch_rules`
+# and `_torch_shapes` fill them.
+ELEMENTWISE: dict[str, Callable[[Operands], Node]] = {}
+SHAPED: dict[str, Callable[[Operands], Any]] = {}
 
 
-def _compare(name: str) -> Callable[[_Operands], Node]:
-    def rule(o: _Operands) -> Node:
-        dtype = _find_common_type(o)
-        return o.graph.compare(name, dtype, o.node(0, dtype), o.node(1, dtype))
-
-    return rule
+def has_rule(name: str) -> bool:
+    return name in ELEMENTWISE or name in SHAPED
 
 
-def _where(o: _Operands) -> Node:
-    return o.graph.select(o.node(0, "i1"), o.node(1), o.node(2))
-
-
-def _masked_fill(o: _Operands) -> Node:
-    return o.graph.select(o.node(1, "i1"), o.node(2), o.node(0))
-
-
-def _divide(o: _Operands) -> Node:
-    return _rules.divide(o.graph, o.dtype, o.node(0), o.node(1),
-                         o.keywords.get("rounding_mode"))
-
-
-def _clamp(o: _Operands) -> Node:
-    low, high = (o.number(index, name) for index, name in ((1, "min"), (2, "max")))
-    return _rules.clamp(o.graph, o.dtype, o.node(0),
-                        *(None if one is None else o.to_node(one, o.dtype)
-                          for one in (low, high)))
-
-
-def _power(o: _Operands) -> Node:
-    # A constant exponent keeps its fraction: the result has the type of the base.
-    exponent = o.arguments[1]
-    is_number = not isinstance(exponent, torch.Tensor)
-    node = o.graph.make("constant", dtype="f64", payload=float(exponent)) \
-        if is_number and o.dtype.startswith(("f", "b")) else o.node(1)
-    return o.graph.power(o.dtype, o.node(0), node)
-
-
-def _negate(o: _Operands) -> Node:
-    return o.graph.negate(o.graph.to_bool(o.to_node(o.arguments[0],
-                                                    o.arguments[0].node.dtype)))
-
-
-def _invert(o: _Operands) -> Node:
-    return o.graph.make("bitwise_not", (o.node(0),), o.dtype)
-
-
-def _logical(name: str) -> Callable[[_Operands], Node]:
-    return lambda o: _rules.logical(o.graph, name, o.node(0, "i1"), o.node(1, "i1"))
-
-
-def _fill(value) -> Callable[[_Operands], Node]:
-    def rule(o: _Operands) -> Node:
-        number = value if value is not None else o.arguments[-1]
-        return o.to_node(number, o.dtype)
-
-    return rule
-
-
-def _index(o: _Operands) -> Node:
-    array, indices = o.arguments
-    if isinstance(array, Scalar):
-        raise Error("a number is indexed, which has no dimensions")
-    return load(o.trace, array, tuple(indices))
-
-
-def _test(name: str) -> Callable[[_Operands], Node]:
-    def rule(o: _Operands) -> Node:
-        graph, x = o.graph, o.arguments[0].node
-        if not x.is_float:
-            return graph.constant(False, "i1")
-        if name == "isnan":
-            return graph.compare("ne", x.dtype, x, x)
-        size = graph.apply("abs", x.dtype, x)
-        return graph.compare("eq", x.dtype, size, graph.constant(float("inf"), x.dtype))
-
-    return rule
-
-
-def _make_rules() -> dict[str, Callable[[_Operands], Node]]:
-    rules: dict[str, Callable[[_Operands], Node]] = {
-        "where": _where, "masked_fill": _masked_fill, "index": _index, "clamp": _clamp,
-        "pow": _power, "div": _divide, "true_divide": _divide,
-        "logical_not": _negate, "bitwise_not": _invert,
-        "floor_divide": lambda o: _rules.divide(o.graph, o.dtype, o.node(0), o.node(1),
-                                                "floor"),
-        "remainder": lambda o: _rules.remainder(o.graph, o.dtype, o.node(0), o.node(1)),
-        "fmod": lambda o: _rules.fmod(o.graph, o.dtype, o.node(0), o.node(1)),
-        "rsub": lambda o: _binary("sub")(_swap(o)),
-        "clamp_min": lambda o: _rules.clamp(o.graph, o.dtype, o.node(0), o.node(1), None),
-        "clamp_max": lambda o: _rules.clamp(o.graph, o.dtype, o.node(0), None, o.node(1)),
-        "relu": lambda o: _rules.clamp(o.graph, o.dtype, o.node(0),
-                                       o.graph.constant(0, o.dtype), None),
-        "sigmoid": lambda o: _rules.sigmoid(o.graph, o.dtype, o.node(0)),
-        "silu": lambda o: o.graph.apply("mul", o.dtype, o.node(0), _rules.sigmoid(
-            o.graph, o.dtype, o.node(0))),
-        "sign": lambda o: _rules.sign(o.graph, o.dtype, o.node(0)),
-        "softplus": lambda o: _rules.softplus(
-            o.graph, o.dtype, o.node(0), o.number(1, "beta", 1),
-            o.number(2, "threshold", 20)),
-        "square": lambda o: o.graph.apply("mul", o.dtype, o.node(0), o.node(0)),
-        "reciprocal": lambda o: o.graph.apply("divide", o.dtype,
-                                              o.graph.constant(1, o.dtype), o.node(0)),
-        "gelu": lambda o: _rules.gelu(o.graph, o.dtype, o.node(0),
-                                      o.keywords.get("approximate", "none")),
-        "detach": lambda o: o.graph.detach(o.node(0)),
-        "isnan": _test("isnan"), "isinf": _test("isinf"), "_to_copy": lambda o: o.node(0),
-        "lerp": lambda o: o.graph.apply(
-            "add", o.dtype, o.node(0), o.graph.apply(
-                "mul", o.dtype, o.node(2),
-                o.graph.apply("sub", o.dtype, o.node(1), o.node(0))))}
-    rules.update({name: lambda o: o.node(0) for name in _SAME})
-    rules.update({name: _fill(value) for name, value in _FILLED.items()})
-    rules.update({name: _unary(name) for name in _rules.UNARY})
-    rules.update({"round": _round, "copy": lambda o: o.node(1), "fill": _fill(None),
-                  "zero": _fill(0)})
-    rules.update({name: _binary(name) for name in _rules.BINARY})
-    rules.update({name: _binary(op) for name, op in _BITS.items()})
-    rules.update({name: _compare(name) for name in COMPARISONS})
-    rules.update({name: _logical(op) for name, op in _LOGICAL.items()})
-    rules.update({name: _shift(op) for name, op in _SHIFTS.items()})
-    rules.update({name: rules.get(op) or _unary(op) for name, op in _UNARY.items()})
-    return rules
-
-
-def _round(o: _Operands) -> Node:
-    decimals = o.number(1, "decimals", 0)
-    if not decimals:
-        return _rules.unary(o.graph, "round", o.dtype, o.node(0))
-    power = o.graph.constant(10.0 ** abs(decimals), o.dtype)
-    order = ("mul", "divide") if decimals > 0 else ("divide", "mul")
-    scaled = o.graph.apply("round", o.dtype, o.graph.apply(
-        order[0], o.dtype, o.node(0), power))
-    return o.graph.apply(order[1], o.dtype, scaled, power)
-
-
-def _swap(o: _Operands) -> _Operands:
-    swapped = _Operands(o.trace, (o.arguments[1], o.arguments[0],
-                                   *o.arguments[2:]), o.keywords)
-    swapped.dtype = o.dtype
-    return swapped
-
-
-def _shift(op: str) -> Callable[[_Operands], Node]:
-    return lambda o: _rules.shift(o.graph, op, o.dtype, o.node(0), o.node(1))
-
-
-_RULES = _make_rules()
+def evaluate(name: str, operands: Operands) -> Any:
+    """Returns the nodes of a result, or of several."""
+    if name in SHAPED:
+        return SHAPED[name](operands)
+    return operands.map(ELEMENTWISE[name])

@@ -14,15 +14,14 @@ import os
 from types import TracebackType
 from typing import Any, NoReturn
 
-from .._dtypes import name_of
 from .._errors import Error
-from ._graph import Graph, Node
+from ._graph import CARRIED, Graph, Node, name_type
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Types of captured arrays that kernels read.
 _READABLE = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "i1")
 # Others, as arrays of these types.
-WIDENED = {"uint8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+WIDENED = {name: "int" + carrier[1:] for carrier, name in CARRIED.values()}
 
 
 class Trace:
@@ -45,20 +44,18 @@ class Trace:
         self._numbers = {id(array): number for number, array in enumerate(self.arrays)}
 
     def load(self, array, indices: tuple[Node, ...]) -> Node:
+        dtype = _read_type(array)
         number = self._numbers.get(id(array))
         if number is None:
             number = self._numbers[id(array)] = len(self.arrays)
             self.arrays.append(array)
-            self.dtypes.append(_read_type(array))
-        return self.graph.load(number, indices, self.dtypes[number])
+            self.dtypes.append(CARRIED[dtype][0] if dtype in CARRIED else dtype)
+        return self.graph.load(number, indices, dtype)
 
 
 def _read_type(array) -> str:
-    name = str(array.dtype).removeprefix("torch.")
-    if name in WIDENED:
-        return name_of(WIDENED[name])
-    dtype = name_of(array.dtype)
-    if dtype not in _READABLE:
+    dtype = name_type(array.dtype)
+    if dtype not in _READABLE and dtype not in CARRIED:
         raise Error(f"a captured array has elements of type {dtype}, expected one of "
                     f"{', '.join(_READABLE)}")
     return dtype
@@ -81,9 +78,12 @@ def locate(function, error: BaseException) -> str:
         if not path.startswith(skipped) and not _is_of_framework(path):
             found = trace
         trace = trace.tb_next
-    if found is None:
+    if found is not None:
+        path, line = found.tb_frame.f_code.co_filename, found.tb_lineno
+    elif hasattr(function, "__code__"):
+        path, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    else:
         return f"{getattr(function, '__qualname__', function)}: "
-    path, line = found.tb_frame.f_code.co_filename, found.tb_lineno
     text = linecache.getline(path, line).strip()
     return f"{path}:{line}: " + (f"`{text}`: " if text else "")
 

@@ -20,20 +20,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
-from . import _rules
+from . import _functions, _rules
 from ._captures import replace_arrays
-from ._graph import COMPARISONS, Graph, Node
-from ._trace import WIDENED, Trace, refuse_branch
+from ._graph import COMPARISONS, Graph, Node, name_in_frameworks, name_type
+from ._numbers import Number
+from ._trace import Trace, refuse_branch
 
-_UNARY = {"neg": "neg", "abs": "abs", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
-          "log": "log", "log1p": "log1p", "tanh": "tanh", "sqrt": "sqrt",
-          "rsqrt": "rsqrt", "sin": "sin", "cos": "cos", "tan": "tan", "atan": "atan",
-          "erf": "erf", "floor": "floor", "ceil": "ceil"}
+_UNARY = {**{name: name for name in _rules.UNARY if name not in ("sigmoid", "round")},
+          "cbrt": "cbrt", "logistic": "sigmoid"}
 _BINARY = {"add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "max": "maximum",
            "min": "minimum", "and": "bitwise_and", "or": "bitwise_or",
-           "xor": "bitwise_xor"}
+           "xor": "bitwise_xor", "atan2": "atan2"}
+# Reductions, which single numbers are left as they are by.
+_REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
+               "reduce_prod", "cumsum", "cumprod", "cummax", "cummin")
 _SHIFTS = {"shift_left": "shift_left", "shift_right_arithmetic": "shift_right"}
 # Operations of one operand that change no single number.
 _SAME = ("copy", "reshape", "broadcast_in_dim", "squeeze",
@@ -93,11 +94,6 @@ def _find_remainder(graph: Graph, node: Node) -> Node:
         changed is expected) else node
 
 
-def _name_type(dtype) -> str:
-    """Returns the type in which kernels have numbers of a type of NumPy."""
-    return name_of(WIDENED.get(np.dtype(dtype).name, np.dtype(dtype)))
-
-
 class _Interpreter:
     """Computes the values of a jaxpr as nodes, or as views of captured arrays."""
 
@@ -121,7 +117,7 @@ class _Interpreter:
     def constant(self, value, dtype) -> Node | _View:
         if np.ndim(value):
             return _View(value, [None] * np.ndim(value))
-        return self.graph.constant(np.asarray(value).item(), _name_type(dtype))
+        return self.graph.constant(np.asarray(value).item(), name_type(dtype))
 
     def number(self, value) -> Node:
         """Returns a value that is a single number."""
@@ -149,7 +145,7 @@ class _Interpreter:
         if shape and name not in ("broadcast_in_dim", "reshape"):
             raise Error(f"{name} gives an array of the shape {shape}, but functions of "
                         "scores are for single pairs")
-        dtype = _name_type(equation.outvars[0].aval.dtype)
+        dtype = name_type(equation.outvars[0].aval.dtype)
         return [self.simplify(self.apply(name, parameters, dtype,
                                          list(map(self.number, inputs))))]
 
@@ -220,14 +216,12 @@ class _Interpreter:
                                graph.constant(parameters["y"], "f64"))
         if name == "square":
             return graph.apply("mul", dtype, nodes[0], nodes[0])
-        if name == "logistic":
-            return _rules.sigmoid(graph, dtype, nodes[0])
+        if name in _REDUCTIONS:
+            return nodes[0]
         if name == "round":
             return self.round(parameters, dtype, nodes[0])
         if name == "is_finite":
-            size = graph.apply("abs", nodes[0].dtype, nodes[0])
-            return graph.compare("lt", nodes[0].dtype, size,
-                                 graph.constant(float("inf"), nodes[0].dtype))
+            return abs(Number(graph, nodes[0].dtype, nodes[0])) < float("inf")
         if name == "clamp":
             low, x, high = nodes
             return _rules.clamp(graph, dtype, x, low, high)
@@ -288,7 +282,7 @@ def _trace(function: Callable, trace: Trace, names: tuple[str, ...],
            arrays: tuple | None = None) -> Node:
     graph = trace.graph
     dtypes = [graph.score_dtype if name == "score" else "i32" for name in names]
-    pair = [jax.ShapeDtypeStruct((), FRAMEWORK_NAMES[dtype]) for dtype in dtypes]
+    pair = [jax.ShapeDtypeStruct((), name_in_frameworks(dtype)) for dtype in dtypes]
     inputs = [] if arrays is None else [[
         jax.ShapeDtypeStruct(one.shape, one.dtype) for one in arrays]]
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*inputs, *pair)

@@ -10,22 +10,32 @@ record operators of Python and functions of NumPy. Types are those of NumPy's sc
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .._dtypes import FRAMEWORK_NAMES, name_of
 from .._errors import Error
-from . import _rules
+from . import _functions, _rules
 from ._captures import replace_arrays
-from ._graph import Graph, Node
+from ._graph import FLOATS, Graph, Node, name_in_frameworks, name_type
+from ._numbers import Number
 from ._trace import Trace, refuse_branch
 
 _UNARY = {"negative": "neg", "absolute": "abs", "fabs": "abs", "rint": "round",
-          "arctan": "atan", **{name: name for name in _rules.UNARY if name not in
-                               ("neg", "abs", "round", "atan", "rsqrt", "erf")}}
+          "cbrt": "cbrt", **{f"arc{name}": f"a{name}" for name in (
+              "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+          **{name: name for name in _rules.UNARY if name not in
+             ("neg", "abs", "round", "asin", "acos", "atan", "asinh", "acosh", "atanh",
+              "rsqrt", "erf", "erfc", "sigmoid")}}
+# Functions of `_functions`.
+_NAMED = {name: name for name in ("logaddexp", "logaddexp2", "hypot", "fmax", "fmin",
+                                  "heaviside", "ldexp", "deg2rad", "rad2deg")}
+_NAMED.update(radians="deg2rad", degrees="rad2deg")
+_TESTS = {"isnan": Number.is_nan, "isinf": _functions.is_infinite,
+          "signbit": _functions.is_negative}
 _BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "maximum",
            "minimum": "minimum", "bitwise_and": "bitwise_and",
            "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
@@ -60,7 +70,7 @@ class Scalar:
     ndim = 0
 
     def astype(self, dtype, **_) -> Scalar:
-        return Scalar(self.trace, self.trace.graph.convert(self.node, name_of(dtype)))
+        return Scalar(self.trace, self.trace.graph.convert(self.node, name_type(dtype)))
 
     def clip(self, low=None, high=None) -> Scalar:
         return _clip(self.trace, self, low, high)
@@ -69,6 +79,35 @@ class Scalar:
         refuse_branch()
 
     __int__ = __float__ = __index__ = __bool__  # type: ignore[assignment]
+    __round__ = __floor__ = __ceil__ = __trunc__ = __len__ = __iter__ = __bool__
+
+    def item(self, *_):
+        refuse_branch()
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
+    def __getitem__(self, index):
+        if index not in ((), Ellipsis):
+            raise Error("a number is indexed, which has no dimensions")
+        return self
+
+    def squeeze(self) -> Scalar:
+        return self
+
+    def any(self) -> Scalar:
+        return np.not_equal(self, 0)
+
+    all = any
+
+    def sum(self) -> Scalar:
+        return self
+
+    max = min = mean = prod = sum
+    T = property(squeeze)
 
     def __neg__(self):
         return np.negative(self)
@@ -94,6 +133,8 @@ class Scalar:
 
     def __array_function__(self, function, types, arguments, keywords):
         rule = _FUNCTIONS.get(function)
+        if rule is None and function in _OF_ARRAYS:
+            return _call_on_elements(function, arguments, keywords)
         if rule is None:
             raise Error(f"numpy.{function.__name__} has no expression of scalars")
         return rule(self.trace, *arguments, **keywords)
@@ -114,14 +155,17 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that a function captures, whose elements are read by index."""
 
     def __init__(self, trace: Trace, array, indices: tuple = ()):
-        self._trace, self._array, self._indices = trace, array, indices
+        self._trace, self._array = trace, array
+        # By dimension of the array; a slice if it is whole.
+        self._indices = indices or (slice(None),) * array.ndim
         self.dtype = array.dtype
-        self.ndim = array.ndim - len(indices)
+        self.ndim = sum(isinstance(one, slice) for one in self._indices)
 
     @property
     def shape(self) -> tuple[int, ...]:
         self._trace.reads_sizes = True
-        return self._array.shape[len(self._indices):]
+        return tuple(size for size, one in zip(self._array.shape, self._indices)
+                     if isinstance(one, slice))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -139,11 +183,24 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
         return operator.index(_read(self))
 
     def __getitem__(self, index):
-        indices = self._indices + (index if isinstance(index, tuple) else (index,))
-        if len(indices) > self._array.ndim:
+        index = index if isinstance(index, tuple) else (index,)
+        used = [one for one in index if one is not Ellipsis]
+        if len(used) > self.ndim:
             raise Error(f"a captured array of {self._array.ndim} dimensions has "
-                        f"{len(indices)} indices")
-        if len(indices) < self._array.ndim:
+                        f"{self._array.ndim - self.ndim + len(used)} indices")
+        if not all(isinstance(one, (int, np.integer, Scalar, _Captured))
+                   or (isinstance(one, slice) and one == slice(None)) for one in used):
+            if any(isinstance(one, Scalar) for one in (*used, *self._indices)):
+                raise Error("captured arrays are indexed by integers and by ':' only in "
+                            "functions of scores")
+            return _Captured(self._trace, _read(self)[index])
+        whole = [slice(None)] * (self.ndim - len(used))
+        at = next((number for number, one in enumerate(index) if one is Ellipsis),
+                  len(index))
+        rest = iter([*index[:at], *whole, *index[at + 1:]])
+        indices = tuple(next(rest) if isinstance(one, slice) else one
+                        for one in self._indices)
+        if any(isinstance(one, slice) for one in indices):
             return _Captured(self._trace, self._array, indices)
         nodes = []
         for one in indices:
@@ -162,25 +219,63 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
                 not one.ndim for one in inputs if isinstance(one, (Scalar, _Captured))):
             return _call(self._trace, function, inputs)
         result = getattr(function, method)(*(
-            _read(one) if isinstance(one, _Captured) else one for one in inputs),
-            **keywords)
-        return _Captured(self._trace, result) if isinstance(result, np.ndarray) else result
+            _read(one) if isinstance(one, _Captured) else
+            _wrap(one) if isinstance(one, Scalar) else one for one in inputs), **keywords)
+        return _Captured(self._trace, result) if isinstance(
+            result, np.ndarray) and result.dtype != object else result
+
+    def __array_function__(self, function, types, arguments, keywords):
+        if function in _FUNCTIONS and any(isinstance(one, Scalar) for one in arguments):
+            return _FUNCTIONS[function](self._trace, *arguments, **keywords)
+        return _call_on_elements(function, arguments, keywords)
 
     def __array__(self, *arguments, **keywords):
         return np.asarray(_read(self), *arguments, **keywords)
 
 
+# Elements of a captured array that one operation may read for a pair.
+_MAX_ELEMENTS = 256
+
+
 def _read(captured: _Captured):
-    """Returns a part of a captured array, for operations without arguments of pairs."""
-    if any(isinstance(one, Scalar) for one in captured._indices):
-        raise Error(f"a captured array of {captured._array.ndim} dimensions is used with "
-                    f"{len(captured._indices)} indices, where a single number is needed")
-    captured._trace.reads_values = True
-    return captured._array[captured._indices]
+    """Returns a part of a captured array for operations of all of its elements, which are
+    expressions if the index has one."""
+    if not any(isinstance(one, Scalar) for one in captured._indices):
+        captured._trace.reads_values = True
+        return captured._array[captured._indices]
+    shape = captured.shape
+    if math.prod(shape) > _MAX_ELEMENTS:
+        raise Error(f"a part of a captured array, of the shape {shape}, is used where a "
+                    f"single number is needed, or at most {_MAX_ELEMENTS}")
+    result = np.empty(shape, object)
+    for at in np.ndindex(shape):
+        result[at] = captured[at]
+    return result
+
+
+def _wrap(scalar: Scalar) -> np.ndarray:
+    result = np.empty((), object)
+    result[()] = scalar
+    return result
+
+
+def _call_on_elements(function: Callable, arguments, keywords):
+    """Calls a function of arrays, whose elements are expressions."""
+    def convert(value):
+        if isinstance(value, _Captured):
+            return _read(value)
+        if isinstance(value, Scalar):
+            return _wrap(value)
+        if type(value) in (list, tuple):
+            return type(value)(map(convert, value))
+        return value
+
+    return function(*convert(tuple(arguments)),
+                    **{name: convert(one) for name, one in keywords.items()})
 
 
 def _type_of(node: Node) -> np.dtype:
-    name = FRAMEWORK_NAMES[node.dtype]
+    name = name_in_frameworks(node.dtype)
     if name == "bfloat16":
         import ml_dtypes
 
@@ -196,9 +291,10 @@ def _to_scalar(trace: Trace, value: Any) -> Any:
         if value.ndim:
             raise Error(f"a captured array of the shape {value.shape} is used where a "
                         "single number is needed")
-        return value[()] if value._indices == () else value
+        return Scalar(value._trace, value._trace.load(value._array, ())) if (
+            not value._array.ndim) else value
     if isinstance(value, np.generic):
-        return Scalar(trace, trace.graph.constant(value.item(), name_of(value.dtype)))
+        return Scalar(trace, trace.graph.constant(value.item(), name_type(value.dtype)))
     if isinstance(value, np.ndarray) and not value.ndim:
         return Scalar(trace, trace.load(value, ()))
     return None
@@ -208,6 +304,8 @@ def _to_node(trace: Trace, value, dtype: str) -> Node:
     scalar = _to_scalar(trace, value)
     if scalar is not None:
         return trace.graph.convert(scalar.node, dtype)
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
+        return _to_node(trace, value.item(), dtype)
     if not isinstance(value, (bool, int, float)):
         raise Error(f"a {type(value).__name__} is used where a single number is needed")
     return trace.graph.constant(value, dtype)
@@ -221,19 +319,23 @@ def _sample(trace: Trace, value):
 
 def _infer_type(trace: Trace, function: Callable, inputs) -> str:
     with np.errstate(all="ignore"):
-        return name_of(np.asarray(function(*(
+        return name_type(np.asarray(function(*(
             _sample(trace, value) for value in inputs))).dtype)
 
 
-def _call(trace: Trace, function: Callable, inputs) -> Scalar:
+def _call(trace: Trace, function: Callable, inputs) -> Any:
     graph, name = trace.graph, function.__name__
-    if name in _COMPARE or name in ("isnan", "isinf"):
+    if name in _COMPARE or name in _TESTS or name == "isfinite":
         samples = [_sample(trace, value) for value in inputs]
-        dtype = name_of(np.result_type(*samples))
+        dtype = name_type(np.result_type(*samples))
         nodes = [_to_node(trace, value, dtype) for value in inputs]
         if name in _COMPARE:
             return Scalar(trace, graph.compare(_COMPARE[name], dtype, *nodes))
         return Scalar(trace, _test(graph, name, nodes[0]))
+    if name == "divmod":
+        return tuple(_call(trace, one, inputs) for one in (np.floor_divide, np.remainder))
+    if name in ("positive", "conjugate"):
+        return _to_scalar(trace, inputs[0])
     if name in _LOGICAL or name == "logical_not":
         nodes = [_to_node(trace, value, _own_type(trace, value)) for value in inputs]
         if name == "logical_not":
@@ -250,12 +352,12 @@ def _own_type(trace: Trace, value) -> str:
 
 
 def _test(graph: Graph, name: str, x: Node) -> Node:
-    if not x.is_float:
-        return graph.constant(False, "i1")
-    if name == "isnan":
-        return graph.compare("ne", x.dtype, x, x)
-    infinity = graph.constant(float("inf"), x.dtype)
-    return graph.compare("eq", x.dtype, graph.apply("abs", x.dtype, x), infinity)
+    number = Number(graph, x.dtype, x)
+    if name == "signbit" and not x.is_float:
+        return number < 0
+    if name == "isfinite":
+        return (abs(number) < math.inf) if x.is_float else graph.constant(True, "i1")
+    return _TESTS[name](number) if x.is_float else graph.constant(False, "i1")
 
 
 def _apply(graph: Graph, name: str, dtype: str, nodes: list[Node]) -> Node:
@@ -263,6 +365,12 @@ def _apply(graph: Graph, name: str, dtype: str, nodes: list[Node]) -> Node:
         return _rules.unary(graph, _UNARY[name], dtype, nodes[0])
     if name in _BINARY:
         return graph.apply(_BINARY[name], dtype, *nodes)
+    if name in _NAMED:
+        return _functions.call(graph, _NAMED[name], dtype, nodes)
+    if name in ("arctan2", "copysign"):
+        return graph.apply(name.replace("arctan2", "atan2"), dtype, *nodes)
+    if name == "float_power":
+        return graph.power(dtype, *nodes)
     if name in _SHIFTS:
         return _rules.shift(graph, _SHIFTS[name], dtype, *nodes)
     if name in ("divide", "true_divide"):
@@ -307,7 +415,76 @@ def _clip(trace: Trace, x, a_min=None, a_max=None, **others) -> Scalar:
         *(None if one is None else _to_node(trace, one, dtype) for one in (low, high))))
 
 
-_FUNCTIONS: dict[Any, Callable[..., Scalar]] = {np.where: _where, np.clip: _clip}
+def _round(trace: Trace, x, decimals=0, out=None) -> Scalar:
+    if decimals or out is not None:
+        raise Error("numpy.round with decimals has no expression of scalars")
+    return np.rint(x) if x.node.is_float else x
+
+
+def _is_in(trace: Trace, element, test_elements, assume_unique=False, invert=False,
+           **_) -> Scalar:
+    tests = (np.ravel(_read(test_elements)) if isinstance(test_elements, _Captured)
+             else np.ravel(test_elements))
+    found: Any = np.not_equal(element, element) & False
+    for one in tests:
+        found = found | (element == one)
+    return ~found if invert else found
+
+
+def _same(trace: Trace, x, *_, **__) -> Scalar:
+    return x
+
+
+def _fill(value) -> Callable[..., Scalar]:
+    def rule(trace: Trace, x, fill_value=None, dtype=None, **_) -> Scalar:
+        number = fill_value if value is None else value
+        kind = x.node.dtype if dtype is None else name_type(np.dtype(dtype))
+        return Scalar(trace, _to_node(trace, number, kind))
+
+    return rule
+
+
+def _sinc(trace: Trace, x) -> Scalar:
+    dtype = x.node.dtype if x.node.dtype in FLOATS else "f64"
+    return Scalar(trace, _functions.call(trace.graph, "sinc", dtype, [x.node]))
+
+
+def _nan_to_num(trace: Trace, x, copy=True, nan=0.0, posinf=None, neginf=None) -> Scalar:
+    return Scalar(trace, _functions.call(trace.graph, "nan_to_num", x.node.dtype, [x.node],
+                                         nan, posinf, neginf))
+
+
+_FUNCTIONS: dict[Any, Callable[..., Scalar]] = {
+    np.where: _where, np.clip: _clip, np.round: _round, np.around: _round,
+    np.isin: _is_in, np.sinc: _sinc, np.nan_to_num: _nan_to_num,
+    np.zeros_like: _fill(0), np.ones_like: _fill(1), np.full_like: _fill(None),
+    np.any: lambda trace, x, *_, **__: x.any(), np.all: lambda trace, x, *_, **__: x.any(),
+    **{one: _same for one in (np.sum, np.max, np.min, np.mean, np.prod, np.squeeze,
+                              np.real, np.copy)}}
+
+
+def _take(trace: Trace, array, index, axis=None, **_) -> Any:
+    if array.ndim != 1:
+        raise Error("numpy.take of an array of several dimensions has no expression of "
+                    "scalars")
+    return array[index]
+
+
+def _close(trace: Trace, x, y, rtol=1e-5, atol=1e-8, **_) -> Scalar:
+    return abs(x - y) <= atol + rtol * abs(y)
+
+
+def _select(trace: Trace, conditions, values, default=0) -> Scalar:
+    result = default
+    for condition, value in reversed(list(zip(conditions, values))):
+        result = np.where(condition, value, result)
+    return result
+
+
+_FUNCTIONS.update({np.take: _take, np.isclose: _close, np.select: _select})
+# Functions that NumPy applies to arrays of objects.
+_OF_ARRAYS = frozenset((np.stack, np.concatenate, np.dot, np.vdot, np.inner, np.outer,
+                        np.cumsum, np.array_equal, np.atleast_1d, np.expand_dims))
 
 
 def trace_numpy(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
@@ -322,6 +499,8 @@ def trace_numpy(function: Callable, trace: Trace, names: tuple[str, ...]) -> Nod
     traced = replace_arrays(function, wrap)
     result = traced(*(Scalar(trace, graph.argument(
         name, graph.score_dtype if name == "score" else "i64")) for name in names))
+    if isinstance(result, np.ndarray) and result.dtype == object and result.size == 1:
+        result = result.item()
     scalar = _to_scalar(trace, result)
     if scalar is not None:
         return scalar.node

@@ -21,54 +21,13 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from .._dtypes import name_of
 from .._errors import Error
 from .._torch_state import is_recorded
-from ._graph import Node
-from ._torch_scalars import Scalar, load
+from . import _torch_rules, _torch_shapes  # noqa: F401
+from ._graph import Node, name_type
+from ._torch_rows import Row, read_rows
+from ._torch_scalars import Scalar, load, make_nodes
 from ._trace import Trace
-
-
-class _Row:
-    """A captured tensor with some of its indices, such as `bias[h]` and `bias[:, k]`.
-    Dimensions that are whole have the index None."""
-
-    def __init__(self, trace: Trace, array: torch.Tensor, indices: tuple):
-        self._trace, self._array, self._indices = trace, array, indices
-
-    def __getitem__(self, index):
-        return _take(self._trace, self._array, self._indices, _to_tuple(index))
-
-    def __getattr__(self, name: str):
-        raise Error(f"a captured tensor of {self._array.dim()} dimensions is used with "
-                    f"{self._array.dim() - self._indices.count(None)} indices, where a "
-                    "single number is needed")
-
-
-def _to_tuple(index) -> tuple:
-    return index if isinstance(index, tuple) else (index,)
-
-
-def _take(trace: Trace, array: torch.Tensor, indices: tuple, index: tuple):
-    """Gives indices to the dimensions of a captured tensor that have none."""
-    count = indices.count(None)
-    if Ellipsis in index:
-        at = index.index(Ellipsis)
-        whole = (slice(None),) * (count - len(index) + 1)
-        index = index[:at] + whole + index[at + 1:]
-    if any(isinstance(one, bool) or not (isinstance(one, (int, torch.Tensor))
-                                         or one == slice(None)) for one in index):
-        raise Error("captured tensors are indexed by integers and by ':' only, not by "
-                    "parts of a dimension, None or bool")
-    if len(index) > count:
-        raise Error(f"a captured tensor of {array.dim()} dimensions is used with "
-                    f"{array.dim() - count + len(index)} indices")
-    rest = iter(index)
-    indices = tuple(next(rest, None) if one is None else one for one in indices)
-    indices = tuple(None if isinstance(one, slice) else one for one in indices)
-    if None in indices:
-        return _Row(trace, array, indices)
-    return Scalar(load(trace, array, indices), trace, trace.device)
 
 
 # Functions of a tensor whose results follow from what the key of a function has of it,
@@ -95,7 +54,7 @@ class _Reads(TorchDispatchMode):
             self._trace.reads_values = True
         keywords = keywords or {}
         if function is torch.ops.aten.scalar_tensor.default:
-            dtype = name_of(keywords.get("dtype") or torch.get_default_dtype())
+            dtype = name_type(keywords.get("dtype") or torch.get_default_dtype())
             return Scalar(self._trace.graph.constant(arguments[0], dtype), self._trace,
                           self._trace.device)
         return function(*arguments, **keywords)
@@ -114,11 +73,14 @@ class _Mode(TorchFunctionMode):
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         keywords = keywords or {}
         trace = self._trace
-        if function is torch.Tensor.__getitem__:
-            array, indices = arguments[0], _to_tuple(arguments[1])
-            if not isinstance(array, Scalar) and any(
-                    isinstance(one, Scalar) for one in indices):
-                return _take(trace, array, (None,) * array.dim(), indices)
+        if function in _INDEXED and not isinstance(arguments[0], (Scalar, Row)):
+            array, *indices = arguments
+            if any(isinstance(one, Scalar) for one in torch.utils._pytree.tree_leaves(
+                    indices)):
+                return _INDEXED[function](Row(trace, array), *indices)
+        arguments, keywords = read_rows((arguments, keywords))
+        if function is torch.Tensor.__getitem__ and isinstance(arguments[0], Scalar):
+            return _torch_shapes.choose(*arguments)
         made = (_make_constant(trace, function, arguments, keywords)
                 if function in _FACTORIES else None)
         if made is not None:
@@ -152,6 +114,11 @@ class _Mode(TorchFunctionMode):
                         "PyTorch records; compute it outside")
 
 
+# Functions that give a part of a captured tensor.
+_INDEXED: dict[Any, Callable] = {
+    torch.Tensor.__getitem__: lambda row, index: row[index],
+    torch.Tensor.select: lambda row, dim, index: row.select(dim, index),
+    torch.select: lambda row, dim, index: row.select(dim, index)}
 _FACTORIES: tuple = (torch.tensor, torch.scalar_tensor, torch.as_tensor, torch.full,
                      torch.zeros, torch.ones)
 
@@ -170,10 +137,18 @@ def _make_constant(trace: Trace, function, arguments: tuple,
     else:
         value = arguments[0] if arguments else None
     sizes = torch.utils._pytree.tree_leaves((sizes, keywords.get("size", ())))
-    if sizes or not isinstance(value, (bool, int, float)):
+    values = torch.utils._pytree.tree_leaves(value)
+    if sizes or not 0 < len(values) <= _MAX_CONSTANTS or not all(
+            isinstance(one, (bool, int, float)) for one in values):
         return None
-    dtype = name_of(function(*arguments, **{**keywords, "device": "meta"}).dtype)
-    return Scalar(trace.graph.constant(value, dtype), trace, trace.device)
+    meta = function(*arguments, **{**keywords, "device": "meta"})
+    dtype = name_type(meta.dtype)
+    return Scalar(make_nodes([trace.graph.constant(one, dtype) for one in values],
+                             tuple(meta.shape)), trace, trace.device)
+
+
+# Lists of more numbers are arrays, which are read by index.
+_MAX_CONSTANTS = 16
 
 
 @contextlib.contextmanager
@@ -206,7 +181,9 @@ def _call(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
         graph.argument(name, graph.score_dtype if name == "score" else "i32"), trace,
         trace.device) for name in names]
     result = function(*arguments)
-    if isinstance(result, Scalar):
+    if isinstance(result, Row):
+        result = result.read()
+    if isinstance(result, Scalar) and not result.dim():
         return result.node
     if isinstance(result, bool) or isinstance(result, (int, float)):
         dtype = "i1" if isinstance(result, bool) else graph.score_dtype
