@@ -56,10 +56,9 @@ def register(kernels: Kernels) -> str:
 
 def find(spec: str) -> Kernels:
     """Returns the kernels that a string means."""
-    kernels = _kernels.get(spec)
+    kernels = _kernels.get(spec) or known_kernels.get(spec)
     if kernels is None:
-        # Those that the process has are kept for graphs that name them.
-        kernels = _kernels[spec] = known_kernels.get(spec) or _compile_spec(spec)
+        kernels = _kernels[spec] = _compile_spec(spec)
     return kernels
 
 

@@ -345,3 +345,46 @@ def test_compiled_narrow_integers():
 
     compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
     assert torch.equal(compiled(x), function(x))
+
+
+# ===----------------------------------------------------------------------===#
+# Kernels
+# ===----------------------------------------------------------------------===#
+
+
+def test_recent_kernels(monkeypatch):
+    """Of kernels for numbers of Python, the last ones stay, and those in use."""
+    import gc
+    import weakref
+
+    from posenc._flex._lru import recent
+
+    made = []
+
+    @recent(2)
+    def compile_text(text):
+        kernels = original(text)
+        made.append(weakref.ref(kernels))
+        return kernels
+
+    original = _plan.compile_text.__wrapped__
+    monkeypatch.setattr(_plan, "compile_text", compile_text)
+    x = make(20).requires_grad_()
+
+    def call(number):
+        return posenc.flex_attention(x, x, x, lambda s, b, h, q, k: s * number + 2.5)
+
+    outputs = [call(number) for number in (1.5, 2.5)]
+    call(1.5)  # It is more recent then.
+    outputs += [call(number) for number in (3.5, 4.5)]
+    assert len(made) == 4 and len(compile_text.results) == 2
+    gc.collect()
+    assert all(reference() is not None for reference in made)  # Gradients need them.
+    expected = attend_dense(*3 * [x.double()], lambda s, b, h, q, k: s * 2.5 + 2.5)[0]
+    gradients = [torch.autograd.grad(one.sum(), x)[0] for one in (outputs[1], expected)]
+    assert measure(gradients[0], gradients[1].double()) < 1e-5
+    del outputs
+    gc.collect()
+    assert [reference() is not None for reference in made] == [False, False, True, True]
+    call(1.5)
+    assert len(made) == 5

@@ -87,6 +87,34 @@ def test_compile_with_block_masks():
         assert measure(function(x, x, x, block_mask=mask), expected) < 2e-6
 
 
+def test_floats_that_change():
+    """A float becomes an input when its second value comes."""
+    x, kernels = make(40), len(_plan.compile_text.results)
+
+    def function(x, factor, size, scale):
+        return posenc.flex_attention(x, x, x, lambda s, b, h, i, j: s * factor + j * factor,
+                                     mask_mod=lambda b, h, i, j: i - j <= size, scale=scale)
+
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    for factor, size in ((0.5, 3), (0.7, 3), (0.9, 4), (1.1, 5), (1.3, 6)):
+        if factor > 1:
+            torch._dynamo.config.error_on_recompile = True
+        try:
+            output = compiled(x.requires_grad_(), factor, size, 0.3)
+        finally:
+            torch._dynamo.config.error_on_recompile = False
+        expected, _ = attend_dense(
+            *3 * [x.double()], lambda s, b, h, i, j: (s + j) * factor,
+            lambda b, h, i, j: i - j <= size, scale=0.3)
+        assert measure(output, expected) < 2e-6
+    # Numbers that are constants, and such that are inputs, as floats and as both.
+    assert len(_plan.compile_text.results) <= kernels + 3
+    for scale in (0.4, 0.5):
+        expected, _ = attend_dense(*3 * [x.double()], lambda s, b, h, i, j: s + j,
+                                   lambda b, h, i, j: i - j <= 3, scale=scale)
+        assert measure(compiled(x, 1.0, 3, scale), expected) < 2e-6
+
+
 def test_inductor():
     x = make(40)
     function = torch.compile(

@@ -14,7 +14,9 @@ lengths.
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,11 +26,11 @@ from .._compile import compile_on_use
 from .._errors import Error
 from .._fork import Lock
 from .._kernels import Kernels
-from .._once import once
 from ._block_mask import FULL, PARTIAL, Blocks
 from ._captures import Captures
 from ._gradient import write_gradients
 from ._graph import ARGUMENTS, Graph, Node, collect
+from ._lru import recent
 from ._max_scores import write_max_scores
 from ._module import Signature, find_ranges, write_attention
 from ._trace import Trace, locate
@@ -37,8 +39,11 @@ from ._trace import Trace, locate
 Tracer = Callable[[Callable, Trace, tuple[str, ...]], Node]
 
 # By the key of functions; None where the shapes of their arrays belong to the key.
-_plans: dict[Any, tuple[Plan, list[int]] | None] = {}
+_plans: OrderedDict[Any, tuple[Plan, list[int]] | None] = OrderedDict()
 _MAX_PLANS = 1024
+# A kernel takes 0.3 MB, and 1 MB more with gradients. Others are freed unless they are in
+# use.
+_MAX_KERNELS = 256
 # Options of `compile` for all kernels.
 compile_options: dict[str, Any] = {}
 _lock = Lock()
@@ -55,13 +60,14 @@ class Plan:
         nodes = collect(score, where)
         self.uses_query = any(node.op == "argument" and node.payload == "query"
                               for node in nodes)
-        self._kernels: dict[Signature, Kernels] = {}
+        # Plans do not keep kernels, so that there is a bound of their number.
+        self._texts: dict[Signature, str] = {}
 
     def find_kernels(self, signature: Signature) -> Kernels:
-        kernels = self._kernels.get(signature)
-        if kernels is None:
-            kernels = self._kernels[signature] = compile_text(self.write(signature))
-        return kernels
+        text = self._texts.get(signature)
+        if text is None:
+            text = self._texts[signature] = self.write(signature)
+        return compile_text(text)
 
     def write(self, signature: Signature) -> str:
         """Returns the module of a signature."""
@@ -72,7 +78,7 @@ class Plan:
         return text
 
 
-@once
+@recent(_MAX_KERNELS)
 def compile_text(text: str) -> Kernels:
     """Returns the kernels of a module, which are compiled when they are used."""
     return compile_on_use(text, **compile_options)
@@ -95,6 +101,8 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
             found = _plans.get(key)
         if found is not None:
             plan, numbers = found
+            with contextlib.suppress(KeyError):  # Another thread may have dropped it.
+                _plans.move_to_end(key)
             return plan, [blocks.table if blocks and number < 0 else
                           captures.arrays[number] for number in numbers]
     trace = Trace(Graph(score_dtype), device)
@@ -106,7 +114,7 @@ def make_plan(tracer: Tracer, score_mod: Callable | None, mask_mod: Callable | N
     if key is not None and sources is not None and not trace.reads_values:
         with _lock:
             while len(_plans) >= _MAX_PLANS:
-                _plans.pop(next(iter(_plans)), None)
+                _plans.popitem(last=False)
             if trace.reads_sizes and key[0] is tracer:
                 _plans[key] = None
                 key = key, tuple(tuple(array.shape) for array in captures.arrays)

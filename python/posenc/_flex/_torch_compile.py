@@ -16,6 +16,7 @@ that no later stage sees functions.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ from ._trace_torch import trace_torch
 _MARK = "POSENC"
 # PyTorch's option for the largest scores.
 _WITH_MAX = "OUTPUT_MAX"
+_FLOATS = (float, torch.SymFloat)
 # Whether those of PyTorch's flex_attention are replaced, too.
 _replaces_all = False
 
@@ -88,20 +90,30 @@ def _hide(score_mod: Callable | None, mask_mod: Callable) -> Callable:
     return hidden
 
 
-def _wrap(trace: Trace, function: Callable, buffers: Sequence[Any]) -> Callable:
+def _wrap(trace: Trace, function: Callable, buffers: Sequence[Any],
+          tensors: Sequence[torch.Tensor]) -> Callable:
     """Returns a function of a pair, of a graph with further inputs. Numbers among these
-    are elements, so that operations of them are part of the expression."""
-    inputs = [Scalar(load(trace, buffer, ()), trace, trace.device)
-              if buffer.dim() == 0 else buffer for buffer in buffers]
+    are elements, so that operations of them are part of the expression. Floats of Python
+    have the type of scores, since they do not decide the type of a result."""
+    inputs: list[Any] = list(tensors)
+    for number, (buffer, tensor) in enumerate(zip(buffers, tensors)):
+        if tensor.dim() == 0:
+            node = load(trace, tensor, ())
+            if isinstance(buffer, _FLOATS):
+                node = trace.graph.convert(node, trace.graph.score_dtype)
+            inputs[number] = Scalar(node, trace, trace.device)
     return lambda *pair: function(*pair, *inputs)
 
 
 def _to_tensors(buffers: Sequence[Any], device) -> list[torch.Tensor]:
     """Returns captured tensors; numbers that the graph keeps symbolic become tensors."""
     return [buffer if isinstance(buffer, torch.Tensor) else
-            torch.full((), buffer, device=device, dtype=(
-                torch.float64 if isinstance(buffer, (float, torch.SymFloat))
-                else torch.int64)) for buffer in buffers]
+            # A product of a float is an operation that PyTorch makes one of a tensor; it
+            # would make others constants of the graph.
+            torch.ones((), dtype=torch.float64, device=device) * buffer
+            if isinstance(buffer, _FLOATS) else
+            torch.full((), buffer, device=device, dtype=torch.int64)
+            for buffer in buffers]
 
 
 def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_buffers,
@@ -109,15 +121,16 @@ def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_b
     """Calls the operators for the arguments of the recorded one."""
     dtype = "f64" if query.dtype == torch.float64 else "f32"
     trace = Trace(Graph(dtype), query.device)
-    buffers = [_to_tensors(one, query.device) for one in (score_buffers, mask_buffers)]
+    given = score_buffers, mask_buffers
+    buffers = [_to_tensors(one, query.device) for one in given]
     *_, query_size, key_size, mask_mod = block_mask
     blocks = None
     if min(query_size, key_size) < WHOLE:
         table = make_table(-(-block_mask[1] // key_size), *block_mask[2:6])
         blocks = Blocks(table, query_size, key_size)
     plan = make_traced_plan(
-        trace_torch, _wrap(trace, score_mod, buffers[0]),
-        _wrap(trace, mask_mod, buffers[1]), blocks, trace)
+        trace_torch, _wrap(trace, score_mod, given[0], buffers[0]),
+        _wrap(trace, mask_mod, given[1], buffers[1]), blocks, trace)
     known = {id(one) for one in (*buffers[0], *buffers[1])}
     known.add(id(blocks and blocks.table))
     if any(id(array) not in known for array in trace.arrays):
@@ -131,6 +144,19 @@ def _call(query, key, value, score_mod, block_mask, scale, score_buffers, mask_b
     return output, lse, find_max_scores(call) if with_max else torch.zeros_like(lse)
 
 
+# PyTorch's operator takes integers that a graph keeps symbolic. Floats, which
+# torch.compile makes symbolic when a second value comes, are taken, too.
+_module = sys.modules[type(recorded_operator).__module__]
+_validate = getattr(_module, "validate_subgraph_args_types", None)
+
+
+def _validate_inputs(inputs: Sequence[Any]) -> None:
+    assert _validate is not None
+    _validate(tuple(one for one in inputs if not isinstance(one, _FLOATS)))
+
+
+if _validate is not None:
+    setattr(_module, "validate_subgraph_args_types", _validate_inputs)
 _original = recorded_operator.py_kernels[DispatchKey.Autograd]
 
 

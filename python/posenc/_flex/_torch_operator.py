@@ -41,13 +41,20 @@ def call_operator(kernels: Kernels, inputs: list[torch.Tensor]):
             and not torch._C._are_functorch_transforms_active()):
         inputs = [innermost(tensor) if tensor.dim() else tensor for tensor in inputs]
         return kernels[_FUNCTION](*inputs)
-    return torch.ops.posenc.flex_attention(inputs, register(kernels))
+    return torch.ops.posenc.flex_attention(inputs, _name(kernels))
+
+
+def _name(kernels: Kernels) -> str:
+    """Returns the string that means kernels, which are kept for a graph that names
+    them."""
+    spec = kernels._spec
+    return register(kernels) if is_traced() or spec is None else spec
 
 
 def call_max_scores(kernels: Kernels, inputs: list[torch.Tensor]) -> torch.Tensor:
     """Returns the largest score of each query."""
     result, = torch.ops.posenc.call([tensor.detach() for tensor in inputs],
-                                    register(kernels), MAX_SCORES)
+                                    _name(kernels), MAX_SCORES)
     return result
 
 
@@ -77,6 +84,7 @@ class _FlexAttention:
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.kernels, *tensors = inputs
+        ctx.held = find(ctx.kernels)  # until gradients were computed
         ctx.save_for_backward(*tensors, *output)
         ctx.set_materialize_grads(False)
 
