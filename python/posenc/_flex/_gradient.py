@@ -48,7 +48,7 @@ class _Writer(TileWriter):
         tile, (after,) = self.if_seen(
             [("%sum", self.sums)],
             [*self.tile_weights(), *self.score_gradient("%ds", self.narrow_tile, True),
-             *self.product("%next_sum", "%ds", "%k", "%sum", self._ROWS,
+             *self.product("%next_sum", "%ds", "%finite_k", "%sum", self._ROWS,
                            (self.narrow_tile, self.row, self.sums))], ["%next_sum"])
         return [
             f"%grad_query = scf.forall (%b, %h, %t) in (%batch, {of.heads}, "
@@ -79,15 +79,16 @@ class _Writer(TileWriter):
         body = [
             *self.tile_weights(), *narrow,
             *self.score_gradient("%ds", self.narrow_tile, True),
-            *self.product("%next_sum", "%ds", "%q", "%sum", self._COLUMNS,
+            *self.finite_query_rows(),
+            *self.product("%next_sum", "%ds", "%finite_q", "%sum", self._COLUMNS,
                           (self.narrow_tile, self.row, self.sums)),
-            *self.product("%next_value_sum", weights, "%g", "%value_sum", self._COLUMNS,
+            *self.product("%next_value_sum", weights, "%finite_g", "%value_sum", self._COLUMNS,
                           (self.narrow_tile, self.value_row, self.value_sums))]
         if with_queries:
             inits.append(("%query_sum", self.sums))
             results.append("%next_query_sum")
-            body += self.product("%next_query_sum", "%ds", "%k", "%query_sum", self._ROWS,
-                                 (self.narrow_tile, self.row, self.sums))
+            body += self.product("%next_query_sum", "%ds", "%finite_k", "%query_sum",
+                                 self._ROWS, (self.narrow_tile, self.row, self.sums))
         return self.if_seen(inits, body, results)
 
     def key_pass(self) -> list[str]:

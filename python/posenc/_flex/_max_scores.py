@@ -69,7 +69,7 @@ class _Writer(TileWriter):
              *self.scores("%scores", "%q", "%k", self.row), *self.tile_maxima()],
             ["%next_max"])
         size, query, *_ = self.query_rows()
-        key_size, key, _ = self.key_rows()
+        key_size, key, *_ = self.key_rows()
         return [
             f"%max_scores = scf.forall (%b, %h, %t) in (%batch, {of.heads}, %query_tiles) "
             f"shared_outs(%out = %max_scores_empty) -> ({self.lse}) {{",

@@ -174,9 +174,12 @@ class TileWriter:
         `is_inner`, else after it."""
         operands = [("%weights", self.tile, "%p"), ("%products", self.tile, "%dp"),
                     ("%row_delta", self.vector, "%d")]
-        body = [f"%centered = arith.subf %dp, %d : {self.sum}",
-                f"%outer = arith.mulf %p, %centered : {self.sum}"]
-        # Where the weight is 0, the derivative may be infinite or NaN.
+        # Where the weight is 0, as for hidden keys, the other factors may be infinite or
+        # NaN.
+        body = [f"%is_zero = arith.cmpf oeq, %p, %zero : {self.sum}",
+                f"%centered = arith.subf %dp, %d : {self.sum}",
+                f"%weighted = arith.mulf %p, %centered : {self.sum}",
+                f"%outer = arith.select %is_zero, %zero, %weighted : {self.sum}"]
         last = "%outer"
         if is_inner:
             derivative = self.expressions.derivative
@@ -185,7 +188,6 @@ class TileWriter:
                 lines, factor = self.region(derivative, "d")
                 body += [f"%scaled = arith.mulf %s, %scale : {self.sum}", *lines,
                          f"%chained = arith.mulf %outer, {factor} : {self.sum}",
-                         f"%is_zero = arith.cmpf oeq, %p, %zero : {self.sum}",
                          f"%kept = arith.select %is_zero, %zero, %chained : {self.sum}"]
                 last = "%kept"
             body.append(f"%inner = arith.mulf {last}, %scale : {self.sum}")
@@ -217,7 +219,36 @@ class TileWriter:
         return [
             f"%n = affine.min affine_map<(d0)[s0] -> ({KEYS}, s0 - d0)>(%j0)[%keys]",
             take("%k", "%key", self.types.key, self.of.dim, self.row),
-            take("%v", "%value", self.types.value, self.of.value_dim, self.value_row)]
+            take("%v", "%value", self.types.value, self.of.value_dim, self.value_row),
+            *self.keep_finite("%finite_k", "%k", "%n", self.row)]
+
+    def finite_query_rows(self) -> list[str]:
+        """Defines the rows that `product` gets for the gradients of keys."""
+        return [*self.keep_finite("%finite_q", "%q", "%m", self.row),
+                *self.keep_finite("%finite_g", "%g", "%m", self.value_row)]
+
+    def keep_finite(self, result: str, source: str, size: str, kind: str) -> list[str]:
+        """Sets elements of rows that are not finite to 0. A hidden pair has the factor 0,
+        whose product with them would be NaN. Where they are seen, the factor is NaN."""
+        if self.expressions.where is None:
+            return [f"{result} = tensor.cast {source} : {kind} to {kind}"]
+        infinity = "0x7F800000" if self.sum == "f32" else "0x7FF0000000000000"
+        element = self.of.dtype
+        wide = ([] if element == self.sum else
+                [f"  %wide = arith.extf %x : {element} to {self.sum}"])
+        return [
+            f"{result}_init = tensor.empty({size}) : {kind}",
+            f"{result} = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, "
+            "affine_map<(i, j) -> (i, j)>], "
+            'iterator_types = ["parallel", "parallel"]}',
+            f"  ins({source} : {kind}) outs({result}_init : {kind}) {{",
+            f"^bb0(%x: {element}, %element: {element}):", *wide,
+            f"  %size = math.absf {'%wide' if wide else '%x'} : {self.sum}",
+            f"  %infinity = arith.constant {infinity} : {self.sum}",
+            f"  %is_finite = arith.cmpf olt, %size, %infinity : {self.sum}",
+            f"  %nothing = arith.constant 0.0 : {element}",
+            f"  %finite = arith.select %is_finite, %x, %nothing : {element}",
+            f"  linalg.yield %finite : {element}", f"}} -> {kind}"]
 
     def zeros(self, result: str, size: str, kind: str) -> list[str]:
         return [f"{result}_empty = tensor.empty({size}) : {kind}",
