@@ -25,8 +25,10 @@ from ._compile import compile
 from ._cuda import find_device, find_target_ahead
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
+from ._kernels import Kernels
 from ._once import once
 from ._rope import FLOATS, RopeOptions, rotate_both, rotate_one
+from ._sharding import BATCH, Declaration, Dims, declare, divide_heads, find_dims
 
 # The inputs of a function besides q, k and v, in the order in which it has them.
 _ORDER = ("alibi_slopes", "sinks", "cache_seqlens", "block_table", "cu_seqlens",
@@ -38,14 +40,39 @@ _DECODED = 8
 
 
 @once
-def _compile_attention(spec: Attention, device: int | None) -> Callable[..., Any]:
+def _compile_attention(spec: Attention, device: int | None) -> Kernels:
     """Compiles for a CUDA device, or for the CPU."""
-    return compile(write_attention(spec), target=find_target_ahead(device))["attention"]
+    return declare(
+        compile(write_attention(spec), target=find_target_ahead(device)),
+        lambda: _make_declaration(
+            spec, spec.queries == "batch", spec.keys == "cache",
+            lambda parts: _compile_attention(spec._replace(**parts), device)))
 
 
 @once
-def _compile_append(spec: Append, device: int | None) -> Callable[..., Any]:
-    return compile(write_append(spec), target=find_target_ahead(device))["append"]
+def _compile_append(spec: Append, device: int | None) -> Kernels:
+    return declare(
+        compile(write_append(spec), target=find_target_ahead(device)),
+        lambda: _make_declaration(
+            spec, spec.slots is None, False,
+            lambda parts: _compile_append(
+                spec._replace(key_heads=parts["key_heads"]), device)))
+
+
+def _make_declaration(spec: Attention | Append, is_batched: bool, has_caches: bool,
+                      find_local: Callable[[dict[str, Any]], Kernels]) -> Declaration:
+    """Returns what devices may divide: heads, and sequences that have no other's tokens
+    in their arrays. `has_caches`: the keys k and v are caches."""
+    sizes = (BATCH,) if is_batched else ()
+    heads, key_heads = getattr(spec, "heads", spec.key_heads), spec.key_heads
+
+    def find(_, argument: Mapping) -> Dims:
+        if has_caches and argument["name"] in ("k", "v"):
+            argument = {**argument, "name": argument["name"] + "_cache"}
+        return find_dims(argument, sizes)
+
+    return Declaration(find, heads, key_heads, lambda count: find_local(
+        divide_heads(heads, key_heads, count)))
 
 
 # ===----------------------------------------------------------------------===#
@@ -264,7 +291,8 @@ def _attend(name: str, names: tuple[str, str], q, k, v, lists: Mapping[str, Any]
     if options is not None:
         q, k = _rotate(name, spec, q, k, options, given, positions, key_positions)
     further = [given[what] for what in _ORDER if what in given]
-    return _compile_attention(spec, find_device(q))(q, k, v, *further, out=out)
+    kernels = _compile_attention(spec, find_device(q))
+    return kernels["attention"](q, k, v, *further, out=out)
 
 
 def attention(q: Array, k: Array, v: Array, *, causal: bool = False,
@@ -408,5 +436,5 @@ def append(k: Array, v: Array, k_cache: Array, v_cache: Array,
     spec = Append(*shape, dtype=name_of(k.dtype), cache_dtype=name_of(k_cache.dtype),
                   rank=rank, lengths=None if slots is not None else kind,
                   slots=None if slots is None else kind)
-    function = _compile_append(spec, find_device(k))
+    function = _compile_append(spec, find_device(k))["append"]
     return function(k, v, where, k_cache, v_cache, out=out)

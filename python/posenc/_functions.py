@@ -42,6 +42,7 @@ class Function:
         self._make_cuda_method = make_cuda_method
         self.on_cuda = make_cuda_method is None
         self._cuda_methods: dict[int, Callable] = {}  # by the device
+        self.metadata = metadata
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
         self.call, self.spec = call, spec

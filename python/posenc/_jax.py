@@ -30,6 +30,8 @@ from ._errors import Error
 from ._fork import Lock
 from ._frameworks import find_backend
 from ._functions import read_number
+from ._jax_partition import partition
+from ._sharding import Rule, find_rule
 from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
@@ -229,7 +231,29 @@ def _make_call(function, is_given: tuple[bool, ...],
             outputs = invoke(*(operands[a["name"]] for a in tensors), **attributes)
         return tuple(outputs[:len(function.outputs)])
 
-    return call_target
+    rule = find_rule(function.spec, function.metadata)
+    if rule is None:
+        return call_target
+    rule = rule._replace(inputs=tuple(
+        dims for dims, is_there in zip(rule.inputs, is_given) if is_there))
+    return partition(call_target, rule,
+                     lambda count: _make_local(function, rule, count, is_given, numbers))
+
+
+def _make_local(function, rule: Rule, count: int, is_given: tuple[bool, ...],
+                numbers: tuple[tuple[str, Any], ...]) -> Callable:
+    """Returns the call of the kernel for one of `count` equal parts of the heads."""
+    assert rule.find_local is not None
+    method = rule.find_local(count)[function.name]
+    known = dict(numbers)
+
+    def call_local(*arrays):
+        rest = iter(arrays)
+        results = method(*(next(rest) if is_there else known.get(argument["name"])
+                           for argument, is_there in zip(function.inputs, is_given)))
+        return results if isinstance(results, tuple) else (results,)
+
+    return call_local
 
 
 # ===----------------------------------------------------------------------===#

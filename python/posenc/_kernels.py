@@ -45,6 +45,7 @@ class Kernels:
     __module__ = "posenc"
     _functions: dict[str, Any] = {}  # The methods' names.
     _spec: str | None = None
+    _declared: Any = None  # Which dimensions may be divided, if that was declared.
     _source: Source | None = None  # of functions that are compiled when they are used
 
     if TYPE_CHECKING:

@@ -252,7 +252,9 @@ def rotate_one(x, positions, options: RopeOptions):
     elif torch is not None and isinstance(x, torch.Tensor):
         result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     else:
-        return _concatenate(*rope(first, last, positions, **options._asdict()))
+        # A further head takes less time than the concatenation, and XLA may divide x.
+        other = sys.modules["jax"].numpy.zeros((*x.shape[:2], 1, x.shape[3]), x.dtype)
+        return rope(x, other, positions, **options._asdict())[0]
     rope(first, last, positions, **options._asdict(),
          out=(result[:, :, :-1], result[:, :, -1:]))
     return result

@@ -26,6 +26,7 @@ from .._compile import compile_on_use
 from .._errors import Error
 from .._fork import Lock
 from .._kernels import Kernels
+from .._sharding import declare
 from ._block_mask import FULL, PARTIAL, Blocks
 from ._captures import Captures
 from ._gradient import write_gradients
@@ -33,6 +34,7 @@ from ._graph import ARGUMENTS, Graph, Node, collect
 from ._lru import recent
 from ._max_scores import write_max_scores
 from ._module import Signature, find_ranges, write_attention
+from ._sharding import make_declaration
 from ._trace import Trace, locate
 
 # Traces a function of some of `ARGUMENTS`.
@@ -67,7 +69,8 @@ class Plan:
         text = self._texts.get(signature)
         if text is None:
             text = self._texts[signature] = self.write(signature)
-        return compile_text(text)
+        return declare(compile_text(text), lambda: make_declaration(
+            signature, self.score, self.where, self.find_kernels))
 
     def write(self, signature: Signature) -> str:
         """Returns the module of a signature."""

@@ -1,0 +1,58 @@
+# ===- test_jax_devices.py - calls on several devices of JAX ----------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""The calls of jax_devices.py: which of them XLA divides, and their results."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("jax_tvm_ffi")
+
+# Calls of which each device computes its part, with the bits of one device.
+ON_2_AND_4 = ["rope batch", "rope tokens", "rope heads", "rope gradient", "rope vmap",
+              "sincos", "attention batch", "attention heads", "decode batch",
+              "decode heads", "dynamic heads"]
+ON_4 = ["functional.attention batch", "functional.attention heads",
+        "functional.decode batch", "functional.decode heads", "functional.append heads",
+        "flex batch", "flex heads"]
+LOCAL = [(name, count) for name in ON_2_AND_4 for count in (2, 4)] + [
+    (name, 4) for name in ON_4]
+# Those that are local, with roundings that depend on the number of heads.
+ROUNDED = [("one key head", 4), ("flex gradient", 4)]
+# Those whose arrays are gathered. Heads are divided by a number that divides those of the
+# keys, and together with captured arrays that have as many elements.
+GATHERED = [("attention tokens", 2), ("attention tokens", 4), ("dynamic batch", 2),
+            ("flex heads by number", 4), ("flex long array", 4), ("too few key heads", 4)]
+
+
+@pytest.fixture(scope="module")
+def reports(cache):
+    result = subprocess.run(
+        [sys.executable, pathlib.Path(__file__).parent / "jax_devices.py"], text=True,
+        capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    lines = map(json.loads, result.stdout.splitlines())
+    return {(line["name"], line["devices"]): line for line in lines}
+
+
+@pytest.mark.parametrize("case", LOCAL + ROUNDED, ids=str)
+def test_local(reports, case):
+    report = reports[case]
+    assert report["collectives"] == []
+    assert "'x'" in report["specs"][0]
+    assert report["difference"] <= (2e-6 if case in ROUNDED else 0)
+
+
+@pytest.mark.parametrize("case", GATHERED, ids=str)
+def test_gathered(reports, case):
+    """What a device cannot compute of its part is not divided, and right."""
+    assert "all-gather" in reports[case]["collectives"]
+    assert reports[case]["difference"] == 0
