@@ -22,19 +22,10 @@ import torch
 import torch.distributed as dist
 
 from ._errors import Error
-from ._flex._attention import Call, prepare
+from ._flex._ring_call import RingOptions, prepare_part, replace_query
 from ._flex._torch_operator import attend, differentiate
 
 _NAME = "ring_attention"
-
-
-class _Options(NamedTuple):
-    score_mod: Callable | None
-    mask_mod: Callable | None
-    is_causal: bool
-    scale: float | None
-    enable_gqa: bool
-    group: Any
 
 
 class _Ring:
@@ -104,24 +95,6 @@ class _Transfer(NamedTuple):
         return self.received
 
 
-def _prepare(query, key, value, positions, key_positions, options: _Options) -> Call:
-    """Returns the call of a block of keys. Functions get positions as indices."""
-    score_mod, mask_mod, is_causal = options[:3]
-    score = mask = None
-    if score_mod is not None:
-        def score(s, b, h, i, j):
-            return score_mod(s, b, h, positions[b, i], key_positions[b, j])
-    if mask_mod is not None or is_causal:
-        def mask(b, h, i, j):
-            at, key_at = positions[b, i], key_positions[b, j]
-            if mask_mod is None:
-                return key_at <= at
-            seen = mask_mod(b, h, at, key_at)
-            return seen & (key_at <= at) if is_causal else seen
-    return prepare(query, key, value, score, None, mask, options.scale,
-                   options.enable_gqa)
-
-
 def _merge(output, lse, other, other_lse):
     """Merges two results, in the type of the log-sum-exp."""
     if output is None:
@@ -136,13 +109,16 @@ def _merge(output, lse, other, other_lse):
 
 class _RingAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, query, key, value, positions, options: _Options):
-        ring = _Ring(options.group, key.shape[2], query.device)
-        output = lse = None
+    def forward(ctx, query, key, value, positions, options: RingOptions, group):
+        ring = _Ring(group, key.shape[2], query.device)
+        output = lse = wide = None
         block = [key, value, positions]
         for step in range(ring.size):
             transfer = ring.start(block, step) if step + 1 < ring.size else None
-            call = _prepare(query, block[0], block[1], positions, block[2], options)
+            call = prepare_part(query, block[0], block[1], positions, block[2], options)
+            if call.signature.is_partial:
+                wide = query.float() if wide is None else wide
+                call = replace_query(call, wide)
             output, lse = _merge(output, lse, *attend(call))
             if transfer is not None:
                 block = transfer.finish()
@@ -167,14 +143,14 @@ class _RingAttention(torch.autograd.Function):
         for step in range(ring.size):
             # Weights follow from the log-sum-exp of all keys, so that each block gives
             # its part of the gradients.
-            call = _prepare(query, block[0], block[1], positions, block[2], options)
+            call = prepare_part(query, block[0], block[1], positions, block[2], options)
             parts = differentiate(call, output, lse, grad_output, grad_lse)
             grad_query += parts[0]
             sums = [total + part for total, part in zip(sums, parts[1:])]
             *block, first, second = ring.start([*block, *sums], step).finish()
             sums = [first, second]
         return (grad_query.to(query.dtype), sums[0].to(key.dtype),
-                sums[1].to(value.dtype), None, None)
+                sums[1].to(value.dtype), None, None, None)
 
 
 def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *,
@@ -212,9 +188,9 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
         raise Error(f"{_NAME}: positions have the shape {tuple(positions.shape)} and key "
                     f"has {key.shape[2]} tokens, expected {expected} and "
                     f"{query.shape[2]}: queries and keys are of the same tokens")
-    options = _Options(score_mod, mask_mod, is_causal, scale, enable_gqa, group)
+    options = RingOptions(score_mod, mask_mod, is_causal, scale, enable_gqa)
     output, lse = _RingAttention.apply(
-        query, key, value, positions.to(torch.int64).contiguous(), options)
+        query, key, value, positions.to(torch.int64).contiguous(), options, group)
     return (output, lse) if return_lse else output
 
 

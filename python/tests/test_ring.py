@@ -78,6 +78,10 @@ def check(rank, size, order, dtype, bounds, functions):
     wanted = torch.autograd.grad(expected, wide, [one.double() for one in factors])
     for one, other in zip((output, lse), expected):
         assert measure(one, other[:, :, tokens]) < bounds[0]
+    if dtype == torch.bfloat16:
+        # Results of a part of the keys are not rounded, only those of all keys.
+        local = expected[0][:, :, tokens]
+        assert measure(output, local) < 1.02 * measure(local.to(dtype), local)
     for one, other in zip(gradients, wanted):
         assert measure(one, other[:, :, tokens]) < bounds[1]
 

@@ -93,16 +93,17 @@ class _Writer(TileWriter):
 
     def key_pass(self) -> list[str]:
         """The loop over keys that computes dk and dv."""
-        of, types = self.of, self.types
+        of = self.of
         kinds = f"{self.sums}, {self.value_sums}"
         tile, after = self.key_tile(with_queries=False)
-        rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums, self.row)
+        rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums,
+                                     self.row_result)
         value_rounding, value_rows = self.finish(
-            "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row)
+            "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row_result)
         return [
             f"%key_gradients:2 = scf.forall (%b, %key_head, %t) in (%batch, "
             f"{of.key_heads}, %key_tiles) shared_outs(%out = %grad_key_empty, %value_out = "
-            f"%grad_value_empty) -> ({types.key}, {types.value}) {{",
+            f"%grad_value_empty) -> ({self.key_result}, {self.value_result}) {{",
             "  %j0 = arith.muli %t, %key_step : index",
             f"  %group = arith.constant {of.heads // of.key_heads} : index",
             "  %first_head = arith.muli %key_head, %group : index",
@@ -120,24 +121,25 @@ class _Writer(TileWriter):
             *(f"  {line}" for line in (*rounding, *value_rounding)),
             "  scf.forall.in_parallel {",
             f"    tensor.parallel_insert_slice {rows} into %out[%b, %key_head, %j0, 0] "
-            f"[1, 1, %n, {of.dim}] [1, 1, 1, 1] : {self.row} into {types.key}",
+            f"[1, 1, %n, {of.dim}] [1, 1, 1, 1] : {self.row_result} into {self.key_result}",
             f"    tensor.parallel_insert_slice {value_rows} into %value_out[%b, %key_head, "
-            f"%j0, 0] [1, 1, %n, {of.value_dim}] [1, 1, 1, 1] : {self.value_row} into "
-            f"{types.value}", "  }", "}"]
+            f"%j0, 0] [1, 1, %n, {of.value_dim}] [1, 1, 1, 1] : {self.value_row_result} "
+            f"into {self.value_result}", "  }", "}"]
 
     def whole_pass(self) -> list[str]:
         """A loop over key heads that computes dq, dk and dv at once, with 5 products of
         tiles instead of 7. Sums of dq are in the result."""
-        of, types = self.of, self.types
+        of = self.of
         group = of.heads // of.key_heads
         queries = f"tensor<{group}x?x{of.dim}x{self.sum}>"
-        keys, values = (f"tensor<?x{width}x{of.dtype}>"
-                        for width in (of.dim, of.value_dim))
+        keys, values = self.row_result, self.value_row_result
+        outer_results = f"{self.query_sums}, {self.key_result}, {self.value_result}"
         kinds = f"{self.sums}, {self.value_sums}, {queries}"
         tile, after = self.key_tile(with_queries=True)
-        rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums, self.row)
+        rounding, rows = self.finish("%rows", "%sums#0", "%n", self.sums,
+                                     self.row_result)
         value_rounding, value_rows = self.finish(
-            "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row)
+            "%value_rows", "%sums#1", "%n", self.value_sums, self.value_row_result)
         step = [
             *self.query_rows(),
             f"%query_sum = tensor.extract_slice %query_sums[%head, %i0, 0] [1, %m, {of.dim}]"
@@ -149,7 +151,7 @@ class _Writer(TileWriter):
         return [
             f"%gradients:3 = scf.forall (%b, %key_head) in (%batch, {of.key_heads}) "
             "shared_outs(%out = %grad_query_empty, %key_out = %grad_key_empty, %value_out = "
-            f"%grad_value_empty) -> ({self.query_sums}, {types.key}, {types.value}) {{",
+            f"%grad_value_empty) -> ({outer_results}) {{",
             f"  %group = arith.constant {group} : index",
             "  %first_head = arith.muli %key_head, %group : index",
             "  %query_slice = tensor.extract_slice %out[%b, %first_head, 0, 0] "
@@ -160,8 +162,8 @@ class _Writer(TileWriter):
             *(f"  {name} = tensor.extract_slice {source}[%b, %key_head, 0, 0] "
               f"[1, 1, %keys, {width}] [1, 1, 1, 1] : {whole} to {kind}"
               for name, source, width, whole, kind in (
-                  ("%key_slice", "%key_out", of.dim, types.key, keys),
-                  ("%value_slice", "%value_out", of.value_dim, types.value, values))),
+                  ("%key_slice", "%key_out", of.dim, self.key_result, keys),
+                  ("%value_slice", "%value_out", of.value_dim, self.value_result, values))),
             "  %of_keys:3 = scf.for %j0 = %c0 to %keys step %key_step iter_args("
             "%all_queries = %query_zeros, %all_keys = %key_slice, %all_values = "
             f"%value_slice) -> ({outer}) {{",
@@ -178,19 +180,19 @@ class _Writer(TileWriter):
             f"      scf.yield %of_head#0, %of_head#1, %of_head#2 : {kinds}", "    }",
             *(f"    {line}" for line in (*rounding, *value_rounding)),
             f"    %next_keys = tensor.insert_slice {rows} into %all_keys[%j0, 0] [%n, "
-            f"{of.dim}] [1, 1] : {self.row} into {keys}",
+            f"{of.dim}] [1, 1] : {self.row_result} into {keys}",
             f"    %next_values = tensor.insert_slice {value_rows} into %all_values[%j0, 0] "
-            f"[%n, {of.value_dim}] [1, 1] : {self.value_row} into {values}",
+            f"[%n, {of.value_dim}] [1, 1] : {self.value_row_result} into {values}",
             f"    scf.yield %sums#2, %next_keys, %next_values : {outer}", "  }",
             "  scf.forall.in_parallel {",
             "    tensor.parallel_insert_slice %of_keys#0 into %out[%b, %first_head, 0, 0] "
             f"[1, {group}, %queries, {of.dim}] [1, 1, 1, 1] : {queries} into "
             f"{self.query_sums}",
             "    tensor.parallel_insert_slice %of_keys#1 into %key_out[%b, %key_head, 0, 0]"
-            f" [1, 1, %keys, {of.dim}] [1, 1, 1, 1] : {keys} into {types.key}",
+            f" [1, 1, %keys, {of.dim}] [1, 1, 1, 1] : {keys} into {self.key_result}",
             "    tensor.parallel_insert_slice %of_keys#2 into %value_out[%b, %key_head, 0, "
-            f"0] [1, 1, %keys, {of.value_dim}] [1, 1, 1, 1] : {values} into {types.value}",
-            "  }", "}"]
+            f"0] [1, 1, %keys, {of.value_dim}] [1, 1, 1, 1] : {values} into "
+            f"{self.value_result}", "  }", "}"]
 
     # ===------------------------------------------------------------------===#
     # Functions
@@ -259,19 +261,18 @@ func.func @{name}(
 """
 
     def gradient(self) -> str:
-        """The function of the gradients of query, in the accumulator type, key and
+        """The function of the gradients of query, in the accumulator type, and of key and
         value."""
-        types = self.types
         body = [f"%grad_query_empty = tensor.empty(%batch, %queries) : {self.query_sums}",
-                f"%grad_key_empty = tensor.empty(%batch, %keys) : {types.key}",
-                f"%grad_value_empty = tensor.empty(%batch, %keys) : {types.value}"]
+                f"%grad_key_empty = tensor.empty(%batch, %keys) : {self.key_result}",
+                f"%grad_value_empty = tensor.empty(%batch, %keys) : {self.value_result}"]
         names = ["%grad_query", "%key_gradients#0", "%key_gradients#1"]
         if self.of.key_heads >= _MIN_HEADS:
             body += self.whole_pass()
             names = [f"%gradients#{number}" for number in range(3)]
         else:
             body += [*self.query_pass(), *self.key_pass()]
-        kinds = self.query_sums, types.key, types.value
+        kinds = self.query_sums, self.key_result, self.value_result
         return self.function(GRADIENT, list(zip(
             ("grad_query", "grad_key", "grad_value"), kinds, names)), body)
 

@@ -36,6 +36,9 @@ class Signature(NamedTuple):
     is_square: bool
     arrays: tuple[tuple[str, int], ...]  # types and ranks of captured arrays
     fused: Fused | None = None
+    # Whether the keys are a part of all keys, so that results are merged with others.
+    # They are in the accumulator type then, and so is the query of attention.
+    is_partial: bool = False
 
     @property
     def sum_dtype(self) -> str:
@@ -54,13 +57,15 @@ class Types(NamedTuple):
     arrays: tuple[str, ...]
 
     @classmethod
-    def make(cls, of: Signature) -> Types:
+    def make(cls, of: Signature, is_wide: bool = False) -> Types:
+        """`is_wide`: query and output are in the accumulator type."""
         tokens = of.tokens or "?"
+        dtype = of.sum_dtype if is_wide else of.dtype
         return cls(
-            f"tensor<?x{of.heads}x{tokens}x{of.dim}x{of.dtype}>",
+            f"tensor<?x{of.heads}x{tokens}x{of.dim}x{dtype}>",
             f"tensor<?x{of.key_heads}x?x{of.dim}x{of.dtype}>",
             f"tensor<?x{of.key_heads}x?x{of.value_dim}x{of.dtype}>",
-            f"tensor<?x{of.heads}x{tokens}x{of.value_dim}x{of.dtype}>",
+            f"tensor<?x{of.heads}x{tokens}x{of.value_dim}x{dtype}>",
             f"tensor<?x{of.heads}x{tokens}x{of.sum_dtype}>",
             tuple(f"tensor<{'?x' * rank}{dtype}>" for dtype, rank in of.arrays))
 
@@ -118,7 +123,7 @@ def write_attention(of: Signature, score: Node | None, where: Node | None,
                     name: str = "attention") -> str:
     """Returns a function of query, key, value, the inputs of `of.fused` and the captured
     arrays, which returns the output and the log-sum-exp."""
-    types = Types.make(of)
+    types = Types.make(of, of.is_partial)
     further = of.fused.get_inputs(of.dim, of.dtype) if of.fused else []
     arguments = {"batch": "%b", "head": "%h", "query": "%i" if of.is_square else "%at",
                  "key": "%j", "score": "%s"}

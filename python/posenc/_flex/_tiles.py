@@ -39,6 +39,12 @@ class TileWriter:
         self.sum = of.sum_dtype
         self.row = f"tensor<?x{of.dim}x{of.dtype}>"
         self.value_row = f"tensor<?x{of.value_dim}x{of.dtype}>"
+        result = self.sum if of.is_partial else of.dtype
+        self.row_result = f"tensor<?x{of.dim}x{result}>"
+        self.value_row_result = f"tensor<?x{of.value_dim}x{result}>"
+        self.key_result, self.value_result = (
+            f"tensor<?x{of.key_heads}x?x{width}x{result}>"
+            for width in (of.dim, of.value_dim))
         self.sums = f"tensor<?x{of.dim}x{self.sum}>"
         self.value_sums = f"tensor<?x{of.value_dim}x{self.sum}>"
         self.tile = f"tensor<?x?x{self.sum}>"
