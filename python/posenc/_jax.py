@@ -59,13 +59,33 @@ def call(function, inputs: Sequence, out):
     is_given = tuple(argument["kind"] == "tensor" and value is not None
                      for value, argument in zip(inputs, function.inputs))
     with jax.enable_x64(True):
-        results = _build(function, is_given, tuple(numbers))(*given)
+        results = _build(function, is_given, tuple(numbers))(*vary(given, given))
     return results[0] if len(results) == 1 else results
 
 
 # ===----------------------------------------------------------------------===#
 # Inputs
 # ===----------------------------------------------------------------------===#
+
+
+def _find_axes(array) -> set:
+    """Returns the axes of the mesh of shard_map along which an array differs."""
+    kind = jax.typeof(array)
+    # Versions of JAX name it differently.
+    return set(kind.mat.varying if hasattr(kind, "mat") else getattr(kind, "vma", ()))
+
+
+def vary(arrays: Sequence, like: Sequence) -> list:
+    """Returns arrays that shard_map takes for different along the axes of the mesh along
+    which one of `like` is, which JAX does not know of results of a custom call. In the
+    other direction, gradients are summed along these axes."""
+    axes = set().union(*map(_find_axes, like))
+    if not axes:
+        return list(arrays)
+    cast = (functools.partial(jax.lax.pcast, to="varying") if hasattr(jax.lax, "pcast")
+            else getattr(jax.lax, "pvary"))
+    missing = [tuple(axes - _find_axes(array)) for array in arrays]
+    return [cast(array, more) if more else array for array, more in zip(arrays, missing)]
 
 
 def _is_narrow(argument: dict, value: jax.Array) -> bool:
@@ -229,7 +249,7 @@ def _make_call(function, is_given: tuple[bool, ...],
                 results.append(jax.ShapeDtypeStruct((size,), jnp.uint8))
             invoke = jax.ffi.ffi_call(target, results, vmap_method="sequential")
             outputs = invoke(*(operands[a["name"]] for a in tensors), **attributes)
-        return tuple(outputs[:len(function.outputs)])
+        return tuple(vary(outputs[:len(function.outputs)], arrays))
 
     rule = find_rule(function.spec, function.metadata)
     if rule is None:

@@ -22,6 +22,7 @@ import numpy as np  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 
 import posenc  # noqa: E402
+import posenc.jax  # noqa: E402
 from posenc._flex import _plan  # noqa: E402
 
 BATCH, TOKENS, HEADS, KEY_HEADS, DIM = 4, 8, 8, 4, 16
@@ -159,10 +160,85 @@ def run_flex(mesh):
     report("flex long array", mesh, attend, (q, k, long, document), by_heads)
 
 
+def zigzag(count):
+    """Returns the tokens of all devices: one part from each end of the sequence."""
+    parts = np.arange(4 * TOKENS).reshape(2 * count, -1)
+    return np.concatenate([parts[[rank, 2 * count - 1 - rank]].ravel()
+                           for rank in range(count)])
+
+
+def norm(actual, expected):
+    actual, expected = (np.asarray(one, np.float64) for one in (actual, expected))
+    return float(np.linalg.norm(actual - expected) / np.linalg.norm(expected))
+
+
+def attend_dense(q, k, bias):
+    """Causal attention in f64, whose values are the keys, and its log-sum-exp."""
+    q, k, bias = (np.asarray(one, np.float64) for one in (q, k, bias))
+    k = k.repeat(HEADS // KEY_HEADS, 1)
+    i, j = np.ogrid[:q.shape[2], :q.shape[2]]
+    scores = np.einsum("bhid,bhjd->bhij", q, k) / DIM ** 0.5 + bias[:, i - j]
+    weights = np.exp(np.where(i >= j, scores, -np.inf))
+    sums = weights.sum(-1)
+    return np.einsum("bhij,bhjd->bhid", weights, k) / sums[..., None], np.log(sums)
+
+
+def run_ring(mesh, dtype=jnp.float32, order="zigzag"):
+    """Compares attention of a divided sequence with that of the whole one in f64, and
+    gradients with those of one device."""
+    tokens = 4 * TOKENS
+    q, k = (make(2, heads, tokens, DIM, seed=heads).astype(dtype)
+            for heads in (HEADS, KEY_HEADS))
+    bias, factors = make(HEADS, tokens, seed=5), make(2, HEADS, tokens, DIM, seed=6)
+    places = zigzag(mesh.size) if order == "zigzag" else np.arange(tokens)
+
+    def score_mod(bias):
+        return lambda s, b, h, i, j: s + bias[h, jnp.abs(i - j)]
+
+    def ring(q, k, bias, positions):
+        return posenc.jax.ring_attention(
+            q, k, k, axis_name="x", score_mod=score_mod(bias), enable_gqa=True,
+            positions=None if order == "shards" else positions, return_lse=True)
+
+    def whole(q, k, bias, _):
+        return posenc.flex_attention(
+            q, k, k, score_mod(bias), mask_mod=lambda b, h, i, j: i >= j,
+            enable_gqa=True, return_lse=True)
+
+    divided = jax.shard_map(ring, mesh=mesh, in_specs=(THIRD, THIRD, WHOLE, FIRST),
+                            out_specs=THIRD)
+    arrays = place(mesh, (q[:, :, places], k[:, :, places], bias, jnp.asarray(places)),
+                   (THIRD, THIRD, WHOLE, FIRST))
+    compiled = jax.jit(divided).lower(*arrays).compile()
+    output, lse = compiled(*arrays)
+    expected = [one[:, :, places] for one in attend_dense(q, k, bias)]
+
+    def differentiate(function, arrays, factors):
+        return jax.jit(jax.grad(
+            lambda *some: sum(one.sum() for one in jax.tree.map(
+                lambda one, by: one * by, function(*some, arrays[3]), factors)),
+            (0, 1, 2)))(*arrays[:3])
+
+    both = factors, factors[..., 0]
+    actual = differentiate(divided, arrays, tuple(one[:, :, places] for one in both))
+    wanted = differentiate(whole, (q, k, bias, None), both)
+    wanted = [one[:, :, places] for one in wanted[:2]] + [wanted[2]]
+    print(json.dumps({
+        "name": f"ring {order} {jnp.dtype(dtype)}", "devices": mesh.size,
+        "collectives": sorted(set(_COLLECTIVE.findall(compiled.as_text()))),
+        "specs": [str(output.sharding.spec)],
+        "rounding": norm(jnp.asarray(expected[0], dtype), expected[0]),
+        "difference": norm(output, expected[0]), "lse": norm(lse, expected[1]),
+        "gradients": list(map(norm, actual, wanted))}), flush=True)
+
+
 if __name__ == "__main__":
     _plan.compile_options["opt_level"] = 0
     meshes = make_meshes()
     for mesh in meshes.values():
         run_config(mesh)
+        run_ring(mesh)
+    run_ring(meshes[4], order="shards")
+    run_ring(meshes[4], jnp.bfloat16)
     run_functional(meshes[4])
     run_flex(meshes[4])

@@ -7,12 +7,16 @@
 # ===----------------------------------------------------------------------===#
 """The calls of jax_devices.py: which of them XLA divides, and their results."""
 
+import functools
 import json
 import pathlib
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import posenc
 
 pytest.importorskip("jax_tvm_ffi")
 
@@ -56,3 +60,44 @@ def test_gathered(reports, case):
     """What a device cannot compute of its part is not divided, and right."""
     assert "all-gather" in reports[case]["collectives"]
     assert reports[case]["difference"] == 0
+
+
+@pytest.mark.parametrize("case", [("ring zigzag float32", 2), ("ring zigzag float32", 4),
+                                  ("ring shards float32", 4)], ids=str)
+def test_ring(reports, case):
+    """Only keys and values travel, and results are those of the whole sequence."""
+    report = reports[case]
+    assert report["collectives"] == ["collective-permute"]
+    assert "'x'" in report["specs"][0]
+    assert report["difference"] < 2e-6 and report["lse"] < 2e-6
+    assert max(report["gradients"]) < 1e-5
+
+
+def test_ring_rounds_once(reports):
+    report = reports["ring zigzag bfloat16", 4]
+    assert report["difference"] < 1.02 * report["rounding"]
+    assert max(report["gradients"]) < 1.5e-2
+
+
+def test_ring_errors():
+    import jax
+
+    import posenc.jax
+
+    attend = functools.partial(posenc.jax.ring_attention, axis_name="x")
+    q = jax.numpy.ones((1, 2, 8, 16))
+    with pytest.raises(posenc.Error, match="no axis 'x': call it under jax.shard_map"):
+        attend(q, q, q)
+    with pytest.raises(posenc.Error, match="expected query as an array of JAX"):
+        attend(np.ones((1, 2, 8, 16)), q, q)
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    spec = jax.sharding.PartitionSpec()
+    for further, match in (({"positions": jax.numpy.arange(5)}, "positions have the shape"),
+                           ({"positions": jax.numpy.ones(8)}, "expected integers")):
+        with pytest.raises(posenc.Error, match=match):
+            jax.shard_map(functools.partial(attend, **further), mesh=mesh,
+                          in_specs=spec, out_specs=spec)(q, q, q)
+    first = jax.sharding.PartitionSpec("x")
+    alone = jax.jit(jax.shard_map(attend, mesh=mesh, in_specs=first, out_specs=first))
+    expected = posenc.flex_attention(q, q, q, mask_mod=lambda b, h, i, j: i >= j)
+    assert np.allclose(alone(q, q, q), expected, atol=1e-6)

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._jax import vary
 from .._kernels import Kernels
 from ._gradient import GRADIENT, name_array_gradient
 
@@ -29,7 +30,7 @@ def call(kernels: Kernels, inputs: Sequence[Any]):
     function = _calls.get(kernels)
     if function is None:
         function = _calls[kernels] = _make_differentiable(kernels)
-    return function(*inputs)
+    return function(*vary(inputs, inputs))
 
 
 def _make_differentiable(kernels: Kernels) -> Callable[..., Any]:
