@@ -23,13 +23,14 @@ from ._errors import CompileError, CompileWarning, Error
 from ._array import Array
 from ._kernels import Kernels
 from ._compile import compile, load
+from ._sharding import divide
 from . import functional
 from ._flex import (
     BlockMask, and_masks, create_block_mask, flex_attention, noop_mask, or_masks)
 
 __all__ = ["Array", "BlockMask", "CompileError", "CompileWarning", "Error", "Kernels",
-           "and_masks", "compile", "configs", "create_block_mask", "flex_attention",
-           "functional", "load", "noop_mask", "or_masks"]
+           "and_masks", "compile", "configs", "create_block_mask", "divide",
+           "flex_attention", "functional", "load", "noop_mask", "or_masks"]
 
 
 def _find_configs() -> pathlib.Path:

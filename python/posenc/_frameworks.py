@@ -176,6 +176,8 @@ def view_arrays(values: Sequence) -> list:
 
 
 NUMPY = Backend("NumPy", _empty_numpy)
+# Of DTensors, whose calls are those of operators.
+_DIVIDED = Backend("PyTorch", _empty_numpy, check=lambda function, inputs: True)
 # Of arrays of other frameworks on CUDA devices, whose calls are others.
 _ON_CUDA = Backend("DLPack", _empty_numpy, check=lambda function, inputs: True)
 
@@ -366,6 +368,12 @@ def _once(name: str, make: Callable[[], Backend]) -> Backend:
     return _made[name]
 
 
+def is_dtensor(value) -> bool:
+    """Whether an array is a DTensor of PyTorch."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and isinstance(value, module.DTensor)
+
+
 def check_memory(value, what: str, dtype: str, operator_call: str,
                  on_cuda: bool = False) -> None:
     """Raises an error for an array that DLPack does not pass. `dtype` is the type that
@@ -380,6 +388,9 @@ def check_memory(value, what: str, dtype: str, operator_call: str,
             order = "" if kind.isnative else " of another byte order"
             raise Error(f"{what} has elements of type {kind}{order}, expected {dtype}")
     elif torch is not None and isinstance(value, torch.Tensor):
+        if is_dtensor(value):
+            raise Error(f"{what} is a DTensor, but other inputs are not: distribute them, "
+                        "too")
         if value.device.type != ("cuda" if on_cuda else "cpu"):
             raise Error(f"{what} is on the device '{value.device}', expected "
                         f"{'a CUDA device' if on_cuda else 'the CPU'}")
@@ -398,6 +409,8 @@ def find_backend(value, what: str) -> Backend:
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if isinstance(value, np.ndarray):
         backend = NUMPY
+    elif torch is not None and kind.__name__ == "DTensor" and is_dtensor(value):
+        backend = _DIVIDED
     elif torch is not None and isinstance(value, torch.Tensor):
         plain = kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__
         if not plain:

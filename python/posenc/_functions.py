@@ -19,7 +19,8 @@ import numpy as np
 
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
-from ._frameworks import check_memory, find_backend, is_for_jax, view_arrays
+from ._frameworks import (
+    check_memory, find_backend, is_dtensor, is_for_jax, view_arrays)
 
 
 # What TVM FFI raises for an argument, and for an error of the kernel.
@@ -60,6 +61,10 @@ class Function:
         traced, or have 32 instead of 64 bits, in traces of PyTorch, and with arrays on
         CUDA devices."""
         torch = sys.modules.get("torch")
+        if any(map(is_dtensor, inputs)):
+            from . import _operators
+
+            return _operators.call(self.spec, self.name, inputs, {}, out)
         index = None if self.on_cuda else self._find_cuda_device(inputs)
         if index is not None:
             return self.call_on_cuda(index, inputs, out)

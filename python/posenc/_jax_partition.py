@@ -22,10 +22,7 @@ from jax.experimental.custom_partitioning import (
     ArrayMapping, CompoundFactor, SdyShardingRule, custom_partitioning)
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ._sharding import BATCH, HEADS, KEY_HEADS, TOKENS, Dims, Rule, get_divided
-
-# In this order they take the axes of a mesh.
-_FACTORS = (BATCH, HEADS, TOKENS)
+from ._sharding import HEADS, KEY_HEADS, Dims, Rule, get_divided
 
 
 def _read_axes(sharding, dim: int) -> tuple[str, ...]:
@@ -42,7 +39,7 @@ def _choose(rule: Rule, mesh, dims: Sequence[Dims],
     that has some, as long as they divide it into equal parts."""
     chosen: dict[str, tuple[str, ...]] = {}
     used: set[str] = set()
-    for factor in _FACTORS:
+    for factor in rule.list_factors():
         for names, array in zip(dims, arrays):
             for dim, name in enumerate(names):
                 if name is None or get_divided(name) != factor or factor in chosen:
@@ -77,15 +74,15 @@ def _write_rule(rule: Rule, dims: Sequence[Dims], count: int) -> SdyShardingRule
 
     def name_factor(name: str | None):
         if name is None:
-            whole.append(f"whole{len(whole)}")
+            whole.append(f"whole_dim{len(whole)}")
             return whole[-1]
         if name == KEY_HEADS or (name == HEADS and 1 in (group, rule.key_heads)):
             return KEY_HEADS
         if name == HEADS:
             if not sizes:
-                whole.append("group")
-                sizes.update({KEY_HEADS: rule.key_heads, "group": group})
-            return CompoundFactor(KEY_HEADS, "group")
+                whole.append("heads_of_key_head")
+                sizes.update({KEY_HEADS: rule.key_heads, "heads_of_key_head": group})
+            return CompoundFactor(KEY_HEADS, "heads_of_key_head")
         return name
 
     mappings = [ArrayMapping(*map(name_factor, names)) for names in dims]

@@ -32,10 +32,12 @@ from ._kernels import Kernels, known_kernels
 from ._methods import name_parameters
 from ._once import once
 from ._rope import get_rope_kernels, measure_heads
+from ._sharding import HEADS, find_rule
 from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
     is_length_dependent, is_length_dependent_scaling)
+from ._torch_sharding import call_divided, has_dtensor
 from ._torch_state import is_in_forward_mode
 
 # Begins the string that means the kernels of `rope` without a config. Numbers of heads
@@ -101,8 +103,10 @@ def call(spec: str | None, name: str, inputs: Sequence, named: dict, out=None):
         raise Error(f"{name} has a number among its inputs, which operators of PyTorch do "
                     "not pass: call it on the kernels, outside of what PyTorch records")
     check_inputs(name, names, inputs)
-    if is_rotation:
-        prepare_sharding()
+    results: Any
+    if has_dtensor(inputs):
+        results = _call_divided(spec, name, names, inputs)
+    elif is_rotation:
         results = torch.ops.posenc.rope(*inputs, spec, name)
     else:
         results = torch.ops.posenc.call(list(inputs), spec, name)
@@ -111,6 +115,26 @@ def call(spec: str | None, name: str, inputs: Sequence, named: dict, out=None):
     for output, result in zip((out,) if len(results) == 1 else out, results):
         output.copy_(result)
     return out
+
+
+def _call_divided(spec: str, name: str, names: Sequence[str],
+                  inputs: Sequence[torch.Tensor]):
+    """Calls the operator with the parts of DTensors that this process has."""
+    metadata = find(spec)._describe(name)
+    rule = find_rule(spec, metadata)
+    is_rotation = has_gradient(spec, name)
+    if is_rotation and rule is not None and rule.key_heads == 1:
+        # The gradient of a key that all processes rotate is no sum of parts.
+        rule = rule.drop({HEADS})
+
+    def compute(tensors, parts: int):
+        kernels = spec if rule is None or rule.find_local is None or parts == 1 else (
+            register(rule.find_local(parts)))
+        if is_rotation:
+            return torch.ops.posenc.rope(*tensors, kernels, name)
+        return torch.ops.posenc.call(tensors, kernels, name)
+
+    return call_divided(name, names, rule, inputs, len(metadata["outputs"]), compute)
 
 
 def _find_rope(spec: str, q: torch.Tensor, k: torch.Tensor) -> Kernels:

@@ -147,7 +147,8 @@ class _RingAttention(torch.autograd.Function):
             parts = differentiate(call, output, lse, grad_output, grad_lse)
             grad_query += parts[0]
             sums = [total + part for total, part in zip(sums, parts[1:])]
-            *block, first, second = ring.start([*block, *sums], step).finish()
+            moved = [*block, *sums] if step + 1 < ring.size else sums
+            *block, first, second = ring.start(moved, step).finish()
             sums = [first, second]
         return (grad_query.to(query.dtype), sums[0].to(key.dtype),
                 sums[1].to(value.dtype), None, None, None)

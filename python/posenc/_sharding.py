@@ -10,14 +10,16 @@ device computes its part of the results by a local kernel.
 
 Sizes of the batch and of the heads follow from the metadata of a function, if it is of a
 config or of MLIR that this package writes. Other modules may do anything, so their
-arrays are whole. Numbers of heads are constants of a kernel; a device with some of them
-has another kernel, which is checked to have the same metadata but for these numbers.
+arrays are whole, unless `divide` says more. Numbers of heads are constants of a kernel;
+a device with some of them has another kernel, which is checked to have the same metadata
+but for these numbers.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -45,6 +47,12 @@ class Rule(NamedTuple):
     # Returns the kernels for a part of the heads, of so many equal ones.
     find_local: Callable[[int], Kernels] | None = None
 
+    def list_factors(self) -> list[str]:
+        """Returns what divides dimensions: the batch and heads first."""
+        found = dict.fromkeys(get_divided(name) for dims in self.inputs for name in dims
+                              if name is not None)
+        return sorted(found, key=lambda name: name not in (BATCH, HEADS))
+
     @property
     def head_parts(self) -> int:
         """Numbers of equal parts of the heads divide this."""
@@ -59,7 +67,12 @@ class Rule(NamedTuple):
                 if name is not None:
                     sizes.setdefault(name, set()).add(size)
         differ = {get_divided(name) for name, found in sizes.items() if len(found) > 1}
-        return self if not differ else _drop(self, differ)
+        return self.drop(differ) if differ else self
+
+    def drop(self, factors: Collection[str]) -> Rule:
+        """Returns a rule in which such factors divide nothing."""
+        return _replace(self, lambda name: (
+            None if get_divided(name) in factors else name))
 
 
 def get_divided(name: str) -> str:
@@ -98,6 +111,41 @@ def declare(kernels: Kernels, make: Callable[[], Declaration]) -> Kernels:
     return kernels
 
 
+def divide(kernels: Kernels, *sizes: str) -> Kernels:
+    """Says of a module's kernels that each index of such sizes is computed on its own, such
+    as "tokens" of a table of positions, so that devices may divide arrays by them under
+    `jax.jit` and as DTensors. Sizes are those of help(kernels). A function divides by a
+    size that all its results have. Returns the kernels.
+
+    Kernels of a config and of `posenc.functional` need no such call."""
+    functions = [kernels._describe(name) for name in kernels]
+    known = {name for function in functions for name in function["sizes"]}
+    for size in sizes:
+        if size not in known:
+            raise Error(f"no function has a size '{size}': there are "
+                        f"{', '.join(sorted(known)) or 'none'}")
+    if kernels._spec is None or is_of_config(kernels._spec):
+        raise Error("expected kernels that posenc.compile has made of a module: those of "
+                    "a config are divided already, and a loaded library has no source")
+    allowed = {function["name"]: [one for one in sizes if _has_results(function, one)]
+               for function in functions}
+
+    def find(function: str, argument: Mapping) -> Dims:
+        return tuple(size if size in allowed[function] else None
+                     for size in argument["shape"])
+
+    return declare(kernels, lambda: Declaration(find, 1, 1, None))
+
+
+def _has_results(function: Mapping, size: str) -> bool:
+    """Whether all results have a size, and no other size is computed from it."""
+    word = re.compile(rf"\b{re.escape(size)}\b")
+    others = [one for key in ("inputs", "outputs") for argument in function[key]
+              for one in argument.get("shape", ()) if one != size]
+    return (all(size in output["shape"] for output in function["outputs"])
+            and not any(word.search(str(one)) for one in others))
+
+
 def find_rule(spec: str | None, function: Mapping) -> Rule | None:
     """Returns the rule of a function, of its metadata; None if all arrays are whole."""
     if spec is None:
@@ -113,15 +161,10 @@ def find_rule(spec: str | None, function: Mapping) -> Rule | None:
               for one in function[key]) for key in ("inputs", "outputs"))
     rule = Rule(inputs, outputs, *declared[1:])
     if declared.find_local is None:
-        rule = _drop(rule, {HEADS})
+        rule = rule.drop({HEADS})
     elif rule.key_heads == 1:  # It is whole where query heads are divided.
         rule = _replace(rule, lambda name: None if name == KEY_HEADS else name)
     return rule if any(map(any, rule.inputs + rule.outputs)) else None
-
-
-def _drop(rule: Rule, factors: Collection[str]) -> Rule:
-    """Returns a rule in which such factors divide nothing."""
-    return _replace(rule, lambda name: None if get_divided(name) in factors else name)
 
 
 def _replace(rule: Rule, replace: Callable[[str], str | None]) -> Rule:

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 
@@ -24,7 +25,16 @@ PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 
 # What programs import, and the package that they need then.
 NEEDS = {"posenc.torch": "torch", "posenc.transformers": "transformers",
-         "import jax": "jax_tvm_ffi"}
+         "import jax": "jax_tvm_ffi", "posenc.jax": "jax_tvm_ffi"}
+
+
+def find_group():
+    """Returns the variables by which torchrun tells a single process its group."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    return {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port)}
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
@@ -35,7 +45,7 @@ def test_program(number):
             pytest.skip(f"could not import '{module}'")
     result = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, text=True,
                             capture_output=True, check=False,
-                            env={**os.environ, "PAGER": "cat"})
+                            env={**os.environ, "PAGER": "cat", **find_group()})
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
 

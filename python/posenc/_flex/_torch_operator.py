@@ -17,6 +17,8 @@ import torch
 from .._errors import Error
 from .._kernels import Kernels
 from .._operators import _compute, find, innermost, make_function, register
+from .._sharding import find_rule
+from .._torch_sharding import call_divided, has_dtensor
 from .._torch_state import has_tangent, is_in_forward_mode, is_traced
 from ._gradient import GRADIENT, name_array_gradient
 from ._max_scores import MAX_SCORES
@@ -36,6 +38,8 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 def call_operator(kernels: Kernels, inputs: list[torch.Tensor]):
     """Returns the output and the log-sum-exp. Calls that nothing records are made without
     the operator, whose dispatch takes longer than small kernels."""
+    if has_dtensor(inputs):
+        return _call_divided(kernels, inputs)
     if (all(type(tensor) in _PLAIN for tensor in inputs) and not _needs_gradient(inputs)
             and not is_traced() and not is_in_forward_mode()
             and not torch._C._are_functorch_transforms_active()):
@@ -56,6 +60,27 @@ def call_max_scores(kernels: Kernels, inputs: list[torch.Tensor]) -> torch.Tenso
     result, = torch.ops.posenc.call([tensor.detach() for tensor in inputs],
                                     _name(kernels), MAX_SCORES)
     return result
+
+
+def _call_divided(kernels: Kernels, inputs: list[torch.Tensor]):
+    """Calls with the parts of DTensors that this process has. Captured tensors may be
+    plain ones, which all processes have."""
+    from torch.distributed.tensor import DTensor, Replicate
+
+    mesh = next(one.device_mesh for one in inputs if isinstance(one, DTensor))
+    inputs = [*inputs[:3], *(
+        one if isinstance(one, DTensor) else DTensor.from_local(
+            one, mesh, [Replicate()] * mesh.ndim, run_check=False) for one in inputs[3:])]
+    metadata = kernels._describe(_FUNCTION)
+    rule = find_rule(kernels._spec, metadata)
+
+    def compute(tensors, parts: int):
+        local = kernels if rule is None or rule.find_local is None or parts == 1 else (
+            rule.find_local(parts))
+        return call_operator(local, tensors)
+
+    names = [argument["name"] for argument in metadata["inputs"]]
+    return call_divided("flex_attention", names, rule, inputs, 2, compute)
 
 
 @torch.library.impl(_library, "flex_attention", "CompositeExplicitAutograd")
