@@ -46,6 +46,9 @@ class Attention(NamedTuple):
     has_mask: bool = False
     has_sinks: bool = False
     has_lse: bool = False
+    # The scales of keys and values of i8 or f8: "rows" is one for each token and head of
+    # a cache, "tensor" one for all keys and one for all values
+    scales: str | None = None
 
     @property
     def sum_dtype(self) -> str:
@@ -57,6 +60,11 @@ def _write_argument(name: str, kind: str, sizes: Sequence[str] = ()) -> str:
     listed = ", ".join(f'"{size}"' for size in sizes)
     further = f", posenc.sizes = [{listed}]" if sizes else ""
     return f'%{name}: {kind} {{posenc.name = "{name}"{further}}}'
+
+
+def _write_scales(scales: str, key_heads: int) -> str:
+    """Returns the type of the scales of the keys, or of the values, of a cache."""
+    return {"rows": f"tensor<?x{key_heads}x?xf32>", "tensor": "tensor<1x1x1xf32>"}[scales]
 
 
 def _check_factor(what: str, value: float) -> None:
@@ -94,9 +102,10 @@ def _write_score(spec: Attention) -> str:
 
 
 def write_attention(spec: Attention, name: str = "attention") -> str:
-    """Returns a function. Its inputs are those of q, k, v, mask, alibi_slopes, sinks,
-    lengths, block_table, cu_seqlens (or cu_seqlens_q and cu_seqlens_k) that `spec` has,
-    in this order; its results are o and, if `spec` has it, lse."""
+    """Returns a function. Its inputs are those of q, k, v, k_scales, v_scales, mask,
+    alibi_slopes, sinks, lengths, block_table, cu_seqlens (or cu_seqlens_q and
+    cu_seqlens_k) that `spec` has, in this order; its results are o and, if `spec` has it,
+    lse."""
     sums, tokens = spec.sum_dtype, spec.tokens or "?"
     if spec.scale is not None:
         _check_factor("softmax_scale", spec.scale)
@@ -122,6 +131,11 @@ def write_attention(spec: Attention, name: str = "attention") -> str:
     def add(name: str, kind: str, sizes: Sequence[str] = ()) -> None:
         arguments.append(_write_argument(name, kind, sizes))
 
+    if spec.scales:
+        kind = _write_scales(spec.scales, spec.key_heads)
+        add("k_scales", kind)
+        add("v_scales", kind)
+        operands.append(f"key_scales(%k_scales : {kind}) value_scales(%v_scales : {kind})")
     if spec.has_mask:
         kind = f"tensor<?x1x{tokens}x?xi1>"
         add("mask", kind)
@@ -198,34 +212,42 @@ class Append(NamedTuple):
     rank: int  # of the new keys and values
     lengths: str | None = None  # the type of the lengths
     slots: str | None = None  # the type of the slots
+    # The scales of caches of i8 or f8, which are destinations too: "rows", as in
+    # Attention
+    scales: str | None = None
 
 
 def write_append(spec: Append) -> str:
-    """Returns the function `append` of k, v, slots or lengths, k_cache and v_cache."""
+    """Returns the function `append` of k, v, slots or lengths, k_cache, v_cache and, if
+    `spec` has them, k_scales and v_scales."""
     rows, names = (("?x", ("tokens",)) if spec.rank == 3 else
                    ("?x?x", ("batch", "tokens")))
     k, v = (f"tensor<{rows}{spec.key_heads}x{dim}x{spec.dtype}>"
             for dim in (spec.dim, spec.value_dim))
-    caches = [f"tensor<?x{spec.key_heads}x?x{dim}x{spec.cache_dtype}>"
-              for dim in (spec.dim, spec.value_dim)]
+    outs = {f"{name}_cache": f"tensor<?x{spec.key_heads}x?x{dim}x{spec.cache_dtype}>"
+            for name, dim in (("k", spec.dim), ("v", spec.value_dim))}
+    if spec.scales:
+        kind = _write_scales(spec.scales, spec.key_heads)
+        outs |= {"k_scales": kind, "v_scales": kind}
     places = (("slots", f"tensor<{rows}{spec.slots}>") if spec.slots else
               ("cache_seqlens", f"tensor<?x{spec.lengths}>"))
     operand = f"{'slots' if spec.slots else 'lengths'}(%{places[0]} : {places[1]})"
     cache_sizes = ("pages", "page_size") if spec.slots else ("batch", "capacity")
     listed = ",\n    ".join([
-        _write_argument("k", k, names), _write_argument("v", v),
-        _write_argument(*places), _write_argument("k_cache", caches[0], cache_sizes),
-        _write_argument("v_cache", caches[1])])
-    kinds = ", ".join(caches)
-    returned = ", ".join(f'{kind} {{posenc.name = "{name}"}}' for kind, name in
-                         zip(caches, ("k_cache_out", "v_cache_out")))
+        _write_argument("k", k, names), _write_argument("v", v), _write_argument(*places),
+        *(_write_argument(name, kind, cache_sizes if name == "k_cache" else ())
+          for name, kind in outs.items())])
+    kinds = ", ".join(outs.values())
+    returned = ", ".join(f'{kind} {{posenc.name = "{name}_out"}}'
+                         for name, kind in outs.items())
+    values = ", ".join(f"%r#{number}" for number in range(len(outs)))
     return f"""
 func.func @append(
     {listed})
     -> ({returned}) {{
-  %r:2 = posenc.kv_append cache_layout = head_major
+  %r:{len(outs)} = posenc.kv_append cache_layout = head_major
     ins(%k, %v : {k}, {v}) {operand}
-    outs(%k_cache, %v_cache : {kinds})
-  return %r#0, %r#1 : {kinds}
+    outs({", ".join(f"%{name}" for name in outs)} : {kinds})
+  return {values} : {kinds}
 }}
 """

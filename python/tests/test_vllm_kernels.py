@@ -15,8 +15,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from posenc.vllm._cache import QUANTIZED, count_scale_bytes, split  # noqa: E402
 from posenc.vllm._kernels import (  # noqa: E402
-    Layer, compile_append, compile_attention, compile_rotation)
+    Cache, Layer, compile_append, compile_attention, compile_rotation)
 
 HEADS, KEY_HEADS, DIM = 4, 2, 64
 NAMES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
@@ -45,15 +46,28 @@ def attend_plainly(q, k, v, layer, slopes, sinks):
     return torch.einsum("hqk,khd->qhd", weights, v)
 
 
+def make_cache(kind, cache, blocks, block):
+    """Returns a cache as vLLM allocates it, with bytes that are NaN in floats, and its
+    views."""
+    storage = {"i8": torch.int8, "f8E4M3FN": torch.uint8}.get(cache.dtype, kind)
+    content = 2 * DIM + count_scale_bytes(cache)
+    whole = torch.full((blocks, KEY_HEADS, block, content * storage.itemsize), 0xff,
+                       dtype=torch.uint8).view(storage)
+    return whole, split(whole, DIM, cache)
+
+
 @pytest.mark.parametrize("dtype, variant, block", [
     *[("float32", "plain", block) for block in (16, 48, 128, 256)],
     ("bfloat16", "plain", 128), ("float16", "plain", 128),
-    *[("float32", variant, 32) for variant in ("window", "cap and sinks", "slopes")]])
+    *[("float32", variant, 32) for variant in ("window", "cap and sinks", "slopes")],
+    *[("float32", name, 32) for name in QUANTIZED],
+    *[("bfloat16", name, 16) for name in QUANTIZED]])
 def test_attention_of_a_batch(dtype, variant, block):
-    layer = {"plain": LAYER, "window": LAYER._replace(window=40),
+    layer = {"window": LAYER._replace(window=40),
              "cap and sinks": LAYER._replace(soft_cap=5.0, has_sinks=True),
-             "slopes": LAYER._replace(has_slopes=True)}[variant]
+             "slopes": LAYER._replace(has_slopes=True)}.get(variant, LAYER)
     kind, name = getattr(torch, dtype), NAMES[dtype]
+    cache = QUANTIZED.get(variant, Cache(name))
     torch.manual_seed(0)
     # The new tokens of sequences and their lengths with these: a prefill, a chunk, a
     # decode, drafts of a speculation.
@@ -62,10 +76,10 @@ def test_attention_of_a_batch(dtype, variant, block):
     pages = [-(-length // block) for length in lengths]
     order = torch.randperm(sum(pages) + 3)
     table = torch.full((len(new), max(pages) + 2), 0, dtype=torch.int32)
-    cache = torch.full((len(order), KEY_HEADS, block, 2 * DIM), torch.nan, dtype=kind)
-    views = cache.view(len(order), KEY_HEADS, 2 * block, DIM).split(block, dim=2)
+    whole, views = make_cache(kind, cache, len(order), block)
+    unused = whole.view(torch.uint8)[order[sum(pages):]]
     sequences = [torch.randn(2, length, KEY_HEADS, DIM).to(kind) for length in lengths]
-    append = compile_append(KEY_HEADS, DIM, name, name)
+    append = compile_append(KEY_HEADS, DIM, name, cache)
     first = 0
     for row, (count, sequence) in enumerate(zip(pages, sequences)):
         table[row, :count] = order[first:first + count]
@@ -74,13 +88,13 @@ def test_attention_of_a_batch(dtype, variant, block):
         slots = table[row, at // block].long() * block + at % block
         # Padding has the slot -1.
         k, v = (torch.cat([x, x[:1] * 0 + 9]) for x in sequence)
-        append(k, v, torch.cat([slots, torch.tensor([-1])]), *views, out=tuple(views))
-    assert torch.isnan(cache[order[first:]]).all()
+        append(k, v, torch.cat([slots, torch.tensor([-1])]), *views, out=views)
+    assert torch.equal(whole.view(torch.uint8)[order[first:]], unused)
     # Queries are a part of the rows of one projection, as vLLM splits them.
     q = torch.randn(sum(new), HEADS + 2 * KEY_HEADS, DIM).to(kind)[:, :HEADS]
     slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625]) if layer.has_slopes else None
     sinks = torch.randn(HEADS) if layer.has_sinks else None
-    attend = compile_attention(layer, name, name, True)
+    attend = compile_attention(layer, name, cache, True)
     out = torch.empty(sum(new), HEADS, DIM, dtype=kind)
     attend(q, *views, *[x for x in (slopes, sinks) if x is not None],
            torch.tensor(lengths, dtype=torch.int32), table, starts, out=out)
@@ -88,7 +102,24 @@ def test_attention_of_a_batch(dtype, variant, block):
         rows = slice(starts[row], starts[row + 1])
         expected = attend_plainly(q[rows], *sequence, layer, slopes, sinks)
         error = (out[rows].double() - expected).abs().max()
-        assert error < {"f32": 2e-6, "bf16": 2e-2, "f16": 2e-3}[name]
+        assert error < {"i8": 3e-2, "f8E4M3FN": 1.5e-1}.get(
+            cache.dtype, {"f32": 2e-6, "bf16": 2e-2, "f16": 2e-3}[name])
+        # What is stored is exact but for half a step of its type.
+        if cache.scales:
+            read_back(views, table[row], sequence, block, cache)
+
+
+def read_back(views, pages, sequence, block, cache):
+    at = torch.arange(sequence.shape[1])
+    for stored, scales, rows in zip(views[:2], views[2:], sequence):
+        scales = scales[pages[at // block].long(), :, at % block]
+        torch.testing.assert_close(
+            scales, rows.float().abs().amax(-1) / {"i8": 127, "f8E4M3FN": 448}[cache.dtype],
+            rtol=1e-6, atol=0)
+        stored = stored[pages[at // block].long(), :, at % block].float() * scales[..., None]
+        step = {"i8": 0.501 * scales[..., None],
+                "f8E4M3FN": rows.float().abs() / 16 + scales[..., None] / 512}[cache.dtype]
+        assert ((stored - rows).abs() <= step).all()
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])

@@ -49,6 +49,24 @@ FALLBACKS = {
     "llama-one-refused": {**make("llama"), "refused": "a test refuses it"},
 }
 
+# Cases with caches that vLLM's kernels for CPUs do not have, and the case without them.
+QUANTIZED = {f"{name}-{cache}": name
+             for cache in ("int8_per_token_head", "fp8_per_token_head")
+             for name in ("llama", "llama-bf16", "llama-prefixes", "gemma2")}
+# Largest difference of log-probabilities.
+CACHE_TOLERANCE = {"int8_per_token_head": 0.06, "fp8_per_token_head": 0.2}
+
+
+def quantize(name):
+    """Returns a case of QUANTIZED."""
+    case, cache = CASES[QUANTIZED[name]], name.removeprefix(f"{QUANTIZED[name]}-")
+    return {**case, "options": {**case["options"], "kv_cache_dtype": cache}}
+
+
+# A model that cannot run: its layer keeps vLLM's kernels, which do not have its cache.
+REFUSED = {"llama-refused": {**quantize("llama-int8_per_token_head"),
+                             "refused": "a test refuses it"}}
+
 # With vLLM's kernels and another config. Their results differ from those of the case of
 # the same name, or the case would not depend on what it tests.
 CONTROLS = {

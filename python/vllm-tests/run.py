@@ -86,10 +86,11 @@ def install_packages(python, folder, lender):
 
 def main():
     source = os.path.dirname(os.path.dirname(FOLDER))
-    parser = argparse.ArgumentParser(description="Tests the plug-in for vLLM.")
+    parser = argparse.ArgumentParser(
+        description="Tests the plug-in for vLLM.", usage="%(prog)s [--build-dir "
+        "BUILD_DIR] [arguments of pytest]")
     parser.add_argument("--build-dir", default=os.path.join(source, "build"))
-    parser.add_argument("pytest", nargs="*", help="further arguments of pytest")
-    options = parser.parse_args()
+    options, for_pytest = parser.parse_known_args()
     build = os.path.abspath(options.build_dir)
     folder = os.path.join(build, "vllm")
     os.makedirs(folder, exist_ok=True)
@@ -106,7 +107,7 @@ def main():
     if not run_tests.install_wheel(python, source, build, os.path.join(folder, "dist")):
         return run_tests.finish(0, 1)
     return run_tests.finish(*run_tests.run_pytest(
-        python, source, build, options.pytest, FOLDER))
+        python, source, build, for_pytest, FOLDER))
 
 
 if __name__ == "__main__":

@@ -78,7 +78,9 @@ def reference(folder):
 
 @pytest.fixture(scope="session")
 def results(folder):
-    return run_cases(folder, "posenc", {**cases.CASES, **cases.FALLBACKS})
+    quantized = {name: cases.quantize(name) for name in cases.QUANTIZED}
+    return run_cases(folder, "posenc", {**cases.CASES, **cases.FALLBACKS, **quantized,
+                                        **cases.REFUSED})
 
 
 def get(results, name):
@@ -116,6 +118,24 @@ def test_results_agree(reference, results, name):
     expected = get(reference, "llama" if name == "llama-block-16" else name)
     compare(expected, get(results, name),
             cases.CASES[name]["options"].get("dtype", "float32"))
+
+
+@pytest.mark.parametrize("name", cases.QUANTIZED)
+def test_quantized_caches(results, name):
+    case = cases.QUANTIZED[name]
+    expected, got = get(results, case), get(results, name)
+    assert got["layers"][0] >= 2 and got["layers"][1] == 0
+    difference = find_difference(expected, got)
+    print(f"largest difference of log-probabilities: {difference:.1e}")
+    assert 1e-3 < difference < cases.CACHE_TOLERANCE[name.removeprefix(f"{case}-")]
+    if case == "llama-prefixes":
+        assert max(got["cached"]) >= 128
+
+
+def test_caches_that_no_kernels_have(results):
+    [result] = [results[0][name] for name in cases.REFUSED]
+    assert ("vLLM's kernels for CPUs have no caches 'int8_per_token_head', and Posenc's "
+            "cannot run: a test refuses it") in result["error"]
 
 
 @pytest.mark.parametrize("name, layers", [("bert", [0, 2]),
@@ -184,7 +204,8 @@ def test_unknown_version_leaves_vllm():
 @pytest.mark.parametrize("change, reason", [
     ({"attn_type": "encoder_only"}, "encoder_only"),
     ({"kv_cache_dtype": "fp8"}, "quantized caches"),
-    ({"kv_cache_dtype": "int8_per_token_head"}, "quantized caches"),
+    ({"kv_cache_dtype": "int4_per_token_head"}, "quantized caches"),
+    ({"kv_cache_dtype": "int8_per_token_head", "amx": True}, None),
     ({"dtype": "float64"}, "float64"), ({"connector": object()}, "KV connectors"),
     ({"amx": True}, "AMX"), ({"is_diffusion": True}, "diffusion"), ({}, None)])
 def test_layers_that_keep_the_kernels_of_vllm(monkeypatch, change, reason):

@@ -7,27 +7,31 @@
 # ===----------------------------------------------------------------------===#
 """An attention backend of vLLM in the place of CPU_ATTN.
 
-It is a subclass of that backend, which it calls for layers that it does not support. The
-cache of a layer is vLLM's tensor [blocks, key heads, slots, 2 * dim]. As in CPU_ATTN, a
-head of a block has its keys first, then its values; the kernels get both as views.
+It is a subclass of that backend, which it calls for layers that it does not support.
+Kernels get keys and values as views of vLLM's cache.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from vllm.config import get_current_vllm_config, get_layers_from_vllm_config
 from vllm.logger import init_logger
 from vllm.model_executor.layers.attention import Attention
 from vllm.utils.torch_utils import kv_cache_dtype_str_to_dtype
-from vllm.v1.attention.backend import AttentionType, MultipleOf
+from vllm.v1.attention.backend import (
+    AttentionMetadataBuilder, AttentionType, MultipleOf)
 from vllm.v1.attention.backends.cpu_attn import (
     CPUAttentionBackend, CPUAttentionBackendImpl, CPUAttentionMetadata,
     CPUAttentionMetadataBuilder)
+from vllm.v1.kv_cache_interface import AttentionSpec
 
 from .._dtypes import name_of
 from .._errors import Error
 from . import get_rotation
-from ._kernels import Layer, compile_append, compile_attention
+from ._cache import QUANTIZED, count_scale_bytes, split
+from ._kernels import Cache, Layer, compile_append, compile_attention
 from ._support import find_obstacle
 
 logger = init_logger("vllm.posenc")
@@ -35,6 +39,17 @@ logger = init_logger("vllm.posenc")
 
 class Backend(CPUAttentionBackend):
     """The backend's classes, and what it supports."""
+
+    supported_kv_cache_dtypes = [*CPUAttentionBackend.supported_kv_cache_dtypes, *QUANTIZED]
+
+    @classmethod
+    def customize_spec(cls, spec: AttentionSpec) -> AttentionSpec:
+        # Scales of tokens and heads are a part of the cache.
+        cache = QUANTIZED.get(spec.kv_quant_mode.name.lower())
+        if cache is None or spec.state_content_bytes is not None:
+            return spec
+        return replace(spec, state_content_bytes=(
+            spec.head_size + spec.head_size_v + count_scale_bytes(cache)))
 
     @staticmethod
     def get_supported_kernel_block_sizes(kv_cache_spec=None):
@@ -57,6 +72,13 @@ class Backend(CPUAttentionBackend):
 class MetadataBuilder(CPUAttentionMetadataBuilder):
     """Builds vLLM's metadata, without the schedule of its kernels if no layer uses
     them."""
+
+    def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
+        AttentionMetadataBuilder.__init__(self, kv_cache_spec, layer_names, vllm_config,
+                                          device)
+        # vLLM's class refuses caches that its own kernels do not have.
+        if self._find_obstacle() is not None:
+            super().__init__(kv_cache_spec, layer_names, vllm_config, device)
 
     def _find_obstacle(self) -> str | None:
         layers = get_layers_from_vllm_config(self.vllm_config, Attention, self.layer_names)
@@ -82,12 +104,6 @@ class MetadataBuilder(CPUAttentionMetadataBuilder):
             scheduler_metadata=None, causal=common.causal)
 
 
-def _split(kv_cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns views of keys and values, [blocks, key heads, slots, dim]."""
-    blocks, heads, slots, both = kv_cache.shape
-    return kv_cache.view(blocks, heads, 2 * slots, both // 2).split(slots, dim=2)
-
-
 class BackendImpl(CPUAttentionBackendImpl):
     """The attention of a layer."""
 
@@ -105,6 +121,7 @@ class BackendImpl(CPUAttentionBackendImpl):
             self.sliding_window if self.sliding_window > 0 else None,
             float(self.logits_soft_cap) or None, alibi_slopes is not None,
             sinks is not None)
+        self._cache = QUANTIZED.get(kv_cache_dtype)
         self._functions: dict = {}
         if self.obstacle is None:
             self._prepare(config)
@@ -112,25 +129,30 @@ class BackendImpl(CPUAttentionBackendImpl):
             logger.info_once("Attention runs kernels of Posenc; rotations: %s.",
                              get_rotation())
         else:
+            if self._cache is not None:
+                raise Error(f"vLLM's kernels for CPUs have no caches '{kv_cache_dtype}', "
+                            f"and Posenc's cannot run: {self.obstacle}")
             logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
 
     def _prepare(self, config) -> None:
         """Compiles while the model is loaded rather than at the first token."""
         dtype = config.model_config.dtype
-        cache = kv_cache_dtype_str_to_dtype(self.kv_cache_dtype, config.model_config)
+        if self._cache is None:
+            self._cache = Cache(name_of(kv_cache_dtype_str_to_dtype(
+                self.kv_cache_dtype, config.model_config)))
         try:
-            self._find(dtype, cache, True)
+            self._find(dtype, True)
         except Error as error:
             self.obstacle = f"its kernels cannot be compiled: {error}"
 
-    def _find(self, dtype: torch.dtype, cache: torch.dtype, causal: bool):
+    def _find(self, dtype: torch.dtype, causal: bool):
         """Returns the functions that attend and append."""
-        key = dtype, cache, causal
+        key = dtype, causal
         if key not in self._functions:
-            types, layer = (name_of(dtype), name_of(cache)), self._layer
+            kind, layer = name_of(dtype), self._layer
             self._functions[key] = (
-                compile_attention(layer, *types, causal),
-                compile_append(layer.key_heads, layer.dim, *types))
+                compile_attention(layer, kind, self._cache, causal),
+                compile_append(layer.key_heads, layer.dim, kind, self._cache))
         return self._functions[key]
 
     def forward(self, layer, query, key, value, kv_cache, attn_metadata, output,
@@ -145,8 +167,9 @@ class BackendImpl(CPUAttentionBackendImpl):
             further.append(self.alibi_slopes)
         if self.sinks is not None:
             further.append(self.sinks.float())
-        attend, _ = self._find(query.dtype, kv_cache.dtype, attn_metadata.causal)
-        attend(query[:tokens], *_split(kv_cache), *further, attn_metadata.seq_lens,
+        attend, _ = self._find(query.dtype, attn_metadata.causal)
+        views = split(kv_cache, self.head_size, self._cache)
+        attend(query[:tokens], *views, *further, attn_metadata.seq_lens,
                attn_metadata.block_table, attn_metadata.query_start_loc,
                out=output[:tokens])
         return output
@@ -155,6 +178,7 @@ class BackendImpl(CPUAttentionBackendImpl):
         if self.obstacle is not None:
             super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
             return
-        tokens, caches = slot_mapping.shape[0], _split(kv_cache)
-        _, append = self._find(key.dtype, kv_cache.dtype, True)
+        tokens, caches = slot_mapping.shape[0], split(kv_cache, self.head_size,
+                                                       self._cache)
+        _, append = self._find(key.dtype, True)
         append(key[:tokens], value[:tokens], slot_mapping, *caches, out=caches)

@@ -30,26 +30,36 @@ class Layer(NamedTuple):
     has_sinks: bool
 
 
+class Cache(NamedTuple):
+    """The elements of the cache of a layer."""
+
+    dtype: str
+    # None, or the scales of i8 and f8: "rows" is one for each token and head
+    scales: str | None = None
+
+
 @once
-def compile_attention(layer: Layer, dtype: str, cache_dtype: str,
+def compile_attention(layer: Layer, dtype: str, cache: Cache,
                       causal: bool) -> Callable[..., Any]:
-    """Returns the function of q, k, v, slopes and sinks if there are any, the lengths of
-    the sequences, the block table and cu_seqlens. k and v are views of the cache."""
+    """Returns the function of q, k, v, k_scales and v_scales, slopes and sinks if there
+    are any, the lengths of the sequences, the block table and cu_seqlens. k, v and scales
+    are views of the cache."""
     side = None if layer.window is None else layer.window - 1
     spec = Attention(
-        layer.heads, layer.key_heads, layer.dim, layer.dim, dtype, cache_dtype,
+        layer.heads, layer.key_heads, layer.dim, layer.dim, dtype, cache.dtype,
         scale=layer.scale, causal=causal, left=side, right=None if causal else side,
         soft_cap=layer.soft_cap, queries="ragged", keys="cache", query_list="i32",
         lengths="i32", block_table="i32", slopes=int(layer.has_slopes),
-        has_sinks=layer.has_sinks)
+        has_sinks=layer.has_sinks, scales=cache.scales)
     return compile(write_attention(spec))["attention"]
 
 
 @once
 def compile_append(key_heads: int, dim: int, dtype: str,
-                   cache_dtype: str) -> Callable[..., Any]:
+                   cache: Cache) -> Callable[..., Any]:
     """Returns the function of k, v, slots and the views of the cache, which it writes."""
-    spec = Append(key_heads, dim, dim, dtype, cache_dtype, rank=3, slots="i64")
+    spec = Append(key_heads, dim, dim, dtype, cache.dtype, rank=3, slots="i64",
+                  scales=cache.scales)
     return compile(write_append(spec))["append"]
 
 

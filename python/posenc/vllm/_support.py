@@ -15,6 +15,7 @@ from vllm.utils.torch_utils import is_quantized_kv_cache
 from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
+from ._cache import QUANTIZED
 
 _FLOATS = ("f32", "bf16", "f16")
 
@@ -26,11 +27,13 @@ def find_obstacle(config: VllmConfig, attn_type: str, kv_cache_dtype: str) -> st
     if attn_type != AttentionType.DECODER:
         name = getattr(attn_type, "value", attn_type)
         return f"attention of the type '{name}' is not supported"
-    if is_quantized_kv_cache(kv_cache_dtype):
+    is_quantized = is_quantized_kv_cache(kv_cache_dtype)
+    if is_quantized and kv_cache_dtype not in QUANTIZED:
         return f"quantized caches ('{kv_cache_dtype}') are not supported"
     if name_of(dtype) not in _FLOATS:
         return f"elements of type {dtype} are not supported"
-    if dtype == torch.bfloat16 and torch.cpu._is_amx_tile_supported():
+    # vLLM's kernels do not have the quantized caches of Posenc's.
+    if dtype == torch.bfloat16 and not is_quantized and torch.cpu._is_amx_tile_supported():
         return "this CPU has AMX, which vLLM's bf16 kernels use and Posenc's do not"
     if config.kv_transfer_config is not None:
         return "KV connectors move blocks in the order of elements of vLLM's kernels"
