@@ -59,11 +59,15 @@ SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
     symbols = {Batch};
   } else if (is(5)) {
     symbols = tokens;
+  } else if (is(7) || is(8)) {
+    symbols = getScaleSymbols(Own, Heads, Own, /*isPacked=*/false);
+    symbols.resize(type.getRank(), Own);
+    dropUnitSymbols(type, symbols);
   } else if (operandNumber < getInits().getBeginOperandIndex()) {
     symbols = {Own};
   } else if (operandNumber < getInits().getBeginOperandIndex() + 2) {
     symbols = getHeadSymbols(sequences, CacheTokens, Heads,
-                             is(7) ? Dim : ValueDim, getCacheLayout(),
+                             is(9) ? Dim : ValueDim, getCacheLayout(),
                              /*isPacked=*/false);
   } else {
     symbols =
@@ -102,6 +106,34 @@ unsigned KvAppendOp::getCacheTokenDim() {
   return getTokenDimension(getCacheLayout(), /*isPacked=*/false);
 }
 
+/// Checks the scales that are given, which all tokens share.
+static LogicalResult verifyGivenScales(KvAppendOp op) {
+  StringRef c12 = "kv_append_c12";
+  if (static_cast<bool>(op.getKeyScales()) !=
+      static_cast<bool>(op.getValueScales()))
+    return op.emitOpError()
+           << "expected both key_scales and value_scales or neither (" << c12
+           << ")";
+  for (auto [name, scales] :
+       {std::pair("key_scales", op.getKeyScales()),
+        std::pair("value_scales", op.getValueScales())}) {
+    if (!scales)
+      continue;
+    if (!op.isQuantized())
+      return op.emitOpError() << "caches of type " << op.getInits()[0].getType()
+                              << " have no " << name << " (" << c12 << ")";
+    if (failed(verifyRank(op, name, scales.getType(), 3, c12)))
+      return failure();
+    auto type = cast<ShapedType>(scales.getType());
+    if (type.getDimSize(0) != 1 || type.getDimSize(2) != 1)
+      return op.emitOpError()
+             << "expected " << name
+             << " with a size of 1 in the first and last dimension, got "
+             << type << " (" << c12 << ")";
+  }
+  return success();
+}
+
 LogicalResult KvAppendOp::verify() {
   // The generic form can have any number of operands in each group.
   for (unsigned group : {0, 1})
@@ -109,7 +141,7 @@ LogicalResult KvAppendOp::verify() {
       return emitOpError()
              << "expected one operand each for key and value, got "
              << getODSOperands(group).size();
-  size_t numInits = !getInits().empty() && isQuantized() ? 4 : 2;
+  size_t numInits = !getInits().empty() && computesScales() ? 4 : 2;
   if (getInits().size() != numInits)
     return emitOpError() << "expected " << (numInits == 4 ? "four" : "two")
                          << " destinations, got " << getInits().size()
@@ -122,6 +154,8 @@ LogicalResult KvAppendOp::verify() {
   if (failed(verifyCacheTypes(
           *this, getInits()[0].getType(), getInits()[1].getType(),
           getSumTypeFor(getKey().getType()), "kv_append_c2")))
+    return failure();
+  if (failed(verifyGivenScales(*this)))
     return failure();
   for (Value scales : getInits().drop_front(2)) {
     if (!getElementTypeOrSelf(scales.getType()).isF32())

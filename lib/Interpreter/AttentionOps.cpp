@@ -292,10 +292,12 @@ static double getRowError(KvAppendOp op, bool ofKeys,
 /// f32. So it equals the rounded quotient, or its neighbour if the quotient is
 /// that close to a tie.
 static void setQuantized(KvAppendOp op, reference::Caches &caches,
-                         ArrayRef<double> rowErrors, Evaluator &values) {
+                         ArrayRef<double> rowErrors, ArrayRef<double> excess,
+                         Evaluator &values) {
   Array *arrays[] = {&caches.keys, &caches.values, &caches.keyScales,
                      &caches.valueScales};
-  for (auto [number, array] : llvm::enumerate(arrays)) {
+  for (auto [number, array] :
+       llvm::enumerate(ArrayRef(arrays).take_front(op.getInits().size()))) {
     const ReferenceValue &init = values.getExact(op.getInits()[number]);
     ReferenceValue result;
     result.type = init.type;
@@ -308,11 +310,36 @@ static void setQuantized(KvAppendOp op, reference::Caches &caches,
     bool isScale = number >= 2;
     result.limitUlp = isScale ? ofScale : 0.5;
     if (!isScale)
-      result.absoluteSlack = limit * std::ldexp(2 * ofScale + 2, -23);
+      result.absoluteSlack =
+          limit * excess[number] * std::ldexp(2 * ofScale + 2, -23);
     result.limitUlp = std::max(result.limitUlp, init.limitUlp);
     result.absoluteSlack = std::max(result.absoluteSlack, init.absoluteSlack);
     values.set(op.getResult(number), std::move(result));
   }
+}
+
+/// Returns by which factor, at least 1, the rows may exceed the largest number
+/// of the caches' type times the smallest given scale. Their errors do, too.
+static double getExcess(ArrayRef<long double> rows,
+                        const std::optional<reference::RmsNorm> &norm,
+                        ArrayRef<long double> scales, DType type) {
+  long double largest = 0, smallest = 0;
+  if (norm) {
+    for (double weight : norm->weight)
+      largest = std::fmax(largest, std::fabs(weight));
+    largest *= std::sqrt((long double)norm->weight.size());
+  } else {
+    for (long double x : rows)
+      largest = std::isfinite(x) ? std::fmax(largest, std::fabs(x)) : largest;
+  }
+  for (long double scale : scales)
+    if (scale != 0 && (smallest == 0 || std::fabs(scale) < smallest))
+      smallest = std::fabs(scale);
+  if (smallest == 0)
+    return 1;
+  // A rotation can increase an element by a factor of sqrt(2).
+  return std::fmax(
+      1, double(2 * largest / smallest / reference::quantizedLimit(type)));
 }
 
 static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
@@ -320,7 +347,14 @@ static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
   auto getInit = [&](unsigned number) -> const Array & {
     return values.get(op.getInits()[number]).array;
   };
-  reference::Caches caches{getInit(0), getInit(1), getInit(2), getInit(3)};
+  reference::Caches caches{getInit(0), getInit(1)};
+  if (op.computesScales()) {
+    caches.keyScales = getInit(2);
+    caches.valueScales = getInit(3);
+  } else {
+    spec.givenKeyScales = values.get(op.getKeyScales()).array.values;
+    spec.givenValueScales = values.get(op.getValueScales()).array.values;
+  }
   spec.quantized = values.getExact(op.getInits()[0]).type;
   SmallVector<double, 2> rowErrors;
   for (Value rows : {op.getKey(), op.getValue()})
@@ -338,7 +372,12 @@ static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
           reject(op, reference::checkAppend(caches, rows[0], rows[1], spec))))
     return failure();
   caches = reference::append(caches, rows[0], rows[1], spec);
-  setQuantized(op, caches, rowErrors, values);
+  double excess[] = {getExcess(rows[0].values, spec.keyNorm,
+                               spec.givenKeyScales, *spec.quantized),
+                     getExcess(rows[1].values, std::nullopt,
+                               spec.givenValueScales, *spec.quantized),
+                     1, 1};
+  setQuantized(op, caches, rowErrors, excess, values);
   return success();
 }
 

@@ -53,12 +53,18 @@ std::string checkAppend(const Caches &caches, const Array &newKeys,
       !std::equal(newKeys.shape.begin(), newKeys.shape.end() - 1,
                   newValues.shape.begin(), newValues.shape.end() - 1))
     return "keys and values differ in more than their width";
-  for (auto [cache, scales] :
-       {std::pair(&caches.keys, &caches.keyScales),
-        std::pair(&caches.values, &caches.valueScales)}) {
+  for (auto [cache, scales, given] :
+       {std::tuple(&caches.keys, &caches.keyScales, &spec.givenKeyScales),
+        std::tuple(&caches.values, &caches.valueScales,
+                   &spec.givenValueScales)}) {
     if (!spec.quantized)
       continue;
     RowMap map(*cache, spec.cacheLayout);
+    if (!given->empty()) {
+      if (given->size() != 1 && int64_t(given->size()) != map.heads)
+        return "expected one given scale, or one for each head";
+      continue;
+    }
     if (scales->shape !=
             std::vector<int64_t>{cache->shape[0], map.heads, map.tokens} ||
         int64_t(scales->values.size()) != numElements(scales->shape))
@@ -108,19 +114,26 @@ static void store(Array &cache, const RowMap &map, int64_t head,
   }
 }
 
-/// Quantizes the rows of one head and stores them. The scale of an inexact row
+/// Quantizes the rows of one head and stores them, and their scales if none are
+/// given. The scale of an inexact row
 /// is inexact as well. Inexact rows with a tiny scale, near the subnormals of
 /// f32, are not compared.
 static void storeQuantized(Array &cache, Array &scales, const RowMap &map,
                            int64_t head, const Array &rows, DType type,
-                           bool isInexact, const std::vector<int64_t> &slots) {
+                           bool isInexact, const std::vector<int64_t> &slots,
+                           const std::vector<long double> &given) {
   Array quantized = rows;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] < 0)
       continue;
     const size_t first = i * size_t(map.width);
+    const long double *elements = rows.values.data() + first;
     QuantizedRow row =
-        quantizeRow(type, rows.values.data() + first, map.width, isInexact);
+        given.empty()
+            ? quantizeRow(type, elements, map.width, isInexact)
+            : quantizeRowBy(type, elements, map.width,
+                            given[given.size() == 1 ? 0 : size_t(head)],
+                            isInexact);
     const bool isInexactRow = isInexact && row.hasQuotients;
     const bool isTiny = row.scale < smallestNormal(DType::F32) * 0x1p24L;
     auto magnitude = [&](long double value) {
@@ -132,6 +145,8 @@ static void storeQuantized(Array &cache, Array &scales, const RowMap &map,
       quantized.values[first + d] = row.values[d];
       quantized.magnitude[first + d] = magnitude(row.values[d]);
     }
+    if (!given.empty())
+      continue;
     const int64_t sequence = slots[i] / map.tokens,
                   token = slots[i] % map.tokens;
     const size_t at =
@@ -171,10 +186,10 @@ Caches append(const Caches &caches, const Array &newKeys,
       const bool isChanged = spec.keyNorm || spec.keyRotation;
       storeQuantized(result.keys, result.keyScales, keyCache, head, rows,
                      *spec.quantized, isChanged || spec.hasInexactKeys,
-                     spec.slots);
+                     spec.slots, spec.givenKeyScales);
       storeQuantized(result.values, result.valueScales, valueCache, head,
                      valueRows, *spec.quantized, spec.hasInexactValues,
-                     spec.slots);
+                     spec.slots, spec.givenValueScales);
       continue;
     }
     store(result.keys, keyCache, head, rows, spec.slots);

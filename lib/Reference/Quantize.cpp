@@ -86,4 +86,23 @@ QuantizedRow quantizeRow(DType type, const long double *row, int64_t width,
   return result;
 }
 
+QuantizedRow quantizeRowBy(DType type, const long double *row, int64_t width,
+                           long double scale, bool isInexact) {
+  QuantizedRow result;
+  result.scale = scale;
+  result.hasQuotients = true;
+  const long double limit = quantizedLimit(type);
+  for (int64_t d = 0; d < width; ++d) {
+    long double quotient = row[d] / scale;
+    if (!isInexact)
+      quotient = roundTo(DType::F32, quotient);
+    if (std::isnan(quotient))
+      quotient = type == DType::I8 ? 0 : quotient;
+    else
+      quotient = std::clamp(quotient, -limit, limit);
+    result.values.push_back(isInexact ? quotient : roundTo(type, quotient));
+  }
+  return result;
+}
+
 } // namespace posenc::reference

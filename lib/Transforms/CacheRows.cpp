@@ -99,6 +99,29 @@ static Value widen(OpBuilder &builder, Location loc, Value value, Type sum) {
   return arith::ExtFOp::create(builder, loc, sum, value);
 }
 
+/// Extracts scales without their dimensions of static size 1. Returns the
+/// dimensions of the rows to which those that are left correspond, too.
+static std::pair<Value, SmallVector<unsigned>>
+dropUnitDims(OpBuilder &builder, Location loc, Value scales,
+             ArrayRef<unsigned> dims) {
+  auto type = cast<RankedTensorType>(scales.getType());
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
+  llvm::SmallBitVector dropped(type.getRank());
+  SmallVector<unsigned> indexed;
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    if (type.getDimSize(number) == 1)
+      dropped.set(number);
+    else
+      indexed.push_back(dim);
+  }
+  if (dropped.any())
+    scales = extract(
+        builder, loc, scales,
+        SmallVector<OpFoldResult>(sizes.size(), builder.getIndexAttr(0)), sizes,
+        dropped);
+  return {scales, indexed};
+}
+
 Value mlir::posenc::widenRows(OpBuilder &builder, Location loc, Value rows,
                               Value scales, ArrayRef<unsigned> dims, Type sum) {
   int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
@@ -106,23 +129,8 @@ Value mlir::posenc::widenRows(OpBuilder &builder, Location loc, Value rows,
   SmallVector<Value> inputs{rows};
   SmallVector<AffineMap> maps{all};
   if (scales) {
-    auto type = cast<RankedTensorType>(scales.getType());
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(builder, loc, scales);
-    llvm::SmallBitVector dropped(type.getRank());
-    SmallVector<unsigned> indexed;
-    for (auto [number, dim] : llvm::enumerate(dims)) {
-      if (type.getDimSize(number) == 1)
-        dropped.set(number);
-      else
-        indexed.push_back(dim);
-    }
-    if (dropped.any())
-      scales = extract(
-          builder, loc, scales,
-          SmallVector<OpFoldResult>(sizes.size(), builder.getIndexAttr(0)),
-          sizes, dropped);
-    inputs.push_back(scales);
+    auto [kept, indexed] = dropUnitDims(builder, loc, scales, dims);
+    inputs.push_back(kept);
     maps.push_back(all.getSubMap(indexed));
   }
   maps.push_back(all);
@@ -164,6 +172,15 @@ static double getLimit(Type element) {
   APFloat largest =
       APFloat::getLargest(cast<FloatType>(element).getFloatSemantics());
   return largest.convertToDouble();
+}
+
+/// Rounds a number within the limits of `element` to nearest, ties to even.
+static Value round(OpBuilder &builder, Location loc, Value value,
+                   Type element) {
+  if (!element.isInteger())
+    return arith::TruncFOp::create(builder, loc, element, value);
+  return arith::FPToSIOp::create(
+      builder, loc, element, math::RoundEvenOp::create(builder, loc, value));
 }
 
 std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
@@ -230,14 +247,42 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
             ratio = arith::MaxNumFOp::create(b, l, ratio, constant(b, -limit));
             ratio =
                 arith::SelectOp::create(b, l, isUsual, ratio, constant(b, 0));
-            Value result;
-            if (element.isInteger())
-              result = arith::FPToSIOp::create(
-                  b, l, element, math::RoundEvenOp::create(b, l, ratio));
-            else
-              result = arith::TruncFOp::create(b, l, element, ratio);
-            linalg::YieldOp::create(b, l, result);
+            linalg::YieldOp::create(b, l, round(b, l, ratio, element));
           })
           .getResult(0);
   return {quantized, scales};
+}
+
+Value mlir::posenc::quantizeRowsBy(OpBuilder &builder, Location loc, Value rows,
+                                   Type element, Value scales,
+                                   ArrayRef<unsigned> dims) {
+  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
+  double limit = getLimit(element);
+  AffineMap all = builder.getMultiDimIdentityMap(rank);
+  auto [kept, indexed] = dropUnitDims(builder, loc, scales, dims);
+  Value init = createEmptyLike(builder, loc, rows, element);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange{rows, kept}, init,
+             ArrayRef<AffineMap>{all, all.getSubMap(indexed), all},
+             getParallelLoops(rank),
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               auto constant = [&](double value) -> Value {
+                 return arith::ConstantOp::create(
+                     b, l, b.getFloatAttr(b.getF32Type(), value));
+               };
+               // Minimum and maximum propagate NaN, which f8 can hold.
+               Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
+               ratio =
+                   arith::MinimumFOp::create(b, l, ratio, constant(limit));
+               ratio =
+                   arith::MaximumFOp::create(b, l, ratio, constant(-limit));
+               if (element.isInteger()) {
+                 Value isNaN = arith::CmpFOp::create(
+                     b, l, arith::CmpFPredicate::UNO, ratio, ratio);
+                 ratio =
+                     arith::SelectOp::create(b, l, isNaN, constant(0), ratio);
+               }
+               linalg::YieldOp::create(b, l, round(b, l, ratio, element));
+             })
+      .getResult(0);
 }

@@ -45,6 +45,12 @@ std::pair<Value, Value> quantizeRows(OpBuilder &builder, Location loc,
                                      Value rows, Type element, Value scales,
                                      ArrayRef<unsigned> order);
 
+/// Quantizes rows of f32 to `element` by scales that are given. The dimensions
+/// of the scales correspond to the dimensions `dims` of the rows, as in
+/// widenRows.
+Value quantizeRowsBy(OpBuilder &builder, Location loc, Value rows, Type element,
+                     Value scales, ArrayRef<unsigned> dims);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_LIB_TRANSFORMS_CACHEROWS_H

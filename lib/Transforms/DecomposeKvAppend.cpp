@@ -48,7 +48,7 @@ private:
   Value takePosition();
   void insertRows(Value rows, Value cache, scf::InParallelOp terminator);
   /// Converts rows to the cache's type and inserts them into cache `number` (0:
-  /// keys, 1: values); inserts the rows' scales if the cache is quantized.
+  /// keys, 1: values); inserts the rows' scales if these are computed.
   void insertConverted(Value rows, unsigned number, scf::ForallOp forall);
   /// The slice of the cache's scales that has those of the rows: (heads, 1), or
   /// (heads, 0) if the slot is outside the cache.
@@ -205,11 +205,17 @@ void AppendLowering::insertConverted(Value rows, unsigned number,
     return insertRows(rows, caches[number], forall.getTerminator());
   }
   rows = narrowRows(builder, loc, rows, builder.getF32Type());
-  Value allScales = caches[number + 2];
-  ScaleSlice slice = getScaleSlice(allScales);
   SmallVector<unsigned> headAndToken{0, 1};
   if (op.getCacheLayout() == HeadLayout::TokenMajor)
     std::swap(headAndToken[0], headAndToken[1]);
+  if (Value given = number == 0 ? op.getKeyScales() : op.getValueScales()) {
+    // Both the sequence and the token of these scales are dropped.
+    SmallVector<unsigned> dims{0, headAndToken[0], headAndToken[1]};
+    rows = quantizeRowsBy(builder, loc, rows, element, given, dims);
+    return insertRows(rows, caches[number], forall.getTerminator());
+  }
+  Value allScales = caches[number + 2];
+  ScaleSlice slice = getScaleSlice(allScales);
   auto [quantized, scales] = quantizeRows(
       builder, loc, rows, element,
       extract(allScales, slice.offsets, slice.sizes, {0}), headAndToken);

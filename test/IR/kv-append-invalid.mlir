@@ -11,7 +11,7 @@
 // No values in the generic form.
 func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>) {
   // expected-error @+1 {{'posenc.kv_append' op expected one operand each for key and value, got 0}}
-  %r:2 = "posenc.kv_append"(%k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 2>}>
+  %r:2 = "posenc.kv_append"(%k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 0, 0, 2>}>
     : (tensor<2x3x4x8xf32>, tensor<2xi64>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
   return
 }
@@ -340,7 +340,7 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %v: tensor<2x3x4x8xf32>, %n: tensor<2xi64>
 // No result.
 func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>) {
   // expected-error @+1 {{'posenc.kv_append' op expected one result for each tensor destination, of its type (kv_append_c9)}}
-  "posenc.kv_append"(%k, %k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 0, 2>}>
+  "posenc.kv_append"(%k, %k, %n, %k, %k) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 0, 0, 0, 2>}>
     : (tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2xi64>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) -> ()
   return
 }
@@ -419,5 +419,71 @@ func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %o0: tensor<2x9x4x8xi8>
   %r:4 = posenc.kv_append
     ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>)
     outs(%o0, %o0, %s, %s : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>, tensor<2x4x1xf32>, tensor<2x4x1xf32>)
+  return
+}
+
+// -----
+
+// Scales of keys only.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xi8>, %s: tensor<1x1x1xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected both key_scales and value_scales or neither (kv_append_c12)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%s : tensor<1x1x1xf32>)
+    outs(%c, %c : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>)
+  return
+}
+
+// -----
+
+// Given scales of caches that have none.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xf16>, %s: tensor<1x1x1xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op caches of type 'tensor<2x9x4x8xf16>' have no key_scales (kv_append_c12)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%s : tensor<1x1x1xf32>) value_scales(%s : tensor<1x1x1xf32>)
+    outs(%c, %c : tensor<2x9x4x8xf16>, tensor<2x9x4x8xf16>)
+  return
+}
+
+// -----
+
+// Given scales, and scales as destinations.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xi8>, %s: tensor<1x1x1xf32>, %t: tensor<2x4x9xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected two destinations, got 4 (kv_append_c1)}}
+  %r:4 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%s : tensor<1x1x1xf32>) value_scales(%s : tensor<1x1x1xf32>)
+    outs(%c, %c, %t, %t : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>, tensor<2x4x9xf32>, tensor<2x4x9xf32>)
+  return
+}
+
+// -----
+
+// A given scale of rank 1.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xi8>, %s: tensor<1x1x1xf32>, %t: tensor<1xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected value_scales of rank 3, got 'tensor<1xf32>' (kv_append_c12)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%s : tensor<1x1x1xf32>) value_scales(%t : tensor<1xf32>)
+    outs(%c, %c : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>)
+  return
+}
+
+// -----
+
+// Given scales of tokens.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xi8>, %s: tensor<1x1x1xf32>, %t: tensor<1x4x9xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op expected key_scales with a size of 1 in the first and last dimension, got 'tensor<1x4x9xf32>' (kv_append_c12)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%t : tensor<1x4x9xf32>) value_scales(%s : tensor<1x1x1xf32>)
+    outs(%c, %c : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>)
+  return
+}
+
+// -----
+
+// Given scales of other heads.
+func.func @f(%k: tensor<2x3x4x8xf32>, %n: tensor<2xi64>, %c: tensor<2x9x4x8xi8>, %s: tensor<1x1x1xf32>, %t: tensor<1x2x1xf32>) {
+  // expected-error @+1 {{'posenc.kv_append' op operand #4 has size 2 in dimension 1 where another operand has 4 (kv_append_c4)}}
+  %r:2 = posenc.kv_append
+    ins(%k, %k : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>) lengths(%n : tensor<2xi64>) key_scales(%s : tensor<1x1x1xf32>) value_scales(%t : tensor<1x2x1xf32>)
+    outs(%c, %c : tensor<2x9x4x8xi8>, tensor<2x9x4x8xi8>)
   return
 }

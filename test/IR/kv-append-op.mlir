@@ -18,7 +18,7 @@
 // CHECK-NEXT: posenc.kv_append ins(%arg0, %arg1 : tensor<?x?x8x64xf16>, tensor<?x?x8x32xf16>) lengths(%arg2 : tensor<?xi64>)
 // CHECK-SAME: outs(%arg3, %arg4 : tensor<?x?x8x64xf16>, tensor<?x?x8x32xf16>){{$}}
 // GENERIC-LABEL: sym_name = "lengths"
-// GENERIC: <{cache_layout = #posenc<head_layout token_major>, layout = #posenc<head_layout token_major>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 0, 2>}>
+// GENERIC: <{cache_layout = #posenc<head_layout token_major>, layout = #posenc<head_layout token_major>, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 0, 0, 0, 2>}>
 func.func @lengths(%k: tensor<?x?x8x64xf16>, %v: tensor<?x?x8x32xf16>, %n: tensor<?xi64>, %kc: tensor<?x?x8x64xf16>, %vc: tensor<?x?x8x32xf16>) {
   %r:2 = posenc.kv_append
     ins(%k, %v : tensor<?x?x8x64xf16>, tensor<?x?x8x32xf16>)
@@ -33,7 +33,7 @@ func.func @lengths(%k: tensor<?x?x8x64xf16>, %v: tensor<?x?x8x32xf16>, %n: tenso
 // CHECK-SAME: positions(%arg1 : memref<2x3xi32>) norm(%arg2 : memref<64xf32>) lengths(%arg3 : memref<2xi32>)
 // CHECK-SAME: outs(%arg4, %arg4 : memref<2x8x9x64xf32>, memref<2x8x9x64xf32>) {test.note}{{$}}
 // GENERIC-LABEL: sym_name = "all"
-// GENERIC: norm_eps = 1.000000e-03 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 2>, rotation = #posenc.rotation<
+// GENERIC: norm_eps = 1.000000e-03 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 2>, rotation = #posenc.rotation<
 func.func @all(%k: memref<2x8x3x64xf32>, %p: memref<2x3xi32>, %w: memref<64xf32>, %n: memref<2xi32>, %c: memref<2x8x9x64xf32>) {
   posenc.kv_append norm_eps = 0.001 rotation = <pairing = interleaved, frequencies = <dim = 32>, offset = 32>
     cache_layout = head_major layout = head_major
@@ -48,7 +48,7 @@ func.func @all(%k: memref<2x8x3x64xf32>, %p: memref<2x3xi32>, %w: memref<64xf32>
 // CHECK-NEXT: posenc.kv_append rotation = <pairing = half, frequencies = <dim = 64, base = 1.000000e+04>, axes = <axial, [16, 16]>>
 // CHECK-SAME: positions(%arg1 : tensor<2x?xi64>) slots(%arg2 : tensor<?xi64>) outs(
 // GENERIC-LABEL: sym_name = "pages"
-// GENERIC: array<i32: 1, 1, 1, 0, 0, 1, 0, 2>
+// GENERIC: array<i32: 1, 1, 1, 0, 0, 1, 0, 0, 0, 2>
 func.func @pages(%k: tensor<?x8x64xbf16>, %p: tensor<2x?xi64>, %s: tensor<?xi64>, %c: tensor<?x16x8x64xbf16>) {
   %r:2 = posenc.kv_append rotation = <pairing = half, frequencies = <dim = 64>, axes = <axial, [16, 16]>>
     ins(%k, %k : tensor<?x8x64xbf16>, tensor<?x8x64xbf16>)
@@ -78,5 +78,17 @@ func.func @quantized(%k: tensor<?x?x4x8xbf16>, %n: tensor<?xi64>, %c: tensor<?x?
   %1:2 = posenc.kv_append
     ins(%k, %k : tensor<?x?x4x8xbf16>, tensor<?x?x4x8xbf16>) lengths(%n : tensor<?xi64>)
     outs(%h, %h : tensor<?x?x4x8xf16>, tensor<?x?x4x8xf16>)
+  return
+}
+
+// Scales of all heads, and of each head.
+// CHECK-LABEL: func @given_scales(
+// CHECK: posenc.kv_append ins(%arg0, %arg0 : tensor<?x4x8xbf16>, tensor<?x4x8xbf16>) slots(%arg1 : tensor<?xi64>)
+// CHECK-SAME: key_scales(%arg2 : tensor<1x1x1xf32>) value_scales(%arg3 : tensor<1x4x1xf32>) outs(%arg4, %arg4 : tensor<?x?x4x8xf8E4M3FN>, tensor<?x?x4x8xf8E4M3FN>)
+func.func @given_scales(%k: tensor<?x4x8xbf16>, %s: tensor<?xi64>, %ks: tensor<1x1x1xf32>, %vs: tensor<1x4x1xf32>, %c: tensor<?x?x4x8xf8E4M3FN>) {
+  %0:2 = posenc.kv_append
+    ins(%k, %k : tensor<?x4x8xbf16>, tensor<?x4x8xbf16>) slots(%s : tensor<?xi64>)
+    value_scales(%vs : tensor<1x4x1xf32>) key_scales(%ks : tensor<1x1x1xf32>)
+    outs(%c, %c : tensor<?x?x4x8xf8E4M3FN>, tensor<?x?x4x8xf8E4M3FN>)
   return
 }

@@ -55,6 +55,52 @@
 // RUN:   --input=7xi64=iota --input=2x2x4x32xf8E4M3FN=1 --input=2x2x4x32xf8E4M3FN=2 \
 // RUN:   --input=2x2x4xf32=1 --input=2x2x4xf32=2 | FileCheck %s
 
+// Scales that are given, of all heads and of each: copied rows are exact, and numbers beyond
+// the largest one are clamped, also those that a rotation computes.
+// DEFINE: %{scale} =
+// DEFINE: %{given} = %{run} --function=given_e4m3 --input=7x2x16xbf16=random \
+// DEFINE:   --input=7x2x16xbf16=random:seed=2 --input=7xi64=random --input=7xi64=iota \
+// DEFINE:   --input=1x1x1xf32=%{scale} --input=1x2x1xf32=%{scale} \
+// DEFINE:   --input=2x2x4x16xf8E4M3FN=1 --input=2x2x4x16xf8E4M3FN=2
+// REDEFINE: %{scale} = 0.0171
+// RUN: %{given} | FileCheck %s --check-prefix=GIVEN
+// REDEFINE: %{scale} = 0.0003
+// RUN: %{given} | FileCheck %s --check-prefix=GIVEN
+// GIVEN: {{^}}result #0: max error
+// GIVEN: {{^}}result #1: max error 0.00 ulp
+// DEFINE: %{rows} = 1
+// DEFINE: %{given_i8} = %{run} --function=given_i8 --input=2x3x2x24xf32=%{rows} \
+// DEFINE:   --input=2x3x2x24xf32=random --input=2xi64=5 --input=1x2x1xf32=0.013 \
+// DEFINE:   --input=1x1x1xf32=%{scale} --input=2x9x2x24xi8=1 --input=2x9x2x24xi8=2
+// RUN: %{given_i8} | FileCheck %s --check-prefix=COPIED
+// REDEFINE: %{rows} = nan
+// REDEFINE: %{scale} = 0
+// RUN: %{given_i8} | FileCheck %s --check-prefix=COPIED
+// REDEFINE: %{rows} = -inf
+// REDEFINE: %{scale} = -1
+// RUN: %{given_i8} | FileCheck %s --check-prefix=COPIED
+// COPIED: {{^}}result #0: max error 0.00 ulp
+// COPIED: {{^}}result #1: max error 0.00 ulp
+// 4 x: infinities are the largest number, -5.2 is -5, and NaN is kept.
+// DEFINE: %{numbers} = --function=given_e5m2 --input=1xi64=0 --input=1x1x1xf32=0.25 \
+// DEFINE:   --input=1x1x2x4xf8E5M2=9
+// DEFINE: %{store} = posenc-run %s --opt-level=0 %{numbers}
+// RUN: rm -rf %t && mkdir %t
+// RUN: %{store} --input=1x2x4xf32=14336 > %t/limit && %{store} --input=1x2x4xf32=inf | diff %t/limit -
+// RUN: %{store} --input=1x2x4xf32=-1.25 > %t/five && %{store} --input=1x2x4xf32=-1.3 | diff %t/five -
+// RUN: not diff %t/limit %t/five
+// RUN: %{run} %{numbers} --input=1x2x4xf32=nan | FileCheck %s --check-prefix=COPIED
+// Control: another scale.
+// DEFINE: %{expect} = %python %posenc_src/test/Inputs/exits.py 3 %{run} \
+// DEFINE:   --function=given_i8 --input=2x3x2x24xf32=random --input=2x3x2x24xf32=random \
+// DEFINE:   --input=2xi64=5 --input=1x2x1xf32=0.013 --input=1x1x1xf32=0.1 \
+// DEFINE:   --input=2x9x2x24xi8=1 --input=2x9x2x24xi8=2
+// RUN: posenc-run %s --function=given_i8 --input=2x3x2x24xf32=random \
+// RUN:   --input=2x3x2x24xf32=random --input=2xi64=5 --input=1x2x1xf32=0.013 \
+// RUN:   --input=1x1x1xf32=0.101 --input=2x9x2x24xi8=1 --input=2x9x2x24xi8=2 \
+// RUN:   --output=@%t/0.npy --output=@%t/1.npy
+// RUN: %{expect} --expected_output=@%t/0.npy --expected_output=@%t/1.npy
+
 // Controls: a quantized element that is off by one step, a wrong scale and a
 // modified slot are found. Copied rows must be exact; rotated ones may differ by
 // their rounding.
@@ -178,4 +224,28 @@ func.func @e4m3_slots(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x32xbf16>, %w: tens
     ins(%k, %v : tensor<?x2x32xbf16>, tensor<?x2x32xbf16>) positions(%p : tensor<?xi64>) norm(%w : tensor<32xbf16>) slots(%s : tensor<?xi64>)
     outs(%kc, %vc, %ks, %vs : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>)
   return %r#0, %r#1, %r#2, %r#3 : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?xf32>, tensor<?x2x?xf32>
+}
+
+func.func @given_e4m3(%k: tensor<?x2x16xbf16>, %v: tensor<?x2x16xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>, %ks: tensor<1x1x1xf32>, %vs: tensor<1x2x1xf32>, %kc: tensor<?x2x?x16xf8E4M3FN>, %vc: tensor<?x2x?x16xf8E4M3FN>) -> (tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>) {
+  %r:2 = posenc.kv_append cache_layout = head_major rotation = #r
+    ins(%k, %v : tensor<?x2x16xbf16>, tensor<?x2x16xbf16>) positions(%p : tensor<?xi64>) slots(%s : tensor<?xi64>)
+    key_scales(%ks : tensor<1x1x1xf32>) value_scales(%vs : tensor<1x2x1xf32>)
+    outs(%kc, %vc : tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>)
+  return %r#0, %r#1 : tensor<?x2x?x16xf8E4M3FN>, tensor<?x2x?x16xf8E4M3FN>
+}
+
+func.func @given_i8(%k: tensor<?x?x2x24xf32>, %v: tensor<?x?x2x24xf32>, %n: tensor<?xi64>, %ks: tensor<1x2x1xf32>, %vs: tensor<1x1x1xf32>, %kc: tensor<?x?x2x24xi8>, %vc: tensor<?x?x2x24xi8>) -> (tensor<?x?x2x24xi8>, tensor<?x?x2x24xi8>) {
+  %r:2 = posenc.kv_append
+    ins(%k, %v : tensor<?x?x2x24xf32>, tensor<?x?x2x24xf32>) lengths(%n : tensor<?xi64>)
+    key_scales(%ks : tensor<1x2x1xf32>) value_scales(%vs : tensor<1x1x1xf32>)
+    outs(%kc, %vc : tensor<?x?x2x24xi8>, tensor<?x?x2x24xi8>)
+  return %r#0, %r#1 : tensor<?x?x2x24xi8>, tensor<?x?x2x24xi8>
+}
+
+func.func @given_e5m2(%s: tensor<?xi64>, %scale: tensor<1x1x1xf32>, %c: tensor<?x?x2x4xf8E5M2>, %x: tensor<?x2x4xf32>) -> (tensor<?x?x2x4xf8E5M2>, tensor<?x?x2x4xf8E5M2>) {
+  %r:2 = posenc.kv_append
+    ins(%x, %x : tensor<?x2x4xf32>, tensor<?x2x4xf32>) slots(%s : tensor<?xi64>)
+    key_scales(%scale : tensor<1x1x1xf32>) value_scales(%scale : tensor<1x1x1xf32>)
+    outs(%c, %c : tensor<?x?x2x4xf8E5M2>, tensor<?x?x2x4xf8E5M2>)
+  return %r#0, %r#1 : tensor<?x?x2x4xf8E5M2>, tensor<?x?x2x4xf8E5M2>
 }

@@ -59,3 +59,30 @@ func.func @slots(%k: tensor<?x2x16xf32>, %s: tensor<?xi32>, %c: tensor<?x8x2x16x
     outs(%c, %c : tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
   return %r#0, %r#1 : tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>
 }
+
+// -----
+
+// Rows are divided by the scales, which the heads of values have.
+// CHECK-LABEL: func.func @given_scales(
+// CHECK-SAME:    %[[K:.*]]: tensor<?x2x16xbf16>, %[[S:.*]]: tensor<?xi64>, %[[KS:.*]]: tensor<1x1x1xf32>, %[[VS:.*]]: tensor<1x2x1xf32>,
+// CHECK:         scf.forall (%[[J:.*]]) in (%{{.*}}) shared_outs(%[[KO:.*]] = %{{.*}}, %[[VO:.*]] = %{{.*}})
+// CHECK:           %[[ONE:.*]] = tensor.extract_slice %[[KS]][0, 0, 0] [1, 1, 1] [1, 1, 1] : tensor<1x1x1xf32> to tensor<f32>
+// CHECK:           linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> ()>,
+// CHECK-SAME:        ins(%{{.*}}, %[[ONE]] : tensor<2x?x16xf32>, tensor<f32>)
+// CHECK:             %[[RATIO:.*]] = arith.divf
+// CHECK:             %[[LESS:.*]] = arith.minimumf %[[RATIO]]
+// CHECK:             %[[MORE:.*]] = arith.maximumf %[[LESS]]
+// CHECK:             arith.truncf %[[MORE]] : f32 to f8E4M3FN
+// CHECK:           %[[EACH:.*]] = tensor.extract_slice %[[VS]][0, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> to tensor<2xf32>
+// CHECK:           linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0)>,
+// CHECK-SAME:        ins(%{{.*}}, %[[EACH]] : tensor<2x?x16xf32>, tensor<2xf32>)
+// CHECK-NOT:       math.absf
+// CHECK:             tensor.parallel_insert_slice %{{.*}} into %[[KO]]
+// CHECK:             tensor.parallel_insert_slice %{{.*}} into %[[VO]]
+func.func @given_scales(%k: tensor<?x2x16xbf16>, %s: tensor<?xi64>, %ks: tensor<1x1x1xf32>, %vs: tensor<1x2x1xf32>, %kc: tensor<?x2x8x16xf8E4M3FN>, %vc: tensor<?x2x8x16xf8E4M3FN>) -> (tensor<?x2x8x16xf8E4M3FN>, tensor<?x2x8x16xf8E4M3FN>) {
+  %r:2 = posenc.kv_append cache_layout = head_major
+    ins(%k, %k : tensor<?x2x16xbf16>, tensor<?x2x16xbf16>) slots(%s : tensor<?xi64>)
+    key_scales(%ks : tensor<1x1x1xf32>) value_scales(%vs : tensor<1x2x1xf32>)
+    outs(%kc, %vc : tensor<?x2x8x16xf8E4M3FN>, tensor<?x2x8x16xf8E4M3FN>)
+  return %r#0, %r#1 : tensor<?x2x8x16xf8E4M3FN>, tensor<?x2x8x16xf8E4M3FN>
+}

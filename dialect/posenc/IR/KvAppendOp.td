@@ -69,9 +69,26 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     }
     ```
 
+    **Given scales.** With `key_scales` and `value_scales`, quantized caches have
+    two destinations only. There is one scale for each head, or one for all
+    heads, which all tokens of the cache share, so that `posenc.attention` takes
+    the same operands afterwards. The stored element is `x / scale`, computed in
+    f32, rounded to nearest, ties to even, and clamped to plus and minus the
+    largest number; NaN is stored as NaN in f8 and as 0 in `i8`.
+
+    ```mlir
+    func.func @append_scaled(%k: tensor<?x8x128xbf16>, %v: tensor<?x8x128xbf16>, %s: tensor<?xi64>, %ks: tensor<1x1x1xf32>, %vs: tensor<1x1x1xf32>, %kc: tensor<?x8x16x128xf8E4M3FN>, %vc: tensor<?x8x16x128xf8E4M3FN>) -> (tensor<?x8x16x128xf8E4M3FN>, tensor<?x8x16x128xf8E4M3FN>) {
+      %r:2 = posenc.kv_append cache_layout = head_major
+        ins(%k, %v : tensor<?x8x128xbf16>, tensor<?x8x128xbf16>) slots(%s : tensor<?xi64>)
+        key_scales(%ks : tensor<1x1x1xf32>) value_scales(%vs : tensor<1x1x1xf32>)
+        outs(%kc, %vc : tensor<?x8x16x128xf8E4M3FN>, tensor<?x8x16x128xf8E4M3FN>)
+      return %r#0, %r#1 : tensor<?x8x16x128xf8E4M3FN>, tensor<?x8x16x128xf8E4M3FN>
+    }
+    ```
+
     Constraints:
     - (kv_append_c1) there are two destinations, or four if the caches are
-      quantized.
+      quantized and scales are not given.
     - (kv_append_c2) new rows and `norm` have the same element type; both caches
       have the same element type, not wider than f32 unless new rows are f64.
     - (kv_append_c3) caches have rank 4, new rows have rank 4, or 3 with
@@ -94,6 +111,9 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     - (kv_append_c11) `turns` has two lists of one element for each pair of the
       rotation, or none; frequencies that depend on the length require them. With
       `turns`, positions are integers and angles are not rounded.
+    - (kv_append_c12) `key_scales` and `value_scales` are both present or both
+      absent, and require quantized caches; they have rank 3, a static size of 1
+      in the first and last dimension, and one scale for each head or one scale.
   }];
   let arguments = (ins
     Posenc_Floats:$key,
@@ -103,6 +123,8 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     Optional<Posenc_Indices>:$lengths,
     Optional<Posenc_Indices>:$slots,
     Variadic<Posenc_Turns>:$turns,
+    Optional<Posenc_CacheScales>:$key_scales,
+    Optional<Posenc_CacheScales>:$value_scales,
     Variadic<Posenc_CacheElements>:$inits,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$layout,
     DefaultValuedAttr<Posenc_HeadLayoutAttr, "::mlir::posenc::HeadLayout::TokenMajor">:$cache_layout,
@@ -123,7 +145,9 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
       | `norm` `(` $norm `:` type($norm) `)`
       | `lengths` `(` $lengths `:` type($lengths) `)`
       | `slots` `(` $slots `:` type($slots) `)`
-      | `turns` `(` $turns `:` type($turns) `)`)
+      | `turns` `(` $turns `:` type($turns) `)`
+      | `key_scales` `(` $key_scales `:` type($key_scales) `)`
+      | `value_scales` `(` $value_scales `:` type($value_scales) `)`)
     custom<Destinations>($inits, type($inits), type($results)) attr-dict
   }];
   let extraClassDeclaration = baseDeclaration # [{
@@ -136,6 +160,9 @@ def Posenc_KvAppendOp : Posenc_DestinationOp<"kv_append"> {
     double getNormWeightOffset();
     /// Whether the caches are i8 or f8, and have scales.
     bool isQuantized();
+    /// Whether each row of quantized caches gets a scale of its own, which is
+    /// computed and written.
+    bool computesScales() { return isQuantized() && !getKeyScales(); }
     /// Return the dimensions of heads and of tokens in the new rows and in the
     /// caches.
     unsigned getHeadDim();

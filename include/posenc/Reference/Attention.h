@@ -152,6 +152,9 @@ struct AppendSpec {
   /// Whether new keys and values are inexact because they were computed. Normed
   /// or rotated keys are always inexact.
   bool hasInexactKeys = false, hasInexactValues = false;
+  /// The scales that quantized caches are given: one per head, or one. If they
+  /// are empty, each row gets its own.
+  std::vector<long double> givenKeyScales, givenValueScales;
 };
 
 struct Caches {

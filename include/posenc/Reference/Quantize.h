@@ -43,6 +43,10 @@ struct QuantizedRow {
 QuantizedRow quantizeRow(DType type, const long double *row, int64_t width,
                          bool isInexact);
 
+/// Quantizes a row by a scale that is given, with the same rounding.
+QuantizedRow quantizeRowBy(DType type, const long double *row, int64_t width,
+                           long double scale, bool isInexact);
+
 } // namespace posenc::reference
 
 #endif // POSENC_REFERENCE_QUANTIZE_H

@@ -77,3 +77,13 @@ func.func @turns(%l: i64, %k: tensor<?x?x2x32xbf16>, %v: tensor<?x?x2x32xbf16>, 
     outs(%kc, %vc : tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>)
   return %r#0, %r#1 : tensor<?x2x?x32xbf16>, tensor<?x2x?x32xbf16>
 }
+
+// Scales are given: one of all keys, one of each head of values.
+func.func @given(%k: tensor<?x2x32xbf16>, %v: tensor<?x2x24xbf16>, %p: tensor<?xi64>, %s: tensor<?xi64>, %ks: tensor<1x1x1xf32>, %vs: tensor<1x2x1xf32>, %kc: tensor<?x2x?x32xf8E4M3FN>, %vc: tensor<?x2x?x24xf8E4M3FN>) -> (tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x24xf8E4M3FN>) {
+  %r:2 = posenc.kv_append cache_layout = head_major
+    rotation = <pairing = half, frequencies = #part>
+    ins(%k, %v : tensor<?x2x32xbf16>, tensor<?x2x24xbf16>) positions(%p : tensor<?xi64>) slots(%s : tensor<?xi64>)
+    key_scales(%ks : tensor<1x1x1xf32>) value_scales(%vs : tensor<1x2x1xf32>)
+    outs(%kc, %vc : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x24xf8E4M3FN>)
+  return %r#0, %r#1 : tensor<?x2x?x32xf8E4M3FN>, tensor<?x2x?x24xf8E4M3FN>
+}
