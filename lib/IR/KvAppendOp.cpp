@@ -114,9 +114,8 @@ static LogicalResult verifyGivenScales(KvAppendOp op) {
     return op.emitOpError()
            << "expected both key_scales and value_scales or neither (" << c12
            << ")";
-  for (auto [name, scales] :
-       {std::pair("key_scales", op.getKeyScales()),
-        std::pair("value_scales", op.getValueScales())}) {
+  for (auto [name, scales] : {std::pair("key_scales", op.getKeyScales()),
+                              std::pair("value_scales", op.getValueScales())}) {
     if (!scales)
       continue;
     if (!op.isQuantized())

@@ -318,8 +318,8 @@ static void setQuantized(KvAppendOp op, reference::Caches &caches,
   }
 }
 
-/// Returns by which factor, at least 1, the rows may exceed the largest number
-/// of the caches' type times the smallest given scale. Their errors do, too.
+/// Returns by which factor, at least 1, rows may exceed the type's largest
+/// number times the smallest given scale. Their errors do, too.
 static double getExcess(ArrayRef<long double> rows,
                         const std::optional<reference::RmsNorm> &norm,
                         ArrayRef<long double> scales, DType type) {
@@ -335,11 +335,9 @@ static double getExcess(ArrayRef<long double> rows,
   for (long double scale : scales)
     if (scale != 0 && (smallest == 0 || std::fabs(scale) < smallest))
       smallest = std::fabs(scale);
-  if (smallest == 0)
-    return 1;
   // A rotation can increase an element by a factor of sqrt(2).
-  return std::fmax(
-      1, double(2 * largest / smallest / reference::quantizedLimit(type)));
+  long double limit = smallest * reference::quantizedLimit(type);
+  return limit == 0 ? 1 : std::fmax(1, double(2 * largest / limit));
 }
 
 static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,

@@ -272,10 +272,8 @@ Value mlir::posenc::quantizeRowsBy(OpBuilder &builder, Location loc, Value rows,
                };
                // Minimum and maximum propagate NaN, which f8 can hold.
                Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
-               ratio =
-                   arith::MinimumFOp::create(b, l, ratio, constant(limit));
-               ratio =
-                   arith::MaximumFOp::create(b, l, ratio, constant(-limit));
+               ratio = arith::MinimumFOp::create(b, l, ratio, constant(limit));
+               ratio = arith::MaximumFOp::create(b, l, ratio, constant(-limit));
                if (element.isInteger()) {
                  Value isNaN = arith::CmpFOp::create(
                      b, l, arith::CmpFPredicate::UNO, ratio, ratio);

@@ -212,31 +212,37 @@ class Append(NamedTuple):
     rank: int  # of the new keys and values
     lengths: str | None = None  # the type of the lengths
     slots: str | None = None  # the type of the slots
-    # The scales of caches of i8 or f8, which are destinations too: "rows", as in
-    # Attention
+    # The scales of caches of i8 or f8, as in Attention: those of "rows" are computed and
+    # written, that of a "tensor" is given
     scales: str | None = None
 
 
 def write_append(spec: Append) -> str:
     """Returns the function `append` of k, v, slots or lengths, k_cache, v_cache and, if
-    `spec` has them, k_scales and v_scales."""
+    `spec` has them, k_scales and v_scales. Its results are caches and computed scales."""
     rows, names = (("?x", ("tokens",)) if spec.rank == 3 else
                    ("?x?x", ("batch", "tokens")))
     k, v = (f"tensor<{rows}{spec.key_heads}x{dim}x{spec.dtype}>"
             for dim in (spec.dim, spec.value_dim))
     outs = {f"{name}_cache": f"tensor<?x{spec.key_heads}x?x{dim}x{spec.cache_dtype}>"
             for name, dim in (("k", spec.dim), ("v", spec.value_dim))}
+    given, operands = {}, []
     if spec.scales:
         kind = _write_scales(spec.scales, spec.key_heads)
-        outs |= {"k_scales": kind, "v_scales": kind}
+        scales = {"k_scales": kind, "v_scales": kind}
+        if spec.scales == "rows":
+            outs |= scales
+        else:
+            given = scales
+            operands = [f"key_scales(%k_scales : {kind}) value_scales(%v_scales : {kind})"]
     places = (("slots", f"tensor<{rows}{spec.slots}>") if spec.slots else
               ("cache_seqlens", f"tensor<?x{spec.lengths}>"))
-    operand = f"{'slots' if spec.slots else 'lengths'}(%{places[0]} : {places[1]})"
+    operands += [f"{'slots' if spec.slots else 'lengths'}(%{places[0]} : {places[1]})"]
     cache_sizes = ("pages", "page_size") if spec.slots else ("batch", "capacity")
     listed = ",\n    ".join([
         _write_argument("k", k, names), _write_argument("v", v), _write_argument(*places),
         *(_write_argument(name, kind, cache_sizes if name == "k_cache" else ())
-          for name, kind in outs.items())])
+          for name, kind in (outs | given).items())])
     kinds = ", ".join(outs.values())
     returned = ", ".join(f'{kind} {{posenc.name = "{name}_out"}}'
                          for name, kind in outs.items())
@@ -246,7 +252,7 @@ func.func @append(
     {listed})
     -> ({returned}) {{
   %r:{len(outs)} = posenc.kv_append cache_layout = head_major
-    ins(%k, %v : {k}, {v}) {operand}
+    ins(%k, %v : {k}, {v}) {" ".join(operands)}
     outs({", ".join(f"%{name}" for name in outs)} : {kinds})
   return {values} : {kinds}
 }}

@@ -14,6 +14,7 @@ writes after each case is complete, so a case that ends the process loses only i
 those after it.
 """
 
+import functools
 import gc
 import json
 import os
@@ -22,7 +23,7 @@ import sys
 import time
 import traceback
 
-from layers import count_layers
+from layers import count_layers, set_scales
 
 
 def make_prompts(lengths, vocabulary, repeats):
@@ -41,6 +42,16 @@ def make_prompts(lengths, vocabulary, repeats):
     return prompts
 
 
+def add_sounds(prompts, lengths):
+    """Returns prompts of a decoder with sounds for its encoder."""
+    import numpy
+
+    generator = numpy.random.default_rng(7)
+    return [{"encoder_prompt": {"prompt": "", "multi_modal_data": {"audio": (
+                generator.standard_normal(int(16000 * length)).astype("float32"), 16000)}},
+             "decoder_prompt": prompt} for prompt, length in zip(prompts, lengths)]
+
+
 def refuse_first_layer(reason):
     """Makes the plug-in leave the first layer that is created to vLLM."""
     from posenc.vllm import _backend
@@ -53,6 +64,21 @@ def refuse_first_layer(reason):
 
     _backend.find_obstacle = find
     return lambda: setattr(_backend, "find_obstacle", find_obstacle)
+
+
+def change_attention(attributes):
+    """Gives vLLM's attention layers other attributes. Returns what undoes it."""
+    from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackendImpl as Impl
+
+    initialize = Impl.__init__
+
+    def initialize_and_change(self, *arguments, **keywords):
+        initialize(self, *arguments, **keywords)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    Impl.__init__ = initialize_and_change
+    return lambda: setattr(Impl, "__init__", initialize)
 
 
 def embed(llm, prompts):
@@ -69,8 +95,13 @@ def run(case):
                "enable_prefix_caching": False, "seed": 0, **case["options"]}
     start = time.time()
     llm = LLM(case["folder"], **options)
+    if case.get("scales"):
+        llm.apply_model(functools.partial(
+            set_scales, keys=case["scales"][0], values=case["scales"][1]))
     loaded = time.time()
     prompts = make_prompts(case["lengths"], 512, case["repeats"])
+    if case["audio"]:
+        prompts = add_sounds(prompts, case["audio"])
     if options.get("runner") == "pooling":
         return embed(llm, prompts)
     parameters = SamplingParams(
@@ -105,9 +136,11 @@ def main():
     for name, case in cases.items():
         print(f"CASE {name}", flush=True)
         try:
-            restore = (refuse_first_layer(case["refused"])
-                       if "refused" in case and os.environ.get("POSENC_VLLM") != "0"
-                       else None)
+            restore = None
+            if "attention" in case:
+                restore = change_attention(case["attention"])
+            elif "refused" in case and os.environ.get("POSENC_VLLM") != "0":
+                restore = refuse_first_layer(case["refused"])
             try:
                 results[name] = run(case)
             finally:

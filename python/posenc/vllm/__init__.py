@@ -1,19 +1,20 @@
-# ===- __init__.py - a plug-in for vLLM on CPUs ----------------------------===#
+# ===- __init__.py - a plug-in for vLLM ------------------------------------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Attention and rotations in vLLM on CPUs.
+"""Attention and rotations in vLLM.
 
 vLLM finds `register` by the entry point `posenc` of `vllm.general_plugins` and calls it in
-each of its processes. It puts kernels of Posenc in the place of vLLM's backend CPU_ATTN.
-Layers that the kernels do not support keep vLLM's, and the log says why.
+each of its processes. On CPUs it puts kernels of Posenc in the place of vLLM's backend
+CPU_ATTN. Layers that the kernels do not support keep vLLM's, and the log says why.
 
 Environment variables:
 
-POSENC_VLLM: 0 leaves vLLM as it is
+POSENC_VLLM: 0 leaves vLLM as it is; cuda replaces the backend FLASH_ATTN, if vLLM runs on
+    CUDA
 POSENC_VLLM_ROPE: what rotates queries and keys where vLLM's class is `RotaryEmbedding`
     itself: `table` (kernels that read vLLM's table of cos and sin), `exact` (kernels that
     compute exact angles, so tokens may differ from vLLM's) or `off` (vLLM's operator)
@@ -59,9 +60,17 @@ def register() -> None:
         logger.warning("Posenc's plug-in is not active: it is tested with vLLM %s, and "
                        "this is vLLM %s.", _TESTED, vllm.__version__)
         return
+    if current_platform.is_cuda():
+        if os.environ.get("POSENC_VLLM") == "cuda":
+            register_backend(AttentionBackendEnum.FLASH_ATTN,
+                             "posenc.vllm._cuda_backend.CudaBackend")
+        else:
+            logger.info("Posenc's plug-in is not active: its kernels for CUDA have run in "
+                        "an interpreter only. POSENC_VLLM=cuda activates it.")
+        return
     if not current_platform.is_cpu():
-        logger.info("Posenc's plug-in is not active: it is for CPUs, and vLLM runs on "
-                    "'%s'.", current_platform.device_type)
+        logger.info("Posenc's plug-in is not active: it is for CPUs and CUDA, and vLLM "
+                    "runs on '%s'.", current_platform.device_type)
         return
     rotation = get_rotation()
     # Graphs that vLLM caches call the rotation, so it is a part of their key.

@@ -30,8 +30,9 @@ from vllm.v1.kv_cache_interface import AttentionSpec
 from .._dtypes import name_of
 from .._errors import Error
 from . import get_rotation
-from ._cache import QUANTIZED, count_scale_bytes, split
-from ._kernels import Cache, Layer, compile_append, compile_attention
+from ._cache import QUANTIZED, count_scale_bytes, has_row_scales, split
+from ._kernels import Cache, Layer
+from ._layer import LayerKernels
 from ._support import find_obstacle
 
 logger = init_logger("vllm.posenc")
@@ -104,6 +105,20 @@ class MetadataBuilder(CPUAttentionMetadataBuilder):
             scheduler_metadata=None, causal=common.causal)
 
 
+def find_cache(kv_cache_dtype: str, model_config) -> Cache:
+    """Returns the elements of a cache, by vLLM's name of its type."""
+    return QUANTIZED.get(kv_cache_dtype) or Cache(name_of(kv_cache_dtype_str_to_dtype(
+        kv_cache_dtype, model_config)))
+
+
+def list_operands(impl) -> list[torch.Tensor]:
+    """Returns the slopes and sinks that a layer has."""
+    operands = [] if impl.alibi_slopes is None else [impl.alibi_slopes]
+    if impl.sinks is not None:
+        operands.append(impl.sinks.float())
+    return operands
+
+
 class BackendImpl(CPUAttentionBackendImpl):
     """The attention of a layer."""
 
@@ -116,44 +131,34 @@ class BackendImpl(CPUAttentionBackendImpl):
                          kv_sharing_target_layer_name, sinks)
         config = get_current_vllm_config()
         self.obstacle = find_obstacle(config, attn_type, kv_cache_dtype)
-        self._layer = Layer(
-            num_heads, num_kv_heads, head_size, self.scale,
-            self.sliding_window if self.sliding_window > 0 else None,
-            float(self.logits_soft_cap) or None, alibi_slopes is not None,
-            sinks is not None)
-        self._cache = QUANTIZED.get(kv_cache_dtype)
-        self._functions: dict = {}
+        is_encoder = attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
         if self.obstacle is None:
-            self._prepare(config)
+            layer = Layer(
+                num_heads, num_kv_heads, head_size, self.scale,
+                self.sliding_window if self.sliding_window > 0 else None,
+                float(self.logits_soft_cap) or None, alibi_slopes is not None,
+                sinks is not None)
+            self.kernels = LayerKernels(
+                layer, find_cache(kv_cache_dtype, config.model_config), is_encoder)
+            try:
+                # While the model is loaded rather than at the first token.
+                self.kernels.prepare(config.model_config.dtype,
+                                     attn_type == AttentionType.DECODER)
+            except Error as error:
+                self.obstacle = f"its kernels cannot be compiled: {error}"
         if self.obstacle is None:
             logger.info_once("Attention runs kernels of Posenc; rotations: %s.",
                              get_rotation())
+        elif not is_encoder and has_row_scales(kv_cache_dtype):
+            raise Error(f"vLLM's kernels for CPUs have no caches '{kv_cache_dtype}', and "
+                        f"Posenc's cannot run: {self.obstacle}")
         else:
-            if self._cache is not None:
-                raise Error(f"vLLM's kernels for CPUs have no caches '{kv_cache_dtype}', "
-                            f"and Posenc's cannot run: {self.obstacle}")
             logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
 
-    def _prepare(self, config) -> None:
-        """Compiles while the model is loaded rather than at the first token."""
-        dtype = config.model_config.dtype
-        if self._cache is None:
-            self._cache = Cache(name_of(kv_cache_dtype_str_to_dtype(
-                self.kv_cache_dtype, config.model_config)))
-        try:
-            self._find(dtype, True)
-        except Error as error:
-            self.obstacle = f"its kernels cannot be compiled: {error}"
-
-    def _find(self, dtype: torch.dtype, causal: bool):
-        """Returns the functions that attend and append."""
-        key = dtype, causal
-        if key not in self._functions:
-            kind, layer = name_of(dtype), self._layer
-            self._functions[key] = (
-                compile_attention(layer, kind, self._cache, causal),
-                compile_append(layer.key_heads, layer.dim, kind, self._cache))
-        return self._functions[key]
+    def _split(self, kv_cache: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        if self.kernels.is_encoder:
+            return ()
+        return split(kv_cache, self.head_size, self.kernels.cache)
 
     def forward(self, layer, query, key, value, kv_cache, attn_metadata, output,
                 output_scale=None, output_block_scale=None):
@@ -161,24 +166,12 @@ class BackendImpl(CPUAttentionBackendImpl):
                 or output_scale is not None or output_block_scale is not None):
             return super().forward(layer, query, key, value, kv_cache, attn_metadata,
                                    output, output_scale, output_block_scale)
-        tokens = attn_metadata.num_actual_tokens
-        further = []
-        if self.alibi_slopes is not None:
-            further.append(self.alibi_slopes)
-        if self.sinks is not None:
-            further.append(self.sinks.float())
-        attend, _ = self._find(query.dtype, attn_metadata.causal)
-        views = split(kv_cache, self.head_size, self._cache)
-        attend(query[:tokens], *views, *further, attn_metadata.seq_lens,
-               attn_metadata.block_table, attn_metadata.query_start_loc,
-               out=output[:tokens])
+        self.kernels.attend(layer, query, key, value, self._split(kv_cache),
+                            list_operands(self), attn_metadata, output)
         return output
 
     def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
         if self.obstacle is not None:
             super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
             return
-        tokens, caches = slot_mapping.shape[0], split(kv_cache, self.head_size,
-                                                       self._cache)
-        _, append = self._find(key.dtype, True)
-        append(key[:tokens], value[:tokens], slot_mapping, *caches, out=caches)
+        self.kernels.append(layer, key, value, self._split(kv_cache), slot_mapping)

@@ -19,9 +19,16 @@ import torch
 from .._dtypes import FRAMEWORK_NAMES
 from ._kernels import Cache
 
-# By vLLM's names. The dtype "auto" is that of the model.
+# By vLLM's names. Its own kernels for CPUs do not have scales of rows.
 QUANTIZED = {"int8_per_token_head": Cache("i8", "rows"),
-             "fp8_per_token_head": Cache("f8E4M3FN", "rows")}
+             "fp8_per_token_head": Cache("f8E4M3FN", "rows"),
+             "fp8": Cache("f8E4M3FN", "tensor"), "fp8_e4m3": Cache("f8E4M3FN", "tensor"),
+             "fp8_e5m2": Cache("f8E5M2", "tensor")}
+
+
+def has_row_scales(kv_cache_dtype: str) -> bool:
+    """Whether each token and head has a scale, by vLLM's name of the cache's type."""
+    return QUANTIZED.get(kv_cache_dtype, Cache("")).scales == "rows"
 
 
 def count_scale_bytes(cache: Cache) -> int:

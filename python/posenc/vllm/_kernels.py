@@ -34,7 +34,8 @@ class Cache(NamedTuple):
     """The elements of the cache of a layer."""
 
     dtype: str
-    # None, or the scales of i8 and f8: "rows" is one for each token and head
+    # None, or the scales of i8 and f8: "rows" is one for each token and head, "tensor" one
+    # for all keys and one for all values
     scales: str | None = None
 
 
@@ -42,8 +43,8 @@ class Cache(NamedTuple):
 def compile_attention(layer: Layer, dtype: str, cache: Cache,
                       causal: bool) -> Callable[..., Any]:
     """Returns the function of q, k, v, k_scales and v_scales, slopes and sinks if there
-    are any, the lengths of the sequences, the block table and cu_seqlens. k, v and scales
-    are views of the cache."""
+    are any, the lengths of the sequences, the block table and cu_seqlens. k and v are views
+    of the cache, and so are scales of rows."""
     side = None if layer.window is None else layer.window - 1
     spec = Attention(
         layer.heads, layer.key_heads, layer.dim, layer.dim, dtype, cache.dtype,
@@ -55,9 +56,23 @@ def compile_attention(layer: Layer, dtype: str, cache: Cache,
 
 
 @once
+def compile_encoder(layer: Layer, dtype: str) -> Callable[..., Any]:
+    """Returns the function of q, k, v, slopes and sinks if there are any, and cu_seqlens.
+    There is no cache, and all tokens of a sequence see each other."""
+    side = None if layer.window is None else layer.window - 1
+    spec = Attention(
+        layer.heads, layer.key_heads, layer.dim, layer.dim, dtype, dtype,
+        scale=layer.scale, left=side, right=side, soft_cap=layer.soft_cap,
+        queries="ragged", keys="ragged", query_list="i32", slopes=int(layer.has_slopes),
+        has_sinks=layer.has_sinks)
+    return compile(write_attention(spec))["attention"]
+
+
+@once
 def compile_append(key_heads: int, dim: int, dtype: str,
                    cache: Cache) -> Callable[..., Any]:
-    """Returns the function of k, v, slots and the views of the cache, which it writes."""
+    """Returns the function of k, v, slots and the views of the cache, which it writes, and
+    of the scales of a tensor."""
     spec = Append(key_heads, dim, dim, dtype, cache.dtype, rank=3, slots="i64",
                   scales=cache.scales)
     return compile(write_append(spec))["append"]
