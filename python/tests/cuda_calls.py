@@ -21,6 +21,7 @@ import numpy as np
 import posenc
 from posenc import _compile, _cuda
 from posenc._attention_mlir import Attention, write_attention
+from posenc.vllm import _kernels
 from conftest import CONFIG, attend, is_close, make_inputs, rotate
 
 driver = ctypes.CDLL("libcuda.so.1")
@@ -276,6 +277,72 @@ def check_unsupported():
     x = DeviceArray(np.ones((4, 4), np.float32))
     raises(lambda: module.f(x, x, x), "f: has no code for CUDA devices: ",
            "linalg.matmul")
+
+
+class View:
+    """A part of an array on the device, by sizes, strides and an offset in elements."""
+
+    def __init__(self, array, sizes, strides, offset):
+        self.shape, self.dtype, self.base = sizes, array.dtype, array
+        self.sizes, self.strides = ((ctypes.c_int64 * len(sizes))(*one)
+                                    for one in (sizes, strides))
+        self.managed = _cuda._ManagedTensor(
+            _cuda._DLTensor(
+                array.address.value, 2, 0, len(sizes), array.managed.tensor.code,
+                array.managed.tensor.bits, 1, self.sizes,
+                ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)),
+                offset * array.dtype.itemsize), None, ctypes.cast(keep, ctypes.c_void_p))
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, stream=None):
+        return new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+
+
+def check_vllm():
+    """The kernels of the plug-in for vLLM, with keys and values side by side in one cache
+    [blocks, slots, key heads, 2 * dim], as FLASH_ATTN has it."""
+    heads, key_heads, dim, slots, blocks = 4, 2, 32, 16, 5
+    cache = DeviceArray(np.full((blocks, slots, key_heads, 2 * dim), 9, np.float32))
+    strides = slots * key_heads * 2 * dim, 2 * dim, key_heads * 2 * dim, 1
+    views = [View(cache, (blocks, key_heads, slots, dim), strides, offset)
+             for offset in (0, dim)]
+    new, lengths = [7, 1], [7, 20]
+    table = np.array([[3, 0], [1, 4]], np.int32)
+    generator = np.random.default_rng(3)
+
+    def make(*sizes):
+        return generator.standard_normal(sizes).astype(np.float32)
+
+    append = _kernels.compile_append(key_heads, dim, "f32", _kernels.Cache("f32"))
+    layer = _kernels.Layer(heads, key_heads, dim, 0.2, 9, None, False, True)
+    function = _kernels.compile_attention(layer, "f32", _kernels.Cache("f32"), True)
+    rows = [make(2, length, key_heads, dim) for length in lengths]
+    for pages, (k, v) in zip(table, rows):
+        at = np.arange(len(k))
+        # A token of padding is not written.
+        places = np.append(pages[at // slots].astype(np.int64) * slots + at % slots, -1)
+        padded = [DeviceArray(np.append(x, x[:1], 0)) for x in (k, v)]
+        append(*padded, DeviceArray(places), *views, out=tuple(views))
+    queries, sinks = make(sum(new), heads, dim), make(heads)
+    out = DeviceArray(np.zeros_like(queries))
+    function(DeviceArray(queries), *views, DeviceArray(sinks),
+             DeviceArray(np.array(lengths, np.int32)), DeviceArray(table),
+             DeviceArray(np.array([0, *np.cumsum(new)], np.int32)), out=out)
+    first, results = 0, read(out)
+    for count, (k, v) in zip(new, rows):
+        for row in range(count):
+            seen = slice(max(0, len(k) - count + row - 8), len(k) - count + row + 1)
+            for head in range(heads):
+                scores = 0.2 * k[seen, head // 2] @ queries[first + row, head]
+                weights = np.exp(np.append(scores, sinks[head]))
+                expected = (weights[:-1] / weights.sum()) @ v[seen, head // 2]
+                assert np.abs(results[first + row, head] - expected).max() < 1e-5
+        first += count
+    stored = read(cache)
+    assert np.array_equal(stored[4, :4, :, :dim], rows[1][0][16:])
+    assert (stored[2] == 9).all() and (stored[4, 4:] == 9).all()
 
 
 def check_architecture():

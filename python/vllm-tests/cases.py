@@ -107,6 +107,11 @@ def list_controls():
             for name, changes in CONTROLS.items() for number, change in enumerate(changes)]
 
 
+# Heads divided between two processes, of which each has its sinks and slopes.
+PARALLEL = {name: {**CASES[name], "options": {**CASES[name]["options"],
+                                              "tensor_parallel_size": 2}}
+            for name in ("llama", "gpt_oss", "bloom")}
+
 # With rotations of exact angles, or vLLM's own ones.
 EXACT = {name: CASES[name] for name in ("llama", "glm")}
 OFF = {"llama": CASES["llama"]}

@@ -193,6 +193,12 @@ def test_compiled_graphs(folder, reference, rotation):
     assert any(operator in graph for graph in graphs)
 
 
+def test_two_processes(folder, reference):
+    got = run_cases(folder, "parallel", cases.PARALLEL)
+    for name in cases.PARALLEL:
+        compare(get(reference, name), get(got, name), "float32")
+
+
 def test_unknown_version_leaves_vllm():
     program = ("import vllm, posenc.vllm; vllm.__version__ = '0.99.1'; "
                "posenc.vllm.register(); "

@@ -81,9 +81,15 @@ def change_attention(attributes):
     return lambda: setattr(Impl, "__init__", initialize)
 
 
+def count_all_layers(llm):
+    """Returns the numbers of layers, which each process must have."""
+    [layers] = {tuple(one) for one in llm.apply_model(count_layers)}
+    return list(layers)
+
+
 def embed(llm, prompts):
     outputs = llm.embed(prompts, use_tqdm=False)
-    return {"layers": llm.apply_model(count_layers)[0], "tokens": [], "logprobs": [],
+    return {"layers": count_all_layers(llm), "tokens": [], "logprobs": [],
             "prompt_logprobs": [output.outputs.embedding for output in outputs]}
 
 
@@ -111,7 +117,7 @@ def run(case):
     # Prompts that are given one after the other find their prefixes in the cache.
     for group in ([[prompt] for prompt in prompts] if case["repeats"] else [prompts]):
         outputs += llm.generate(group, parameters, use_tqdm=False)
-    result = {"layers": llm.apply_model(count_layers)[0], "load": loaded - start,
+    result = {"layers": count_all_layers(llm), "load": loaded - start,
               "run": time.time() - loaded, "cached": [], "tokens": [], "logprobs": [],
               "prompt_logprobs": []}
     for output in outputs:

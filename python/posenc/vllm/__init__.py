@@ -65,8 +65,8 @@ def register() -> None:
             register_backend(AttentionBackendEnum.FLASH_ATTN,
                              "posenc.vllm._cuda_backend.CudaBackend")
         else:
-            logger.info("Posenc's plug-in is not active: its kernels for CUDA have run in "
-                        "an interpreter only. POSENC_VLLM=cuda activates it.")
+            logger.warning("Posenc's plug-in is not active: its kernels for CUDA have run "
+                           "in an interpreter only. POSENC_VLLM=cuda activates it.")
         return
     if not current_platform.is_cpu():
         logger.info("Posenc's plug-in is not active: it is for CPUs and CUDA, and vLLM "
