@@ -9,6 +9,7 @@
 # posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
 #                   [K_CACHE <kind>] [CACHE_DTYPE <type>] [DECODE_TOKENS <n>]
+#                   [CACHE_SCALES <kind>]
 #                   [ROPE_LENGTH <n>] [QK_NORM] [INDEX_TYPE <type>] [LSE]
 #                   [ROTATION <kind>] [CAUSAL <kind>]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
@@ -21,7 +22,7 @@
 # version at load time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM;LSE"
-    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT"
+    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;CACHE_SCALES;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
@@ -57,8 +58,8 @@ function(posenc_add_kernel name)
   foreach(kernel IN LISTS ARG_KERNELS)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
-  foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE DECODE_TOKENS ROPE_LENGTH
-          INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT)
+  foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE CACHE_SCALES DECODE_TOKENS
+          ROPE_LENGTH INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})

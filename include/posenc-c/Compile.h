@@ -37,7 +37,7 @@ typedef struct posenc_kernels posenc_kernels;
 /// config. `options` are flags of posenc-compile, each in one string with its
 /// value:
 /// `--dtype=`, `--kernels=`, `--pairing=`, `--k-cache=`, `--cache-dtype=`,
-/// `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
+/// `--cache-scales=`, `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
 /// `--index-type=`, `--lse`, `--rotation=`, `--causal=`, `--stack-limit=`,
 /// `--opt-level=`, `--target=` (one CPU, any number of `cuda:sm_NN`),
 /// `--tuning=`, `--schedule=`, `--threads=none` and `--no-warnings`. With

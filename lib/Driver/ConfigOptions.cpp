@@ -84,6 +84,16 @@ bool mlir::posenc::parseConfigOptions(const InputOptions &options,
       return fail("unknown cache-dtype '" + *options.cacheType +
                   "': expected f16, bf16, i8, f8e4m3 or f8e5m2");
   }
+  if (options.cacheScales) {
+    StringRef kind = *options.cacheScales;
+    if (kind != "row" && kind != "tensor")
+      return fail("unknown cache-scales '" + kind +
+                  "': expected row or tensor");
+    if (!builderOptions.cacheType || *builderOptions.cacheType < CacheType::I8)
+      return fail("--cache-scales needs --cache-dtype=i8, f8e4m3 or f8e5m2");
+    builderOptions.cacheScales =
+        kind == "row" ? CacheScales::Row : CacheScales::Tensor;
+  }
   if (options.decodeTokens) {
     constexpr int64_t maxTokens = 1024;
     int64_t &tokens = builderOptions.decodeTokens;
@@ -138,6 +148,7 @@ StringRef mlir::posenc::findConfigFlag(const InputOptions &options) {
          : options.pairing      ? "--pairing"
          : options.keyCache     ? "--k-cache"
          : options.cacheType    ? "--cache-dtype"
+         : options.cacheScales  ? "--cache-scales"
          : options.decodeTokens ? "--decode-tokens"
          : options.ropeLength   ? "--rope-length"
          : options.precision    ? "--precision"

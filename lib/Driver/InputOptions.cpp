@@ -33,6 +33,11 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
       "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 caches take f32 scales as "
       "further arguments (default: the type of the queries)",
       options.cacheType);
+  parser.add("cache-scales", "KIND",
+             "for a config.json: row for i8 and f8 caches with a scale of each "
+             "token and head, or tensor for one scale of all keys and one of "
+             "all values, which append is given (default: row)",
+             options.cacheScales);
   parser.add("decode-tokens", "N",
              "for a config.json: queries per sequence in a call of @decode "
              "(default: 1)",
@@ -122,6 +127,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--pairing=", options.pairing);
   add("--k-cache=", options.keyCache);
   add("--cache-dtype=", options.cacheType);
+  add("--cache-scales=", options.cacheScales);
   add("--decode-tokens=", options.decodeTokens);
   add("--rope-length=", options.ropeLength);
   add("--precision=", options.precision);

@@ -304,10 +304,13 @@ void ModelModule::addCaches(SmallVectorImpl<NamedType> &arguments,
     arguments.push_back({name + "_" + kind.str(), type});
     if (letter == 'k')
       arguments.back().sizes = sizes;
-    if (isQuantized())
-      arguments.push_back(
-          {name + "_scales",
-           getType(type.getShape().drop_back(), builder.getF32Type())});
+    if (!isQuantized())
+      continue;
+    SmallVector<int64_t> scales(type.getShape().drop_back());
+    if (hasGivenScales())
+      scales.assign(3, 1);
+    arguments.push_back(
+        {name + "_scales", getType(scales, builder.getF32Type())});
   }
 }
 

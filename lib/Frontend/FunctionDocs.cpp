@@ -241,6 +241,9 @@ std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
 std::string ModelModule::describeCaches() {
   if (!isQuantized())
     return "";
+  if (hasGivenScales())
+    return "\nThe caches are quantized: a key is k_cache times k_scales, a "
+           "value v_cache times v_scales.";
   return "\nThe caches are quantized: a key is k_cache times the scale of its "
          "row in k_scales, a value v_cache times that in v_scales.";
 }
@@ -323,9 +326,12 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
           ? " Keys are normed first, with the checkpoint's weights."
           : "";
   std::string quantized =
-      isQuantized() ? "\nThe caches are quantized: each row has a scale, its "
-                      "largest magnitude divided by that of the type."
-                    : "";
+      hasGivenScales()
+          ? "\nThe caches are quantized: elements are divided by k_scales or "
+            "v_scales, and clamped to the numbers of the type."
+      : isQuantized() ? "\nThe caches are quantized: each row has a scale, its "
+                        "largest magnitude divided by that of the type."
+                      : "";
   return formatv("Writes keys and values of new tokens into the cache: {0}. "
                  "Other rows are unchanged; the outputs may be the inputs.{1}\n"
                  "{2}{3}{4}",

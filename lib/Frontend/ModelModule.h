@@ -148,6 +148,10 @@ private:
   /// Returns the argument `<letter>`, `<letter>_cache` or `<letter>_pages`.
   Value getRows(func::FuncOp function, char letter);
   bool isQuantized() { return getCacheType().getIntOrFloatBitWidth() == 8; }
+  /// Whether one scale of all keys and one of all values are given.
+  bool hasGivenScales() {
+    return isQuantized() && options.cacheScales == CacheScales::Tensor;
+  }
   std::string describeCaches();
 
   // AttentionBias.cpp

@@ -53,8 +53,10 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
   size_t firstCache = arguments.size();
   addCaches(arguments, isPaged ? "pages" : "cache");
   SmallVector<NamedType> results;
+  std::string kind = isPaged ? "_pages" : "_cache";
   for (const NamedType &cache : ArrayRef(arguments).drop_front(firstCache))
-    results.push_back({cache.name + "_out", cache.type});
+    if (!hasGivenScales() || StringRef(cache.name).ends_with(kind))
+      results.push_back({cache.name + "_out", cache.type});
   // Raw keys are normed by the functions that read the cache.
   bool hasNorm = attention.norm && !isRaw;
   if (hasNorm)
@@ -66,9 +68,9 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
       arguments, results);
   auto get = [&](StringRef name) { return getArgument(function, name); };
 
-  std::string kind = isPaged ? "_pages" : "_cache";
   SmallVector<Value> inits{get("k" + kind), get("v" + kind)};
-  if (isQuantized())
+  bool writesScales = isQuantized() && !hasGivenScales();
+  if (writesScales)
     inits.append({get("k_scales"), get("v_scales")});
   SmallVector<Type> types = llvm::to_vector(ValueRange(inits).getTypes());
   auto layout = [&](HeadLayout value) {
@@ -80,7 +82,8 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
       builder, loc, types, get("k"), get("v"),
       rotates ? get("positions") : Value(), hasNorm ? get("k_norm") : Value(),
       isPaged ? Value() : get("lengths"), isPaged ? get("slots") : Value(),
-      turns, /*key_scales=*/Value(), /*value_scales=*/Value(), inits,
+      turns, hasGivenScales() ? get("k_scales") : Value(),
+      hasGivenScales() ? get("v_scales") : Value(), inits,
       layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
       rotates ? getRotation(frequencies) : RotationAttr(),
       hasNorm ? real(attention.norm->eps) : FloatAttr(),
@@ -89,7 +92,7 @@ void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
           : FloatAttr());
   SmallVector<Value> returned = llvm::to_vector_of<Value>(op.getResults());
   // Each cache is followed by its scales, as among the arguments.
-  if (isQuantized())
+  if (writesScales)
     std::swap(returned[1], returned[2]);
   func::ReturnOp::create(builder, loc, returned);
 }

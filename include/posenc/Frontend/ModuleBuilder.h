@@ -25,6 +25,10 @@ enum class KeyCache { Rotated, Raw };
 /// three are quantized, with an operand of scales per cache.
 enum class CacheType { F16, BF16, I8, F8E4M3, F8E5M2 };
 
+/// What has a scale of its own in a quantized cache: each row (a token and a
+/// head), whose scale is computed, or the whole cache, whose scale is given.
+enum class CacheScales { Row, Tensor };
+
 struct ModuleBuilderOptions {
   /// The element type of queries and keys; that of the config if absent.
   std::optional<::posenc::frontend::DType> dtype;
@@ -34,6 +38,7 @@ struct ModuleBuilderOptions {
   KeyCache keyCache = KeyCache::Rotated;
   /// The element type of KV caches; that of the queries if absent.
   std::optional<CacheType> cacheType;
+  CacheScales cacheScales = CacheScales::Row;
   /// Number of queries per sequence in a call of @decode.
   int64_t decodeTokens = 1;
   /// Whether to build the functions of a server as well.
@@ -70,7 +75,8 @@ inline constexpr StringLiteral kServingFamilies[] = {
 ///   @decode(q, k_cache, v_cache, lengths) -> o: attention of the last
 ///     `decodeTokens` queries of each sequence to caches of batch x heads x
 ///     capacity x dim. A quantized cache is followed by an argument with its
-///     scales, batch x heads x capacity.
+///     scales, batch x heads x capacity, or 1 x 1 x 1 for
+///     `CacheScales::Tensor`.
 /// With `serving`, also
 ///   @append(k, v, lengths, k_cache, v_cache) -> caches: writes the newest
 ///     keys, rotated unless the cache is raw, and values of each sequence

@@ -124,7 +124,7 @@ static std::optional<int> checkRequest(BenchRequest &request,
       !getInputFlags(request.inputOptions).empty()) {
     llvm::errs()
         << "error: --target, --tuning, --dtype, --pairing, --k-cache, "
-           "--cache-dtype, --decode-tokens, --qk-norm, --index-type, --lse, "
+           "--cache-dtype, --cache-scales, --decode-tokens, --qk-norm, --index-type, --lse, "
            "--rotation, --causal, --rope-length, --precision and --stack-limit "
            "need a module or config.json, and '"
         << request.path << "' is a compiled library\n";
