@@ -65,8 +65,8 @@ def test_other_types(keyword, dtype):
 
 @pytest.mark.parametrize("keyword", [
     "dtype", "kernels", "target", "pairing", "precision", "k_cache", "cache_dtype",
-    "decode_tokens", "rope_length", "index_type", "rotation", "threads", "stack_limit",
-    "opt_level", "tuning", "schedule"])
+    "cache_scales", "decode_tokens", "rope_length", "index_type", "rotation", "threads",
+    "stack_limit", "opt_level", "tuning", "schedule"])
 @pytest.mark.parametrize("value", [True, False, 1.5, [], {}, object(), [1], "exact\0x",
                                    "\udc80", b"exact"])
 def test_values_of_other_kinds(keyword, value):
@@ -94,6 +94,7 @@ def test_flags_of_other_kinds(keyword, value):
     ({"causal": True}, 'causal: expected "model", "no" or False, got True'),
     ({"causal": 0}, 'causal: expected "model", "no" or False, got 0'),
     ({"causal": "yes"}, "unknown causal 'yes': expected model or no"),
+    ({"cache_scales": "tensor"}, "cache_scales needs cache_dtype=i8, f8e4m3 or f8e5m2"),
     ({"index_type": "i8"}, "unknown index-type 'i8': expected i64 or i32"),
     ({"rotation": "none", "kernels": "rope"}, "rotation=none leaves out the functions"),
 ])
