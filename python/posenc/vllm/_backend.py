@@ -138,9 +138,9 @@ class BackendImpl(CPUAttentionBackendImpl):
                 self.sliding_window if self.sliding_window > 0 else None,
                 float(self.logits_soft_cap) or None, alibi_slopes is not None,
                 sinks is not None)
-            self.kernels = LayerKernels(
-                layer, find_cache(kv_cache_dtype, config.model_config), is_encoder)
             try:
+                self.kernels = LayerKernels(
+                    layer, find_cache(kv_cache_dtype, config.model_config), is_encoder)
                 # While the model is loaded rather than at the first token.
                 self.kernels.prepare(config.model_config.dtype,
                                      attn_type == AttentionType.DECODER)

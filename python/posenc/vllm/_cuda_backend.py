@@ -20,6 +20,7 @@ from vllm.v1.attention.backend import AttentionType
 from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend, FlashAttentionImpl
 
 from .._dtypes import FRAMEWORK_NAMES
+from .._errors import Error
 from ._backend import find_cache, list_operands
 from ._kernels import Layer
 from ._layer import LayerKernels
@@ -55,17 +56,22 @@ class CudaBackendImpl(FlashAttentionImpl):
                          kv_sharing_target_layer_name, sinks)
         config = get_current_vllm_config()
         self.obstacle = find_cuda_obstacle(config, kv_cache_dtype)
-        if self.obstacle is not None:
-            logger.info_once("Attention keeps FLASH_ATTN: %s.", self.obstacle)
-            return
         layer = Layer(
             num_heads, num_kv_heads, head_size, self.scale, sliding_window,
             float(self.logits_soft_cap) or None, alibi_slopes is not None,
             sinks is not None)
-        self.kernels = LayerKernels(
-            layer, find_cache(kv_cache_dtype, config.model_config),
-            attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
-        logger.info_once("Attention runs kernels of Posenc.")
+        if self.obstacle is None:
+            try:
+                # Kernels are compiled for the device of the first call.
+                self.kernels = LayerKernels(
+                    layer, find_cache(kv_cache_dtype, config.model_config),
+                    attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
+            except Error as error:
+                self.obstacle = f"there are no kernels: {error}"
+        if self.obstacle is None:
+            logger.info_once("Attention runs kernels of Posenc.")
+        else:
+            logger.info_once("Attention keeps FLASH_ATTN: %s.", self.obstacle)
 
     def _split(self, kv_cache: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Returns views of keys and values, [blocks, key heads, slots, dim], of a tensor
