@@ -38,6 +38,16 @@ static FileLineColLoc findFileLoc(Location loc) {
   return found;
 }
 
+/// Returns the first name within a location; null if there is none.
+static NameLoc findNameLoc(Location loc) {
+  NameLoc found;
+  loc->walk([&](Location nested) {
+    found = dyn_cast<NameLoc>(nested);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
+}
+
 static StringRef getSeverity(DiagnosticSeverity severity) {
   switch (severity) {
   case DiagnosticSeverity::Error:
@@ -55,10 +65,17 @@ static StringRef getSeverity(DiagnosticSeverity severity) {
 static void print(Location loc, DiagnosticSeverity severity,
                   const std::string &text) {
   raw_ostream &os = mlir::posenc::getErrorStream();
-  if (FileLineColLoc file = findFileLoc(loc))
-    os << file.getFilename().getValue() << ':' << file.getLine() << ':'
-       << file.getColumn() << ": ";
-  os << getSeverity(severity) << ": " << text << "\n";
+  FileLineColLoc file = findFileLoc(loc);
+  if (file)
+    os << file.getFilename().getValue() << ':';
+  // Binary files have no lines, but names of nodes.
+  bool isBinary = file && file.getLine() == 0;
+  if (file && !isBinary)
+    os << file.getLine() << ':' << file.getColumn() << ':';
+  os << (file ? " " : "") << getSeverity(severity) << ": ";
+  if (NameLoc name = isBinary ? findNameLoc(loc) : NameLoc())
+    os << name.getName().getValue() << ": ";
+  os << text << "\n";
 }
 
 mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)

@@ -16,6 +16,7 @@
 #include "posenc/Frontend/ModuleBuilder.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Import/Hlo.h"
+#include "posenc/Import/Onnx.h"
 #include "posenc/Import/Passes.h"
 #include "posenc/Raise/Passes.h"
 
@@ -26,6 +27,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -164,6 +166,24 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
     frontend::printDiagnostics(getErrorStream(), reasons);
   }
   return module;
+}
+
+//===----------------------------------------------------------------------===//
+// ONNX
+//===----------------------------------------------------------------------===//
+
+/// `isFile` says whether `path` is one, next to which external data may be.
+static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
+                                      bool isFile, MLIRContext &context) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = read(kMaxOnnxBytes);
+  if (!buffer)
+    return nullptr;
+  OnnxImportOptions options;
+  if (isFile) {
+    StringRef folder = llvm::sys::path::parent_path(path);
+    options.folder = folder.empty() ? "." : folder.str();
+  }
+  return importOnnx(context, buffer->getBuffer(), path, options);
 }
 
 //===----------------------------------------------------------------------===//
@@ -360,16 +380,17 @@ static LogicalResult setStackLimit(ModuleOp module,
 }
 
 static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
-                                  const InputOptions &options,
+                                  const InputOptions &options, bool isFile,
                                   MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
   StringRef flag = findConfigFlag(options);
   if (!isConfig && !flag.empty())
     return fail(flag + " applies only to a config.json, and '" + path +
                 "' is not one");
-  OwningOpRef<ModuleOp> module = isConfig
-                                     ? loadConfig(path, read, options, context)
-                                     : loadMLIR(path, read, context);
+  OwningOpRef<ModuleOp> module =
+      isConfig                   ? loadConfig(path, read, options, context)
+      : path.ends_with(".onnx") ? loadOnnx(path, read, isFile, context)
+                                 : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
   PassManager manager(&context);
@@ -400,7 +421,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                MLIRContext &context) {
   return load(
       path, [&](uint64_t limit) { return readFile(path, limit); }, options,
-      context);
+      /*isFile=*/true, context);
 }
 
 OwningOpRef<ModuleOp>
@@ -413,5 +434,5 @@ mlir::posenc::loadModuleFromText(StringRef name, StringRef text,
                   " MiB");
     return llvm::MemoryBuffer::getMemBufferCopy(text, name);
   };
-  return load(name, read, options, context);
+  return load(name, read, options, /*isFile=*/false, context);
 }

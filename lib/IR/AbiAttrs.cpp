@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/IR/Names.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -15,8 +16,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Whether a parameter may have this name in C and in C++.
-static bool isIdentifier(StringRef name) {
+bool mlir::posenc::isArgumentName(StringRef name) {
   // The keywords, and the types of parameters.
   static const llvm::StringSet<> keywords{
       "alignas",     "alignof",      "and",
@@ -92,7 +92,7 @@ LogicalResult ArgAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
     return emitError() << "expected " << dynamicDims
                        << " sizes, none negative (arg_c2)";
-  if (!isIdentifier(name))
+  if (!isArgumentName(name))
     return emitError() << "'" << name << "' cannot be a name in C (arg_c3)";
   return success();
 }
@@ -188,7 +188,7 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected " << sizes.size() << " size_names, got "
                        << sizeNames.size() << " (abi_c8)";
   for (auto [name, size] : llvm::zip(sizeNames, sizes)) {
-    if (!isIdentifier(name.getValue()))
+    if (!isArgumentName(name.getValue()))
       return emitError() << "'" << name.getValue()
                          << "' cannot be a name in C (abi_c8)";
     // A size that is a scalar input has the name of that input instead.

@@ -43,8 +43,8 @@ REACHES = {
     "Registration": PIPELINES | {"Registration"},
     "Target": TARGET,
     "Frontend": IR | {"Frontend"},
-    "Interpreter": IR | {"Interpreter", "Reference"},
     "Import": IR | {"Import"},
+    "Interpreter": IR | {"Interpreter", "Reference"},
     "Driver": TARGET | {"Frontend", "Import", "Interpreter", "Reference", "Driver", "runtime"},
     "CAPI": TARGET | {"Driver"},
 }

@@ -1,0 +1,36 @@
+//===- Onnx.h - import of ONNX models ---------------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_IMPORT_ONNX_H
+#define POSENC_IMPORT_ONNX_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mlir::posenc {
+
+struct OnnxImportOptions {
+  /// Folder that external data is read from; empty if the model has no file, so
+  /// that external data is an error.
+  std::string folder;
+};
+
+/// Maximum size of an ONNX file and of all its external data, in bytes.
+constexpr uint64_t kMaxOnnxBytes = uint64_t(8) << 30;
+
+/// Builds a module with one function from the bytes of an ONNX model. `name`
+/// stands for the file in diagnostics. Fused operators become posenc
+/// operations, others become linalg, tensor, arith and math. On failure, emits a
+/// diagnostic that names the node and its operator, and returns null.
+OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, StringRef bytes,
+                                 StringRef name,
+                                 const OnnxImportOptions &options);
+
+} // namespace mlir::posenc
+
+#endif // POSENC_IMPORT_ONNX_H

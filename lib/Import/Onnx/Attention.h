@@ -1,0 +1,57 @@
+//===- Attention.h - emission of rotations and attention --------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IMPORT_ONNX_ATTENTION_H
+#define POSENC_LIB_IMPORT_ONNX_ATTENTION_H
+
+#include "Ops.h"
+
+namespace mlir::posenc::onnx {
+
+/// Attention of 4-dimensional queries, keys and values.
+struct AttentionParts {
+  Tensor query, key, value;
+  /// Whether heads precede tokens.
+  bool headMajorQueries = false, headMajorKeys = false;
+  std::optional<double> scale;
+  /// 0 for none.
+  double softCap = 0;
+  /// Of rank 4, bool or float; null for none.
+  Tensor *mask = nullptr;
+  /// Number of valid keys of each sequence; null for all.
+  Tensor *lengths = nullptr;
+  /// One logit for each head; null for none.
+  Tensor *sinks = nullptr;
+  bool isCausal = false;
+  /// Keys at most this far before a query are visible; nullopt for all.
+  std::optional<int64_t> window, windowRight;
+  /// Position of the first query among the keys. Without it, queries are
+  /// aligned to the end of the keys.
+  std::optional<Size> firstPosition;
+  /// A tensor with what is added to the position of the queries of each
+  /// sequence, which are otherwise aligned to the end of the keys; or null.
+  Tensor *shift = nullptr;
+};
+
+/// Emits posenc.attention; returns the output with the layout of the queries.
+FailureOr<Tensor> emitAttention(NodeImporter &node, AttentionParts &parts);
+
+/// Splits the last dimension of (batch, tokens, heads * dim).
+FailureOr<Tensor> splitHeads(NodeImporter &node, Tensor &tensor,
+                             int64_t numHeads);
+/// Merges the last two dimensions.
+FailureOr<Tensor> mergeHeads(NodeImporter &node, Tensor &tensor);
+
+/// Rotates a tensor of rank 4 by tables of shape (batch, tokens, pairs), of
+/// which the batch may be 1.
+FailureOr<Tensor> rotate(NodeImporter &node, Tensor &tensor, bool isHeadMajor,
+                         Tensor &cos, Tensor &sin, bool isInterleaved);
+
+} // namespace mlir::posenc::onnx
+
+#endif // POSENC_LIB_IMPORT_ONNX_ATTENTION_H

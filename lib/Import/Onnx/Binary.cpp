@@ -1,0 +1,382 @@
+//===- Binary.cpp - operators of several tensors of equal shape -----------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// If the operands are integers that follow from sizes, the result is computed
+// here, so that shape arithmetic leaves no tensors behind.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic on sizes
+//===----------------------------------------------------------------------===//
+
+/// Computes an operator on two sizes; invalid if the result is unknown.
+static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
+                     const Size &y) {
+  using Term = SizeTable::Term;
+  auto toSize = [](bool value) { return Size(value ? 1 : 0); };
+  bool isEqual = x == y, differs = sizes.areDifferent(x, y);
+  if (op == "Add")
+    return x + y;
+  if (op == "Sub")
+    return x - y;
+  if (op == "Mul")
+    return x * y;
+  if (op == "Min")
+    return sizes.createTerm(Term::Min, x, y);
+  if (op == "Max")
+    return sizes.createTerm(Term::Max, x, y);
+  // Rounds toward zero, which is down for these operands.
+  if ((op == "Div" || op == "Mod") && sizes.isNonNegative(y)) {
+    if (op == "Div" && !sizes.isNonNegative(x)) {
+      std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
+      return a && b && *b ? Size(*a / *b) : Size::getInvalid();
+    }
+    return sizes.createTerm(op == "Div" ? Term::Quotient : Term::Remainder, x,
+                            y);
+  }
+  if (op == "Equal" && (isEqual || differs))
+    return toSize(isEqual);
+  if (op == "Less" || op == "GreaterOrEqual") {
+    if (sizes.isAtMost(x + 1, y))
+      return toSize(op == "Less");
+    if (sizes.isAtMost(y, x))
+      return toSize(op == "GreaterOrEqual");
+  }
+  if (op == "Greater" || op == "LessOrEqual") {
+    if (sizes.isAtMost(y + 1, x))
+      return toSize(op == "Greater");
+    if (sizes.isAtMost(x, y))
+      return toSize(op == "LessOrEqual");
+  }
+  std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
+  if (a && b && op == "And")
+    return toSize(*a && *b);
+  if (a && b && op == "Or")
+    return toSize(*a || *b);
+  if (a && b && op == "Xor")
+    return toSize(*a != *b);
+  return Size::getInvalid();
+}
+
+/// Returns the elements of operands that are known, each repeated to the number
+/// of elements of the result; nullopt if some are unknown.
+static std::optional<SmallVector<SmallVector<Size>>>
+getElements(ArrayRef<Tensor *> operands) {
+  size_t count = 1;
+  for (Tensor *operand : operands) {
+    if (!operand->elements)
+      return std::nullopt;
+    if (operand->elements->size() != 1)
+      count = operand->elements->size();
+  }
+  SmallVector<SmallVector<Size>> lists;
+  for (Tensor *operand : operands) {
+    const SmallVector<Size> &elements = *operand->elements;
+    if (elements.size() == count)
+      lists.push_back(elements);
+    else if (elements.size() == 1)
+      lists.emplace_back(count, elements.front());
+    else
+      return std::nullopt;
+  }
+  return lists;
+}
+
+/// Sets the output to an operator on sizes; returns false if that is not
+/// possible.
+static bool importSizes(NodeImporter &node, ArrayRef<Tensor *> operands,
+                        Type element) {
+  std::optional<SmallVector<SmallVector<Size>>> lists = getElements(operands);
+  if (!lists)
+    return false;
+  int64_t rank = 0;
+  for (Tensor *operand : operands)
+    rank = std::max(rank, operand->getRank());
+  SmallVector<Size> results = lists->front();
+  for (ArrayRef<Size> list : ArrayRef(*lists).drop_front())
+    for (auto [result, size] : llvm::zip_equal(results, list)) {
+      result = evaluate(node.sizes, node.node.op, result, size);
+      if (!result.isValid())
+        return false;
+    }
+  node.setOutput(0, createElements(element, results, rank));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// Divides integers without the traps of a division by 0 and of an overflow.
+static Value divide(OpBuilder &b, Location loc, Value x, Value y,
+                    bool wantsRemainder) {
+  Type type = x.getType();
+  Value zero = createScalar(b, loc, type, 0), one = createScalar(b, loc, type, 1);
+  Value minus = createScalar(b, loc, type, -1);
+  auto equals = [&](Value value) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y, value);
+  };
+  Value isMinus = equals(minus);
+  Value isUnsafe = arith::OrIOp::create(b, loc, equals(zero), isMinus);
+  Value divisor = arith::SelectOp::create(b, loc, isUnsafe, one, y);
+  if (wantsRemainder)
+    return arith::RemSIOp::create(b, loc, x, divisor);
+  Value quotient = arith::DivSIOp::create(b, loc, x, divisor);
+  Value negated = arith::SubIOp::create(b, loc, zero, x);
+  return arith::SelectOp::create(b, loc, isMinus, negated, quotient);
+}
+
+/// The remainder with the sign of the dividend, or of the divisor.
+static Value createMod(OpBuilder &b, Location loc, Value x, Value y,
+                       bool hasSignOfDividend) {
+  bool isFloat = isa<FloatType>(x.getType());
+  Value rest = isFloat ? arith::RemFOp::create(b, loc, x, y).getResult()
+                       : divide(b, loc, x, y, /*wantsRemainder=*/true);
+  if (hasSignOfDividend)
+    return rest;
+  Value zero = createScalar(b, loc, x.getType(), 0);
+  Value signs = arith::XOrIOp::create(b, loc, rest, y);
+  Value differ = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, signs,
+                                       zero);
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest,
+                                        zero);
+  Value sum = arith::AddIOp::create(b, loc, rest, y);
+  Value adjusted = arith::SelectOp::create(b, loc, differ, sum, rest);
+  return arith::SelectOp::create(b, loc, isWhole, rest, adjusted);
+}
+
+static LogicalResult importArithmetic(NodeImporter &node) {
+  StringRef op = node.node.op;
+  SmallVector<Tensor *> operands;
+  for (unsigned number = 0; number < node.node.inputs.size(); ++number) {
+    if (!node.hasInput(number))
+      return node.emitError() << "input " << number << " is missing";
+    operands.push_back(&node.getInput(number));
+    if (operands.back()->element != operands.front()->element)
+      return node.emitError() << "the inputs differ in element type";
+  }
+  Type element = operands.front()->element;
+  if (operands.front()->isBool())
+    return node.emitError() << "expected numbers, found bool";
+  bool isFloat = isa<FloatType>(element);
+  bool hasSignOfDividend = op == "Mod" && node.getInt("fmod", 0);
+  if (op == "Mod" && isFloat && !hasSignOfDividend)
+    return node.emitError() << "floats require 'fmod'";
+  if (!isFloat && !hasSignOfDividend && operands.size() > 1 &&
+      importSizes(node, operands, element))
+    return success();
+  Type wide = getWideType(element);
+  FailureOr<Tensor> result = mapElements(
+      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, wide);
+        auto combine = [&](Value x, Value y) {
+          if (op == "Add" || op == "Sum" || op == "Mean")
+            return s.add(x, y);
+          if (op == "Sub")
+            return s.sub(x, y);
+          if (op == "Mul")
+            return s.mul(x, y);
+          if (op == "Max")
+            return s.max(x, y);
+          if (op == "Min")
+            return s.min(x, y);
+          if (op == "Mod")
+            return createMod(b, loc, x, y, hasSignOfDividend);
+          return isFloat ? s.div(x, y)
+                         : divide(b, loc, x, y, /*wantsRemainder=*/false);
+        };
+        Value value = convertScalar(b, loc, args[0], wide);
+        for (Value arg : args.drop_front())
+          value = combine(value, convertScalar(b, loc, arg, wide));
+        return convertScalar(b, loc, value, element);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+/// Returns the exponent if it is the same for all elements.
+static std::optional<double> getExponent(const Tensor &tensor) {
+  TypedAttr splat = getSplat(tensor);
+  if (auto attr = dyn_cast_or_null<FloatAttr>(splat))
+    return attr.getValueAsDouble();
+  if (auto attr = dyn_cast_or_null<IntegerAttr>(splat))
+    return static_cast<double>(attr.getValue().getSExtValue());
+  return std::nullopt;
+}
+
+static LogicalResult importPow(NodeImporter &node) {
+  Tensor &base = node.getInput(0), &exponent = node.getInput(1);
+  Type element = base.element;
+  std::optional<double> power = getExponent(exponent);
+  bool isSmall = power && *power >= 0 && *power <= 4 &&
+                 *power == std::floor(*power);
+  if (base.isBool() || exponent.isBool())
+    return node.emitError() << "expected numbers, found bool";
+  if (!base.isFloat() && !isSmall)
+    return node.emitError() << "integers need a constant exponent from 0 to 4";
+  Type wide = getWideType(element);
+  Tensor *operands[] = {&base, &exponent};
+  FailureOr<Tensor> result = mapElements(
+      node, operands, element,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Scalars s(b, loc, wide);
+        Value x = convertScalar(b, loc, args[0], wide), value;
+        if (isSmall) {
+          value = *power == 0 ? s.get(1) : x;
+          for (int i = 1; i < *power; ++i)
+            value = s.mul(value, x);
+        } else if (power == 0.5) {
+          value = math::SqrtOp::create(b, loc, x);
+        } else if (power == -0.5) {
+          value = s.div(s.get(1), math::SqrtOp::create(b, loc, x));
+        } else if (power == -1) {
+          value = s.div(s.get(1), x);
+        } else {
+          value = math::PowFOp::create(b, loc, x,
+                                       convertScalar(b, loc, args[1], wide));
+        }
+        return convertScalar(b, loc, value, element);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons and logic
+//===----------------------------------------------------------------------===//
+
+static LogicalResult importComparison(NodeImporter &node) {
+  StringRef op = node.node.op;
+  Tensor *operands[] = {&node.getInput(0), &node.getInput(1)};
+  Type element = operands[0]->element;
+  if (operands[1]->element != element)
+    return node.emitError() << "the inputs differ in element type";
+  bool isLogic = op == "And" || op == "Or" || op == "Xor";
+  if (isLogic && !element.isInteger(1))
+    return node.emitError() << "expected bools, found " << element;
+  Type i1 = node.builder.getI1Type();
+  bool isFloat = isa<FloatType>(element);
+  if (!isFloat && importSizes(node, operands, i1))
+    return success();
+  FailureOr<Tensor> result = mapElements(
+      node, operands, i1,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value x = args[0], y = args[1];
+        if (op == "And")
+          return arith::AndIOp::create(b, loc, x, y);
+        if (op == "Or")
+          return arith::OrIOp::create(b, loc, x, y);
+        if (op == "Xor")
+          return arith::XOrIOp::create(b, loc, x, y);
+        if (isFloat) {
+          Type wide = getWideType(element);
+          auto kind = llvm::StringSwitch<arith::CmpFPredicate>(op)
+                          .Case("Less", arith::CmpFPredicate::OLT)
+                          .Case("LessOrEqual", arith::CmpFPredicate::OLE)
+                          .Case("Greater", arith::CmpFPredicate::OGT)
+                          .Case("GreaterOrEqual", arith::CmpFPredicate::OGE)
+                          .Default(arith::CmpFPredicate::OEQ);
+          return arith::CmpFOp::create(b, loc, kind,
+                                       convertScalar(b, loc, x, wide),
+                                       convertScalar(b, loc, y, wide));
+        }
+        auto kind = llvm::StringSwitch<arith::CmpIPredicate>(op)
+                        .Case("Less", arith::CmpIPredicate::slt)
+                        .Case("LessOrEqual", arith::CmpIPredicate::sle)
+                        .Case("Greater", arith::CmpIPredicate::sgt)
+                        .Case("GreaterOrEqual", arith::CmpIPredicate::sge)
+                        .Default(arith::CmpIPredicate::eq);
+        return arith::CmpIOp::create(b, loc, kind, x, y);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+static LogicalResult importWhere(NodeImporter &node) {
+  Tensor *operands[] = {&node.getInput(0), &node.getInput(1),
+                        &node.getInput(2)};
+  Type element = operands[1]->element;
+  if (!operands[0]->isBool() || operands[2]->element != element)
+    return node.emitError()
+           << "expected a bool tensor and two tensors of one element type";
+  if (auto lists = getElements(operands)) {
+    SmallVector<Size> results;
+    int64_t rank = 0;
+    for (Tensor *operand : operands)
+      rank = std::max(rank, operand->getRank());
+    for (size_t i = 0; i < lists->front().size(); ++i) {
+      std::optional<int64_t> condition = (*lists)[0][i].getConstant();
+      const Size &x = (*lists)[1][i], &y = (*lists)[2][i];
+      if (!condition && x != y)
+        break;
+      results.push_back(condition && !*condition ? y : x);
+    }
+    if (results.size() == lists->front().size()) {
+      node.setOutput(0, createElements(element, results, rank));
+      return success();
+    }
+  }
+  FailureOr<Tensor> result = mapElements(
+      node, operands, element,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        return arith::SelectOp::create(b, loc, args[0], args[1], args[2]);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+static LogicalResult importPRelu(NodeImporter &node) {
+  Tensor *operands[] = {&node.getInput(0), &node.getInput(1)};
+  Type element = operands[0]->element;
+  if (!isa<FloatType>(element) || operands[1]->element != element)
+    return node.emitError() << "expected floats of one type";
+  Type wide = getWideType(element);
+  FailureOr<Tensor> result = mapElements(
+      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, wide);
+        Value x = convertScalar(b, loc, args[0], wide);
+        Value slope = convertScalar(b, loc, args[1], wide);
+        Value y = s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
+        return convertScalar(b, loc, y, element);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+void onnx::addBinaryOperators(OperatorTable &table) {
+  for (StringRef op : {"Add", "Sub", "Mul", "Div", "Mod"})
+    table[op] = {2, 2, 1, importArithmetic};
+  for (StringRef op : {"Min", "Max", "Sum"})
+    table[op] = {1, 64, 1, importArithmetic};
+  table["Pow"] = {2, 2, 1, importPow};
+  for (StringRef op : {"Equal", "Less", "LessOrEqual", "Greater",
+                       "GreaterOrEqual", "And", "Or", "Xor"})
+    table[op] = {2, 2, 1, importComparison};
+  table["Where"] = {3, 3, 1, importWhere};
+  table["PRelu"] = {2, 2, 1, importPRelu};
+}

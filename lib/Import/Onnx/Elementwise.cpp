@@ -1,0 +1,307 @@
+//===- Elementwise.cpp - operators of one or two numbers ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each operator is a linalg.generic. f16 and bf16 are computed in f32 and
+// rounded once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Applies `body` to floats in the type that they are computed in.
+static FailureOr<Tensor> mapFloats(NodeImporter &node,
+                                   ArrayRef<Tensor *> operands, Body body) {
+  Type element = operands.front()->element;
+  if (!isa<FloatType>(element))
+    return node.emitError() << "expected floats, found " << element;
+  Type wide = getWideType(element);
+  return mapElements(node, operands, element,
+                     [&](OpBuilder &b, Location loc, ValueRange args) {
+                       SmallVector<Value> values;
+                       for (Value arg : args)
+                         values.push_back(convertScalar(b, loc, arg, wide));
+                       return convertScalar(b, loc, body(b, loc, values),
+                                            element);
+                     });
+}
+
+//===----------------------------------------------------------------------===//
+// Unary operators
+//===----------------------------------------------------------------------===//
+
+static LogicalResult importUnary(NodeImporter &node) {
+  Scalars s;
+  StringRef op = node.node.op;
+  double alpha = 0, beta = 0;
+  bool isTanh = false;
+  if (op == "LeakyRelu")
+    alpha = node.getFloat("alpha", 0.01);
+  else if (op == "Elu" || op == "Celu")
+    alpha = node.getFloat("alpha", 1.0);
+  else if (op == "HardSigmoid") {
+    alpha = node.getFloat("alpha", 0.2);
+    beta = node.getFloat("beta", 0.5);
+  } else if (op == "QuickGelu")
+    alpha = node.getFloat("alpha", 1.702);
+  else if (op == "Swish")
+    alpha = node.getFloat("alpha", 1.0);
+  else if (op == "Gelu") {
+    StringRef form = node.getString("approximate", "none");
+    isTanh = form == "tanh";
+    if (!isTanh && form != "none")
+      return node.emitError() << "unknown approximation of Gelu";
+  }
+  FailureOr<Tensor> result = mapFloats(
+      node, &node.getInput(0), [&](OpBuilder &b, Location loc, ValueRange args) {
+        s.set(b, loc, args[0].getType());
+        Value x = args[0];
+        if (op == "Relu")
+          return s.max(x, s.get(0));
+        if (op == "LeakyRelu")
+          return s.select(s.less(x, s.get(0)), s.mul(x, s.get(alpha)), x);
+        if (op == "Elu")
+          return s.select(s.less(x, s.get(0)),
+                          s.mul(s.get(alpha), s.sub(s.exp(x), s.get(1))), x);
+        if (op == "HardSigmoid")
+          return s.max(s.get(0), s.min(s.get(1), s.add(s.mul(x, s.get(alpha)),
+                                                       s.get(beta))));
+        if (op == "HardSwish") {
+          Value gate = s.add(s.mul(x, s.get(1.0 / 6)), s.get(0.5));
+          return s.mul(x, s.max(s.get(0), s.min(s.get(1), gate)));
+        }
+        if (op == "Sigmoid")
+          return s.sigmoid(x);
+        if (op == "QuickGelu" || op == "Swish")
+          return s.mul(x, s.sigmoid(s.mul(x, s.get(alpha))));
+        if (op == "Softplus") {
+          // ln(1 + e^x) without overflow.
+          Value tail = math::Log1pOp::create(
+              b, loc, s.exp(s.neg(math::AbsFOp::create(b, loc, x))));
+          return s.add(s.max(x, s.get(0)), tail);
+        }
+        if (op == "Softsign")
+          return s.div(x, s.add(s.get(1), math::AbsFOp::create(b, loc, x)));
+        if (op == "Gelu")
+          return s.gelu(x, isTanh);
+        if (op == "Sqrt")
+          return math::SqrtOp::create(b, loc, x).getResult();
+        if (op == "Reciprocal")
+          return s.div(s.get(1), x);
+        if (op == "Exp")
+          return s.exp(x);
+        if (op == "Log")
+          return math::LogOp::create(b, loc, x).getResult();
+        if (op == "Erf")
+          return math::ErfOp::create(b, loc, x).getResult();
+        if (op == "Tanh")
+          return math::TanhOp::create(b, loc, x).getResult();
+        if (op == "Sin")
+          return math::SinOp::create(b, loc, x).getResult();
+        if (op == "Cos")
+          return math::CosOp::create(b, loc, x).getResult();
+        if (op == "Floor")
+          return math::FloorOp::create(b, loc, x).getResult();
+        if (op == "Ceil")
+          return math::CeilOp::create(b, loc, x).getResult();
+        assert(op == "Round" && "expected an operator of the table");
+        return math::RoundEvenOp::create(b, loc, x).getResult();
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+/// Abs, Neg and Sign, of floats and integers.
+static LogicalResult importSigned(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  StringRef op = node.node.op;
+  if (input.isBool())
+    return node.emitError() << "expected numbers, found bool";
+  if (op == "Neg" && input.elements) {
+    SmallVector<Size> elements;
+    for (const Size &size : *input.elements)
+      elements.push_back(Size(0) - size);
+    node.setOutput(0, createElements(input.element, elements, input.getRank()));
+    return success();
+  }
+  FailureOr<Tensor> result = mapElements(
+      node, &input, input.element,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value x = args[0];
+        Value zero = createScalar(b, loc, x.getType(), 0);
+        bool isFloat = input.isFloat();
+        if (op == "Neg")
+          return isFloat ? arith::NegFOp::create(b, loc, x).getResult()
+                         : arith::SubIOp::create(b, loc, zero, x).getResult();
+        if (op == "Abs")
+          return isFloat ? math::AbsFOp::create(b, loc, x).getResult()
+                         : math::AbsIOp::create(b, loc, x).getResult();
+        Value one = createScalar(b, loc, x.getType(), 1);
+        Value minus = createScalar(b, loc, x.getType(), -1);
+        Scalars s(b, loc, x.getType());
+        Value isLess = isFloat ? s.less(x, zero)
+                               : arith::CmpIOp::create(
+                                     b, loc, arith::CmpIPredicate::slt, x, zero);
+        Value isMore = isFloat ? s.less(zero, x)
+                               : arith::CmpIOp::create(
+                                     b, loc, arith::CmpIPredicate::sgt, x, zero);
+        Value up = arith::SelectOp::create(b, loc, isMore, one, isFloat ? x : zero);
+        return arith::SelectOp::create(b, loc, isLess, minus, up);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+/// IsNaN, IsInf and Not, which return bools.
+static LogicalResult importPredicate(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  StringRef op = node.node.op;
+  bool isNot = op == "Not";
+  if (isNot ? !input.isBool() : !input.isFloat())
+    return node.emitError() << "input has elements of type " << input.element;
+  bool negative = node.node.op != "IsInf" || node.getInt("detect_negative", 1);
+  bool positive = node.node.op != "IsInf" || node.getInt("detect_positive", 1);
+  FailureOr<Tensor> result = mapElements(
+      node, &input, node.builder.getI1Type(),
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value x = args[0];
+        if (isNot)
+          return arith::XOrIOp::create(
+              b, loc, x, createScalar(b, loc, b.getI1Type(), 1));
+        x = convertScalar(b, loc, x, getWideType(x.getType()));
+        Scalars s(b, loc, x.getType());
+        if (op == "IsNaN")
+          return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+        Value infinity = s.getInfinity();
+        Value low = s.equal(x, s.neg(infinity)), high = s.equal(x, infinity);
+        Value no = createScalar(b, loc, b.getI1Type(), 0);
+        return arith::OrIOp::create(b, loc, negative ? low : no,
+                                    positive ? high : no);
+      });
+  if (failed(result))
+    return failure();
+  if (isNot && input.elements) {
+    result->elements.emplace();
+    for (const Size &size : *input.elements)
+      result->elements->push_back(Size(1) - size);
+  }
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Clip, Cast and operators with a bias
+//===----------------------------------------------------------------------===//
+
+static LogicalResult importClip(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  SmallVector<Tensor *> operands{&input};
+  Tensor bounds[2];
+  int low = -1, high = -1;
+  StringRef names[] = {"min", "max"};
+  for (unsigned number : {0, 1}) {
+    int &place = number ? high : low;
+    if (const AttributeProto *attribute = node.getAttribute(names[number])) {
+      if (!input.isFloat())
+        return node.emitError() << "expected floats, found " << input.element;
+      bounds[number] = createConstant(DenseElementsAttr::get(
+          RankedTensorType::get({}, input.element),
+          mlir::Attribute(node.builder.getFloatAttr(input.element,
+                                               attribute->f.value_or(0)))));
+    } else if (node.hasInput(number + 1)) {
+      bounds[number] = node.getInput(number + 1);
+      if (bounds[number].element != input.element)
+        return node.emitError() << "bounds have another element type";
+    } else {
+      continue;
+    }
+    place = operands.size();
+    operands.push_back(&bounds[number]);
+  }
+  FailureOr<Tensor> result = mapElements(
+      node, operands, input.element,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Value x = args[0];
+        Scalars s(b, loc, x.getType());
+        if (low >= 0)
+          x = s.max(x, args[low]);
+        if (high >= 0)
+          x = s.min(x, args[high]);
+        return x;
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+static LogicalResult importCast(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  // These concern types that the import does not accept.
+  node.ignore("saturate");
+  node.ignore("round_mode");
+  Type type;
+  if (node.node.op == "CastLike") {
+    type = node.getInput(1).element;
+  } else {
+    int64_t number = node.getInt("to", 0);
+    type = getElementType(node.builder.getContext(), number);
+    if (!type)
+      return node.emitError() << "element type " << describeDataType(number)
+                              << " is not supported";
+  }
+  node.setOutput(0, convertTensor(node, input, type));
+  return success();
+}
+
+/// BiasGelu and FastGelu of com.microsoft.
+static LogicalResult importBiasGelu(NodeImporter &node) {
+  SmallVector<Tensor *> operands{&node.getInput(0)};
+  if (node.hasInput(1))
+    operands.push_back(&node.getInput(1));
+  bool isTanh = node.node.op == "FastGelu";
+  FailureOr<Tensor> result = mapFloats(
+      node, operands, [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, args[0].getType());
+        Value x = args.size() > 1 ? s.add(args[0], args[1]) : args[0];
+        return s.gelu(x, isTanh);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+void onnx::addElementwiseOperators(OperatorTable &table) {
+  for (StringRef op :
+       {"Relu", "LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "Sigmoid",
+        "Softplus", "Softsign", "Gelu", "Swish", "Sqrt", "Reciprocal", "Exp",
+        "Log", "Erf", "Tanh", "Sin", "Cos", "Floor", "Ceil", "Round"})
+    table[op] = {1, 1, 1, importUnary};
+  table["com.microsoft/QuickGelu"] = {1, 1, 1, importUnary};
+  table["com.microsoft/Gelu"] = {1, 1, 1, importUnary};
+  for (StringRef op : {"Abs", "Neg", "Sign"})
+    table[op] = {1, 1, 1, importSigned};
+  for (StringRef op : {"IsNaN", "IsInf", "Not"})
+    table[op] = {1, 1, 1, importPredicate};
+  table["Clip"] = {1, 3, 1, importClip};
+  table["Cast"] = {1, 1, 1, importCast};
+  table["CastLike"] = {2, 2, 1, importCast};
+  table["com.microsoft/BiasGelu"] = {2, 2, 1, importBiasGelu};
+  table["com.microsoft/FastGelu"] = {1, 2, 1, importBiasGelu};
+}

@@ -1,0 +1,275 @@
+//===- Gather.cpp - reads and writes at computed indices ------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Indices that are not integers of 32 or 64 bits are an error.
+static LogicalResult checkIndices(NodeImporter &node, const Tensor &indices) {
+  if (indices.element.isInteger(32) || indices.element.isInteger(64))
+    return success();
+  return node.emitError() << "expected indices of 32 or 64 bits, found "
+                          << indices.element;
+}
+
+/// Creates an index of each dimension of the loops around.
+static SmallVector<Value> createIndices(OpBuilder &b, Location loc,
+                                        int64_t first, int64_t end) {
+  SmallVector<Value> indices;
+  for (int64_t dim = first; dim < end; ++dim)
+    indices.push_back(linalg::IndexOp::create(b, loc, dim));
+  return indices;
+}
+
+//===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+/// Gathers known elements at known indices; false if some are unknown.
+static bool gatherElements(NodeImporter &node, const Tensor &data,
+                           const Tensor &indices) {
+  if (!data.elements || data.getRank() != 1 || !indices.elements)
+    return false;
+  SmallVector<Size> results;
+  int64_t count = data.elements->size();
+  for (const Size &index : *indices.elements) {
+    std::optional<int64_t> number = index.getConstant();
+    if (!number || *number < -count || *number >= count)
+      return false;
+    results.push_back((*data.elements)[*number < 0 ? *number + count : *number]);
+  }
+  node.setOutput(0, createElements(data.element, results, indices.getRank()));
+  return true;
+}
+
+static LogicalResult importGather(NodeImporter &node) {
+  Tensor &data = node.getInput(0), &indices = node.getInput(1);
+  int64_t rank = data.getRank(), depth = indices.getRank();
+  FailureOr<int64_t> found = node.getAxis(node.getInt("axis", 0), rank);
+  if (failed(found) || failed(checkIndices(node, indices)))
+    return failure();
+  int64_t axis = *found;
+  if (gatherElements(node, data, indices))
+    return success();
+  SmallVector<Size> shape(data.shape.begin(), data.shape.begin() + axis);
+  shape.append(indices.shape);
+  shape.append(data.shape.begin() + axis + 1, data.shape.end());
+  const Size &size = data.shape[axis];
+  if (indices.elements && indices.elements->size() == 1) {
+    Size index = indices.elements->front();
+    if (node.sizes.isNonNegative(Size(-1) - index))
+      index = index + size;
+    if (size.getConstant() && index.getConstant() &&
+        (*index.getConstant() < 0 || *index.getConstant() >= *size.getConstant()))
+      return node.emitError() << "the index is out of range";
+    if (node.sizes.isNonNegative(index) || index != indices.elements->front()) {
+      SmallVector<Size> offsets(rank, Size(0)), sizes(data.shape);
+      offsets[axis] = index;
+      sizes[axis] = 1;
+      Tensor part = slice(node, data, offsets, sizes,
+                          SmallVector<int64_t>(rank, 1));
+      FailureOr<Tensor> result = reshape(node, part, shape);
+      if (failed(result))
+        return failure();
+      node.setOutput(0, std::move(*result));
+      return success();
+    }
+  }
+  if (axis == 0 && rank == 2) {
+    node.setOutput(0, gatherRows(node, data, indices, /*wraps=*/true));
+    return success();
+  }
+  OpBuilder &builder = node.builder;
+  Value source = node.getValue(data);
+  Value count = node.sizes.materialize(builder, node.loc, size);
+  int64_t outRank = shape.size();
+  Value init = createEmpty(node, shape, data.element);
+  SmallVector<AffineExpr> dims;
+  for (int64_t dim = 0; dim < depth; ++dim)
+    dims.push_back(builder.getAffineDimExpr(axis + dim));
+  AffineMap maps[] = {AffineMap::get(outRank, 0, dims, builder.getContext()),
+                      builder.getMultiDimIdentityMap(outRank)};
+  SmallVector<utils::IteratorType> loops(outRank, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    SmallVector<Value> index = createIndices(b, loc, 0, axis);
+    Value number = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
+    index.push_back(wrapIndex(b, loc, number, count));
+    llvm::append_range(index, createIndices(b, loc, axis + depth, outRank));
+    Value element = tensor::ExtractOp::create(b, loc, source, index);
+    linalg::YieldOp::create(b, loc, element);
+  };
+  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                           node.getValue(indices), init, maps,
+                                           loops, body)
+                     .getResult(0);
+  node.setOutput(0, createTensor(node, result, shape));
+  return success();
+}
+
+static LogicalResult importGatherElements(NodeImporter &node) {
+  Tensor &data = node.getInput(0), &indices = node.getInput(1);
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", 0), data.getRank());
+  if (failed(axis) || failed(checkIndices(node, indices)))
+    return failure();
+  if (indices.getRank() != data.getRank())
+    return node.emitError() << "the inputs differ in rank";
+  Value source = node.getValue(data);
+  Value count =
+      node.sizes.materialize(node.builder, node.loc, data.shape[*axis]);
+  node.setOutput(
+      0, mapElementsTo(node, &indices, indices.shape, data.element,
+                       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                         SmallVector<Value> index =
+                             createIndices(b, loc, 0, data.getRank());
+                         Value number = arith::IndexCastOp::create(
+                             b, loc, b.getIndexType(), args[0]);
+                         index[*axis] = wrapIndex(b, loc, number, count);
+                         return tensor::ExtractOp::create(b, loc, source, index);
+                       }));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GatherND and ScatterND
+//===----------------------------------------------------------------------===//
+
+/// Returns how many dimensions the last dimension of the indices addresses.
+static FailureOr<int64_t> getDepth(NodeImporter &node, const Tensor &data,
+                                   const Tensor &indices, int64_t batch) {
+  if (failed(checkIndices(node, indices)))
+    return failure();
+  std::optional<int64_t> depth;
+  if (!indices.shape.empty())
+    depth = indices.shape.back().getConstant();
+  if (!depth || *depth < 1 || batch + *depth > data.getRank())
+    return node.emitError() << "the last dimension of the indices must have a "
+                               "constant size from 1 to "
+                            << data.getRank() - batch;
+  return *depth;
+}
+
+/// Reads the indices at the position `at`, one for each dimension from `first`
+/// of the data.
+static SmallVector<Value> readIndices(OpBuilder &b, Location loc, Value indices,
+                                      ArrayRef<Value> at,
+                                      ArrayRef<Value> sizes) {
+  SmallVector<Value> numbers;
+  for (auto [part, size] : llvm::enumerate(sizes)) {
+    SmallVector<Value> position(at);
+    position.push_back(arith::ConstantIndexOp::create(b, loc, part));
+    Value number = tensor::ExtractOp::create(b, loc, indices, position);
+    number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+    numbers.push_back(wrapIndex(b, loc, number, size));
+  }
+  return numbers;
+}
+
+static LogicalResult importGatherND(NodeImporter &node) {
+  Tensor &data = node.getInput(0), &indices = node.getInput(1);
+  int64_t batch = node.getInt("batch_dims", 0);
+  if (batch < 0 || batch >= indices.getRank() || batch >= data.getRank())
+    return node.emitError() << "'batch_dims' is out of range";
+  FailureOr<int64_t> depth = getDepth(node, data, indices, batch);
+  if (failed(depth))
+    return failure();
+  SmallVector<Size> shape(indices.shape.begin(), indices.shape.end() - 1);
+  int64_t outer = shape.size();
+  shape.append(data.shape.begin() + batch + *depth, data.shape.end());
+  Value source = node.getValue(data), numbers = node.getValue(indices);
+  SmallVector<Value> sizes;
+  for (int64_t dim = batch; dim < batch + *depth; ++dim)
+    sizes.push_back(
+        node.sizes.materialize(node.builder, node.loc, data.shape[dim]));
+  node.setOutput(
+      0, mapElementsTo(
+             node, {}, shape, data.element,
+             [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+               SmallVector<Value> at = createIndices(b, loc, 0, outer);
+               SmallVector<Value> index(at.begin(), at.begin() + batch);
+               llvm::append_range(index, readIndices(b, loc, numbers, at, sizes));
+               llvm::append_range(
+                   index, createIndices(b, loc, outer,
+                                        static_cast<int64_t>(shape.size())));
+               return tensor::ExtractOp::create(b, loc, source, index);
+             }));
+  return success();
+}
+
+/// Writes updates one after the other: for each element of the data, the last
+/// update whose indices are its own. The time is the product of the sizes of
+/// data and updates, which is small for the positions of a cache.
+static LogicalResult importScatterND(NodeImporter &node) {
+  Tensor &data = node.getInput(0), &indices = node.getInput(1),
+         &updates = node.getInput(2);
+  StringRef reduction = node.getString("reduction", "none");
+  if (reduction != "none" && reduction != "add")
+    return node.emitError() << "reduction '" << reduction.take_front(64)
+                            << "' is not supported";
+  FailureOr<int64_t> depth = getDepth(node, data, indices, 0);
+  if (failed(depth))
+    return failure();
+  int64_t rank = data.getRank(), outer = indices.getRank() - 1;
+  if (updates.getRank() != outer + rank - *depth ||
+      updates.element != data.element)
+    return node.emitError() << "the updates do not fit to data and indices";
+  OpBuilder &builder = node.builder;
+  MLIRContext *context = builder.getContext();
+  Value numbers = node.getValue(indices);
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < *depth; ++dim)
+    sizes.push_back(
+        node.sizes.materialize(builder, node.loc, data.shape[dim]));
+  SmallVector<AffineExpr> updateDims, dataDims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    dataDims.push_back(builder.getAffineDimExpr(dim));
+  for (int64_t dim = 0; dim < outer; ++dim)
+    updateDims.push_back(builder.getAffineDimExpr(rank + dim));
+  updateDims.append(dataDims.begin() + *depth, dataDims.end());
+  int64_t numLoops = rank + outer;
+  AffineMap maps[] = {AffineMap::get(numLoops, 0, updateDims, context),
+                      AffineMap::get(numLoops, 0, dataDims, context)};
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  loops.append(outer, utils::IteratorType::reduction);
+  bool adds = reduction == "add";
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    SmallVector<Value> at = createIndices(b, loc, rank, numLoops);
+    SmallVector<Value> own = createIndices(b, loc, 0, *depth);
+    Value isOwn;
+    for (auto [number, index] :
+         llvm::zip_equal(readIndices(b, loc, numbers, at, sizes), own)) {
+      Value isEqual = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::eq, number, index);
+      isOwn = isOwn ? arith::AndIOp::create(b, loc, isOwn, isEqual).getResult()
+                    : isEqual;
+    }
+    Value written = args[0];
+    if (adds)
+      written = Scalars(b, loc, data.element).add(args[1], args[0]);
+    Value element = arith::SelectOp::create(b, loc, isOwn, written, args[1]);
+    linalg::YieldOp::create(b, loc, element);
+  };
+  Value init = node.getValue(data);
+  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                           node.getValue(updates), init, maps,
+                                           loops, body)
+                     .getResult(0);
+  node.setOutput(0, createTensor(node, result, data.shape));
+  return success();
+}
+
+void onnx::addGatherOperators(OperatorTable &table) {
+  table["Gather"] = {2, 2, 1, importGather};
+  table["GatherElements"] = {2, 2, 1, importGatherElements};
+  table["GatherND"] = {2, 2, 1, importGatherND};
+  table["ScatterND"] = {3, 3, 1, importScatterND};
+}

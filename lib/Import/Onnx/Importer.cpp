@@ -1,0 +1,378 @@
+//===- Importer.cpp - building of a function from a graph -----------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+
+#include "posenc/IR/Names.h"
+#include "posenc/IR/Posenc.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Maximum number of bytes of a name that diagnostics print.
+static constexpr size_t kMaxName = 200;
+
+static StringRef shorten(StringRef name) { return name.take_front(kMaxName); }
+
+Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
+                   const OnnxImportOptions &options)
+    : builder(&context), reader(&context, options.folder), model(model),
+      loc(FileLineColLoc::get(&context, file, 0, 0)), fileLoc(loc) {
+  addAttentionOperators(table);
+  addConvolutionOperators(table);
+  addElementwiseOperators(table);
+  addGatherOperators(table);
+  addMicrosoftOperators(table);
+  addMoveOperators(table);
+  addNormOperators(table);
+  addProductOperators(table);
+  addReductionOperators(table);
+  addRotaryOperators(table);
+  addBinaryOperators(table);
+  addShapeOperators(table);
+  addSliceOperators(table);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Tensor *Importer::find(StringRef name) {
+  auto it = tensors.find(name);
+  return it == tensors.end() ? nullptr : &it->second;
+}
+
+void Importer::define(StringRef name, Tensor tensor) {
+  tensors[name] = std::move(tensor);
+}
+
+const ValueInfo *Importer::findOutput(StringRef name) const {
+  for (const ValueInfo &output : model.graph.outputs)
+    if (output.name == name)
+      return &output;
+  return nullptr;
+}
+
+RankedTensorType Importer::getType(ArrayRef<Size> shape, Type element) {
+  SmallVector<int64_t> dims;
+  for (const Size &size : shape)
+    dims.push_back(size.getConstant().value_or(ShapedType::kDynamic));
+  return RankedTensorType::get(dims, element);
+}
+
+Value Importer::getValue(Tensor &tensor) {
+  if (tensor.value)
+    return tensor.value;
+  RankedTensorType type = getType(tensor.shape, tensor.element);
+  if (tensor.constant) {
+    tensor.value = arith::ConstantOp::create(builder, loc, tensor.constant);
+    return tensor.value;
+  }
+  // The elements are sizes.
+  SmallVector<Value> elements;
+  SmallVector<APInt> constants;
+  unsigned width = tensor.element.getIntOrFloatBitWidth();
+  for (const Size &size : *tensor.elements)
+    if (std::optional<int64_t> constant = size.getConstant())
+      constants.emplace_back(64, *constant, /*isSigned=*/true);
+  if (constants.size() == tensor.elements->size()) {
+    for (APInt &constant : constants)
+      constant = constant.trunc(width);
+    tensor.value = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, constants));
+    return tensor.value;
+  }
+  for (const Size &size : *tensor.elements)
+    elements.push_back(
+        arith::IndexCastOp::create(builder, loc, tensor.element,
+                                   sizes.materialize(builder, loc, size)));
+  tensor.value =
+      tensor::FromElementsOp::create(builder, loc, type, elements);
+  return tensor.value;
+}
+
+/// Returns the elements of a constant as sizes, if it is a small integer or
+/// bool tensor of rank 0 or 1.
+static std::optional<SmallVector<Size>> getElements(DenseElementsAttr attr) {
+  RankedTensorType type = cast<RankedTensorType>(attr.getType());
+  auto integer = dyn_cast<IntegerType>(type.getElementType());
+  if (!integer || type.getRank() > 1 ||
+      type.getNumElements() > kMaxKnownElements)
+    return std::nullopt;
+  SmallVector<Size> elements;
+  for (const APInt &value : attr.getValues<APInt>())
+    elements.push_back(integer.getWidth() == 1 ? value.getZExtValue()
+                                               : value.getSExtValue());
+  return elements;
+}
+
+Tensor onnx::createConstant(DenseElementsAttr attr) {
+  Tensor tensor;
+  auto type = cast<RankedTensorType>(attr.getType());
+  tensor.element = type.getElementType();
+  tensor.shape = llvm::map_to_vector(
+      type.getShape(), [](int64_t size) { return Size(size); });
+  tensor.constant = attr;
+  tensor.elements = getElements(attr);
+  return tensor;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs and outputs
+//===----------------------------------------------------------------------===//
+
+StringAttr Importer::createName(StringRef name, StringRef fallback) {
+  std::string text;
+  for (char c : shorten(name))
+    text += llvm::isAlnum(c) ? c : '_';
+  // Words of C and C++ become names by a suffix, as do names in use.
+  if (text.empty() || llvm::isDigit(text.front()))
+    text = fallback.str() + "_" + text;
+  auto isFree = [&] { return isArgumentName(text) && !names.contains(text); };
+  while (!isFree())
+    text += '_';
+  names.insert(text);
+  return builder.getStringAttr(text);
+}
+
+LogicalResult Importer::addInputs(func::FuncOp function) {
+  llvm::StringSet<> initialized;
+  for (const TensorProto &proto : model.graph.initializers)
+    initialized.insert(proto.name);
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  SmallVector<Type> types;
+  SmallVector<NamedAttribute> none;
+  for (const ValueInfo &input : model.graph.inputs) {
+    // Models of IR version 3 list initializers among the inputs.
+    if (initialized.contains(input.name))
+      continue;
+    auto fail = [&](const Twine &reason) {
+      return mlir::emitError(fileLoc)
+             << "input '" << shorten(input.name) << "': " << reason;
+    };
+    if (find(input.name))
+      return fail("there are two inputs of this name");
+    if (!input.isTensor)
+      return fail("only tensors are supported");
+    Type element = getElementType(builder.getContext(), input.type);
+    if (!element)
+      return fail("element type " + describeDataType(input.type) +
+                  " is not supported");
+    if (!input.hasShape)
+      return fail("its rank is unknown: export the model with shapes");
+    SmallVector<int64_t> dims;
+    for (const DimensionProto &dim : input.dims) {
+      if (dim.size && *dim.size < 0)
+        return fail("size " + Twine(*dim.size) + " is negative");
+      dims.push_back(dim.size.value_or(ShapedType::kDynamic));
+    }
+    auto type = RankedTensorType::get(dims, element);
+    BlockArgument argument = block->addArgument(type, fileLoc);
+    types.push_back(type);
+    Tensor tensor;
+    tensor.element = element;
+    tensor.value = argument;
+    for (auto [number, dim] : llvm::enumerate(input.dims)) {
+      if (dim.size) {
+        tensor.shape.push_back(*dim.size);
+        continue;
+      }
+      auto known = dim.name.empty() ? symbols.end() : symbols.find(dim.name);
+      Value value = tensor::DimOp::create(builder, loc, argument, number);
+      if (known != symbols.end()) {
+        // Entry points check that sizes of one name are equal.
+        Value same = arith::CmpIOp::create(
+            builder, loc, arith::CmpIPredicate::eq, value,
+            sizes.materialize(builder, loc, known->second));
+        cf::AssertOp::create(builder, loc, same, "sizes of one name differ");
+        tensor.shape.push_back(known->second);
+        continue;
+      }
+      tensor.shape.push_back(sizes.createSymbol(value, /*isNonNegative=*/true));
+      if (!dim.name.empty())
+        symbols[dim.name] = tensor.shape.back();
+    }
+    define(input.name, std::move(tensor));
+  }
+  function.setFunctionType(builder.getFunctionType(types, {}));
+  unsigned number = 0;
+  for (const ValueInfo &input : model.graph.inputs)
+    if (!initialized.contains(input.name))
+      function.setArgAttr(number++, PosencDialect::kNameAttrName,
+                          createName(input.name, "in"));
+  return success();
+}
+
+LogicalResult Importer::addInitializers() {
+  for (const TensorProto &proto : model.graph.initializers) {
+    DenseElementsAttr attr =
+        reader.read(proto, [&] { return mlir::emitError(fileLoc); });
+    if (!attr)
+      return failure();
+    define(proto.name, createConstant(attr));
+  }
+  return success();
+}
+
+LogicalResult Importer::addOutputs(func::FuncOp function) {
+  loc = fileLoc;
+  if (model.graph.outputs.empty())
+    return mlir::emitError(loc) << "the graph has no outputs";
+  SmallVector<Value> results;
+  for (const ValueInfo &output : model.graph.outputs) {
+    Tensor *tensor = find(output.name);
+    if (!tensor)
+      return mlir::emitError(loc) << "no node computes output '"
+                                  << shorten(output.name) << "'";
+    results.push_back(getValue(*tensor));
+  }
+  func::ReturnOp::create(builder, loc, results);
+  function.setFunctionType(builder.getFunctionType(
+      function.getArgumentTypes(), ValueRange(results).getTypes()));
+  for (auto [number, output] : llvm::enumerate(model.graph.outputs))
+    function.setResultAttr(number, PosencDialect::kNameAttrName,
+                           createName(output.name, "out"));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+LogicalResult Importer::importNode(const Node &node) {
+  MLIRContext *context = builder.getContext();
+  std::string title = shorten(node.op).str();
+  if (!node.domain.empty())
+    title = (shorten(node.domain) + "." + title).str();
+  // Nodes without a name are identified by their first output.
+  StringRef name = node.name;
+  for (StringRef output : node.outputs)
+    if (name.empty())
+      name = output;
+  title += (" '" + shorten(name) + "'").str();
+  loc = NameLoc::get(StringAttr::get(context, title), fileLoc);
+  auto fail = [&](const Twine &reason) {
+    return mlir::emitError(loc) << reason;
+  };
+  std::string key =
+      node.domain.empty() ? node.op.str() : (node.domain + "/" + node.op).str();
+  auto it = table.find(key);
+  if (it == table.end()) {
+    bool isFunction = llvm::is_contained(model.functions, node.op);
+    bool isKnownDomain =
+        node.domain.empty() ||
+        llvm::any_of(table.keys(), [&](StringRef known) {
+          return known.starts_with((node.domain + "/").str());
+        });
+    return fail(isFunction ? "functions of the model are not supported: inline "
+                             "them when exporting"
+                : isKnownDomain
+                    ? Twine("this operator is not supported")
+                    : "operators of the domain '" + shorten(node.domain) +
+                          "' are not supported");
+  }
+  const Operator &entry = it->second;
+  if (node.inputs.size() < entry.minInputs ||
+      node.inputs.size() > entry.maxInputs)
+    return fail("expected " + Twine(entry.minInputs) +
+                (entry.minInputs == entry.maxInputs
+                     ? Twine(" inputs")
+                     : " to " + Twine(entry.maxInputs) + " inputs") +
+                ", found " + Twine(node.inputs.size()));
+  for (auto [number, input] : llvm::enumerate(node.inputs)) {
+    if (input.empty() && number < entry.minInputs)
+      return fail("input " + Twine(number) + " is missing");
+    if (!input.empty() && !find(input))
+      return fail("no earlier node computes input '" + shorten(input) + "'");
+  }
+  for (auto [number, output] : llvm::enumerate(node.outputs)) {
+    if (!output.empty() && number >= entry.maxOutputs)
+      return fail("output " + Twine(number) + " is not supported");
+    if (!output.empty() && find(output))
+      return fail("a second node computes '" + shorten(output) + "'");
+  }
+  NodeImporter importer(*this, node);
+  if (failed(entry.import(importer)) ||
+      failed(importer.checkAttributes()))
+    return failure();
+  for (StringRef output : node.outputs) {
+    if (output.empty())
+      continue;
+    Tensor *tensor = find(output);
+    if (!tensor)
+      return fail("output '" + shorten(output) + "' is not supported");
+    if (tensor->shape.size() > kMaxRank)
+      return fail("the result has more than " + Twine(kMaxRank) +
+                  " dimensions");
+    for (const Size &size : tensor->shape) {
+      if (!size.isValid())
+        return fail("a size of the result overflows or has no simple form");
+      if (size.getConstant() && *size.getConstant() < 0)
+        return fail("a size of the result is negative");
+    }
+    // Elements that are no polynomials would have no value.
+    if (tensor->elements && !llvm::all_of(*tensor->elements, [](const Size &s) {
+          return s.isValid();
+        })) {
+      if (!tensor->value && !tensor->constant)
+        return fail("an element of the result overflows");
+      tensor->elements.reset();
+    }
+  }
+  return success();
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(fileLoc);
+  builder.setInsertionPointToEnd(module->getBody());
+  // The function is called as the graph, if that is a name in C.
+  StringRef name = model.graph.name;
+  bool isName = isArgumentName(name) && name.size() <= 64;
+  auto function = func::FuncOp::create(builder, fileLoc, isName ? name : "main",
+                                       builder.getFunctionType({}, {}));
+  if (failed(addInputs(function)) || failed(addInitializers()))
+    return nullptr;
+  for (const Node &node : model.graph.nodes)
+    if (failed(importNode(node)))
+      return nullptr;
+  if (failed(addOutputs(function)) || failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+OwningOpRef<ModuleOp>
+mlir::posenc::importOnnx(MLIRContext &context, StringRef bytes, StringRef name,
+                         const OnnxImportOptions &options) {
+  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                      func::FuncDialect, linalg::LinalgDialect,
+                      math::MathDialect, scf::SCFDialect,
+                      tensor::TensorDialect, PosencDialect>();
+  Location loc = FileLineColLoc::get(&context, name, 0, 0);
+  if (bytes.size() > kMaxOnnxBytes) {
+    emitError(loc) << "larger than " << (kMaxOnnxBytes >> 30) << " GiB";
+    return nullptr;
+  }
+  llvm::Expected<Model> model = parseModel(bytes);
+  if (!model) {
+    emitError(loc) << llvm::toString(model.takeError());
+    return nullptr;
+  }
+  return Importer(context, *model, name, options).run();
+}

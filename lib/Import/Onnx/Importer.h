@@ -1,0 +1,195 @@
+//===- Importer.h - building of a function from a graph ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Nodes are imported in the order of the file, which ONNX requires to be
+// topological. Each operator has a function in a table. Types of values follow
+// from those of the inputs; declared types of intermediate values are not read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IMPORT_ONNX_IMPORTER_H
+#define POSENC_LIB_IMPORT_ONNX_IMPORTER_H
+
+#include "Model.h"
+#include "Sizes.h"
+#include "posenc/Import/Onnx.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace mlir::posenc::onnx {
+
+/// A value of the graph.
+struct Tensor {
+  Type element;
+  SmallVector<Size> shape;
+  /// Null until getValue() creates it, if `constant` or `elements` is known.
+  Value value;
+  /// The elements of a constant.
+  DenseElementsAttr constant;
+  /// The elements of an integer or bool tensor of rank 0 or 1, if they follow
+  /// from sizes.
+  std::optional<SmallVector<Size>> elements;
+
+  int64_t getRank() const { return shape.size(); }
+  bool isFloat() const { return isa<FloatType>(element); }
+  bool isBool() const { return element.isInteger(1); }
+};
+
+/// Maximum number of elements that are known one by one.
+constexpr int64_t kMaxKnownElements = 256;
+
+class NodeImporter;
+
+/// How an operator is imported.
+struct Operator {
+  /// The first `minInputs` inputs are required.
+  unsigned minInputs, maxInputs, maxOutputs;
+  LogicalResult (*import)(NodeImporter &node);
+};
+
+/// Operators by name; those of another domain than the default one have the
+/// domain and a slash before their name.
+using OperatorTable = llvm::StringMap<Operator>;
+void addAttentionOperators(OperatorTable &table);
+void addConvolutionOperators(OperatorTable &table);
+void addElementwiseOperators(OperatorTable &table);
+void addGatherOperators(OperatorTable &table);
+void addMicrosoftOperators(OperatorTable &table);
+void addMoveOperators(OperatorTable &table);
+void addNormOperators(OperatorTable &table);
+void addProductOperators(OperatorTable &table);
+void addReductionOperators(OperatorTable &table);
+void addRotaryOperators(OperatorTable &table);
+void addBinaryOperators(OperatorTable &table);
+void addShapeOperators(OperatorTable &table);
+void addSliceOperators(OperatorTable &table);
+
+/// Reads the elements of tensors, inline or external.
+class TensorReader {
+public:
+  TensorReader(MLIRContext *context, StringRef folder)
+      : context(context), folder(folder) {}
+
+  /// Returns null after an error.
+  DenseElementsAttr
+  read(const TensorProto &proto,
+       llvm::function_ref<InFlightDiagnostic()> emitError);
+
+private:
+  std::optional<StringRef>
+  readExternal(const TensorProto &proto,
+               llvm::function_ref<InFlightDiagnostic()> emitError);
+
+  MLIRContext *context;
+  std::string folder;
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
+  uint64_t numBytes = 0;
+};
+
+/// Returns the type of elements, or null if it is not supported.
+Type getElementType(MLIRContext *context, int64_t type);
+/// Describes a number of TensorProto.DataType.
+std::string describeDataType(int64_t type);
+
+/// Imports the graph of a model into a function.
+class Importer {
+public:
+  Importer(MLIRContext &context, const Model &model, StringRef file,
+           const OnnxImportOptions &options);
+
+  OwningOpRef<ModuleOp> run();
+
+  OpBuilder builder;
+  SizeTable sizes;
+  TensorReader reader;
+  const Model &model;
+  /// Of the current node.
+  Location loc;
+
+  Tensor *find(StringRef name);
+  void define(StringRef name, Tensor tensor);
+  /// Returns the declaration of a graph output, or null.
+  const ValueInfo *findOutput(StringRef name) const;
+
+  /// Returns the value of a tensor, which is created unless it exists.
+  Value getValue(Tensor &tensor);
+  RankedTensorType getType(ArrayRef<Size> shape, Type element);
+
+private:
+  LogicalResult addInputs(func::FuncOp function);
+  LogicalResult addInitializers();
+  LogicalResult importNode(const Node &node);
+  LogicalResult addOutputs(func::FuncOp function);
+  StringAttr createName(StringRef name, StringRef fallback);
+
+  Location fileLoc;
+  OperatorTable table;
+  llvm::StringMap<Tensor> tensors;
+  llvm::StringSet<> names;
+  /// Symbols of the names of dimensions.
+  llvm::StringMap<Size> symbols;
+};
+
+/// Access to a node for the function that imports it.
+class NodeImporter {
+public:
+  NodeImporter(Importer &graph, const Node &node)
+      : graph(graph), node(node), builder(graph.builder), sizes(graph.sizes),
+        loc(graph.loc) {}
+
+  Importer &graph;
+  const Node &node;
+  OpBuilder &builder;
+  SizeTable &sizes;
+  Location loc;
+
+  /// Version of the operator's domain, 1 if it is unknown.
+  int64_t getOpset() const;
+  InFlightDiagnostic emitError() const { return mlir::emitError(loc); }
+
+  bool hasInput(unsigned number) const {
+    return number < node.inputs.size() && !node.inputs[number].empty();
+  }
+  bool hasOutput(unsigned number) const {
+    return number < node.outputs.size() && !node.outputs[number].empty();
+  }
+  Tensor &getInput(unsigned number);
+  Value getValue(Tensor &tensor) { return graph.getValue(tensor); }
+  void setOutput(unsigned number, Tensor tensor);
+
+  int64_t getInt(StringRef name, int64_t fallback);
+  double getFloat(StringRef name, double fallback);
+  StringRef getString(StringRef name, StringRef fallback);
+  std::optional<SmallVector<int64_t>> getInts(StringRef name);
+  const AttributeProto *getAttribute(StringRef name);
+  /// Accepts an attribute that does not affect results here.
+  void ignore(StringRef name) { getAttribute(name); }
+  /// Emits an error for the first attribute that was not read.
+  LogicalResult checkAttributes();
+
+  /// Returns an axis of a tensor of this rank, counted from the end if it is
+  /// negative.
+  FailureOr<int64_t> getAxis(int64_t axis, int64_t rank);
+  /// Returns the integers of an input, or of the attribute that older versions
+  /// have instead; nullopt in it if neither is present.
+  FailureOr<std::optional<SmallVector<int64_t>>>
+  getConstantInts(unsigned input, StringRef attribute);
+  /// The same for sizes.
+  FailureOr<std::optional<SmallVector<Size>>> getSizes(unsigned input,
+                                                       StringRef attribute);
+
+private:
+  llvm::StringSet<> used;
+};
+
+} // namespace mlir::posenc::onnx
+
+#endif // POSENC_LIB_IMPORT_ONNX_IMPORTER_H

@@ -1,0 +1,368 @@
+//===- Moves.cpp - operators that move elements ---------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+static LogicalResult setReshaped(NodeImporter &node, ArrayRef<Size> shape) {
+  FailureOr<Tensor> result = reshape(node, node.getInput(0), shape);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+/// Returns the size for -1 in a new shape: the elements divided by the others.
+static FailureOr<Size> inferSize(NodeImporter &node, ArrayRef<Size> shape,
+                                 ArrayRef<Size> others) {
+  SmallVector<Size> left(shape), right(others);
+  // Equal sizes cancel, so that the rest divides exactly.
+  llvm::erase_if(left, [&](const Size &size) {
+    auto it = llvm::find(right, size);
+    if (it == right.end())
+      return false;
+    right.erase(it);
+    return true;
+  });
+  Size dividend(1), divisor(1);
+  for (const Size &size : left)
+    dividend = dividend * size;
+  for (const Size &size : right)
+    divisor = divisor * size;
+  if (divisor.isConstant(0))
+    return node.emitError() << "the size of -1 is undefined: another is 0";
+  std::optional<int64_t> a = dividend.getConstant(), b = divisor.getConstant();
+  if (a && b && *a % *b)
+    return node.emitError()
+           << "the number of elements is no multiple of the other sizes";
+  return node.sizes.createTerm(SizeTable::Term::Quotient, dividend, divisor);
+}
+
+static LogicalResult importReshape(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  bool allowsZero = node.getInt("allowzero", 0);
+  FailureOr<std::optional<SmallVector<Size>>> wanted =
+      node.getSizes(1, "shape");
+  if (failed(wanted))
+    return failure();
+  if (!*wanted)
+    return node.emitError() << "the new shape is missing";
+  SmallVector<Size> shape = **wanted;
+  std::optional<size_t> inferred;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    if (size.isConstant(0) && !allowsZero) {
+      if (dim >= input.shape.size())
+        return node.emitError() << "size 0 refers to a dimension " << dim
+                                << ", which the input does not have";
+      size = input.shape[dim];
+    } else if (size.isConstant(-1)) {
+      if (inferred)
+        return node.emitError() << "the new shape has two sizes of -1";
+      inferred = dim;
+    } else if (size.getConstant() && *size.getConstant() < 0) {
+      return node.emitError() << "size " << *size.getConstant()
+                              << " of the new shape is negative";
+    }
+  }
+  if (inferred) {
+    SmallVector<Size> others(shape);
+    others.erase(others.begin() + *inferred);
+    FailureOr<Size> size = inferSize(node, input.shape, others);
+    if (failed(size))
+      return failure();
+    shape[*inferred] = *size;
+  }
+  return setReshaped(node, shape);
+}
+
+static LogicalResult importFlatten(NodeImporter &node) {
+  ArrayRef<Size> shape(node.getInput(0).shape);
+  int64_t rank = shape.size(), axis = node.getInt("axis", 1);
+  if (axis < -rank || axis > rank)
+    return node.emitError() << "axis " << axis << " is out of range for rank "
+                            << rank;
+  if (axis < 0)
+    axis += rank;
+  Size rows(1), columns(1);
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (static_cast<int64_t>(dim) < axis)
+      rows = rows * size;
+    else
+      columns = columns * size;
+  return setReshaped(node, {rows, columns});
+}
+
+/// Returns the axes of Squeeze and Unsqueeze; nullopt in it for none.
+static FailureOr<std::optional<SmallVector<int64_t>>>
+getAxes(NodeImporter &node, int64_t rank) {
+  FailureOr<std::optional<SmallVector<int64_t>>> axes =
+      node.getConstantInts(1, "axes");
+  if (failed(axes) || !*axes)
+    return axes;
+  llvm::SmallSet<int64_t, 8> seen;
+  for (int64_t &axis : **axes) {
+    FailureOr<int64_t> valid = node.getAxis(axis, rank);
+    if (failed(valid))
+      return failure();
+    axis = *valid;
+    if (!seen.insert(axis).second)
+      return node.emitError() << "axis " << axis << " is given twice";
+  }
+  return axes;
+}
+
+static LogicalResult importUnsqueeze(NodeImporter &node) {
+  ArrayRef<Size> shape(node.getInput(0).shape);
+  FailureOr<std::optional<SmallVector<int64_t>>> given =
+      node.getConstantInts(1, "axes");
+  if (failed(given))
+    return failure();
+  if (!*given)
+    return node.emitError() << "the axes are missing";
+  if ((*given)->size() > kMaxRank)
+    return node.emitError() << "the result has more than " << kMaxRank
+                            << " dimensions";
+  int64_t rank = shape.size() + (*given)->size();
+  FailureOr<std::optional<SmallVector<int64_t>>> axes = getAxes(node, rank);
+  if (failed(axes))
+    return failure();
+  SmallVector<Size> result;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (llvm::is_contained(**axes, dim)) {
+      result.push_back(1);
+    } else {
+      result.push_back(shape.front());
+      shape = shape.drop_front();
+    }
+  }
+  return setReshaped(node, result);
+}
+
+static LogicalResult importSqueeze(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  FailureOr<std::optional<SmallVector<int64_t>>> axes =
+      getAxes(node, input.getRank());
+  if (failed(axes))
+    return failure();
+  SmallVector<Size> result;
+  for (auto [dim, size] : llvm::enumerate(input.shape)) {
+    bool isDropped = *axes
+                         ? llvm::is_contained(**axes, static_cast<int64_t>(dim))
+                         : size.isConstant(1);
+    if (!isDropped)
+      result.push_back(size);
+    else if (!mayBeEqual(node, size, 1))
+      return node.emitError() << "dimension " << dim << " does not have size 1";
+  }
+  return setReshaped(node, result);
+}
+
+static LogicalResult importTranspose(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  int64_t rank = input.getRank();
+  SmallVector<int64_t> permutation;
+  if (std::optional<SmallVector<int64_t>> given = node.getInts("perm"))
+    permutation = *given;
+  else
+    for (int64_t dim = rank; dim-- > 0;)
+      permutation.push_back(dim);
+  SmallVector<int64_t> sorted(permutation);
+  llvm::sort(sorted);
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
+    return node.emitError() << "'perm' is no permutation of " << rank
+                            << " dimensions";
+  node.setOutput(0, transpose(node, input, permutation));
+  return success();
+}
+
+static LogicalResult importConcat(NodeImporter &node) {
+  SmallVector<Tensor *> tensors;
+  for (unsigned number = 0; number < node.node.inputs.size(); ++number) {
+    if (!node.hasInput(number))
+      return node.emitError() << "input " << number << " is missing";
+    tensors.push_back(&node.getInput(number));
+  }
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", 0), tensors.front()->getRank());
+  if (failed(axis))
+    return failure();
+  Type element = tensors.front()->element;
+  auto isKnown = [&](Tensor *tensor) {
+    return tensor->elements && tensor->getRank() == 1 &&
+           tensor->element == element;
+  };
+  SmallVector<Size> elements;
+  if (llvm::all_of(tensors, isKnown))
+    for (Tensor *tensor : tensors)
+      elements.append(*tensor->elements);
+  if (!elements.empty() && elements.size() <= kMaxKnownElements) {
+    node.setOutput(0, createElements(element, elements, 1));
+    return success();
+  }
+  FailureOr<Tensor> result = concat(node, tensors, *axis);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+static LogicalResult importSplit(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", 0), input.getRank());
+  if (failed(axis))
+    return failure();
+  FailureOr<std::optional<SmallVector<Size>>> given = node.getSizes(1, "split");
+  if (failed(given))
+    return failure();
+  size_t count = node.node.outputs.size();
+  int64_t declared = node.getInt("num_outputs", count);
+  Size whole = input.shape[*axis];
+  SmallVector<Size> parts;
+  if (*given) {
+    parts = **given;
+  } else {
+    if (declared <= 0 || declared != static_cast<int64_t>(count))
+      return node.emitError() << "'num_outputs' is " << declared << ", but "
+                              << count << " outputs are named";
+    // All parts are equal, but the last may be smaller.
+    Size part = node.sizes.createTerm(SizeTable::Term::Quotient,
+                                      whole + (declared - 1), declared);
+    parts.assign(count, part);
+    if (count)
+      parts.back() = whole - part * (declared - 1);
+  }
+  if (parts.size() != count)
+    return node.emitError() << "expected sizes of " << count << " outputs, got "
+                            << parts.size();
+  Size total(0);
+  for (const Size &part : parts) {
+    if (part.getConstant() && *part.getConstant() < 0)
+      return node.emitError() << "size " << *part.getConstant()
+                              << " of an output is negative";
+    total = total + part;
+  }
+  if (!total.isValid() || !mayBeEqual(node, total, whole))
+    return node.emitError() << "the sizes of the outputs do not add up";
+  SmallVector<Size> offsets(input.getRank(), Size(0)), sizes(input.shape);
+  SmallVector<int64_t> strides(input.getRank(), 1);
+  int64_t first = 0;
+  for (auto [number, part] : llvm::enumerate(parts)) {
+    sizes[*axis] = part;
+    if (node.hasOutput(number)) {
+      Tensor result = slice(node, input, offsets, sizes, strides);
+      if (input.elements && part.getConstant()) {
+        ArrayRef<Size> all(*input.elements);
+        if (first + *part.getConstant() <= static_cast<int64_t>(all.size()))
+          result.elements = SmallVector<Size>(
+              all.slice(first, *part.getConstant()));
+      }
+      node.setOutput(number, std::move(result));
+    }
+    first += part.getConstant().value_or(0);
+    offsets[*axis] = offsets[*axis] + part;
+  }
+  return success();
+}
+
+static LogicalResult importExpand(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  FailureOr<std::optional<SmallVector<Size>>> given = node.getSizes(1, "");
+  if (failed(given))
+    return failure();
+  if ((*given)->size() > kMaxRank)
+    return node.emitError() << "the result has more than " << kMaxRank
+                            << " dimensions";
+  Tensor like;
+  like.shape = **given;
+  Tensor *operands[] = {&input, &like};
+  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
+  if (failed(shape))
+    return failure();
+  if (ArrayRef<Size>(*shape) == ArrayRef<Size>(input.shape)) {
+    node.setOutput(0, input);
+    return success();
+  }
+  if (input.elements && input.elements->size() == 1 && shape->size() == 1 &&
+      shape->front().getConstant() &&
+      *shape->front().getConstant() <= kMaxKnownElements) {
+    SmallVector<Size> elements(std::max<int64_t>(*shape->front().getConstant(), 0),
+                               input.elements->front());
+    node.setOutput(0, createElements(input.element, elements, 1));
+    return success();
+  }
+  // Adding leading dimensions of size 1 moves nothing.
+  bool isReshape = llvm::all_of(
+      ArrayRef(*shape).drop_back(input.getRank()),
+      [](const Size &size) { return size.isConstant(1); });
+  if (isReshape && ArrayRef(*shape).take_back(input.getRank()) ==
+                       ArrayRef<Size>(input.shape))
+    return setReshaped(node, *shape);
+  node.setOutput(0, mapElementsTo(node, &input, *shape, input.element,
+                                  [](OpBuilder &, Location, ValueRange args) {
+                                    return args[0];
+                                  }));
+  return success();
+}
+
+static LogicalResult importTile(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  FailureOr<std::optional<SmallVector<Size>>> repeats = node.getSizes(1, "");
+  if (failed(repeats))
+    return failure();
+  int64_t rank = input.getRank();
+  if (static_cast<int64_t>((*repeats)->size()) != rank)
+    return node.emitError() << "expected " << rank << " repeats";
+  if (2 * rank > static_cast<int64_t>(kMaxRank))
+    return node.emitError() << "more than " << kMaxRank / 2
+                            << " dimensions are not supported";
+  // Repeats along new dimensions, which the reshape merges.
+  SmallVector<Size> narrow, wide, shape;
+  for (auto [size, repeat] : llvm::zip_equal(input.shape, **repeats)) {
+    if (!repeat.isConstant(1)) {
+      narrow.push_back(1);
+      wide.push_back(repeat);
+    }
+    narrow.push_back(size);
+    wide.push_back(size);
+    shape.push_back(repeat * size);
+    if (!shape.back().isValid() ||
+        (repeat.getConstant() && *repeat.getConstant() < 0))
+      return node.emitError() << "a size of the result is negative or too "
+                                 "large";
+  }
+  FailureOr<Tensor> spread = reshape(node, input, narrow);
+  if (failed(spread))
+    return failure();
+  Tensor repeated = mapElementsTo(node, &*spread, wide, input.element,
+                                  [](OpBuilder &, Location, ValueRange args) {
+                                    return args[0];
+                                  });
+  FailureOr<Tensor> result = reshape(node, repeated, shape);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+void onnx::addMoveOperators(OperatorTable &table) {
+  table["Reshape"] = {1, 2, 1, importReshape};
+  table["Flatten"] = {1, 1, 1, importFlatten};
+  table["Unsqueeze"] = {1, 2, 1, importUnsqueeze};
+  table["Squeeze"] = {1, 2, 1, importSqueeze};
+  table["Transpose"] = {1, 1, 1, importTranspose};
+  table["Concat"] = {1, 1024, 1, importConcat};
+  table["Split"] = {1, 2, 1024, importSplit};
+  table["Expand"] = {2, 2, 1, importExpand};
+  table["Tile"] = {2, 2, 1, importTile};
+}

@@ -1,0 +1,196 @@
+//===- Norms.cpp - RMS norms and layer norms ------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums are in f32, or f64 for f64, and results are rounded once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+namespace {
+/// A norm over the dimensions of `input` from `axis` on.
+struct Norm {
+  Tensor input;
+  int64_t axis;
+  double epsilon;
+  /// Whether the mean is subtracted.
+  bool isCentered;
+  Tensor *weight = nullptr, *bias = nullptr;
+  /// Set by emit(): the statistics of each row, with dimensions of size 1.
+  Tensor mean, inverse;
+};
+} // namespace
+
+/// Returns a statistic of rows with kept dimensions of size 1.
+static FailureOr<Tensor> keepDims(NodeImporter &node, Tensor &statistic,
+                                  const Norm &norm) {
+  SmallVector<Size> shape = norm.input.shape;
+  for (size_t dim = norm.axis; dim < shape.size(); ++dim)
+    shape[dim] = 1;
+  return reshape(node, statistic, shape);
+}
+
+static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
+  Tensor &input = norm.input;
+  if (!input.isFloat())
+    return node.emitError() << "expected floats, found " << input.element;
+  Type element = input.element, wide = getWideType(element);
+  SmallVector<int64_t> axes =
+      llvm::to_vector(llvm::seq<int64_t>(norm.axis, input.getRank()));
+  Value count = createCount(node, input, axes, wide);
+  Tensor centered = input;
+  if (norm.isCentered) {
+    Tensor sum = reduce(node, input, axes, Reduction::Sum, wide);
+    Tensor *operand = &sum;
+    Tensor mean = mapElementsTo(node, operand, sum.shape, wide,
+                                [&](OpBuilder &b, Location loc, ValueRange args) {
+                                  return Scalars(b, loc, wide)
+                                      .div(args[0], count);
+                                });
+    FailureOr<Tensor> kept = keepDims(node, mean, norm);
+    if (failed(kept))
+      return failure();
+    norm.mean = std::move(*kept);
+    Tensor *operands[] = {&input, &norm.mean};
+    centered = mapElementsTo(
+        node, operands, input.shape, wide,
+        [&](OpBuilder &b, Location loc, ValueRange args) {
+          return Scalars(b, loc, wide)
+              .sub(convertScalar(b, loc, args[0], wide), args[1]);
+        });
+  }
+  Tensor squares = reduce(node, centered, axes, Reduction::Sum, wide,
+                          [&](OpBuilder &b, Location loc, ValueRange args) {
+                            return Scalars(b, loc, wide).mul(args[0], args[0]);
+                          });
+  Tensor *operand = &squares;
+  Tensor inverse = mapElementsTo(
+      node, operand, squares.shape, wide,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, wide);
+        Value mean = s.add(s.div(args[0], count), s.get(norm.epsilon));
+        return s.div(s.get(1), math::SqrtOp::create(b, loc, mean));
+      });
+  FailureOr<Tensor> kept = keepDims(node, inverse, norm);
+  if (failed(kept))
+    return failure();
+  norm.inverse = std::move(*kept);
+  SmallVector<Tensor *> operands{&centered, &norm.inverse};
+  if (norm.weight)
+    operands.push_back(norm.weight);
+  if (norm.bias)
+    operands.push_back(norm.bias);
+  // Operands must broadcast to the input.
+  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
+  if (failed(shape))
+    return failure();
+  if (shape->size() != input.shape.size())
+    return node.emitError() << "the weight has more dimensions than the input";
+  return mapElementsTo(
+      node, operands, *shape, element,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, wide);
+        Value x = s.mul(convertScalar(b, loc, args[0], wide), args[1]);
+        if (norm.weight)
+          x = s.mul(x, convertScalar(b, loc, args[2], wide));
+        if (norm.bias)
+          x = s.add(x, convertScalar(b, loc, args.back(), wide));
+        return convertScalar(b, loc, x, element);
+      });
+}
+
+/// RMSNormalization, SimplifiedLayerNormalization and LayerNormalization.
+static LogicalResult importNorm(NodeImporter &node) {
+  Norm norm;
+  norm.input = node.getInput(0);
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", -1), norm.input.getRank());
+  if (failed(axis))
+    return failure();
+  norm.axis = *axis;
+  norm.epsilon = node.getFloat("epsilon", 1e-5);
+  norm.isCentered = node.node.op == "LayerNormalization";
+  // Sums are at least as precise as asked for.
+  node.ignore("stash_type");
+  norm.weight = &node.getInput(1);
+  if (node.hasInput(2))
+    norm.bias = &node.getInput(2);
+  FailureOr<Tensor> result = emit(node, norm);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  if (norm.isCentered) {
+    node.setOutput(1, std::move(norm.mean));
+    node.setOutput(2, std::move(norm.inverse));
+  }
+  return success();
+}
+
+/// Adds tensors of one float type in the type that floats are computed in.
+static FailureOr<Tensor> addTensors(NodeImporter &node,
+                                    ArrayRef<Tensor *> operands) {
+  Type element = operands.front()->element, wide = getWideType(element);
+  return mapElements(node, operands, element,
+                     [&](OpBuilder &b, Location loc, ValueRange args) {
+                       Scalars s(b, loc, wide);
+                       Value sum = convertScalar(b, loc, args[0], wide);
+                       for (Value arg : args.drop_front())
+                         sum = s.add(sum, convertScalar(b, loc, arg, wide));
+                       return convertScalar(b, loc, sum, element);
+                     });
+}
+
+/// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
+static LogicalResult importSkipNorm(NodeImporter &node) {
+  bool isCentered = node.node.op == "SkipLayerNormalization";
+  SmallVector<Tensor *> operands{&node.getInput(0), &node.getInput(1)};
+  unsigned biasNumber = isCentered ? 4 : 3;
+  if (node.hasInput(biasNumber))
+    operands.push_back(&node.getInput(biasNumber));
+  for (Tensor *operand : operands)
+    if (!operand->isFloat() || operand->element != operands.front()->element)
+      return node.emitError() << "expected floats of one type";
+  FailureOr<Tensor> sum = addTensors(node, operands);
+  if (failed(sum))
+    return failure();
+  if (sum->shape.empty())
+    return node.emitError() << "expected at least one dimension";
+  Norm norm;
+  norm.input = *sum;
+  norm.axis = sum->getRank() - 1;
+  norm.epsilon = node.getFloat("epsilon", 1e-12);
+  norm.isCentered = isCentered;
+  norm.weight = &node.getInput(2);
+  if (isCentered && node.hasInput(3))
+    norm.bias = &node.getInput(3);
+  FailureOr<Tensor> result = emit(node, norm);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  node.setOutput(3, std::move(*sum));
+  if (isCentered)
+    node.setOutput(1, std::move(norm.mean));
+  node.setOutput(2, std::move(norm.inverse));
+  return success();
+}
+
+void onnx::addNormOperators(OperatorTable &table) {
+  table["RMSNormalization"] = {2, 2, 1, importNorm};
+  table["LayerNormalization"] = {2, 3, 3, importNorm};
+  // ONNX Runtime registers this in the default domain.
+  table["SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
+  table["com.microsoft/SimplifiedLayerNormalization"] = {2, 2, 1, importNorm};
+  table["com.microsoft/SkipLayerNormalization"] = {3, 5, 4, importSkipNorm};
+  table["com.microsoft/SkipSimplifiedLayerNormalization"] = {3, 4, 4,
+                                                             importSkipNorm};
+}

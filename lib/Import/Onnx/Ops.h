@@ -1,0 +1,99 @@
+//===- Ops.h - emission of tensor operations --------------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What operators of a node are built from. Functions that return FailureOr
+// have emitted a diagnostic at the node if they fail.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_IMPORT_ONNX_OPS_H
+#define POSENC_LIB_IMPORT_ONNX_OPS_H
+
+#include "Importer.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::posenc::onnx {
+
+Tensor createConstant(DenseElementsAttr attr);
+/// Returns a tensor with the value, whose type is changed by tensor.cast to
+/// that of the shape.
+Tensor createTensor(NodeImporter &node, Value value, ArrayRef<Size> shape);
+/// Returns a tensor of integers that follow from sizes; rank 0 or 1.
+Tensor createElements(Type element, ArrayRef<Size> elements, int64_t rank);
+
+Value createEmpty(NodeImporter &node, ArrayRef<Size> shape, Type element);
+/// A tensor with all elements equal to `value`, which is converted to the type.
+Value createFilled(NodeImporter &node, ArrayRef<Size> shape, Type element,
+                   double value);
+/// A scalar constant of a float, integer or index type.
+Value createScalar(OpBuilder &builder, Location loc, Type type, double value);
+/// Returns the one value of all elements of a constant, or null.
+TypedAttr getSplat(const Tensor &tensor);
+
+/// Converts a scalar as the operator Cast does.
+Value convertScalar(OpBuilder &builder, Location loc, Value value, Type type);
+/// The type in which floats of a type are computed: f32 for f16 and bf16.
+Type getWideType(Type type);
+
+using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+
+/// Returns the shape that shapes are broadcast to. Sizes of which one is 1 are
+/// broadcast; other sizes are equal, or assumed to be, which entry points check.
+FailureOr<SmallVector<Size>> broadcastShapes(NodeImporter &node,
+                                             ArrayRef<Tensor *> operands);
+/// Computes each element from those of the operands, which are broadcast.
+FailureOr<Tensor> mapElements(NodeImporter &node, ArrayRef<Tensor *> operands,
+                              Type element, Body body);
+/// The same with the shape of the result, which operands broadcast to.
+Tensor mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
+                     ArrayRef<Size> shape, Type element, Body body);
+/// Converts the elements as the operator Cast does.
+Tensor convertTensor(NodeImporter &node, Tensor &tensor, Type element);
+
+/// Changes the shape, in row-major order.
+FailureOr<Tensor> reshape(NodeImporter &node, Tensor &tensor,
+                          ArrayRef<Size> shape);
+Tensor transpose(NodeImporter &node, Tensor &tensor,
+                 ArrayRef<int64_t> permutation);
+/// Returns `sizes` elements of each dimension from `offsets`.
+Tensor slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
+             ArrayRef<Size> sizes, ArrayRef<int64_t> strides);
+/// Joins at least one tensor, of equal type but for `axis`.
+FailureOr<Tensor> concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
+                         int64_t axis);
+/// Returns rows of `table`, (rows x width), for `indices` of any shape:
+/// (indices... x width). Negative indices count from the end if `wraps`.
+Tensor gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
+                  bool wraps);
+
+/// Returns an index that counts from the end if it is negative.
+Value wrapIndex(OpBuilder &b, Location loc, Value index, Value size);
+
+enum class Reduction { Sum, Product, Max, Min };
+/// Reduces the axes, which are dropped. `transform` is applied to elements
+/// first, which have the type `element`; null for none.
+Tensor reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
+              Reduction kind, Type element, Body transform = nullptr);
+/// Returns the number of elements along the axes, as an element of that float
+/// type.
+Value createCount(NodeImporter &node, const Tensor &tensor,
+                  ArrayRef<int64_t> axes, Type element);
+
+/// Whether the sizes are equal, or may be equal at run time.
+inline bool mayBeEqual(NodeImporter &node, const Size &left,
+                       const Size &right) {
+  return !node.sizes.areDifferent(left, right);
+}
+
+} // namespace mlir::posenc::onnx
+
+#endif // POSENC_LIB_IMPORT_ONNX_OPS_H

@@ -1,0 +1,185 @@
+//===- Products.cpp - MatMul and Gemm -------------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums are in f32 for f16 and bf16, and rounded once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Products.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+static Size getProduct(ArrayRef<Size> sizes) {
+  Size product(1);
+  for (const Size &size : sizes)
+    product = product * size;
+  return product;
+}
+
+/// Multiplies (m x k) and (k x n).
+static Tensor multiply2D(NodeImporter &node, Tensor &left, Tensor &right) {
+  OpBuilder &b = node.builder;
+  Type element = left.element, wide = getWideType(element);
+  Size shape[] = {left.shape[0], right.shape[1]};
+  Value init = createFilled(node, shape, wide, 0);
+  Value operands[] = {node.getValue(left), node.getValue(right)};
+  Value result = linalg::MatmulOp::create(b, node.loc, operands, init)
+                     ->getResult(0);
+  Tensor product = createTensor(node, result, shape);
+  return convertTensor(node, product, element);
+}
+
+/// Multiplies (batch x m x k) and (batch x k x n).
+static Tensor multiply3D(NodeImporter &node, Tensor &left, Tensor &right) {
+  OpBuilder &b = node.builder;
+  Type element = left.element, wide = getWideType(element);
+  Size batch = left.shape[0].getConstant() ? left.shape[0] : right.shape[0];
+  Size shape[] = {batch, left.shape[1], right.shape[2]};
+  Value init = createFilled(node, shape, wide, 0);
+  Value operands[] = {node.getValue(left), node.getValue(right)};
+  Value result = linalg::BatchMatmulOp::create(b, node.loc, operands, init)
+                     ->getResult(0);
+  Tensor product = createTensor(node, result, shape);
+  return convertTensor(node, product, element);
+}
+
+/// Broadcasts all but the last two dimensions to `batch`.
+static Tensor broadcastBatch(NodeImporter &node, Tensor &tensor,
+                             ArrayRef<Size> batch) {
+  SmallVector<Size> shape(batch);
+  shape.append(tensor.shape.end() - 2, tensor.shape.end());
+  if (ArrayRef<Size>(tensor.shape) == ArrayRef<Size>(shape))
+    return tensor;
+  return mapElementsTo(
+      node, &tensor, shape, tensor.element,
+      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+}
+
+FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
+                                 Tensor right) {
+  if (left.element != right.element || left.isBool())
+    return node.emitError() << "expected numbers of one element type";
+  if (left.shape.empty() || right.shape.empty())
+    return node.emitError() << "expected at least one dimension";
+  // A vector is a row on the left and a column on the right.
+  bool isRow = left.getRank() == 1, isColumn = right.getRank() == 1;
+  SmallVector<Size> shape;
+  if (isRow) {
+    FailureOr<Tensor> row = reshape(node, left, {Size(1), left.shape[0]});
+    if (failed(row))
+      return failure();
+    left = std::move(*row);
+  }
+  if (isColumn) {
+    FailureOr<Tensor> column = reshape(node, right, {right.shape[0], Size(1)});
+    if (failed(column))
+      return failure();
+    right = std::move(*column);
+  }
+  Size rows = left.shape[left.getRank() - 2], depth = left.shape.back();
+  Size columns = right.shape.back();
+  if (!mayBeEqual(node, depth, right.shape[right.getRank() - 2]))
+    return node.emitError() << "the inputs differ in the size that is summed";
+  Tensor leftBatch, rightBatch;
+  leftBatch.shape.assign(left.shape.begin(), left.shape.end() - 2);
+  rightBatch.shape.assign(right.shape.begin(), right.shape.end() - 2);
+  FailureOr<SmallVector<Size>> batch =
+      broadcastShapes(node, {&leftBatch, &rightBatch});
+  if (failed(batch))
+    return failure();
+  bool isOne = llvm::all_of(rightBatch.shape,
+                            [](const Size &size) { return size.isConstant(1); });
+  FailureOr<Tensor> a = failure(), b = failure();
+  Tensor product;
+  if (isOne) {
+    // All rows are multiplied by one matrix.
+    a = reshape(node, left, {getProduct(leftBatch.shape) * rows, depth});
+    b = reshape(node, right,
+                {right.shape[right.getRank() - 2], right.shape.back()});
+    if (failed(a) || failed(b))
+      return failure();
+    product = multiply2D(node, *a, *b);
+  } else {
+    Size count = getProduct(*batch);
+    Tensor wideLeft = broadcastBatch(node, left, *batch);
+    Tensor wideRight = broadcastBatch(node, right, *batch);
+    a = reshape(node, wideLeft, {count, rows, depth});
+    b = reshape(node, wideRight,
+                {count, right.shape[right.getRank() - 2], columns});
+    if (failed(a) || failed(b))
+      return failure();
+    product = multiply3D(node, *a, *b);
+  }
+  shape = *batch;
+  if (!isRow)
+    shape.push_back(rows);
+  if (!isColumn)
+    shape.push_back(columns);
+  return reshape(node, product, shape);
+}
+
+static LogicalResult importMatMul(NodeImporter &node) {
+  FailureOr<Tensor> result =
+      multiply(node, node.getInput(0), node.getInput(1));
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+/// alpha * A * B + beta * C, with A and B transposed or not.
+static LogicalResult importGemm(NodeImporter &node) {
+  Tensor left = node.getInput(0), right = node.getInput(1);
+  double alpha = node.getFloat("alpha", 1), beta = node.getFloat("beta", 1);
+  bool transposesLeft = node.getInt("transA", 0);
+  bool transposesRight = node.getInt("transB", 0);
+  if (left.getRank() != 2 || right.getRank() != 2)
+    return node.emitError() << "expected matrices";
+  if (!left.isFloat())
+    return node.emitError() << "expected floats, found " << left.element;
+  if (transposesLeft)
+    left = transpose(node, left, {1, 0});
+  if (transposesRight)
+    right = transpose(node, right, {1, 0});
+  FailureOr<Tensor> product = multiply(node, left, right);
+  if (failed(product))
+    return failure();
+  bool hasSummand = node.hasInput(2);
+  if (!hasSummand && alpha == 1) {
+    node.setOutput(0, std::move(*product));
+    return success();
+  }
+  SmallVector<Tensor *> operands{&*product};
+  if (hasSummand)
+    operands.push_back(&node.getInput(2));
+  Type element = left.element, wide = getWideType(element);
+  FailureOr<Tensor> result = mapElements(
+      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, wide);
+        Value x = convertScalar(b, loc, args[0], wide);
+        if (alpha != 1)
+          x = s.mul(x, s.get(alpha));
+        if (hasSummand) {
+          Value y = convertScalar(b, loc, args[1], wide);
+          x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
+        }
+        return convertScalar(b, loc, x, element);
+      });
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
+void onnx::addProductOperators(OperatorTable &table) {
+  table["MatMul"] = {2, 2, 1, importMatMul};
+  table["Gemm"] = {2, 3, 1, importGemm};
+}

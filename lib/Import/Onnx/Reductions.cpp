@@ -1,0 +1,184 @@
+//===- Reductions.cpp - sums, means, maxima and softmax -------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Returns the product of known sizes of a tensor of rank 1, reduced to a
+/// scalar; false if they are unknown.
+static bool reduceSizes(NodeImporter &node, const Tensor &input,
+                        bool keepsDims) {
+  StringRef op = node.node.op;
+  if (!input.elements || input.getRank() != 1 ||
+      (op != "ReduceProd" && op != "ReduceSum"))
+    return false;
+  Size total(op == "ReduceProd" ? 1 : 0);
+  for (const Size &size : *input.elements)
+    total = op == "ReduceProd" ? total * size : total + size;
+  if (!total.isValid())
+    return false;
+  node.setOutput(0, createElements(input.element, total, keepsDims));
+  return true;
+}
+
+static LogicalResult importReduction(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  StringRef op = node.node.op;
+  int64_t rank = input.getRank();
+  bool keepsDims = node.getInt("keepdims", 1);
+  bool isIdentity = node.getInt("noop_with_empty_axes", 0);
+  auto given = node.getConstantInts(1, "axes");
+  if (failed(given))
+    return failure();
+  SmallVector<int64_t> axes;
+  if (*given)
+    axes = **given;
+  if (axes.empty() && isIdentity) {
+    node.setOutput(0, input);
+    return success();
+  }
+  if (axes.empty())
+    axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  for (int64_t &axis : axes) {
+    FailureOr<int64_t> valid = node.getAxis(axis, rank);
+    if (failed(valid))
+      return failure();
+    axis = *valid;
+  }
+  llvm::sort(axes);
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  if (reduceSizes(node, input, keepsDims))
+    return success();
+  bool isExtremum = op == "ReduceMax" || op == "ReduceMin";
+  if (input.isBool() && !isExtremum)
+    return node.emitError() << "expected numbers, found bool";
+  bool isFloat = input.isFloat();
+  if (!isFloat && (op == "ReduceMean" || op == "ReduceL2" ||
+                   op == "ReduceLogSumExp"))
+    return node.emitError() << "expected floats, found " << input.element;
+  Type element = input.element, wide = getWideType(element);
+  Reduction kind = op == "ReduceMax"    ? Reduction::Max
+                   : op == "ReduceMin"  ? Reduction::Min
+                   : op == "ReduceProd" ? Reduction::Product
+                                        : Reduction::Sum;
+  Tensor result;
+  if (op == "ReduceL2" || op == "ReduceSumSquare")
+    result = reduce(node, input, axes, kind, wide,
+                    [&](OpBuilder &b, Location loc, ValueRange args) {
+                      return Scalars(b, loc, wide).mul(args[0], args[0]);
+                    });
+  else if (op == "ReduceL1")
+    result = reduce(node, input, axes, kind, wide,
+                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      if (isFloat)
+                        return math::AbsFOp::create(b, loc, args[0]);
+                      return math::AbsIOp::create(b, loc, args[0]);
+                    });
+  else
+    result = reduce(node, input, axes, kind, isExtremum ? element : wide);
+  Value count;
+  if (op == "ReduceMean")
+    count = createCount(node, input, axes, wide);
+  Tensor *operand = &result;
+  if (count || op == "ReduceL2" || result.element != element)
+    result = mapElementsTo(node, operand, result.shape, element,
+                           [&](OpBuilder &b, Location loc, ValueRange args) {
+                             Value x = args[0];
+                             if (count)
+                               x = arith::DivFOp::create(b, loc, x, count);
+                             if (op == "ReduceL2")
+                               x = math::SqrtOp::create(b, loc, x);
+                             return convertScalar(b, loc, x, element);
+                           });
+  if (keepsDims) {
+    SmallVector<Size> shape = input.shape;
+    for (int64_t axis : axes)
+      shape[axis] = 1;
+    FailureOr<Tensor> kept = reshape(node, result, shape);
+    if (failed(kept))
+      return failure();
+    result = std::move(*kept);
+  }
+  node.setOutput(0, std::move(result));
+  return success();
+}
+
+static LogicalResult importSoftmax(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  int64_t rank = input.getRank();
+  bool isOld = node.getOpset() < 13;
+  FailureOr<int64_t> axis =
+      node.getAxis(node.getInt("axis", isOld ? 1 : -1), rank);
+  if (failed(axis))
+    return failure();
+  if (!input.isFloat())
+    return node.emitError() << "expected floats, found " << input.element;
+  if (isOld && *axis != rank - 1)
+    return node.emitError() << "before opset 13, only softmax over the last "
+                               "axis is supported";
+  Value init = createEmpty(node, input.shape, input.element);
+  Value result =
+      linalg::SoftmaxOp::create(node.builder, node.loc, init.getType(),
+                                node.getValue(input), init, *axis)
+          ->getResult(0);
+  node.setOutput(0, createTensor(node, result, input.shape));
+  return success();
+}
+
+static LogicalResult importLogSoftmax(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  int64_t rank = input.getRank();
+  FailureOr<int64_t> axis = node.getAxis(node.getInt("axis", -1), rank);
+  if (failed(axis))
+    return failure();
+  if (!input.isFloat())
+    return node.emitError() << "expected floats, found " << input.element;
+  Type element = input.element, wide = getWideType(element);
+  Tensor top = reduce(node, input, *axis, Reduction::Max, wide);
+  SmallVector<Size> shape = input.shape;
+  shape[*axis] = 1;
+  FailureOr<Tensor> tops = reshape(node, top, shape);
+  if (failed(tops))
+    return failure();
+  Tensor *shifting[] = {&input, &*tops};
+  Tensor shifted = mapElementsTo(
+      node, shifting, input.shape, wide,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        return Scalars(b, loc, wide)
+            .sub(convertScalar(b, loc, args[0], wide), args[1]);
+      });
+  Tensor sum = reduce(node, shifted, *axis, Reduction::Sum, wide,
+                      [&](OpBuilder &b, Location loc, ValueRange args) {
+                        return Scalars(b, loc, wide).exp(args[0]);
+                      });
+  FailureOr<Tensor> sums = reshape(node, sum, shape);
+  if (failed(sums))
+    return failure();
+  Tensor *operands[] = {&shifted, &*sums};
+  node.setOutput(
+      0, mapElementsTo(node, operands, input.shape, element,
+                       [&](OpBuilder &b, Location loc, ValueRange args) {
+                         Value log = math::LogOp::create(b, loc, args[1]);
+                         return convertScalar(
+                             b, loc, Scalars(b, loc, wide).sub(args[0], log),
+                             element);
+                       }));
+  return success();
+}
+
+void onnx::addReductionOperators(OperatorTable &table) {
+  for (StringRef op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin",
+                       "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"})
+    table[op] = {1, 2, 1, importReduction};
+  table["Softmax"] = {1, 1, 1, importSoftmax};
+  table["LogSoftmax"] = {1, 1, 1, importLogSoftmax};
+}

@@ -1,0 +1,293 @@
+//===- Reshape.cpp - reshapes and moves of tensors ------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A reshape becomes tensor.collapse_shape and tensor.expand_shape of groups of
+// dimensions with equal products, which keep the structure that later passes
+// look for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+namespace {
+/// Consecutive dimensions of the source and of the result with as many elements.
+struct Group {
+  unsigned sourceEnd, resultEnd;
+};
+} // namespace
+
+/// Groups the dimensions. Dimensions from where no equal products are found
+/// form one group, which is assumed to match.
+static SmallVector<Group> groupDims(NodeImporter &node, ArrayRef<Size> source,
+                                    ArrayRef<Size> result) {
+  SmallVector<Group> groups;
+  unsigned i = 0, j = 0;
+  while (i < source.size() && j < result.size()) {
+    Size left = source[i++], right = result[j++];
+    bool isFound = true;
+    while (left != right) {
+      bool hasLeft = i < source.size(), hasRight = j < result.size();
+      bool wantsRight;
+      if (left.getConstant() && right.getConstant())
+        wantsRight = *right.getConstant() < *left.getConstant();
+      else if (left.divideExactly(right))
+        wantsRight = true;
+      else if (right.divideExactly(left))
+        wantsRight = false;
+      else
+        wantsRight = j <= i;
+      if (wantsRight ? hasRight : !hasLeft && hasRight)
+        right = right * result[j++];
+      else if (hasLeft)
+        left = left * source[i++];
+      else {
+        isFound = false;
+        break;
+      }
+    }
+    if (!isFound) {
+      i = source.size();
+      j = result.size();
+    }
+    groups.push_back({i, j});
+  }
+  // Further dimensions have size 1.
+  if (!groups.empty())
+    groups.back() = {static_cast<unsigned>(source.size()),
+                     static_cast<unsigned>(result.size())};
+  return groups;
+}
+
+static Size getProduct(ArrayRef<Size> sizes) {
+  Size product(1);
+  for (const Size &size : sizes)
+    product = product * size;
+  return product;
+}
+
+static Value castTo(NodeImporter &node, Value value, RankedTensorType type) {
+  if (value.getType() == type)
+    return value;
+  return tensor::CastOp::create(node.builder, node.loc, type, value);
+}
+
+/// Returns the static size of a collapsed group as MLIR infers it from a type.
+static int64_t collapse(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes) {
+    if (ShapedType::isDynamic(size))
+      return ShapedType::kDynamic;
+    product *= size;
+  }
+  return product;
+}
+
+FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
+                                ArrayRef<Size> shape) {
+  if (ArrayRef<Size>(tensor.shape) == shape)
+    return tensor;
+  Size before = getProduct(tensor.shape), after = getProduct(shape);
+  if (!after.isValid() || !mayBeEqual(node, before, after))
+    return node.emitError()
+           << "the number of elements of the new shape differs";
+  OpBuilder &builder = node.builder;
+  Tensor result;
+  result.element = tensor.element;
+  result.shape.assign(shape.begin(), shape.end());
+  RankedTensorType type = node.graph.getType(shape, tensor.element);
+  if (shape.size() <= 1)
+    result.elements = tensor.elements;
+  if (tensor.constant && type.hasStaticShape() &&
+      type.getNumElements() == tensor.constant.getNumElements()) {
+    result.constant = tensor.constant.reshape(type);
+    return result;
+  }
+  if (result.elements)
+    return result;
+  Value value = node.getValue(tensor);
+  SmallVector<Group> groups = groupDims(node, tensor.shape, shape);
+  SmallVector<ReassociationIndices> collapsed, expanded;
+  auto sourceType = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> middle, needed;
+  unsigned i = 0, j = 0;
+  for (const Group &group : groups) {
+    collapsed.push_back(llvm::to_vector(llvm::seq<int64_t>(i, group.sourceEnd)));
+    expanded.push_back(llvm::to_vector(llvm::seq<int64_t>(j, group.resultEnd)));
+    middle.push_back(
+        collapse(sourceType.getShape().slice(i, group.sourceEnd - i)));
+    needed.push_back(collapse(type.getShape().slice(j, group.resultEnd - j)));
+    i = group.sourceEnd;
+    j = group.resultEnd;
+    if (middle.back() != needed.back() &&
+        !ShapedType::isDynamic(middle.back()) &&
+        !ShapedType::isDynamic(needed.back()))
+      return node.emitError()
+             << "the number of elements of the new shape differs";
+  }
+  // All sizes of a tensor with one element are 1.
+  if (shape.empty())
+    value = castTo(
+        node, value,
+        RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
+                              tensor.element));
+  if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
+    value = tensor::CollapseShapeOp::create(
+        builder, node.loc, RankedTensorType::get(middle, tensor.element), value,
+        collapsed);
+  value = castTo(node, value, RankedTensorType::get(needed, tensor.element));
+  if (expanded.size() != shape.size())
+    value = tensor::ExpandShapeOp::create(
+        builder, node.loc, type, value, expanded,
+        node.sizes.getMixed(builder, node.loc, shape));
+  result.value = castTo(node, value, type);
+  return result;
+}
+
+/// Transposes the elements of a constant.
+static DenseElementsAttr transposeConstant(DenseElementsAttr attr,
+                                           RankedTensorType type,
+                                           ArrayRef<int64_t> permutation) {
+  auto source = cast<RankedTensorType>(attr.getType());
+  int64_t rank = source.getRank();
+  size_t width = source.getElementTypeBitWidth() / 8;
+  ArrayRef<char> from = attr.getRawData();
+  std::vector<char> to(from.size());
+  SmallVector<int64_t> strides(rank, 1), steps(rank), index(rank, 0);
+  for (int64_t dim = rank - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * source.getDimSize(dim + 1);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    steps[dim] = strides[permutation[dim]];
+  int64_t count = type.getNumElements(), offset = 0;
+  for (int64_t number = 0; number < count; ++number) {
+    std::memcpy(&to[number * width], &from[offset * width], width);
+    for (int64_t dim = rank - 1; dim >= 0; --dim) {
+      offset += steps[dim];
+      if (++index[dim] < type.getDimSize(dim))
+        break;
+      offset -= steps[dim] * index[dim];
+      index[dim] = 0;
+    }
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, to);
+}
+
+Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
+                       ArrayRef<int64_t> permutation) {
+  Tensor result;
+  result.element = tensor.element;
+  for (int64_t dim : permutation)
+    result.shape.push_back(tensor.shape[dim]);
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, permutation.size())))
+    return tensor;
+  RankedTensorType type = node.graph.getType(result.shape, tensor.element);
+  if (tensor.constant && !tensor.isBool() && !tensor.constant.empty()) {
+    result.constant = tensor.constant.isSplat()
+                          ? tensor.constant.resizeSplat(type)
+                          : transposeConstant(tensor.constant, type, permutation);
+    return result;
+  }
+  Value value = node.getValue(tensor);
+  Value init = createEmpty(node, result.shape, tensor.element);
+  result.value = linalg::TransposeOp::create(node.builder, node.loc, value,
+                                             init, permutation)
+                     ->getResult(0);
+  return result;
+}
+
+Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
+                   ArrayRef<Size> sizes, ArrayRef<int64_t> strides) {
+  if (sizes == ArrayRef<Size>(tensor.shape) &&
+      llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
+    return tensor;
+  OpBuilder &b = node.builder;
+  Value value = node.getValue(tensor);
+  SmallVector<OpFoldResult> steps;
+  for (int64_t stride : strides)
+    steps.push_back(b.getIndexAttr(stride));
+  Value result = tensor::ExtractSliceOp::create(
+      b, node.loc, value, node.sizes.getMixed(b, node.loc, offsets),
+      node.sizes.getMixed(b, node.loc, sizes), steps);
+  return createTensor(node, result, sizes);
+}
+
+FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
+                               int64_t axis) {
+  SmallVector<Size> shape = tensors.front()->shape;
+  Size total(0);
+  for (Tensor *tensor : tensors) {
+    if (tensor->shape.size() != shape.size() ||
+        tensor->element != tensors.front()->element)
+      return node.emitError() << "the inputs differ in rank or element type";
+    total = total + tensor->shape[axis];
+    for (auto [dim, size] : llvm::enumerate(tensor->shape)) {
+      if (static_cast<int64_t>(dim) == axis)
+        continue;
+      if (!mayBeEqual(node, size, shape[dim]))
+        return node.emitError()
+               << "the inputs differ in size of dimension " << dim;
+      if (size.getConstant())
+        shape[dim] = size;
+    }
+  }
+  shape[axis] = total;
+  SmallVector<Value> values;
+  for (Tensor *tensor : tensors) {
+    // An empty cache before the first token.
+    if (tensor->shape[axis].isConstant(0) && tensors.size() > 1)
+      continue;
+    values.push_back(node.getValue(*tensor));
+  }
+  if (values.empty())
+    values.push_back(node.getValue(*tensors.front()));
+  if (values.size() == 1)
+    return createTensor(node, values.front(), shape);
+  Value result = tensor::ConcatOp::create(node.builder, node.loc, axis, values);
+  return createTensor(node, result, shape);
+}
+
+Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
+                        bool wraps) {
+  OpBuilder &builder = node.builder;
+  Value source = node.getValue(table), rows = node.getValue(indices);
+  Value count = node.sizes.materialize(builder, node.loc, table.shape[0]);
+  SmallVector<Size> shape = indices.shape;
+  shape.push_back(table.shape[1]);
+  int64_t rank = shape.size();
+  Value init = createEmpty(node, shape, table.element);
+  SmallVector<AffineExpr> dims;
+  for (int64_t dim = 0; dim + 1 < rank; ++dim)
+    dims.push_back(builder.getAffineDimExpr(dim));
+  AffineMap maps[] = {AffineMap::get(rank, 0, dims, builder.getContext()),
+                      builder.getMultiDimIdentityMap(rank)};
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
+    if (wraps)
+      row = wrapIndex(b, loc, row, count);
+    Value column = linalg::IndexOp::create(b, loc, rank - 1);
+    Value element = tensor::ExtractOp::create(b, loc, source,
+                                              ValueRange{row, column});
+    linalg::YieldOp::create(b, loc, element);
+  };
+  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                           rows, init, maps, loops, body)
+                     .getResult(0);
+  return createTensor(node, result, shape);
+}
+
+Value onnx::wrapIndex(OpBuilder &b, Location loc, Value index, Value size) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value isNegative = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::slt, index, zero);
+  Value wrapped = arith::AddIOp::create(b, loc, index, size);
+  return arith::SelectOp::create(b, loc, isNegative, wrapped, index);
+}

@@ -1,0 +1,226 @@
+//===- Shape.cpp - operators on shapes ------------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+static LogicalResult importShape(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  int64_t rank = input.getRank();
+  // Bounds beyond the rank are clamped.
+  auto clamp = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  };
+  int64_t start = clamp(node.getInt("start", 0));
+  int64_t end = clamp(node.getInt("end", rank));
+  ArrayRef<Size> shape(input.shape);
+  shape = shape.slice(start, std::max<int64_t>(end - start, 0));
+  node.setOutput(0, createElements(node.builder.getI64Type(), shape, 1));
+  return success();
+}
+
+static LogicalResult importSize(NodeImporter &node) {
+  Size count(1);
+  for (const Size &size : node.getInput(0).shape)
+    count = count * size;
+  node.setOutput(0, createElements(node.builder.getI64Type(), count, 0));
+  return success();
+}
+
+static LogicalResult importConstant(NodeImporter &node) {
+  Builder &b = node.builder;
+  auto create = [&](int64_t count, Type element, auto get) {
+    SmallVector<mlir::Attribute> values;
+    for (int64_t i = 0; i < std::max<int64_t>(count, 1); ++i)
+      values.push_back(get(i));
+    SmallVector<int64_t> shape;
+    if (count >= 0)
+      shape.push_back(count);
+    if (count == 0)
+      values.clear();
+    node.setOutput(0, createConstant(DenseElementsAttr::get(
+                          RankedTensorType::get(shape, element), values)));
+    return success();
+  };
+  if (const AttributeProto *value = node.getAttribute("value")) {
+    if (!value->tensor)
+      return node.emitError() << "attribute 'value' is no tensor";
+    DenseElementsAttr attr = node.graph.reader.read(
+        *value->tensor, [&] { return node.emitError(); });
+    if (!attr)
+      return failure();
+    node.setOutput(0, createConstant(attr));
+    return success();
+  }
+  if (const AttributeProto *value = node.getAttribute("value_int"))
+    return create(-1, b.getI64Type(), [&](int64_t) {
+      return b.getI64IntegerAttr(value->i.value_or(0));
+    });
+  if (const AttributeProto *value = node.getAttribute("value_float"))
+    return create(-1, b.getF32Type(), [&](int64_t) {
+      return b.getF32FloatAttr(value->f.value_or(0));
+    });
+  if (const AttributeProto *value = node.getAttribute("value_ints"))
+    return create(value->ints.size(), b.getI64Type(), [&](int64_t i) {
+      return b.getI64IntegerAttr(value->ints.empty() ? 0 : value->ints[i]);
+    });
+  if (const AttributeProto *value = node.getAttribute("value_floats"))
+    return create(value->floats.size(), b.getF32Type(), [&](int64_t i) {
+      return b.getF32FloatAttr(value->floats.empty() ? 0 : value->floats[i]);
+    });
+  return node.emitError() << "expected a numeric value";
+}
+
+/// Returns a tensor with all elements equal to those of a constant.
+static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
+                                DenseElementsAttr value) {
+  RankedTensorType type =
+      node.graph.getType(shape, value.getElementType());
+  if (type.hasStaticShape()) {
+    for (const Size &size : shape)
+      if (*size.getConstant() < 0)
+        return node.emitError() << "a size is negative";
+    node.setOutput(0, createConstant(DenseElementsAttr::get(
+                          type, *value.getValues<mlir::Attribute>().begin())));
+    return success();
+  }
+  Value scalar = arith::ConstantOp::create(
+      node.builder, node.loc,
+      cast<TypedAttr>(*value.getValues<mlir::Attribute>().begin()));
+  Value empty = createEmpty(node, shape, value.getElementType());
+  Value filled = linalg::FillOp::create(node.builder, node.loc, scalar, empty)
+                     .getResult(0);
+  node.setOutput(0, createTensor(node, filled, shape));
+  return success();
+}
+
+static LogicalResult importConstantOfShape(NodeImporter &node) {
+  FailureOr<std::optional<SmallVector<Size>>> shape = node.getSizes(0, "");
+  if (failed(shape))
+    return failure();
+  if ((*shape)->size() > kMaxRank)
+    return node.emitError() << "the result has more than " << kMaxRank
+                            << " dimensions";
+  DenseElementsAttr value = DenseElementsAttr::get(
+      RankedTensorType::get({1}, node.builder.getF32Type()), 0.0f);
+  if (const AttributeProto *attribute = node.getAttribute("value")) {
+    if (attribute->tensor)
+      value = node.graph.reader.read(*attribute->tensor,
+                                     [&] { return node.emitError(); });
+    if (!value)
+      return failure();
+    if (value.getNumElements() != 1)
+      return node.emitError() << "attribute 'value' needs one element";
+  }
+  return fillOutput(node, **shape, value);
+}
+
+/// Converts a size to an element type; null for integers.
+static LogicalResult importRange(NodeImporter &node) {
+  Tensor &start = node.getInput(0), &limit = node.getInput(1),
+         &delta = node.getInput(2);
+  Type element = start.element;
+  auto isKnown = [](Tensor &tensor) {
+    return tensor.elements && tensor.elements->size() == 1;
+  };
+  if (isa<IntegerType>(element) && isKnown(start) && isKnown(limit) &&
+      isKnown(delta)) {
+    Size first = start.elements->front(), end = limit.elements->front();
+    std::optional<int64_t> step = delta.elements->front().getConstant();
+    if (!step || *step == 0)
+      return node.emitError() << "the step must be a constant other than 0";
+    Size span = *step > 0 ? end - first : first - end;
+    Size width = std::abs(*step);
+    Size count = node.sizes.createTerm(
+        SizeTable::Term::Max, Size(0),
+        node.sizes.createTerm(SizeTable::Term::Quotient, span + width - 1,
+                              width));
+    if (!count.isValid())
+      return node.emitError() << "the number of elements overflows";
+    std::optional<int64_t> known = count.getConstant();
+    if (known && *known <= kMaxKnownElements) {
+      SmallVector<Size> elements;
+      for (int64_t i = 0; i < *known; ++i)
+        elements.push_back(first + Size(i) * *step);
+      node.setOutput(0, createElements(element, elements, 1));
+      return success();
+    }
+    OpBuilder &builder = node.builder;
+    Value origin = node.sizes.materialize(builder, node.loc, first);
+    Tensor result = mapElementsTo(
+        node, {}, count, element,
+        [&](OpBuilder &b, Location loc, ValueRange) {
+          Value index = linalg::IndexOp::create(b, loc, 0);
+          Value factor = arith::ConstantIndexOp::create(b, loc, *step);
+          index = arith::AddIOp::create(
+              b, loc, arith::MulIOp::create(b, loc, index, factor), origin);
+          return convertScalar(b, loc, index, element);
+        });
+    node.setOutput(0, std::move(result));
+    return success();
+  }
+  auto getNumber = [](Tensor &tensor) -> std::optional<double> {
+    if (auto attr = dyn_cast_or_null<FloatAttr>(getSplat(tensor)))
+      return attr.getValueAsDouble();
+    return std::nullopt;
+  };
+  std::optional<double> first = getNumber(start), end = getNumber(limit),
+                        step = getNumber(delta);
+  if (!first || !end || !step || *step == 0)
+    return node.emitError() << "the bounds depend on data: they must follow "
+                               "from the shapes of the model's inputs";
+  double count = std::max(0.0, std::ceil((*end - *first) / *step));
+  if (!(count <= 1e9))
+    return node.emitError() << "the number of elements overflows";
+  Tensor result = mapElementsTo(
+      node, {}, Size(static_cast<int64_t>(count)), element,
+      [&](OpBuilder &b, Location loc, ValueRange) {
+        Type wide = getWideType(element);
+        Value index = convertScalar(
+            b, loc, linalg::IndexOp::create(b, loc, 0), b.getI64Type());
+        Value number = convertScalar(b, loc, index, wide);
+        Value product = arith::MulFOp::create(
+            b, loc, number, createScalar(b, loc, wide, *step));
+        Value sum = arith::AddFOp::create(b, loc, product,
+                                          createScalar(b, loc, wide, *first));
+        return convertScalar(b, loc, sum, element);
+      });
+  node.setOutput(0, std::move(result));
+  return success();
+}
+
+static LogicalResult importIdentity(NodeImporter &node) {
+  node.ignore("seed");
+  node.ignore("ratio");
+  node.setOutput(0, node.getInput(0));
+  return success();
+}
+
+/// Dropout in inference is the identity. Its mask, if used, is all true.
+static LogicalResult importDropout(NodeImporter &node) {
+  if (node.hasInput(2)) {
+    Tensor &training = node.getInput(2);
+    if (!training.elements || training.elements->size() != 1 ||
+        !training.elements->front().isConstant(0))
+      return node.emitError() << "training mode is not supported";
+  }
+  return importIdentity(node);
+}
+
+void onnx::addShapeOperators(OperatorTable &table) {
+  table["Shape"] = {1, 1, 1, importShape};
+  table["Size"] = {1, 1, 1, importSize};
+  table["Constant"] = {0, 0, 1, importConstant};
+  table["ConstantOfShape"] = {1, 1, 1, importConstantOfShape};
+  table["Range"] = {3, 3, 1, importRange};
+  table["Identity"] = {1, 1, 1, importIdentity};
+  table["Dropout"] = {1, 3, 1, importDropout};
+}

@@ -1,0 +1,291 @@
+//===- Sizes.cpp - symbolic sizes of tensors ------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sizes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+/// Sizes of models have few terms; this bounds those of malformed files.
+static constexpr size_t kMaxTerms = 64;
+static constexpr size_t kMaxDegree = 16;
+static constexpr unsigned kMaxDepth = 64;
+
+Size::Size(int64_t constant) {
+  if (constant)
+    terms[{}] = constant;
+}
+
+Size Size::getSymbol(unsigned number) {
+  Size size;
+  size.terms[{number}] = 1;
+  return size;
+}
+
+Size Size::getInvalid() {
+  Size size;
+  size.valid = false;
+  return size;
+}
+
+std::optional<int64_t> Size::getConstant() const {
+  if (!valid || terms.size() > 1)
+    return std::nullopt;
+  if (terms.empty())
+    return 0;
+  return terms.begin()->first.empty()
+             ? std::optional<int64_t>(terms.begin()->second)
+             : std::nullopt;
+}
+
+void Size::add(const Monomial &monomial, int64_t coefficient) {
+  auto [it, isNew] = terms.try_emplace(monomial, 0);
+  int64_t sum;
+  if (llvm::AddOverflow(it->second, coefficient, sum) ||
+      terms.size() > kMaxTerms || monomial.size() > kMaxDegree) {
+    valid = false;
+    return;
+  }
+  it->second = sum;
+  if (!sum)
+    terms.erase(it);
+}
+
+Size Size::operator+(const Size &other) const {
+  if (!valid || !other.valid)
+    return getInvalid();
+  Size sum = *this;
+  for (const auto &[monomial, coefficient] : other.terms)
+    sum.add(monomial, coefficient);
+  return sum;
+}
+
+Size Size::operator-(const Size &other) const { return *this + other * -1; }
+
+Size Size::operator*(const Size &other) const {
+  if (!valid || !other.valid)
+    return getInvalid();
+  Size product;
+  for (const auto &[left, a] : terms)
+    for (const auto &[right, b] : other.terms) {
+      Monomial monomial(left.size() + right.size());
+      std::merge(left.begin(), left.end(), right.begin(), right.end(),
+                 monomial.begin());
+      int64_t coefficient;
+      if (llvm::MulOverflow(a, b, coefficient))
+        return getInvalid();
+      product.add(monomial, coefficient);
+      if (!product.valid)
+        return product;
+    }
+  return product;
+}
+
+bool Size::operator==(const Size &other) const {
+  return valid && other.valid && terms == other.terms;
+}
+
+std::optional<Size> Size::divideExactly(const Size &divisor) const {
+  if (!valid || !divisor.valid || divisor.terms.empty())
+    return std::nullopt;
+  // Divides by the last term, repeatedly.
+  const auto &[leading, factor] = *divisor.terms.rbegin();
+  Size rest = *this, quotient;
+  for (size_t step = 0; !rest.terms.empty(); ++step) {
+    const auto &[monomial, coefficient] = *rest.terms.rbegin();
+    if (step > kMaxTerms || coefficient % factor ||
+        !std::includes(monomial.begin(), monomial.end(), leading.begin(),
+                       leading.end()))
+      return std::nullopt;
+    Monomial left;
+    std::set_difference(monomial.begin(), monomial.end(), leading.begin(),
+                        leading.end(), std::back_inserter(left));
+    Size term;
+    term.terms[left] = coefficient / factor;
+    quotient = quotient + term;
+    rest = rest - term * divisor;
+    if (!rest.valid || !quotient.valid)
+      return std::nullopt;
+  }
+  return quotient;
+}
+
+//===----------------------------------------------------------------------===//
+// SizeTable
+//===----------------------------------------------------------------------===//
+
+/// Returns a key that is equal for equal sizes only.
+static std::string getKey(const Size &size) {
+  std::string key;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    key += std::to_string(coefficient);
+    for (unsigned symbol : monomial)
+      key += '*' + std::to_string(symbol);
+    key += '+';
+  }
+  return key;
+}
+
+Size SizeTable::createSymbol(Value value, bool isNonNegative) {
+  symbols.push_back({value, isNonNegative, Term::Min, Size(), Size(), 0});
+  return Size::getSymbol(symbols.size() - 1);
+}
+
+/// Computes a term of constants; nullopt if the divisor is not positive.
+static std::optional<int64_t> compute(SizeTable::Term kind, int64_t left,
+                                      int64_t right) {
+  switch (kind) {
+  case SizeTable::Term::Min:
+    return std::min(left, right);
+  case SizeTable::Term::Max:
+    return std::max(left, right);
+  case SizeTable::Term::Quotient:
+  case SizeTable::Term::Remainder:
+    break;
+  }
+  if (right <= 0)
+    return std::nullopt;
+  int64_t quotient = llvm::divideFloorSigned(left, right);
+  return kind == SizeTable::Term::Quotient ? quotient : left - quotient * right;
+}
+
+Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
+  if (!left.isValid() || !right.isValid())
+    return Size::getInvalid();
+  if (left.getConstant() && right.getConstant()) {
+    std::optional<int64_t> value =
+        compute(kind, *left.getConstant(), *right.getConstant());
+    return value ? Size(*value) : Size::getInvalid();
+  }
+  bool isDivision = kind == Term::Quotient || kind == Term::Remainder;
+  if (isDivision && right.getConstant() && *right.getConstant() <= 0)
+    return Size::getInvalid();
+  if (isDivision)
+    if (std::optional<Size> exact = left.divideExactly(right))
+      return kind == Term::Quotient ? *exact : Size(0);
+  if (kind == Term::Min || kind == Term::Max) {
+    if (isAtMost(left, right))
+      return kind == Term::Min ? left : right;
+    if (isAtMost(right, left))
+      return kind == Term::Min ? right : left;
+  }
+  unsigned depth = 1 + std::max(getDepth(left), getDepth(right));
+  if (depth > kMaxDepth)
+    return Size::getInvalid();
+  std::string key = std::to_string(static_cast<int>(kind)) + ':' +
+                    getKey(left) + ':' + getKey(right);
+  auto [it, isNew] = numbers.try_emplace(key, symbols.size());
+  if (isNew) {
+    bool first = isNonNegative(left), second = isNonNegative(right);
+    bool isNatural = kind == Term::Remainder ||
+                     (kind == Term::Quotient && first) ||
+                     (kind == Term::Min && first && second) ||
+                     (kind == Term::Max && (first || second));
+    symbols.push_back({Value(), isNatural, kind, left, right, depth});
+  }
+  return Size::getSymbol(it->second);
+}
+
+unsigned SizeTable::getDepth(const Size &size) const {
+  unsigned depth = 0;
+  for (const auto &term : size.getTerms())
+    for (unsigned symbol : term.first)
+      depth = std::max(depth, symbols[symbol].depth);
+  return depth;
+}
+
+bool SizeTable::isNonNegative(const Size &size) const {
+  return size.isValid() && llvm::all_of(size.getTerms(), [&](const auto &term) {
+           return term.second > 0 &&
+                  llvm::all_of(term.first, [&](unsigned symbol) {
+                    return symbols[symbol].isNonNegative;
+                  });
+         });
+}
+
+bool SizeTable::areDifferent(const Size &left, const Size &right) const {
+  return isNonNegative(left - right - 1) || isNonNegative(right - left - 1);
+}
+
+Value SizeTable::materialize(OpBuilder &builder, Location loc,
+                             const Size &size) {
+  std::string key = getKey(size);
+  if (auto it = values.find(key); it != values.end())
+    return it->second;
+  Value sum;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    Value product;
+    if (coefficient != 1 || monomial.empty())
+      product = arith::ConstantIndexOp::create(builder, loc, coefficient);
+    for (unsigned number : monomial) {
+      Value factor = symbols[number].value;
+      if (!factor) {
+        // The operands have smaller numbers, so this ends.
+        Size first = symbols[number].left, second = symbols[number].right;
+        Value left = materialize(builder, loc, first);
+        Value right = materialize(builder, loc, second);
+        bool isNatural = isNonNegative(first);
+        switch (symbols[number].kind) {
+        case Term::Quotient:
+          factor = isNatural ? arith::DivSIOp::create(builder, loc, left, right)
+                                   .getResult()
+                             : arith::FloorDivSIOp::create(builder, loc, left,
+                                                           right)
+                                   .getResult();
+          break;
+        case Term::Remainder:
+          if (isNatural) {
+            factor = arith::RemSIOp::create(builder, loc, left, right);
+          } else {
+            Value quotient =
+                arith::FloorDivSIOp::create(builder, loc, left, right);
+            Value whole = arith::MulIOp::create(builder, loc, quotient, right);
+            factor = arith::SubIOp::create(builder, loc, left, whole);
+          }
+          break;
+        case Term::Min:
+          factor = arith::MinSIOp::create(builder, loc, left, right);
+          break;
+        case Term::Max:
+          factor = arith::MaxSIOp::create(builder, loc, left, right);
+          break;
+        }
+        symbols[number].value = factor;
+      }
+      product = product ? arith::MulIOp::create(builder, loc, product, factor)
+                              .getResult()
+                        : factor;
+    }
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, product).getResult()
+              : product;
+  }
+  if (!sum)
+    sum = arith::ConstantIndexOp::create(builder, loc, 0);
+  values[key] = sum;
+  return sum;
+}
+
+OpFoldResult SizeTable::getMixed(OpBuilder &builder, Location loc,
+                                 const Size &size) {
+  if (std::optional<int64_t> constant = size.getConstant())
+    return builder.getIndexAttr(*constant);
+  return materialize(builder, loc, size);
+}
+
+SmallVector<OpFoldResult> SizeTable::getMixed(OpBuilder &builder, Location loc,
+                                              ArrayRef<Size> sizes) {
+  return llvm::map_to_vector(sizes, [&](const Size &size) {
+    return getMixed(builder, loc, size);
+  });
+}

@@ -1,0 +1,319 @@
+//===- Slice.cpp - Slice, Pad, Trilu and CumSum ---------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ops.h"
+#include "Scalars.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+using namespace mlir::posenc::onnx;
+
+//===----------------------------------------------------------------------===//
+// Slice
+//===----------------------------------------------------------------------===//
+
+/// Returns a bound of a slice, clamped to [0, size]; bounds below 0 count from
+/// the end.
+static Size clampBound(NodeImporter &node, const Size &bound,
+                       const Size &size) {
+  SizeTable &sizes = node.sizes;
+  std::optional<int64_t> constant = bound.getConstant();
+  // Exporters write such bounds for the end.
+  constexpr int64_t huge = std::numeric_limits<int32_t>::max();
+  if (constant && *constant >= huge)
+    return size;
+  if (constant && *constant < -huge)
+    return 0;
+  Size position = bound;
+  if (sizes.isNonNegative(Size(-1) - bound)) {
+    position = size + bound;
+  } else if (!sizes.isNonNegative(bound) && !constant) {
+    // A difference of sizes is assumed not to be negative, as in x[:, -n:]
+    // exported with n known to be small.
+    position = bound;
+  }
+  Size low = sizes.createTerm(SizeTable::Term::Max, Size(0), position);
+  return sizes.createTerm(SizeTable::Term::Min, low, size);
+}
+
+/// Reverses a dimension, or takes every n-th element of it backwards: element i
+/// is `first - i * step`.
+static Tensor takeBackwards(NodeImporter &node, Tensor &tensor, int64_t dim,
+                            const Size &first, int64_t step,
+                            const Size &count) {
+  OpBuilder &builder = node.builder;
+  SmallVector<Size> shape = tensor.shape;
+  shape[dim] = count;
+  Value source = node.getValue(tensor);
+  Value origin = node.sizes.materialize(builder, node.loc, first);
+  return mapElementsTo(
+      node, {}, shape, tensor.element,
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> index;
+        for (int64_t i = 0, rank = shape.size(); i < rank; ++i)
+          index.push_back(linalg::IndexOp::create(b, loc, i));
+        Value back = arith::MulIOp::create(
+            b, loc, index[dim], arith::ConstantIndexOp::create(b, loc, step));
+        index[dim] = arith::SubIOp::create(b, loc, origin, back);
+        return tensor::ExtractOp::create(b, loc, source, index);
+      });
+}
+
+/// Sets the output to known elements, if the input and the bounds are known.
+static bool sliceElements(NodeImporter &node, const Tensor &input, Size start,
+                          Size end, int64_t step) {
+  if (!input.elements || input.getRank() != 1 || !start.getConstant() ||
+      !end.getConstant())
+    return false;
+  int64_t count = input.elements->size();
+  int64_t first = *start.getConstant(), last = *end.getConstant();
+  auto normalize = [&](int64_t bound, int64_t low, int64_t high) {
+    return std::clamp(bound < 0 ? bound + count : bound, low, high);
+  };
+  SmallVector<Size> elements;
+  if (step > 0) {
+    first = normalize(first, 0, count);
+    last = normalize(last, 0, count);
+    for (int64_t i = first; i < last; i += std::min(step, count))
+      elements.push_back((*input.elements)[i]);
+  } else {
+    first = normalize(first, -1, count - 1);
+    last = last < -count ? -1 : normalize(last, -1, count - 1);
+    for (int64_t i = first; i > last; i += std::max(step, -count))
+      elements.push_back((*input.elements)[i]);
+  }
+  node.setOutput(0, createElements(input.element, elements, 1));
+  return true;
+}
+
+static LogicalResult importSlice(NodeImporter &node) {
+  Tensor input = node.getInput(0);
+  auto starts = node.getSizes(1, "starts"), ends = node.getSizes(2, "ends"),
+       given = node.getSizes(3, "axes");
+  auto steps = node.getConstantInts(4, "steps");
+  if (failed(starts) || failed(ends) || failed(given) || failed(steps))
+    return failure();
+  if (!*starts || !*ends || (*starts)->size() != (*ends)->size())
+    return node.emitError() << "expected as many starts as ends";
+  size_t count = (*starts)->size();
+  if ((*given && (*given)->size() != count) ||
+      (*steps && (*steps)->size() != count))
+    return node.emitError() << "expected " << count << " axes and steps";
+  int64_t rank = input.getRank();
+  SmallVector<Size> offsets(rank, Size(0)), sizes(input.shape);
+  SmallVector<int64_t> strides(rank, 1);
+  // Dimensions with negative steps.
+  SmallVector<std::pair<int64_t, int64_t>> backwards;
+  for (size_t i = 0; i < count; ++i) {
+    std::optional<int64_t> number =
+        *given ? (**given)[i].getConstant() : static_cast<int64_t>(i);
+    if (!number)
+      return node.emitError() << "the axes must be constant";
+    FailureOr<int64_t> axis = node.getAxis(*number, rank);
+    if (failed(axis))
+      return failure();
+    int64_t step = *steps ? (**steps)[i] : 1;
+    if (step == 0 || std::abs(step) > (int64_t(1) << 31))
+      return node.emitError() << "step " << step << " is not supported";
+    const Size &start = (**starts)[i], &end = (**ends)[i];
+    const Size &size = input.shape[*axis];
+    if (count == 1 && sliceElements(node, input, start, end, step))
+      return success();
+    if (step < 0) {
+      // From the start, or the last element, down to the first.
+      if (!end.getConstant() || !start.getConstant() ||
+          *end.getConstant() > -(int64_t(1) << 31) ||
+          (*start.getConstant() != -1 &&
+           *start.getConstant() < (int64_t(1) << 31) - 1))
+        return node.emitError()
+               << "a negative step needs the whole dimension";
+      backwards.push_back({*axis, -step});
+      continue;
+    }
+    offsets[*axis] = clampBound(node, start, size);
+    Size span = clampBound(node, end, size) - offsets[*axis];
+    if (step > 1)
+      span = node.sizes.createTerm(SizeTable::Term::Quotient, span + (step - 1),
+                                   step);
+    sizes[*axis] = node.sizes.createTerm(SizeTable::Term::Max, Size(0), span);
+    strides[*axis] = step;
+    if (!sizes[*axis].isValid())
+      return node.emitError() << "the bounds have no simple form";
+    // The offset of an empty slice must be in bounds.
+    if (sizes[*axis].isConstant(0))
+      offsets[*axis] = 0;
+  }
+  Tensor result = slice(node, input, offsets, sizes, strides);
+  for (auto [axis, step] : backwards) {
+    Size length = result.shape[axis];
+    Size steps = node.sizes.createTerm(SizeTable::Term::Quotient,
+                                       length + (step - 1), step);
+    result = takeBackwards(node, result, axis, length - 1, step, steps);
+  }
+  node.setOutput(0, std::move(result));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pad, Trilu and CumSum
+//===----------------------------------------------------------------------===//
+
+static LogicalResult importPad(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  int64_t rank = input.getRank();
+  if (node.getString("mode", "constant") != "constant")
+    return node.emitError() << "only the mode 'constant' is supported";
+  auto pads = node.getSizes(1, "pads");
+  auto given = node.getConstantInts(3, "");
+  if (failed(pads) || failed(given))
+    return failure();
+  SmallVector<int64_t> axes =
+      *given ? **given : llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (!*pads || (*pads)->size() != 2 * axes.size())
+    return node.emitError() << "expected " << 2 * axes.size() << " pads";
+  Value padding;
+  if (node.hasInput(2)) {
+    TypedAttr splat = getSplat(node.getInput(2));
+    if (!splat || splat.getType() != input.element)
+      return node.emitError() << "the padding must be a constant of the "
+                                 "input's type";
+    padding = arith::ConstantOp::create(node.builder, node.loc, splat);
+  } else {
+    padding = createScalar(node.builder, node.loc, input.element,
+                           node.getFloat("value", 0));
+  }
+  SmallVector<Size> low(rank, Size(0)), high(low), offsets(low),
+      sizes(input.shape), shape;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    FailureOr<int64_t> axis = node.getAxis(axes[i], rank);
+    if (failed(axis))
+      return failure();
+    low[*axis] = (**pads)[i];
+    high[*axis] = (**pads)[i + axes.size()];
+    // Negative pads crop.
+    for (Size *pad : {&low[*axis], &high[*axis]}) {
+      std::optional<int64_t> constant = pad->getConstant();
+      if (!constant || *constant >= 0)
+        continue;
+      sizes[*axis] = sizes[*axis] + *pad;
+      if (pad == &low[*axis])
+        offsets[*axis] = Size(0) - *pad;
+      *pad = 0;
+    }
+    if (sizes[*axis].getConstant() && *sizes[*axis].getConstant() < 0)
+      return node.emitError() << "a size of the result is negative";
+  }
+  Tensor cropped = slice(node, input, offsets, sizes,
+                         SmallVector<int64_t>(rank, 1));
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    shape.push_back(low[dim] + sizes[dim] + high[dim]);
+    if (!shape.back().isValid())
+      return node.emitError() << "a size of the result overflows";
+  }
+  RankedTensorType type = node.graph.getType(shape, input.element);
+  Value result = tensor::PadOp::create(
+      node.builder, node.loc, type, node.getValue(cropped),
+      node.sizes.getMixed(node.builder, node.loc, low),
+      node.sizes.getMixed(node.builder, node.loc, high), padding);
+  node.setOutput(0, createTensor(node, result, shape));
+  return success();
+}
+
+static LogicalResult importTrilu(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  bool isUpper = node.getInt("upper", 1);
+  int64_t rank = input.getRank();
+  if (rank < 2)
+    return node.emitError() << "expected at least 2 dimensions";
+  Size diagonal(0);
+  if (node.hasInput(1)) {
+    auto given = node.getSizes(1, "");
+    if (failed(given))
+      return failure();
+    if ((*given)->size() != 1)
+      return node.emitError() << "expected one diagonal";
+    diagonal = (*given)->front();
+  }
+  Value offset = node.sizes.materialize(node.builder, node.loc, diagonal);
+  node.setOutput(
+      0, mapElementsTo(
+             node, &input, input.shape, input.element,
+             [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+               Value row = linalg::IndexOp::create(b, loc, rank - 2);
+               Value column = linalg::IndexOp::create(b, loc, rank - 1);
+               Value limit = arith::AddIOp::create(b, loc, row, offset);
+               Value isKept = arith::CmpIOp::create(
+                   b, loc,
+                   isUpper ? arith::CmpIPredicate::sge
+                           : arith::CmpIPredicate::sle,
+                   column, limit);
+               Value zero = createScalar(b, loc, input.element, 0);
+               return arith::SelectOp::create(b, loc, isKept, args[0], zero);
+             }));
+  return success();
+}
+
+/// A cumulative sum as a product with a triangle of ones: the sizes for which
+/// exporters write it, lengths of sequences, are small.
+static LogicalResult importCumSum(NodeImporter &node) {
+  Tensor &input = node.getInput(0);
+  bool isExclusive = node.getInt("exclusive", 0);
+  bool isReverse = node.getInt("reverse", 0);
+  auto axes = node.getConstantInts(1, "");
+  if (failed(axes))
+    return failure();
+  if ((*axes)->size() != 1)
+    return node.emitError() << "expected one axis";
+  int64_t rank = input.getRank();
+  FailureOr<int64_t> axis = node.getAxis((*axes)->front(), rank);
+  if (failed(axis))
+    return failure();
+  if (input.isBool())
+    return node.emitError() << "expected numbers, found bool";
+  OpBuilder &builder = node.builder;
+  Type wide = getWideType(input.element);
+  Value init = createFilled(node, input.shape, wide, 0);
+  // Loops over results, and over the elements that are added.
+  SmallVector<AffineExpr> source, result;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    result.push_back(builder.getAffineDimExpr(dim));
+    source.push_back(builder.getAffineDimExpr(dim == *axis ? rank : dim));
+  }
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  loops.push_back(utils::IteratorType::reduction);
+  MLIRContext *context = builder.getContext();
+  AffineMap maps[] = {AffineMap::get(rank + 1, 0, source, context),
+                      AffineMap::get(rank + 1, 0, result, context)};
+  auto predicate = isReverse ? isExclusive ? arith::CmpIPredicate::sgt
+                                           : arith::CmpIPredicate::sge
+                   : isExclusive ? arith::CmpIPredicate::slt
+                                 : arith::CmpIPredicate::sle;
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value to = linalg::IndexOp::create(b, loc, *axis);
+    Value from = linalg::IndexOp::create(b, loc, rank);
+    Value isAdded = arith::CmpIOp::create(b, loc, predicate, from, to);
+    Value x = convertScalar(b, loc, args[0], wide);
+    Scalars s(b, loc, wide);
+    linalg::YieldOp::create(
+        b, loc, s.add(args[1], s.select(isAdded, x, s.get(0))));
+  };
+  Value sums = linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                         node.getValue(input), init, maps,
+                                         loops, body)
+                   .getResult(0);
+  Tensor wideResult = createTensor(node, sums, input.shape);
+  node.setOutput(0, convertTensor(node, wideResult, input.element));
+  return success();
+}
+
+void onnx::addSliceOperators(OperatorTable &table) {
+  table["Slice"] = {1, 5, 1, importSlice};
+  table["Pad"] = {1, 4, 1, importPad};
+  table["Trilu"] = {1, 2, 1, importTrilu};
+  table["CumSum"] = {2, 2, 1, importCumSum};
+}
