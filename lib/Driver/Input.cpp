@@ -172,14 +172,14 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
 // ONNX
 //===----------------------------------------------------------------------===//
 
-/// `isFile` says whether `path` is one, next to which external data may be.
 static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
-                                      bool isFile, MLIRContext &context) {
+                                      MLIRContext &context) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(kMaxOnnxBytes);
   if (!buffer)
     return nullptr;
   OnnxImportOptions options;
-  if (isFile) {
+  // External data is next to a file. Bytes in memory have none.
+  if (llvm::sys::fs::is_regular_file(path)) {
     StringRef folder = llvm::sys::path::parent_path(path);
     options.folder = folder.empty() ? "." : folder.str();
   }
@@ -380,7 +380,7 @@ static LogicalResult setStackLimit(ModuleOp module,
 }
 
 static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
-                                  const InputOptions &options, bool isFile,
+                                  const InputOptions &options,
                                   MLIRContext &context) {
   bool isConfig = path.ends_with(".json");
   StringRef flag = findConfigFlag(options);
@@ -389,7 +389,7 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
                 "' is not one");
   OwningOpRef<ModuleOp> module =
       isConfig                   ? loadConfig(path, read, options, context)
-      : path.ends_with(".onnx") ? loadOnnx(path, read, isFile, context)
+      : path.ends_with(".onnx") ? loadOnnx(path, read, context)
                                  : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
@@ -421,7 +421,7 @@ OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                MLIRContext &context) {
   return load(
       path, [&](uint64_t limit) { return readFile(path, limit); }, options,
-      /*isFile=*/true, context);
+      context);
 }
 
 OwningOpRef<ModuleOp>
@@ -434,5 +434,5 @@ mlir::posenc::loadModuleFromText(StringRef name, StringRef text,
                   " MiB");
     return llvm::MemoryBuffer::getMemBufferCopy(text, name);
   };
-  return load(name, read, options, /*isFile=*/false, context);
+  return load(name, read, options, context);
 }

@@ -60,6 +60,24 @@ static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
                             << mask.getRank();
   SmallVector<Size> shape(4 - mask.getRank(), Size(1));
   shape.append(mask.shape);
+  // A mask of fewer keys hides the others.
+  Size missing = limits[3] - shape[3];
+  if (!shape[3].isConstant(1) && missing.getConstant() &&
+      *missing.getConstant() > 0) {
+    FailureOr<Tensor> wide = reshape(node, mask, shape);
+    if (failed(wide))
+      return failure();
+    OpBuilder &b = node.builder;
+    SmallVector<OpFoldResult> low(4, b.getIndexAttr(0)), high(low);
+    high[3] = b.getIndexAttr(*missing.getConstant());
+    shape[3] = limits[3];
+    Value hidden = createScalar(b, node.loc, mask.element,
+                                mask.isBool() ? 0 : -INFINITY);
+    Value padded = tensor::PadOp::create(
+        b, node.loc, node.graph.getType(shape, mask.element),
+        node.getValue(*wide), low, high, hidden);
+    return createTensor(node, padded, shape);
+  }
   for (auto [dim, size, limit] : llvm::enumerate(shape, limits)) {
     if (size.isConstant(1) || mayBeEqual(node, size, limit))
       continue;

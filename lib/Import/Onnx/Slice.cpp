@@ -93,10 +93,12 @@ static bool sliceElements(NodeImporter &node, const Tensor &input, Size start,
 
 static LogicalResult importSlice(NodeImporter &node) {
   Tensor input = node.getInput(0);
-  auto starts = node.getSizes(1, "starts"), ends = node.getSizes(2, "ends"),
-       given = node.getSizes(3, "axes");
-  auto steps = node.getConstantInts(4, "steps");
-  if (failed(starts) || failed(ends) || failed(given) || failed(steps))
+  FailureOr<std::optional<SmallVector<Size>>> starts, ends, given;
+  FailureOr<std::optional<SmallVector<int64_t>>> steps;
+  if (failed(starts = node.getSizes(1, "starts")) ||
+      failed(ends = node.getSizes(2, "ends")) ||
+      failed(given = node.getSizes(3, "axes")) ||
+      failed(steps = node.getConstantInts(4, "steps")))
     return failure();
   if (!*starts || !*ends || (*starts)->size() != (*ends)->size())
     return node.emitError() << "expected as many starts as ends";
@@ -169,8 +171,10 @@ static LogicalResult importPad(NodeImporter &node) {
   if (node.getString("mode", "constant") != "constant")
     return node.emitError() << "only the mode 'constant' is supported";
   auto pads = node.getSizes(1, "pads");
+  if (failed(pads))
+    return failure();
   auto given = node.getConstantInts(3, "");
-  if (failed(pads) || failed(given))
+  if (failed(given))
     return failure();
   SmallVector<int64_t> axes =
       *given ? **given : llvm::to_vector(llvm::seq<int64_t>(0, rank));

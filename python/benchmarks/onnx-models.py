@@ -1,0 +1,200 @@
+# ===- onnx-models.py - exported models, compiled and compared -------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Exports small random models by torch.onnx.export, compiles the files, and compares
+the results with ONNX Runtime's.
+
+    python python/benchmarks/onnx-models.py --folder /tmp/models
+    python python/benchmarks/onnx-models.py --folder /tmp/models --models llama,vit
+
+needs these packages, whose versions the table was made with: torch 2.15, transformers
+5.24, onnx 1.23.2, onnxscript 0.7.2 and onnxruntime 1.32. A file that is in the folder is
+not exported again. The table has, for each model, opset, and static or dynamic sizes:
+whether it compiles, and the largest difference of the first result, relative to the
+largest number in it.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import warnings
+
+SMALL = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+         "num_attention_heads": 4, "vocab_size": 128, "max_position_embeddings": 128,
+         "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+GROUPED = {**SMALL, "num_key_value_heads": 2}
+
+# The class of the model, that of its config, and the config.
+MODELS = {
+    "llama": ("LlamaForCausalLM", "LlamaConfig", GROUPED),
+    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", {**GROUPED, "head_dim": 16}),
+    "gemma2": ("Gemma2ForCausalLM", "Gemma2Config",
+               {**GROUPED, "head_dim": 16, "sliding_window": 4}),
+    "gemma3": ("Gemma3ForCausalLM", "Gemma3TextConfig",
+               {**GROUPED, "head_dim": 16, "sliding_window": 4}),
+    "gpt-neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", SMALL),
+    "gptj": ("GPTJForCausalLM", "GPTJConfig",
+             {"n_embd": 64, "n_layer": 2, "n_head": 4, "rotary_dim": 8,
+              "vocab_size": 128, "n_positions": 128, "bos_token_id": 1,
+              "eos_token_id": 2}),
+    "phi3": ("Phi3ForCausalLM", "Phi3Config", GROUPED),
+    "glm": ("GlmForCausalLM", "GlmConfig", {**GROUPED, "head_dim": 16}),
+    "cohere": ("CohereForCausalLM", "CohereConfig", GROUPED),
+    "modernbert": ("ModernBertModel", "ModernBertConfig",
+                   {**SMALL, "cls_token_id": 1, "sep_token_id": 2,
+                    "local_attention": 8}),
+    "t5": ("T5ForConditionalGeneration", "T5Config",
+           {"d_model": 64, "d_kv": 16, "d_ff": 96, "num_layers": 2, "num_heads": 4,
+            "vocab_size": 128, "decoder_start_token_id": 0}),
+    "bloom": ("BloomForCausalLM", "BloomConfig",
+              {"hidden_size": 64, "n_layer": 2, "n_head": 4, "vocab_size": 128}),
+    "vit": ("ViTModel", "ViTConfig",
+            {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+             "num_attention_heads": 4, "image_size": 32, "patch_size": 8}),
+    "dinov3": ("DINOv3ViTModel", "DINOv3ViTConfig",
+               {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+                "num_attention_heads": 4, "image_size": 32, "patch_size": 8}),
+}
+IMAGES = ("vit", "dinov3")
+
+
+def make_inputs(name):
+    """Returns the example inputs by the names of the model's arguments."""
+    import torch
+
+    generator = torch.Generator().manual_seed(7)
+    if name in IMAGES:
+        return {"pixel_values": torch.randn(2, 3, 32, 32, generator=generator)}
+    tokens = torch.randint(3, 128, (2, 12), generator=generator)
+    if name == "t5":
+        return {"input_ids": tokens, "decoder_input_ids": tokens[:, :6].contiguous()}
+    return {"input_ids": tokens}
+
+
+def make_model(name):
+    import torch
+    import transformers
+
+    kind, config, keys = MODELS[name]
+    torch.manual_seed(5)
+    config = getattr(transformers, config)(**keys, attn_implementation="sdpa") \
+        if name not in ("gptj", "bloom", "t5") else \
+        getattr(transformers, config)(**keys)
+    model = getattr(transformers, kind)(config).eval()
+    names = list(make_inputs(name))
+
+    class Wrapper(torch.nn.Module):
+        """The first result as a function of tensors."""
+
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *inputs):
+            extra = {} if name in IMAGES or name == "modernbert" else {"use_cache": False}
+            return self.model(**dict(zip(names, inputs)), **extra, return_dict=True)[0]
+
+    return Wrapper().eval()
+
+
+def export(name, opset, is_dynamic, path):
+    import torch
+
+    inputs = make_inputs(name)
+    shapes = None
+    if is_dynamic:
+        axes = {0: "batch"} if name in IMAGES else {0: "batch", 1: "tokens"}
+        shapes = (tuple(axes if key != "decoder_input_ids" else {0: "batch", 1: "targets"}
+                        for key in inputs),)
+    torch.onnx.export(make_model(name), tuple(inputs.values()), path, dynamo=True,
+                      opset_version=opset, dynamic_shapes=shapes, external_data=False,
+                      input_names=list(inputs), output_names=["result"], verbose=False)
+
+
+def compare(name, path, compiler):
+    """Returns an error, or the relative difference and the seconds to compile."""
+    import numpy
+    import onnxruntime
+    import posenc
+
+    library = path.with_name("lib" + path.stem.replace("-", "_") + ".so")
+    start = time.perf_counter()
+    result = subprocess.run([compiler, path, "-o", library, "--no-warnings",
+                             "--opt-level=0"], capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if result.returncode:
+        return (result.stderr.strip().splitlines() or ["no message"])[0].removeprefix(
+            f"{path}: "), None
+    kernels = posenc.load(library)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options)
+    inputs = make_inputs(name)
+    if "dynamic" in path.stem and name not in IMAGES:
+        # Other sizes than those of the export.
+        inputs = {key: value[:1, :-1].contiguous() for key, value in inputs.items()}
+    feeds = {key: inputs[key].numpy() for key in
+             (one.name for one in session.get_inputs())}
+    expected = session.run(None, feeds)[0]
+    function = getattr(kernels, next(iter(kernels)))
+    try:
+        got = numpy.asarray(function(*feeds.values()))
+    except posenc.Error as error:
+        return str(error).splitlines()[0], None
+    if got.shape != expected.shape:
+        return f"shape {got.shape}, expected {expected.shape}", None
+    return float(abs(got - expected).max() / abs(expected).max()), seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=pathlib.Path, required=True,
+                        help="folder of the exported files")
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--opsets", default="18,23")
+    parser.add_argument("--compiler", default="posenc-compile")
+    parser.add_argument("--tolerance", type=float, default=1e-4)
+    parser.add_argument("--export-only", action="store_true")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    options.folder.mkdir(parents=True, exist_ok=True)
+    passed = total = 0
+    print("| model | opset | sizes | result | difference | seconds |\n"
+          "|---|---|---|---|---|---|")
+    for name in options.models.split(","):
+        for opset in map(int, options.opsets.split(",")):
+            for sizes in ("static", "dynamic"):
+                path = options.folder / f"{name}-{opset}-{sizes}.onnx"
+                total += 1
+                row = f"| {name} | {opset} | {sizes} "
+                if not path.exists():
+                    try:
+                        export(name, opset, sizes == "dynamic", path)
+                    except Exception as error:  # Whatever the exporter raises.
+                        text = str(error).strip().splitlines() or [type(error).__name__]
+                        print(f"{row}| export fails: {text[0][:120]} | | |", flush=True)
+                        continue
+                if options.export_only:
+                    continue
+                result, seconds = compare(name, path, options.compiler)
+                if isinstance(result, str):
+                    print(f"{row}| {result[:160]} | | |", flush=True)
+                    continue
+                is_right = result <= options.tolerance
+                passed += is_right
+                print(f"{row}| {'compiles' if is_right else 'WRONG'} | {result:.1e} "
+                      f"| {seconds:.1f} |", flush=True)
+    print(f"\n{passed} of {total} compile and agree")
+    return 0 if options.export_only or passed == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
