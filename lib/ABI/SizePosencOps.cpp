@@ -8,6 +8,8 @@
 
 #include "posenc/ABI/SizeAnalysis.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -30,6 +32,41 @@ static void requireSymbols(PositionalOpInterface op, SizeAnalysis &analysis) {
         analysis.requireEqual(known->second, size, op);
     }
   }
+}
+
+/// Whether a number is known to be at most `limit`, or, if `isLower`, at least
+/// that: by minima and maxima that it is computed with.
+static bool isWithin(Value number, const SizeExpr &limit, bool isLower,
+                     SizeAnalysis &analysis) {
+  SizeSymbols &symbols = analysis.getSymbols();
+  SizeExpr value = analysis.getInteger(number);
+  if (symbols.isNonNegative(isLower ? value - limit : limit - value))
+    return true;
+  Operation *op = number.getDefiningOp();
+  if (!isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(op))
+    return false;
+  // One operand is enough for the bound that the operation imposes.
+  auto holds = [&](Value operand) {
+    return isWithin(operand, limit, isLower, analysis);
+  };
+  bool isEnough = isa<arith::MaxSIOp>(op) == isLower;
+  return isEnough ? llvm::any_of(op->getOperands(), holds)
+                  : llvm::all_of(op->getOperands(), holds);
+}
+
+/// Whether the elements of a tensor are computed by a function that clamps them
+/// to at most `high`, and to at least 0 if `isNatural`.
+static bool isClamped(Value tensor, const SizeExpr &high, bool isNatural,
+                      SizeAnalysis &analysis) {
+  auto result = dyn_cast<OpResult>(tensor);
+  auto op = result ? dyn_cast<linalg::GenericOp>(result.getOwner())
+                   : linalg::GenericOp();
+  if (!op || op.getNumReductionLoops() != 0)
+    return false;
+  Value element = op.getBody()->getTerminator()->getOperand(
+      result.getResultNumber());
+  return isWithin(element, high, /*isLower=*/false, analysis) &&
+         (!isNatural || isWithin(element, 0, /*isLower=*/true, analysis));
 }
 
 /// Requires a bound on the elements of `indices`, which entry points check.
@@ -110,7 +147,10 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
     SmallVector<SizeExpr> limit{slots};
     if (table)
       limit.insert(limit.begin(), analysis.getShape(table)[1]);
-    if (failed(require("lengths", BoundKind::Lengths, lengths, limit)))
+    bool isSafe = !table && isClamped(lengths, slots, /*isNatural=*/true,
+                                      analysis);
+    if (!isSafe &&
+        failed(require("lengths", BoundKind::Lengths, lengths, limit)))
       return failure();
     // With pages, only these tensors determine the number of keys.
     for (Value tensor : {op.getMask(), op.getKeyPositions()})
@@ -197,6 +237,10 @@ static LogicalResult requireNumbers(KvAppendOp op, SizeAnalysis &analysis) {
   if (Value lengths = op.getLengths())
     return requireIndices(op, "lengths", BoundKind::Lengths, lengths, tokens,
                           analysis);
+  // A token with a negative slot is not written.
+  if (isClamped(op.getSlots(), cache[0] * tokens - 1, /*isNatural=*/false,
+                analysis))
+    return success();
   return requireIndices(op, "slots", BoundKind::Slots, op.getSlots(),
                         {cache[0], tokens}, analysis);
 }

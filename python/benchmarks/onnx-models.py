@@ -85,7 +85,7 @@ def make_model(name):
     kind, config, keys = MODELS[name]
     torch.manual_seed(5)
     config = getattr(transformers, config)(**keys, attn_implementation="sdpa") \
-        if name not in ("gptj", "bloom", "t5") else \
+        if name not in ("gemma2", "gptj", "bloom", "t5") else \
         getattr(transformers, config)(**keys)
     model = getattr(transformers, kind)(config).eval()
     names = list(make_inputs(name))

@@ -25,17 +25,20 @@ static Tensor takeColumns(NodeImporter &node, Tensor &tensor, const Size &first,
                SmallVector<int64_t>(tensor.getRank(), 1));
 }
 
-/// Whether a graph output is declared with the shape of a tensor's dimension:
-/// caches that are updated in place keep their size.
-static bool isDeclaredLike(NodeImporter &node, unsigned output,
-                           const ValueInfo *past) {
-  if (!node.hasOutput(output) || !past || past->dims.size() != 4)
-    return false;
-  const ValueInfo *present = node.graph.findOutput(node.node.outputs[output]);
-  if (!present || present->dims.size() != 4)
-    return false;
-  const DimensionProto &a = present->dims[2], &b = past->dims[2];
-  return a.size == b.size && a.name == b.name && (a.size || !a.name.empty());
+/// Whether past keys and present keys are declared with one size: caches that
+/// are updated in place keep theirs.
+static bool isUpdatedInPlace(NodeImporter &node) {
+  const ValueInfo *present =
+      node.hasOutput(1) ? node.graph.findOutput(node.node.outputs[1]) : nullptr;
+  for (const ValueInfo &past : node.graph.model.graph.inputs) {
+    if (past.name != node.node.inputs[3] || !present || past.dims.size() != 4 ||
+        present->dims.size() != 4)
+      continue;
+    const DimensionProto &a = present->dims[2], &b = past.dims[2];
+    return a.size == b.size && a.name == b.name &&
+           (a.size || !a.name.empty());
+  }
+  return false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,7 +97,8 @@ static LogicalResult unpack(NodeImporter &node, GroupQuery &group) {
 /// one whose total length is the number of tokens; shorter sequences of its
 /// batch are padded on the right. Later calls have all tokens at the end.
 static void computePositions(NodeImporter &node, GroupQuery &group,
-                             Tensor &lengths, Tensor &total) {
+                             Tensor &lengths, Tensor &total,
+                             const Size &numKeys) {
   OpBuilder &builder = node.builder;
   Type i64 = builder.getI64Type();
   Size tokens = group.parts.query.shape[1], batch = group.parts.query.shape[0];
@@ -116,12 +120,18 @@ static void computePositions(NodeImporter &node, GroupQuery &group,
         convertScalar(builder, node.loc, number, i64), count);
   }
   Tensor *operand = &lengths;
+  Value limit = convertScalar(
+      builder, node.loc, node.sizes.materialize(builder, node.loc, numKeys),
+      i64);
+  // Entry points cannot check numbers that are computed.
   group.totals = mapElementsTo(
       node, operand, {batch}, i64,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
         Value one = createScalar(b, loc, i64, 1);
-        return arith::AddIOp::create(
+        Value sum = arith::AddIOp::create(
             b, loc, convertScalar(b, loc, args[0], i64), one);
+        Scalars s(b, loc, i64);
+        return s.min(s.max(sum, s.get(0)), limit);
       });
   group.shift = mapElementsTo(
       node, &group.totals, {batch}, i64,
@@ -192,15 +202,24 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
   OpBuilder &b = node.builder;
   Value slots = node.getValue(group.positions);
   // Slots count the rows of all sequences.
-  Value length =
-      node.sizes.materialize(b, node.loc, caches[0].shape[2]);
+  Type i64 = b.getI64Type();
+  auto getValue = [&](const Size &size) {
+    return convertScalar(b, node.loc, node.sizes.materialize(b, node.loc, size),
+                         i64);
+  };
+  Size tokens = caches[0].shape[2];
+  Value length = getValue(tokens), last = getValue(caches[0].shape[0] * tokens - 1);
   Tensor numbers = mapElementsTo(
-      node, &group.positions, group.positions.shape, b.getI64Type(),
+      node, &group.positions, group.positions.shape, i64,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value sequence = linalg::IndexOp::create(b, loc, 0);
-        Value first = arith::MulIOp::create(b, loc, sequence, length);
-        return arith::AddIOp::create(
-            b, loc, args[0], convertScalar(b, loc, first, b.getI64Type()));
+        Scalars s(b, loc, i64);
+        Value sequence = convertScalar(
+            b, loc, linalg::IndexOp::create(b, loc, 0), i64);
+        Value slot = s.add(s.mul(sequence, length), args[0]);
+        // Tokens beyond the end of their cache are not written.
+        Value isInside = arith::CmpIOp::create(
+            b, loc, arith::CmpIPredicate::slt, args[0], length);
+        return s.min(s.select(isInside, slot, s.get(-1)), last);
       });
   slots = node.getValue(numbers);
   Value inits[] = {node.getValue(caches[0]), node.getValue(caches[1])};
@@ -253,26 +272,24 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
   if (!isa<IntegerType>(lengths.element) || total.getRank() > 1 ||
       !isa<IntegerType>(total.element))
     return node.emitError() << "expected integer lengths";
-  computePositions(node, group, *flat, total);
-  if (rotates && failed(rotateGroup(node, group, isInterleaved)))
-    return failure();
   if (node.hasInput(3) != node.hasInput(4))
     return node.emitError() << "expected both past keys and values";
+  bool hasPast = node.hasInput(3);
+  for (unsigned number : {3, 4})
+    if (hasPast && node.getInput(number).getRank() != 4)
+      return node.emitError() << "expected past keys and values of rank 4";
+  hasPast = hasPast && !node.getInput(3).shape[2].isConstant(0);
+  bool isInPlace = hasPast && isUpdatedInPlace(node);
+  Size numKeys = parts.key.shape[1];
+  if (hasPast)
+    numKeys = node.getInput(3).shape[2] + (isInPlace ? Size(0) : numKeys);
+  computePositions(node, group, *flat, total, numKeys);
+  if (rotates && failed(rotateGroup(node, group, isInterleaved)))
+    return failure();
   Tensor presentKey, presentValue;
-  bool hasPast = node.hasInput(3) && !node.getInput(3).shape.empty();
-  if (hasPast && node.getInput(3).getRank() == 4 &&
-      node.getInput(3).shape[2].isConstant(0))
-    hasPast = false;
   if (hasPast) {
     Tensor &pastKey = node.getInput(3), &pastValue = node.getInput(4);
-    if (pastKey.getRank() != 4 || pastValue.getRank() != 4)
-      return node.emitError() << "expected past keys and values of rank 4";
-    const ValueInfo *past = nullptr;
-    for (const ValueInfo &input : node.graph.model.graph.inputs)
-      if (input.name == node.node.inputs[3])
-        past = &input;
-    auto caches = appendCaches(node, group, pastKey, pastValue,
-                               isDeclaredLike(node, 1, past));
+    auto caches = appendCaches(node, group, pastKey, pastValue, isInPlace);
     if (failed(caches))
       return failure();
     std::tie(parts.key, parts.value) = std::move(*caches);

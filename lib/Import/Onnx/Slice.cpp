@@ -127,13 +127,26 @@ static LogicalResult importSlice(NodeImporter &node) {
     if (count == 1 && sliceElements(node, input, start, end, step))
       return success();
     if (step < 0) {
-      // From the start, or the last element, down to the first.
-      if (!end.getConstant() || !start.getConstant() ||
-          *end.getConstant() > -(int64_t(1) << 31) ||
-          (*start.getConstant() != -1 &&
-           *start.getConstant() < (int64_t(1) << 31) - 1))
-        return node.emitError()
-               << "a negative step needs the whole dimension";
+      std::optional<int64_t> whole = size.getConstant(),
+                             first = start.getConstant(),
+                             last = end.getConstant();
+      bool takesAll = first && last && *last <= -(int64_t(1) << 31) &&
+                      (*first == -1 || *first >= (int64_t(1) << 31) - 1);
+      if (!takesAll) {
+        if (!whole || !first || !last || *whole == 0)
+          return node.emitError() << "a negative step needs constant bounds, or "
+                                     "the whole dimension";
+        // Cuts out the elements first: they begin after the end.
+        int64_t top = std::clamp<int64_t>(
+            *first < 0 ? *first + *whole : *first, -1, *whole - 1);
+        int64_t bottom = *last < -*whole ? -1
+                                         : std::clamp<int64_t>(
+                                               *last < 0 ? *last + *whole : *last,
+                                               -1, *whole - 1);
+        int64_t length = std::max<int64_t>(top - bottom, 0);
+        offsets[*axis] = length ? bottom + 1 : 0;
+        sizes[*axis] = length;
+      }
       backwards.push_back({*axis, -step});
       continue;
     }
