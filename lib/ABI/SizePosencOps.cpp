@@ -40,7 +40,9 @@ static bool isWithin(Value number, const SizeExpr &limit, bool isLower,
                      SizeAnalysis &analysis) {
   SizeSymbols &symbols = analysis.getSymbols();
   SizeExpr value = analysis.getInteger(number);
-  if (symbols.isNonNegative(isLower ? value - limit : limit - value))
+  SizeExpr distance = symbols.resolve(isLower ? value - limit : limit - value,
+                                      /*useConstants=*/true);
+  if (symbols.isNonNegative(distance))
     return true;
   Operation *op = number.getDefiningOp();
   if (!isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(op))

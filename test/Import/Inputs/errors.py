@@ -1,0 +1,131 @@
+# ===- errors.py - malformed and unsupported models ------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""errors.py POSENC-COMPILE: compiles models that are wrong in one place each, and
+checks that the message says so and that the exit code is 1."""
+
+import os
+import subprocess
+import sys
+
+from onnx_model import TYPES, field, model, node, tensor
+
+X = {"x": ("f32", ["n", 4])}
+ADD = node("Add", ["x", "x"], ["y"], name="sum")
+good = model([ADD], X, ["y"])
+weight = [tensor("w", "f32", [4, 2], [0.0] * 8)]
+os.makedirs("outside", exist_ok=True)
+os.makedirs("in", exist_ok=True)
+for name in ("outside/data", "in/data"):
+    with open(name, "wb") as file:
+        file.write(bytes(16))
+if not os.path.islink("in/link"):
+    os.symlink(os.path.abspath("outside/data"), "in/link")
+
+
+def external(**keys):
+    return model([node("MatMul", ["x", "w"], ["y"])], X, ["y"],
+                 [tensor("w", "f32", [4, 1], external=keys)])
+
+
+CASES = {
+    # The bytes.
+    "truncated": (good[:-9], "expected an ONNX model: the file is damaged"),
+    "text": (b"func.func @f() { return }\n", "expected an ONNX model"),
+    "empty": (b"", "expected an ONNX model, found no graph"),
+    # Types of the graph.
+    "string": (model([ADD], {"x": ("string", [1])}, ["y"]),
+               "input 'x': element type string is not supported"),
+    "negative": (model([ADD], {"x": ("f32", [-3])}, ["y"]),
+                 "input 'x': size -3 is negative"),
+    "twice": (model([ADD, ADD], X, ["y"]),
+              "Add 'sum': a second node computes 'y'"),
+    "order": (model([node("Neg", ["y"], ["z"]), ADD], X, ["z"]),
+              "Neg 'z': no earlier node computes input 'y'"),
+    "output": (model([ADD], X, ["q"]), "no node computes output 'q'"),
+    "no-output": (model([ADD], X, []), "the graph has no outputs"),
+    # Constants.
+    "short": (model([], X, ["w"], [tensor("w", "f32", [4], raw=bytes(15))]),
+              "tensor 'w': expected 16 bytes, found 15"),
+    "huge": (model([], X, ["w"],
+                   [tensor("w", "f32", [1 << 31, 1 << 31, 4], raw=b"")]),
+             "tensor 'w': it is larger than 8 GiB"),
+    "size": (model([], X, ["w"], [tensor("w", "f32", [-1], raw=b"")]),
+             "tensor 'w': size -1 is negative"),
+    "type": (model([], X, ["w"], [tensor("w", "u8", [1], raw=b"0")]),
+             "tensor 'w': element type uint8 is not supported"),
+    # External data is inside of the model's folder.
+    "parent": (external(location="../outside/data"), "outside of the model's folder"),
+    "absolute": (external(location=os.path.abspath("outside/data")),
+                 "expected a path relative to the model's folder"),
+    "link": (external(location="link"), "outside of the model's folder"),
+    "missing": (external(location="nowhere"), "cannot read external data 'nowhere'"),
+    "folder": (external(location="."), "cannot read external data '.'"),
+    "offset": (external(location="data", offset="17"),
+               "external data begins beyond the end of 'data', which has 16 bytes"),
+    "length": (external(location="data", offset="8", length="9"),
+               "external data ends beyond the end of 'data', which has 16 bytes"),
+    "number": (external(location="data", length="many"),
+               "length of external data is not a number"),
+    "few": (external(location="data", length="12"),
+            "tensor 'w': expected 16 bytes, found 12"),
+    # Nodes.
+    "operator": (model([node("NonZero", ["x"], ["y"], name="some")], X, ["y"]),
+                 "NonZero 'some': this operator is not supported"),
+    "domain": (model([node("Foo", ["x"], ["y"], "my.domain")], X, ["y"]),
+               "my.domain.Foo 'y': operators of the domain 'my.domain' are not "
+               "supported"),
+    "function": (model([node("F", ["x"], ["y"], "local")], X, ["y"]) +
+                 field(25, field(1, "F")),
+                 "local.F 'y': functions of the model are not supported"),
+    "inputs": (model([node("Add", ["x"], ["y"])], X, ["y"]),
+               "Add 'y': expected 2 inputs, found 1"),
+    "attribute": (model([node("Add", ["x", "x"], ["y"], axis=1)], X, ["y"]),
+                  "Add 'y': attribute 'axis' is not supported"),
+    "graph": (model([node("Neg", ["x"], ["y"], body={})], X, ["y"]),
+              "Neg 'y': attribute 'body' is not supported"),
+    "shapes": (model([node("Add", ["x", "w"], ["y"])], X, ["y"], weight),
+               "Add 'y': the shapes of the inputs differ in dimension 1"),
+    "axis": (model([node("Softmax", ["x"], ["y"], axis=2)], X, ["y"]),
+             "Softmax 'y': axis 2 is out of range for rank 2"),
+    "permutation": (model([node("Transpose", ["x"], ["y"], perm=[0, 0])], X, ["y"]),
+                    "Transpose 'y': 'perm' is no permutation of 2 dimensions"),
+    "data": (model([node("Reshape", ["x", "s"], ["y"])],
+                   {**X, "s": ("i64", [2])}, ["y"]),
+             "Reshape 'y': input 1 depends on data"),
+    "elements": (model([node("Reshape", ["w", "s"], ["y"])], X, ["y"],
+                       weight + [tensor("s", "i64", [2], [3, -1])]),
+                 "Reshape 'y': the number of elements is no multiple"),
+    "scores": (model([node("Attention", ["q", "q", "q"], ["y", "", "", "s"])],
+                     {"q": ("f32", [1, 2, 3, 8])}, ["y"]),
+               "Attention 'y': output qk_matmul_output is not supported"),
+    "heads": (model([node("Attention", ["q", "k", "k"], ["y"])],
+                    {"q": ("f32", [1, 3, 3, 8]), "k": ("f32", [1, 2, 3, 8])}, ["y"]),
+              "Attention 'y': the number of query heads, 3, is no multiple"),
+    "overflow": (model([node("Tile", ["x", "r"], ["y"])], {"x": ("f32", [1 << 40])},
+                       ["y"], [tensor("r", "i64", [1], [1 << 40])]),
+                 "Tile 'y': a size of the result is negative or too large"),
+}
+
+wrong = 0
+for name, (data, message) in CASES.items():
+    path = f"in/{name}.onnx"
+    with open(path, "wb") as file:
+        file.write(data)
+    result = subprocess.run([sys.argv[1], path, "--emit=posenc", "-o", "x.mlir"],
+                            capture_output=True, text=True, timeout=60)
+    expected = f"{path}: error: "
+    if result.returncode != 1 or not result.stderr.startswith(expected) or \
+            message not in result.stderr or result.stderr.count("error:") != 1:
+        wrong += 1
+        print(f"{name}: exit code {result.returncode}, {result.stderr!r}")
+with open("in/good.onnx", "wb") as file:
+    file.write(good)
+if subprocess.run([sys.argv[1], "in/good.onnx", "--emit=posenc", "-o",
+                   "x.mlir"]).returncode:
+    wrong += 1
+print(f"{len(CASES)} models, {wrong} wrong")

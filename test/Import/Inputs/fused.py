@@ -1,0 +1,58 @@
+# ===- fused.py - models of fused operators --------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""fused.py: writes the models of fused.test into the current folder."""
+
+from onnx_model import node, tensor, write
+
+# Rotations of queries and keys at gathered positions, and causal attention.
+tables = [tensor("cos", "f32", [64, 8], [1.0] * 512),
+          tensor("sin", "f32", [64, 8], [0.0] * 512)]
+heads = {"q": ("f32", ["b", "s", 64]), "k": ("f32", ["b", "s", 32]),
+         "v": ("f32", ["b", "s", 32]), "positions": ("i64", ["b", "s"])}
+write("block.onnx", [
+    node("RotaryEmbedding", ["q", "cos", "sin", "positions"], ["rq"], num_heads=4),
+    node("RotaryEmbedding", ["k", "cos", "sin", "positions"], ["rk"], num_heads=2,
+         interleaved=1),
+    node("Attention", ["rq", "rk", "v"], ["o"], q_num_heads=4, kv_num_heads=2,
+         is_causal=1, softcap=30.0, scale=0.25)], heads, ["o"], tables)
+
+# Keys behind past ones, with a mask.
+write("cache.onnx", [
+    node("Attention", ["q", "k", "v", "mask", "pk", "pv"], ["o", "nk", "nv"],
+         is_causal=1)],
+      {"q": ("f32", ["b", 4, "s", 16]), "k": ("f32", ["b", 2, "s", 16]),
+       "v": ("f32", ["b", 2, "s", 16]), "mask": ("bool", ["s", "t"]),
+       "pk": ("f32", ["b", 2, "p", 16]), "pv": ("f32", ["b", 2, "p", 16])},
+      ["o", "nk", "nv"])
+
+# More keys than queries without past ones: query i sees key j <= i.
+write("leading.onnx", [node("Attention", ["q", "k", "k"], ["o"], is_causal=1)],
+      {"q": ("f32", [1, 2, 3, 8]), "k": ("f32", [1, 2, 5, 8])}, ["o"])
+
+# The cache keeps its size, so it is written in place.
+write("group.onnx", [
+    node("GroupQueryAttention", ["q", "k", "v", "pk", "pv", "seqlens", "total"],
+         ["o", "nk", "nv"], "com.microsoft", num_heads=4, kv_num_heads=2,
+         local_window_size=8)],
+      {"q": ("f32", ["b", 1, 64]), "k": ("f32", ["b", 1, 32]),
+       "v": ("f32", ["b", 1, 32]), "pk": ("f32", ["b", 2, 128, 16]),
+       "pv": ("f32", ["b", 2, 128, 16]), "seqlens": ("i32", ["b"]),
+       "total": ("i32", [1])},
+      {"o": ("f32", ["b", 1, 64]), "nk": ("f32", ["b", 2, 128, 16]),
+       "nv": ("f32", ["b", 2, 128, 16])})
+
+# Sizes of a model: Shape, Gather, Concat, Reshape.
+write("shapes.onnx", [
+    node("Shape", ["x"], ["shape"]),
+    node("Gather", ["shape", "zero"], ["batch"]),
+    node("Concat", ["batch", "rest"], ["new"], axis=0),
+    node("Reshape", ["x", "new"], ["y"]),
+    node("Transpose", ["y"], ["z"], perm=[0, 2, 1, 3])],
+      {"x": ("f32", ["batch", "tokens", 64])}, ["z"],
+      [tensor("zero", "i64", [1], [0]), tensor("rest", "i64", [3], [-1, 4, 16])],
+      name="not a name")

@@ -1,0 +1,262 @@
+# ===- run.py - ONNX models against NumPy ----------------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""run.py POSENC-RUN FOLDER: runs models of several operators each, with sizes that
+are static or not, and compares the results with NumPy's."""
+
+import subprocess
+import sys
+
+import numpy as np
+from onnx_model import node, tensor, write
+
+RUN, FOLDER = sys.argv[1:]
+KINDS = {np.dtype(kind): name for kind, name in
+         [(np.float32, "f32"), (np.int64, "i64"), (np.int32, "i32"), (bool, "bool")]}
+random = np.random.default_rng(7)
+programs = wrong = 0
+
+
+def floats(*shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+def constant(name, array):
+    return tensor(name, KINDS[array.dtype], array.shape, raw=array.tobytes())
+
+
+def ints(name, *values):
+    return constant(name, np.array(values, np.int64))
+
+
+def check(name, nodes, inputs, constants, expected, opset=23, dims=None):
+    """`inputs` are arrays by name; `dims` has the declared shapes that are not
+    static. `expected` are the results `y0`, `y1`, …"""
+    global programs, wrong
+    programs += 1
+    shapes = {key: (KINDS[array.dtype], (dims or {}).get(key, array.shape))
+              for key, array in inputs.items()}
+    results = [f"y{number}" for number in range(len(expected))]
+    path = f"{FOLDER}/{name}.onnx"
+    write(path, nodes, shapes, results, constants, opset=opset)
+    arguments = []
+    for key, array in inputs.items():
+        np.save(f"{FOLDER}/{key}.npy", array)
+        arguments.append(f"--input=@{FOLDER}/{key}.npy")
+    arguments += [f"--output=@{FOLDER}/{result}.npy" for result in results]
+    done = subprocess.run([RUN, path, "--function=main", "--opt-level=0", *arguments],
+                          capture_output=True, text=True)
+    if done.returncode:
+        wrong += 1
+        print(f"{name}: {done.stderr.strip()}")
+        return
+    for result, array in zip(results, expected):
+        got = np.load(f"{FOLDER}/{result}.npy")
+        if got.shape != array.shape or \
+                not np.allclose(got, array, rtol=1e-4, atol=1e-5, equal_nan=True):
+            wrong += 1
+            print(f"{name}: {result} of shape {got.shape} differs from {array.shape}")
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def rotate(x, cos, sin, interleaved):
+    """x is (batch, tokens, heads, dim), tables are (batch, tokens, pairs)."""
+    y, pairs = x.copy(), cos.shape[-1]
+    first = slice(0, 2 * pairs, 2) if interleaved else slice(0, pairs)
+    second = slice(1, 2 * pairs, 2) if interleaved else slice(pairs, 2 * pairs)
+    a, b, c, s = x[..., first], x[..., second], cos[:, :, None], sin[:, :, None]
+    y[..., first], y[..., second] = a * c - b * s, b * c + a * s
+    return y
+
+
+def attend(q, k, v, visible, cap=0.0):
+    """All are (batch, heads, tokens, dim); `visible` is broadcast to the scores."""
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat(group, 1), v.repeat(group, 1)
+    scores = q @ k.swapaxes(2, 3) / np.sqrt(np.float32(q.shape[3]))
+    scores = cap * np.tanh(scores / cap) if cap else scores
+    return softmax(np.where(visible, scores, -np.inf)) @ v
+
+
+# Elementwise operators and broadcasting of static and dynamic sizes.
+x, row, column = floats(3, 5, 8), floats(8), floats(5, 1)
+gelu = x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))) / 2
+check("elementwise", [
+    node("Mul", ["x", "row"], ["a"]), node("Add", ["a", "column"], ["b"]),
+    node("Sigmoid", ["b"], ["c"]), node("Gelu", ["x"], ["d"], approximate="tanh"),
+    node("Where", ["m", "c", "d"], ["y0"]), node("Greater", ["x", "row"], ["y1"]),
+    node("Not", ["m"], ["y2"]), node("Pow", ["x", "two"], ["y3"]),
+    node("Clip", ["x", "", "two"], ["y4"])],
+    {"x": x, "row": row, "column": column, "m": x > 0},
+    [tensor("two", "f32", [], [2.0])],
+    [np.where(x > 0, 1 / (1 + np.exp(-(x * row + column))), gelu), x > row, x <= 0,
+     x ** 2, np.minimum(x, 2)],
+    dims={"x": ["b", "s", 8], "column": ["s", 1], "m": ["b", "s", 8]})
+
+# Integers, whose division and remainder round as ONNX says.
+a, b = np.array([-7, 7, -8, 9], np.int64), np.array([2, -2, 3, 1], np.int64)
+check("integers", [
+    node("Div", ["a", "b"], ["y0"]), node("Mod", ["a", "b"], ["y1"]),
+    node("Mod", ["a", "b"], ["y2"], fmod=1), node("Cast", ["a"], ["y3"], to=1),
+    node("CumSum", ["a", "axis"], ["y4"])],
+    {"a": a, "b": b}, [tensor("axis", "i64", [], [0])],
+    [np.trunc(a / b), np.mod(a, b), np.fmod(a, b), a.astype(np.float32), np.cumsum(a)])
+
+# Sizes that follow from shapes: heads are split and merged.
+x, weight, bias = floats(2, 3, 16), floats(16, 16), floats(16)
+y = (x @ weight.T + bias).reshape(2, 3, 4, 4).transpose(0, 2, 1, 3)
+check("sizes", [
+    node("Shape", ["x"], ["all"]), node("Gather", ["all", "zero"], ["batch"], axis=0),
+    node("Unsqueeze", ["batch", "axes"], ["one"]),
+    node("Concat", ["one", "rest"], ["split"], axis=0),
+    node("Reshape", ["x", "flat"], ["rows"]),
+    node("Gemm", ["rows", "w", "bias"], ["product"], transB=1),
+    node("Reshape", ["product", "split"], ["heads"]),
+    node("Transpose", ["heads"], ["y0"], perm=[0, 2, 1, 3]),
+    node("Slice", ["all", "axes", "two"], ["part"]),
+    node("ConstantOfShape", ["part"], ["y1"]),
+    node("Gather", ["all", "step"], ["tokens"]),
+    node("Range", ["zero", "tokens", "step"], ["y2"])],
+    {"x": x}, [constant("w", weight), constant("bias", bias), ints("axes", 0),
+               ints("rest", -1, 4, 4), ints("flat", -1, 16), ints("two", 2),
+               tensor("zero", "i64", [], [0]), tensor("step", "i64", [], [1])],
+    [y, np.zeros((2, 3)), np.arange(3)], dims={"x": ["b", "s", 16]})
+
+# Moves.
+x = floats(2, 6, 5)
+check("moves", [
+    node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y0"]),
+    node("Split", ["x"], ["left", "y1"], axis=1, num_outputs=2),
+    node("Concat", ["left", "x"], ["y2"], axis=-2),
+    node("Slice", ["x", "last", "low", "axis", "back"], ["y3"]),
+    node("Tile", ["x", "repeats"], ["y4"]), node("Pad", ["x", "pads"], ["y5"]),
+    node("Trilu", ["x"], ["y6"], upper=0), node("Expand", ["left", "wide"], ["y7"])],
+    {"x": x}, [ints("starts", 1, -3), ints("ends", (1 << 63) - 1, -1),
+               ints("axes", 1, 2), ints("steps", 2, 1), ints("last", -1),
+               ints("low", -(1 << 63)), ints("axis", 1), ints("back", -1),
+               ints("repeats", 1, 2, 3), ints("pads", 0, 1, 0, 0, 0, -2),
+               ints("wide", 3, 1, 1, 1)],
+    [x[:, 1::2, -3:-1], x[:, 3:], np.concatenate([x[:, :3], x], 1), x[:, ::-1],
+     np.tile(x, (1, 2, 3)), np.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :, :3], np.tril(x),
+     np.broadcast_to(x[:, :3], (3, 2, 3, 5))])
+
+# Reads and writes at indices.
+table, picks = floats(9, 4), np.array([[0, -1], [3, 8]], np.int64)
+pairs = np.array([[0, 1], [2, -1]], np.int64)
+written = table.copy()
+written[[1, 7]] = table[:2]
+check("gather", [
+    node("Gather", ["table", "picks"], ["y0"]),
+    node("Gather", ["table", "picks"], ["y1"], axis=0),
+    node("GatherND", ["table", "pairs"], ["y2"]),
+    node("Slice", ["table", "from", "to"], ["rows"]),
+    node("ScatterND", ["table", "places", "rows"], ["y3"]),
+    node("GatherElements", ["table", "picks"], ["y4"], axis=0)],
+    {"table": table, "picks": picks, "pairs": pairs},
+    [ints("from", 0), ints("to", 2),
+     constant("places", np.array([[1], [7]], np.int64))],
+    [table[picks], table[picks], table[[0, 2], [1, -1]], written,
+     np.take_along_axis(table[:, :2], picks % 9, 0)], dims={"table": ["n", 4]})
+
+# Reductions and norms.
+x, scale = floats(2, 7, 16), floats(16)
+mean, variance = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+check("norms", [
+    node("ReduceMean", ["x", "last"], ["y0"]),
+    node("ReduceMax", ["x", "last"], ["y1"], keepdims=0),
+    node("Softmax", ["x"], ["y2"]),
+    node("RMSNormalization", ["x", "scale"], ["y3"], epsilon=1e-6),
+    node("LayerNormalization", ["x", "scale", "scale"], ["y4"], epsilon=1e-6),
+    node("SkipSimplifiedLayerNormalization", ["x", "x", "scale"],
+         ["y5", "", "", "y6"], "com.microsoft", epsilon=1e-6)],
+    {"x": x}, [ints("last", -1), constant("scale", scale)],
+    [mean, x.max(-1), softmax(x),
+     x / np.sqrt((x ** 2).mean(-1, keepdims=True) + 1e-6) * scale,
+     (x - mean) / np.sqrt(variance + 1e-6) * scale + scale,
+     2 * x / np.sqrt((4 * x ** 2).mean(-1, keepdims=True) + 1e-6) * scale, 2 * x],
+    dims={"x": ["b", "s", 16]})
+
+# Products with broadcast batches, and convolutions.
+a, b = floats(2, 3, 4, 5), floats(3, 5, 6)
+image, patch, kernel = floats(2, 3, 8, 8), floats(6, 3, 4, 4), floats(6, 1, 3, 3)
+patches = np.einsum("nchiwj,ocij->nohw", image.reshape(2, 3, 2, 4, 2, 4), patch)
+padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+deep = sum(kernel[None, :, 0, i, j, None, None] *
+           padded[:, :, i:i + 8:2, j:j + 8:2].repeat(2, 1)
+           for i in range(3) for j in range(3))
+check("products", [
+    node("MatMul", ["a", "b"], ["y0"]), node("MatMul", ["a", "vector"], ["y1"]),
+    node("Conv", ["image", "patch"], ["y2"], strides=[4, 4]),
+    node("Conv", ["image", "kernel"], ["y3"], strides=[2, 2], group=3,
+         pads=[1, 1, 1, 1])],
+    {"a": a, "b": b, "image": image},
+    [constant("vector", b[0, :, 0]), constant("patch", patch),
+     constant("kernel", kernel)],
+    [a @ b, a @ b[0, :, 0], patches, deep], dims={"a": ["n", 3, "m", 5]})
+
+# Rotations and attention.
+batch, tokens, past = 2, 5, 4
+q, k, v = floats(2, 5, 64), floats(2, 5, 32), floats(2, 5, 32)
+angles = np.outer(np.arange(32), 0.1 ** np.arange(8)).astype(np.float32)
+positions = np.array([np.arange(5), np.arange(5) + 3], np.int64)
+cos, sin = np.cos(angles), np.sin(angles)
+heads = lambda x, n: x.reshape(*x.shape[:2], n, -1)
+rq, rk = (rotate(heads(x, n), cos[positions], sin[positions], i)
+          for x, n, i in ((q, 4, False), (k, 2, True)))
+causal = np.tri(5, dtype=bool)
+o = attend(*(x.swapaxes(1, 2) for x in (rq, rk, heads(v, 2))), causal, 2.0)
+check("attention", [
+    node("RotaryEmbedding", ["q", "cos", "sin", "p"], ["rq"], num_heads=4),
+    node("RotaryEmbedding", ["k", "p", "cos", "sin"], ["rk"], "com.microsoft",
+         interleaved=1),
+    node("Attention", ["rq", "rk", "v"], ["y0"], q_num_heads=4, kv_num_heads=2,
+         is_causal=1, softcap=2.0)],
+    {"q": q, "k": k, "v": v, "p": positions}, [constant("cos", cos), constant("sin", sin)],
+    [o.swapaxes(1, 2).reshape(2, 5, 64)],
+    dims={"q": ["b", "s", 64], "k": ["b", "s", 32], "v": ["b", "s", 32],
+          "p": ["b", "s"]})
+
+# Past keys; a mask; queries that are not aligned to the end of the keys.
+q, k, v, pk, pv = (floats(2, n, t, 16) for n, t in
+                   ((4, 3), (2, 3), (2, 3), (2, past), (2, past)))
+keys, values = np.concatenate([pk, k], 2), np.concatenate([pv, v], 2)
+mask = random.random((2, 1, 3, 7)) < 0.7
+mask[..., 0] = True
+check("cache", [
+    node("Attention", ["q", "k", "v", "mask", "pk", "pv"], ["y0", "y1", "y2"],
+         is_causal=1),
+    node("Attention", ["k", "y1", "y2"], ["y3"], is_causal=1)],
+    {"q": q, "k": k, "v": v, "mask": mask, "pk": pk, "pv": pv}, [],
+    [attend(q, keys, values, mask & np.tri(3, 7, past, dtype=bool)), keys, values,
+     attend(k, keys, values, np.tri(3, 7, dtype=bool))],
+    dims={"q": ["b", 4, "s", 16], "k": ["b", 2, "s", 16], "v": ["b", 2, "s", 16],
+          "pk": ["b", 2, "p", 16], "pv": ["b", 2, "p", 16]})
+
+# A decoding step over sequences of different lengths, with rotations.
+q, k, v, pk, pv = floats(2, 1, 64), floats(2, 1, 32), floats(2, 1, 32), \
+    floats(2, 2, 8, 16), floats(2, 2, 8, 16)
+lengths = np.array([3, 7], np.int32)  # The position of the new token.
+rq, rk = (rotate(heads(x, n), cos[lengths[:, None]], sin[lengths[:, None]], False)
+          .swapaxes(1, 2) for x, n in ((q, 4), (k, 2)))
+keys, values = (np.concatenate([x, np.zeros_like(x[:, :, :1])], 2) for x in (pk, pv))
+for sequence, length in enumerate(lengths):
+    keys[sequence, :, length] = rk[sequence, :, 0]
+    values[sequence, :, length] = v[sequence].reshape(2, 16)
+visible = np.arange(9) <= lengths[:, None, None, None]
+o = attend(rq, keys, values, visible).swapaxes(1, 2).reshape(2, 1, 64)
+check("group", [
+    node("GroupQueryAttention", ["q", "k", "v", "pk", "pv", "lengths", "total", "cos",
+                                 "sin"], ["y0", "nk", "nv"], "com.microsoft",
+         num_heads=4, kv_num_heads=2, do_rotary=1)],
+    {"q": q, "k": k, "v": v, "pk": pk, "pv": pv, "lengths": lengths,
+     "total": np.array([8], np.int32)}, [constant("cos", cos), constant("sin", sin)],
+    [o])
+print(f"{programs} models, {wrong} wrong")
