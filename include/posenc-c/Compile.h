@@ -30,11 +30,13 @@ extern "C" {
 /// the prefix `posenc`, as docs/abi.md describes them.
 typedef struct posenc_kernels posenc_kernels;
 
-/// Compiles a model's config.json or MLIR (text or bytecode) for this machine.
+/// Compiles a model's config.json, an ONNX model or MLIR (text or bytecode) for
+/// this machine.
 ///
 /// `name` stands for the path of the input: it is printed in messages, and a
 /// name with the suffix `.json` says that `input`, of `size` bytes, is a
-/// config. `options` are flags of posenc-compile, each in one string with its
+/// config, and `.onnx` that it is an ONNX model; external data is read if the
+/// name is that of a file. `options` are flags of posenc-compile, each in one string with its
 /// value:
 /// `--dtype=`, `--kernels=`, `--pairing=`, `--k-cache=`, `--cache-dtype=`,
 /// `--cache-scales=`, `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,

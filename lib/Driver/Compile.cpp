@@ -384,9 +384,9 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
 static std::optional<int> parseArguments(int argc, char **argv,
                                          Request &request) {
   OptionParser parser(
-      "posenc-compile", "IN.{mlir,json} -o OUT [options]",
-      "Compiles MLIR with posenc operations, at any stage of lowering, or a "
-      "model's\nconfig.json to kernels.\n\n"
+      "posenc-compile", "IN.{mlir,json,onnx} -o OUT [options]",
+      "Compiles MLIR with posenc operations, at any stage of lowering, a "
+      "model's\nconfig.json, or an ONNX model to kernels.\n\n"
       "Compiled code is cached in $XDG_CACHE_HOME/posenc, by default "
       "~/.cache/posenc,\nup to 256 MiB. Set POSENC_CACHE=DIR to use another "
       "directory, or POSENC_CACHE=off\nto disable the cache.\n\n"

@@ -137,11 +137,12 @@ std::optional<int> mlir::posenc::parseBenchRequest(int argc, char **argv,
                                                    BenchRequest &request) {
   OptionParser parser(
       "posenc-bench",
-      "IN.{mlir,json,so} [options], or posenc-bench --suite [options]",
-      "Measures functions of a module, of a model's config.json or of a "
-      "compiled library\nas a fraction of the memory bandwidth or FMA rate "
-      "that the machine reaches in the\nsame run. Google Benchmark's options "
-      "(--benchmark_filter, --benchmark_format,\n--benchmark_out, "
+      "IN.{mlir,json,onnx,so} [options], or posenc-bench --suite [options]",
+      "Measures functions of a module, of a model's config.json, of an ONNX "
+      "model or of a\ncompiled library as a fraction of the memory bandwidth "
+      "or FMA rate that the\nmachine reaches in the same run. Google "
+      "Benchmark's options\n(--benchmark_filter, --benchmark_format, "
+      "--benchmark_out,\n"
       "--benchmark_repetitions, --benchmark_min_time,\n--benchmark_list_tests, "
       "...) are accepted.");
   std::optional<std::string> function, target, tuning, size, python, kept,

@@ -75,10 +75,11 @@ static std::optional<int> readDevice(StringRef device, RunRequest &request) {
 std::optional<int> mlir::posenc::parseRunRequest(int argc, char **argv,
                                                  RunRequest &request) {
   OptionParser parser(
-      "posenc-run", "IN.{mlir,json,so} [--function=F] --input=... [options]",
-      "Runs a function of a module, a model's config.json or a compiled "
-      "library, and\ncan compare its results with the reference or with "
-      "files.");
+      "posenc-run",
+      "IN.{mlir,json,onnx,so} [--function=F] --input=... [options]",
+      "Runs a function of a module, a model's config.json, an ONNX model or a "
+      "compiled\nlibrary, and can compare its results with the reference or "
+      "with files.");
   std::optional<std::string> function, device, tuning;
   parser.add("function", "NAME", "function to run (default: the only one)",
              function);

@@ -57,7 +57,7 @@ for path in sys.argv[2:]:
         print(f"{path}: {read(whole)[1]}")
     # Long constants are cut at some bytes only.
     cuts = [whole[:end] for end in range(0, len(whole), 1 + len(whole) // 400)]
-    for data in cuts + [mutate(whole, source) for _ in range(300)]:
+    for data in cuts + [mutate(whole, source) for _ in range(200)]:
         count += 1
         is_read, text = read(data)
         errors += not is_read
