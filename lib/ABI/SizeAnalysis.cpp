@@ -253,7 +253,8 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
   std::optional<SizeExpr> holds = select(condition, 1, 0);
   if (!holds)
     return op->emitError("expected a comparison of sizes, which entry points "
-                         "can check: kernels cannot abort the process");
+                         "can check: kernels cannot abort the process; "
+                         "posenc-compile --assert=drop leaves assertions out");
   auto known = conditions.find(condition);
   if (known == conditions.end()) {
     requireEqual(*holds, 1, op);

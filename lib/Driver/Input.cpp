@@ -21,6 +21,7 @@
 #include "posenc/Raise/Passes.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -397,6 +398,12 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
     return fail("unknown raise '" + *options.raise +
                 "'; expected yes or no");
+  if (options.assertions && *options.assertions != "check" &&
+      *options.assertions != "drop")
+    return fail("unknown assert '" + *options.assertions +
+                "'; expected check or drop");
+  if (options.assertions == "drop")
+    module->walk([](cf::AssertOp assertion) { assertion.erase(); });
   if (!isConfig)
     manager.addPass(createPosencImportHloPass());
   if (!isConfig && options.raise != "no")

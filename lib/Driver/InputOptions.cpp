@@ -77,6 +77,10 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "whether rotary embeddings and attention that a module spells out "
              "in linalg become posenc operations (default: yes)",
              options.raise);
+  parser.add("assert", "check|drop",
+             "whether entry points check the assertions of a module, which "
+             "must be comparisons of sizes, or nothing does (default: check)",
+             options.assertions);
   parser.add(
       "stack-limit", "BYTES",
       "maximum stack use of a function per thread; a function that needs "
@@ -139,6 +143,7 @@ mlir::posenc::getInputFlags(const InputOptions &options) {
   add("--rotation=", options.rotation);
   add("--causal=", options.causal);
   add("--raise=", options.raise);
+  add("--assert=", options.assertions);
   add("--stack-limit=", options.stackLimit);
   return flags;
 }

@@ -211,25 +211,38 @@ const Expr *Elements::expandConcat(tensor::ConcatOp op, Indices indices) {
   const Expr *index = indices[op.getDim()];
   if (index->kind != Expr::Kind::Index)
     return nullptr;
+  auto getPart = [&](Value input, AffineExpr at) {
+    SmallVector<const Expr *> inInput(indices);
+    inInput[op.getDim()] = exprs.getIndex(at);
+    return get(input, inInput);
+  };
+  auto getSize = [&](Value input) {
+    return cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+  };
   int64_t begin = 0;
   for (Value input : op.getInputs()) {
-    int64_t size =
-        cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+    int64_t size = getSize(input);
     if (ShapedType::isDynamic(size))
       return nullptr;
     IndexRange range = exprs.getRange(exprs.simplify(index->index - begin));
     if (!range.min || *range.min < 0 || !range.max)
       return nullptr;
-    if (*range.max < size) {
-      SmallVector<const Expr *> inInput(indices);
-      inInput[op.getDim()] = exprs.getIndex(index->index - begin);
-      return get(input, inInput);
-    }
+    if (*range.max < size)
+      return getPart(input, index->index - begin);
     if (*range.min < size)
-      return nullptr;
+      break;
     begin += size;
   }
-  return nullptr;
+  // The index may be in several inputs. Those of equal sizes may be slices of
+  // one tensor, as for keys that are repeated for the heads of a group.
+  int64_t size = getSize(op.getInputs().front());
+  SmallVector<const Expr *> parts;
+  for (Value input : op.getInputs()) {
+    if (getSize(input) != size || size == 0)
+      return nullptr;
+    parts.push_back(getPart(input, index->index % size));
+  }
+  return getCommonExpr(exprs, parts, index->index.floorDiv(size));
 }
 
 /// `wide` is the type with more dimensions: that of the source for a collapse.

@@ -138,6 +138,12 @@ private:
   unsigned numExprs = 0;
 };
 
+/// Returns one expression for several: `parts[k]`, with the value of `number` for
+/// k. Returns null if the parts differ in more than the constants of indices, or
+/// if these are not affine in k, in its remainder or in its quotient.
+const Expr *getCommonExpr(ExprContext &exprs, ArrayRef<const Expr *> parts,
+                          AffineExpr number);
+
 } // namespace mlir::posenc::raise
 
 #endif // POSENC_RAISE_EXPR_H

@@ -529,12 +529,16 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   }
   int64_t queryDim = shape.queryLayout == HeadLayout::HeadMajor ? 2 : 1;
   int64_t keyDim = shape.keyLayout == HeadLayout::HeadMajor ? 2 : 1;
-  OpFoldResult numQueries = tensor::getMixedSize(rewriter, loc, q, queryDim);
-  OpFoldResult numKeys = tensor::getMixedSize(rewriter, loc, k, keyDim);
-  AffineExpr a = rewriter.getAffineSymbolExpr(0),
-             b = rewriter.getAffineSymbolExpr(1);
-  offset = affine::makeComposedFoldedAffineApply(rewriter, loc, a - b,
-                                                 {numKeys, numQueries});
+  if (getSizeOrigin(q, queryDim) == getSizeOrigin(k, keyDim)) {
+    offset = rewriter.getIndexAttr(0);
+  } else {
+    AffineExpr a = rewriter.getAffineSymbolExpr(0),
+               b = rewriter.getAffineSymbolExpr(1);
+    offset = affine::makeComposedFoldedAffineApply(
+        rewriter, loc, a - b,
+        {tensor::getMixedSize(rewriter, loc, k, keyDim),
+         tensor::getMixedSize(rewriter, loc, q, queryDim)});
+  }
   AttentionLoops loops{query, key, getConstantIntValue(offset)};
   ScoreParts parts =
       splitLogits(exprs, logits, product, loops,

@@ -93,7 +93,7 @@ private:
   bool expandLane(ExprContext &exprs, Elements &elements, LinearForm &form,
                   int64_t lane, RotatedLane &result);
   bool setLane(ArrayRef<const Expr *> indices, Value x, LinearTerm term,
-               int64_t lane, RotatedLane &result);
+               bool isSum, int64_t lane, RotatedLane &result);
   Value alignRows(ExprContext &exprs, OpBuilder &builder, Value x);
   bool findWindows(ArrayRef<RotatedLane> lanes);
   std::optional<Tables> getTables(ExprContext &exprs,
@@ -192,7 +192,7 @@ static void addLaneIndices(ExprContext &exprs, RankedTensorType type,
 
 /// Adds a term to the lane of the result. All terms must read the same row.
 bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
-                             LinearTerm term, int64_t lane,
+                             LinearTerm term, bool isSum, int64_t lane,
                              RotatedLane &result) {
   auto source = cast<RankedTensorType>(x.getType());
   unsigned numLaneDims = getNumLaneDims(source, numLanes);
@@ -200,13 +200,13 @@ bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
   if (row.empty())
     row.assign(outer.begin(), outer.end());
   if (outer != ArrayRef<const Expr *>(row))
-    return miss("lanes of other rows are added");
+    return isSum && miss("lanes of other rows are added");
   int64_t from = 0;
   for (unsigned dim = 0; dim < numLaneDims; ++dim) {
     std::optional<int64_t> index =
         term.indices[outer.size() + dim]->getIndexConstant();
     if (!index)
-      return miss("the lanes are not constant");
+      return false;
     from = from * source.getDimSize(outer.size() + dim) + *index;
   }
   if (from == lane) {
@@ -244,7 +244,8 @@ bool RotationSearch::expandLane(ExprContext &exprs, Elements &elements,
   }
   result = RotatedLane();
   for (const LinearTerm &term : *terms)
-    if (!setLane(indices, form.getTensor(), term, lane, result))
+    if (!setLane(indices, form.getTensor(), term, terms->size() == 2, lane,
+                 result))
       return false;
   bool hasSelf = result.self.indices.data();
   return hasSelf && (terms->size() == 2 ||
@@ -402,8 +403,10 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
       sin.push_back(getFactor(exprs, lanes[lane].other, element));
     }
   }
-  Tables tables{getCommonExpr(exprs, cos), getCommonExpr(exprs, sin), isInverse,
-                isFull};
+  AffineExpr lane =
+      getAffineDimExpr(exprs.getSizes().size() - 1, exprs.getContext());
+  Tables tables{getCommonExpr(exprs, cos, lane),
+                getCommonExpr(exprs, sin, lane), isInverse, isFull};
   if (!tables.cos || !tables.sin) {
     miss(isFull ? "the factors of the lanes of a pair differ"
                 : "the factors of the lanes are not regular");

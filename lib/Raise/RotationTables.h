@@ -15,10 +15,6 @@
 
 namespace mlir::posenc::raise {
 
-/// Returns one expression for all lanes: `lanes[k]` with the index of the last
-/// loop for k. Returns null if the lanes are not elements at equal distances.
-const Expr *getCommonExpr(ExprContext &exprs, ArrayRef<const Expr *> lanes);
-
 /// Adds the loops that occur in the expression, without the last one.
 void collectLoops(const ExprContext &exprs, const Expr *expr,
                   llvm::SmallBitVector &loops);

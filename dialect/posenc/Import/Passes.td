@@ -12,10 +12,11 @@
 include "mlir/Pass/PassBase.td"
 
 def PosencImportHloPass : Pass<"posenc-import-hlo", "::mlir::ModuleOp"> {
-  let summary = "Convert StableHLO and TTIR to linalg";
+  let summary = "Convert StableHLO, TTIR and tm_tensor to linalg";
   let description = [{
     Input: a module of StableHLO, in its pretty or generic form, or of TTIR in its
-    generic form, on tensors of static shapes. Output: `linalg`, `tensor`, `arith`
+    generic form, on tensors of static shapes, or with the `tm_tensor.scan` that
+    torch-mlir leaves for cumulative sums. Output: `linalg`, `tensor`, `arith`
     and `math`; private functions are inlined, modules within the module are
     dissolved, and annotations for other compilers are removed. Other modules are
     left alone. An operation that is not known is an error that names it.
@@ -34,7 +35,8 @@ def PosencImportHloPass : Pass<"posenc-import-hlo", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::complex::ComplexDialect",
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
   ];
 }
 

@@ -56,6 +56,9 @@ struct InputOptions {
   /// yes or no: whether rotations and attention in linalg are raised to posenc.
   /// Default: yes. Applies to modules, not to a config.json.
   std::optional<std::string> raise;
+  /// check or drop: what becomes of cf.assert. Default: check, by the entry
+  /// points, which is possible for comparisons of sizes only.
+  std::optional<std::string> assertions;
   /// Maximum stack use of a function in bytes. Default: unlimited.
   std::optional<std::string> stackLimit;
   /// Whether to suppress warnings.

@@ -14,7 +14,8 @@
 namespace mlir::posenc {
 
 /// Registers the syntax of StableHLO and of the dialects that its producers
-/// add to modules (`mhlo`, `sdy`, `jax`), and of TTIR (`ttir`, `ttcore`).
+/// add to modules (`mhlo`, `sdy`, `jax`), of TTIR (`ttir`, `ttcore`), and of
+/// torch-mlir's `tm_tensor`.
 /// Operations have no verifiers; their pretty form is parsed into the generic
 /// one.
 void registerHloSyntax(DialectRegistry &registry);

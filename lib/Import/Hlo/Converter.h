@@ -15,8 +15,16 @@
 
 namespace mlir::posenc::hlo {
 
+/// Whether the name is one of an elementwise operation.
+bool isElementwise(StringRef name);
+
 /// How a reduction combines two numbers.
 enum class Combiner { Add, Mul, Max, Min, And, Or };
+
+/// Unit attribute of operations whose first operand had an unsigned type, and of
+/// those with another value of such a type.
+inline constexpr llvm::StringLiteral kUnsignedOperand = "posenc.unsigned_operand";
+inline constexpr llvm::StringLiteral kUnsigned = "posenc.unsigned";
 
 /// Converts an operation that is known by its name. Functions that create
 /// values return null after an error, which they have emitted.
@@ -29,6 +37,8 @@ public:
   /// dialect is `name`. Returns its results; fails after an error.
   FailureOr<SmallVector<Value>> convertStableHlo(StringRef name);
   FailureOr<SmallVector<Value>> convertTtir(StringRef name);
+  /// Converts a tm_tensor.scan, which may have dynamic sizes.
+  FailureOr<SmallVector<Value>> convertScan();
 
 private:
   //===--------------------------------------------------------------------===//
@@ -47,6 +57,8 @@ private:
   /// absent.
   std::optional<SmallVector<int64_t>> getNumbers(StringRef name);
   std::optional<int64_t> getNumber(StringRef name);
+  /// Whether the first operand had an unsigned type.
+  bool hasUnsignedOperand() { return op->hasAttr(kUnsignedOperand); }
   /// Returns the numbers of a list in the text of an attribute, as in
   /// `#stablehlo.dot<lhs_contracting_dimensions = [2], ...>`.
   static SmallVector<int64_t> getListInText(StringRef text, StringRef key);
@@ -92,6 +104,9 @@ private:
   /// null for the neutral element.
   Value reduce(Value value, Value init, ArrayRef<int64_t> dims,
                Combiner combiner);
+  /// Returns the index of the first maximum along a dimension, which the result
+  /// lacks.
+  Value createArgMax(Value value, int64_t dim, Type index);
   Value createGather();
   /// Returns rows of a matrix by their numbers.
   Value createEmbedding(Value indices, Value rows, RankedTensorType type);

@@ -65,14 +65,41 @@ static std::optional<Spelling> getSpelling(StringRef name) {
       .Default(std::nullopt);
 }
 
+bool mlir::posenc::hlo::isElementwise(StringRef name) {
+  return getSpelling(name) ||
+         llvm::is_contained({"negate", "neg", "logistic", "sigmoid",
+                             "reciprocal", "relu", "silu", "gelu", "sign",
+                             "not", "logical_not", "bitwise_not", "is_finite",
+                             "complex", "real", "imag"},
+                            name);
+}
+
 Value Converter::createElementwise(StringRef name, Type type,
                                    ValueRange operands,
                                    ArrayRef<NamedAttribute> attributes) {
-  OperationState state(loc, name);
-  state.addOperands(operands);
-  state.addTypes(type);
-  state.addAttributes(attributes);
-  return builder.create(state)->getResult(0);
+  auto create = [&](OpBuilder &b, Type result, ValueRange inputs) {
+    OperationState state(loc, name);
+    state.addOperands(inputs);
+    state.addTypes(result);
+    state.addAttributes(attributes);
+    return b.create(state)->getResult(0);
+  };
+  // Operations on complex numbers have no form on tensors.
+  auto tensor = cast<RankedTensorType>(type);
+  if (!name.starts_with("complex."))
+    return create(builder, type, operands);
+  AffineMap map = builder.getMultiDimIdentityMap(tensor.getRank());
+  SmallVector<utils::IteratorType> loops(tensor.getRank(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, type, operands, createEmpty(tensor),
+             SmallVector<AffineMap>(operands.size() + 1, map), loops,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               linalg::YieldOp::create(b, loc,
+                                       create(b, tensor.getElementType(),
+                                              args.drop_back()));
+             })
+      .getResult(0);
 }
 
 Value Converter::createSplat(RankedTensorType type, double number) {
@@ -153,14 +180,15 @@ Value Converter::convertTo(Value value, Type element) {
   }
   if (fromFloat && isa<IntegerType>(element))
     return apply<arith::FPToSIOp>(target, value);
+  bool isUnsigned = from.isInteger(1) || hasUnsignedOperand();
   if (toFloat && isa<IntegerType>(from))
-    return from.isInteger(1) ? apply<arith::UIToFPOp>(target, value)
+    return isUnsigned ? apply<arith::UIToFPOp>(target, value)
                              : apply<arith::SIToFPOp>(target, value);
   if (isa<IntegerType>(from) && isa<IntegerType>(element)) {
     if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
       return apply<arith::TruncIOp>(target, value);
-    return from.isInteger(1) ? apply<arith::ExtUIOp>(target, value)
-                             : apply<arith::ExtSIOp>(target, value);
+    return isUnsigned ? apply<arith::ExtUIOp>(target, value)
+                      : apply<arith::ExtSIOp>(target, value);
   }
   return fail("has an unsupported conversion");
 }

@@ -11,9 +11,10 @@
 #include "posenc/Import/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -26,10 +27,12 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
-/// Returns the dialect and the name of an operation of StableHLO or TTIR.
+/// Returns the dialect and the name of an operation of StableHLO, TTIR or
+/// tm_tensor.
 static std::pair<StringRef, StringRef> getForeignName(Operation *op) {
   auto [dialect, name] = op->getName().getStringRef().split('.');
-  if (dialect == "stablehlo" || dialect == "ttir" || dialect == "chlo")
+  if (dialect == "stablehlo" || dialect == "ttir" || dialect == "chlo" ||
+      dialect == "tm_tensor")
     return {dialect, name};
   return {};
 }
@@ -88,8 +91,83 @@ static void replaceInPlace(Operation *op, Value result) {
   }
 }
 
+/// Returns the type without the signs of integers, which arith does not have.
+static Type getSignless(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto integer = dyn_cast<IntegerType>(tensor ? tensor.getElementType() : type);
+  if (!integer || integer.isSignless())
+    return type;
+  Type signless = IntegerType::get(type.getContext(), integer.getWidth());
+  return tensor ? Type(tensor.clone(signless)) : signless;
+}
+
+static bool isUnsigned(Value value) {
+  auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(value.getType()));
+  return integer && integer.isUnsigned();
+}
+
+/// Makes all integers of a function signless, and marks the operations on
+/// unsigned ones.
+static void removeSigns(func::FuncOp function) {
+  auto unit = UnitAttr::get(function.getContext());
+  function.walk([&](Operation *op) {
+    if (llvm::any_of(op->getOperands(), isUnsigned) ||
+        llvm::any_of(op->getResults(), isUnsigned))
+      op->setDiscardableAttr(kUnsigned, unit);
+    if (op->getNumOperands() > 0 && isUnsigned(op->getOperand(0)))
+      op->setDiscardableAttr(kUnsignedOperand, unit);
+  });
+  auto convertAll = [](ValueRange values) {
+    for (Value value : values)
+      value.setType(getSignless(value.getType()));
+  };
+  function.walk([&](Operation *op) {
+    convertAll(op->getResults());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        convertAll(block.getArguments());
+    // The elements of constants.
+    auto properties =
+        dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+    for (DictionaryAttr attributes : {properties, op->getDiscardableAttrDictionary()}) {
+      auto value = attributes ? attributes.getAs<DenseElementsAttr>("value")
+                              : DenseElementsAttr();
+      if (!value || getSignless(value.getType()) == value.getType())
+        continue;
+      auto type = cast<ShapedType>(getSignless(value.getType()));
+      DenseElementsAttr signless = value.bitcast(type.getElementType());
+      if (attributes != properties) {
+        op->setDiscardableAttr("value", signless);
+        continue;
+      }
+      NamedAttrList changed(properties);
+      changed.set("value", signless);
+      (void)op->setPropertiesFromAttribute(
+          changed.getDictionary(op->getContext()), nullptr);
+    }
+  });
+  SmallVector<Type> arguments, results;
+  for (Type type : function.getArgumentTypes())
+    arguments.push_back(getSignless(type));
+  for (Type type : function.getResultTypes())
+    results.push_back(getSignless(type));
+  function.setType(
+      FunctionType::get(function.getContext(), arguments, results));
+}
+
 static LogicalResult convert(Operation *op) {
   auto [dialect, name] = getForeignName(op);
+  if (dialect == "tm_tensor") {
+    FailureOr<SmallVector<Value>> results =
+        name == "scan" ? Converter(op).convertScan()
+                       : FailureOr<SmallVector<Value>>(op->emitError()
+                             << "'" << op->getName() << "' is not supported");
+    if (failed(results))
+      return failure();
+    op->replaceAllUsesWith(*results);
+    op->erase();
+    return success();
+  }
   for (Value value : op->getOperands())
     if (auto type = dyn_cast<RankedTensorType>(value.getType());
         !type || !type.hasStaticShape())
@@ -103,11 +181,15 @@ static LogicalResult convert(Operation *op) {
       return op->emitError()
              << "'" << op->getName()
              << "' is supported on tensors of static shapes only, got " << type;
-    if (auto integer = dyn_cast<IntegerType>(tensor.getElementType());
-        integer && integer.isUnsigned())
-      return op->emitError() << "'" << op->getName()
-                             << "' on unsigned integers is not supported";
   }
+  // Signs matter to these.
+  if (op->hasAttr(kUnsigned) &&
+      llvm::is_contained({"divide", "div", "remainder", "maximum", "minimum",
+                          "max", "min", "reduce", "compare", "lt", "le", "gt",
+                          "ge", "clamp", "power", "pow"},
+                         name))
+    return op->emitError() << "'" << op->getName()
+                           << "' on unsigned integers is not supported";
   Converter converter(op);
   FailureOr<SmallVector<Value>> results =
       dialect == "ttir" ? converter.convertTtir(name)
@@ -192,8 +274,14 @@ static FailureOr<bool> importHlo(ModuleOp module) {
   flatten(module);
   module.walk(removeAnnotations);
   for (auto function : module.getOps<func::FuncOp>())
+    removeSigns(function);
+  for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && failed(convertFunction(function)))
       return failure();
+  module.walk([](Operation *op) {
+    op->removeDiscardableAttr(kUnsigned);
+    op->removeDiscardableAttr(kUnsignedOperand);
+  });
   return true;
 }
 

@@ -205,3 +205,48 @@ Value Converter::reduce(Value value, Value init, ArrayRef<int64_t> dims,
              })
       .getResult(0);
 }
+
+Value Converter::createArgMax(Value value, int64_t dim, Type index) {
+  RankedTensorType type = getType(value);
+  Type element = type.getElementType();
+  SmallVector<IteratorType> loops(type.getRank(), IteratorType::parallel);
+  loops[dim] = IteratorType::reduction;
+  SmallVector<AffineExpr> kept;
+  SmallVector<int64_t> shape;
+  for (int64_t other = 0; other < type.getRank(); ++other)
+    if (other != dim) {
+      kept.push_back(builder.getAffineDimExpr(other));
+      shape.push_back(type.getDimSize(other));
+    }
+  auto fill = [&](TypedAttr start) -> Value {
+    Value number = arith::ConstantOp::create(builder, loc, start);
+    Value init = createEmpty(type.clone(shape, start.getType()));
+    return linalg::FillOp::create(builder, loc, number, init).getResult(0);
+  };
+  Value inits[] = {fill(getNeutral(builder, Combiner::Max, element)),
+                   fill(builder.getIntegerAttr(index, 0))};
+  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
+  AffineMap keptMap =
+      AffineMap::get(type.getRank(), 0, kept, builder.getContext());
+  return linalg::GenericOp::create(
+             builder, loc, ValueRange(inits).getTypes(), value, inits,
+             ArrayRef<AffineMap>{map, keptMap, keptMap}, loops,
+             [&](OpBuilder &b, Location loc, ValueRange args) {
+               Value isLarger =
+                   isa<FloatType>(element)
+                       ? Value(arith::CmpFOp::create(
+                             b, loc, arith::CmpFPredicate::OGT, args[0],
+                             args[1]))
+                       : Value(arith::CmpIOp::create(
+                             b, loc, arith::CmpIPredicate::sgt, args[0],
+                             args[1]));
+               Value at = arith::IndexCastOp::create(
+                   b, loc, index, linalg::IndexOp::create(b, loc, dim));
+               Value max = arith::SelectOp::create(b, loc, isLarger, args[0],
+                                                   args[1]);
+               Value first = arith::SelectOp::create(b, loc, isLarger, at,
+                                                     args[2]);
+               linalg::YieldOp::create(b, loc, ValueRange{max, first});
+             })
+      .getResult(1);
+}

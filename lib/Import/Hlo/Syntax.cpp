@@ -1,4 +1,4 @@
-//===- Syntax.cpp - syntax of StableHLO and TTIR --------------------------===//
+//===- Syntax.cpp - syntax of StableHLO, TTIR and tm_tensor ---------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -306,6 +306,42 @@ ParseResult PrettyParser::parse() {
   return parseTypes();
 }
 
+/// Parses `tm_tensor.scan dimension(1) inclusive(true) ins(...) outs(...) {...} ->
+/// types` and `tm_tensor.yield %x : type`, as torch-mlir prints them.
+static ParseResult parseTmTensor(OpAsmParser &parser, OperationState &state) {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SMLoc loc = parser.getCurrentLocation();
+  if (state.name.getStringRef() == "tm_tensor.yield") {
+    SmallVector<Type> types;
+    return failure(
+        parser.parseOperandList(operands) || parser.parseColonTypeList(types) ||
+        parser.resolveOperands(operands, types, loc, state.operands));
+  }
+  if (state.name.getStringRef() != "tm_tensor.scan")
+    return parser.emitError(parser.getNameLoc(), "unknown operation");
+  Builder &builder = parser.getBuilder();
+  int64_t dim;
+  StringRef inclusive;
+  if (parser.parseKeyword("dimension") || parser.parseLParen() ||
+      parser.parseInteger(dim) || parser.parseRParen() ||
+      parser.parseKeyword("inclusive") || parser.parseLParen() ||
+      parser.parseKeyword(&inclusive) || parser.parseRParen())
+    return failure();
+  state.addAttribute("dimension", builder.getI64IntegerAttr(dim));
+  state.addAttribute("inclusive", builder.getBoolAttr(inclusive == "true"));
+  SmallVector<Type> types, results;
+  for (StringRef group : {"ins", "outs"})
+    if (parser.parseKeyword(group) || parser.parseLParen() ||
+        parser.parseOperandList(operands) || parser.parseColonTypeList(types) ||
+        parser.parseRParen())
+      return failure();
+  if (parser.parseRegion(*state.addRegion()) ||
+      parser.parseArrowTypeList(results))
+    return failure();
+  state.addTypes(results);
+  return parser.resolveOperands(operands, types, loc, state.operands);
+}
+
 namespace {
 /// A dialect without operations of its own, of which all are known by name.
 class NamedDialect : public Dialect {
@@ -322,6 +358,8 @@ public:
 
   std::optional<ParseOpHook>
   getParseOperationHook(StringRef opName) const override {
+    if (getNamespace() == "tm_tensor")
+      return ParseOpHook(parseTmTensor);
     if (getNamespace() != "stablehlo")
       return std::nullopt;
     static const auto parse = [](OpAsmParser &parser, OperationState &state) {
@@ -332,13 +370,13 @@ public:
 };
 
 /// One class for each dialect, as the registry tells them by type.
-template <char... name> class ForeignDialect final : public NamedDialect {
+template <char... letters> class ForeignDialect final : public NamedDialect {
 public:
   explicit ForeignDialect(MLIRContext *context)
       : NamedDialect(getDialectNamespace(), context,
                      TypeID::get<ForeignDialect>()) {}
   static StringRef getDialectNamespace() {
-    static const char text[] = {name..., 0};
+    static const char text[] = {letters..., 0};
     return text;
   }
 
@@ -351,10 +389,12 @@ using MhloDialect = ForeignDialect<'m', 'h', 'l', 'o'>;
 using SdyDialect = ForeignDialect<'s', 'd', 'y'>;
 using JaxDialect = ForeignDialect<'j', 'a', 'x'>;
 using TtirDialect = ForeignDialect<'t', 't', 'i', 'r'>;
+using TmTensorDialect =
+    ForeignDialect<'t', 'm', '_', 't', 'e', 'n', 's', 'o', 'r'>;
 using TtcoreDialect = ForeignDialect<'t', 't', 'c', 'o', 'r', 'e'>;
 } // namespace
 
 void mlir::posenc::registerHloSyntax(DialectRegistry &registry) {
   registry.insert<StableHloDialect, MhloDialect, SdyDialect, JaxDialect,
-                  TtirDialect, TtcoreDialect>();
+                  TtirDialect, TtcoreDialect, TmTensorDialect>();
 }

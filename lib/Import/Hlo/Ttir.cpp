@@ -186,6 +186,17 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
           builder, loc, result, createSplat(getType(result), double(count)));
     return one(reshape(result, type));
   }
+  if (name == "argmax") {
+    SmallVector<int64_t> dims = getNumbers("dim_arg").value_or(none);
+    if (dims.size() == 1 && dims[0] < 0)
+      dims[0] += source.getRank();
+    if (dims.size() != 1 || dims[0] < 0 || dims[0] >= source.getRank()) {
+      fail("is supported along one dimension only");
+      return failure();
+    }
+    return one(reshape(createArgMax(first, dims[0], type.getElementType()),
+                       type));
+  }
   if (name == "softmax") {
     int64_t dim = getNumber("dimension").value_or(-1);
     if (dim < 0)
@@ -209,6 +220,10 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     if (!rows)
       return failure();
     return one(createEmbedding(first, rows, type));
+  }
+  if (name != "where" && !isComparison(name) && !isElementwise(name)) {
+    fail("is not supported");
+    return failure();
   }
   SmallVector<Value> operands(op->getOperands());
   if (name == "where") {

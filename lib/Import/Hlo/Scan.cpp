@@ -1,0 +1,78 @@
+//===- Scan.cpp - tm_tensor.scan ------------------------------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A scan becomes a loop over its dimension, which combines a slice of the input
+// with the accumulator and writes the accumulator to the output.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Converter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::posenc::hlo;
+
+FailureOr<SmallVector<Value>> Converter::convertScan() {
+  std::optional<int64_t> dim = getNumber("dimension");
+  auto inclusive = dyn_cast_or_null<BoolAttr>(getAttribute("inclusive"));
+  if (!dim || !inclusive || op->getNumOperands() != 3 ||
+      op->getNumResults() != 2 || op->getNumRegions() != 1 ||
+      !op->getRegion(0).hasOneBlock() ||
+      op->getRegion(0).getNumArguments() != 2) {
+    fail("is not supported in this form");
+    return failure();
+  }
+  Value input = getOperand(0), output = getOperand(1), start = getOperand(2);
+  RankedTensorType type = getType(input), accumulator = getType(start);
+  if (*dim < 0 || *dim >= type.getRank() ||
+      accumulator.getRank() + 1 != type.getRank() ||
+      getType(output) != type) {
+    fail("is not supported for these shapes");
+    return failure();
+  }
+  Block &body = op->getRegion(0).front();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
+        one = arith::ConstantIndexOp::create(builder, loc, 1);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, input);
+  Value count = getValueOrCreateConstantIndexOp(builder, loc, sizes[*dim]);
+  sizes[*dim] = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
+      strides(type.getRank(), builder.getIndexAttr(1));
+  auto step = [&](OpBuilder &b, Location loc, Value index, ValueRange carried) {
+    offsets[*dim] = index;
+    Value slice = tensor::ExtractSliceOp::create(b, loc, accumulator, input,
+                                                 offsets, sizes, strides);
+    AffineMap map = b.getMultiDimIdentityMap(accumulator.getRank());
+    SmallVector<utils::IteratorType> loops(accumulator.getRank(),
+                                           utils::IteratorType::parallel);
+    Value next =
+        linalg::GenericOp::create(
+            b, loc, accumulator, slice, carried[1], ArrayRef{map, map}, loops,
+            [&](OpBuilder &nested, Location loc, ValueRange args) {
+              IRMapping mapping;
+              mapping.map(body.getArguments(), args);
+              for (Operation &combined : body.without_terminator())
+                nested.clone(combined, mapping);
+              linalg::YieldOp::create(
+                  nested, loc,
+                  mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
+            })
+            .getResult(0);
+    Value written = tensor::InsertSliceOp::create(
+        b, loc, inclusive.getValue() ? next : carried[1], carried[0], offsets,
+        sizes, strides);
+    scf::YieldOp::create(b, loc, ValueRange{written, next});
+  };
+  auto loop = scf::ForOp::create(builder, loc, zero, count, one,
+                                 ValueRange{output, start}, step);
+  return SmallVector<Value>(loop.getResults());
+}

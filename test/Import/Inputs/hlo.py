@@ -1,0 +1,195 @@
+# ===- hlo.py - StableHLO and TTIR against NumPy ----------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""hlo.py POSENC-RUN FOLDER: runs functions that have each operation once, with a result
+for each, and compares the results with NumPy's."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+RUN, FOLDER = sys.argv[1:]
+random = np.random.default_rng(3)
+X = random.standard_normal((4, 6)).astype(np.float32)
+Y = random.standard_normal((4, 6)).astype(np.float32)
+B = random.standard_normal((2, 3, 4)).astype(np.float32)
+C = random.standard_normal((2, 4, 5)).astype(np.float32)
+I = np.array([[3, -2, 7], [0, 5, -9]], np.int32)
+J = np.array([[2, 3, -2], [0, -3, 4]], np.int32)
+P = X > 0
+ROWS = np.array([2, 9, 0], np.int64)
+AT = np.array(1, np.int64)
+INPUTS = {"x": X, "y": Y, "b": B, "c": C, "i": I, "j": J, "p": P, "rows": ROWS, "at": AT}
+KINDS = {"float32": "f32", "int32": "i32", "int64": "i64", "bool": "i1"}
+
+
+def kind(array):
+    return "x".join([*map(str, array.shape), KINDS[str(array.dtype)]])
+
+
+TYPES = {name: f"tensor<{kind(array)}>" for name, array in INPUTS.items()}
+T, TI, TP = TYPES["x"], TYPES["i"], TYPES["p"]
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def divide(a, b):
+    """Division of integers towards zero, with -1 for a divisor of 0."""
+    return np.where(b == 0, -1, np.trunc(a / np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def rms(x):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
+
+
+def pretty(name, text, expected):
+    return name, f"stablehlo.{text}", np.asarray(expected)
+
+
+CASES = [
+    pretty("add", f"add %x, %y : {T}", X + Y),
+    pretty("add_types", f"add %x, %y : ({T}, {T}) -> {T}", X + Y),
+    pretty("subtract", f"subtract %x, %y : {T}", X - Y),
+    pretty("multiply", f"multiply %x, %y : {T}", X * Y),
+    pretty("divide", f"divide %x, %y : {T}", X / Y),
+    pretty("maximum", f"maximum %x, %y : {T}", np.maximum(X, Y)),
+    pretty("minimum", f"minimum %i, %j : {TI}", np.minimum(I, J)),
+    pretty("integers", f"divide %i, %j : {TI}", divide(I, J)),
+    pretty("remainder", f"remainder %i, %j : {TI}", I - np.where(
+        J == 0, 0, divide(I, J) * J)),
+    pretty("abs", f"abs %x : {T}", abs(X)),
+    pretty("exponential", f"exponential %x : {T}", np.exp(X)),
+    pretty("cosine", f"cosine %x : {T}", np.cos(X)),
+    pretty("sine", f"sine %x : {T}", np.sin(X)),
+    pretty("tanh", f"tanh %x : {T}", np.tanh(X)),
+    pretty("logistic", f"logistic %x : {T}", sigmoid(X)),
+    pretty("negate", f"negate %i : {TI}", -I),
+    pretty("sign", f"sign %x : {T}", np.sign(X)),
+    pretty("floor", f"floor %x : {T}", np.floor(X)),
+    pretty("not", f"not %p : {TP}", ~P),
+    pretty("xor", f"xor %i, %j : {TI}", I ^ J),
+    pretty("compare", f"compare LT, %x, %y, FLOAT : ({T}, {T}) -> {TP}", X < Y),
+    pretty("select", f"select %p, %x, %y : {TP}, {T}", np.where(P, X, Y)),
+    pretty("convert", f"convert %i : ({TI}) -> tensor<2x3xf32>", I.astype(np.float32)),
+    pretty("truncate", f"convert %x : ({T}) -> tensor<4x6xi32>", X.astype(np.int32)),
+    pretty("constant", "constant dense<[1.5, -2.0]> : tensor<2xf32>",
+           np.array([1.5, -2], np.float32)),
+    pretty("iota", "iota dim = 1 : tensor<2x3xf32>",
+           np.broadcast_to(np.arange(3, dtype=np.float32), (2, 3))),
+    pretty("broadcast_in_dim", f"broadcast_in_dim %rows, dims = [1] : "
+           f"({TYPES['rows']}) -> tensor<2x3xi64>", np.broadcast_to(ROWS, (2, 3))),
+    pretty("reshape", f"reshape %x : ({T}) -> tensor<3x8xf32>", X.reshape(3, 8)),
+    pretty("transpose", f"transpose %b, dims = [2, 0, 1] : ({TYPES['b']}) -> "
+           "tensor<4x2x3xf32>", B.transpose(2, 0, 1)),
+    pretty("slice", f"slice %x [1:4, 0:6:2] : ({T}) -> tensor<3x3xf32>", X[1:4, ::2]),
+    pretty("concatenate", f"concatenate %x, %y, dim = 1 : ({T}, {T}) -> "
+           "tensor<4x12xf32>", np.concatenate([X, Y], 1)),
+    pretty("reverse", f"reverse %x, dims = [1] : {T}", X[:, ::-1]),
+    pretty("dot_general", "dot_general %b, %c, batching_dims = [0] x [0], "
+           "contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : "
+           f"({TYPES['b']}, {TYPES['c']}) -> tensor<2x3x5xf32>", B @ C),
+    pretty("dot_other", "dot_general %x, %y, contracting_dims = [1] x [1] : "
+           f"({T}, {T}) -> tensor<4x4xf32>", X @ Y.T),
+    pretty("reduce", "reduce(%x init: %zero) applies stablehlo.add across "
+           f"dimensions = [0] : ({T}, tensor<f32>) -> tensor<6xf32>", X.sum(0)),
+    pretty("reduce_region", "reduce(%x init: %zero) across dimensions = [1] : "
+           f"({T}, tensor<f32>) -> tensor<4xf32>\n"
+           "    reducer(%u: tensor<f32>, %v: tensor<f32>) {\n"
+           "      %w = stablehlo.maximum %u, %v : tensor<f32>\n"
+           "      stablehlo.return %w : tensor<f32>\n    }",
+           np.maximum(X.max(1), 0)),
+    pretty("pad", "pad %x, %zero, low = [1, -2], high = [0, 1], interior = [0, 0] : "
+           f"({T}, tensor<f32>) -> tensor<5x5xf32>",
+           np.pad(X[:, 2:], ((1, 0), (0, 1)))),
+    pretty("dynamic_slice", "dynamic_slice %x, %at, %at, sizes = [2, 5] : "
+           f"({T}, tensor<i64>, tensor<i64>) -> tensor<2x5xf32>", X[1:3, 1:6]),
+    pretty("dynamic_update_slice", "dynamic_update_slice %x, %part, %at, %at : "
+           f"({T}, tensor<2x2xf32>, tensor<i64>, tensor<i64>) -> {T}",
+           np.concatenate([X[:1], np.concatenate(
+               [X[1:3, :1], np.ones((2, 2), np.float32), X[1:3, 3:]], 1), X[3:]])),
+    pretty("clamp", f"clamp %zero, %x, %one : (tensor<f32>, {T}, tensor<f32>) -> {T}",
+           np.clip(X, 0, 1)),
+    pretty("imag", "imag %z : (tensor<4x6xcomplex<f32>>) -> tensor<4x6xf32>", 2 * X * Y),
+    ("gather", '"stablehlo.gather"(%x, %column) <{dimension_numbers = #stablehlo.gather<'
+     "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+     "index_vector_dim = 1>, slice_sizes = array<i64: 1, 6>, "
+     f"indices_are_sorted = false}}> : ({T}, tensor<3x1xi64>) -> tensor<3x6xf32>",
+     X[np.minimum(ROWS, 3)]),
+    ("generic_compare", '"stablehlo.compare"(%x, %y) <{comparison_direction = '
+     f"#stablehlo<comparison_direction GE>}}> : ({T}, {T}) -> {TP}", X >= Y),
+    ("ttir_where", f'"ttir.where"(%p, %x, %one) : ({TP}, {T}, tensor<f32>) -> {T}',
+     np.where(P, X, 1)),
+    ("ttir_mean", '"ttir.mean"(%x) <{dim_arg = [-1 : i32], keep_dim = true}> : '
+     f"({T}) -> tensor<4x1xf32>", X.mean(1, keepdims=True)),
+    ("ttir_gelu", f'"ttir.gelu"(%zero) : (tensor<f32>) -> tensor<f32>',
+     np.array(0, np.float32)),
+    ("ttir_rms", '"ttir.rms_norm"(%x) <{epsilon = 1.0e-5 : f32, normalized_shape = '
+     f"array<i64: 6>}}> : ({T}) -> {T}", rms(X)),
+    ("ttir_eq", f'"ttir.eq"(%i, %i) : ({TI}, {TI}) -> {TP.replace("4x6", "2x3")}',
+     np.ones((2, 3), bool)),
+    ("ttir_softmax", '"ttir.softmax"(%x) <{dimension = 1 : si32}> : '
+     f"({T}) -> {T}", np.exp(X) / np.exp(X).sum(1, keepdims=True)),
+    ("ttir_embedding", f'"ttir.embedding"(%rows, %x) : ({TYPES["rows"]}, {T}) -> '
+     "tensor<3x6xf32>", X[np.minimum(ROWS, 3)]),
+    ("ttir_arange", '"ttir.arange"() <{arange_dimension = 0 : i64, start = 2 : si64, '
+     'end = 8 : si64, step = 2 : si64}> : () -> tensor<3xi64>', np.array([2, 4, 6])),
+    ("ttir_argmax", '"ttir.argmax"(%x) <{dim_arg = [1 : i32], keep_dim = false}> : '
+     f"({T}) -> tensor<4xi32>", X.argmax(1).astype(np.int32)),
+    ("ttir_matmul", '"ttir.matmul"(%x, %y) <{transpose_a = false, transpose_b = true}> : '
+     f"({T}, {T}) -> tensor<4x4xf32>", X @ Y.T),
+]
+SETUP = f"""\
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %one = "stablehlo.constant"() <{{value = dense<1.0> : tensor<f32>}}> : () -> tensor<f32>
+    %part = stablehlo.constant dense<1.0> : tensor<2x2xf32>
+    %column = stablehlo.reshape %rows : ({TYPES["rows"]}) -> tensor<3x1xi64>
+    %q = stablehlo.complex %x, %y : ({T}, {T}) -> tensor<4x6xcomplex<f32>>
+    %z = stablehlo.multiply %q, %q : tensor<4x6xcomplex<f32>>
+"""
+
+
+def run(cases):
+    """Returns how many operations are wrong."""
+    body = "".join(f"    %{name} = {text}\n" for name, text, _ in cases)
+    types = ", ".join(f"tensor<{kind(expected)}>" for *_, expected in cases)
+    names = ", ".join(f"%{name}" for name, *_ in cases)
+    parameters = ", ".join(f"%{name}: {type}" for name, type in TYPES.items())
+    path = f"{FOLDER}/ops.mlir"
+    with open(path, "w") as file:
+        file.write("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n"
+                   f"  func.func public @main({parameters}) -> ({types}) {{\n{SETUP}"
+                   f"{body}    return {names} : {types}\n  }}\n}}\n")
+    command = [RUN, path, "--function=main", "--opt-level=0"]
+    for name, array in INPUTS.items():
+        np.save(f"{FOLDER}/{name}.npy", array)
+        command.append(f"--input=@{FOLDER}/{name}.npy")
+    command += [f"--output=@{FOLDER}/r_{name}.npy" for name, *_ in cases]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    wrong = 0
+    for name, _, expected in cases:
+        got = np.load(f"{FOLDER}/r_{name}.npy")
+        if got.shape != expected.shape or not np.allclose(got, expected, rtol=1e-5,
+                                                          atol=1e-6):
+            wrong += 1
+            print(f"{name}: expected\n{expected}\ngot\n{got}")
+    return wrong
+
+
+def main():
+    # Calls take at most 32 arrays.
+    wrong = sum(run(CASES[start:start + 20]) for start in range(0, len(CASES), 20))
+    print(f"{len(CASES)} operations, {wrong} wrong")
+    return wrong != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
