@@ -404,6 +404,15 @@ const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
     if (operands[1] == operands[2])
       return operands[1];
   }
+  // Conditions with their neutral element.
+  for (unsigned side : {0, 1})
+    if (operands.size() == 2) {
+      std::optional<bool> truth = operands[side]->getBoolConstant();
+      if (truth && ((Expr::isAnyOf<arith::OrIOp, arith::XOrIOp>(name) &&
+                     !*truth) ||
+                    (Expr::isAnyOf<arith::AndIOp>(name) && *truth)))
+        return operands[1 - side];
+    }
   SmallVector<const Expr *> ordered(operands);
   if (name.hasTrait<OpTrait::IsCommutative>() && ordered.size() == 2 &&
       ordered[1]->id < ordered[0]->id)

@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::posenc::raise;
 
@@ -51,47 +53,99 @@ const Expr *mlir::posenc::raise::getExponent(const Expr *term, unsigned loop) {
   return exponent;
 }
 
-bool mlir::posenc::raise::isSumOver(ExprContext &exprs, Elements &elements,
-                                    const Expr *sum, const Expr *term,
-                                    unsigned loop) {
-  sum = stripCasts(sum);
-  if (sum->kind != Expr::Kind::Element || dependsOnLoop(sum, loop))
-    return false;
-  auto result = dyn_cast<OpResult>(sum->tensor);
+/// Returns what the element of a reduction by the operation combines over the
+/// loop, or null if it is none that starts at the neutral element.
+template <typename Combiner>
+static const Expr *getReducedTerm(ExprContext &exprs, Elements &elements,
+                                  const Expr *reduced, unsigned loop) {
+  if (reduced->kind != Expr::Kind::Element || dependsOnLoop(reduced, loop))
+    return nullptr;
+  auto result = dyn_cast<OpResult>(reduced->tensor);
   auto op = result ? dyn_cast<linalg::LinalgOp>(result.getOwner()) : nullptr;
   if (!op || !op.hasPureTensorSemantics() || op.getNumReductionLoops() != 1)
-    return false;
+    return nullptr;
   unsigned number = result.getResultNumber();
   OpOperand *init = op.getDpsInitOperand(number);
-  // The accumulator is added to something that does not depend on it.
-  Block *body = op.getBlock();
-  auto add = body->getTerminator()
-                 ->getOperand(number)
-                 .getDefiningOp<arith::AddFOp>();
+  // The accumulator is combined with something that does not depend on it.
+  auto combined = op.getBlock()
+                      ->getTerminator()
+                      ->getOperand(number)
+                      .template getDefiningOp<Combiner>();
   BlockArgument accumulator = op.getMatchingBlockArgument(init);
-  if (!add || !accumulator.hasOneUse() ||
-      *accumulator.getUsers().begin() != add)
-    return false;
+  if (!combined || !accumulator.hasOneUse() ||
+      *accumulator.getUsers().begin() != combined)
+    return nullptr;
   SmallVector<const Expr *> loops(op.getNumLoops(), nullptr);
   for (auto [index, expr] :
-       llvm::zip_equal(sum->operands,
+       llvm::zip_equal(reduced->operands,
                        op.getMatchingIndexingMap(init).getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       loops[dim.getPosition()] = index;
   for (const Expr *&index : loops)
     if (!index)
       index = exprs.getLoop(loop);
-  // The sizes of the loops must agree: the sum has all terms.
+  // The sizes of the loops must agree: all terms are combined.
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
-  int64_t size = op.getStaticLoopRanges()[reductions[0]];
-  if (size != exprs.getSizes()[loop])
-    return false;
-  // A sum that begins at 0 yields the term itself.
-  const Expr *yielded = elements.getYielded(
+  if (op.getStaticLoopRanges()[reductions[0]] != exprs.getSizes()[loop])
+    return nullptr;
+  // Combined with the neutral element, the term yields itself.
+  return elements.getYielded(
       op, number, loops,
       SmallVector<const Expr *>(op.getNumDpsInits(), nullptr));
-  return yielded && stripCasts(yielded) == stripCasts(term);
+}
+
+bool mlir::posenc::raise::isSumOver(ExprContext &exprs, Elements &elements,
+                                    const Expr *sum, const Expr *term,
+                                    unsigned loop) {
+  const Expr *summed =
+      getReducedTerm<arith::AddFOp>(exprs, elements, stripCasts(sum), loop);
+  return summed && stripCasts(summed) == stripCasts(term);
+}
+
+/// Returns the negated condition, or null if it is no negation.
+static const Expr *getNegated(const Expr *condition) {
+  if (condition->is<arith::XOrIOp>())
+    for (unsigned side : {0, 1})
+      if (condition->operands[side]->getBoolConstant() == true)
+        return condition->operands[1 - side];
+  return nullptr;
+}
+
+/// Whether the condition says that the number is minus infinity, or that it is
+/// not.
+static bool comparesWithInfinity(const Expr *condition, const Expr *number,
+                                 bool isEqual) {
+  if (const Expr *negated = getNegated(condition))
+    return comparesWithInfinity(negated, number, !isEqual);
+  if (!condition->is<arith::CmpFOp>())
+    return false;
+  auto predicate = cast<DictionaryAttr>(condition->properties)
+                       .getAs<arith::CmpFPredicateAttr>("predicate")
+                       .getValue();
+  bool isKnown = isEqual ? predicate == arith::CmpFPredicate::OEQ
+                         : predicate == arith::CmpFPredicate::UNE ||
+                               predicate == arith::CmpFPredicate::ONE ||
+                               predicate == arith::CmpFPredicate::OGT;
+  return isKnown && stripCasts(condition->operands[0]) == number &&
+         condition->operands[1]->getFloatConstant() ==
+             -std::numeric_limits<double>::infinity();
+}
+
+/// Whether the condition holds for the rows whose logits are all minus infinity,
+/// and for no others.
+static bool isEmptyRow(ExprContext &exprs, Elements &elements,
+                       const Expr *condition, const Expr *logits,
+                       unsigned loop) {
+  logits = stripCasts(logits);
+  if (const Expr *any = getNegated(condition)) {
+    const Expr *term =
+        getReducedTerm<arith::OrIOp>(exprs, elements, any, loop);
+    return term && comparesWithInfinity(term, logits, /*isEqual=*/false);
+  }
+  const Expr *term =
+      getReducedTerm<arith::AndIOp>(exprs, elements, condition, loop);
+  return term && comparesWithInfinity(term, logits, /*isEqual=*/true);
 }
 
 const Expr *mlir::posenc::raise::getSoftmaxLogits(ExprContext &exprs,
@@ -100,6 +154,23 @@ const Expr *mlir::posenc::raise::getSoftmaxLogits(ExprContext &exprs,
                                                   unsigned loop,
                                                   std::string &reason) {
   weight = stripCasts(weight);
+  // Rows without keys get zeros, as attention gives.
+  if (weight->is<arith::SelectOp>())
+    for (unsigned zero : {1, 2}) {
+      const Expr *condition = weight->operands[0];
+      if (weight->operands[zero]->getFloatConstant() != 0.0)
+        continue;
+      const Expr *logits = getSoftmaxLogits(
+          exprs, elements, weight->operands[3 - zero], loop, reason);
+      if (!logits)
+        return nullptr;
+      const Expr *isEmpty = zero == 1 ? condition : getNegated(condition);
+      if (isEmpty && isEmptyRow(exprs, elements, isEmpty, logits, loop))
+        return logits;
+      reason = "weights are replaced under a condition that is not that of rows "
+               "without keys";
+      return nullptr;
+    }
   if (weight->kind == Expr::Kind::Element) {
     auto softmax = weight->tensor.getDefiningOp<linalg::SoftmaxOp>();
     if (!softmax || weight->operands[softmax.getDimension()] !=
