@@ -323,7 +323,7 @@ static void setQuantized(KvAppendOp op, reference::Caches &caches,
 static double getExcess(ArrayRef<long double> rows,
                         const std::optional<reference::RmsNorm> &norm,
                         ArrayRef<long double> scales, DType type) {
-  long double largest = 0, smallest = 0;
+  long double largest = 0, smallest = HUGE_VALL;
   if (norm) {
     for (double weight : norm->weight)
       largest = std::fmax(largest, std::fabs(weight));
@@ -333,11 +333,10 @@ static double getExcess(ArrayRef<long double> rows,
       largest = std::isfinite(x) ? std::fmax(largest, std::fabs(x)) : largest;
   }
   for (long double scale : scales)
-    if (scale != 0 && (smallest == 0 || std::fabs(scale) < smallest))
-      smallest = std::fabs(scale);
+    smallest = scale != 0 ? std::fmin(smallest, std::fabs(scale)) : smallest;
   // A rotation can increase an element by a factor of sqrt(2).
   long double limit = smallest * reference::quantizedLimit(type);
-  return limit == 0 ? 1 : std::fmax(1, double(2 * largest / limit));
+  return std::fmax(1, double(2 * largest / limit));
 }
 
 static LogicalResult evaluateQuantized(KvAppendOp op, Evaluator &values,
