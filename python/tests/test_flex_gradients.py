@@ -46,3 +46,36 @@ def test_hidden_rows(heads, dtype):
     # Rows that are seen do.
     inputs[1][:, :, 99] = float("nan")
     assert differentiate(*inputs)[1].isnan().any()
+
+
+def test_captured_tensors():
+    """Indexed by the head, by the query, by neither, and by nothing: parts of gradients are
+    those of tasks, and do not depend on the number of threads."""
+    tokens = 150
+    shapes = {"head": (4, tokens), "late_head": (tokens, 6), "query": (3, tokens + 3),
+              "neither": (tokens,), "number": ()}
+    tensors = {name: torch.randn(shape, dtype=torch.float64, requires_grad=True)
+               for name, shape in shapes.items()}
+
+    def score_mod(s, b, h, i, j):
+        of = tensors
+        return (s * of["number"] + of["head"][h, (i - j).abs()] * of["head"][h, -1 - j]
+                + of["late_head"][j, h] + of["query"][j % 3, i]
+                + of["neither"][(i - j).abs()] * of["neither"][j])
+
+    inputs = [make(tokens, heads, 2, torch.float64, seed, 8)
+              for seed, heads in enumerate((4, 2, 2))]
+    expected = torch.autograd.grad(attend_dense(*inputs, score_mod, causal)[0].square().sum(),
+                                   list(tensors.values()))
+    output = posenc.flex_attention(*inputs, score_mod, mask_mod=causal, enable_gqa=True)
+    runs, count = [], torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            runs.append(torch.autograd.grad(output.square().sum(), list(tensors.values()),
+                                            retain_graph=True))
+    finally:
+        torch.set_num_threads(count)
+    for actual, *others, wanted in zip(*runs, expected):
+        assert measure(actual, wanted) < 1e-13
+        assert all(torch.equal(actual, other) for other in others)

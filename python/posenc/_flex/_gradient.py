@@ -13,8 +13,8 @@ With s = scale q k, s' = score_mod(s), p = exp(s' - lse) and D = sum(o do) - dls
     dv = p^T do        ds' = p (do v^T - D)        ds = ds' score_mod'(s) scale
     dq = ds k          dk = ds^T q                 dx = ds' d score_mod / dx
 
-for captured elements x. A task computes rows of dq, or of dk and dv, alone and in order, so
-that results do not depend on the number of threads.
+for captured elements x. A task computes rows of dq, or of dk and dv, or a part of dx, alone
+and in order, so that results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -277,17 +277,84 @@ func.func @{name}(
             ("grad_query", "grad_key", "grad_value"), kinds, names)), body)
 
     def array_gradient(self, number: int, loads: Sequence[tuple[Node, Node]]) -> str:
-        """The function of the gradient of a captured array, in f64. Its elements may be
-        those of any pairs, so a single task adds in order."""
+        """The function of the gradient of a captured array, in f64. If a dimension is
+        indexed by the head or the query alone, tasks compute parts of the gradient, and
+        otherwise each head has sums of its own, which are added in order."""
         of, rank = self.of, self.of.arrays[number][1]
+        owner, dim = _find_owner([load for load, _ in loads], of.heads)
+        sizes = [f"%captured{number}_size{one}" for one in range(rank)]
         kind = f"tensor<{'?x' * rank}f64>"
+        whole, part, whole_sizes = kind, kind, sizes
+        offsets, widths = ["0"] * rank, list(sizes)
+        if owner == "query":
+            offsets[dim], widths[dim] = "%i0", "%m"
+        elif owner == "head":
+            offsets[dim], widths[dim] = "%h", "1"
+            part = f"tensor<{'?x' * (rank - 1)}f64>"
+        else:
+            offsets, widths = ["%h", *offsets], ["1", *widths]
+            whole = f"tensor<{of.heads}x{'?x' * rank}f64>"
+        place = (f"[{', '.join(offsets)}] [{', '.join(widths)}] "
+                 f"[{', '.join('1' for _ in widths)}]")
+        loops = [("%b", "%c0", "%batch", "%c1"), ("%i0", "%c0", "%queries", "%query_step"),
+                 ("%j0", "%c0", "%keys", "%key_step")]
+        rows, of_head = self.query_rows(), [
+            f"%group = arith.constant {of.heads // of.key_heads} : index",
+            "%key_head = arith.divui %h, %group : index"]
+        task, begin = f"(%h) in ({of.heads})", of_head
+        inner_rows, extra = rows, []
+        if owner == "query":
+            task = "(%t) in (%query_tiles)"
+            begin = ["%i0 = arith.muli %t, %query_step : index", rows[0]]
+            loops[1] = "%h", "%c0", "%heads", "%c1"
+            inner_rows, extra = rows[1:], of_head
+        tile, last = self._array_tile(number, loads, owner, dim, part)
+        inner, result = [*inner_rows, *self.key_rows()[:3], *tile], last
+        for depth in (2, 1, 0):
+            index, first, end, step = loops[depth]
+            given = "%sum" if depth == 2 else f"%sum{depth}"
+            init = "%slice" if depth == 0 else f"%sum{depth - 1}"
+            inner = [
+                f"%after{depth} = scf.for {index} = {first} to {end} step {step} "
+                f"iter_args({given} = {init}) -> ({part}) {{",
+                *(f"  {line}" for line in (*(extra if depth == 1 else []), *inner)),
+                f"  scf.yield {result} : {part}", "}"]
+            result = f"%after{depth}"
+        body = [
+            f"%heads = arith.constant {of.heads} : index",
+            f"%array_empty = tensor.empty({', '.join(whole_sizes)}) : {whole}",
+            "%wide_zero = arith.constant 0.0 : f64",
+            f"%array_init = linalg.fill ins(%wide_zero : f64) outs(%array_empty : "
+            f"{whole}) -> {whole}",
+            f"%array = scf.forall {task} shared_outs(%out = %array_init) -> ({whole}) {{",
+            *(f"  {line}" for line in begin),
+            f"  %slice = tensor.extract_slice %out{place} : {whole} to {part}",
+            *(f"  {line}" for line in inner), "  scf.forall.in_parallel {",
+            f"    tensor.parallel_insert_slice %after0 into %out{place} : {part} into "
+            f"{whole}", "  }", "}"]
+        name = "%array"
+        if owner is None:
+            body += self._add_heads(rank, sizes, whole, kind)
+            name = "%total"
+        return self.function(name_array_gradient(number), [
+            (f"grad_captured{number}", kind, name)], body)
+
+    def _array_tile(self, number: int, loads: Sequence[tuple[Node, Node]],
+                    owner: str | None, dim: int, kind: str) -> tuple[list[str], str]:
+        """Adds what the pairs of a tile have to `%sum`, one by one."""
+        of = self.of
         names = [f"%captured{n}" for n in range(len(of.arrays))]
         writer = RegionWriter(
             {"batch": "%b", "head": "%h", "query": "%i", "key": "%j",
              "score": "%scaled"}, list(zip(names, self.types.arrays)), "x")
         before = "%pair_sum"
         for count, (load, derivative) in enumerate(loads):
-            indices = ", ".join(writer.write_clamped_indices(load))
+            indices = writer.write_clamped_indices(load)
+            if owner == "query":
+                indices[dim] = "%row"
+            elif owner == "head":
+                del indices[dim]
+            at = ", ".join(indices)
             factor = writer.write_as_float(derivative, self.sum)
             part, old, new = (f"%{name}{count}" for name in ("part", "old", "new"))
             writer.lines += [
@@ -296,19 +363,17 @@ func.func @{name}(
                 f"{part}_wide = arith.extf {part}_kept : f32 to f64"
                 if self.sum == "f32" else
                 f"{part}_wide = arith.addf {part}_kept, %wide_zero : f64",
-                f"{old} = tensor.extract {before}[{indices}] : {kind}",
+                f"{old} = tensor.extract {before}[{at}] : {kind}",
                 f"{new} = arith.addf {old}, {part}_wide : f64",
-                f"%array{count} = tensor.insert {new} into {before}[{indices}] : {kind}"]
+                f"%array{count} = tensor.insert {new} into {before}[{at}] : {kind}"]
             before = f"%array{count}"
-        lines = list(writer.lines)
-        sizes = ", ".join(f"%captured{number}_size{dim}" for dim in range(rank))
         pair = [
             "%i = arith.addi %row, %i0 : index", "%j = arith.addi %column, %j0 : index",
             f"%outer = tensor.extract %outers[%row, %column] : {self.tile}",
             f"%p = tensor.extract %weights[%row, %column] : {self.tile}",
             f"%is_zero = arith.cmpf oeq, %p, %zero : {self.sum}",
             f"%s = tensor.extract %scores[%row, %column] : {self.tile}",
-            f"%scaled = arith.mulf %s, %scale : {self.sum}", *lines,
+            f"%scaled = arith.mulf %s, %scale : {self.sum}", *writer.lines,
             f"scf.yield {before} : {kind}"]
         tile = [
             *self.tile_weights(), *self.score_gradient("%outers", self.tile, False),
@@ -317,30 +382,42 @@ func.func @{name}(
             "  %of_row = scf.for %column = %c0 to %n step %c1 iter_args(%pair_sum = "
             f"%row_sum) -> ({kind}) {{", *(f"    {line}" for line in pair), "  }",
             f"  scf.yield %of_row : {kind}", "}"]
-        loops = [("%b", "%c0", "%batch", "%c1"), ("%h", "%c0", "%heads", "%c1"),
-                 ("%i0", "%c0", "%queries", "%query_step"),
-                 ("%j0", "%c0", "%keys", "%key_step")]
-        guarded, (last,) = self.if_seen([("%sum", kind)], tile, ["%of_tile"])
-        inner = [*self.query_rows(), *self.key_rows(), *guarded]
-        for depth, (index, begin, end, step) in reversed(list(enumerate(loops))):
-            given = "%sum" if depth == 3 else f"%sum{depth}"
-            init = "%array_init" if depth == 0 else f"%sum{depth - 1}"
-            extra = ([f"%group = arith.constant {of.heads // of.key_heads} : index",
-                      "%key_head = arith.divui %h, %group : index"] if depth == 1 else [])
-            result = last if depth == 3 else f"%after{depth + 1}"
-            inner = [
-                f"%after{depth} = scf.for {index} = {begin} to {end} step {step} "
-                f"iter_args({given} = {init}) -> ({kind}) {{",
-                *(f"  {line}" for line in (*extra, *inner)),
-                f"  scf.yield {result} : {kind}", "}"]
-        body = [
-            f"%heads = arith.constant {of.heads} : index",
-            f"%array_empty = tensor.empty({sizes}) : {kind}",
-            "%wide_zero = arith.constant 0.0 : f64",
-            f"%array_init = linalg.fill ins(%wide_zero : f64) outs(%array_empty : "
-            f"{kind}) -> {kind}", *inner]
-        return self.function(name_array_gradient(number), [
-            (f"grad_captured{number}", kind, "%after0")], body)
+        lines, (last,) = self.if_seen([("%sum", kind)], tile, ["%of_tile"])
+        return lines, last
+
+    def _add_heads(self, rank: int, sizes: Sequence[str], whole: str,
+                   kind: str) -> list[str]:
+        """Adds the sums of all heads."""
+        dims = [f"d{one}" for one in range(rank)]
+        domain = ", ".join([*dims, "h"])
+        maps = (f"affine_map<({domain}) -> ({', '.join(['h', *dims])})>, "
+                f"affine_map<({domain}) -> ({', '.join(dims)})>")
+        iterators = ", ".join(['"parallel"'] * rank + ['"reduction"'])
+        return [
+            f"%total_empty = tensor.empty({', '.join(sizes)}) : {kind}",
+            f"%total_init = linalg.fill ins(%wide_zero : f64) outs(%total_empty : {kind}) "
+            f"-> {kind}",
+            f"%total = linalg.generic {{indexing_maps = [{maps}], iterator_types = "
+            f"[{iterators}]}}",
+            f"  ins(%array : {whole}) outs(%total_init : {kind}) {{",
+            "^bb0(%x: f64, %y: f64):", "  %z = arith.addf %y, %x : f64",
+            "  linalg.yield %z : f64", f"}} -> {kind}"]
+
+
+def _find_owner(loads: Sequence[Node], heads: int) -> tuple[str | None, int]:
+    """Returns an argument that is the index of a dimension in all loads of an array, and
+    this dimension."""
+    for name in ("head", "query"):
+        for dim in range(len(loads[0].operands)):
+            indices = [load.operands[dim] for load in loads]
+            while any(one.op == "convert" and one.operands[0].is_integer
+                      for one in indices):
+                indices = [one.operands[0] if one.op == "convert" else one
+                           for one in indices]
+            if (name == "query" or heads > 1) and all(
+                    one.op == "argument" and one.payload == name for one in indices):
+                return name, dim
+    return None, 0
 
 
 def write_gradients(of: Signature, graph: Graph, score: Node | None,
