@@ -83,6 +83,10 @@ def _check_tensors(query, key, value, enable_gqa: bool) -> None:
         if str(array.dtype).removeprefix("torch.") not in _FLOAT_NAMES:
             _refuse(f"{name} has elements of type {name_of(array.dtype)}, expected "
                     f"{' or '.join(FLOATS)}")
+        if is_torch(array) != is_torch(query):
+            _refuse(f"{name} is a {type(array).__name__} and query a "
+                    f"{type(query).__name__}, expected arrays of one framework")
+        _check_layout(name, array)
         if array.dtype != query.dtype:
             _refuse(f"{name} has elements of type {name_of(array.dtype)} and query of "
                     f"{name_of(query.dtype)}, expected the same")
@@ -110,6 +114,12 @@ def _check_tensors(query, key, value, enable_gqa: bool) -> None:
                 "expected as many, or 1")
 
 
+def _check_layout(name: str, array) -> None:
+    torch: Any = sys.modules.get("torch")
+    if is_torch(array) and array.layout != torch.strided:
+        _refuse(f"{name} has the layout {array.layout}, expected torch.strided")
+
+
 def _check_mask(query, key, mask) -> None:
     """Raises an error for a block mask of other lengths, as PyTorch does."""
     if not hasattr(mask, "mask_mod"):
@@ -134,6 +144,7 @@ def _check_arrays(plan: Plan, arrays: Sequence[Any], query, key) -> None:
     """Raises an error for captured arrays that are too small for the indices of a
     call, and for those on another device."""
     for array in arrays:
+        _check_layout("a captured tensor", array)
         if 0 in array.shape:
             _refuse(f"a captured array has the shape {tuple(array.shape)}, expected "
                     "elements")
@@ -154,11 +165,20 @@ def _check_arrays(plan: Plan, arrays: Sequence[Any], query, key) -> None:
 # ===----------------------------------------------------------------------===#
 
 
+def _make_contiguous(array):
+    """Returns an array of NumPy whose elements of the last dimension are adjacent, as
+    kernels need them. Other frameworks' arrays are copied later if need be."""
+    if isinstance(array, np.ndarray) and array.ndim and (
+            array.strides[-1] != array.itemsize):
+        return np.ascontiguousarray(array)
+    return array
+
+
 def widen(array):
     """Returns a captured array with elements of a type that kernels read."""
     name = str(array.dtype).removeprefix("torch.")
     if name not in WIDENED:
-        return array
+        return _make_contiguous(array)
     wide = WIDENED[name]
     return array.to(getattr(sys.modules["torch"], wide)) if is_torch(array) else (
         array.astype(wide))
@@ -210,13 +230,18 @@ def prepare(query, key, value, score_mod: Callable | None, block_mask,
     if key.shape[0] != query.shape[0]:
         key, value = (_expand(array, query.shape[0]) for array in (key, value))
     signature = find_signature(plan, query, key, value, scale)
-    return Call(plan, signature, [query, key, value, *map(widen, arrays)])
+    return Call(plan, signature, [*map(_make_contiguous, (query, key, value)),
+                                  *map(widen, arrays)])
 
 
 def find_signature(plan: Plan, query, key, value, scale) -> Signature:
     """Returns what the function of a call is compiled for."""
-    if scale is not None and not math.isfinite(scale):
-        _refuse(f"scale is {scale}, expected a finite number")
+    try:
+        is_finite = scale is None or math.isfinite(scale)
+    except TypeError:
+        is_finite = False
+    if not is_finite:
+        _refuse(f"scale is {scale!r}, expected a finite number")
     if scale is not None and float(scale) == int(query.shape[3]) ** -0.5:
         scale = None
     tokens = query.shape[2]
@@ -279,7 +304,8 @@ def _apply_autocast(arrays: Sequence[Any]) -> list[Any]:
     """Returns tensors in the type of torch.autocast, if it is active."""
     torch: Any = sys.modules.get("torch")
     first = arrays[0]
-    if not is_torch(first) or not torch.is_autocast_enabled(first.device.type):
+    if not is_torch(first) or not torch.amp.is_autocast_available(
+            first.device.type) or not torch.is_autocast_enabled(first.device.type):
         return list(arrays)
     dtype = torch.get_autocast_dtype(first.device.type)
     return [array.to(dtype) if is_torch(array) and array.dtype != torch.float64 else array

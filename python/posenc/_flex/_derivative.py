@@ -20,7 +20,8 @@ from .._errors import Error
 from ._graph import Graph, Node, collect
 
 _BY_RESULT = ("exp", "exp2", "sqrt", "rsqrt", "cbrt", "tanh", "expm1", "sigmoid")
-_CONSTANT = ("detach", "floor", "ceil", "round", "trunc", "floor_divide")
+_CONSTANT = ("detach", "floor", "ceil", "round", "trunc", "floor_divide",
+             "bitcast")
 
 
 class _Rules:

@@ -26,7 +26,8 @@ _FLOAT_BINARY = {"add": "addf", "sub": "subf", "mul": "mulf", "divide": "divf",
                  "maximum": "maximumf", "minimum": "minimumf", "fmod": "remf"}
 _INTEGER_BINARY = {"add": "addi", "sub": "subi", "mul": "muli", "maximum": "maxsi",
                    "minimum": "minsi", "bitwise_and": "andi", "bitwise_or": "ori",
-                   "bitwise_xor": "xori", "shift_left": "shli", "shift_right": "shrsi"}
+                   "bitwise_xor": "xori", "shift_left": "shli", "shift_right": "shrsi",
+                   "shift_right_logical": "shrui"}
 _MATH = {"abs": "absf", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
          "log2": "log2", "log10": "log10", "log1p": "log1p", "tanh": "tanh",
          "sqrt": "sqrt", "rsqrt": "rsqrt", "cbrt": "cbrt", "sin": "sin", "cos": "cos",
@@ -123,6 +124,9 @@ class RegionWriter:
         if op == "select":
             names = ", ".join(self.write(one) for one in operands)
             return self.emit(f"arith.select {names}", kind)
+        if op == "bitcast":
+            return self.emit(f"arith.bitcast {self.write(operands[0])}",
+                             f"{operands[0].dtype} to {kind}")
         if op in _COMPARE:
             return self._compare(op, *operands)
         if kind in ("f16", "bf16"):
@@ -186,7 +190,7 @@ class RegionWriter:
                              f"{self.write(operands[0])}", kind)
         if op == "abs":
             return self.emit(f"math.absi {self.write(operands[0])}", kind)
-        if op in ("shift_left", "shift_right"):
+        if op.startswith("shift_"):
             return self._shift(node, kind)
         if op in _DIVISIONS or op == "remainder":
             return self._divide(op, kind, *operands)
@@ -199,11 +203,11 @@ class RegionWriter:
         value, count = node.operands
         width, op = INTEGERS[kind], _INTEGER_BINARY[node.op]
         name, last = self.write(value), self.constant(width - 1, kind)
-        is_left = node.op == "shift_left"
+        leaves_nothing = node.op != "shift_right"
         if count.op == "constant":
             bits = count.payload
             if not 0 <= bits < width:
-                if is_left:
+                if leaves_nothing:
                     return self.constant(0, kind)
                 bits = width - 1
             return self.emit(f"arith.{op} {name}, {self.constant(bits, kind)}", kind)
@@ -211,7 +215,7 @@ class RegionWriter:
         is_outside = self.emit(f"arith.cmpi ugt, {bits}, {last}", kind)
         safe = self.emit(f"arith.select {is_outside}, {last}, {bits}", kind)
         shifted = self.emit(f"arith.{op} {name}, {safe}", kind)
-        if not is_left:
+        if not leaves_nothing:
             return shifted
         zero = self.constant(0, kind)
         return self.emit(f"arith.select {is_outside}, {zero}, {shifted}", kind)

@@ -23,7 +23,7 @@ import numpy as np
 from .._errors import Error
 from . import _functions, _rules
 from ._captures import replace_arrays
-from ._graph import COMPARISONS, Graph, Node, name_in_frameworks, name_type
+from ._graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 
@@ -35,10 +35,13 @@ _BINARY = {"add": "add", "add_any": "add", "sub": "sub", "mul": "mul", "max": "m
 # Reductions, which single numbers are left as they are by.
 _REDUCTIONS = ("reduce_sum", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
                "reduce_prod", "cumsum", "cumprod", "cummax", "cummin")
-_SHIFTS = {"shift_left": "shift_left", "shift_right_arithmetic": "shift_right"}
+_SHIFTS = {"shift_left": "shift_left", "shift_right_arithmetic": "shift_right",
+           "shift_right_logical": "shift_right_logical"}
 # Operations of one operand that change no single number.
 _SAME = ("copy", "reshape", "broadcast_in_dim", "squeeze",
          "reduce_precision", "optimization_barrier", "copy_p", "real")
+# Types with the same bits.
+_SIGNED = {"u8": "i8", "u32": "i32"}
 # The parameter of operations that have a function.
 _FUNCTIONS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
@@ -137,8 +140,11 @@ class _Interpreter:
                 constants = getattr(inner, "consts", ())
                 return [self.simplify(one) for one in
                         self.run(closed, list(map(self.capture, constants)), inputs)]
-        if inputs and isinstance(inputs[0], _View) and None in inputs[0].indices:
-            return [self.view(name, parameters, inputs[0], inputs[1:])]
+        if not inputs or any(isinstance(one, _View) and None in one.indices
+                             for one in inputs):
+            return self.evaluate_arrays(equation, inputs)
+        if name == "cond" and len(parameters["branches"]) == 2:
+            return self.choose(parameters["branches"], inputs)
         if name in ("cond", "while", "scan"):
             refuse_branch()
         shape = equation.outvars[0].aval.shape
@@ -148,6 +154,42 @@ class _Interpreter:
         dtype = name_type(equation.outvars[0].aval.dtype)
         return [self.simplify(self.apply(name, parameters, dtype,
                                          list(map(self.number, inputs))))]
+
+    def choose(self, branches, inputs: list[Any]) -> list[Any]:
+        """Evaluates both branches of a condition."""
+        condition = self.graph.to_bool(self.number(inputs[0]))
+        otherwise, chosen = (self.run(one.jaxpr, list(map(self.capture, one.consts)),
+                                      inputs[1:]) for one in branches)
+        return [self.graph.select(condition, self.number(one), self.number(other))
+                for one, other in zip(chosen, otherwise)]
+
+    def evaluate_arrays(self, equation, inputs: list[Any]) -> list[Any]:
+        """Takes a part of a captured array, or computes an array of captured ones."""
+        known = [self.find_value(one, variable) for one, variable in zip(
+            inputs, equation.invars)]
+        is_known = all(one is not None for one in known)
+        if inputs and isinstance(inputs[0], _View):
+            try:
+                return [self.view(equation.primitive.name, equation.params, inputs[0],
+                                  inputs[1:])]
+            except Error:
+                if not is_known:
+                    raise
+        if not is_known:
+            raise Error(f"{equation.primitive.name} of a captured array has no expression "
+                        "of scalars")
+        bound: Any = equation.primitive.get_bind_params(equation.params)
+        functions, parameters = bound if isinstance(bound, tuple) else ((), bound)
+        results = equation.primitive.bind(*functions, *known, **parameters)
+        return [_View(one, [None] * np.ndim(one)) for one in (
+            results if equation.primitive.multiple_results else [results])]
+
+    def find_value(self, value, variable) -> Any:
+        """Returns a captured array, or a constant; None for other expressions."""
+        if isinstance(value, Node):
+            return (np.asarray(value.payload, variable.aval.dtype)
+                    if value.op == "constant" else None)
+        return value.array if all(one is None for one in value.indices) else None
 
     def capture(self, value) -> Node | _View:
         return _View(value, [None] * np.ndim(value))
@@ -218,6 +260,8 @@ class _Interpreter:
             return graph.apply("mul", dtype, nodes[0], nodes[0])
         if name in _REDUCTIONS:
             return nodes[0]
+        if name == "bitcast_convert_type" and nodes[0].dtype not in CARRIED:
+            return graph.make("bitcast", (nodes[0],), _SIGNED.get(dtype, dtype))
         if name == "round":
             return self.round(parameters, dtype, nodes[0])
         if name == "is_finite":

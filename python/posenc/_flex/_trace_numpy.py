@@ -20,7 +20,7 @@ import numpy as np
 from .._errors import Error
 from . import _functions, _rules
 from ._captures import replace_arrays
-from ._graph import FLOATS, Graph, Node, name_in_frameworks, name_type
+from ._graph import Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number
 from ._trace import Trace, refuse_branch
 
@@ -73,7 +73,7 @@ class Scalar:
         return Scalar(self.trace, self.trace.graph.convert(self.node, name_type(dtype)))
 
     def clip(self, low=None, high=None) -> Scalar:
-        return _clip(self.trace, self, low, high)
+        return np.clip(self, low, high)
 
     def __bool__(self):
         refuse_branch()
@@ -132,12 +132,19 @@ class Scalar:
         return _call(self.trace, function, inputs)
 
     def __array_function__(self, function, types, arguments, keywords):
-        rule = _FUNCTIONS.get(function)
+        rule = FUNCTIONS.get(function)
         if rule is None and function in _OF_ARRAYS:
             return _call_on_elements(function, arguments, keywords)
         if rule is None:
             raise Error(f"numpy.{function.__name__} has no expression of scalars")
         return rule(self.trace, *arguments, **keywords)
+
+
+# Rules of functions of NumPy that are not of class ufunc. `_numpy_functions` fills it.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+# Functions that NumPy applies to arrays of objects.
+_OF_ARRAYS = frozenset((np.stack, np.concatenate, np.dot, np.vdot, np.inner, np.outer,
+                        np.cumsum, np.array_equal, np.atleast_1d, np.expand_dims))
 
 
 def _define_operators() -> None:
@@ -151,7 +158,7 @@ def _define_operators() -> None:
 _define_operators()
 
 
-class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
+class Captured(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that a function captures, whose elements are read by index."""
 
     def __init__(self, trace: Trace, array, indices: tuple = ()):
@@ -171,16 +178,16 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
         return self.shape[0]
 
     def __bool__(self) -> bool:
-        return bool(_read(self))
+        return bool(read(self))
 
     def __int__(self) -> int:
-        return int(_read(self))
+        return int(read(self))
 
     def __float__(self) -> float:
-        return float(_read(self))
+        return float(read(self))
 
     def __index__(self) -> int:
-        return operator.index(_read(self))
+        return operator.index(read(self))
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
@@ -188,12 +195,12 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
         if len(used) > self.ndim:
             raise Error(f"a captured array of {self._array.ndim} dimensions has "
                         f"{self._array.ndim - self.ndim + len(used)} indices")
-        if not all(isinstance(one, (int, np.integer, Scalar, _Captured))
+        if not all(isinstance(one, (int, np.integer, Scalar, Captured))
                    or (isinstance(one, slice) and one == slice(None)) for one in used):
             if any(isinstance(one, Scalar) for one in (*used, *self._indices)):
                 raise Error("captured arrays are indexed by integers and by ':' only in "
                             "functions of scores")
-            return _Captured(self._trace, _read(self)[index])
+            return self._keep(read(self)[index])
         whole = [slice(None)] * (self.ndim - len(used))
         at = next((number for number, one in enumerate(index) if one is Ellipsis),
                   len(index))
@@ -201,10 +208,10 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
         indices = tuple(next(rest) if isinstance(one, slice) else one
                         for one in self._indices)
         if any(isinstance(one, slice) for one in indices):
-            return _Captured(self._trace, self._array, indices)
+            return Captured(self._trace, self._array, indices)
         nodes = []
         for one in indices:
-            node = _to_node(self._trace, one, "i64") if not isinstance(
+            node = to_node(self._trace, one, "i64") if not isinstance(
                 one, Scalar) else one.node
             if not node.is_integer:
                 raise Error("captured arrays are indexed by integers only")
@@ -212,32 +219,40 @@ class _Captured(np.lib.mixins.NDArrayOperatorsMixin):
         return Scalar(self._trace, self._trace.load(self._array, tuple(nodes)))
 
     def __getattr__(self, name: str):
-        return getattr(_read(self), name)
+        value = getattr(read(self), name)
+        if callable(value):
+            return lambda *arguments, **keywords: self._keep(value(*arguments, **keywords))
+        return self._keep(value)
+
+    def _keep(self, value):
+        """Returns an array that is made of captured ones as if it were one of them."""
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return Captured(self._trace, np.ascontiguousarray(value))
+        return value
 
     def __array_ufunc__(self, function, method, *inputs, **keywords):
         if method == "__call__" and not keywords and all(
-                not one.ndim for one in inputs if isinstance(one, (Scalar, _Captured))):
+                not one.ndim for one in inputs if isinstance(one, (Scalar, Captured))):
             return _call(self._trace, function, inputs)
         result = getattr(function, method)(*(
-            _read(one) if isinstance(one, _Captured) else
+            read(one) if isinstance(one, Captured) else
             _wrap(one) if isinstance(one, Scalar) else one for one in inputs), **keywords)
-        return _Captured(self._trace, result) if isinstance(
-            result, np.ndarray) and result.dtype != object else result
+        return self._keep(result)
 
     def __array_function__(self, function, types, arguments, keywords):
-        if function in _FUNCTIONS and any(isinstance(one, Scalar) for one in arguments):
-            return _FUNCTIONS[function](self._trace, *arguments, **keywords)
-        return _call_on_elements(function, arguments, keywords)
+        if function in FUNCTIONS and any(isinstance(one, Scalar) for one in arguments):
+            return FUNCTIONS[function](self._trace, *arguments, **keywords)
+        return self._keep(_call_on_elements(function, arguments, keywords))
 
     def __array__(self, *arguments, **keywords):
-        return np.asarray(_read(self), *arguments, **keywords)
+        return np.asarray(read(self), *arguments, **keywords)
 
 
 # Elements of a captured array that one operation may read for a pair.
 _MAX_ELEMENTS = 256
 
 
-def _read(captured: _Captured):
+def read(captured: Captured):
     """Returns a part of a captured array for operations of all of its elements, which are
     expressions if the index has one."""
     if not any(isinstance(one, Scalar) for one in captured._indices):
@@ -262,8 +277,8 @@ def _wrap(scalar: Scalar) -> np.ndarray:
 def _call_on_elements(function: Callable, arguments, keywords):
     """Calls a function of arrays, whose elements are expressions."""
     def convert(value):
-        if isinstance(value, _Captured):
-            return _read(value)
+        if isinstance(value, Captured):
+            return read(value)
         if isinstance(value, Scalar):
             return _wrap(value)
         if type(value) in (list, tuple):
@@ -287,7 +302,7 @@ def _to_scalar(trace: Trace, value: Any) -> Any:
     """Returns an operand that has a type of its own; None for numbers of Python."""
     if isinstance(value, Scalar):
         return value
-    if isinstance(value, _Captured):
+    if isinstance(value, Captured):
         if value.ndim:
             raise Error(f"a captured array of the shape {value.shape} is used where a "
                         "single number is needed")
@@ -300,12 +315,12 @@ def _to_scalar(trace: Trace, value: Any) -> Any:
     return None
 
 
-def _to_node(trace: Trace, value, dtype: str) -> Node:
+def to_node(trace: Trace, value, dtype: str) -> Node:
     scalar = _to_scalar(trace, value)
     if scalar is not None:
         return trace.graph.convert(scalar.node, dtype)
     if isinstance(value, np.ndarray) and value.dtype == object and value.size == 1:
-        return _to_node(trace, value.item(), dtype)
+        return to_node(trace, value.item(), dtype)
     if not isinstance(value, (bool, int, float)):
         raise Error(f"a {type(value).__name__} is used where a single number is needed")
     return trace.graph.constant(value, dtype)
@@ -317,7 +332,7 @@ def _sample(trace: Trace, value):
     return value if scalar is None else _type_of(scalar.node).type(1)
 
 
-def _infer_type(trace: Trace, function: Callable, inputs) -> str:
+def infer_type(trace: Trace, function: Callable, inputs) -> str:
     with np.errstate(all="ignore"):
         return name_type(np.asarray(function(*(
             _sample(trace, value) for value in inputs))).dtype)
@@ -328,7 +343,7 @@ def _call(trace: Trace, function: Callable, inputs) -> Any:
     if name in _COMPARE or name in _TESTS or name == "isfinite":
         samples = [_sample(trace, value) for value in inputs]
         dtype = name_type(np.result_type(*samples))
-        nodes = [_to_node(trace, value, dtype) for value in inputs]
+        nodes = [to_node(trace, value, dtype) for value in inputs]
         if name in _COMPARE:
             return Scalar(trace, graph.compare(_COMPARE[name], dtype, *nodes))
         return Scalar(trace, _test(graph, name, nodes[0]))
@@ -337,16 +352,16 @@ def _call(trace: Trace, function: Callable, inputs) -> Any:
     if name in ("positive", "conjugate"):
         return _to_scalar(trace, inputs[0])
     if name in _LOGICAL or name == "logical_not":
-        nodes = [_to_node(trace, value, _own_type(trace, value)) for value in inputs]
+        nodes = [to_node(trace, value, own_type(trace, value)) for value in inputs]
         if name == "logical_not":
             return Scalar(trace, graph.negate(graph.to_bool(nodes[0])))
         return Scalar(trace, _rules.logical(graph, _LOGICAL[name], *nodes))
-    dtype = _infer_type(trace, function, inputs)
-    nodes = [_to_node(trace, value, dtype) for value in inputs]
+    dtype = infer_type(trace, function, inputs)
+    nodes = [to_node(trace, value, dtype) for value in inputs]
     return Scalar(trace, _apply(graph, name, dtype, nodes))
 
 
-def _own_type(trace: Trace, value) -> str:
+def own_type(trace: Trace, value) -> str:
     scalar = _to_scalar(trace, value)
     return "i1" if scalar is None else scalar.node.dtype
 
@@ -394,107 +409,16 @@ def _apply(graph: Graph, name: str, dtype: str, nodes: list[Node]) -> Node:
     raise Error(f"numpy.{name} has no expression of scalars")
 
 
-def _where(trace: Trace, condition, *values) -> Scalar:
-    if len(values) != 2:
-        raise Error("numpy.where needs a condition and two values")
-    dtype = _infer_type(trace, lambda x, y: np.where(True, x, y), values)
-    graph = trace.graph
-    chosen = graph.to_bool(_to_node(trace, condition, _own_type(trace, condition)))
-    return Scalar(trace, graph.select(
-        chosen, *(_to_node(trace, value, dtype) for value in values)))
-
-
-def _clip(trace: Trace, x, a_min=None, a_max=None, **others) -> Scalar:
-    low, high = others.pop("min", a_min), others.pop("max", a_max)
-    if others:
-        raise Error(f"numpy.clip with {min(others)} has no expression of scalars")
-    bounds = [one for one in (low, high) if one is not None]
-    dtype = _infer_type(trace, lambda *values: sum(values[1:], values[0]), [x, *bounds])
-    return Scalar(trace, _rules.clamp(
-        trace.graph, dtype, _to_node(trace, x, dtype),
-        *(None if one is None else _to_node(trace, one, dtype) for one in (low, high))))
-
-
-def _round(trace: Trace, x, decimals=0, out=None) -> Scalar:
-    if decimals or out is not None:
-        raise Error("numpy.round with decimals has no expression of scalars")
-    return np.rint(x) if x.node.is_float else x
-
-
-def _is_in(trace: Trace, element, test_elements, assume_unique=False, invert=False,
-           **_) -> Scalar:
-    tests = (np.ravel(_read(test_elements)) if isinstance(test_elements, _Captured)
-             else np.ravel(test_elements))
-    found: Any = np.not_equal(element, element) & False
-    for one in tests:
-        found = found | (element == one)
-    return ~found if invert else found
-
-
-def _same(trace: Trace, x, *_, **__) -> Scalar:
-    return x
-
-
-def _fill(value) -> Callable[..., Scalar]:
-    def rule(trace: Trace, x, fill_value=None, dtype=None, **_) -> Scalar:
-        number = fill_value if value is None else value
-        kind = x.node.dtype if dtype is None else name_type(np.dtype(dtype))
-        return Scalar(trace, _to_node(trace, number, kind))
-
-    return rule
-
-
-def _sinc(trace: Trace, x) -> Scalar:
-    dtype = x.node.dtype if x.node.dtype in FLOATS else "f64"
-    return Scalar(trace, _functions.call(trace.graph, "sinc", dtype, [x.node]))
-
-
-def _nan_to_num(trace: Trace, x, copy=True, nan=0.0, posinf=None, neginf=None) -> Scalar:
-    return Scalar(trace, _functions.call(trace.graph, "nan_to_num", x.node.dtype, [x.node],
-                                         nan, posinf, neginf))
-
-
-_FUNCTIONS: dict[Any, Callable[..., Scalar]] = {
-    np.where: _where, np.clip: _clip, np.round: _round, np.around: _round,
-    np.isin: _is_in, np.sinc: _sinc, np.nan_to_num: _nan_to_num,
-    np.zeros_like: _fill(0), np.ones_like: _fill(1), np.full_like: _fill(None),
-    np.any: lambda trace, x, *_, **__: x.any(), np.all: lambda trace, x, *_, **__: x.any(),
-    **{one: _same for one in (np.sum, np.max, np.min, np.mean, np.prod, np.squeeze,
-                              np.real, np.copy)}}
-
-
-def _take(trace: Trace, array, index, axis=None, **_) -> Any:
-    if array.ndim != 1:
-        raise Error("numpy.take of an array of several dimensions has no expression of "
-                    "scalars")
-    return array[index]
-
-
-def _close(trace: Trace, x, y, rtol=1e-5, atol=1e-8, **_) -> Scalar:
-    return abs(x - y) <= atol + rtol * abs(y)
-
-
-def _select(trace: Trace, conditions, values, default=0) -> Scalar:
-    result = default
-    for condition, value in reversed(list(zip(conditions, values))):
-        result = np.where(condition, value, result)
-    return result
-
-
-_FUNCTIONS.update({np.take: _take, np.isclose: _close, np.select: _select})
-# Functions that NumPy applies to arrays of objects.
-_OF_ARRAYS = frozenset((np.stack, np.concatenate, np.dot, np.vdot, np.inner, np.outer,
-                        np.cumsum, np.array_equal, np.atleast_1d, np.expand_dims))
-
-
 def trace_numpy(function: Callable, trace: Trace, names: tuple[str, ...]) -> Node:
     """Calls a function with the arguments of a pair and returns its result."""
+    from . import _numpy_functions  # noqa: F401
+
     graph = trace.graph
     # Arrays are replaced, as NumPy asks an index for its value.
-    wrapped: dict[int, _Captured] = {}
+    wrapped: dict[int, Captured] = {}
 
-    def wrap(array) -> _Captured:
-        return wrapped.setdefault(id(array), _Captured(trace, array))
+    def wrap(array) -> Captured:
+        return wrapped.setdefault(id(array), Captured(trace, array))
 
     traced = replace_arrays(function, wrap)
     result = traced(*(Scalar(trace, graph.argument(
