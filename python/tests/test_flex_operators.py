@@ -186,12 +186,12 @@ def test_names_of_other_frameworks(framework):
              "small": xp.asarray((np.arange(40) * 7 % 256).astype(np.uint8)),
              "wide": xp.asarray((np.arange(40) * 700 - 9000).astype(np.int16))}
     if framework == "numpy":
-        text, integer = NAMES + "\n" + OF_NUMPY, np.int64
+        text, integer, stage = NAMES + "\n" + OF_NUMPY, np.int64, lambda function: function
     else:
         import jax
 
         names["nn"] = jax.nn
-        text, integer = NAMES + "\n" + OF_JAX, xp.int32
+        text, integer, stage = NAMES + "\n" + OF_JAX, xp.int32, jax.jit
     terms = [eval(f"lambda s, b, h, i, j: {one.strip()}", names)
              for line in text.splitlines() for one in split(line)]
 
@@ -201,6 +201,7 @@ def test_names_of_other_frameworks(framework):
             total = total + term(s, b, h, i, j) * (0.3 + 0.1 * number)
         return total
 
+    staged = stage(score_mod)
     query, key = (make(TOKENS, HEADS, seed=seed) for seed in range(2))
     scores = (query @ key.mT / 4)[0].numpy()
     inputs = [xp.asarray(one.numpy()) for one in (query, key, key)]
@@ -208,8 +209,8 @@ def test_names_of_other_frameworks(framework):
         column = xp.asarray(index)
         _, auxiliary = posenc.flex_attention(
             *inputs, score_mod, mask_mod=lambda b, h, i, j: j == column, return_aux=Largest)
-        expected = np.array([[score_mod(xp.float32(scores[h, i, index]), integer(0),
-                                        integer(h), integer(i), integer(index))
+        expected = np.array([[staged(xp.float32(scores[h, i, index]), integer(0),
+                                     integer(h), integer(i), integer(index))
                               for i in range(TOKENS)] for h in range(HEADS)], np.float64)
         difference = np.asarray(auxiliary.max_scores)[0] - expected
         assert (abs(difference) < 1e-5 * (1 + abs(expected))).all()

@@ -110,7 +110,7 @@ def _to_tensors(buffers: Sequence[Any], device) -> list[torch.Tensor]:
     return [buffer if isinstance(buffer, torch.Tensor) else
             # A product of a float is an operation that PyTorch makes one of a tensor; it
             # would make others constants of the graph.
-            torch.ones((), dtype=torch.float64, device=device) * buffer
+            torch.ones((), dtype=torch.float64, device=device).mul(buffer)
             if isinstance(buffer, _FLOATS) else
             torch.full((), buffer, device=device, dtype=torch.int64)
             for buffer in buffers]

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from .._errors import Error
-from . import _functions, _rules
+from . import _rules
 from ._captures import replace_arrays
 from ._graph import CARRIED, COMPARISONS, Graph, Node, name_in_frameworks, name_type
 from ._numbers import Number

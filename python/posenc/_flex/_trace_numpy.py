@@ -72,7 +72,7 @@ class Scalar:
     def astype(self, dtype, **_) -> Scalar:
         return Scalar(self.trace, self.trace.graph.convert(self.node, name_type(dtype)))
 
-    def clip(self, low=None, high=None) -> Scalar:
+    def clip(self, low=None, high=None) -> Any:
         return np.clip(self, low, high)
 
     def __bool__(self):
@@ -98,7 +98,7 @@ class Scalar:
     def squeeze(self) -> Scalar:
         return self
 
-    def any(self) -> Scalar:
+    def any(self) -> Any:
         return np.not_equal(self, 0)
 
     all = any
