@@ -342,6 +342,14 @@ def _make_jax_backend() -> Backend:
     return Backend("JAX", _empty_aligned, check=check, finish=finish, mutable=False)
 
 
+def is_divided(value) -> bool:
+    """Whether an array of JAX is on several devices."""
+    jax = sys.modules.get("jax")
+    return (jax is not None and isinstance(value, jax.Array)
+            and not isinstance(value, jax.core.Tracer)
+            and len(value.sharding.device_set) > 1)
+
+
 def is_for_jax(function, inputs: Sequence) -> bool:
     """Whether an input is one that only a call by _jax.py takes. It may be any input;
     the check of the backend is made if the first one is an array of JAX."""

@@ -20,7 +20,7 @@ import numpy as np
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import (
-    check_memory, find_backend, is_dtensor, is_for_jax, view_arrays)
+    check_memory, find_backend, is_divided, is_dtensor, is_for_jax, view_arrays)
 
 
 # What TVM FFI raises for an argument, and for an error of the kernel.
@@ -187,6 +187,10 @@ class Function:
                 inputs and self._find_cuda_device(inputs) is not None):
             return self.call_other(inputs, out)
         self.check_outputs(self.get_outputs(arguments))
+        for value, argument in zip(inputs, self.inputs):
+            if is_divided(value):
+                raise Error(f"{self.name}: {argument['name']} is divided among devices: "
+                            "call the function under jax.jit") from None
         for value, argument in zip(arguments, self.inputs + self.outputs):
             check_input(value, f"{self.name}: {argument['name']}", argument,
                         self.suggest_operator(), self.on_cuda)

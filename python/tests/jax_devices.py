@@ -77,6 +77,9 @@ def run_config(mesh):
     report("rope batch", mesh, kernels.rope, (q, k, positions), (FIRST,) * 3)
     report("rope tokens", mesh, kernels.rope, (q, k, positions), (SECOND,) * 3)
     report("rope heads", mesh, kernels.rope, (q, k, positions), heads)
+    # Sizes of a mesh may also be a part of the types of arrays.
+    report("explicit axes", jax.make_mesh((mesh.size,), ("x",), devices=mesh.devices),
+           kernels.rope, (q, k, positions), heads)
     report("rope gradient", mesh, jax.grad(
         lambda q, k, p: (kernels.rope(q, k, p)[0] ** 2 * q).sum()),
         (q, k, positions), (SECOND,) * 3)
@@ -160,6 +163,17 @@ def run_flex(mesh):
     report("flex long array", mesh, attend, (q, k, long, document), by_heads)
 
 
+def check_eager(mesh):
+    """Without `jax.jit`, divided arrays are an error."""
+    q = jax.device_put(make(BATCH, TOKENS, HEADS, DIM), NamedSharding(mesh, FIRST))
+    try:
+        posenc.functional.attention(q, q, q)
+    except posenc.Error as error:
+        assert "q is divided among devices: call the function under jax.jit" in str(error)
+    else:
+        raise AssertionError("expected an error")
+
+
 def zigzag(count):
     """Returns the tokens of all devices: one part from each end of the sequence."""
     parts = np.arange(4 * TOKENS).reshape(2 * count, -1)
@@ -241,4 +255,5 @@ if __name__ == "__main__":
     run_ring(meshes[4], order="shards")
     run_ring(meshes[4], jnp.bfloat16)
     run_functional(meshes[4])
+    check_eager(meshes[4])
     run_flex(meshes[4])

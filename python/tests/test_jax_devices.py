@@ -23,7 +23,7 @@ pytest.importorskip("jax_tvm_ffi")
 # Calls of which each device computes its part, with the bits of one device.
 ON_2_AND_4 = ["rope batch", "rope tokens", "rope heads", "rope gradient", "rope vmap",
               "sincos", "attention batch", "attention heads", "decode batch",
-              "decode heads", "dynamic heads"]
+              "decode heads", "dynamic heads", "explicit axes"]
 ON_4 = ["functional.attention batch", "functional.attention heads",
         "functional.decode batch", "functional.decode heads", "functional.append heads",
         "flex batch", "flex heads"]

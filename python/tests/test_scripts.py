@@ -59,3 +59,14 @@ def test_compare_models():
     # A difference above the limit is a failure, with the same table.
     text = run("compare-models.py", "--limit", "1e-12", *arguments, code=1)
     assert re.search(difference, text, re.M)
+
+
+def test_ring_bytes():
+    """The bytes that are sent are those of the model in docs/scaling.md."""
+    text = run("ring-bytes.py", "--processes", "2", "--tokens", "64", "--dim", "16")
+    rows = re.findall(r"^\| 2 \| (\w+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.M)
+    assert [name for name, *_ in rows] == ["forward", "backward"]
+    assert all(predicted == counted for _, predicted, counted in rows)
+    # The page shows the tables that the program prints.
+    page = (FOLDER.parents[1] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    assert run("ring-bytes.py", "--tables").strip().splitlines()[2] in page
