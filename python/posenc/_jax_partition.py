@@ -101,7 +101,16 @@ def partition(call: Callable, rule: Rule,
         return _partition(call, fitting, make_local)
 
     def choose(*arrays):
-        return find(rule.fit([array.shape for array in arrays]))(*arrays)
+        fitting = rule.fit([array.shape for array in arrays])
+        function = find(fitting)
+        mesh = jax.sharding.get_abstract_mesh()
+        if not any(kind == jax.sharding.AxisType.Explicit
+                   for kind in getattr(mesh, "axis_types", ())):
+            return function(*arrays)
+        # The types of arrays say how they are divided, and so must those of results.
+        chosen = _choose(fitting, mesh, fitting.inputs, list(map(jax.typeof, arrays)))
+        specs = tuple(one.spec for one in _place(mesh, fitting.outputs, chosen))
+        return jax.sharding.auto_axes(function, out_sharding=specs)(*arrays)
 
     return choose
 

@@ -9,6 +9,7 @@
 a line of JSON for each: the collective operations that XLA compiled, and the largest
 difference from one device, relative to the largest value."""
 
+import contextlib
 import json
 import os
 import re
@@ -59,8 +60,11 @@ def report(name, mesh, function, arrays, specs):
     """Compares a call of divided arrays with a call of whole ones."""
     expected = jax.tree.leaves(jax.jit(function)(*arrays))
     placed = place(mesh, arrays, specs)
-    compiled = jax.jit(function).lower(*placed).compile()
-    actual = jax.tree.leaves(compiled(*placed))
+    # In a mesh that is set, how arrays are divided is a part of their types.
+    is_explicit = jax.sharding.AxisType.Explicit in mesh.axis_types
+    with jax.set_mesh(mesh) if is_explicit else contextlib.nullcontext():
+        compiled = jax.jit(function).lower(*placed).compile()
+        actual = jax.tree.leaves(compiled(*placed))
     print(json.dumps({
         "name": name, "devices": mesh.size,
         "collectives": sorted(set(_COLLECTIVE.findall(compiled.as_text()))),
@@ -77,12 +81,14 @@ def run_config(mesh):
     report("rope batch", mesh, kernels.rope, (q, k, positions), (FIRST,) * 3)
     report("rope tokens", mesh, kernels.rope, (q, k, positions), (SECOND,) * 3)
     report("rope heads", mesh, kernels.rope, (q, k, positions), heads)
-    # Sizes of a mesh may also be a part of the types of arrays.
-    report("explicit axes", jax.make_mesh((mesh.size,), ("x",), devices=mesh.devices),
-           kernels.rope, (q, k, positions), heads)
     report("rope gradient", mesh, jax.grad(
         lambda q, k, p: (kernels.rope(q, k, p)[0] ** 2 * q).sum()),
         (q, k, positions), (SECOND,) * 3)
+    explicit = jax.make_mesh((mesh.size,), ("x",), devices=mesh.devices,
+                             axis_types=(jax.sharding.AxisType.Explicit,))
+    report("explicit rope", explicit, kernels.rope, (q, k, positions), heads)
+    report("explicit gradient", explicit, jax.grad(
+        lambda q, k, p: (kernels.rope(q, k, p)[0] ** 2).sum()), (q, k, positions), heads)
     report("rope vmap", mesh, jax.vmap(kernels.rope, (0, 0, None)),
            (q[None], k[None], positions), (PartitionSpec(None, *THIRD),) * 2 + (WHOLE,))
     report("sincos", mesh, kernels.sincos, (positions[0],), (FIRST,))
@@ -157,6 +163,9 @@ def run_flex(mesh):
     report("flex batch", mesh, attend, arrays, (FIRST, FIRST, WHOLE, FIRST))
     report("flex heads", mesh, attend, arrays, by_heads)
     report("flex gradient", mesh, differentiate, arrays, by_heads)
+    explicit = jax.make_mesh((mesh.size,), ("x",), devices=mesh.devices,
+                             axis_types=(jax.sharding.AxisType.Explicit,))
+    report("explicit flex gradient", explicit, differentiate, arrays, by_heads)
     report("flex heads by number", mesh, lambda *all: attend(*all, slope=0.5), arrays,
            by_heads)
     long = make(HEADS + 8, TOKENS, seed=2)

@@ -23,14 +23,15 @@ pytest.importorskip("jax_tvm_ffi")
 # Calls of which each device computes its part, with the bits of one device.
 ON_2_AND_4 = ["rope batch", "rope tokens", "rope heads", "rope gradient", "rope vmap",
               "sincos", "attention batch", "attention heads", "decode batch",
-              "decode heads", "dynamic heads", "explicit axes"]
+              "decode heads", "dynamic heads", "explicit rope",
+              "explicit gradient"]
 ON_4 = ["functional.attention batch", "functional.attention heads",
         "functional.decode batch", "functional.decode heads", "functional.append heads",
         "flex batch", "flex heads"]
 LOCAL = [(name, count) for name in ON_2_AND_4 for count in (2, 4)] + [
     (name, 4) for name in ON_4]
 # Those that are local, with roundings that depend on the number of heads.
-ROUNDED = [("one key head", 4), ("flex gradient", 4)]
+ROUNDED = [("one key head", 4), ("flex gradient", 4), ("explicit flex gradient", 4)]
 # Those whose arrays are gathered. Heads are divided by a number that divides those of the
 # keys, and together with captured arrays that have as many elements.
 GATHERED = [("attention tokens", 2), ("attention tokens", 4), ("dynamic batch", 2),
