@@ -37,7 +37,7 @@ from ._sizes import evaluate
 from ._spec import (
     LENGTH_WITHOUT_GRADIENT, find_batch, has_gradient, is_computed_by_element,
     is_length_dependent, is_length_dependent_scaling)
-from ._torch_sharding import call_divided, has_dtensor
+from ._torch_sharding import call_divided, has_dtensor, register_rope
 from ._torch_state import is_in_forward_mode
 
 # Begins the string that means the kernels of `rope` without a config. Numbers of heads
@@ -388,28 +388,11 @@ def _(inputs, kernels, function):
 # ===----------------------------------------------------------------------===#
 
 
-@functools.lru_cache(maxsize=None)
-def _register_sharding() -> None:
-    from torch.distributed.tensor import Replicate, Shard
-    from torch.distributed.tensor.experimental import register_sharding
-
-    @register_sharding(torch.ops.posenc.rope.default)
-    def _(q, k, positions, kernels, function):
-        whole = [Replicate(), Replicate()], [*3 * [Replicate()], None, None]
-        if _is_length_dependent(kernels, function):
-            return [whole]
-        # Sequences and tokens are divided with their positions.
-        rules = [([Shard(dim)] * 2, [*3 * [Shard(dim)], None, None]) for dim in (0, 1)]
-        if kernels.startswith(OPTIONS):  # Those of a config have its numbers of heads.
-            rules.append(([Shard(2)] * 2, [Shard(2), Shard(2), Replicate(), None, None]))
-        return [whole, *rules]
-
-
 @torch.compiler.assume_constant_result
 def prepare_sharding() -> None:
     """Tells PyTorch how operators divide DTensors, if it has any."""
     if "torch.distributed.tensor" in sys.modules:
-        _register_sharding()
+        register_rope(_is_length_dependent, OPTIONS)
 
 
 # ===----------------------------------------------------------------------===#

@@ -11,6 +11,7 @@ redistributed first."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -104,3 +105,23 @@ def call_divided(function: str, names: Sequence[str], rule: Rule | None,
     return tuple(DTensor.from_local(
         one, mesh, _place(dims, chosen) if dims else [Replicate()] * mesh.ndim,
         run_check=False) for one, dims in zip(results, rule.outputs))
+
+
+@functools.lru_cache(maxsize=None)
+def register_rope(is_whole: Callable[[str, str], bool], options: str) -> None:
+    """Tells PyTorch how the operator `posenc::rope` divides DTensors. `is_whole` tells
+    whether a function's arrays are whole; `options` begins the string of kernels that
+    any numbers of heads select."""
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    @register_sharding(torch.ops.posenc.rope.default)
+    def _(q, k, positions, kernels, function):
+        whole = [Replicate(), Replicate()], [*3 * [Replicate()], None, None]
+        if is_whole(kernels, function):
+            return [whole]
+        # Sequences and tokens are divided with their positions.
+        rules = [([Shard(dim)] * 2, [*3 * [Shard(dim)], None, None]) for dim in (0, 1)]
+        if kernels.startswith(options):  # Those of a config have its numbers of heads.
+            rules.append(([Shard(2)] * 2, [Shard(2), Shard(2), Replicate(), None, None]))
+        return [whole, *rules]
