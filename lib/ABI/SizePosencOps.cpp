@@ -65,8 +65,8 @@ static bool isClamped(Value tensor, const SizeExpr &high, bool isNatural,
                    : linalg::GenericOp();
   if (!op || op.getNumReductionLoops() != 0)
     return false;
-  Value element = op.getBody()->getTerminator()->getOperand(
-      result.getResultNumber());
+  Value element =
+      op.getBody()->getTerminator()->getOperand(result.getResultNumber());
   return isWithin(element, high, /*isLower=*/false, analysis) &&
          (!isNatural || isWithin(element, 0, /*isLower=*/true, analysis));
 }
@@ -149,8 +149,8 @@ static LogicalResult requireNumbers(AttentionOp op, SizeAnalysis &analysis) {
     SmallVector<SizeExpr> limit{slots};
     if (table)
       limit.insert(limit.begin(), analysis.getShape(table)[1]);
-    bool isSafe = !table && isClamped(lengths, slots, /*isNatural=*/true,
-                                      analysis);
+    bool isSafe =
+        !table && isClamped(lengths, slots, /*isNatural=*/true, analysis);
     if (!isSafe &&
         failed(require("lengths", BoundKind::Lengths, lengths, limit)))
       return failure();

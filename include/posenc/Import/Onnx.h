@@ -25,8 +25,8 @@ constexpr uint64_t kMaxOnnxBytes = uint64_t(8) << 30;
 
 /// Builds a module with one function from the bytes of an ONNX model. `name`
 /// stands for the file in diagnostics. Fused operators become posenc
-/// operations, others become linalg, tensor, arith and math. On failure, emits a
-/// diagnostic that names the node and its operator, and returns null.
+/// operations, others become linalg, tensor, arith and math. On failure, emits
+/// a diagnostic that names the node and its operator, and returns null.
 OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, StringRef bytes,
                                  StringRef name,
                                  const OnnxImportOptions &options);

@@ -32,9 +32,9 @@ static LogicalResult checkShapes(NodeImporter &node,
   std::optional<int64_t> heads = q.shape[queryHeads].getConstant(),
                          groups = k.shape[keyHeads].getConstant();
   if (heads && groups && (*groups < 1 || *heads < 1 || *heads % *groups))
-    return node.emitError() << "the number of query heads, " << *heads
-                            << ", is no multiple of that of key heads, "
-                            << *groups;
+    return node.emitError()
+           << "the number of query heads, " << *heads
+           << ", is no multiple of that of key heads, " << *groups;
   for (const Tensor *tensor : {&q, &k, &v}) {
     std::optional<int64_t> width = tensor->shape[3].getConstant();
     if (!width || *width < 1 || *width > 65536)
@@ -56,8 +56,8 @@ static LogicalResult checkShapes(NodeImporter &node,
 static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
                                     ArrayRef<Size> limits) {
   if (mask.getRank() < 1 || mask.getRank() > 4)
-    return node.emitError() << "expected a mask of rank 1 to 4, found "
-                            << mask.getRank();
+    return node.emitError()
+           << "expected a mask of rank 1 to 4, found " << mask.getRank();
   SmallVector<Size> shape(4 - mask.getRank(), Size(1));
   shape.append(mask.shape);
   // A mask of fewer keys hides the others.
@@ -71,8 +71,8 @@ static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
     SmallVector<OpFoldResult> low(4, b.getIndexAttr(0)), high(low);
     high[3] = b.getIndexAttr(*missing.getConstant());
     shape[3] = limits[3];
-    Value hidden = createScalar(b, node.loc, mask.element,
-                                mask.isBool() ? 0 : -INFINITY);
+    Value hidden =
+        createScalar(b, node.loc, mask.element, mask.isBool() ? 0 : -INFINITY);
     Value padded = tensor::PadOp::create(
         b, node.loc, node.graph.getType(shape, mask.element),
         node.getValue(*wide), low, high, hidden);
@@ -103,7 +103,8 @@ static void addSoftCap(NodeImporter &node, AttentionOp op, double cap) {
 }
 
 /// Adds the region where: visible are keys `j` at most at the query's position,
-/// and not before its window. The position is that of the region, plus `offset`.
+/// and not before its window. The position is that of the region, plus
+/// `offset`.
 static void addVisibility(NodeImporter &node, AttentionOp op,
                           const AttentionParts &parts, Value offset,
                           Value shift) {
@@ -115,8 +116,8 @@ static void addVisibility(NodeImporter &node, AttentionOp op,
   Location loc = node.loc;
   Value position = block->getArgument(2), key = block->getArgument(3);
   if (shift) {
-    Value number = tensor::ExtractOp::create(b, loc, shift,
-                                             block->getArgument(0));
+    Value number =
+        tensor::ExtractOp::create(b, loc, shift, block->getArgument(0));
     number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
     position = arith::AddIOp::create(b, loc, position, number);
   }
@@ -125,9 +126,9 @@ static void addVisibility(NodeImporter &node, AttentionOp op,
   Value isVisible;
   auto require = [&](arith::CmpIPredicate kind, Value left, Value right) {
     Value holds = arith::CmpIOp::create(b, loc, kind, left, right);
-    isVisible = isVisible
-                    ? arith::AndIOp::create(b, loc, isVisible, holds).getResult()
-                    : holds;
+    isVisible =
+        isVisible ? arith::AndIOp::create(b, loc, isVisible, holds).getResult()
+                  : holds;
   };
   if (parts.isCausal)
     require(arith::CmpIPredicate::sle, key, position);
@@ -162,10 +163,10 @@ FailureOr<Tensor> onnx::emitAttention(NodeImporter &node,
     if (!parts.mask->isFloat() && !parts.mask->isBool())
       return node.emitError() << "expected a mask of bools or floats, found "
                               << parts.mask->element;
-    FailureOr<Tensor> wide = expandMask(
-        node, *parts.mask,
-        {q.shape[0], q.shape[3 - queryTokens], q.shape[queryTokens],
-         k.shape[keyTokens]});
+    FailureOr<Tensor> wide =
+        expandMask(node, *parts.mask,
+                   {q.shape[0], q.shape[3 - queryTokens], q.shape[queryTokens],
+                    k.shape[keyTokens]});
     if (failed(wide))
       return failure();
     mask = node.getValue(*wide);

@@ -126,7 +126,8 @@ static bool importSizes(NodeImporter &node, ArrayRef<Tensor *> operands,
 static Value divide(OpBuilder &b, Location loc, Value x, Value y,
                     bool wantsRemainder) {
   Type type = x.getType();
-  Value zero = createScalar(b, loc, type, 0), one = createScalar(b, loc, type, 1);
+  Value zero = createScalar(b, loc, type, 0),
+        one = createScalar(b, loc, type, 1);
   Value minus = createScalar(b, loc, type, -1);
   auto equals = [&](Value value) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y, value);
@@ -151,10 +152,10 @@ static Value createMod(OpBuilder &b, Location loc, Value x, Value y,
     return rest;
   Value zero = createScalar(b, loc, x.getType(), 0);
   Value signs = arith::XOrIOp::create(b, loc, rest, y);
-  Value differ = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, signs,
-                                       zero);
-  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest,
-                                        zero);
+  Value differ =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, signs, zero);
+  Value isWhole =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
   Value sum = arith::AddIOp::create(b, loc, rest, y);
   Value adjusted = arith::SelectOp::create(b, loc, differ, sum, rest);
   return arith::SelectOp::create(b, loc, isWhole, rest, adjusted);
@@ -182,7 +183,8 @@ static LogicalResult importArithmetic(NodeImporter &node) {
     return success();
   Type wide = getWideType(element);
   FailureOr<Tensor> result = mapElements(
-      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
+      node, operands, element,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
         Scalars s(b, loc, wide);
         auto combine = [&](Value x, Value y) {
           if (op == "Add" || op == "Sum" || op == "Mean")
@@ -225,35 +227,35 @@ static LogicalResult importPow(NodeImporter &node) {
   Tensor &base = node.getInput(0), &exponent = node.getInput(1);
   Type element = base.element;
   std::optional<double> power = getExponent(exponent);
-  bool isSmall = power && *power >= 0 && *power <= 4 &&
-                 *power == std::floor(*power);
+  bool isSmall =
+      power && *power >= 0 && *power <= 4 && *power == std::floor(*power);
   if (base.isBool() || exponent.isBool())
     return node.emitError() << "expected numbers, found bool";
   if (!base.isFloat() && !isSmall)
     return node.emitError() << "integers need a constant exponent from 0 to 4";
   Type wide = getWideType(element);
   Tensor *operands[] = {&base, &exponent};
-  FailureOr<Tensor> result = mapElements(
-      node, operands, element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Scalars s(b, loc, wide);
-        Value x = convertScalar(b, loc, args[0], wide), value;
-        if (isSmall) {
-          value = *power == 0 ? s.get(1) : x;
-          for (int i = 1; i < *power; ++i)
-            value = s.mul(value, x);
-        } else if (power == 0.5) {
-          value = math::SqrtOp::create(b, loc, x);
-        } else if (power == -0.5) {
-          value = s.div(s.get(1), math::SqrtOp::create(b, loc, x));
-        } else if (power == -1) {
-          value = s.div(s.get(1), x);
-        } else {
-          value = math::PowFOp::create(b, loc, x,
-                                       convertScalar(b, loc, args[1], wide));
-        }
-        return convertScalar(b, loc, value, element);
-      });
+  FailureOr<Tensor> result =
+      mapElements(node, operands, element,
+                  [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                    Scalars s(b, loc, wide);
+                    Value x = convertScalar(b, loc, args[0], wide), value;
+                    if (isSmall) {
+                      value = *power == 0 ? s.get(1) : x;
+                      for (int i = 1; i < *power; ++i)
+                        value = s.mul(value, x);
+                    } else if (power == 0.5) {
+                      value = math::SqrtOp::create(b, loc, x);
+                    } else if (power == -0.5) {
+                      value = s.div(s.get(1), math::SqrtOp::create(b, loc, x));
+                    } else if (power == -1) {
+                      value = s.div(s.get(1), x);
+                    } else {
+                      value = math::PowFOp::create(
+                          b, loc, x, convertScalar(b, loc, args[1], wide));
+                    }
+                    return convertScalar(b, loc, value, element);
+                  });
   if (failed(result))
     return failure();
   node.setOutput(0, std::move(*result));
@@ -354,14 +356,15 @@ static LogicalResult importPRelu(NodeImporter &node) {
   if (!isa<FloatType>(element) || operands[1]->element != element)
     return node.emitError() << "expected floats of one type";
   Type wide = getWideType(element);
-  FailureOr<Tensor> result = mapElements(
-      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, wide);
-        Value x = convertScalar(b, loc, args[0], wide);
-        Value slope = convertScalar(b, loc, args[1], wide);
-        Value y = s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
-        return convertScalar(b, loc, y, element);
-      });
+  FailureOr<Tensor> result =
+      mapElements(node, operands, element,
+                  [&](OpBuilder &b, Location loc, ValueRange args) {
+                    Scalars s(b, loc, wide);
+                    Value x = convertScalar(b, loc, args[0], wide);
+                    Value slope = convertScalar(b, loc, args[1], wide);
+                    Value y = s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
+                    return convertScalar(b, loc, y, element);
+                  });
   if (failed(result))
     return failure();
   node.setOutput(0, std::move(*result));

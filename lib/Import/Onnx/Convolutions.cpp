@@ -97,8 +97,8 @@ static FailureOr<Tensor> multiplyPatches(NodeImporter &node,
   SmallVector<Size> offsets(spatial + 2, Size(0)), sizes(image.shape);
   for (int64_t dim = 0; dim < spatial; ++dim)
     sizes[dim + 2] = conv.sizes[dim] * conv.kernel[dim];
-  image = slice(node, image, offsets, sizes,
-                SmallVector<int64_t>(spatial + 2, 1));
+  image =
+      slice(node, image, offsets, sizes, SmallVector<int64_t>(spatial + 2, 1));
   // (N, C, H, h, W, w) to (N, H, W, C, h, w).
   SmallVector<Size> split{image.shape[0], image.shape[1]};
   SmallVector<int64_t> permutation{0};
@@ -154,9 +154,9 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
       shape[dim + 2] = shape[dim + 2] + conv.before[dim] + conv.after[dim];
     }
     Value zero = createScalar(b, node.loc, element, 0);
-    Value padded = tensor::PadOp::create(b, node.loc,
-                                         node.graph.getType(shape, element),
-                                         node.getValue(image), low, high, zero);
+    Value padded =
+        tensor::PadOp::create(b, node.loc, node.graph.getType(shape, element),
+                              node.getValue(image), low, high, zero);
     image = createTensor(node, padded, shape);
   }
   int64_t outputs = *conv.weight.shape[0].getConstant() / conv.group;
@@ -197,12 +197,11 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
                           convertScalar(b, loc, args[1], wide));
     linalg::YieldOp::create(b, loc, s.add(args[2], product));
   };
-  Value sums =
-      linalg::GenericOp::create(
-          b, node.loc, init.getType(),
-          ValueRange{node.getValue(*images), node.getValue(*weights)}, init,
-          maps, loops, body)
-          .getResult(0);
+  Value sums = linalg::GenericOp::create(
+                   b, node.loc, init.getType(),
+                   ValueRange{node.getValue(*images), node.getValue(*weights)},
+                   init, maps, loops, body)
+                   .getResult(0);
   Tensor grouped = createTensor(node, sums, shape);
   Tensor narrow = convertTensor(node, grouped, element);
   SmallVector<Size> merged{image.shape[0], conv.weight.shape[0]};
@@ -235,14 +234,14 @@ static LogicalResult importConv(NodeImporter &node) {
       return failure();
     Tensor *operands[] = {&*result, &*column};
     Type element = result->element, wide = getWideType(element);
-    result = mapElements(
-        node, operands, element,
-        [&](OpBuilder &b, Location loc, ValueRange args) {
-          Value sum = Scalars(b, loc, wide)
-                          .add(convertScalar(b, loc, args[0], wide),
-                               convertScalar(b, loc, args[1], wide));
-          return convertScalar(b, loc, sum, element);
-        });
+    result = mapElements(node, operands, element,
+                         [&](OpBuilder &b, Location loc, ValueRange args) {
+                           Value sum =
+                               Scalars(b, loc, wide)
+                                   .add(convertScalar(b, loc, args[0], wide),
+                                        convertScalar(b, loc, args[1], wide));
+                           return convertScalar(b, loc, sum, element);
+                         });
     if (failed(result))
       return failure();
   }

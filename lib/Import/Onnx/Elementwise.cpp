@@ -14,8 +14,6 @@
 #include "Ops.h"
 #include "Scalars.h"
 
-#include "llvm/ADT/StringSwitch.h"
-
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -64,7 +62,8 @@ static LogicalResult importUnary(NodeImporter &node) {
       return node.emitError() << "unknown approximation of Gelu";
   }
   FailureOr<Tensor> result = mapFloats(
-      node, &node.getInput(0), [&](OpBuilder &b, Location loc, ValueRange args) {
+      node, &node.getInput(0),
+      [&](OpBuilder &b, Location loc, ValueRange args) {
         s.set(b, loc, args[0].getType());
         Value x = args[0];
         if (op == "Relu")
@@ -152,13 +151,16 @@ static LogicalResult importSigned(NodeImporter &node) {
         Value one = createScalar(b, loc, x.getType(), 1);
         Value minus = createScalar(b, loc, x.getType(), -1);
         Scalars s(b, loc, x.getType());
-        Value isLess = isFloat ? s.less(x, zero)
-                               : arith::CmpIOp::create(
-                                     b, loc, arith::CmpIPredicate::slt, x, zero);
-        Value isMore = isFloat ? s.less(zero, x)
-                               : arith::CmpIOp::create(
-                                     b, loc, arith::CmpIPredicate::sgt, x, zero);
-        Value up = arith::SelectOp::create(b, loc, isMore, one, isFloat ? x : zero);
+        Value isLess =
+            isFloat ? s.less(x, zero)
+                    : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                            x, zero);
+        Value isMore =
+            isFloat ? s.less(zero, x)
+                    : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                            x, zero);
+        Value up =
+            arith::SelectOp::create(b, loc, isMore, one, isFloat ? x : zero);
         return arith::SelectOp::create(b, loc, isLess, minus, up);
       });
   if (failed(result))
@@ -181,8 +183,8 @@ static LogicalResult importPredicate(NodeImporter &node) {
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
         Value x = args[0];
         if (isNot)
-          return arith::XOrIOp::create(
-              b, loc, x, createScalar(b, loc, b.getI1Type(), 1));
+          return arith::XOrIOp::create(b, loc, x,
+                                       createScalar(b, loc, b.getI1Type(), 1));
         x = convertScalar(b, loc, x, getWideType(x.getType()));
         Scalars s(b, loc, x.getType());
         if (op == "IsNaN")
@@ -221,8 +223,8 @@ static LogicalResult importClip(NodeImporter &node) {
         return node.emitError() << "expected floats, found " << input.element;
       bounds[number] = createConstant(DenseElementsAttr::get(
           RankedTensorType::get({}, input.element),
-          mlir::Attribute(node.builder.getFloatAttr(input.element,
-                                               attribute->f.value_or(0)))));
+          mlir::Attribute(node.builder.getFloatAttr(
+              input.element, attribute->f.value_or(0)))));
     } else if (node.hasInput(number + 1)) {
       bounds[number] = node.getInput(number + 1);
       if (bounds[number].element != input.element)
@@ -233,17 +235,17 @@ static LogicalResult importClip(NodeImporter &node) {
     place = operands.size();
     operands.push_back(&bounds[number]);
   }
-  FailureOr<Tensor> result = mapElements(
-      node, operands, input.element,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Value x = args[0];
-        Scalars s(b, loc, x.getType());
-        if (low >= 0)
-          x = s.max(x, args[low]);
-        if (high >= 0)
-          x = s.min(x, args[high]);
-        return x;
-      });
+  FailureOr<Tensor> result =
+      mapElements(node, operands, input.element,
+                  [&](OpBuilder &b, Location loc, ValueRange args) {
+                    Value x = args[0];
+                    Scalars s(b, loc, x.getType());
+                    if (low >= 0)
+                      x = s.max(x, args[low]);
+                    if (high >= 0)
+                      x = s.min(x, args[high]);
+                    return x;
+                  });
   if (failed(result))
     return failure();
   node.setOutput(0, std::move(*result));
@@ -289,9 +291,11 @@ static LogicalResult importBiasGelu(NodeImporter &node) {
 
 void onnx::addElementwiseOperators(OperatorTable &table) {
   for (StringRef op :
-       {"Relu", "LeakyRelu", "Elu", "HardSigmoid", "HardSwish", "Sigmoid",
-        "Softplus", "Softsign", "Gelu", "Swish", "Sqrt", "Reciprocal", "Exp",
-        "Log", "Erf", "Tanh", "Sin", "Cos", "Floor", "Ceil", "Round"})
+       {"Relu",    "LeakyRelu",  "Elu",      "HardSigmoid", "HardSwish",
+        "Sigmoid", "Softplus",   "Softsign", "Gelu",        "Swish",
+        "Sqrt",    "Reciprocal", "Exp",      "Log",         "Erf",
+        "Tanh",    "Sin",        "Cos",      "Floor",       "Ceil",
+        "Round"})
     table[op] = {1, 1, 1, importUnary};
   table["com.microsoft/QuickGelu"] = {1, 1, 1, importUnary};
   table["com.microsoft/Gelu"] = {1, 1, 1, importUnary};

@@ -45,7 +45,8 @@ static bool gatherElements(NodeImporter &node, const Tensor &data,
     std::optional<int64_t> number = index.getConstant();
     if (!number || *number < -count || *number >= count)
       return false;
-    results.push_back((*data.elements)[*number < 0 ? *number + count : *number]);
+    results.push_back(
+        (*data.elements)[*number < 0 ? *number + count : *number]);
   }
   node.setOutput(0, createElements(data.element, results, indices.getRank()));
   return true;
@@ -69,14 +70,15 @@ static LogicalResult importGather(NodeImporter &node) {
     if (node.sizes.isNonNegative(Size(-1) - index))
       index = index + size;
     if (size.getConstant() && index.getConstant() &&
-        (*index.getConstant() < 0 || *index.getConstant() >= *size.getConstant()))
+        (*index.getConstant() < 0 ||
+         *index.getConstant() >= *size.getConstant()))
       return node.emitError() << "the index is out of range";
     if (node.sizes.isNonNegative(index) || index != indices.elements->front()) {
       SmallVector<Size> offsets(rank, Size(0)), sizes(data.shape);
       offsets[axis] = index;
       sizes[axis] = 1;
-      Tensor part = slice(node, data, offsets, sizes,
-                          SmallVector<int64_t>(rank, 1));
+      Tensor part =
+          slice(node, data, offsets, sizes, SmallVector<int64_t>(rank, 1));
       FailureOr<Tensor> result = reshape(node, part, shape);
       if (failed(result))
         return failure();
@@ -98,19 +100,21 @@ static LogicalResult importGather(NodeImporter &node) {
     dims.push_back(builder.getAffineDimExpr(axis + dim));
   AffineMap maps[] = {AffineMap::get(outRank, 0, dims, builder.getContext()),
                       builder.getMultiDimIdentityMap(outRank)};
-  SmallVector<utils::IteratorType> loops(outRank, utils::IteratorType::parallel);
+  SmallVector<utils::IteratorType> loops(outRank,
+                                         utils::IteratorType::parallel);
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
     SmallVector<Value> index = createIndices(b, loc, 0, axis);
-    Value number = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
+    Value number =
+        arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
     index.push_back(wrapIndex(b, loc, number, count));
     llvm::append_range(index, createIndices(b, loc, axis + depth, outRank));
     Value element = tensor::ExtractOp::create(b, loc, source, index);
     linalg::YieldOp::create(b, loc, element);
   };
-  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                           node.getValue(indices), init, maps,
-                                           loops, body)
-                     .getResult(0);
+  Value result =
+      linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                node.getValue(indices), init, maps, loops, body)
+          .getResult(0);
   node.setOutput(0, createTensor(node, result, shape));
   return success();
 }
@@ -127,15 +131,16 @@ static LogicalResult importGatherElements(NodeImporter &node) {
   Value count =
       node.sizes.materialize(node.builder, node.loc, data.shape[*axis]);
   node.setOutput(
-      0, mapElementsTo(node, &indices, indices.shape, data.element,
-                       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                         SmallVector<Value> index =
-                             createIndices(b, loc, 0, data.getRank());
-                         Value number = arith::IndexCastOp::create(
-                             b, loc, b.getIndexType(), args[0]);
-                         index[*axis] = wrapIndex(b, loc, number, count);
-                         return tensor::ExtractOp::create(b, loc, source, index);
-                       }));
+      0,
+      mapElementsTo(node, &indices, indices.shape, data.element,
+                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      SmallVector<Value> index =
+                          createIndices(b, loc, 0, data.getRank());
+                      Value number = arith::IndexCastOp::create(
+                          b, loc, b.getIndexType(), args[0]);
+                      index[*axis] = wrapIndex(b, loc, number, count);
+                      return tensor::ExtractOp::create(b, loc, source, index);
+                    }));
   return success();
 }
 
@@ -196,7 +201,8 @@ static LogicalResult importGatherND(NodeImporter &node) {
              [&](OpBuilder &b, Location loc, ValueRange) -> Value {
                SmallVector<Value> at = createIndices(b, loc, 0, outer);
                SmallVector<Value> index(at.begin(), at.begin() + batch);
-               llvm::append_range(index, readIndices(b, loc, numbers, at, sizes));
+               llvm::append_range(index,
+                                  readIndices(b, loc, numbers, at, sizes));
                llvm::append_range(
                    index, createIndices(b, loc, outer,
                                         static_cast<int64_t>(shape.size())));
@@ -213,8 +219,8 @@ static LogicalResult importScatterND(NodeImporter &node) {
          &updates = node.getInput(2);
   StringRef reduction = node.getString("reduction", "none");
   if (reduction != "none" && reduction != "add")
-    return node.emitError() << "reduction '" << reduction.take_front(64)
-                            << "' is not supported";
+    return node.emitError()
+           << "reduction '" << reduction.take_front(64) << "' is not supported";
   FailureOr<int64_t> depth = getDepth(node, data, indices, 0);
   if (failed(depth))
     return failure();
@@ -227,8 +233,7 @@ static LogicalResult importScatterND(NodeImporter &node) {
   Value numbers = node.getValue(indices);
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < *depth; ++dim)
-    sizes.push_back(
-        node.sizes.materialize(builder, node.loc, data.shape[dim]));
+    sizes.push_back(node.sizes.materialize(builder, node.loc, data.shape[dim]));
   SmallVector<AffineExpr> updateDims, dataDims;
   for (int64_t dim = 0; dim < rank; ++dim)
     dataDims.push_back(builder.getAffineDimExpr(dim));
@@ -247,8 +252,8 @@ static LogicalResult importScatterND(NodeImporter &node) {
     Value isOwn;
     for (auto [number, index] :
          llvm::zip_equal(readIndices(b, loc, numbers, at, sizes), own)) {
-      Value isEqual = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::eq, number, index);
+      Value isEqual = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            number, index);
       isOwn = isOwn ? arith::AndIOp::create(b, loc, isOwn, isEqual).getResult()
                     : isEqual;
     }
@@ -259,10 +264,10 @@ static LogicalResult importScatterND(NodeImporter &node) {
     linalg::YieldOp::create(b, loc, element);
   };
   Value init = node.getValue(data);
-  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                           node.getValue(updates), init, maps,
-                                           loops, body)
-                     .getResult(0);
+  Value result =
+      linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                node.getValue(updates), init, maps, loops, body)
+          .getResult(0);
   node.setOutput(0, createTensor(node, result, data.shape));
   return success();
 }

@@ -99,11 +99,9 @@ Value Importer::getValue(Tensor &tensor) {
     return tensor.value;
   }
   for (const Size &size : *tensor.elements)
-    elements.push_back(
-        arith::IndexCastOp::create(builder, loc, tensor.element,
-                                   sizes.materialize(builder, loc, size)));
-  tensor.value =
-      tensor::FromElementsOp::create(builder, loc, type, elements);
+    elements.push_back(arith::IndexCastOp::create(
+        builder, loc, tensor.element, sizes.materialize(builder, loc, size)));
+  tensor.value = tensor::FromElementsOp::create(builder, loc, type, elements);
   return tensor.value;
 }
 
@@ -126,8 +124,8 @@ Tensor onnx::createConstant(DenseElementsAttr attr) {
   Tensor tensor;
   auto type = cast<RankedTensorType>(attr.getType());
   tensor.element = type.getElementType();
-  tensor.shape = llvm::map_to_vector(
-      type.getShape(), [](int64_t size) { return Size(size); });
+  tensor.shape = llvm::map_to_vector(type.getShape(),
+                                     [](int64_t size) { return Size(size); });
   tensor.constant = attr;
   tensor.elements = getElements(attr);
   return tensor;
@@ -141,7 +139,7 @@ StringAttr Importer::createName(StringRef name, StringRef fallback) {
   std::string text;
   for (char c : shorten(name))
     text += llvm::isAlnum(c) ? c : '_';
-  // Words of C and C++ become names by a suffix, as do names in use.
+  // Keywords of C and C++ become names by a suffix, as do names in use.
   if (text.empty() || llvm::isDigit(text.front()))
     text = fallback.str() + "_" + text;
   auto isFree = [&] { return isArgumentName(text) && !names.contains(text); };
@@ -158,7 +156,6 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   SmallVector<Type> types;
-  SmallVector<NamedAttribute> none;
   for (const ValueInfo &input : model.graph.inputs) {
     // Models of IR version 3 list initializers among the inputs.
     if (initialized.contains(input.name))
@@ -239,8 +236,8 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
   for (const ValueInfo &output : model.graph.outputs) {
     Tensor *tensor = find(output.name);
     if (!tensor)
-      return mlir::emitError(loc) << "no node computes output '"
-                                  << shorten(output.name) << "'";
+      return mlir::emitError(loc)
+             << "no node computes output '" << shorten(output.name) << "'";
     results.push_back(getValue(*tensor));
   }
   func::ReturnOp::create(builder, loc, results);
@@ -277,8 +274,7 @@ LogicalResult Importer::importNode(const Node &node) {
   if (it == table.end()) {
     bool isFunction = llvm::is_contained(model.functions, node.op);
     bool isKnownDomain =
-        node.domain.empty() ||
-        llvm::any_of(table.keys(), [&](StringRef known) {
+        node.domain.empty() || llvm::any_of(table.keys(), [&](StringRef known) {
           return known.starts_with((node.domain + "/").str());
         });
     return fail(isFunction ? "functions of the model are not supported: inline "
@@ -309,8 +305,7 @@ LogicalResult Importer::importNode(const Node &node) {
       return fail("a second node computes '" + shorten(output) + "'");
   }
   NodeImporter importer(*this, node);
-  if (failed(entry.import(importer)) ||
-      failed(importer.checkAttributes()))
+  if (failed(entry.import(importer)) || failed(importer.checkAttributes()))
     return failure();
   for (StringRef output : node.outputs) {
     if (output.empty())
@@ -360,10 +355,10 @@ OwningOpRef<ModuleOp> Importer::run() {
 OwningOpRef<ModuleOp>
 mlir::posenc::importOnnx(MLIRContext &context, StringRef bytes, StringRef name,
                          const OnnxImportOptions &options) {
-  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                      func::FuncDialect, linalg::LinalgDialect,
-                      math::MathDialect, scf::SCFDialect,
-                      tensor::TensorDialect, PosencDialect>();
+  context
+      .loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                   func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                   scf::SCFDialect, tensor::TensorDialect, PosencDialect>();
   Location loc = FileLineColLoc::get(&context, name, 0, 0);
   if (bytes.size() > kMaxOnnxBytes) {
     emitError(loc) << "larger than " << (kMaxOnnxBytes >> 30) << " GiB";

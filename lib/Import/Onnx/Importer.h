@@ -79,9 +79,8 @@ public:
       : context(context), folder(folder) {}
 
   /// Returns null after an error.
-  DenseElementsAttr
-  read(const TensorProto &proto,
-       llvm::function_ref<InFlightDiagnostic()> emitError);
+  DenseElementsAttr read(const TensorProto &proto,
+                         llvm::function_ref<InFlightDiagnostic()> emitError);
 
 private:
   std::optional<StringRef>

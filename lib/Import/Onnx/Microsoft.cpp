@@ -35,8 +35,7 @@ static bool isUpdatedInPlace(NodeImporter &node) {
         present->dims.size() != 4)
       continue;
     const DimensionProto &a = present->dims[2], &b = past.dims[2];
-    return a.size == b.size && a.name == b.name &&
-           (a.size || !a.name.empty());
+    return a.size == b.size && a.name == b.name && (a.size || !a.name.empty());
   }
   return false;
 }
@@ -75,8 +74,8 @@ static LogicalResult unpack(NodeImporter &node, GroupQuery &group) {
     std::optional<int64_t> width = input.shape[2].getConstant();
     int64_t heads = group.numHeads + 2 * group.numKeyHeads;
     if (!width || *width % heads)
-      return node.emitError() << "the last dimension is no multiple of "
-                              << heads << " heads";
+      return node.emitError()
+             << "the last dimension is no multiple of " << heads << " heads";
     int64_t dim = *width / heads, keys = group.numKeyHeads * dim;
     flat[0] = takeColumns(node, input, 0, group.numHeads * dim);
     flat[1] = takeColumns(node, input, group.numHeads * dim, keys);
@@ -84,8 +83,8 @@ static LogicalResult unpack(NodeImporter &node, GroupQuery &group) {
   }
   Tensor *results[] = {&parts.query, &parts.key, &parts.value};
   for (unsigned i = 0; i < 3; ++i) {
-    FailureOr<Tensor> split = splitHeads(
-        node, flat[i], i == 0 ? group.numHeads : group.numKeyHeads);
+    FailureOr<Tensor> split =
+        splitHeads(node, flat[i], i == 0 ? group.numHeads : group.numKeyHeads);
     if (failed(split))
       return failure();
     *results[i] = std::move(*split);
@@ -102,9 +101,9 @@ static void computePositions(NodeImporter &node, GroupQuery &group,
   OpBuilder &builder = node.builder;
   Type i64 = builder.getI64Type();
   Size tokens = group.parts.query.shape[1], batch = group.parts.query.shape[0];
-  Value count = convertScalar(
-      builder, node.loc, node.sizes.materialize(builder, node.loc, tokens),
-      i64);
+  Value count =
+      convertScalar(builder, node.loc,
+                    node.sizes.materialize(builder, node.loc, tokens), i64);
   Value isFirst;
   if (total.elements && total.elements->size() == 1 &&
       node.sizes.areDifferent(total.elements->front(), tokens)) {
@@ -113,26 +112,26 @@ static void computePositions(NodeImporter &node, GroupQuery &group,
     SmallVector<Value> at(
         total.getRank(),
         createScalar(builder, node.loc, builder.getIndexType(), 0));
-    Value number = tensor::ExtractOp::create(builder, node.loc,
-                                             node.getValue(total), at);
+    Value number =
+        tensor::ExtractOp::create(builder, node.loc, node.getValue(total), at);
     isFirst = arith::CmpIOp::create(
         builder, node.loc, arith::CmpIPredicate::eq,
         convertScalar(builder, node.loc, number, i64), count);
   }
   Tensor *operand = &lengths;
-  Value limit = convertScalar(
-      builder, node.loc, node.sizes.materialize(builder, node.loc, numKeys),
-      i64);
+  Value limit =
+      convertScalar(builder, node.loc,
+                    node.sizes.materialize(builder, node.loc, numKeys), i64);
   // Entry points cannot check numbers that are computed.
-  group.totals = mapElementsTo(
-      node, operand, {batch}, i64,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value one = createScalar(b, loc, i64, 1);
-        Value sum = arith::AddIOp::create(
-            b, loc, convertScalar(b, loc, args[0], i64), one);
-        Scalars s(b, loc, i64);
-        return s.min(s.max(sum, s.get(0)), limit);
-      });
+  group.totals =
+      mapElementsTo(node, operand, {batch}, i64,
+                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      Value one = createScalar(b, loc, i64, 1);
+                      Value sum = arith::AddIOp::create(
+                          b, loc, convertScalar(b, loc, args[0], i64), one);
+                      Scalars s(b, loc, i64);
+                      return s.min(s.max(sum, s.get(0)), limit);
+                    });
   group.shift = mapElementsTo(
       node, &group.totals, {batch}, i64,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
@@ -140,9 +139,8 @@ static void computePositions(NodeImporter &node, GroupQuery &group,
         return arith::SelectOp::create(b, loc, isFirst, missing,
                                        createScalar(b, loc, i64, 0));
       });
-  FailureOr<Tensor> columns[] = {
-      reshape(node, group.totals, {batch, Size(1)}),
-      reshape(node, group.shift, {batch, Size(1)})};
+  FailureOr<Tensor> columns[] = {reshape(node, group.totals, {batch, Size(1)}),
+                                 reshape(node, group.shift, {batch, Size(1)})};
   Tensor *operands[] = {&*columns[0], &*columns[1]};
   group.positions = mapElementsTo(
       node, operands, {batch, tokens}, i64,
@@ -208,19 +206,20 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
                          i64);
   };
   Size tokens = caches[0].shape[2];
-  Value length = getValue(tokens), last = getValue(caches[0].shape[0] * tokens - 1);
-  Tensor numbers = mapElementsTo(
-      node, &group.positions, group.positions.shape, i64,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Scalars s(b, loc, i64);
-        Value sequence = convertScalar(
-            b, loc, linalg::IndexOp::create(b, loc, 0), i64);
-        Value slot = s.add(s.mul(sequence, length), args[0]);
-        // Tokens beyond the end of their cache are not written.
-        Value isInside = arith::CmpIOp::create(
-            b, loc, arith::CmpIPredicate::slt, args[0], length);
-        return s.min(s.select(isInside, slot, s.get(-1)), last);
-      });
+  Value length = getValue(tokens),
+        last = getValue(caches[0].shape[0] * tokens - 1);
+  Tensor numbers =
+      mapElementsTo(node, &group.positions, group.positions.shape, i64,
+                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      Scalars s(b, loc, i64);
+                      Value sequence = convertScalar(
+                          b, loc, linalg::IndexOp::create(b, loc, 0), i64);
+                      Value slot = s.add(s.mul(sequence, length), args[0]);
+                      // Tokens beyond the end of their cache are not written.
+                      Value isInside = arith::CmpIOp::create(
+                          b, loc, arith::CmpIPredicate::slt, args[0], length);
+                      return s.min(s.select(isInside, slot, s.get(-1)), last);
+                    });
   slots = node.getValue(numbers);
   Value inits[] = {node.getValue(caches[0]), node.getValue(caches[1])};
   auto layout = [&](HeadLayout value) {
@@ -348,9 +347,10 @@ static FailureOr<Tensor> addBias(NodeImporter &node, Tensor &tensor,
   Type element = tensor.element, wide = getWideType(element);
   return mapElements(node, operands, element,
                      [&](OpBuilder &b, Location loc, ValueRange args) {
-                       Value sum = Scalars(b, loc, wide)
-                                       .add(convertScalar(b, loc, args[0], wide),
-                                            convertScalar(b, loc, args[1], wide));
+                       Value sum =
+                           Scalars(b, loc, wide)
+                               .add(convertScalar(b, loc, args[0], wide),
+                                    convertScalar(b, loc, args[1], wide));
                        return convertScalar(b, loc, sum, element);
                      });
 }

@@ -89,8 +89,8 @@ static LogicalResult importFlatten(NodeImporter &node) {
   ArrayRef<Size> shape(node.getInput(0).shape);
   int64_t rank = shape.size(), axis = node.getInt("axis", 1);
   if (axis < -rank || axis > rank)
-    return node.emitError() << "axis " << axis << " is out of range for rank "
-                            << rank;
+    return node.emitError()
+           << "axis " << axis << " is out of range for rank " << rank;
   if (axis < 0)
     axis += rank;
   Size rows(1), columns(1);
@@ -130,8 +130,8 @@ static LogicalResult importUnsqueeze(NodeImporter &node) {
   if (!*given)
     return node.emitError() << "the axes are missing";
   if ((*given)->size() > kMaxRank)
-    return node.emitError() << "the result has more than " << kMaxRank
-                            << " dimensions";
+    return node.emitError()
+           << "the result has more than " << kMaxRank << " dimensions";
   int64_t rank = shape.size() + (*given)->size();
   FailureOr<std::optional<SmallVector<int64_t>>> axes = getAxes(node, rank);
   if (failed(axes))
@@ -179,8 +179,8 @@ static LogicalResult importTranspose(NodeImporter &node) {
   SmallVector<int64_t> sorted(permutation);
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
-    return node.emitError() << "'perm' is no permutation of " << rank
-                            << " dimensions";
+    return node.emitError()
+           << "'perm' is no permutation of " << rank << " dimensions";
   node.setOutput(0, transpose(node, input, permutation));
   return success();
 }
@@ -243,13 +243,13 @@ static LogicalResult importSplit(NodeImporter &node) {
       parts.back() = whole - part * (declared - 1);
   }
   if (parts.size() != count)
-    return node.emitError() << "expected sizes of " << count << " outputs, got "
-                            << parts.size();
+    return node.emitError()
+           << "expected sizes of " << count << " outputs, got " << parts.size();
   Size total(0);
   for (const Size &part : parts) {
     if (part.getConstant() && *part.getConstant() < 0)
-      return node.emitError() << "size " << *part.getConstant()
-                              << " of an output is negative";
+      return node.emitError()
+             << "size " << *part.getConstant() << " of an output is negative";
     total = total + part;
   }
   if (!total.isValid() || !mayBeEqual(node, total, whole))
@@ -264,8 +264,8 @@ static LogicalResult importSplit(NodeImporter &node) {
       if (input.elements && part.getConstant()) {
         ArrayRef<Size> all(*input.elements);
         if (first + *part.getConstant() <= static_cast<int64_t>(all.size()))
-          result.elements = SmallVector<Size>(
-              all.slice(first, *part.getConstant()));
+          result.elements =
+              SmallVector<Size>(all.slice(first, *part.getConstant()));
       }
       node.setOutput(number, std::move(result));
     }
@@ -281,8 +281,8 @@ static LogicalResult importExpand(NodeImporter &node) {
   if (failed(given))
     return failure();
   if ((*given)->size() > kMaxRank)
-    return node.emitError() << "the result has more than " << kMaxRank
-                            << " dimensions";
+    return node.emitError()
+           << "the result has more than " << kMaxRank << " dimensions";
   Tensor like;
   like.shape = **given;
   Tensor *operands[] = {&input, &like};
@@ -296,15 +296,16 @@ static LogicalResult importExpand(NodeImporter &node) {
   if (input.elements && input.elements->size() == 1 && shape->size() == 1 &&
       shape->front().getConstant() &&
       *shape->front().getConstant() <= kMaxKnownElements) {
-    SmallVector<Size> elements(std::max<int64_t>(*shape->front().getConstant(), 0),
-                               input.elements->front());
+    SmallVector<Size> elements(
+        std::max<int64_t>(*shape->front().getConstant(), 0),
+        input.elements->front());
     node.setOutput(0, createElements(input.element, elements, 1));
     return success();
   }
   // Adding leading dimensions of size 1 moves nothing.
-  bool isReshape = llvm::all_of(
-      ArrayRef(*shape).drop_back(input.getRank()),
-      [](const Size &size) { return size.isConstant(1); });
+  bool isReshape =
+      llvm::all_of(ArrayRef(*shape).drop_back(input.getRank()),
+                   [](const Size &size) { return size.isConstant(1); });
   if (isReshape && ArrayRef(*shape).take_back(input.getRank()) ==
                        ArrayRef<Size>(input.shape))
     return setReshaped(node, *shape);
@@ -324,8 +325,8 @@ static LogicalResult importTile(NodeImporter &node) {
   if (static_cast<int64_t>((*repeats)->size()) != rank)
     return node.emitError() << "expected " << rank << " repeats";
   if (2 * rank > static_cast<int64_t>(kMaxRank))
-    return node.emitError() << "more than " << kMaxRank / 2
-                            << " dimensions are not supported";
+    return node.emitError()
+           << "more than " << kMaxRank / 2 << " dimensions are not supported";
   // Repeats along new dimensions, which the reshape merges.
   SmallVector<Size> narrow, wide, shape;
   for (auto [size, repeat] : llvm::zip_equal(input.shape, **repeats)) {
@@ -344,10 +345,9 @@ static LogicalResult importTile(NodeImporter &node) {
   FailureOr<Tensor> spread = reshape(node, input, narrow);
   if (failed(spread))
     return failure();
-  Tensor repeated = mapElementsTo(node, &*spread, wide, input.element,
-                                  [](OpBuilder &, Location, ValueRange args) {
-                                    return args[0];
-                                  });
+  Tensor repeated = mapElementsTo(
+      node, &*spread, wide, input.element,
+      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
   FailureOr<Tensor> result = reshape(node, repeated, shape);
   if (failed(result))
     return failure();

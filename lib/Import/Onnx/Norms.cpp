@@ -52,22 +52,22 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
   if (norm.isCentered) {
     Tensor sum = reduce(node, input, axes, Reduction::Sum, wide);
     Tensor *operand = &sum;
-    Tensor mean = mapElementsTo(node, operand, sum.shape, wide,
-                                [&](OpBuilder &b, Location loc, ValueRange args) {
-                                  return Scalars(b, loc, wide)
-                                      .div(args[0], count);
-                                });
+    Tensor mean =
+        mapElementsTo(node, operand, sum.shape, wide,
+                      [&](OpBuilder &b, Location loc, ValueRange args) {
+                        return Scalars(b, loc, wide).div(args[0], count);
+                      });
     FailureOr<Tensor> kept = keepDims(node, mean, norm);
     if (failed(kept))
       return failure();
     norm.mean = std::move(*kept);
     Tensor *operands[] = {&input, &norm.mean};
-    centered = mapElementsTo(
-        node, operands, input.shape, wide,
-        [&](OpBuilder &b, Location loc, ValueRange args) {
-          return Scalars(b, loc, wide)
-              .sub(convertScalar(b, loc, args[0], wide), args[1]);
-        });
+    centered =
+        mapElementsTo(node, operands, input.shape, wide,
+                      [&](OpBuilder &b, Location loc, ValueRange args) {
+                        return Scalars(b, loc, wide)
+                            .sub(convertScalar(b, loc, args[0], wide), args[1]);
+                      });
   }
   Tensor squares = reduce(node, centered, axes, Reduction::Sum, wide,
                           [&](OpBuilder &b, Location loc, ValueRange args) {

@@ -95,7 +95,8 @@ Value onnx::convertScalar(OpBuilder &builder, Location loc, Value value,
     if (toWidth < fromWidth)
       return arith::TruncFOp::create(builder, loc, type, value);
     // f16 and bf16.
-    Value wide = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+    Value wide =
+        arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
     return arith::TruncFOp::create(builder, loc, type, wide);
   }
   if (type.isInteger(1)) {
@@ -198,8 +199,8 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
       continue;
     if (operand->elements && operand->elements->size() == 1 &&
         !operand->isBool()) {
-      Value index = node.sizes.materialize(builder, node.loc,
-                                           operand->elements->front());
+      Value index =
+          node.sizes.materialize(builder, node.loc, operand->elements->front());
       scalars.back() =
           convertScalar(builder, node.loc, index, operand->element);
       continue;

@@ -47,7 +47,8 @@ Type getWideType(Type type);
 using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
 /// Returns the shape that shapes are broadcast to. Sizes of which one is 1 are
-/// broadcast; other sizes are equal, or assumed to be, which entry points check.
+/// broadcast; other sizes are equal, or assumed to be, which entry points
+/// check.
 FailureOr<SmallVector<Size>> broadcastShapes(NodeImporter &node,
                                              ArrayRef<Tensor *> operands);
 /// Computes each element from those of the operands, which are broadcast.

@@ -31,8 +31,8 @@ static Tensor multiply2D(NodeImporter &node, Tensor &left, Tensor &right) {
   Size shape[] = {left.shape[0], right.shape[1]};
   Value init = createFilled(node, shape, wide, 0);
   Value operands[] = {node.getValue(left), node.getValue(right)};
-  Value result = linalg::MatmulOp::create(b, node.loc, operands, init)
-                     ->getResult(0);
+  Value result =
+      linalg::MatmulOp::create(b, node.loc, operands, init)->getResult(0);
   Tensor product = createTensor(node, result, shape);
   return convertTensor(node, product, element);
 }
@@ -45,8 +45,8 @@ static Tensor multiply3D(NodeImporter &node, Tensor &left, Tensor &right) {
   Size shape[] = {batch, left.shape[1], right.shape[2]};
   Value init = createFilled(node, shape, wide, 0);
   Value operands[] = {node.getValue(left), node.getValue(right)};
-  Value result = linalg::BatchMatmulOp::create(b, node.loc, operands, init)
-                     ->getResult(0);
+  Value result =
+      linalg::BatchMatmulOp::create(b, node.loc, operands, init)->getResult(0);
   Tensor product = createTensor(node, result, shape);
   return convertTensor(node, product, element);
 }
@@ -95,8 +95,8 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
       broadcastShapes(node, {&leftBatch, &rightBatch});
   if (failed(batch))
     return failure();
-  bool isOne = llvm::all_of(rightBatch.shape,
-                            [](const Size &size) { return size.isConstant(1); });
+  bool isOne = llvm::all_of(
+      rightBatch.shape, [](const Size &size) { return size.isConstant(1); });
   FailureOr<Tensor> a = failure(), b = failure();
   Tensor product;
   if (isOne) {
@@ -127,8 +127,7 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
 }
 
 static LogicalResult importMatMul(NodeImporter &node) {
-  FailureOr<Tensor> result =
-      multiply(node, node.getInput(0), node.getInput(1));
+  FailureOr<Tensor> result = multiply(node, node.getInput(0), node.getInput(1));
   if (failed(result))
     return failure();
   node.setOutput(0, std::move(*result));
@@ -161,18 +160,19 @@ static LogicalResult importGemm(NodeImporter &node) {
   if (hasSummand)
     operands.push_back(&node.getInput(2));
   Type element = left.element, wide = getWideType(element);
-  FailureOr<Tensor> result = mapElements(
-      node, operands, element, [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, wide);
-        Value x = convertScalar(b, loc, args[0], wide);
-        if (alpha != 1)
-          x = s.mul(x, s.get(alpha));
-        if (hasSummand) {
-          Value y = convertScalar(b, loc, args[1], wide);
-          x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
-        }
-        return convertScalar(b, loc, x, element);
-      });
+  FailureOr<Tensor> result =
+      mapElements(node, operands, element,
+                  [&](OpBuilder &b, Location loc, ValueRange args) {
+                    Scalars s(b, loc, wide);
+                    Value x = convertScalar(b, loc, args[0], wide);
+                    if (alpha != 1)
+                      x = s.mul(x, s.get(alpha));
+                    if (hasSummand) {
+                      Value y = convertScalar(b, loc, args[1], wide);
+                      x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
+                    }
+                    return convertScalar(b, loc, x, element);
+                  });
   if (failed(result))
     return failure();
   node.setOutput(0, std::move(*result));

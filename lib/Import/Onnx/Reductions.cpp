@@ -62,8 +62,8 @@ static LogicalResult importReduction(NodeImporter &node) {
   if (input.isBool() && !isExtremum)
     return node.emitError() << "expected numbers, found bool";
   bool isFloat = input.isFloat();
-  if (!isFloat && (op == "ReduceMean" || op == "ReduceL2" ||
-                   op == "ReduceLogSumExp"))
+  if (!isFloat &&
+      (op == "ReduceMean" || op == "ReduceL2" || op == "ReduceLogSumExp"))
     return node.emitError() << "expected floats, found " << input.element;
   Type element = input.element, wide = getWideType(element);
   Reduction kind = op == "ReduceMax"    ? Reduction::Max
@@ -150,12 +150,12 @@ static LogicalResult importLogSoftmax(NodeImporter &node) {
   if (failed(tops))
     return failure();
   Tensor *shifting[] = {&input, &*tops};
-  Tensor shifted = mapElementsTo(
-      node, shifting, input.shape, wide,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        return Scalars(b, loc, wide)
-            .sub(convertScalar(b, loc, args[0], wide), args[1]);
-      });
+  Tensor shifted =
+      mapElementsTo(node, shifting, input.shape, wide,
+                    [&](OpBuilder &b, Location loc, ValueRange args) {
+                      return Scalars(b, loc, wide)
+                          .sub(convertScalar(b, loc, args[0], wide), args[1]);
+                    });
   Tensor sum = reduce(node, shifted, *axis, Reduction::Sum, wide,
                       [&](OpBuilder &b, Location loc, ValueRange args) {
                         return Scalars(b, loc, wide).exp(args[0]);

@@ -19,7 +19,8 @@ using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
 namespace {
-/// Consecutive dimensions of the source and of the result with as many elements.
+/// Consecutive dimensions of the source and of the result with as many
+/// elements.
 struct Group {
   unsigned sourceEnd, resultEnd;
 };
@@ -120,7 +121,8 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   SmallVector<int64_t> middle, needed;
   unsigned i = 0, j = 0;
   for (const Group &group : groups) {
-    collapsed.push_back(llvm::to_vector(llvm::seq<int64_t>(i, group.sourceEnd)));
+    collapsed.push_back(
+        llvm::to_vector(llvm::seq<int64_t>(i, group.sourceEnd)));
     expanded.push_back(llvm::to_vector(llvm::seq<int64_t>(j, group.resultEnd)));
     middle.push_back(
         collapse(sourceType.getShape().slice(i, group.sourceEnd - i)));
@@ -135,10 +137,10 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   }
   // All sizes of a tensor with one element are 1.
   if (shape.empty())
-    value = castTo(
-        node, value,
-        RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
-                              tensor.element));
+    value =
+        castTo(node, value,
+               RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
+                                     tensor.element));
   if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
     value = tensor::CollapseShapeOp::create(
         builder, node.loc, RankedTensorType::get(middle, tensor.element), value,
@@ -190,9 +192,10 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
     return tensor;
   RankedTensorType type = node.graph.getType(result.shape, tensor.element);
   if (tensor.constant && !tensor.isBool() && !tensor.constant.empty()) {
-    result.constant = tensor.constant.isSplat()
-                          ? tensor.constant.resizeSplat(type)
-                          : transposeConstant(tensor.constant, type, permutation);
+    result.constant =
+        tensor.constant.isSplat()
+            ? tensor.constant.resizeSplat(type)
+            : transposeConstant(tensor.constant, type, permutation);
     return result;
   }
   Value value = node.getValue(tensor);
@@ -274,8 +277,8 @@ Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
     if (wraps)
       row = wrapIndex(b, loc, row, count);
     Value column = linalg::IndexOp::create(b, loc, rank - 1);
-    Value element = tensor::ExtractOp::create(b, loc, source,
-                                              ValueRange{row, column});
+    Value element =
+        tensor::ExtractOp::create(b, loc, source, ValueRange{row, column});
     linalg::YieldOp::create(b, loc, element);
   };
   Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
@@ -286,8 +289,8 @@ Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
 
 Value onnx::wrapIndex(OpBuilder &b, Location loc, Value index, Value size) {
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value isNegative = arith::CmpIOp::create(
-      b, loc, arith::CmpIPredicate::slt, index, zero);
+  Value isNegative =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
   Value wrapped = arith::AddIOp::create(b, loc, index, size);
   return arith::SelectOp::create(b, loc, isNegative, wrapped, index);
 }

@@ -21,15 +21,16 @@ FailureOr<Tensor> onnx::splitHeads(NodeImporter &node, Tensor &tensor,
   std::optional<Size> dim =
       numHeads > 0 ? tensor.shape[2].divideExactly(numHeads) : std::nullopt;
   if (!dim)
-    return node.emitError() << "the last dimension is no multiple of "
-                            << numHeads << " heads";
+    return node.emitError()
+           << "the last dimension is no multiple of " << numHeads << " heads";
   return reshape(node, tensor,
                  {tensor.shape[0], tensor.shape[1], numHeads, *dim});
 }
 
 FailureOr<Tensor> onnx::mergeHeads(NodeImporter &node, Tensor &tensor) {
-  return reshape(node, tensor, {tensor.shape[0], tensor.shape[1],
-                                tensor.shape[2] * tensor.shape[3]});
+  return reshape(
+      node, tensor,
+      {tensor.shape[0], tensor.shape[1], tensor.shape[2] * tensor.shape[3]});
 }
 
 FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
@@ -53,8 +54,7 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
   SmallVector<int64_t> dims{0, isHeadMajor ? 2 : 1};
   Tensor tables[] = {cos, sin};
   // One table for all sequences.
-  bool isShared =
-      cos.shape[0].isConstant(1) && !tensor.shape[0].isConstant(1);
+  bool isShared = cos.shape[0].isConstant(1) && !tensor.shape[0].isConstant(1);
   if (!isShared && !mayBeEqual(node, cos.shape[0], tensor.shape[0]))
     return node.emitError() << "the sizes of the tables do not agree with "
                                "those of the input";
@@ -69,7 +69,8 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
     }
   }
   Value init = createEmpty(node, tensor.shape, tensor.element);
-  Value cosValue = node.getValue(tables[0]), sinValue = node.getValue(tables[1]);
+  Value cosValue = node.getValue(tables[0]),
+        sinValue = node.getValue(tables[1]);
   // Tables of equal sizes have equal types.
   if (cosValue.getType() != sinValue.getType())
     sinValue = tensor::CastOp::create(node.builder, node.loc,
@@ -88,8 +89,8 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
 static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
                                      Tensor &positions, const Size &tokens) {
   if (table.getRank() != 2)
-    return node.emitError() << "with positions, tables need rank 2, found "
-                            << table.getRank();
+    return node.emitError()
+           << "with positions, tables need rank 2, found " << table.getRank();
   if (!isa<IntegerType>(positions.element) || positions.isBool())
     return node.emitError() << "expected integer positions";
   if (positions.getRank() == 2)
@@ -125,8 +126,8 @@ static LogicalResult importRotary(NodeImporter &node) {
     return node.emitError() << "attribute 'scale' is not supported";
   bool isFlat = input.getRank() == 3;
   if (!isFlat && input.getRank() != 4)
-    return node.emitError() << "expected rank 3 or 4, found "
-                            << input.getRank();
+    return node.emitError()
+           << "expected rank 3 or 4, found " << input.getRank();
   if (cos.getRank() < 2 || cos.getRank() != sin.getRank())
     return node.emitError() << "expected tables of rank 2 or 3";
   if (isFlat) {
@@ -160,9 +161,8 @@ static LogicalResult importRotary(NodeImporter &node) {
   if (tables[0]->getRank() != 3)
     return node.emitError() << "without positions, tables need rank 3, found "
                             << tables[0]->getRank();
-  FailureOr<Tensor> result =
-      rotate(node, input, /*isHeadMajor=*/!isFlat, *tables[0], *tables[1],
-             isInterleaved);
+  FailureOr<Tensor> result = rotate(node, input, /*isHeadMajor=*/!isFlat,
+                                    *tables[0], *tables[1], isInterleaved);
   if (succeeded(result) && isFlat)
     result = mergeHeads(node, *result);
   if (failed(result))

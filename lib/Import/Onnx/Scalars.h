@@ -60,17 +60,15 @@ public:
   Value select(Value condition, Value x, Value y) const {
     return arith::SelectOp::create(*b, *loc, condition, x, y);
   }
-  Value sigmoid(Value x) const {
-    return div(get(1), add(get(1), exp(neg(x))));
-  }
+  Value sigmoid(Value x) const { return div(get(1), add(get(1), exp(neg(x)))); }
   Value gelu(Value x, bool isTanh) const {
     if (!isTanh) {
       Value erf = math::ErfOp::create(*b, *loc, mul(x, get(M_SQRT1_2)));
       return mul(mul(get(0.5), x), add(get(1), erf));
     }
     Value cube = mul(mul(x, x), x);
-    Value inner = mul(get(std::sqrt(2 / M_PI)),
-                      add(x, mul(get(0.044715), cube)));
+    Value inner =
+        mul(get(std::sqrt(2 / M_PI)), add(x, mul(get(0.044715), cube)));
     Value tanh = math::TanhOp::create(*b, *loc, inner);
     return mul(mul(get(0.5), x), add(get(1), tanh));
   }

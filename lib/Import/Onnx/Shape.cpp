@@ -82,8 +82,7 @@ static LogicalResult importConstant(NodeImporter &node) {
 /// Returns a tensor with all elements equal to those of a constant.
 static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
                                 DenseElementsAttr value) {
-  RankedTensorType type =
-      node.graph.getType(shape, value.getElementType());
+  RankedTensorType type = node.graph.getType(shape, value.getElementType());
   if (type.hasStaticShape()) {
     for (const Size &size : shape)
       if (*size.getConstant() < 0)
@@ -107,8 +106,8 @@ static LogicalResult importConstantOfShape(NodeImporter &node) {
   if (failed(shape))
     return failure();
   if ((*shape)->size() > kMaxRank)
-    return node.emitError() << "the result has more than " << kMaxRank
-                            << " dimensions";
+    return node.emitError()
+           << "the result has more than " << kMaxRank << " dimensions";
   DenseElementsAttr value = DenseElementsAttr::get(
       RankedTensorType::get({1}, node.builder.getF32Type()), 0.0f);
   if (const AttributeProto *attribute = node.getAttribute("value")) {
@@ -123,7 +122,7 @@ static LogicalResult importConstantOfShape(NodeImporter &node) {
   return fillOutput(node, **shape, value);
 }
 
-/// Converts a size to an element type; null for integers.
+/// Integer bounds may be sizes; others must be constant.
 static LogicalResult importRange(NodeImporter &node) {
   Tensor &start = node.getInput(0), &limit = node.getInput(1),
          &delta = node.getInput(2);
@@ -139,10 +138,10 @@ static LogicalResult importRange(NodeImporter &node) {
       return node.emitError() << "the step must be a constant other than 0";
     Size span = *step > 0 ? end - first : first - end;
     Size width = std::abs(*step);
-    Size count = node.sizes.createTerm(
-        SizeTable::Term::Max, Size(0),
-        node.sizes.createTerm(SizeTable::Term::Quotient, span + width - 1,
-                              width));
+    Size count =
+        node.sizes.createTerm(SizeTable::Term::Max, Size(0),
+                              node.sizes.createTerm(SizeTable::Term::Quotient,
+                                                    span + width - 1, width));
     if (!count.isValid())
       return node.emitError() << "the number of elements overflows";
     std::optional<int64_t> known = count.getConstant();
@@ -156,8 +155,7 @@ static LogicalResult importRange(NodeImporter &node) {
     OpBuilder &builder = node.builder;
     Value origin = node.sizes.materialize(builder, node.loc, first);
     Tensor result = mapElementsTo(
-        node, {}, count, element,
-        [&](OpBuilder &b, Location loc, ValueRange) {
+        node, {}, count, element, [&](OpBuilder &b, Location loc, ValueRange) {
           Value index = linalg::IndexOp::create(b, loc, 0);
           Value factor = arith::ConstantIndexOp::create(b, loc, *step);
           index = arith::AddIOp::create(
@@ -184,8 +182,8 @@ static LogicalResult importRange(NodeImporter &node) {
       node, {}, Size(static_cast<int64_t>(count)), element,
       [&](OpBuilder &b, Location loc, ValueRange) {
         Type wide = getWideType(element);
-        Value index = convertScalar(
-            b, loc, linalg::IndexOp::create(b, loc, 0), b.getI64Type());
+        Value index = convertScalar(b, loc, linalg::IndexOp::create(b, loc, 0),
+                                    b.getI64Type());
         Value number = convertScalar(b, loc, index, wide);
         Value product = arith::MulFOp::create(
             b, loc, number, createScalar(b, loc, wide, *step));

@@ -150,6 +150,8 @@ static std::optional<int64_t> compute(SizeTable::Term kind, int64_t left,
     return std::min(left, right);
   case SizeTable::Term::Max:
     return std::max(left, right);
+  case SizeTable::Term::Wrap:
+    return left < 0 ? left + right : left;
   case SizeTable::Term::Quotient:
   case SizeTable::Term::Remainder:
     break;
@@ -174,6 +176,10 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
   if (isDivision)
     if (std::optional<Size> exact = left.divideExactly(right))
       return kind == Term::Quotient ? *exact : Size(0);
+  if (kind == Term::Wrap && isNonNegative(left))
+    return left;
+  if (kind == Term::Wrap && isNonNegative(Size(-1) - left))
+    return left + right;
   if (kind == Term::Min || kind == Term::Max) {
     if (isAtMost(left, right))
       return kind == Term::Min ? left : right;
@@ -238,11 +244,11 @@ Value SizeTable::materialize(OpBuilder &builder, Location loc,
         bool isNatural = isNonNegative(first);
         switch (symbols[number].kind) {
         case Term::Quotient:
-          factor = isNatural ? arith::DivSIOp::create(builder, loc, left, right)
-                                   .getResult()
-                             : arith::FloorDivSIOp::create(builder, loc, left,
-                                                           right)
-                                   .getResult();
+          factor = isNatural
+                       ? arith::DivSIOp::create(builder, loc, left, right)
+                             .getResult()
+                       : arith::FloorDivSIOp::create(builder, loc, left, right)
+                             .getResult();
           break;
         case Term::Remainder:
           if (isNatural) {
@@ -260,12 +266,21 @@ Value SizeTable::materialize(OpBuilder &builder, Location loc,
         case Term::Max:
           factor = arith::MaxSIOp::create(builder, loc, left, right);
           break;
+        case Term::Wrap: {
+          Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+          Value isNegative = arith::CmpIOp::create(
+              builder, loc, arith::CmpIPredicate::slt, left, zero);
+          Value sum = arith::AddIOp::create(builder, loc, left, right);
+          factor = arith::SelectOp::create(builder, loc, isNegative, sum, left);
+          break;
+        }
         }
         symbols[number].value = factor;
       }
-      product = product ? arith::MulIOp::create(builder, loc, product, factor)
-                              .getResult()
-                        : factor;
+      product =
+          product
+              ? arith::MulIOp::create(builder, loc, product, factor).getResult()
+              : factor;
     }
     sum = sum ? arith::AddIOp::create(builder, loc, sum, product).getResult()
               : product;
@@ -285,7 +300,6 @@ OpFoldResult SizeTable::getMixed(OpBuilder &builder, Location loc,
 
 SmallVector<OpFoldResult> SizeTable::getMixed(OpBuilder &builder, Location loc,
                                               ArrayRef<Size> sizes) {
-  return llvm::map_to_vector(sizes, [&](const Size &size) {
-    return getMixed(builder, loc, size);
-  });
+  return llvm::map_to_vector(
+      sizes, [&](const Size &size) { return getMixed(builder, loc, size); });
 }

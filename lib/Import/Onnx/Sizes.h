@@ -63,13 +63,14 @@ private:
 /// The symbols of a function, and their values.
 class SizeTable {
 public:
-  enum class Term { Quotient, Remainder, Min, Max };
+  enum class Term { Quotient, Remainder, Min, Max, Wrap };
 
   /// Creates a symbol of a value of type index.
   Size createSymbol(Value value, bool isNonNegative);
 
-  /// Quotient rounded down, remainder of it, minimum, maximum. Divisors are
-  /// positive. Invalid if a constant divisor is not.
+  /// Quotient rounded down, remainder of it, minimum, maximum; for Wrap, the
+  /// left operand, to which the right one is added if it is negative. Divisors
+  /// are positive. Invalid if a constant divisor is not.
   Size createTerm(Term kind, const Size &left, const Size &right);
 
   /// Whether the size is known not to be negative.

@@ -29,14 +29,7 @@ static Size clampBound(NodeImporter &node, const Size &bound,
     return size;
   if (constant && *constant < -huge)
     return 0;
-  Size position = bound;
-  if (sizes.isNonNegative(Size(-1) - bound)) {
-    position = size + bound;
-  } else if (!sizes.isNonNegative(bound) && !constant) {
-    // A difference of sizes is assumed not to be negative, as in x[:, -n:]
-    // exported with n known to be small.
-    position = bound;
-  }
+  Size position = sizes.createTerm(SizeTable::Term::Wrap, bound, size);
   Size low = sizes.createTerm(SizeTable::Term::Max, Size(0), position);
   return sizes.createTerm(SizeTable::Term::Min, low, size);
 }
@@ -134,15 +127,17 @@ static LogicalResult importSlice(NodeImporter &node) {
                       (*first == -1 || *first >= (int64_t(1) << 31) - 1);
       if (!takesAll) {
         if (!whole || !first || !last || *whole == 0)
-          return node.emitError() << "a negative step needs constant bounds, or "
-                                     "the whole dimension";
+          return node.emitError()
+                 << "a negative step needs constant bounds, or "
+                    "the whole dimension";
         // Cuts out the elements first: they begin after the end.
-        int64_t top = std::clamp<int64_t>(
-            *first < 0 ? *first + *whole : *first, -1, *whole - 1);
-        int64_t bottom = *last < -*whole ? -1
-                                         : std::clamp<int64_t>(
-                                               *last < 0 ? *last + *whole : *last,
-                                               -1, *whole - 1);
+        int64_t top = std::clamp<int64_t>(*first < 0 ? *first + *whole : *first,
+                                          -1, *whole - 1);
+        int64_t bottom =
+            *last < -*whole
+                ? -1
+                : std::clamp<int64_t>(*last < 0 ? *last + *whole : *last, -1,
+                                      *whole - 1);
         int64_t length = std::max<int64_t>(top - bottom, 0);
         offsets[*axis] = length ? bottom + 1 : 0;
         sizes[*axis] = length;
@@ -225,8 +220,8 @@ static LogicalResult importPad(NodeImporter &node) {
     if (sizes[*axis].getConstant() && *sizes[*axis].getConstant() < 0)
       return node.emitError() << "a size of the result is negative";
   }
-  Tensor cropped = slice(node, input, offsets, sizes,
-                         SmallVector<int64_t>(rank, 1));
+  Tensor cropped =
+      slice(node, input, offsets, sizes, SmallVector<int64_t>(rank, 1));
   for (int64_t dim = 0; dim < rank; ++dim) {
     shape.push_back(low[dim] + sizes[dim] + high[dim]);
     if (!shape.back().isValid())
@@ -264,11 +259,11 @@ static LogicalResult importTrilu(NodeImporter &node) {
                Value row = linalg::IndexOp::create(b, loc, rank - 2);
                Value column = linalg::IndexOp::create(b, loc, rank - 1);
                Value limit = arith::AddIOp::create(b, loc, row, offset);
-               Value isKept = arith::CmpIOp::create(
-                   b, loc,
-                   isUpper ? arith::CmpIPredicate::sge
-                           : arith::CmpIPredicate::sle,
-                   column, limit);
+               Value isKept =
+                   arith::CmpIOp::create(b, loc,
+                                         isUpper ? arith::CmpIPredicate::sge
+                                                 : arith::CmpIPredicate::sle,
+                                         column, limit);
                Value zero = createScalar(b, loc, input.element, 0);
                return arith::SelectOp::create(b, loc, isKept, args[0], zero);
              }));
@@ -306,8 +301,8 @@ static LogicalResult importCumSum(NodeImporter &node) {
   MLIRContext *context = builder.getContext();
   AffineMap maps[] = {AffineMap::get(rank + 1, 0, source, context),
                       AffineMap::get(rank + 1, 0, result, context)};
-  auto predicate = isReverse ? isExclusive ? arith::CmpIPredicate::sgt
-                                           : arith::CmpIPredicate::sge
+  auto predicate = isReverse     ? isExclusive ? arith::CmpIPredicate::sgt
+                                               : arith::CmpIPredicate::sge
                    : isExclusive ? arith::CmpIPredicate::slt
                                  : arith::CmpIPredicate::sle;
   auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
@@ -316,13 +311,13 @@ static LogicalResult importCumSum(NodeImporter &node) {
     Value isAdded = arith::CmpIOp::create(b, loc, predicate, from, to);
     Value x = convertScalar(b, loc, args[0], wide);
     Scalars s(b, loc, wide);
-    linalg::YieldOp::create(
-        b, loc, s.add(args[1], s.select(isAdded, x, s.get(0))));
+    linalg::YieldOp::create(b, loc,
+                            s.add(args[1], s.select(isAdded, x, s.get(0))));
   };
-  Value sums = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                         node.getValue(input), init, maps,
-                                         loops, body)
-                   .getResult(0);
+  Value sums =
+      linalg::GenericOp::create(builder, node.loc, init.getType(),
+                                node.getValue(input), init, maps, loops, body)
+          .getResult(0);
   Tensor wideResult = createTensor(node, sums, input.shape);
   node.setOutput(0, convertTensor(node, wideResult, input.element));
   return success();

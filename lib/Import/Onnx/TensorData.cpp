@@ -43,8 +43,8 @@ Type onnx::getElementType(MLIRContext *context, int64_t type) {
 
 std::string onnx::describeDataType(int64_t type) {
   static constexpr StringLiteral names[] = {
-      "undefined", "float",  "uint8",   "int8",   "uint16", "int16",
-      "int32",     "int64",  "string",  "bool",   "float16", "double",
+      "undefined", "float",  "uint8",     "int8",       "uint16",  "int16",
+      "int32",     "int64",  "string",    "bool",       "float16", "double",
       "uint32",    "uint64", "complex64", "complex128", "bfloat16"};
   if (type >= 0 && type < static_cast<int64_t>(std::size(names)))
     return names[type].str();
@@ -66,8 +66,8 @@ openInside(StringRef folder, StringRef location,
     return fail("expected a file name");
   if (path::is_absolute(location) || location.contains('\\'))
     return fail("expected a path relative to the model's folder");
-  for (StringRef part : llvm::make_range(path::begin(location),
-                                         path::end(location)))
+  for (StringRef part :
+       llvm::make_range(path::begin(location), path::end(location)))
     if (part == "..")
       return fail("it is outside of the model's folder");
   SmallString<256> full(folder.empty() ? "." : folder), real, root;
@@ -90,9 +90,9 @@ openInside(StringRef folder, StringRef location,
   return std::move(*buffer);
 }
 
-std::optional<StringRef> TensorReader::readExternal(
-    const TensorProto &proto,
-    llvm::function_ref<InFlightDiagnostic()> emitError) {
+std::optional<StringRef>
+TensorReader::readExternal(const TensorProto &proto,
+                           llvm::function_ref<InFlightDiagnostic()> emitError) {
   if (folder.empty()) {
     emitError() << "external data needs a model that is read from a file";
     return std::nullopt;

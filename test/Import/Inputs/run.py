@@ -148,6 +148,14 @@ check("moves", [
      np.tile(x, (1, 2, 3)), np.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :, :3], np.tril(x),
      np.broadcast_to(x[:, :3], (3, 2, 3, 5))])
 
+# A bound that is negative for some sizes counts from the end then.
+for tokens in (3, 9):
+    x = floats(tokens, 2)
+    check(f"bounds{tokens}", [
+        node("Shape", ["x"], ["size"], end=1), node("Sub", ["size", "five"], ["start"]),
+        node("Slice", ["x", "start", "size"], ["y0"])], {"x": x}, [ints("five", 5)],
+        [x[tokens - 5:tokens]], dims={"x": ["n", 2]})
+
 # Reads and writes at indices.
 table, picks = floats(9, 4), np.array([[0, -1], [3, 8]], np.int64)
 pairs = np.array([[0, 1], [2, -1]], np.int64)

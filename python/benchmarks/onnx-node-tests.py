@@ -1,0 +1,126 @@
+# ===- onnx-node-tests.py - ONNX's own tests of operators ------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""Compiles and runs the node tests of the package onnx whose operator the import has.
+
+    python python/benchmarks/onnx-node-tests.py --operators Attention,RotaryEmbedding
+
+needs onnx 1.23.2. The tests take sizes, axes and bounds as inputs, on which the shapes of
+the results depend. If a model is refused for that, these inputs become initializers, as
+exporters write them. Prints the tests that are refused, with the reason, and those with
+wrong results, and ends with 1 if there are any of the latter.
+"""
+
+import argparse
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy
+import onnx
+import posenc
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+
+def find_operators():
+    """The operators of the default domain that docs/onnx.md names."""
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/onnx.md"
+    return set(re.findall(r"`([A-Z]\w+)`", page.read_text(encoding="utf-8")))
+
+
+def to_array(value):
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return numpy.asarray(value)
+
+
+def bake(model, inputs):
+    """Makes all inputs but the first initializers; all, for an operator on sizes."""
+    baked = onnx.ModelProto()
+    baked.CopyFrom(model)
+    node = model.graph.node[0]
+    kept = [] if node.op_type in ("ConstantOfShape", "Range") else [node.input[0]]
+    del baked.graph.input[:]
+    for value, array in zip(model.graph.input, inputs):
+        if value.name in kept:
+            baked.graph.input.append(value)
+        else:
+            baked.graph.initializer.append(numpy_helper.from_array(array, value.name))
+    return baked
+
+
+def agrees(got, expected):
+    if got.shape != expected.shape:
+        return False
+    is_small = expected.dtype.itemsize <= 2 and expected.dtype.kind not in "biu"
+    return numpy.allclose(got.astype(float), expected.astype(float), equal_nan=True,
+                          rtol=2e-2 if is_small else 1e-3, atol=5e-3 if is_small else 1e-5)
+
+
+def run(case, compiler, folder):
+    """Returns `ok`, or a message that begins with `refused` or `wrong`."""
+    path, library = folder / "model.onnx", folder / f"lib{case.name}.so"
+    inputs, expected = ([to_array(value) for value in part] for part in case.data_sets[0])
+
+    def build(model):
+        onnx.save(model, path)
+        result = subprocess.run([compiler, path, "-o", library, "--opt-level=0",
+                                 "--no-warnings"], capture_output=True, text=True)
+        lines = result.stderr.removeprefix(f"{path}: ").splitlines()
+        return result.returncode, lines[0] if lines else ""
+
+    model = case.model
+    code, message = build(model)
+    if code == 1 and re.search("depend on data|depends on data|constant", message):
+        model = bake(case.model, inputs)
+        code, message = build(model)
+    if code:
+        return f"{'refused' if code == 1 else 'wrong'}: {message}"
+    names = [value.name for value in model.graph.input]
+    inputs = [array for value, array in zip(case.model.graph.input, inputs)
+              if value.name in names]
+    kernels = posenc.load(library)
+    try:
+        results = getattr(kernels, next(iter(kernels)))(*inputs)
+    except posenc.Error as error:
+        return f"wrong: {error}"
+    if not isinstance(results, (tuple, list)):
+        results = [results]
+    if all(agrees(numpy.asarray(got), want) for got, want in zip(results, expected)):
+        return "ok"
+    return "wrong: the results differ"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--operators", help="default: all that docs/onnx.md names")
+    parser.add_argument("--compiler", default="posenc-compile")
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    operators = set(options.operators.split(",")) if options.operators \
+        else find_operators()
+    counts = collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for case in collect_testcases(None):
+            if case.model is None or len(case.model.graph.node) != 1 or \
+                    case.model.graph.node[0].op_type not in operators:
+                continue
+            result = run(case, options.compiler, pathlib.Path(folder))
+            counts[result.split(":")[0]] += 1
+            if result != "ok":
+                print(f"{case.name}: {result}", flush=True)
+    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
