@@ -208,18 +208,39 @@ static bool isScaling(Value value) {
                       });
 }
 
+/// Whether the value has a dimension of the source as several.
+static bool splitsDim(Value value) {
+  auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
+  return expand &&
+         llvm::any_of(expand.getReassociationIndices(),
+                      [&](const ReassociationIndices &group) {
+                        return llvm::count_if(group, [&](int64_t dim) {
+                                 return expand.getResultType().getDimSize(
+                                            dim) != 1;
+                               }) > 1;
+                      });
+}
+
 bool AttentionSearch::findOperands() {
+  // Heads are often split from the channels of a projection, which are no rows
+  // themselves. Last, the operands of the contractions have a simple form: keys
+  // that were repeated for the heads of a group stay so.
+  Elements heads(exprs, [](Value value, ElementKind kind) {
+    return splitsDim(value) ||
+           (kind == ElementKind::Compute && !isScaling(value));
+  });
   Elements moved(exprs, [](Value value, ElementKind kind) {
     return kind == ElementKind::Compute && !isScaling(value);
   });
-  if (findOperands(moved))
-    return true;
-  // The operands of the contractions themselves have a simpler form: keys that
-  // were repeated for the heads of a group stay so.
-  std::string first = std::exchange(reason, "");
   Elements direct(exprs, [](Value, ElementKind) { return true; });
-  if (findOperands(direct))
-    return true;
+  std::string first;
+  for (Elements *elements : {&heads, &moved, &direct}) {
+    if (findOperands(*elements))
+      return true;
+    if (first.empty())
+      first = reason;
+    reason.clear();
+  }
   reason = first;
   return false;
 }
