@@ -28,7 +28,8 @@ static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
 std::optional<RowOperand>
 mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
                               Value tensor, ArrayRef<const Expr *> indices,
-                              unsigned tokenLoop, unsigned channelLoop) {
+                              unsigned tokenLoop, unsigned channelLoop,
+                              Value &found) {
   const Expr *expr = elements.get(tensor, indices);
   RowOperand rows;
   while (expr->kind == Expr::Kind::Operation) {
@@ -48,7 +49,7 @@ mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
   }
   if (expr->kind != Expr::Kind::Element)
     return std::nullopt;
-  rows.tensor = expr->tensor;
+  rows.tensor = found = expr->tensor;
   auto type = cast<RankedTensorType>(rows.tensor.getType());
   if (!isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(
           type.getElementType()))

@@ -33,11 +33,13 @@ struct RowOperand {
 };
 
 /// Returns the rows that a contraction reads at the indices, with tokens along
-/// one loop and channels along another.
+/// one loop and channels along another. `found` is set to the tensor that is
+/// read, also if its elements are no such rows.
 std::optional<RowOperand> findRows(ExprContext &exprs, Elements &elements,
                                    Value tensor,
                                    ArrayRef<const Expr *> indices,
-                                   unsigned tokenLoop, unsigned channelLoop);
+                                   unsigned tokenLoop, unsigned channelLoop,
+                                   Value &found);
 
 /// Batch and heads of queries and output.
 struct AttentionShape {

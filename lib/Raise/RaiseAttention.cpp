@@ -33,6 +33,11 @@ using namespace mlir::posenc::raise;
 
 namespace {
 
+/// Where rows are looked for: in the tensor that they were moved from, in a
+/// slice of it, or in the operand of the contraction, where keys that were
+/// repeated for the heads of a group are so.
+enum class RowSource { Whole, Part, Operand };
+
 /// A contraction `sum_k a[..., k] * b[..., k]` that starts at 0.
 struct Contraction {
   linalg::LinalgOp op;
@@ -56,10 +61,16 @@ private:
   bool findQueryLoop();
   bool findLogits();
   bool findOperands();
-  bool findOperands(Elements &elements);
+  bool findOperands(RowSource source);
+  std::optional<RowOperand> findSourceRows(linalg::LinalgOp of,
+                                          unsigned operand,
+                                          ArrayRef<const Expr *> loops,
+                                          unsigned token, unsigned last,
+                                          RowSource source);
   bool isMask(const Expr *element);
   Value createMask(OpBuilder &builder, const Expr *element);
   Value createResult(OpBuilder &builder, Value attention);
+  std::optional<unsigned> getLoopOf(unsigned coordinate);
   void setScores(OpBuilder &builder, AttentionOp attention,
                  const ScoreParts &parts);
   SmallVector<Value> getLoops(OpBuilder &builder, Location loc,
@@ -221,21 +232,22 @@ static bool splitsDim(Value value) {
                       });
 }
 
+/// Whether the value is a part of its source.
+static bool isPart(Value value) {
+  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return false;
+  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+    if (getConstantIntValue(size) != slice.getSourceType().getDimSize(dim))
+      return true;
+  return false;
+}
+
 bool AttentionSearch::findOperands() {
-  // Heads are often split from the channels of a projection, which are no rows
-  // themselves. Last, the operands of the contractions have a simple form: keys
-  // that were repeated for the heads of a group stay so.
-  Elements heads(exprs, [](Value value, ElementKind kind) {
-    return splitsDim(value) ||
-           (kind == ElementKind::Compute && !isScaling(value));
-  });
-  Elements moved(exprs, [](Value value, ElementKind kind) {
-    return kind == ElementKind::Compute && !isScaling(value);
-  });
-  Elements direct(exprs, [](Value, ElementKind) { return true; });
   std::string first;
-  for (Elements *elements : {&heads, &moved, &direct}) {
-    if (findOperands(*elements))
+  for (RowSource source :
+       {RowSource::Whole, RowSource::Part, RowSource::Operand}) {
+    if (findOperands(source))
       return true;
     if (first.empty())
       first = reason;
@@ -245,7 +257,32 @@ bool AttentionSearch::findOperands() {
   return false;
 }
 
-bool AttentionSearch::findOperands(Elements &elements) {
+/// Returns the rows that a contraction reads. Heads are often split from the
+/// channels of a projection, which are no rows themselves, so the search goes
+/// past such a reshape only where the result of it is none either.
+std::optional<RowOperand>
+AttentionSearch::findSourceRows(linalg::LinalgOp of, unsigned operand,
+                               ArrayRef<const Expr *> loops, unsigned token,
+                               unsigned last, RowSource source) {
+  llvm::SmallPtrSet<Value, 4> passed;
+  while (true) {
+    Elements elements(exprs, [&](Value value, ElementKind kind) {
+      if (source == RowSource::Operand ||
+          (source == RowSource::Part && isPart(value)))
+        return true;
+      return (splitsDim(value) && !passed.contains(value)) ||
+             (kind == ElementKind::Compute && !isScaling(value));
+    });
+    Value found;
+    std::optional<RowOperand> rows =
+        findRows(exprs, elements, of->getOperand(operand),
+                 getIndices(of, operand, loops), token, last, found);
+    if (rows || !found || !splitsDim(found) || !passed.insert(found).second)
+      return rows;
+  }
+}
+
+bool AttentionSearch::findOperands(RowSource source) {
   Contraction inner = *getContraction(product->tensor.getDefiningOp());
   SmallVector<const Expr *> loops(inner.op.getNumLoops());
   AffineMap output =
@@ -268,8 +305,7 @@ bool AttentionSearch::findOperands(Elements &elements) {
     return miss("both factors of the logits depend on the key");
   auto rows = [&](linalg::LinalgOp of, unsigned number,
                   ArrayRef<const Expr *> at, unsigned token, unsigned last) {
-    return findRows(exprs, elements, of->getOperand(number),
-                    getIndices(of, number, at), token, last);
+    return findSourceRows(of, number, at, token, last, source);
   };
   SmallVector<const Expr *> outerLoops;
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
@@ -430,6 +466,18 @@ void AttentionSearch::setScores(OpBuilder &builder, AttentionOp attention,
 // Creation
 //===----------------------------------------------------------------------===//
 
+static Value transpose(OpBuilder &builder, Location loc, Value tensor,
+                       ArrayRef<int64_t> permutation) {
+  if (isIdentityPermutation(permutation))
+    return tensor;
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, tensor);
+  applyPermutationToVector(sizes, permutation);
+  Value init = tensor::EmptyOp::create(builder, loc, sizes,
+                                       getElementTypeOrSelf(tensor));
+  return linalg::TransposeOp::create(builder, loc, tensor, init, permutation)
+      ->getResult(0);
+}
+
 /// Returns the tensor with rows of the layout and of the element type.
 Value AttentionSearch::takeRows(OpBuilder &builder, const RowOperand &rows,
                                 HeadLayout layout, int64_t numHeads,
@@ -460,64 +508,100 @@ Value AttentionSearch::takeRows(OpBuilder &builder, const RowOperand &rows,
   tensor = reshape(builder, loc, tensor, sizes);
   if (!tensor || layout == target)
     return tensor;
-  SmallVector<int64_t> permutation{0, 2, 1, 3};
-  SmallVector<OpFoldResult> mixed = tensor::getMixedSizes(builder, loc, tensor);
-  applyPermutationToVector(mixed, permutation);
-  Value init = tensor::EmptyOp::create(builder, loc, mixed, element);
-  return linalg::TransposeOp::create(builder, loc, tensor, init, permutation)
-      ->getResult(0);
+  return transpose(builder, loc, tensor, {0, 2, 1, 3});
+}
+
+/// Returns the loop that joins the coordinate, or nothing if its size is 1.
+std::optional<unsigned> AttentionSearch::getLoopOf(unsigned coordinate) {
+  for (const LoopCoordinates &loop : joined)
+    if (llvm::is_contained(loop.coordinates, coordinate))
+      return loop.loop;
+  return std::nullopt;
 }
 
 /// Returns the result of attention in the shape of the contraction's.
 Value AttentionSearch::createResult(OpBuilder &builder, Value attention) {
   Location loc = op.getLoc();
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  // The loops of the result's dimensions, before and after a transposition.
-  SmallVector<unsigned> order, target;
+  bool hasBatch = !shape.batch->getIndexConstant();
+  unsigned numCoordinates = shape.coordinates.size();
+  bool hasGroups = numCoordinates == 2u + hasBatch;
+  auto isLoop = [&](unsigned loop) -> std::optional<unsigned> {
+    return getSizes()[loop] == 1 ? std::nullopt : std::optional(loop);
+  };
   bool isTokenMajor = shape.queryLayout == HeadLayout::TokenMajor;
-  unsigned numBeforeTokens =
-      isTokenMajor ? (shape.batch->getIndexConstant() ? 0 : 1)
-                   : shape.coordinates.size();
-  for (unsigned number = 0; number <= shape.coordinates.size(); ++number) {
-    if (number == numBeforeTokens)
-      order.push_back(query);
-    for (const LoopCoordinates &loop : joined)
-      if (loop.coordinates.front() == number)
-        order.push_back(loop.loop);
+  // A loop that joins batch and heads needs them to be neighbours.
+  if (isTokenMajor && hasBatch && numCoordinates > 1 &&
+      getLoopOf(0) == getLoopOf(1)) {
+    attention = transpose(builder, loc, attention, {0, 2, 1, 3});
+    isTokenMajor = false;
   }
-  order.push_back(valueChannel);
-  AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  for (AffineExpr result : output.getResults())
-    target.push_back(cast<AffineDimExpr>(result).getPosition());
-  auto isUnit = [&](unsigned loop) { return getSizes()[loop] == 1; };
-  llvm::erase_if(order, isUnit);
-  llvm::erase_if(target, isUnit);
-  if (order.size() != target.size())
-    return {};
-  SmallVector<int64_t> sizes, permutation;
-  for (unsigned loop : order)
-    sizes.push_back(getSizes()[loop]);
-  if (order.empty())
+  // The loop of each dimension, or nothing for a size of 1.
+  SmallVector<std::optional<unsigned>> loops;
+  loops.push_back(hasBatch ? getLoopOf(0) : std::nullopt);
+  SmallVector<std::optional<unsigned>> heads;
+  for (unsigned number = hasBatch; number < numCoordinates; ++number)
+    heads.push_back(getLoopOf(number));
+  if (heads.empty())
+    heads.push_back(std::nullopt);
+  if (isTokenMajor)
+    loops.push_back(isLoop(query));
+  unsigned firstHead = loops.size();
+  llvm::append_range(loops, heads);
+  if (!isTokenMajor)
+    loops.push_back(isLoop(query));
+  loops.push_back(isLoop(valueChannel));
+  if (hasGroups) {
+    SmallVector<ReassociationIndices> groups;
+    SmallVector<int64_t> sizes;
+    auto source = cast<RankedTensorType>(attention.getType());
+    for (int64_t dim = 0; dim < source.getRank(); ++dim) {
+      ReassociationIndices group{int64_t(sizes.size())};
+      if (dim == int64_t(firstHead)) {
+        group.push_back(sizes.size() + 1);
+        llvm::append_range(
+            sizes, ArrayRef(shape.coordinateSizes).drop_front(hasBatch));
+      } else {
+        sizes.push_back(source.getDimSize(dim));
+      }
+      groups.push_back(group);
+    }
+    attention = tensor::ExpandShapeOp::create(builder, loc, source.clone(sizes),
+                                              attention, groups);
+  }
+  // Joins dimensions of one loop, and those of size 1 with their neighbours.
+  SmallVector<ReassociationIndices> groups;
+  SmallVector<unsigned> order;
+  ReassociationIndices units;
+  for (auto [dim, loop] : llvm::enumerate(loops)) {
+    if (loop && (order.empty() || order.back() != *loop)) {
+      order.push_back(*loop);
+      groups.push_back(units);
+      units.clear();
+    }
+    (groups.empty() ? units : groups.back()).push_back(dim);
+  }
+  if (groups.empty())
     return reshape(builder, loc, attention, type.getShape());
-  Value result = reshape(builder, loc, attention, sizes);
-  if (!result)
-    return {};
-  for (unsigned loop : target) {
-    auto *it = llvm::find(order, loop);
+  if (groups.size() < loops.size())
+    attention =
+        tensor::CollapseShapeOp::create(builder, loc, attention, groups);
+  AffineMap output = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  SmallVector<int64_t> permutation;
+  for (AffineExpr result : output.getResults()) {
+    std::optional<unsigned> loop =
+        isLoop(cast<AffineDimExpr>(result).getPosition());
+    if (!loop)
+      continue;
+    auto *it = llvm::find(order, *loop);
     if (it == order.end())
       return {};
     permutation.push_back(it - order.begin());
   }
-  if (!isIdentityPermutation(permutation)) {
-    SmallVector<OpFoldResult> mixed =
-        tensor::getMixedSizes(builder, loc, result);
-    applyPermutationToVector(mixed, permutation);
-    Value init = tensor::EmptyOp::create(builder, loc, mixed,
-                                         getElementTypeOrSelf(attention));
-    result = linalg::TransposeOp::create(builder, loc, result, init, permutation)
-                 ->getResult(0);
-  }
-  return reshape(builder, loc, result, type.getShape());
+  if (permutation.size() != order.size())
+    return {};
+  attention = transpose(builder, loc, attention, permutation);
+  return reshape(builder, loc, attention, type.getShape());
 }
 
 bool AttentionSearch::run(RewriterBase &rewriter) {

@@ -132,6 +132,20 @@ static bool comparesWithInfinity(const Expr *condition, const Expr *number,
              -std::numeric_limits<double>::infinity();
 }
 
+/// Whether the condition says that the number is NaN. A weight is, if all logits
+/// of its row are minus infinity.
+static bool isNaN(const Expr *condition, const Expr *number) {
+  if (!condition->is<arith::CmpFOp>())
+    return false;
+  auto predicate = cast<DictionaryAttr>(condition->properties)
+                       .getAs<arith::CmpFPredicateAttr>("predicate")
+                       .getValue();
+  return (predicate == arith::CmpFPredicate::UNO ||
+          predicate == arith::CmpFPredicate::UNE) &&
+         condition->operands[0] == condition->operands[1] &&
+         stripCasts(condition->operands[0]) == stripCasts(number);
+}
+
 /// Whether the condition holds for the rows whose logits are all minus infinity,
 /// and for no others.
 static bool isEmptyRow(ExprContext &exprs, Elements &elements,
@@ -165,7 +179,9 @@ const Expr *mlir::posenc::raise::getSoftmaxLogits(ExprContext &exprs,
       if (!logits)
         return nullptr;
       const Expr *isEmpty = zero == 1 ? condition : getNegated(condition);
-      if (isEmpty && isEmptyRow(exprs, elements, isEmpty, logits, loop))
+      if (isEmpty &&
+          (isNaN(isEmpty, weight->operands[3 - zero]) ||
+           isEmptyRow(exprs, elements, isEmpty, logits, loop)))
         return logits;
       reason = "weights are replaced under a condition that is not that of rows "
                "without keys";
