@@ -11,7 +11,11 @@
     q, k = ops.rope(q, k, positions)       # with derivatives
     o = ops.attention(q, k, v, positions)  # without
 
-or, without a config, `posenc.torch.rope(q, k, positions, theta=…)`.
+or, without a config, `posenc.torch.rope(q, k, positions, theta=…)`. And
+
+    model = torch.compile(model, backend="posenc")
+
+compiles a model with its rotations and attentions by kernels (`explain_backend`).
 
 There are two operators, `posenc::rope` and `posenc::call`. The kernels are a string
 argument: the config or module and the options that they are compiled from. So an
@@ -27,6 +31,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch._dynamo.backends import registry
 
 from ._compile import write_json
 from ._errors import Error
@@ -36,16 +41,32 @@ from ._operators import (
     OPTIONS, call, check_inputs, find, innermost, prepare_sharding, register)
 from ._rope import write_scaling
 
-__all__ = ["Operators", "operators", "replace_flex_attention", "ring_attention", "rope"]
+__all__ = ["Operators", "explain_backend", "operators", "replace_flex_attention",
+           "ring_attention", "rope"]
 
 
 def __getattr__(name: str) -> Any:
-    # torch.distributed is imported when it is asked for.
+    # What imports torch.distributed or compilers is imported when it is asked for.
     if name == "ring_attention":
         from ._ring import ring_attention
 
         return ring_attention
+    if name == "explain_backend":
+        from ._torch_backend import explain_backend
+
+        return explain_backend
     raise AttributeError(f"module 'posenc.torch' has no attribute '{name}'")
+
+
+def _compile_graph(module, inputs, **options):
+    from ._torch_backend import backend
+
+    return backend(module, inputs, **options)
+
+
+# An installed package has an entry point for it, which may have been loaded.
+if "posenc" not in registry._COMPILER_FNS:
+    registry.register_backend(_compile_graph, name="posenc")
 
 
 class _Operator:
