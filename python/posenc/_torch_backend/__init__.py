@@ -85,7 +85,8 @@ def _compile_rest(module: GraphModule, inputs: Sequence[Any]) -> Callable:
 
     mode = detect_fake_mode(inputs)
     # The graph is another one than that which is being compiled.
-    with torch.no_grad(), tracing(TracingContext(mode) if mode else None):
+    with (torch.no_grad(), torch._C._DisableAutocast(),
+          tracing(TracingContext(mode) if mode else None)):
         compiled = compile_fx(module, list(inputs))
     return make_boxed_func(lambda *arguments: compiled(*arguments))
 

@@ -321,6 +321,8 @@ def find_attention(graph: torch.fx.Graph, node: Node) -> Match | None:
         match.k, match.v = k, v
     _check(match)
     q, k, v = map(get_shape, (match.q, match.k, match.v))
+    if not have_same_shape(get_shape(match.result), (*q[:3], v[3])):
+        raise NoMatch("a mask has a larger batch, or more queries or heads")
     if q[1] % k[1] or not have_same_shape(k[:3], v[:3]) or not is_same(q[0], k[0]) or (
             not is_same(q[3], k[3])):
         raise NoMatch(f"the shapes {q}, {k} and {v} are not those of an attention")

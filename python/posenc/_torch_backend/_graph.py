@@ -127,8 +127,11 @@ def find_lanes(node: Any) -> Lanes | None:
                 split.args[0], get_argument(split, 2, "dim", 0)) and all(
                 isinstance(size, int) for size in split.args[1]):
             source, part = split.args[0], (sum(split.args[1][:number]), 1)
+        elif is_call(split, aten.unbind.int):
+            part, source = _find_selected(split.args[0],
+                                          get_argument(split, 1, "dim", 0), number)
     elif is_call(node, aten.select.int) and isinstance(node.args[2], int):
-        part, source = _find_selected(node)
+        part, source = _find_selected(*node.args)
     if part is None:
         return whole
     start, step = part
@@ -139,10 +142,10 @@ def find_lanes(node: Any) -> Lanes | None:
                  outer.step * step)
 
 
-def _find_selected(node: Node):
+def _find_selected(pairs: Any, dim: int, number: int):
     """`x.view(…, n, 2)[…, i]` has every second channel of x; `x.view(…, 2, n)[…, i, :]`
     has a half."""
-    pairs, dim, number = node.args
+    pairs = peel(pairs)
     shape = get_shape(pairs)
     if not is_call(pairs, aten.view.default, aten.reshape.default,
                    aten._unsafe_view.default):

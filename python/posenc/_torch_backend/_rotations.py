@@ -116,6 +116,9 @@ def _halve(graph: torch.fx.Graph, table: Node) -> tuple[Node, bool] | None:
         elif is_call(node, aten.slice.Tensor) and not is_last(
                 source, get_argument(node, 1, "dim", 0)):
             node = source
+        elif is_call(node, aten.transpose.int) and not any(
+                is_last(node, dim) for dim in node.args[1:3]):
+            node = source
         elif is_call(node, aten.index.Tensor) and len(node.args[1]) < len(
                 get_shape(source)):
             node = source  # Rows of a table.
@@ -178,7 +181,8 @@ def _are_parts(x: Any, x1: Lanes | None, x2: Lanes | None, alternate: bool) -> b
 def _match_tables(graph, x: Node, cos: Any, sin: Any, alternate: bool) -> Match:
     tables = []
     for name, table in (("cos", cos), ("sin", sin)):
-        if not isinstance(table, Node) or get_shape(table)[-1:] != get_shape(x)[-1:]:
+        if not isinstance(table, Node) or not have_same_shape(get_shape(table)[-1:],
+                                                              get_shape(x)[-1:]):
             raise NoMatch(f"{name} is not a table as wide as the rotated channels")
         half = _halve(graph, table)
         if half is None:
@@ -273,8 +277,11 @@ def _check(node: Node, match: Match) -> None:
         raise NoMatch(f"x is of {x.dtype} and the result of {result.dtype}")
     if cos.dtype != sin.dtype or not {name_of(x.dtype), name_of(cos.dtype)} <= set(FLOATS):
         raise NoMatch(f"it has tensors of {x.dtype}, {cos.dtype} and {sin.dtype}")
-    if not have_same_shape(result.shape, x.shape):
+    if not have_same_shape(result.shape, x.shape) or max(cos.dim(), sin.dim()) > 4:
         raise NoMatch("its tables have more elements than x")
+    pairs = x.shape[-1] // 2
+    if any(value.dim() == 0 or value.shape[-1] != pairs for value in (cos, sin)):
+        raise NoMatch("its tables do not have an element for each pair of channels")
 
 
 def find_rotation(graph: torch.fx.Graph, node: Node) -> Match | None:
@@ -293,17 +300,19 @@ def find_rotation(graph: torch.fx.Graph, node: Node) -> Match | None:
 def _find_padded(node: Node, match: Match) -> tuple[Node, Node] | None:
     """Returns the concatenation of rotated channels and the others of a head, and the
     tensor of all of them."""
-    lanes = find_lanes(match.x)
-    if lanes is None or lanes.start or lanes.step != 1 or lanes.source is match.x:
+    window = peel(match.x)
+    whole = window.args[0] if is_call(window, aten.slice.Tensor) else None
+    lanes, all_lanes = find_lanes(window), find_lanes(whole)
+    if whole is None or lanes is None or all_lanes is None or len(node.users) != 1 or (
+            lanes.step != 1 or lanes[:2] != all_lanes[:2]):
         return None
-    for user in node.users:
-        if is_call(user, aten.cat.default) and len(user.args[0]) == 2 and (
-                user.args[0][0] is node) and is_last(user, get_argument(user, 1, "dim", 0)):
-            size = get_shape(lanes.source)[-1]
-            if find_lanes(user.args[0][1]) == Lanes(
-                    lanes.source, lanes.count, size - lanes.count, 1) and (
-                    len(node.users) == 1):
-                return user, lanes.source
+    rest = Lanes(lanes.source, lanes.start + lanes.count, all_lanes.count - lanes.count, 1)
+    user, = node.users
+    if is_call(user, aten.cat.default) and len(user.args[0]) == 2 and (
+            user.args[0][0] is node) and is_last(
+            user, get_argument(user, 1, "dim", 0)) and (
+            find_lanes(user.args[0][1]) == rest):
+        return user, whole
     return None
 
 
