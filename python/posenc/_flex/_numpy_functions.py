@@ -99,11 +99,12 @@ def _select(trace: Trace, conditions, values, default=0) -> Scalar:
     return result
 
 
-FUNCTIONS.update({
+_MORE: dict[Any, Any] = {
     np.where: _where, np.clip: _clip, np.round: _round, np.around: _round,
     np.isin: _is_in, np.sinc: _sinc, np.nan_to_num: _nan_to_num,
     np.zeros_like: _fill(0), np.ones_like: _fill(1), np.full_like: _fill(None),
     np.any: lambda trace, x, *_, **__: x.any(), np.all: lambda trace, x, *_, **__: x.any(),
     np.take: _take, np.isclose: _close, np.select: _select,
     **{one: _same for one in (np.sum, np.max, np.min, np.mean, np.prod, np.squeeze,
-                              np.real, np.copy)}})
+                              np.real, np.copy)}}
+FUNCTIONS.update(_MORE)

@@ -283,7 +283,8 @@ def choose(array: Scalar, index) -> torch.Tensor:
     if any(one is Ellipsis for one in index):
         raise Error("'...' and an expression do not index a tensor that a function makes")
     # Ranges stay, and expressions are applied afterwards, from the last dimension on.
-    part = array[tuple(slice(None) if isinstance(one, Scalar) else one for one in index)]
+    part: Any = array[
+        tuple(slice(None) if isinstance(one, Scalar) else one for one in index)]
     nodes, left = part.nodes, [one for one in index if not isinstance(one, int)]
     for dim, one in reversed(list(enumerate(left))):
         if isinstance(one, Scalar):

@@ -34,8 +34,9 @@ _UNARY = {"negative": "neg", "absolute": "abs", "fabs": "abs", "rint": "round",
 _NAMED = {name: name for name in ("logaddexp", "logaddexp2", "hypot", "fmax", "fmin",
                                   "heaviside", "ldexp", "deg2rad", "rad2deg")}
 _NAMED.update(radians="deg2rad", degrees="rad2deg")
-_TESTS = {"isnan": Number.is_nan, "isinf": _functions.is_infinite,
-          "signbit": _functions.is_negative}
+_TESTS: dict[str, Callable[[Number], Any]] = {
+    "isnan": Number.is_nan, "isinf": _functions.is_infinite,
+    "signbit": _functions.is_negative}
 _BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "maximum",
            "minimum": "minimum", "bitwise_and": "bitwise_and",
            "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}

@@ -87,7 +87,7 @@ def _compile_rest(module: GraphModule, inputs: Sequence[Any]) -> Callable:
     # The graph is another one than that which is being compiled.
     with (torch.no_grad(), torch._C._DisableAutocast(),
           tracing(TracingContext(mode) if mode else None)):
-        compiled = compile_fx(module, list(inputs))
+        compiled: Any = compile_fx(module, list(inputs))
     return make_boxed_func(lambda *arguments: compiled(*arguments))
 
 
@@ -118,5 +118,6 @@ def backend(module: GraphModule, inputs: Sequence[Any], **options) -> Callable:
                         "graph do not have: call the model under torch.no_grad()")
         add_report(report)
         _log.info("%s", report)
-        return compile_fx(module, list(inputs))
+        compiled: Any = compile_fx(module, list(inputs))
+        return compiled
     return _compile_graph(module, inputs)

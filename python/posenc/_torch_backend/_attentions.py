@@ -33,15 +33,15 @@ _VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 @dataclass
 class Match:
-    result: Node  # [batch, heads, queries, channels]
-    q: Node
-    k: Node  # [batch, key heads, keys, channels]
-    v: Node
+    result: Any  # [batch, heads, queries, channels]
+    q: Any
+    k: Any  # [batch, key heads, keys, channels]
+    v: Any
     scale: float = 1.0
-    factor: Node | None = None  # a factor of scores that the graph computes
+    factor: Any | None = None  # a factor of scores that the graph computes
     soft_cap: float | None = None
     is_causal: bool = False
-    mask: Node | None = None  # bool
+    mask: Any | None = None  # bool
     biases: list[Node] = field(default_factory=list)
 
 
@@ -59,7 +59,7 @@ def _find_product(node: Any) -> tuple[Node, Node] | None:
     return None if None in operands else tuple(operands)  # type: ignore[return-value]
 
 
-def _find_batches(node: Any, batches) -> Node | None:
+def _find_batches(node: Any, batches) -> Any:
     """Returns the tensor [batch, heads, m, n] of one [batch * heads, m, n]."""
     node = peel(node)
     if not is_call(node, *_VIEWS):
@@ -183,7 +183,7 @@ def _find_scaled(node: Any, match: Match) -> bool:
     raise NoMatch("scores are multiplied by something that is no positive number")
 
 
-def _find_spelled(node: Node) -> Match | None:
+def _find_spelled(node: Any) -> Match | None:
     product = _find_product(node)
     if product is None:
         return None
@@ -207,7 +207,7 @@ def _find_spelled(node: Node) -> Match | None:
     return match
 
 
-def _find_fused(node: Node) -> Match | None:
+def _find_fused(node: Any) -> Match | None:
     """PyTorch's operator, whose result is an element of a pair."""
     if not is_call(node, operator.getitem) or not is_call(node.args[0], _FUSED):
         return None
@@ -244,7 +244,7 @@ def _find_fused(node: Node) -> Match | None:
 # ===----------------------------------------------------------------------===#
 
 
-def _find_seen(bias: Node) -> Node | None:
+def _find_seen(bias: Any) -> Any:
     """Returns the condition of a mask that is 0 where it holds and minus infinity
     elsewhere."""
     bias = peel(bias)
@@ -254,7 +254,7 @@ def _find_seen(bias: Node) -> Node | None:
     return None
 
 
-def _find_key_heads(node: Node) -> tuple[Node, int]:
+def _find_key_heads(node: Any) -> tuple[Node, int]:
     """Returns the tensor [batch, key heads, keys, channels] whose heads a tensor repeats,
     and how often."""
     node = peel(node)
@@ -275,7 +275,7 @@ def _find_key_heads(node: Node) -> tuple[Node, int]:
     return node, 1
 
 
-def _transpose_keys(graph: torch.fx.Graph, node: Node) -> Node:
+def _transpose_keys(graph: torch.fx.Graph, node: Any) -> Any:
     """Returns keys [batch, heads, keys, channels] of the transposed ones."""
     node = peel(node)
     if is_call(node, aten.transpose.int) and {one % 4 for one in node.args[1:3]} == {2, 3}:
@@ -306,7 +306,7 @@ def _check(match: Match) -> None:
         raise NoMatch(f"the scale is {match.scale}, expected a positive number")
 
 
-def find_attention(graph: torch.fx.Graph, node: Node) -> Match | None:
+def find_attention(graph: torch.fx.Graph, node: Any) -> Match | None:
     """Returns the attention whose result a node is."""
     if is_call(node, *_VIEWS):
         match = _find_spelled(node)
@@ -316,11 +316,14 @@ def find_attention(graph: torch.fx.Graph, node: Node) -> Match | None:
         match = _find_fused(node)
     if match is None:
         return None
+    k: Any
+    v: Any
     (k, repeats), (v, others) = _find_key_heads(match.k), _find_key_heads(match.v)
     if repeats == others:
         match.k, match.v = k, v
     _check(match)
-    q, k, v = map(get_shape, (match.q, match.k, match.v))
+    shapes: Any = map(get_shape, (match.q, match.k, match.v))
+    q, k, v = shapes
     if not have_same_shape(get_shape(match.result), (*q[:3], v[3])):
         raise NoMatch("a mask has a larger batch, or more queries or heads")
     if q[1] % k[1] or not have_same_shape(k[:3], v[:3]) or not is_same(q[0], k[0]) or (
@@ -348,12 +351,12 @@ def find_attention(graph: torch.fx.Graph, node: Node) -> Match | None:
     return match
 
 
-def _has_one_head(mask: Node) -> bool:
+def _has_one_head(mask: Any) -> bool:
     shape = get_shape(mask)
     return len(shape) < 3 or isinstance(shape[-3], int) and shape[-3] == 1
 
 
-def _expand(graph: torch.fx.Graph, mask: Node, q: list, k: list) -> Node:
+def _expand(graph: torch.fx.Graph, mask: Any, q: list, k: list) -> Any:
     """Returns a mask [batch, heads or 1, queries, keys]."""
     for _ in range(4 - len(get_shape(mask))):
         mask = insert(graph, aten.unsqueeze.default, mask, 0)

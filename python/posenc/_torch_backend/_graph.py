@@ -28,8 +28,8 @@ def is_call(node: Any, *targets) -> bool:
     return isinstance(node, Node) and node.op == "call_function" and node.target in targets
 
 
-def get_value(node: Any) -> torch.Tensor | None:
-    """Returns the fake tensor of a node."""
+def get_value(node: Any) -> Any:
+    """Returns the fake tensor of a node, or None."""
     value = node.meta.get("val") if isinstance(node, Node) else None
     return value if isinstance(value, torch.Tensor) else None
 
@@ -52,7 +52,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def get_argument(node: Node, number: int, name: str, default=None):
+def get_argument(node: Any, number: int, name: str, default=None):
     if len(node.args) > number:
         return node.args[number]
     return node.kwargs.get(name, default)
@@ -84,7 +84,7 @@ def peel(node: Any) -> Any:
             return node
 
 
-def _is_plain_copy(node: Node) -> bool:
+def _is_plain_copy(node: Any) -> bool:
     before, after = get_value(node.args[0]), get_value(node)
     return before is not None and after is not None and (
         before.dtype == after.dtype and before.device == after.device)
@@ -93,9 +93,9 @@ def _is_plain_copy(node: Node) -> bool:
 class Lanes(NamedTuple):
     """Channels `start`, `start + step`, … of the last dimension of a tensor."""
 
-    source: Node
+    source: Any
     start: int
-    count: int
+    size: int
     step: int
 
 
@@ -163,7 +163,7 @@ def _find_selected(pairs: Any, dim: int, number: int):
     return None, None
 
 
-def name_sizes(graph: torch.fx.Graph, node: Node) -> list:
+def name_sizes(graph: torch.fx.Graph, node: Any) -> list:
     """Returns the sizes of a tensor for arguments of operators. Symbols are computed
     where the graph is being extended."""
     sizes: list[Any] = []
@@ -175,7 +175,7 @@ def name_sizes(graph: torch.fx.Graph, node: Node) -> list:
     return sizes
 
 
-def insert(graph: torch.fx.Graph, target, *arguments, value=None) -> Node:
+def insert(graph: torch.fx.Graph, target, *arguments, value=None) -> Any:
     """Extends a graph. The fake value of the node is computed from those of arguments
     unless it is given."""
     node = graph.call_function(target, arguments)

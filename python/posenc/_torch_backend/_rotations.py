@@ -29,13 +29,13 @@ _VIEWS = (aten.view.default, aten._unsafe_view.default, aten.reshape.default)
 
 
 class Match(NamedTuple):
-    x: Node
-    cos: Node  # one element for each pair
-    sin: Node
+    x: Any
+    cos: Any  # one element for each pair
+    sin: Any
     pairing: str
 
 
-def _find_joined(node: Any) -> tuple[list, bool] | None:
+def _find_joined(node: Any) -> Any:
     """Returns the two parts of a tensor, and whether they alternate, as those of `stack`
     do, instead of being halves."""
     node = peel(node)
@@ -84,7 +84,7 @@ def _find_doubled(node: Any) -> tuple[Node, bool] | None:
     return None
 
 
-def _halve(graph: torch.fx.Graph, table: Node) -> tuple[Node, bool] | None:
+def _halve(graph: torch.fx.Graph, table: Any) -> tuple[Node, bool] | None:
     """Returns the elements of a table that differ, and whether equal ones were
     neighbours. The table is a function of each element of a tensor that has all elements
     twice."""
@@ -100,14 +100,15 @@ def _halve(graph: torch.fx.Graph, table: Node) -> tuple[Node, bool] | None:
                           step), doubled[1]
         if not isinstance(node, Node) or node.op != "call_function" or not node.args:
             return None
-        source = node.args[0]
+        arguments: Any = node.args
+        source = arguments[0]
         if is_call(node, *_ELEMENTWISE):
             node = source
         elif is_call(node, aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor):
-            if not is_number(node.args[1]) and get_shape(node.args[1]) != ():
+            if not is_number(arguments[1]) and get_shape(arguments[1]) != ():
                 return None
             node = source
-        elif is_call(node, aten.unsqueeze.default) and node.args[1] % len(
+        elif is_call(node, aten.unsqueeze.default) and arguments[1] % len(
                 get_shape(node)) < len(get_shape(source)):
             node = source
         elif is_call(node, aten.expand.default) and get_shape(source)[-1:] == (
@@ -117,28 +118,28 @@ def _halve(graph: torch.fx.Graph, table: Node) -> tuple[Node, bool] | None:
                 source, get_argument(node, 1, "dim", 0)):
             node = source
         elif is_call(node, aten.transpose.int) and not any(
-                is_last(node, dim) for dim in node.args[1:3]):
+                is_last(node, dim) for dim in arguments[1:3]):
             node = source
-        elif is_call(node, aten.index.Tensor) and len(node.args[1]) < len(
+        elif is_call(node, aten.index.Tensor) and len(arguments[1]) < len(
                 get_shape(source)):
             node = source  # Rows of a table.
         else:
             return None
 
 
-def _get_products(node: Any) -> list | None:
+def _get_products(node: Any) -> Any:
     node = peel(node)
     if not is_call(node, aten.mul.Tensor):
         return None
     return [peel(one) for one in node.args]
 
 
-def _find_negated(node: Any) -> Node | None:
+def _find_negated(node: Any) -> Any:
     node = peel(node)
     return peel(node.args[0]) if is_call(node, aten.neg.default) else None
 
 
-def _match_rotated(graph: torch.fx.Graph, node: Node) -> Match | None:
+def _match_rotated(graph: torch.fx.Graph, node: Any) -> Match | None:
     """x * cos + cat(-x2, x1) * sin"""
     if get_argument(node, 2, "alpha", 1) != 1 or len(node.args) < 2:
         return None
@@ -169,16 +170,16 @@ def _match_rotated(graph: torch.fx.Graph, node: Node) -> Match | None:
 def _are_parts(x: Any, x1: Lanes | None, x2: Lanes | None, alternate: bool) -> bool:
     """Whether two values are the halves of a tensor, or its even and odd channels."""
     whole = find_lanes(x)
-    if whole is None or x1 is None or x2 is None or whole.count % 2:
+    if whole is None or x1 is None or x2 is None or whole.size % 2:
         return False
-    half = whole.count // 2
+    half = whole.size // 2
     offset, step = (1, 2) if alternate else (half, 1)
     return x1 == Lanes(whole.source, whole.start, half, whole.step * step) and (
         x2 == Lanes(whole.source, whole.start + offset * whole.step, half,
                     whole.step * step))
 
 
-def _match_tables(graph, x: Node, cos: Any, sin: Any, alternate: bool) -> Match:
+def _match_tables(graph, x: Any, cos: Any, sin: Any, alternate: bool) -> Match:
     tables = []
     for name, table in (("cos", cos), ("sin", sin)):
         if not isinstance(table, Node) or not have_same_shape(get_shape(table)[-1:],
@@ -192,10 +193,11 @@ def _match_tables(graph, x: Node, cos: Any, sin: Any, alternate: bool) -> Match:
             raise NoMatch(f"equal elements of {name} are not those of the channels that "
                           "are rotated together")
         tables.append(half[0])
-    return Match(x, *tables, "interleaved" if alternate else "half")
+    cos, sin = tables
+    return Match(x, cos, sin, "interleaved" if alternate else "half")
 
 
-def _match_halves(node: Node) -> Match | None:
+def _match_halves(node: Any) -> Match | None:
     """cat(x1 * cos - x2 * sin, x2 * cos + x1 * sin)"""
     joined = _find_joined(node)
     if joined is None:
@@ -229,13 +231,13 @@ def _find_whole(x1: Lanes | None, x2: Lanes | None, alternate: bool) -> Any:
     """Returns the tensor whose parts two values are."""
     if x1 is None or x2 is None or x1.source is not x2.source:
         return None
-    whole = Lanes(x1.source, 0, 2 * x1.count, 1)
-    if get_shape(x1.source)[-1] != whole.count:
+    whole = Lanes(x1.source, 0, 2 * x1.size, 1)
+    if get_shape(x1.source)[-1] != whole.size:
         return None
     return x1.source if _are_parts(x1.source, x1, x2, alternate) else None
 
 
-def _align(graph: torch.fx.Graph, table: Node, x: Node, heads: int) -> Node:
+def _align(graph: torch.fx.Graph, table: Any, x: Any, heads: int) -> Any:
     """Returns a table [batch, tokens, pairs] of one [batch, tokens, pairs] with a
     dimension 1 for the heads."""
     rank = len(get_shape(table))
@@ -247,7 +249,7 @@ def _align(graph: torch.fx.Graph, table: Node, x: Node, heads: int) -> Node:
                   [sizes[0], sizes[3 - heads], get_shape(table)[-1]])
 
 
-def _find_heads(x: Node, *tables: Node) -> int:
+def _find_heads(x: Any, *tables: Any) -> int:
     """Returns the dimension that tables do not have."""
     shape = get_shape(x)
     if len(shape) != 4:
@@ -259,13 +261,13 @@ def _find_heads(x: Node, *tables: Node) -> int:
     raise NoMatch("the dimension of heads is not constant, or tables differ by head")
 
 
-def _get_size(table: Node, dim: int):
+def _get_size(table: Any, dim: int):
     shape = get_shape(table)
     dim -= 4 - len(shape)
     return 1 if dim < 0 else shape[dim]
 
 
-def _check(node: Node, match: Match) -> None:
+def _check(node: Any, match: Match) -> None:
     values = [get_value(one) for one in (node, match.x, match.cos, match.sin)]
     result, x, cos, sin = values
     if result is None or x is None or cos is None or sin is None:
@@ -284,7 +286,7 @@ def _check(node: Node, match: Match) -> None:
         raise NoMatch("its tables do not have an element for each pair of channels")
 
 
-def find_rotation(graph: torch.fx.Graph, node: Node) -> Match | None:
+def find_rotation(graph: torch.fx.Graph, node: Any) -> Match | None:
     """Returns the rotation whose result a node is."""
     if is_call(node, aten.add.Tensor, aten.sub.Tensor):
         match = _match_rotated(graph, node)
@@ -297,7 +299,7 @@ def find_rotation(graph: torch.fx.Graph, node: Node) -> Match | None:
     return match
 
 
-def _find_padded(node: Node, match: Match) -> tuple[Node, Node] | None:
+def _find_padded(node: Any, match: Match) -> tuple[Node, Node] | None:
     """Returns the concatenation of rotated channels and the others of a head, and the
     tensor of all of them."""
     window = peel(match.x)
@@ -306,7 +308,7 @@ def _find_padded(node: Node, match: Match) -> tuple[Node, Node] | None:
     if whole is None or lanes is None or all_lanes is None or len(node.users) != 1 or (
             lanes.step != 1 or lanes[:2] != all_lanes[:2]):
         return None
-    rest = Lanes(lanes.source, lanes.start + lanes.count, all_lanes.count - lanes.count, 1)
+    rest = Lanes(lanes.source, lanes.start + lanes.size, all_lanes.size - lanes.size, 1)
     user, = node.users
     if is_call(user, aten.cat.default) and len(user.args[0]) == 2 and (
             user.args[0][0] is node) and is_last(
@@ -316,7 +318,7 @@ def _find_padded(node: Node, match: Match) -> tuple[Node, Node] | None:
     return None
 
 
-def replace_rotation(graph: torch.fx.Graph, node: Node, match: Match) -> str:
+def replace_rotation(graph: torch.fx.Graph, node: Any, match: Match) -> str:
     """Replaces a rotation and returns what it is. New nodes are before the one that they
     replace."""
     heads = _find_heads(match.x, match.cos, match.sin)
@@ -335,7 +337,7 @@ def replace_rotation(graph: torch.fx.Graph, node: Node, match: Match) -> str:
         rows = insert(graph, aten.transpose.int, x, 1, 2) if heads == 1 else x
         results = graph.call_function(torch.ops.posenc.call.default,
                                       ([rows, *tables], kernels, "rotate"))
-        result: Node = graph.call_function(operator.getitem, (results, 0))
+        result: Any = graph.call_function(operator.getitem, (results, 0))
         result.meta["val"] = torch.empty_like(rows.meta["val"],
                                               memory_format=torch.contiguous_format)
         results.meta["val"] = [result.meta["val"]]
