@@ -47,7 +47,9 @@ def test_program(number):
                             capture_output=True, check=False,
                             env={**os.environ, "PAGER": "cat", **find_group()})
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
+    # Inductor says so where PyTorch has CUDA and the machine has none.
+    assert [line for line in result.stderr.splitlines()
+            if "No CUDA runtime is found" not in line] == []
 
 
 def test_there_are_programs():
