@@ -8,6 +8,8 @@
 
 #include "Elements.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
@@ -24,13 +26,39 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(OpFoldResult size) {
   return {value, -1};
 }
 
+/// Returns the dimension of an earlier argument that an assertion says is equal,
+/// or the dimension itself.
+static SizeOrigin getEqualArgument(BlockArgument argument, int64_t dim) {
+  for (Operation *user : argument.getUsers()) {
+    auto size = dyn_cast<tensor::DimOp>(user);
+    if (!size || size.getConstantIndex() != dim)
+      continue;
+    for (Operation *compared : size->getUsers()) {
+      auto cmp = dyn_cast<arith::CmpIOp>(compared);
+      if (!cmp || cmp.getPredicate() != arith::CmpIPredicate::eq ||
+          llvm::none_of(cmp->getUsers(), llvm::IsaPred<cf::AssertOp>))
+        continue;
+      auto other =
+          (cmp.getLhs() == size.getResult() ? cmp.getRhs() : cmp.getLhs())
+              .getDefiningOp<tensor::DimOp>();
+      auto earlier =
+          other ? dyn_cast<BlockArgument>(other.getSource()) : BlockArgument();
+      if (earlier && other.getConstantIndex() &&
+          earlier.getOwner() == argument.getOwner() &&
+          earlier.getArgNumber() < argument.getArgNumber())
+        return getSizeOrigin(earlier, *other.getConstantIndex());
+    }
+  }
+  return {argument, dim};
+}
+
 SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (!type.isDynamicDim(dim))
     return {Value(), type.getDimSize(dim)};
   auto result = dyn_cast<OpResult>(tensor);
   if (!result)
-    return {tensor, dim};
+    return getEqualArgument(cast<BlockArgument>(tensor), dim);
   Operation *op = result.getOwner();
   if (auto cast = dyn_cast<tensor::CastOp>(op);
       cast && isa<RankedTensorType>(cast.getSource().getType()))

@@ -246,3 +246,88 @@ func.func @bias(%q: tensor<4x6x8xf32>, %k: tensor<4x9x8xf32>, %v: tensor<4x9x8xf
   %o = linalg.batch_matmul ins(%p, %v : tensor<4x6x9xf32>, tensor<4x9x8xf32>) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
   return %o : tensor<4x6x8xf32>
 }
+
+// -----
+
+// Weights that are not a softmax along the keys are left alone.
+// CHECK-LABEL: func @other_sum
+//   CHECK-NOT: posenc.attention
+//       CHECK: return
+#p = affine_map<(h, i, j) -> (h, i, j)>
+#n = affine_map<(h, i, j) -> (h, i)>
+func.func @other_sum(%q: tensor<4x6x8xf32>, %k: tensor<4x6x8xf32>, %v: tensor<4x6x8xf32>, %x: tensor<4x6x6xf32>) -> tensor<4x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %te = tensor.empty() : tensor<4x8x6xf32>
+  %kt = linalg.transpose ins(%k : tensor<4x6x8xf32>) outs(%te : tensor<4x8x6xf32>) permutation = [0, 2, 1]
+  %se = tensor.empty() : tensor<4x6x6xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %s = linalg.batch_matmul ins(%q, %kt : tensor<4x6x8xf32>, tensor<4x8x6xf32>) outs(%sz : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %e = math.exp %s : tensor<4x6x6xf32>
+  %f = math.exp %x : tensor<4x6x6xf32>
+  %ne = tensor.empty() : tensor<4x6xf32>
+  %nz = linalg.fill ins(%zero : f32) outs(%ne : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %sum = linalg.generic {indexing_maps = [#p, #n], iterator_types = ["parallel", "parallel", "reduction"]} ins(%f : tensor<4x6x6xf32>) outs(%nz : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<4x6xf32>
+  %w = linalg.generic {indexing_maps = [#p, #n, #p], iterator_types = ["parallel", "parallel", "parallel"]} ins(%e, %sum : tensor<4x6x6xf32>, tensor<4x6xf32>) outs(%se : tensor<4x6x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.divf %a, %b : f32
+    linalg.yield %d : f32
+  } -> tensor<4x6x6xf32>
+  %oz = tensor.empty() : tensor<4x6x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %o = linalg.batch_matmul ins(%w, %v : tensor<4x6x6xf32>, tensor<4x6x8xf32>) outs(%of : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  return %o : tensor<4x6x8xf32>
+}
+
+// -----
+
+// A softmax along the queries is none along the keys.
+// CHECK-LABEL: func @along_queries
+//   CHECK-NOT: posenc.attention
+//       CHECK: return
+func.func @along_queries(%q: tensor<4x6x8xf32>, %k: tensor<4x8x6xf32>, %v: tensor<4x6x8xf32>) -> tensor<4x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %se = tensor.empty() : tensor<4x6x6xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %s = linalg.batch_matmul ins(%q, %k : tensor<4x6x8xf32>, tensor<4x8x6xf32>) outs(%sz : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %w = linalg.softmax dimension(1) ins(%s : tensor<4x6x6xf32>) outs(%se : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %oz = tensor.empty() : tensor<4x6x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %o = linalg.batch_matmul ins(%w, %v : tensor<4x6x6xf32>, tensor<4x6x8xf32>) outs(%of : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  return %o : tensor<4x6x8xf32>
+}
+
+// -----
+
+// Heads split from the channels of a projection, whose tokens are joined with
+// the batch, and zeros for weights that are not numbers, as PyTorch exports them.
+// CHECK-LABEL: func @projections
+//       CHECK: posenc.attention scale = 1.000000e+00 ins(%{{.*}} : tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>)
+func.func @projections(%q: tensor<12x32xf32>, %k: tensor<12x32xf32>, %v: tensor<12x32xf32>) -> tensor<8x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %zeros = arith.constant dense<0.0> : tensor<8x6x6xf32>
+  %q4 = tensor.expand_shape %q [[0, 1], [2, 3]] output_shape [2, 6, 4, 8] : tensor<12x32xf32> into tensor<2x6x4x8xf32>
+  %k4 = tensor.expand_shape %k [[0, 1], [2, 3]] output_shape [2, 6, 4, 8] : tensor<12x32xf32> into tensor<2x6x4x8xf32>
+  %v4 = tensor.expand_shape %v [[0, 1], [2, 3]] output_shape [2, 6, 4, 8] : tensor<12x32xf32> into tensor<2x6x4x8xf32>
+  %he = tensor.empty() : tensor<2x4x6x8xf32>
+  %ke = tensor.empty() : tensor<2x4x8x6xf32>
+  %qt = linalg.transpose ins(%q4 : tensor<2x6x4x8xf32>) outs(%he : tensor<2x4x6x8xf32>) permutation = [0, 2, 1, 3]
+  %kt = linalg.transpose ins(%k4 : tensor<2x6x4x8xf32>) outs(%ke : tensor<2x4x8x6xf32>) permutation = [0, 2, 3, 1]
+  %vt = linalg.transpose ins(%v4 : tensor<2x6x4x8xf32>) outs(%he : tensor<2x4x6x8xf32>) permutation = [0, 2, 1, 3]
+  %q3 = tensor.collapse_shape %qt [[0, 1], [2], [3]] : tensor<2x4x6x8xf32> into tensor<8x6x8xf32>
+  %k3 = tensor.collapse_shape %kt [[0, 1], [2], [3]] : tensor<2x4x8x6xf32> into tensor<8x8x6xf32>
+  %v3 = tensor.collapse_shape %vt [[0, 1], [2], [3]] : tensor<2x4x6x8xf32> into tensor<8x6x8xf32>
+  %se = tensor.empty() : tensor<8x6x6xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<8x6x6xf32>) -> tensor<8x6x6xf32>
+  %s = linalg.batch_matmul ins(%q3, %k3 : tensor<8x6x8xf32>, tensor<8x8x6xf32>) outs(%sz : tensor<8x6x6xf32>) -> tensor<8x6x6xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<8x6x6xf32>) outs(%se : tensor<8x6x6xf32>) -> tensor<8x6x6xf32>
+  %nan = arith.cmpf uno, %p, %p : tensor<8x6x6xf32>
+  %w = arith.select %nan, %zeros, %p : tensor<8x6x6xi1>, tensor<8x6x6xf32>
+  %oe = tensor.empty() : tensor<8x6x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %o = linalg.batch_matmul ins(%w, %v3 : tensor<8x6x6xf32>, tensor<8x6x8xf32>) outs(%oz : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  return %o : tensor<8x6x8xf32>
+}

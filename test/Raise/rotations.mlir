@@ -249,3 +249,24 @@ func.func @matrices(%x: tensor<4x8x16xf32>, %f: tensor<8x8xf32>) -> tensor<4x8x1
   %t = tensor.collapse_shape %y [[0], [1], [2, 3]] : tensor<4x8x8x2xf32> into tensor<4x8x16xf32>
   return %t : tensor<4x8x16xf32>
 }
+
+// -----
+
+// An assertion says that two sizes are equal.
+// CHECK-LABEL: func @equal_sizes
+//       CHECK: posenc.rotate half full_tables {{.*}} dims = [0]
+func.func @equal_sizes(%t: tensor<?x8xf32>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %t, %c0 : tensor<?x8xf32>
+  %m = tensor.dim %x, %c0 : tensor<?x8xf32>
+  %same = arith.cmpi eq, %m, %n : index
+  cf.assert %same, "sizes differ"
+  %x0 = tensor.extract_slice %x[0, 0] [%n, 4] [1, 1] : tensor<?x8xf32> to tensor<?x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [%n, 4] [1, 1] : tensor<?x8xf32> to tensor<?x4xf32>
+  %neg = arith.negf %x1 : tensor<?x4xf32>
+  %r = tensor.concat dim(1) %neg, %x0 : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>
+  %a = arith.mulf %x, %t : tensor<?x8xf32>
+  %b = arith.mulf %r, %t : tensor<?x8xf32>
+  %y = arith.addf %a, %b : tensor<?x8xf32>
+  return %y : tensor<?x8xf32>
+}
