@@ -113,9 +113,8 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
   shape.batchSize = shape.numHeads = 1;
   unsigned numDims = queries.outer.size();
   // A single dimension of a static size is that of the heads.
-  bool hasBatch =
-      numDims > 1 ||
-      (numDims == 1 && ShapedType::isDynamic(queries.outerSizes[0]));
+  bool hasBatch = numDims > 1 || (numDims == 1 &&
+                                  ShapedType::isDynamic(queries.outerSizes[0]));
   unsigned numHeadDims = numDims - (hasBatch ? 1 : 0);
   if (hasBatch) {
     shape.batch = queries.outer[0];
@@ -129,7 +128,8 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
   if (numHeadDims == 2) {
     group = shape.head;
     int64_t perGroup = queries.outerSizes[2];
-    if (ShapedType::isDynamic(shape.numHeads) || ShapedType::isDynamic(perGroup)) {
+    if (ShapedType::isDynamic(shape.numHeads) ||
+        ShapedType::isDynamic(perGroup)) {
       reason = "the number of heads is not static";
       return std::nullopt;
     }
@@ -177,8 +177,9 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
                   : exprs.getIndex(
                         shape.head->index.floorDiv(shape.numHeads / heads));
       if (outer[0] != expected) {
-        reason = "the heads of keys or values are not those of the queries, nor "
-                 "groups of them";
+        reason =
+            "the heads of keys or values are not those of the queries, nor "
+            "groups of them";
         return std::nullopt;
       }
     }
@@ -189,8 +190,9 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
     numKeyHeads = heads;
     std::optional<HeadLayout> layout = getLayout(*rows, outer.size());
     if (!layout) {
-      reason = "the dimensions of keys or values have another order than batch, "
-               "head and token";
+      reason =
+          "the dimensions of keys or values have another order than batch, "
+          "head and token";
       return std::nullopt;
     }
     *rowLayout = *layout;
@@ -207,7 +209,8 @@ Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
     return tensor;
   // Dimensions of size 1 are removed first, and added last.
   auto getCore = [](ArrayRef<int64_t> shape) {
-    return llvm::filter_to_vector(shape, [](int64_t size) { return size != 1; });
+    return llvm::filter_to_vector(shape,
+                                  [](int64_t size) { return size != 1; });
   };
   auto getGroups = [](ArrayRef<int64_t> wide) {
     SmallVector<ReassociationIndices> groups;
@@ -230,8 +233,8 @@ Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
   if (core.empty())
     return nullptr;
   if (core.size() != size_t(type.getRank()))
-    tensor = tensor::CollapseShapeOp::create(builder, loc, type.clone(core),
-                                             tensor, getGroups(type.getShape()));
+    tensor = tensor::CollapseShapeOp::create(
+        builder, loc, type.clone(core), tensor, getGroups(type.getShape()));
   if (core != targetCore) {
     std::optional<SmallVector<ReassociationIndices>> groups =
         getReassociationIndicesForReshape(type.clone(core),
@@ -250,10 +253,8 @@ Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
   return tensor;
 }
 
-FailureOr<SmallVector<LoopCoordinates>>
-mlir::posenc::raise::joinCoordinates(ExprContext &exprs,
-                                     const AttentionShape &shape,
-                                     ArrayRef<unsigned> loops) {
+FailureOr<SmallVector<LoopCoordinates>> mlir::posenc::raise::joinCoordinates(
+    ExprContext &exprs, const AttentionShape &shape, ArrayRef<unsigned> loops) {
   SmallVector<LoopCoordinates> result;
   ArrayRef<int64_t> sizes = shape.coordinateSizes;
   llvm::SmallBitVector used(shape.coordinates.size());

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Queries, keys and values are found as tensors with indices of the loops of a
-// contraction. Here they get the shapes that attention has: (batch, head, token,
-// channel) or (batch, token, head, channel).
+// contraction. Here they get the shapes that attention has: (batch, head,
+// token, channel) or (batch, token, head, channel).
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,8 +36,7 @@ struct RowOperand {
 /// one loop and channels along another. `found` is set to the tensor that is
 /// read, also if its elements are no such rows.
 std::optional<RowOperand> findRows(ExprContext &exprs, Elements &elements,
-                                   Value tensor,
-                                   ArrayRef<const Expr *> indices,
+                                   Value tensor, ArrayRef<const Expr *> indices,
                                    unsigned tokenLoop, unsigned channelLoop,
                                    Value &found);
 
@@ -53,11 +52,9 @@ struct AttentionShape {
 };
 
 /// Returns the shape of attention, or nothing, with the reason.
-std::optional<AttentionShape> getShape(ExprContext &exprs,
-                                       const RowOperand &queries,
-                                       const RowOperand &keys,
-                                       const RowOperand &values,
-                                       std::string &reason);
+std::optional<AttentionShape>
+getShape(ExprContext &exprs, const RowOperand &queries, const RowOperand &keys,
+         const RowOperand &values, std::string &reason);
 
 /// Returns the tensor with another shape of the same elements: dimensions of
 /// size 1 are added or removed, and neighbours are joined or split.

@@ -78,10 +78,9 @@ static AffineExpr fit(ArrayRef<int64_t> numbers, AffineExpr k) {
   return {};
 }
 
-const Expr *
-mlir::posenc::raise::getCommonExpr(ExprContext &exprs,
-                                   ArrayRef<const Expr *> parts,
-                                   AffineExpr number) {
+const Expr *mlir::posenc::raise::getCommonExpr(ExprContext &exprs,
+                                               ArrayRef<const Expr *> parts,
+                                               AffineExpr number) {
   const Expr *first = parts.front();
   // The constants of each place in the expression, by part.
   SmallVector<SmallVector<int64_t>> numbers;

@@ -31,13 +31,13 @@ bool mlir::posenc::raise::isMovement(Operation *op) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || linalgOp.getNumParallelLoops() != linalgOp.getNumLoops())
     return false;
-  return llvm::all_of(linalgOp.getBlock()->without_terminator(),
-                      [](Operation &nested) {
-                        return isa<linalg::IndexOp, tensor::ExtractOp,
-                                   arith::ConstantOp>(nested) ||
-                               (nested.getNumResults() == 1 &&
-                                nested.getResult(0).getType().isIndex());
-                      });
+  return llvm::all_of(
+      linalgOp.getBlock()->without_terminator(), [](Operation &nested) {
+        return isa<linalg::IndexOp, tensor::ExtractOp, arith::ConstantOp>(
+                   nested) ||
+               (nested.getNumResults() == 1 &&
+                nested.getResult(0).getType().isIndex());
+      });
 }
 
 const Expr *Elements::get(Value tensor, Indices indices) {
@@ -172,9 +172,8 @@ const Expr *Elements::expandSlice(tensor::ExtractSliceOp op, Indices indices) {
 const Expr *Elements::expandInsert(tensor::InsertSliceOp op, Indices indices) {
   llvm::SmallBitVector dropped = op.getDroppedDims();
   SmallVector<const Expr *> inSlice;
-  for (auto [dim, offset, size, stride] :
-       llvm::enumerate(op.getMixedOffsets(), op.getMixedSizes(),
-                       op.getMixedStrides())) {
+  for (auto [dim, offset, size, stride] : llvm::enumerate(
+           op.getMixedOffsets(), op.getMixedSizes(), op.getMixedStrides())) {
     const Expr *index = indices[dim];
     std::optional<int64_t> first = getConstantIntValue(offset),
                            step = getConstantIntValue(stride),
@@ -287,8 +286,8 @@ const Expr *Elements::expandReshape(Value source, RankedTensorType wide,
         return nullptr;
       AffineExpr quotient = index->index.floorDiv(stride);
       bool isFirst = dim == dims.front();
-      part = exprs.getIndex(isFirst ? quotient
-                                    : quotient % wide.getDimSize(dim));
+      part =
+          exprs.getIndex(isFirst ? quotient : quotient % wide.getDimSize(dim));
       if (!isFirst)
         stride *= wide.getDimSize(dim);
     }
@@ -386,9 +385,8 @@ const Expr *Elements::getYielded(linalg::LinalgOp op, unsigned result,
       Scalars outside;
       scalars[argument] = getScalar(value, outside, {});
     } else {
-      scalars[argument] =
-          get(value,
-              applyMap(exprs, op.getMatchingIndexingMap(&operand), loops));
+      scalars[argument] = get(
+          value, applyMap(exprs, op.getMatchingIndexingMap(&operand), loops));
     }
     if (!scalars[argument])
       return nullptr;

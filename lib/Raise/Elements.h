@@ -26,9 +26,10 @@ enum class ElementKind {
 };
 
 /// Expands elements of tensors into expressions of elements of other tensors:
-/// slices, reshapes, broadcasts and elementwise operations are followed to their
-/// operands, unless `isLeaf` says otherwise. Reductions of at most four elements
-/// are unrolled; others are leaves, like arguments and all other operations.
+/// slices, reshapes, broadcasts and elementwise operations are followed to
+/// their operands, unless `isLeaf` says otherwise. Reductions of at most four
+/// elements are unrolled; others are leaves, like arguments and all other
+/// operations.
 class Elements {
 public:
   using IsLeaf = std::function<bool(Value, ElementKind)>;

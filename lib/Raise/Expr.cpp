@@ -207,9 +207,8 @@ const Expr *ExprContext::getIndex(AffineExpr index, Type type) {
 const Expr *ExprContext::getSymbol(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
-    return getIndex(
-        getAffineConstantExpr(constant.getSExtValue(), context),
-        value.getType());
+    return getIndex(getAffineConstantExpr(constant.getSExtValue(), context),
+                    value.getType());
   auto *it = llvm::find(symbols, value);
   unsigned position = it - symbols.begin();
   if (it == symbols.end())
@@ -338,11 +337,11 @@ const Expr *ExprContext::foldComplex(OperationName name,
     return isReal ? same : getArith<arith::NegFOp>(same);
   }
   if (number->is<complex::AddOp>())
-    return getArith<arith::AddFOp>({part(number->operands[0], isReal),
-                                    part(number->operands[1], isReal)});
+    return getArith<arith::AddFOp>(
+        {part(number->operands[0], isReal), part(number->operands[1], isReal)});
   if (number->is<complex::SubOp>())
-    return getArith<arith::SubFOp>({part(number->operands[0], isReal),
-                                    part(number->operands[1], isReal)});
+    return getArith<arith::SubFOp>(
+        {part(number->operands[0], isReal), part(number->operands[1], isReal)});
   if (!number->is<complex::MulOp>())
     return nullptr;
   const Expr *a = number->operands[0], *b = number->operands[1];
@@ -350,7 +349,8 @@ const Expr *ExprContext::foldComplex(OperationName name,
     return getArith<arith::MulFOp>({part(a, realA), part(b, realB)});
   };
   if (isReal)
-    return getArith<arith::SubFOp>({product(true, true), product(false, false)});
+    return getArith<arith::SubFOp>(
+        {product(true, true), product(false, false)});
   return getArith<arith::AddFOp>({product(true, false), product(false, true)});
 }
 
@@ -408,9 +408,9 @@ const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
   for (unsigned side : {0, 1})
     if (operands.size() == 2) {
       std::optional<bool> truth = operands[side]->getBoolConstant();
-      if (truth && ((Expr::isAnyOf<arith::OrIOp, arith::XOrIOp>(name) &&
-                     !*truth) ||
-                    (Expr::isAnyOf<arith::AndIOp>(name) && *truth)))
+      if (truth &&
+          ((Expr::isAnyOf<arith::OrIOp, arith::XOrIOp>(name) && !*truth) ||
+           (Expr::isAnyOf<arith::AndIOp>(name) && *truth)))
         return operands[1 - side];
     }
   SmallVector<const Expr *> ordered(operands);

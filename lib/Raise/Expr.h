@@ -107,8 +107,7 @@ public:
                         operands);
   }
   /// Returns an operation of `arith` on floats.
-  template <typename Op>
-  const Expr *getArith(ArrayRef<const Expr *> operands) {
+  template <typename Op> const Expr *getArith(ArrayRef<const Expr *> operands) {
     return getOperation(OperationName(Op::getOperationName(), context),
                         getArithProperties(), operands[0]->type, operands);
   }
@@ -125,8 +124,7 @@ private:
   Attribute getArithProperties();
   const Expr *foldIndices(OperationName name, Attribute properties, Type type,
                           ArrayRef<const Expr *> operands);
-  const Expr *foldComplex(OperationName name,
-                          ArrayRef<const Expr *> operands);
+  const Expr *foldComplex(OperationName name, ArrayRef<const Expr *> operands);
   const Expr *foldFloats(OperationName name, Type type,
                          ArrayRef<const Expr *> operands);
 
@@ -138,9 +136,10 @@ private:
   unsigned numExprs = 0;
 };
 
-/// Returns one expression for several: `parts[k]`, with the value of `number` for
-/// k. Returns null if the parts differ in more than the constants of indices, or
-/// if these are not affine in k, in its remainder or in its quotient.
+/// Returns one expression for several: `parts[k]`, with the value of `number`
+/// for k. Returns null if the parts differ in more than the constants of
+/// indices, or if these are not affine in k, in its remainder or in its
+/// quotient.
 const Expr *getCommonExpr(ExprContext &exprs, ArrayRef<const Expr *> parts,
                           AffineExpr number);
 

@@ -77,8 +77,8 @@ LogicalResult LinearForm::add(SmallVectorImpl<LinearTerm> &terms,
   if (expr->is<arith::AddFOp, arith::SubFOp>()) {
     if (failed(add(terms, expr->operands[0], negative, reason)))
       return failure();
-    return add(terms, expr->operands[1],
-               negative ^ expr->is<arith::SubFOp>(), reason);
+    return add(terms, expr->operands[1], negative ^ expr->is<arith::SubFOp>(),
+               reason);
   }
   auto addProduct = [&](const Expr *a, const Expr *b) {
     if (contains(a))

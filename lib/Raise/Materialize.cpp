@@ -18,8 +18,8 @@ using namespace mlir::posenc::raise;
 
 Value Materializer::getIndex(const Expr *expr) {
   if (std::optional<int64_t> number = expr->getIndexConstant())
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getIntegerAttr(expr->type, *number));
+    return arith::ConstantOp::create(
+        builder, loc, builder.getIntegerAttr(expr->type, *number));
   SmallVector<Value> symbols;
   for (Value symbol : exprs.getSymbols())
     symbols.push_back(getValueOrCreateCastToIndexLike(

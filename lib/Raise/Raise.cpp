@@ -27,8 +27,7 @@ using namespace mlir::posenc;
 
 namespace {
 
-struct RaisePass final
-    : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
+struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
   using Base::Base;
 
   void runOnOperation() override {

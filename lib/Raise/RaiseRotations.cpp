@@ -13,14 +13,14 @@
 //
 // Factors are compared by their full expansions, as the two lanes of a pair may
 // read different elements of a table that are equal, such as those of
-// cos(concat(f, f)). The tables of the rotation are made from tensors that exist
-// already.
+// cos(concat(f, f)). The tables of the rotation are made from tensors that
+// exist already.
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionShape.h"
 #include "Elements.h"
 #include "LinearForm.h"
-#include "AttentionShape.h"
 #include "Raise.h"
 #include "RotationTables.h"
 #include "SoftmaxForm.h"
@@ -72,8 +72,8 @@ class RotationSearch {
 public:
   RotationSearch(Value root, int64_t numLanes, unsigned numLaneDims)
       : root(root), type(cast<RankedTensorType>(root.getType())),
-        numLanes(numLanes),
-        outerShape(type.getShape().drop_back(numLaneDims)) {}
+        numLanes(numLanes), outerShape(type.getShape().drop_back(numLaneDims)) {
+  }
 
   /// Replaces the root if it is a rotation.
   bool run(RewriterBase &rewriter);
@@ -155,8 +155,8 @@ static unsigned getNumLaneDims(RankedTensorType type, int64_t numLanes) {
              : 0;
 }
 
-/// Returns the tensors of as many lanes from which the root is computed, nearest
-/// first.
+/// Returns the tensors of as many lanes from which the root is computed,
+/// nearest first.
 SmallVector<Value> RotationSearch::getCandidates() {
   SmallVector<Value> candidates;
   for (auto [next, value] : llvm::enumerate(getSources(root))) {
@@ -281,10 +281,10 @@ Value RotationSearch::alignRows(ExprContext &exprs, OpBuilder &builder,
       if (joined != getAffineConstantExpr(0, exprs.getContext()) &&
           ShapedType::isDynamic(outerShape[next]))
         break;
-      joined = joined * (ShapedType::isDynamic(outerShape[next])
-                             ? 1
-                             : outerShape[next]) +
-               exprs.getLoop(next)->index;
+      joined =
+          joined *
+              (ShapedType::isDynamic(outerShape[next]) ? 1 : outerShape[next]) +
+          exprs.getLoop(next)->index;
       ++next;
       isDone = exprs.simplify(joined) == index->index;
     }
@@ -294,8 +294,7 @@ Value RotationSearch::alignRows(ExprContext &exprs, OpBuilder &builder,
   if (isReshape && next == outerShape.size())
     return reshape(builder, loc, x, shape);
   // A permutation of the dimensions.
-  if (row.size() != outerShape.size() ||
-      getNumLaneDims(source, numLanes) != 1)
+  if (row.size() != outerShape.size() || getNumLaneDims(source, numLanes) != 1)
     return {};
   SmallVector<int64_t> permutation(shape.size(), -1);
   permutation.back() = row.size();
@@ -337,9 +336,9 @@ bool RotationSearch::findWindows(ArrayRef<RotatedLane> lanes) {
              lanes[second].partner == first;
     };
     if (!window.isHalf)
-      while (window.offset + window.size + 1 < numLanes &&
-             isPair(window.offset + window.size,
-                    window.offset + window.size + 1))
+      while (
+          window.offset + window.size + 1 < numLanes &&
+          isPair(window.offset + window.size, window.offset + window.size + 1))
         window.size += 2;
     for (int64_t pair = 0; pair < window.size / 2; ++pair)
       if (window.getSecond(pair) >= numLanes ||
@@ -382,7 +381,8 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
            " have the same sign");
       return std::nullopt;
     }
-    isFull |= a.self.factor != b.self.factor || a.other.factor != b.other.factor;
+    isFull |=
+        a.self.factor != b.self.factor || a.other.factor != b.other.factor;
   }
   SmallVector<const Expr *> cos, sin;
   Type element = type.getElementType();
@@ -440,9 +440,8 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
   for (int64_t lane = 0; lane < numLanes; ++lane)
     if (!expandLane(exprs, near, form, lane, lanes[lane]))
       return false;
-  if (llvm::all_of(lanes, [](const RotatedLane &lane) {
-        return lane.partner < 0;
-      }))
+  if (llvm::all_of(lanes,
+                   [](const RotatedLane &lane) { return lane.partner < 0; }))
     return false;
   if (!findWindows(lanes))
     return false;
@@ -478,20 +477,20 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
     int64_t width = table.isFull ? window.size : window.size / 2;
     Value cos = createTable(rewriter, loc, exprs, table.cos, dims, rows, width);
     Value sin = createTable(rewriter, loc, exprs, table.sin, dims, rows, width);
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, rows);
-    Value init = tensor::EmptyOp::create(rewriter, loc, sizes,
-                                         type.getElementType());
-    auto op = RotateOp::create(
-        rewriter, loc, init.getType(), rotated, cos, sin, init,
-        window.isHalf ? Pairing::Half : Pairing::Interleaved, dims,
-        window.offset, table.isInverse, table.isFull);
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(rewriter, loc, rows);
+    Value init =
+        tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
+    auto op =
+        RotateOp::create(rewriter, loc, init.getType(), rotated, cos, sin, init,
+                         window.isHalf ? Pairing::Half : Pairing::Interleaved,
+                         dims, window.offset, table.isInverse, table.isFull);
     reportChoice(op, kPassName,
-                 llvm::formatv("found a rotation of {0} lanes",
-                               window.size));
+                 llvm::formatv("found a rotation of {0} lanes", window.size));
     rotated = op.getResult(0);
   }
-  rewriter.replaceAllUsesWith(
-      root, reshape(rewriter, loc, rotated, type.getShape()));
+  rewriter.replaceAllUsesWith(root,
+                              reshape(rewriter, loc, rotated, type.getShape()));
   return true;
 }
 

@@ -71,9 +71,9 @@ static FailureOr<Slice> getSlice(OpBuilder &builder, Location loc,
     }
     // The lane is base + stride * k.
     auto at = [&, expr = index->index](int64_t k) {
-      AffineExpr moved = expr.replace(
-          getAffineDimExpr(lane, exprs.getContext()),
-          getAffineConstantExpr(k, exprs.getContext()));
+      AffineExpr moved =
+          expr.replace(getAffineDimExpr(lane, exprs.getContext()),
+                       getAffineConstantExpr(k, exprs.getContext()));
       auto number = dyn_cast<AffineConstantExpr>(moved);
       return number ? std::optional(number.getValue()) : std::nullopt;
     };

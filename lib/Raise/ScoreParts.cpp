@@ -36,9 +36,10 @@ static bool contains(const Expr *expr, const Expr *part) {
 
 /// Returns the expression with operands that `change` maps to others. `change`
 /// returns null to descend.
-static const Expr *rebuild(ExprContext &exprs, const Expr *expr,
-                           llvm::DenseMap<const Expr *, const Expr *> &known,
-                           llvm::function_ref<const Expr *(const Expr *)> change) {
+static const Expr *
+rebuild(ExprContext &exprs, const Expr *expr,
+        llvm::DenseMap<const Expr *, const Expr *> &known,
+        llvm::function_ref<const Expr *(const Expr *)> change) {
   if (const Expr *done = known.lookup(expr))
     return done;
   const Expr *result = change(expr);
@@ -205,8 +206,7 @@ void Splitter::findScale() {
   while (scaled != parts.score && users[scaled].size() == 1) {
     const Expr *user = users[scaled][0];
     if (user->is<arith::MulFOp>()) {
-      const Expr *other =
-          user->operands[user->operands[0] == scaled ? 1 : 0];
+      const Expr *other = user->operands[user->operands[0] == scaled ? 1 : 0];
       std::optional<double> factor = other->getFloatConstant();
       if (!factor || !std::isfinite(*factor))
         break;

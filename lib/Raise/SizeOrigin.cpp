@@ -26,8 +26,8 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(OpFoldResult size) {
   return {value, -1};
 }
 
-/// Returns the dimension of an earlier argument that an assertion says is equal,
-/// or the dimension itself.
+/// Returns the dimension of an earlier argument that an assertion says is
+/// equal, or the dimension itself.
 static SizeOrigin getEqualArgument(BlockArgument argument, int64_t dim) {
   for (Operation *user : argument.getUsers()) {
     auto size = dyn_cast<tensor::DimOp>(user);
@@ -78,8 +78,7 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
   auto follow = [&](Value source, ArrayRef<ReassociationIndices> groups,
                     RankedTensorType wide, bool isCollapse) -> SizeOrigin {
     for (auto [narrow, group] : llvm::enumerate(groups)) {
-      if (isCollapse ? int64_t(narrow) != dim
-                     : !llvm::is_contained(group, dim))
+      if (isCollapse ? int64_t(narrow) != dim : !llvm::is_contained(group, dim))
         continue;
       SmallVector<int64_t> large = llvm::filter_to_vector(
           group, [&](int64_t other) { return wide.getDimSize(other) != 1; });

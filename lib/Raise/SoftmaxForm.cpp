@@ -76,9 +76,8 @@ static const Expr *getReducedTerm(ExprContext &exprs, Elements &elements,
       *accumulator.getUsers().begin() != combined)
     return nullptr;
   SmallVector<const Expr *> loops(op.getNumLoops(), nullptr);
-  for (auto [index, expr] :
-       llvm::zip_equal(reduced->operands,
-                       op.getMatchingIndexingMap(init).getResults()))
+  for (auto [index, expr] : llvm::zip_equal(
+           reduced->operands, op.getMatchingIndexingMap(init).getResults()))
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       loops[dim.getPosition()] = index;
   for (const Expr *&index : loops)
@@ -132,8 +131,8 @@ static bool comparesWithInfinity(const Expr *condition, const Expr *number,
              -std::numeric_limits<double>::infinity();
 }
 
-/// Whether the condition says that the number is NaN. A weight is, if all logits
-/// of its row are minus infinity.
+/// Whether the condition says that the number is NaN. A weight is, if all
+/// logits of its row are minus infinity.
 static bool isNaN(const Expr *condition, const Expr *number) {
   if (!condition->is<arith::CmpFOp>())
     return false;
@@ -146,15 +145,14 @@ static bool isNaN(const Expr *condition, const Expr *number) {
          stripCasts(condition->operands[0]) == stripCasts(number);
 }
 
-/// Whether the condition holds for the rows whose logits are all minus infinity,
-/// and for no others.
+/// Whether the condition holds for the rows whose logits are all minus
+/// infinity, and for no others.
 static bool isEmptyRow(ExprContext &exprs, Elements &elements,
                        const Expr *condition, const Expr *logits,
                        unsigned loop) {
   logits = stripCasts(logits);
   if (const Expr *any = getNegated(condition)) {
-    const Expr *term =
-        getReducedTerm<arith::OrIOp>(exprs, elements, any, loop);
+    const Expr *term = getReducedTerm<arith::OrIOp>(exprs, elements, any, loop);
     return term && comparesWithInfinity(term, logits, /*isEqual=*/false);
   }
   const Expr *term =
@@ -179,18 +177,18 @@ const Expr *mlir::posenc::raise::getSoftmaxLogits(ExprContext &exprs,
       if (!logits)
         return nullptr;
       const Expr *isEmpty = zero == 1 ? condition : getNegated(condition);
-      if (isEmpty &&
-          (isNaN(isEmpty, weight->operands[3 - zero]) ||
-           isEmptyRow(exprs, elements, isEmpty, logits, loop)))
+      if (isEmpty && (isNaN(isEmpty, weight->operands[3 - zero]) ||
+                      isEmptyRow(exprs, elements, isEmpty, logits, loop)))
         return logits;
-      reason = "weights are replaced under a condition that is not that of rows "
-               "without keys";
+      reason =
+          "weights are replaced under a condition that is not that of rows "
+          "without keys";
       return nullptr;
     }
   if (weight->kind == Expr::Kind::Element) {
     auto softmax = weight->tensor.getDefiningOp<linalg::SoftmaxOp>();
-    if (!softmax || weight->operands[softmax.getDimension()] !=
-                        exprs.getLoop(loop))
+    if (!softmax ||
+        weight->operands[softmax.getDimension()] != exprs.getLoop(loop))
       return nullptr;
     for (auto [dim, index] : llvm::enumerate(weight->operands))
       if (dim != softmax.getDimension() && dependsOnLoop(index, loop))

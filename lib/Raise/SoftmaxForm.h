@@ -19,11 +19,11 @@ const Expr *stripCasts(const Expr *expr);
 /// Whether the loop occurs in the expression.
 bool dependsOnLoop(const Expr *expr, unsigned loop);
 
-/// Returns the logits of a weight that is their softmax along the loop, or null.
-/// A weight is `exp(s - m) / sum(exp(s - m))`, with the sum over the loop and
-/// any `m` that does not depend on it, or an element of a linalg.softmax; zeros
-/// may be selected for rows whose logits are all minus infinity. If it is nearly
-/// that, `reason` says what differs.
+/// Returns the logits of a weight that is their softmax along the loop, or
+/// null. A weight is `exp(s - m) / sum(exp(s - m))`, with the sum over the loop
+/// and any `m` that does not depend on it, or an element of a linalg.softmax;
+/// zeros may be selected for rows whose logits are all minus infinity. If it is
+/// nearly that, `reason` says what differs.
 const Expr *getSoftmaxLogits(ExprContext &exprs, Elements &elements,
                              const Expr *weight, unsigned loop,
                              std::string &reason);

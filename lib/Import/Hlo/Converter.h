@@ -21,17 +21,17 @@ bool isElementwise(StringRef name);
 /// How a reduction combines two numbers.
 enum class Combiner { Add, Mul, Max, Min, And, Or };
 
-/// Unit attribute of operations whose first operand had an unsigned type, and of
-/// those with another value of such a type.
-inline constexpr llvm::StringLiteral kUnsignedOperand = "posenc.unsigned_operand";
+/// Unit attribute of operations whose first operand had an unsigned type, and
+/// of those with another value of such a type.
+inline constexpr llvm::StringLiteral kUnsignedOperand =
+    "posenc.unsigned_operand";
 inline constexpr llvm::StringLiteral kUnsigned = "posenc.unsigned";
 
 /// Converts an operation that is known by its name. Functions that create
 /// values return null after an error, which they have emitted.
 class Converter {
 public:
-  explicit Converter(Operation *op)
-      : op(op), loc(op->getLoc()), builder(op) {}
+  explicit Converter(Operation *op) : op(op), loc(op->getLoc()), builder(op) {}
 
   /// Converts an operation of StableHLO, or of TTIR, whose name without the
   /// dialect is `name`. Returns its results; fails after an error.

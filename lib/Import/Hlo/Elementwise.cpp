@@ -95,9 +95,9 @@ Value Converter::createElementwise(StringRef name, Type type,
              builder, loc, type, operands, createEmpty(tensor),
              SmallVector<AffineMap>(operands.size() + 1, map), loops,
              [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(b, loc,
-                                       create(b, tensor.getElementType(),
-                                              args.drop_back()));
+               linalg::YieldOp::create(
+                   b, loc,
+                   create(b, tensor.getElementType(), args.drop_back()));
              })
       .getResult(0);
 }
@@ -125,16 +125,15 @@ Value Converter::select(Value condition, Value yes, Value no) {
 Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
   RankedTensorType type = getType(lhs);
   if (isa<FloatType>(type.getElementType())) {
-    auto predicate =
-        llvm::StringSwitch<std::optional<arith::CmpFPredicate>>(
-            direction.lower())
-            .Case("eq", arith::CmpFPredicate::OEQ)
-            .Case("ne", arith::CmpFPredicate::UNE)
-            .Case("lt", arith::CmpFPredicate::OLT)
-            .Case("le", arith::CmpFPredicate::OLE)
-            .Case("gt", arith::CmpFPredicate::OGT)
-            .Case("ge", arith::CmpFPredicate::OGE)
-            .Default(std::nullopt);
+    auto predicate = llvm::StringSwitch<std::optional<arith::CmpFPredicate>>(
+                         direction.lower())
+                         .Case("eq", arith::CmpFPredicate::OEQ)
+                         .Case("ne", arith::CmpFPredicate::UNE)
+                         .Case("lt", arith::CmpFPredicate::OLT)
+                         .Case("le", arith::CmpFPredicate::OLE)
+                         .Case("gt", arith::CmpFPredicate::OGT)
+                         .Case("ge", arith::CmpFPredicate::OGE)
+                         .Default(std::nullopt);
     if (!predicate)
       return fail("has an unknown direction '" + direction + "'");
     return arith::CmpFOp::create(builder, loc, *predicate, lhs, rhs);
@@ -145,14 +144,14 @@ Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
       llvm::StringSwitch<std::optional<arith::CmpIPredicate>>(direction.lower())
           .Case("eq", arith::CmpIPredicate::eq)
           .Case("ne", arith::CmpIPredicate::ne)
-          .Case("lt", isBool ? arith::CmpIPredicate::ult
-                             : arith::CmpIPredicate::slt)
-          .Case("le", isBool ? arith::CmpIPredicate::ule
-                             : arith::CmpIPredicate::sle)
-          .Case("gt", isBool ? arith::CmpIPredicate::ugt
-                             : arith::CmpIPredicate::sgt)
-          .Case("ge", isBool ? arith::CmpIPredicate::uge
-                             : arith::CmpIPredicate::sge)
+          .Case("lt",
+                isBool ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
+          .Case("le",
+                isBool ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
+          .Case("gt",
+                isBool ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt)
+          .Case("ge",
+                isBool ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge)
           .Default(std::nullopt);
   if (!predicate)
     return fail("has an unknown direction '" + direction + "'");
@@ -165,7 +164,8 @@ Value Converter::convertTo(Value value, Type element) {
   if (from == element)
     return value;
   RankedTensorType target = type.clone(element);
-  auto fromFloat = dyn_cast<FloatType>(from), toFloat = dyn_cast<FloatType>(element);
+  auto fromFloat = dyn_cast<FloatType>(from),
+       toFloat = dyn_cast<FloatType>(element);
   if (element.isInteger(1))
     return compare("NE", value, createSplat(type, 0));
   if (fromFloat && toFloat) {
@@ -183,7 +183,7 @@ Value Converter::convertTo(Value value, Type element) {
   bool isUnsigned = from.isInteger(1) || hasUnsignedOperand();
   if (toFloat && isa<IntegerType>(from))
     return isUnsigned ? apply<arith::UIToFPOp>(target, value)
-                             : apply<arith::SIToFPOp>(target, value);
+                      : apply<arith::SIToFPOp>(target, value);
   if (isa<IntegerType>(from) && isa<IntegerType>(element)) {
     if (from.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth())
       return apply<arith::TruncIOp>(target, value);
@@ -283,8 +283,8 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
       isa<IntegerType>(element)) {
     // Division by zero gives -1, and a remainder by zero the dividend.
     Value zero = number(0), isZero = compare("EQ", operands[1], zero);
-    Value divisor = arith::SelectOp::create(builder, loc, isZero, number(1),
-                                            operands[1]);
+    Value divisor =
+        arith::SelectOp::create(builder, loc, isZero, number(1), operands[1]);
     Value result =
         name == "remainder"
             ? Value(arith::RemSIOp::create(builder, loc, x, divisor))

@@ -45,8 +45,8 @@ static bool isForeign(Operation *op) {
 static void flatten(ModuleOp module) {
   for (auto inner : llvm::make_early_inc_range(module.getOps<ModuleOp>())) {
     flatten(inner);
-    module.getBody()->getOperations().splice(
-        Block::iterator(inner), inner.getBody()->getOperations());
+    module.getBody()->getOperations().splice(Block::iterator(inner),
+                                             inner.getBody()->getOperations());
     inner.erase();
   }
 }
@@ -61,14 +61,13 @@ static void removeAnnotations(Operation *op) {
   };
   auto filter = [&](ArrayRef<NamedAttribute> attributes) {
     SmallVector<NamedAttribute> kept;
-    llvm::copy_if(attributes, std::back_inserter(kept),
-                  [&](NamedAttribute attribute) {
-                    return !isAnnotation(attribute);
-                  });
+    llvm::copy_if(
+        attributes, std::back_inserter(kept),
+        [&](NamedAttribute attribute) { return !isAnnotation(attribute); });
     return kept;
   };
-  op->setDiscardableAttrs(filter(
-      SmallVector<NamedAttribute>(op->getDiscardableAttrs())));
+  op->setDiscardableAttrs(
+      filter(SmallVector<NamedAttribute>(op->getDiscardableAttrs())));
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return;
@@ -129,7 +128,8 @@ static void removeSigns(func::FuncOp function) {
     // The elements of constants.
     auto properties =
         dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
-    for (DictionaryAttr attributes : {properties, op->getDiscardableAttrDictionary()}) {
+    for (DictionaryAttr attributes :
+         {properties, op->getDiscardableAttrDictionary()}) {
       auto value = attributes ? attributes.getAs<DenseElementsAttr>("value")
                               : DenseElementsAttr();
       if (!value || getSignless(value.getType()) == value.getType())
@@ -161,7 +161,8 @@ static LogicalResult convert(Operation *op) {
     FailureOr<SmallVector<Value>> results =
         name == "scan" ? Converter(op).convertScan()
                        : FailureOr<SmallVector<Value>>(op->emitError()
-                             << "'" << op->getName() << "' is not supported");
+                                                       << "'" << op->getName()
+                                                       << "' is not supported");
     if (failed(results))
       return failure();
     op->replaceAllUsesWith(*results);

@@ -85,12 +85,12 @@ Value Converter::reshape(Value value, RankedTensorType type) {
     return SmallVector<ReassociationIndices>{group};
   };
   if (source.getRank() != 1)
-    value = source.getRank() == 0
-                ? Value(tensor::ExpandShapeOp::create(
-                      builder, loc, flat, value,
-                      ArrayRef<ReassociationIndices>()))
-                : Value(tensor::CollapseShapeOp::create(builder, loc, flat,
-                                                        value, all(source)));
+    value =
+        source.getRank() == 0
+            ? Value(tensor::ExpandShapeOp::create(
+                  builder, loc, flat, value, ArrayRef<ReassociationIndices>()))
+            : Value(tensor::CollapseShapeOp::create(builder, loc, flat, value,
+                                                    all(source)));
   if (type.getRank() == 1)
     return value;
   if (type.getRank() == 0)
@@ -123,8 +123,7 @@ Value Converter::slice(Value value, ArrayRef<int64_t> begins,
     if (begins[dim] < 0 || ends[dim] < begins[dim] || strides[dim] < 1 ||
         ends[dim] > type.getDimSize(dim))
       return fail("has a range outside of its operand");
-    int64_t size =
-        (ends[dim] - begins[dim] + strides[dim] - 1) / strides[dim];
+    int64_t size = (ends[dim] - begins[dim] + strides[dim] - 1) / strides[dim];
     offsets.push_back(builder.getIndexAttr(begins[dim]));
     sizes.push_back(builder.getIndexAttr(size));
     steps.push_back(builder.getIndexAttr(strides[dim]));
@@ -147,10 +146,9 @@ Value Converter::getClampedIndex(Value scalar, int64_t max) {
     scalar = reshape(scalar, getType(scalar).clone(ArrayRef<int64_t>()));
   if (!scalar)
     return {};
-  Value number =
-      tensor::ExtractOp::create(builder, loc, scalar, ValueRange());
-  Value index = arith::IndexCastOp::create(builder, loc,
-                                           builder.getIndexType(), number);
+  Value number = tensor::ExtractOp::create(builder, loc, scalar, ValueRange());
+  Value index =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -180,13 +178,11 @@ Value Converter::createPad() {
     return {};
   SmallVector<OpFoldResult> before, after;
   for (size_t dim = 0; dim < rank; ++dim) {
-    before.push_back(
-        builder.getIndexAttr(std::max<int64_t>(0, (*low)[dim])));
-    after.push_back(
-        builder.getIndexAttr(std::max<int64_t>(0, (*high)[dim])));
+    before.push_back(builder.getIndexAttr(std::max<int64_t>(0, (*low)[dim])));
+    after.push_back(builder.getIndexAttr(std::max<int64_t>(0, (*high)[dim])));
   }
-  Value fill = tensor::ExtractOp::create(builder, loc, getOperand(1),
-                                         ValueRange());
+  Value fill =
+      tensor::ExtractOp::create(builder, loc, getOperand(1), ValueRange());
   return tensor::PadOp::create(builder, loc, result, value, before, after,
                                fill);
 }
@@ -280,9 +276,10 @@ Value Converter::createGather() {
                    Value start =
                        getStart(it - startMap.begin(),
                                 source.getDimSize(dim) - (*sliceSizes)[dim]);
-                   index = index ? Value(arith::AddIOp::create(b, loc, start,
-                                                               index))
-                                 : start;
+                   index =
+                       index
+                           ? Value(arith::AddIOp::create(b, loc, start, index))
+                           : start;
                  }
                  at.push_back(index ? index : constant(0));
                }

@@ -36,9 +36,8 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
     return builder.getAffineDimExpr(loops.size() - 1);
   };
   auto isDim = [](ArrayRef<int64_t> dims, RankedTensorType of) {
-    return llvm::all_of(dims, [&](int64_t dim) {
-      return dim >= 0 && dim < of.getRank();
-    });
+    return llvm::all_of(
+        dims, [&](int64_t dim) { return dim >= 0 && dim < of.getRank(); });
   };
   if (!isDim(lhsBatch, left) || !isDim(lhsContracted, left) ||
       !isDim(rhsBatch, right) || !isDim(rhsContracted, right))
@@ -60,12 +59,12 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
     lhsMap[a] = rhsMap[b] = addLoop(IteratorType::reduction);
   if (int64_t(resultMap.size()) != type.getRank())
     return fail("has a result of another rank than its operands give");
-  Value init = linalg::FillOp::create(
-                   builder, loc,
-                   Value(arith::ConstantOp::create(
-                       builder, loc, builder.getZeroAttr(element))),
-                   createEmpty(type))
-                   .getResult(0);
+  Value init =
+      linalg::FillOp::create(builder, loc,
+                             Value(arith::ConstantOp::create(
+                                 builder, loc, builder.getZeroAttr(element))),
+                             createEmpty(type))
+          .getResult(0);
   // The named forms, where the dimensions are in their order.
   auto isLeading = [](ArrayRef<int64_t> dims) {
     for (auto [position, dim] : llvm::enumerate(dims))
@@ -234,18 +233,18 @@ Value Converter::createArgMax(Value value, int64_t dim, Type index) {
              [&](OpBuilder &b, Location loc, ValueRange args) {
                Value isLarger =
                    isa<FloatType>(element)
-                       ? Value(arith::CmpFOp::create(
-                             b, loc, arith::CmpFPredicate::OGT, args[0],
-                             args[1]))
-                       : Value(arith::CmpIOp::create(
-                             b, loc, arith::CmpIPredicate::sgt, args[0],
-                             args[1]));
+                       ? Value(arith::CmpFOp::create(b, loc,
+                                                     arith::CmpFPredicate::OGT,
+                                                     args[0], args[1]))
+                       : Value(arith::CmpIOp::create(b, loc,
+                                                     arith::CmpIPredicate::sgt,
+                                                     args[0], args[1]));
                Value at = arith::IndexCastOp::create(
                    b, loc, index, linalg::IndexOp::create(b, loc, dim));
-               Value max = arith::SelectOp::create(b, loc, isLarger, args[0],
-                                                   args[1]);
-               Value first = arith::SelectOp::create(b, loc, isLarger, at,
-                                                     args[2]);
+               Value max =
+                   arith::SelectOp::create(b, loc, isLarger, args[0], args[1]);
+               Value first =
+                   arith::SelectOp::create(b, loc, isLarger, at, args[2]);
                linalg::YieldOp::create(b, loc, ValueRange{max, first});
              })
       .getResult(1);

@@ -34,8 +34,7 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
   Value input = getOperand(0), output = getOperand(1), start = getOperand(2);
   RankedTensorType type = getType(input), accumulator = getType(start);
   if (*dim < 0 || *dim >= type.getRank() ||
-      accumulator.getRank() + 1 != type.getRank() ||
-      getType(output) != type) {
+      accumulator.getRank() + 1 != type.getRank() || getType(output) != type) {
     fail("is not supported for these shapes");
     return failure();
   }

@@ -123,11 +123,12 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "optimization_barrier")
     return SmallVector<Value>(op->getOperands());
   if (name == "custom_call") {
-    auto target = dyn_cast_or_null<StringAttr>(getAttribute("call_target_name"));
-    if (!target && isa_and_nonnull<FlatSymbolRefAttr>(
-                       getAttribute("call_target_name")))
-      target = cast<FlatSymbolRefAttr>(getAttribute("call_target_name"))
-                   .getAttr();
+    auto target =
+        dyn_cast_or_null<StringAttr>(getAttribute("call_target_name"));
+    if (!target &&
+        isa_and_nonnull<FlatSymbolRefAttr>(getAttribute("call_target_name")))
+      target =
+          cast<FlatSymbolRefAttr>(getAttribute("call_target_name")).getAttr();
     // Annotations of the partitioner.
     StringRef text = target ? target.getValue() : "";
     if ((text == "Sharding" || text == "annotate_device_placement") &&
@@ -137,13 +138,14 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return failure();
   }
   if (name == "composite") {
-    auto callee = dyn_cast_or_null<FlatSymbolRefAttr>(getAttribute("decomposition"));
+    auto callee =
+        dyn_cast_or_null<FlatSymbolRefAttr>(getAttribute("decomposition"));
     if (!callee) {
       fail("lacks its decomposition");
       return failure();
     }
-    auto call = func::CallOp::create(builder, loc, callee,
-                                     op->getResultTypes(), op->getOperands());
+    auto call = func::CallOp::create(builder, loc, callee, op->getResultTypes(),
+                                     op->getOperands());
     return SmallVector<Value>(call.getResults());
   }
   if (op->getNumResults() != 1) {
@@ -157,12 +159,11 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
       fail("lacks its value");
       return failure();
     }
-    return one(arith::ConstantOp::create(builder, loc, type,
-                                         cast<TypedAttr>(value)));
+    return one(
+        arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(value)));
   }
   if (name == "iota")
-    return one(
-        createIota(type, getNumber("iota_dimension").value_or(0), 0, 1));
+    return one(createIota(type, getNumber("iota_dimension").value_or(0), 0, 1));
   Value first = op->getNumOperands() ? getOperand(0) : Value();
   if (!first) {
     fail("is not supported");
@@ -181,8 +182,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return one(transpose(
         first, getNumbers("permutation").value_or(SmallVector<int64_t>())));
   if (name == "slice") {
-    auto begins = getNumbers("start_indices"), ends = getNumbers("limit_indices"),
-         strides = getNumbers("strides");
+    auto begins = getNumbers("start_indices"),
+         ends = getNumbers("limit_indices"), strides = getNumbers("strides");
     SmallVector<int64_t> none;
     return one(slice(first, begins.value_or(none), ends.value_or(none),
                      strides.value_or(none)));
@@ -203,11 +204,13 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     for (Value &operand : operands)
       if (operand = broadcastLast(operand, type.getShape()); !operand)
         return failure();
-    Value above = convertElementwise("maximum", {operands[1], operands[0]}, type);
+    Value above =
+        convertElementwise("maximum", {operands[1], operands[0]}, type);
     return one(convertElementwise("minimum", {above, operands[2]}, type));
   }
   if (name == "compare") {
-    auto direction = dyn_cast_or_null<StringAttr>(getAttribute("comparison_direction"));
+    auto direction =
+        dyn_cast_or_null<StringAttr>(getAttribute("comparison_direction"));
     if (!direction) {
       fail("lacks its direction");
       return failure();
@@ -259,10 +262,10 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
                                   builder.getContext(), sizes),
                               strides(offsets.size(), builder.getIndexAttr(1));
     if (isUpdate)
-      return one(tensor::InsertSliceOp::create(builder, loc, getOperand(1),
-                                               first, offsets, counts, strides));
-    return one(tensor::ExtractSliceOp::create(builder, loc, type, first, offsets,
-                                              counts, strides));
+      return one(tensor::InsertSliceOp::create(
+          builder, loc, getOperand(1), first, offsets, counts, strides));
+    return one(tensor::ExtractSliceOp::create(builder, loc, type, first,
+                                              offsets, counts, strides));
   }
   if (Value value = convertElementwise(name, op->getOperands(), type))
     return SmallVector<Value>{value};

@@ -49,9 +49,7 @@ private:
   ParseResult parseReducer(ArrayRef<Type> types);
   ParseResult parseNumbers(SmallVectorImpl<int64_t> &numbers);
 
-  void set(StringRef key, Attribute value) {
-    state.addAttribute(key, value);
-  }
+  void set(StringRef key, Attribute value) { state.addAttribute(key, value); }
   void setNumbers(StringRef key, ArrayRef<int64_t> numbers) {
     set(key, builder.getDenseI64ArrayAttr(numbers));
   }
@@ -146,15 +144,16 @@ ParseResult PrettyParser::parseClause(StringRef keyword) {
       StringRef precision;
       return parser.parseKeyword(&precision);
     });
-  StringRef key = llvm::StringSwitch<StringRef>(keyword)
-                      .Case("dims", name == "transpose" ? "permutation"
-                                    : name == "reverse" ? "dimensions"
-                                                        : "broadcast_dimensions")
-                      .Case("sizes", "slice_sizes")
-                      .Case("low", "edge_padding_low")
-                      .Case("high", "edge_padding_high")
-                      .Case("interior", "interior_padding")
-                      .Default("");
+  StringRef key =
+      llvm::StringSwitch<StringRef>(keyword)
+          .Case("dims", name == "transpose" ? "permutation"
+                        : name == "reverse" ? "dimensions"
+                                            : "broadcast_dimensions")
+          .Case("sizes", "slice_sizes")
+          .Case("low", "edge_padding_low")
+          .Case("high", "edge_padding_high")
+          .Case("interior", "interior_padding")
+          .Default("");
   if (key.empty())
     return parser.emitError(parser.getNameLoc())
            << "unknown clause '" << keyword << "' of stablehlo." << name;
@@ -226,8 +225,7 @@ ParseResult PrettyParser::parseReduce() {
   Operands inits;
   operandsLoc = parser.getCurrentLocation();
   do {
-    if (parser.parseLParen() ||
-        parser.parseOperand(operands.emplace_back()) ||
+    if (parser.parseLParen() || parser.parseOperand(operands.emplace_back()) ||
         parser.parseKeyword("init") || parser.parseColon() ||
         parser.parseOperand(inits.emplace_back()) || parser.parseRParen())
       return failure();
@@ -245,10 +243,8 @@ ParseResult PrettyParser::parseReduce() {
     return failure();
   setNumbers("dimensions", dims);
   if (succeeded(parser.parseOptionalKeyword("reducer")))
-    return parseReducer(SmallVector<Type>(
-        llvm::map_range(state.operands, [](Value value) {
-          return value.getType();
-        })));
+    return parseReducer(SmallVector<Type>(llvm::map_range(
+        state.operands, [](Value value) { return value.getType(); })));
   return success();
 }
 
@@ -282,10 +278,10 @@ ParseResult PrettyParser::parse() {
     return parser.parseOptionalAttrDict(state.attributes);
   if (name == "return") {
     SmallVector<Type> types;
-    return failure(parser.parseOptionalAttrDict(state.attributes) ||
-                   parser.parseColonTypeList(types) ||
-                   parser.resolveOperands(operands, types, operandsLoc,
-                                          state.operands));
+    return failure(
+        parser.parseOptionalAttrDict(state.attributes) ||
+        parser.parseColonTypeList(types) ||
+        parser.resolveOperands(operands, types, operandsLoc, state.operands));
   }
   if (name == "slice" && parseSliceRanges())
     return failure();
@@ -306,8 +302,8 @@ ParseResult PrettyParser::parse() {
   return parseTypes();
 }
 
-/// Parses `tm_tensor.scan dimension(1) inclusive(true) ins(...) outs(...) {...} ->
-/// types` and `tm_tensor.yield %x : type`, as torch-mlir prints them.
+/// Parses `tm_tensor.scan dimension(1) inclusive(true) ins(...) outs(...) {...}
+/// -> types` and `tm_tensor.yield %x : type`, as torch-mlir prints them.
 static ParseResult parseTmTensor(OpAsmParser &parser, OperationState &state) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SMLoc loc = parser.getCurrentLocation();

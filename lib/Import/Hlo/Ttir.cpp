@@ -39,15 +39,16 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     RankedTensorType rows = getType(getOperand(1));
     SmallVector<OpFoldResult> offsets(rows.getRank(), builder.getIndexAttr(0)),
         strides(rows.getRank(), builder.getIndexAttr(1));
-    offsets[0] =
-        builder.getIndexAttr(getNumber("batch_offset").value_or(0));
+    offsets[0] = builder.getIndexAttr(getNumber("batch_offset").value_or(0));
     return one(tensor::InsertSliceOp::create(
         builder, loc, getOperand(1), getOperand(0), offsets,
-        getAsIndexOpFoldResult(builder.getContext(), rows.getShape()), strides));
+        getAsIndexOpFoldResult(builder.getContext(), rows.getShape()),
+        strides));
   }
   if (op->getNumResults() == 0 && name == "update_cache") {
     // Writes a row of each sequence at its index.
-    RankedTensorType cache = getType(getOperand(0)), rows = getType(getOperand(1)),
+    RankedTensorType cache = getType(getOperand(0)),
+                     rows = getType(getOperand(1)),
                      indices = getType(getOperand(2));
     if (cache.getRank() != 4 || rows.getRank() != 4 || indices.getRank() != 1) {
       fail("is not supported for these shapes");
@@ -56,7 +57,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     Value result = getOperand(0), row = getOperand(1);
     // Rows are (1, heads, sequences, dim) or (sequences, heads, 1, dim).
     int64_t numSequences = cache.getDimSize(0);
-    bool isFirst = rows.getDimSize(0) == numSequences && rows.getDimSize(2) == 1;
+    bool isFirst =
+        rows.getDimSize(0) == numSequences && rows.getDimSize(2) == 1;
     if (!isFirst && rows.getDimSize(2) != numSequences) {
       fail("has rows of another number of sequences than its cache");
       return failure();
@@ -94,8 +96,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       fail("lacks its value");
       return failure();
     }
-    return one(arith::ConstantOp::create(builder, loc, type,
-                                         cast<TypedAttr>(value)));
+    return one(
+        arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(value)));
   }
   if (name == "arange")
     return one(createIota(type, getNumber("arange_dimension").value_or(0),
@@ -120,7 +122,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   if (name == "transpose") {
     SmallVector<int64_t> permutation =
         llvm::to_vector(llvm::seq<int64_t>(source.getRank()));
-    int64_t a = getNumber("dim0").value_or(0), b = getNumber("dim1").value_or(0);
+    int64_t a = getNumber("dim0").value_or(0),
+            b = getNumber("dim1").value_or(0);
     for (int64_t *dim : {&a, &b})
       if (*dim < 0)
         *dim += source.getRank();
@@ -194,8 +197,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       fail("is supported along one dimension only");
       return failure();
     }
-    return one(reshape(createArgMax(first, dims[0], type.getElementType()),
-                       type));
+    return one(
+        reshape(createArgMax(first, dims[0], type.getElementType()), type));
   }
   if (name == "softmax") {
     int64_t dim = getNumber("dimension").value_or(-1);
@@ -239,8 +242,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       return failure();
   Value value = isComparison(name)
                     ? compare(name, operands[0], operands[1])
-                    : convertElementwise(name, operands,
-                                         getType(operands[0]));
+                    : convertElementwise(name, operands, getType(operands[0]));
   if (!value) {
     fail("is not supported");
     return failure();
@@ -263,10 +265,10 @@ Value Converter::createEmbedding(Value indices, Value rows,
                  at.push_back(linalg::IndexOp::create(b, loc, dim));
                Value number = tensor::ExtractOp::create(b, loc, indices, at);
                if (isa<FloatType>(number.getType()))
-                 number = arith::FPToSIOp::create(b, loc, b.getI64Type(),
-                                                  number);
-               Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                                      number);
+                 number =
+                     arith::FPToSIOp::create(b, loc, b.getI64Type(), number);
+               Value row =
+                   arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
                Value zero = arith::ConstantIndexOp::create(b, loc, 0);
                Value last = arith::ConstantIndexOp::create(
                    b, loc, getType(rows).getDimSize(0) - 1);
@@ -304,12 +306,12 @@ Value Converter::createNorm(bool hasMean) {
     return reshape(quotient, wideType.clone(kept));
   };
   if (hasMean)
-    value = arith::SubFOp::create(
-        builder, loc, value, broadcastLast(mean(value), type.getShape()));
+    value = arith::SubFOp::create(builder, loc, value,
+                                  broadcastLast(mean(value), type.getShape()));
   Value square = arith::MulFOp::create(builder, loc, value, value);
   Value variance = mean(square);
-  Value sum = arith::AddFOp::create(
-      builder, loc, variance, createSplat(getType(variance), epsilon));
+  Value sum = arith::AddFOp::create(builder, loc, variance,
+                                    createSplat(getType(variance), epsilon));
   Value factor = convertElementwise("rsqrt", sum, getType(sum));
   value = arith::MulFOp::create(builder, loc, value,
                                 broadcastLast(factor, type.getShape()));
