@@ -24,13 +24,15 @@ from ._array import Array
 from ._kernels import Kernels
 from ._compile import compile, load
 from ._sharding import divide
+from ._stablehlo import import_stablehlo
 from . import functional
 from ._flex import (
     BlockMask, and_masks, create_block_mask, flex_attention, noop_mask, or_masks)
 
 __all__ = ["Array", "BlockMask", "CompileError", "CompileWarning", "Error", "Kernels",
            "and_masks", "compile", "configs", "create_block_mask", "divide",
-           "flex_attention", "functional", "load", "noop_mask", "or_masks"]
+           "flex_attention", "functional", "import_stablehlo", "load", "noop_mask",
+           "or_masks"]
 
 
 def _find_configs() -> pathlib.Path:
