@@ -81,7 +81,7 @@ public:
   StringRef getReason() const { return reason; }
 
 private:
-  /// What the tables of one window are made of.
+  /// The factors of one window, and how its tables are made of them.
   struct Tables {
     const Expr *cos, *sin;
     bool isInverse, isFull;

@@ -25,8 +25,9 @@ enum class KeyCache { Rotated, Raw };
 /// three are quantized, with an operand of scales per cache.
 enum class CacheType { F16, BF16, I8, F8E4M3, F8E5M2 };
 
-/// What has a scale of its own in a quantized cache: each row (a token and a
-/// head), whose scale is computed, or the whole cache, whose scale is given.
+/// Parts of a quantized cache that have a scale of their own: each row (a token
+/// and a head), whose scale is computed, or the whole cache, whose scale is
+/// given.
 enum class CacheScales { Row, Tensor };
 
 struct ModuleBuilderOptions {

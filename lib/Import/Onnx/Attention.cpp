@@ -182,7 +182,7 @@ FailureOr<Tensor> onnx::emitAttention(NodeImporter &node,
   if (hasLimits && parts.shift)
     shift = node.getValue(*parts.shift);
   if (hasLimits && parts.firstPosition) {
-    // What differs from the alignment to the end of the keys.
+    // The difference from the alignment to the end of the keys.
     Size difference =
         *parts.firstPosition - (k.shape[keyTokens] - q.shape[queryTokens]);
     if (!difference.isConstant(0))

@@ -21,7 +21,7 @@ struct AttentionParts {
   std::optional<double> scale;
   /// 0 for none.
   double softCap = 0;
-  /// Of rank 4, bool or float; null for none.
+  /// The mask, of rank 4, bool or float; null for none.
   Tensor *mask = nullptr;
   /// Number of valid keys of each sequence; null for all.
   Tensor *lengths = nullptr;

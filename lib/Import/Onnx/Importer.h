@@ -110,7 +110,7 @@ public:
   SizeTable sizes;
   TensorReader reader;
   const Model &model;
-  /// Of the current node.
+  /// The location of the current node.
   Location loc;
 
   Tensor *find(StringRef name);

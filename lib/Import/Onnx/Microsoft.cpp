@@ -53,7 +53,7 @@ struct GroupQuery {
   Tensor totals;
   /// Positions of the queries, (batch, tokens).
   Tensor positions;
-  /// What is added to positions that are aligned to the end, (batch).
+  /// The offset from positions that are aligned to the end, (batch).
   Tensor shift;
 };
 } // namespace

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What operators of a node are built from. Functions that return FailureOr
+// Functions that build the operators of a node. Those that return FailureOr
 // have emitted a diagnostic at the node if they fail.
 //
 //===----------------------------------------------------------------------===//
