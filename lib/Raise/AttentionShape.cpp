@@ -19,9 +19,10 @@ using namespace mlir::posenc::raise;
 static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
                       int64_t dim) {
   int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
-  if (ShapedType::isDynamic(size))
-    return true;
   IndexRange range = exprs.getRange(index->index);
+  // A loop of static size may read a part of a dimension of dynamic size.
+  if (ShapedType::isDynamic(size))
+    return range.min == 0 && !range.max;
   return range.min == 0 && range.max == size - 1;
 }
 
@@ -230,7 +231,9 @@ Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
   };
   SmallVector<int64_t> core = getCore(type.getShape()),
                        targetCore = getCore(shape);
-  if (core.empty())
+  // Sizes that are dynamic on one side only may differ.
+  if (core.empty() || llvm::count(core, ShapedType::kDynamic) !=
+                          llvm::count(targetCore, ShapedType::kDynamic))
     return nullptr;
   if (core.size() != size_t(type.getRank()))
     tensor = tensor::CollapseShapeOp::create(
@@ -239,7 +242,7 @@ Value mlir::posenc::raise::reshape(OpBuilder &builder, Location loc,
     std::optional<SmallVector<ReassociationIndices>> groups =
         getReassociationIndicesForReshape(type.clone(core),
                                           type.clone(targetCore));
-    if (!groups)
+    if (!groups || core.size() == targetCore.size())
       return nullptr;
     tensor = core.size() > targetCore.size()
                  ? Value(tensor::CollapseShapeOp::create(

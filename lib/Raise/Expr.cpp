@@ -283,20 +283,36 @@ const Expr *ExprContext::foldIndices(OperationName name, Attribute properties,
         return operand->kind == Expr::Kind::Index;
       }))
     return nullptr;
+  // Narrow integers wrap, unless the numbers are known to fit.
+  auto getInteger = [&](AffineExpr number) -> const Expr * {
+    unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    IndexRange range = getRange(simplify(number));
+    bool fits = range.min && range.max && llvm::isIntN(bits, *range.min) &&
+                llvm::isIntN(bits, *range.max);
+    return bits >= 32 || fits ? getIndex(number, type) : nullptr;
+  };
   if (Expr::isAnyOf<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
                     arith::TruncIOp>(name) &&
       !type.isInteger(1))
-    return getIndex(operands[0]->index, type);
+    return getInteger(operands[0]->index);
   if (operands.size() != 2)
     return nullptr;
   AffineExpr lhs = operands[0]->index, rhs = operands[1]->index;
   if (Expr::isAnyOf<arith::AddIOp>(name))
-    return getIndex(lhs + rhs, type);
+    return getInteger(lhs + rhs);
   if (Expr::isAnyOf<arith::SubIOp>(name))
-    return getIndex(lhs - rhs, type);
+    return getInteger(lhs - rhs);
   if (Expr::isAnyOf<arith::CmpIOp>(name)) {
     auto predicate = cast<DictionaryAttr>(properties)
                          .getAs<arith::CmpIPredicateAttr>("predicate");
+    // As unsigned numbers, negative ones are large.
+    auto isNatural = [&](AffineExpr number) {
+      IndexRange range = getRange(number);
+      return range.min && *range.min >= 0;
+    };
+    if (predicate.getValue() >= arith::CmpIPredicate::ult &&
+        !(isNatural(lhs) && isNatural(rhs)))
+      return nullptr;
     std::optional<bool> truth =
         compare(predicate.getValue(), getRange(simplify(lhs - rhs)));
     return truth ? getConstant(BoolAttr::get(context, *truth)) : nullptr;
@@ -304,7 +320,7 @@ const Expr *ExprContext::foldIndices(OperationName name, Attribute properties,
   bool isConstant = isa<AffineConstantExpr>(rhs);
   if (Expr::isAnyOf<arith::MulIOp>(name) &&
       (isConstant || isa<AffineConstantExpr>(lhs)))
-    return getIndex(lhs * rhs, type);
+    return getInteger(lhs * rhs);
   auto divisor = dyn_cast<AffineConstantExpr>(rhs);
   IndexRange range = getRange(lhs);
   if (!divisor || divisor.getValue() <= 0 || !range.min || *range.min < 0)

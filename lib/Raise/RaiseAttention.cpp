@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::raise;
@@ -242,6 +244,8 @@ bool AttentionSearch::findOperands(RowSource source) {
                  : !k ? "keys"
                       : "values") +
                 " are not rows of a tensor");
+  if (v->scale != 1)
+    return miss("the values are scaled");
   std::optional<AttentionShape> found = getShape(exprs, *q, *k, *v, reason);
   if (!found)
     return false;
@@ -310,18 +314,24 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   sizes.back() = tensor::getMixedSize(rewriter, loc, v, 3);
   Value init = tensor::EmptyOp::create(rewriter, loc, sizes, element);
   Value mask = parts.mask ? createMask(rewriter, parts.mask) : Value();
+  double scale = parts.scale * queries.scale * keys.scale;
+  if ((parts.mask && !mask) || !std::isfinite(scale)) {
+    reportMissed(op, kPassName,
+                 "looks like attention, but its mask or scale has another form");
+    return false;
+  }
   auto attention = AttentionOp::create(rewriter, loc, q, k, v, init);
   attention.setQueryLayout(shape.queryLayout);
   attention.setKeyLayout(shape.keyLayout);
-  attention.setScale(APFloat(parts.scale * queries.scale * keys.scale));
+  attention.setScale(APFloat(scale));
   if (mask)
     attention.getMaskMutable().assign(mask);
   setScores(rewriter, attention, parts);
   Value scaled = attention.getResult(0);
   rewriter.setInsertionPointAfter(attention);
   Value result = createResult(rewriter, scaled);
-  if (!result || values.scale != 1) {
-    rewriter.eraseOp(attention);
+  // The operation is unused then, and erased later.
+  if (!result) {
     reportMissed(op, kPassName,
                  "looks like attention, but its result has another form");
     return false;

@@ -55,3 +55,11 @@ func.func @cache(%cache: tensor<2x1x4x2xf32>, %rows: tensor<1x1x3x2xf32>) -> ten
   %y = "ttir.unknown"(%rows) : (tensor<1x1x3x2xf32>) -> tensor<1x1x3x2xf32>
   return %y : tensor<1x1x3x2xf32>
 }
+
+// -----
+
+func.func @few(%x: tensor<4xi1>) -> tensor<4xi1> {
+  // expected-error @+1 {{'stablehlo.select' expected at least 3 operands, got 1}}
+  %y = "stablehlo.select"(%x) : (tensor<4xi1>) -> tensor<4xi1>
+  return %y : tensor<4xi1>
+}

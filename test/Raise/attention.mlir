@@ -331,3 +331,28 @@ func.func @projections(%q: tensor<12x32xf32>, %k: tensor<12x32xf32>, %v: tensor<
   %o = linalg.batch_matmul ins(%w, %v3 : tensor<8x6x6xf32>, tensor<8x6x8xf32>) outs(%oz : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
   return %o : tensor<8x6x8xf32>
 }
+
+// -----
+
+// A part of keys of unknown number is not all of them, and scaled values are no
+// rows of attention: together they are left alone.
+// CHECK-LABEL: func @part_of_keys
+//   CHECK-NOT: posenc.attention
+//       CHECK: return
+func.func @part_of_keys(%q: tensor<4x6x8xf32>, %cache: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>) -> tensor<4x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %half = arith.constant dense<0.5> : tensor<4x3x8xf32>
+  %k = tensor.extract_slice %cache[0, 0, 0] [4, 3, 8] [1, 1, 1] : tensor<4x?x8xf32> to tensor<4x3x8xf32>
+  %v0 = tensor.extract_slice %v[0, 0, 0] [4, 3, 8] [1, 1, 1] : tensor<4x?x8xf32> to tensor<4x3x8xf32>
+  %vs = arith.mulf %v0, %half : tensor<4x3x8xf32>
+  %te = tensor.empty() : tensor<4x8x3xf32>
+  %kt = linalg.transpose ins(%k : tensor<4x3x8xf32>) outs(%te : tensor<4x8x3xf32>) permutation = [0, 2, 1]
+  %se = tensor.empty() : tensor<4x6x3xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<4x6x3xf32>) -> tensor<4x6x3xf32>
+  %s = linalg.batch_matmul ins(%q, %kt : tensor<4x6x8xf32>, tensor<4x8x3xf32>) outs(%sz : tensor<4x6x3xf32>) -> tensor<4x6x3xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<4x6x3xf32>) outs(%se : tensor<4x6x3xf32>) -> tensor<4x6x3xf32>
+  %oe = tensor.empty() : tensor<4x6x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %o = linalg.batch_matmul ins(%p, %vs : tensor<4x6x3xf32>, tensor<4x3x8xf32>) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  return %o : tensor<4x6x8xf32>
+}

@@ -155,6 +155,24 @@ static void removeSigns(func::FuncOp function) {
       FunctionType::get(function.getContext(), arguments, results));
 }
 
+/// Returns how many operands the conversion of an operation reads. The generic
+/// form may have fewer.
+static unsigned getMinOperands(StringRef name) {
+  if (llvm::is_contained({"select", "clamp", "where", "update_cache"}, name))
+    return 3;
+  return llvm::is_contained(
+             {"add", "subtract", "multiply", "divide", "div", "maximum",
+              "minimum", "remainder", "power", "pow", "atan2", "and", "or",
+              "xor", "logical_and", "logical_or", "logical_xor", "bitwise_and",
+              "bitwise_or", "bitwise_xor", "complex", "compare", "eq", "ne",
+              "lt", "le", "gt", "ge", "dot", "dot_general", "matmul", "gather",
+              "reduce", "pad", "embedding", "fill_cache",
+              "dynamic_update_slice"},
+             name)
+             ? 2
+             : 0;
+}
+
 static LogicalResult convert(Operation *op) {
   auto [dialect, name] = getForeignName(op);
   if (dialect == "tm_tensor") {
@@ -191,6 +209,10 @@ static LogicalResult convert(Operation *op) {
                          name))
     return op->emitError() << "'" << op->getName()
                            << "' on unsigned integers is not supported";
+  if (op->getNumOperands() < getMinOperands(name))
+    return op->emitError() << "'" << op->getName() << "' expected at least "
+                           << getMinOperands(name) << " operands, got "
+                           << op->getNumOperands();
   Converter converter(op);
   FailureOr<SmallVector<Value>> results =
       dialect == "ttir" ? converter.convertTtir(name)

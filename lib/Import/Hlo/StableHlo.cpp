@@ -251,6 +251,11 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     ArrayRef<int64_t> sizes =
         isUpdate ? getType(getOperand(1)).getShape() : type.getShape();
     SmallVector<OpFoldResult> offsets;
+    if (op->getNumOperands() != operand.getRank() + (isUpdate ? 2u : 1u) ||
+        int64_t(sizes.size()) != operand.getRank()) {
+      fail("expected an index for each dimension");
+      return failure();
+    }
     for (int64_t dim = 0; dim < operand.getRank(); ++dim) {
       Value index = getClampedIndex(getOperand((isUpdate ? 2 : 1) + dim),
                                     operand.getDimSize(dim) - sizes[dim]);

@@ -5,15 +5,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""hlo.py POSENC-RUN FOLDER: runs functions that have each operation once, with a result
-for each, and compares the results with NumPy's."""
+"""hlo.py POSENC-RUN FOLDER [--fault]: runs functions that have each operation once, with a result
+for each, and compares the results with NumPy's. With --fault, NumPy's are changed, and
+all comparisons have to fail."""
 
 import subprocess
 import sys
 
 import numpy as np
 
-RUN, FOLDER = sys.argv[1:]
+RUN, FOLDER, *REST = sys.argv[1:]
 random = np.random.default_rng(3)
 X = random.standard_normal((4, 6)).astype(np.float32)
 Y = random.standard_normal((4, 6)).astype(np.float32)
@@ -177,10 +178,13 @@ def run(cases):
     wrong = 0
     for name, _, expected in cases:
         got = np.load(f"{FOLDER}/r_{name}.npy")
+        if REST:
+            expected = ~expected if expected.dtype == bool else expected + 1
         if got.shape != expected.shape or not np.allclose(got, expected, rtol=1e-5,
                                                           atol=1e-6):
             wrong += 1
-            print(f"{name}: expected\n{expected}\ngot\n{got}")
+            if not REST:
+                print(f"{name}: expected\n{expected}\ngot\n{got}")
     return wrong
 
 
@@ -188,7 +192,7 @@ def main():
     # Calls take at most 32 arrays.
     wrong = sum(run(CASES[start:start + 20]) for start in range(0, len(CASES), 20))
     print(f"{len(CASES)} operations, {wrong} wrong")
-    return wrong != 0
+    return wrong != (len(CASES) if REST else 0)
 
 
 if __name__ == "__main__":
