@@ -77,6 +77,8 @@ private:
   template <typename Op> Value apply(Type type, ValueRange operands) {
     return createElementwise(Op::getOperationName(), type, operands);
   }
+  /// Returns the constant of the attribute `value`.
+  Value createConstant(RankedTensorType type);
   /// Returns a tensor of the type with a number in all elements.
   Value createSplat(RankedTensorType type, double number);
   Value createEmpty(RankedTensorType type);

@@ -112,6 +112,13 @@ Value Converter::createSplat(RankedTensorType type, double number) {
                                    DenseElementsAttr::get(type, attribute));
 }
 
+Value Converter::createConstant(RankedTensorType type) {
+  auto value = dyn_cast_or_null<TypedAttr>(getAttribute("value"));
+  if (!isa_and_nonnull<ElementsAttr>(value) || value.getType() != type)
+    return fail("lacks a value of its type");
+  return arith::ConstantOp::create(builder, loc, type, value);
+}
+
 Value Converter::createEmpty(RankedTensorType type) {
   return tensor::EmptyOp::create(builder, loc, type.getShape(),
                                  type.getElementType());

@@ -153,15 +153,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return failure();
   }
   RankedTensorType type = getResultType();
-  if (name == "constant") {
-    auto value = dyn_cast_or_null<ElementsAttr>(getAttribute("value"));
-    if (!value) {
-      fail("lacks its value");
-      return failure();
-    }
-    return one(
-        arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(value)));
-  }
+  if (name == "constant")
+    return one(createConstant(type));
   if (name == "iota")
     return one(createIota(type, getNumber("iota_dimension").value_or(0), 0, 1));
   Value first = op->getNumOperands() ? getOperand(0) : Value();

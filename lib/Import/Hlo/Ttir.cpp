@@ -90,15 +90,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     return failure();
   }
   RankedTensorType type = getResultType();
-  if (name == "constant") {
-    auto value = dyn_cast_or_null<ElementsAttr>(getAttribute("value"));
-    if (!value) {
-      fail("lacks its value");
-      return failure();
-    }
-    return one(
-        arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(value)));
-  }
+  if (name == "constant")
+    return one(createConstant(type));
   if (name == "arange")
     return one(createIota(type, getNumber("arange_dimension").value_or(0),
                           getNumber("start").value_or(0),
