@@ -160,6 +160,10 @@ void mlir::posenc::buildTiledToVectorPipeline(
   manager.addNestedPass<func::FuncOp>(createForallToForLoopPass());
   manager.addNestedPass<func::FuncOp>(createPosencPrefetchPanelsPass(
       getVectorOptions<PosencPrefetchPanelsPassOptions>(options)));
+  // Register tiles for AVX2 and AVX-512 take nearly all vector registers, those
+  // for vectors of 16 bytes about half of them.
+  if (options.vectorBytes >= 32)
+    manager.addNestedPass<func::FuncOp>(createPosencOrderTileLoadsPass());
   manager.addNestedPass<func::FuncOp>(createPosencPrefetchRowsPass(
       getVectorOptions<PosencPrefetchRowsPassOptions>(options)));
   manager.addNestedPass<func::FuncOp>(createPosencStreamStoresPass(

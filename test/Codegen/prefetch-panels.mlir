@@ -19,15 +19,15 @@
 // CHECK-LABEL: func.func @product(
 // CHECK-SAME:    %{{.*}}: memref<32x?xf32>, %[[W:[a-z0-9]*]]: memref<?x32xf32>
 // CHECK:         scf.for %[[TILE:.*]] = %c0 to %c32 step %c8
-// CHECK:           %[[LINES:.*]] = arith.muli %{{.*}}, %c2{{.*}} : index
-// CHECK:           %[[SHARE:.*]] = arith.ceildivui %[[LINES]], %c4{{.*}} : index
-// CHECK:           %[[FIRST:.*]] = arith.muli %{{.*}}, %[[SHARE]] : index
-// CHECK:           %[[LAST:.*]] = arith.subi %[[SHARE]], %{{.*}} : index
+// CHECK:           %[[LINE:.*]] = arith.muli %{{.*}}, %c128{{.*}} : index
+// CHECK:           %[[NEXT:.*]] = affine.apply #{{.*}}()[%{{.*}}, %c256]
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[LINE]], %c16{{.*}} : index
 // CHECK:           scf.for %[[K:.*]] = %c0 to %c256
 // CHECK:             %[[ROW:.*]] = affine.apply #{{.*}}()[%{{.*}}, %[[K]]]
-// CHECK:             %[[MINE:.*]] = arith.minui %[[K]], %[[LAST]] : index
-// CHECK:             %[[LINE:.*]] = arith.addi %[[FIRST]], %[[MINE]] : index
-// CHECK:             memref.prefetch %[[W]]
+// CHECK:             %[[STEP:.*]] = arith.muli %[[K]], %c16{{.*}} : index
+// CHECK:             %[[MINE:.*]] = arith.minui %[[STEP]], %c2032{{.*}} : index
+// CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[MINE]] : index
+// CHECK:             memref.prefetch %[[W]][%[[NEXT]], %[[AT]]]
 // CHECK-NOT:         memref.prefetch
 // CHECK:             vector.transfer_read %[[W]][%[[ROW]], %c0]
 func.func @product(%x: memref<32x?xf32>, %w: memref<?x32xf32>, %y: memref<32x32xf32>, %from: index) {

@@ -125,6 +125,37 @@ def PosencPrefetchPanelsPass
                            "::mlir::memref::MemRefDialect"];
 }
 
+def PosencOrderTileLoadsPass
+    : InterfacePass<"posenc-order-tile-loads", "::mlir::FunctionOpInterface"> {
+  let summary = "Load elements of a register tile next to their use";
+  let description = [{
+    Input: the innermost loop of a product, which reads several elements of the
+    left matrix as one vector and broadcasts each for a fused multiply-add.
+    Output: each element is loaded just before its operation, and a fence that
+    only the compiler sees keeps the next load behind that. It is meant for
+    targets whose register tile takes nearly all vector registers, where LLVM
+    would load all elements first and spill sums. Left alone: loops with up to
+    three rows, and reads with masks or other uses.
+
+    ```
+    %a = vector.transfer_read %left[%i, %k], %pad : ..., vector<6x1xf32>
+    %a0 = vector.extract %a[0, 0] : f32 from vector<6x1xf32>
+    %x0 = vector.broadcast %a0 : f32 to vector<16xf32>
+    %c0 = math.fma %x0, %b, %acc0 : vector<16xf32>
+    ```
+    becomes
+    ```
+    %a0 = memref.load %left[%i, %k] : ...
+    %x0 = vector.broadcast %a0 : f32 to vector<16xf32>
+    %c0 = math.fma %x0, %b, %acc0 : vector<16xf32>
+    llvm.fence syncscope("singlethread") acquire
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def PosencDecomposeRotationsPass
     : Posenc_ToVectorPass<"posenc-decompose-rotations"> {
   let summary = "Decompose rope and rotate on memrefs into loops of linalg tiles";

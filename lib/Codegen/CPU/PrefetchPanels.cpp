@@ -31,6 +31,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCPREFETCHPANELSPASS
@@ -100,7 +101,10 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   MemRefType memref = dyn_cast<MemRefType>(op.getBase().getType());
   unsigned rank = memref ? memref.getRank() : 0;
   int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-  if (rank < 2 || type.getRank() == 0 ||
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (rank < 2 || failed(memref.getStridesAndOffset(strides, offset)) ||
+      strides[rank - 2] != type.getNumElements() || type.getRank() == 0 ||
       !op.getPermutationMap().isMinorIdentity() ||
       type.getNumElements() != memref.getShape().back() ||
       type.getShape().back() != type.getNumElements() ||
@@ -124,6 +128,7 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
 /// register tiles. In each iteration of its reduction loop, a register tile
 /// prefetches a few of its lines, until none are left.
 void PanelRead::prefetchNext(const VectorTarget &target) {
+  moveLoopInvariantCode(sums);
   Location loc = op.getLoc();
   OpBuilder b(sums);
   auto constant = [&](int64_t value) -> Value {
@@ -131,6 +136,9 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
   };
   auto subtract = [&](Value x, Value y) {
     return b.createOrFold<arith::SubIOp>(loc, x, y);
+  };
+  auto multiply = [&](Value x, int64_t y) {
+    return b.createOrFold<arith::MulIOp>(loc, x, constant(y));
   };
   auto divideUp = [&](Value x, Value y) {
     return b.createOrFold<arith::CeilDivUIOp>(loc, x, y);
@@ -142,33 +150,34 @@ void PanelRead::prefetchNext(const VectorTarget &target) {
         loc, subtract(tiles.getInductionVar(), begin), step);
     numTiles = divideUp(subtract(tiles.getUpperBound(), begin), step);
   }
-  int64_t linesPerStep =
-      llvm::divideCeil(linesPerRow, getConstantIntValue(numTiles).value_or(1));
+  // A loop over an unknown number of tiles has enough of them in its full
+  // blocks that one line for each step suffices.
+  int64_t linesPerStep = llvm::divideCeil(
+      linesPerRow, getConstantIntValue(numTiles).value_or(linesPerRow));
   Value numRows = subtract(sums.getUpperBound(), sums.getLowerBound());
-  Value perRow = constant(linesPerRow);
-  Value linesPerTile =
-      divideUp(arith::MulIOp::create(b, loc, numRows, perRow), numTiles);
+  Value linesPerTile = divideUp(multiply(numRows, linesPerRow), numTiles);
   Value first = b.createOrFold<arith::MulIOp>(loc, tile, linesPerTile);
-  Value last = subtract(linesPerTile, constant(1));
+  // Lines are consecutive, so the address needs no row. The loop computes it by
+  // few instructions, of which the micro-kernel has none to spare.
+  int64_t lineElements = op.getVectorType().getNumElements() / linesPerRow;
+  SmallVector<Value> indices(op.getIndices());
+  IRMapping atEnd;
+  atEnd.map(sums.getInductionVar(), sums.getUpperBound());
+  Value &row = indices[indices.size() - 2];
+  if (Operation *apply = row.getDefiningOp())
+    b.clone(*apply, atEnd);
+  row = atEnd.lookup(row);
+  first = multiply(first, lineElements);
+  Value last = multiply(subtract(linesPerTile, constant(1)), lineElements);
 
   b.setInsertionPoint(op);
   Value step = subtract(sums.getInductionVar(), sums.getLowerBound());
-  Value line = b.createOrFold<arith::MulIOp>(loc, step, constant(linesPerStep));
+  Value element = multiply(step, linesPerStep * lineElements);
   for (int64_t i = 0; i < linesPerStep; ++i) {
-    Value lineIndex = b.createOrFold<arith::AddIOp>(loc, line, constant(i));
-    lineIndex = arith::AddIOp::create(
-        b, loc, first, arith::MinUIOp::create(b, loc, lineIndex, last));
-    // The offset from the row that is read to the first row of the next block.
-    Value ahead = arith::AddIOp::create(
-        b, loc, subtract(numRows, step),
-        b.createOrFold<arith::DivUIOp>(loc, lineIndex, perRow));
-    Value column = arith::MulIOp::create(
-        b, loc, b.createOrFold<arith::RemUIOp>(loc, lineIndex, perRow),
-        constant(op.getVectorType().getNumElements() / linesPerRow));
-    SmallVector<Value> indices(op.getIndices());
-    Value &row = indices[indices.size() - 2];
-    row = arith::AddIOp::create(b, loc, row, ahead);
-    indices.back() = column;
+    Value next =
+        b.createOrFold<arith::AddIOp>(loc, element, constant(i * lineElements));
+    indices.back() = arith::AddIOp::create(
+        b, loc, first, arith::MinUIOp::create(b, loc, next, last));
     memref::PrefetchOp::create(b, loc, op.getBase(), indices,
                                /*isWrite=*/false, target.getLocalityHint(),
                                /*isDataCache=*/true);

@@ -16,11 +16,12 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 RankedTensorType mlir::posenc::getPanelsType(RankedTensorType matrix,
-                                             unsigned columnsDim) {
+                                             unsigned columnsDim,
+                                             int64_t panelColumns) {
   int64_t panels =
-      llvm::divideCeil(matrix.getDimSize(columnsDim), kPanelColumns);
+      llvm::divideCeil(matrix.getDimSize(columnsDim), panelColumns);
   return RankedTensorType::get(
-      {panels, matrix.getDimSize(1 - columnsDim), kPanelColumns},
+      {panels, matrix.getDimSize(1 - columnsDim), panelColumns},
       matrix.getElementType());
 }
 
@@ -65,9 +66,10 @@ Value mlir::posenc::packPanels(OpBuilder &builder, Location loc, Value matrix,
 }
 
 DenseElementsAttr mlir::posenc::packPanels(DenseElementsAttr matrix,
-                                           unsigned columnsDim) {
+                                           unsigned columnsDim,
+                                           int64_t panelColumns) {
   auto type = cast<RankedTensorType>(matrix.getType());
-  RankedTensorType packed = getPanelsType(type, columnsDim);
+  RankedTensorType packed = getPanelsType(type, columnsDim, panelColumns);
   ArrayRef<int64_t> shape = packed.getShape();
   int64_t columns = type.getDimSize(columnsDim);
   int64_t columnStride = columnsDim == 1 ? 1 : type.getDimSize(1);
@@ -78,8 +80,8 @@ DenseElementsAttr mlir::posenc::packPanels(DenseElementsAttr matrix,
   char *next = to.data();
   for (int64_t panel = 0; panel < shape[0]; ++panel)
     for (int64_t row = 0; row < shape[1]; ++row)
-      for (int64_t i = 0; i < kPanelColumns; ++i, next += bytes)
-        if (int64_t column = panel * kPanelColumns + i; column < columns)
+      for (int64_t i = 0; i < panelColumns; ++i, next += bytes)
+        if (int64_t column = panel * panelColumns + i; column < columns)
           std::memcpy(next,
                       &from[(row * rowStride + column * columnStride) * bytes],
                       bytes);

@@ -13,17 +13,19 @@
 
 namespace mlir::posenc {
 
-/// Columns of a panel, for every element type and target: two f32 vectors of
-/// AVX-512, and a multiple of the register tile's columns on every CPU.
+/// Columns of a panel of an argument, for every element type and target: two
+/// f32 vectors of AVX-512, and a multiple of the register tile's columns on
+/// every CPU.
 constexpr int64_t kPanelColumns = 32;
 
 /// Name of the layout in the `posenc.packed` attribute and in descriptions.
 constexpr llvm::StringLiteral kPanelsLayout = "panels32";
 
 /// Returns the packed type of a matrix of static shape: panels x k x
-/// kPanelColumns. `columnsDim` is the dimension of the matrix that has the
+/// `panelColumns`. `columnsDim` is the dimension of the matrix that has the
 /// columns; the other one is k.
-RankedTensorType getPanelsType(RankedTensorType matrix, unsigned columnsDim);
+RankedTensorType getPanelsType(RankedTensorType matrix, unsigned columnsDim,
+                               int64_t panelColumns = kPanelColumns);
 
 /// Whether the source of the operation has a panel layout: panels x k x tile,
 /// with a static tile of columns.
@@ -33,11 +35,15 @@ bool arePanels(linalg::UnPackOp op, unsigned columnsDim);
 Value unpackPanels(OpBuilder &builder, Location loc, Value panels,
                    RankedTensorType matrix, unsigned columnsDim);
 
-/// Emits the linalg.pack of a matrix into panels, or packs a constant; the
-/// columns after the last one are zeros.
+/// Emits the linalg.pack of a matrix into panels; the columns after the last
+/// one are zeros.
 Value packPanels(OpBuilder &builder, Location loc, Value matrix,
                  unsigned columnsDim);
-DenseElementsAttr packPanels(DenseElementsAttr matrix, unsigned columnsDim);
+
+/// Packs a constant likewise, into panels of `panelColumns` columns: those of a
+/// register tile, which then reads consecutive cache lines.
+DenseElementsAttr packPanels(DenseElementsAttr matrix, unsigned columnsDim,
+                             int64_t panelColumns);
 
 } // namespace mlir::posenc
 

@@ -130,7 +130,7 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
       elements.getType().getRank() != 2)
     return nullptr;
   return arith::ConstantOp::create(rewriter, product.op->getLoc(),
-                                   packPanels(elements, dim));
+                                   packPanels(elements, dim, columns));
 }
 
 /// Whether the operation is a tile already, created by this pass or by a
