@@ -90,6 +90,10 @@ if ptxas:
     config.available_features.add("ptxas")
     config.substitutions.append(("%ptxas", ptxas))
 
+# Code generation for Vulkan, unless the build leaves it out.
+if config.posenc_vulkan == "ON":
+    config.available_features.add("spirv")
+
 # The SPIR-V validator.
 if shutil.which("spirv-val"):
     config.available_features.add("spirv-val")

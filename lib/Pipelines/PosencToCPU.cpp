@@ -242,6 +242,7 @@ void mlir::posenc::registerPipelines() {
                                  hasWarpgroups);
         buildGpuToNVVMPipeline(manager, options);
       });
+#ifndef POSENC_NO_VULKAN
   PassPipelineRegistration<PosencToSPIRVOptions>(
       "posenc-to-spirv", "Lower posenc on tensors to SPIR-V kernels",
       [](OpPassManager &manager, const PosencToSPIRVOptions &options) {
@@ -249,4 +250,5 @@ void mlir::posenc::registerPipelines() {
                                  /*hasAttention=*/false);
         buildGpuToSPIRVPipeline(manager, options);
       });
+#endif
 }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+// REQUIRES: spirv
 // RUN: posenc-opt %s --posenc-to-spirv --verify-diagnostics
 
 func.func @product(%a: tensor<4xf32>) -> tensor<4xf32> {

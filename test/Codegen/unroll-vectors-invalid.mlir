@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+// REQUIRES: spirv
 // RUN: posenc-opt %s --posenc-unroll-vectors --split-input-file --verify-diagnostics
 
 gpu.module @a {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+// REQUIRES: spirv
 // RUN: posenc-opt %s --posenc-unroll-vectors --split-input-file | FileCheck %s
 // RUN: posenc-opt %s --posenc-unroll-vectors=fused-fma --split-input-file \
 // RUN:   | FileCheck %s --check-prefix=FUSED \

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+// REQUIRES: spirv
 // CPUs, NVIDIA GPUs and Vulkan devices start with the same passes, and so from the
 // same operations and C signatures.
 // DEFINE: %{target} =

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+// REQUIRES: spirv
 // RUN: posenc-opt %s --posenc-to-spirv | FileCheck %s
 // RUN: posenc-opt %s --posenc-to-spirv=fused-fma | FileCheck %s --check-prefix=FUSED \
 // RUN:   --implicit-check-not='spirv.FunctionCall'

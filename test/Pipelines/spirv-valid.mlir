@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-// REQUIRES: spirv-val
+// REQUIRES: spirv, spirv-val
 
 // RUN: posenc-opt %s --posenc-to-spirv \
 // RUN:   | sed -n '/^  spirv.module/,/^  }$/p' > %t.mlir

@@ -95,12 +95,13 @@ void buildPosencToGpuPipeline(OpPassManager &manager, bool hasFunctions,
 void buildGpuToNVVMPipeline(OpPassManager &manager,
                             const PosencToNVVMOptions &options);
 
-/// Lowers GPU kernels to SPIR-V for Vulkan; see SpirvKernels.h.
+/// Lowers GPU kernels to SPIR-V for Vulkan; see SpirvKernels.h. Not defined if
+/// POSENC_ENABLE_VULKAN is off.
 void buildGpuToSPIRVPipeline(OpPassManager &manager,
                              const PosencToSPIRVOptions &options);
 
-/// Registers `posenc-to-linalg`, `posenc-to-cpu`, `posenc-to-nvvm` and
-/// `posenc-to-spirv`.
+/// Registers `posenc-to-linalg`, `posenc-to-cpu`, `posenc-to-nvvm` and, unless
+/// POSENC_ENABLE_VULKAN is off, `posenc-to-spirv`.
 void registerPipelines();
 
 /// Runs passes that lower code, and verifies the module once, after the last
