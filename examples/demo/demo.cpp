@@ -17,7 +17,7 @@
 
 #include "demo.h"
 
-#include "posenc/Driver/Bench/Pairs.h"
+#include "posenc-bench/Pairs.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/Ops.h"
 

@@ -6,6 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Bench/Bench.h"
+#include "posenc-bench/Bench.h"
 
 int main(int argc, char **argv) { return mlir::posenc::benchMain(argc, argv); }

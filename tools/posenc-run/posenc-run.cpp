@@ -6,6 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Run/Run.h"
+#include "posenc-run/Run.h"
 
 int main(int argc, char **argv) { return mlir::posenc::runMain(argc, argv); }

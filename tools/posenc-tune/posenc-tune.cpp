@@ -6,6 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Tune/Tune.h"
+#include "posenc-tune/Tune.h"
 
 int main(int argc, char **argv) { return mlir::posenc::tuneMain(argc, argv); }

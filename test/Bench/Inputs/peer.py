@@ -6,7 +6,7 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# peer.py TEXT: answers requests as lib/Driver/Bench/Peers/peers.py does. TEXT
+# peer.py TEXT: answers requests as tools/posenc-bench/Peers/peers.py does. TEXT
 # is the text of that script.
 
 import json

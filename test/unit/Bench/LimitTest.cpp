@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Bench/Limit.h"
+#include "posenc-bench/Limit.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Bench/Pairs.h"
+#include "posenc-bench/Pairs.h"
 
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/Driver/Run/Fill.h"
+#include "posenc-run/Fill.h"
 
 #include "posenc/Reference/Tensor.h"
 
