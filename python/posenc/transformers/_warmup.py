@@ -30,7 +30,7 @@ def postpone(compile_kernel: Callable[..., Any], *arguments) -> bool:
     the results of the call do not matter."""
     jobs = _jobs.get()
     if jobs is not None:
-        jobs[compile_kernel, *arguments] = None
+        jobs[(compile_kernel, *arguments)] = None
     return jobs is not None
 
 
