@@ -14,7 +14,7 @@ function is compiled once. Rotations are calls of `rope` before it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np

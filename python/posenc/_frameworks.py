@@ -115,7 +115,7 @@ def _import_as(array: np.ndarray, code: int, import_=tvm_ffi.from_dlpack,
     return tensor
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _check_layout() -> None:
     """Raises an error unless tensors of TVM FFI have the layout that `_import_as`
     needs."""

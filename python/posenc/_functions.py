@@ -166,8 +166,8 @@ class Function:
             if out is not None:
                 outputs = self.get_outputs(arguments)
                 # A view of a read-only array could be written.
-                if any([isinstance(output, np.ndarray) and not output.flags.writeable
-                        for output in outputs]):
+                if any(isinstance(output, np.ndarray) and not output.flags.writeable
+                       for output in outputs):
                     self.check_outputs(outputs)
             self.call(*view_arrays(arguments))
         except FAILURES as error:

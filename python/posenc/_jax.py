@@ -139,7 +139,7 @@ class _Shapes:
     def __init__(self, function, given: Sequence[dict], arrays: Sequence,
                  numbers: Sequence[tuple[str, Any]]):
         self.sizes = dict(numbers)
-        found = {name: "" for name in self.sizes}  # where each size is from
+        found = dict.fromkeys(self.sizes, "")  # where each size is from
         for array, argument in zip(arrays, given):
             what = f"{function.name}: {argument['name']}"
             if array.ndim != len(argument["shape"]):

@@ -64,7 +64,7 @@ def find(spec: str) -> Kernels:
     return kernels
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _read_signature(spec: str, name: str) -> tuple[tuple[str, ...], bool, bool]:
     # The method is not made, as torch.compile is looking at what is in its place.
     metadata = find(spec)._describe(name)
@@ -306,7 +306,8 @@ class _RopeForward:
         if q_gradient is None and k_gradient is None:
             return None, None, None, None, None
         q_gradient, k_gradient = torch.ops.posenc.rope(
-            *_fill_zeros((q_gradient, k_gradient), ctx.shapes), -positions, ctx.kernels, ctx.function)
+            *_fill_zeros((q_gradient, k_gradient), ctx.shapes), -positions, ctx.kernels,
+            ctx.function)
         return q_gradient, k_gradient, None, None, None
 
     @staticmethod

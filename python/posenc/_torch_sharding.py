@@ -107,7 +107,7 @@ def call_divided(function: str, names: Sequence[str], rule: Rule | None,
         run_check=False) for one, dims in zip(results, rule.outputs))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def register_rope(is_whole: Callable[[str, str], bool], options: str) -> None:
     """Tells PyTorch how the operator `posenc::rope` divides DTensors. `is_whole` tells
     whether a function's arrays are whole; `options` begins the string of kernels that

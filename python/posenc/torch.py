@@ -34,11 +34,10 @@ import torch
 from torch._dynamo.backends import registry
 
 from ._compile import write_json
-from ._errors import Error
 from ._flex._torch_replace import replace_flex_attention
 from ._kernels import Kernels
 from ._operators import (
-    OPTIONS, call, check_inputs, find, innermost, prepare_sharding, register)
+    OPTIONS, call, check_inputs, find, prepare_sharding, register)
 from ._rope import write_scaling
 
 __all__ = ["Operators", "explain_backend", "operators", "replace_flex_attention",

@@ -17,14 +17,14 @@ import re
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-import posenc  # noqa: E402
-import posenc.jax  # noqa: E402
-from posenc._flex import _plan  # noqa: E402
+import posenc
+import posenc.jax
+from posenc._flex import _plan
 
 BATCH, TOKENS, HEADS, KEY_HEADS, DIM = 4, 8, 8, 4, 16
 CONFIG = {

@@ -169,7 +169,7 @@ def test_workspace():
 def change(index, value):
     """A call of rope with one argument replaced."""
     def call(kernels):
-        arguments = list(np.array(x) for x in make_inputs())
+        arguments = [np.array(x) for x in make_inputs()]
         del arguments[2]
         arguments[index] = value(arguments[index])
         return kernels.rope(*arguments)

@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-import dtensors  # noqa: E402
-import posenc  # noqa: E402
-from test_ring import spawn  # noqa: E402
+import dtensors
+import posenc
+from test_ring import spawn
 
 
 @pytest.mark.parametrize("size", [2, 4])

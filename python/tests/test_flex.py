@@ -456,7 +456,7 @@ def normalize(x, weights, eps):
 
 def test_rotation_and_norms():
     """In the kernel, and, where gradients are needed, before it."""
-    import posenc.torch  # noqa: F401
+    import posenc.torch
 
     q, k, v = (make(batch=2, seed=seed, heads=heads, dtype=torch.float64)
                for seed, heads in enumerate((HEADS, 2, 2)))

@@ -182,7 +182,7 @@ def test_replace():
 
 def test_transformers():
     transformers = pytest.importorskip("transformers")
-    import transformers.integrations.flex_attention as integration  # noqa: F811
+    import transformers.integrations.flex_attention as integration
 
     torch.manual_seed(0)
     model = transformers.AutoModelForCausalLM.from_config(transformers.Gemma2Config(

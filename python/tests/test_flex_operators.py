@@ -8,7 +8,6 @@
 """Operators of PyTorch in functions of scores, and their derivatives, compared with
 PyTorch's own of single numbers."""
 
-import math
 
 import numpy as np
 import pytest
@@ -99,7 +98,7 @@ def make_function(text):
 def split(line):
     """Splits a line at " | " outside of parentheses."""
     parts, depth = [""], 0
-    for number, letter in enumerate(line):
+    for letter in line:
         depth += (letter in "([") - (letter in ")]")
         if letter == "|" and not depth:
             parts.append("")

@@ -16,7 +16,6 @@ import sys
 import numpy as np
 import pytest
 
-import posenc
 
 pytest.importorskip("jax_tvm_ffi")
 

@@ -354,7 +354,7 @@ def parse(text):
         if name:
             current = Kernel(name.group(1))
             kernels.append(current)
-        elif line.startswith("\t.section") or line.startswith(".section"):
+        elif line.startswith(("\t.section", ".section")):
             current = None
         elif current and label:
             current.labels[label.group(1)] = len(current.code)

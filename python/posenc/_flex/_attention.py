@@ -134,8 +134,8 @@ def _check_mask(query, key, mask) -> None:
         _refuse(f"block_mask is for {sizes[0]} queries and {sizes[1]} keys, but there are "
                 f"{expected[0]} and {expected[1]}: create one for these lengths, or pass "
                 "its function as mask_mod")
-    for name, dim, size, own in (("batch", 0, query.shape[0], mask.shape[0]),
-                                 ("number of heads", 1, query.shape[1], mask.shape[-3])):
+    for name, size, own in (("batch", query.shape[0], mask.shape[0]),
+                            ("number of heads", query.shape[1], mask.shape[-3])):
         if own not in (1, size):
             _refuse(f"block_mask is for a {name} of {own}, but that of query is {size}")
 
@@ -349,8 +349,8 @@ def flex_attention(query, key, value, score_mod: Callable | None = None,
     Functions are traced once for their code and what they capture: Python numbers are
     constants, and arrays and lengths inputs, so that other lengths and elements do not
     compile again. Sizes of captured arrays that a function asks for, and elements that it
-    makes numbers of Python, are constants, too. Query 0 is aligned with key 0. Tensors have gradients, also captured
-    ones.
+    makes numbers of Python, are constants, too. Query 0 is aligned with key 0. Tensors have
+    gradients, also captured ones.
     """
     if return_lse and return_aux is not None:
         _refuse("expected return_lse or return_aux, got both")

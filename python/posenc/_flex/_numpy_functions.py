@@ -105,6 +105,6 @@ _MORE: dict[Any, Any] = {
     np.zeros_like: _fill(0), np.ones_like: _fill(1), np.full_like: _fill(None),
     np.any: lambda trace, x, *_, **__: x.any(), np.all: lambda trace, x, *_, **__: x.any(),
     np.take: _take, np.isclose: _close, np.select: _select,
-    **{one: _same for one in (np.sum, np.max, np.min, np.mean, np.prod, np.squeeze,
-                              np.real, np.copy)}}
+    **dict.fromkeys(
+        (np.sum, np.max, np.min, np.mean, np.prod, np.squeeze, np.real, np.copy), _same)}
 FUNCTIONS.update(_MORE)

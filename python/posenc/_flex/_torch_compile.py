@@ -72,7 +72,7 @@ def call_recorded(query, key, value, score_mod: Callable | None, block_mask,
         blocks = blocks[:-1] + (own,)
     output, lse, max_scores = recorded_operator(
         query, key, value, _identity if score_mod is None else score_mod, blocks,
-        query.shape[-1] ** -0.5 if scale is None else scale, 
+        query.shape[-1] ** -0.5 if scale is None else scale,
         {_MARK: True, _WITH_MAX: with_max})
     return (output, lse * math.log(2),
             max_scores * math.log(2) if with_max else None)

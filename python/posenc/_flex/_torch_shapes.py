@@ -316,7 +316,7 @@ def _read_all(o: Operands, array, dim: int, index: np.ndarray,
         where, others = find(at)
         indices = [*others[:dim], Scalar(where, o.trace, o.trace.device), *others[dim:]]
         if isinstance(array, Scalar):
-            part = array.nodes[tuple([*others[:dim], slice(None), *others[dim:]])]
+            part = array.nodes[(*others[:dim], slice(None), *others[dim:])]
             results.append(_choose(o.graph, part, where).item())
         else:
             results.append(load(o.trace, array, indices))
@@ -411,10 +411,10 @@ def _make_rules() -> dict[str, Callable[[Operands], Any]]:
         "index_select": _index_select, "embedding": _embedding, "take": _take,
         "isin": _is_in, "bucketize": _bucketize, "searchsorted": _bucketize,
         "log_sigmoid_forward": _log_sigmoid}
-    rules.update({name: _reshape for name in (
-        "view", "reshape", "_unsafe_view", "_reshape_alias", "unsqueeze", "squeeze")})
-    rules.update({name: _expand for name in ("expand", "broadcast_to")})
-    rules.update({name: _product for name in ("dot", "vdot", "mv", "mm", "bmm")})
+    rules.update(dict.fromkeys(
+        ("view", "reshape", "_unsafe_view", "_reshape_alias", "unsqueeze", "squeeze"), _reshape))
+    rules.update(dict.fromkeys(("expand", "broadcast_to"), _expand))
+    rules.update(dict.fromkeys(("dot", "vdot", "mv", "mm", "bmm"), _product))
     return rules
 
 

@@ -29,7 +29,7 @@ from .._errors import Error
 from .._kernels import Kernels
 from .._once import once
 from .._torch_state import constant_number, constant_size, is_recorded
-from ..torch import innermost, register
+from .._operators import innermost, register
 from ._support import UNKNOWN_INPUTS, get_config_type, has_masks_of_bool
 from ._warmup import is_looking, postpone
 

@@ -30,7 +30,7 @@ from .._dtypes import name_of
 from .._kernels import Kernels
 from .._once import once
 from .._torch_state import is_recorded
-from ..torch import innermost
+from .._operators import innermost
 from ._warmup import postpone
 
 

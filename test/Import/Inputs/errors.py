@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from onnx_model import TYPES, field, model, node, tensor
+from onnx_model import field, model, node, tensor
 
 X = {"x": ("f32", ["n", 4])}
 ADD = node("Add", ["x", "x"], ["y"], name="sum")

@@ -129,7 +129,7 @@ CASES = [
      np.where(P, X, 1)),
     ("ttir_mean", '"ttir.mean"(%x) <{dim_arg = [-1 : i32], keep_dim = true}> : '
      f"({T}) -> tensor<4x1xf32>", X.mean(1, keepdims=True)),
-    ("ttir_gelu", f'"ttir.gelu"(%zero) : (tensor<f32>) -> tensor<f32>',
+    ("ttir_gelu", '"ttir.gelu"(%zero) : (tensor<f32>) -> tensor<f32>',
      np.array(0, np.float32)),
     ("ttir_rms", '"ttir.rms_norm"(%x) <{epsilon = 1.0e-5 : f32, normalized_shape = '
      f"array<i64: 6>}}> : ({T}) -> {T}", rms(X)),

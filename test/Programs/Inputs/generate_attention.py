@@ -77,7 +77,7 @@ class Generator:
         """Draws queries ("q"), keys ("k") or values ("v"). Depending on the mode,
         scores have a standard deviation of about 1, are zero, or are integers
         that differ by up to hundreds."""
-        f, kind = self.f, self.kind
+        f = self.f
         shape = sizes(shape)
         if role == "v":
             if f.chance(0.5):

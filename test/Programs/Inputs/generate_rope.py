@@ -11,7 +11,7 @@ import numpy as np
 
 import model
 from builder import FLOATS, POSITIONS, sizes
-from formats import BF16, F16, F32, F64, I32, INDEX, Real
+from formats import BF16, F16, F32, F64, I32
 from phases import Axes, Explicit, Frequencies, Linear, Llama3, Yarn
 
 DIMS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 34, 48, 64, 66, 80, 96, 128, 160, 256)

@@ -41,7 +41,7 @@ import generate_known
 import generate_mixture
 import generate_rope
 from builder import Function
-from kernels import CANARY, CompileError, Compiler, Library, place
+from kernels import CompileError, Compiler, Library, place
 from model import compare
 
 FAMILIES = {

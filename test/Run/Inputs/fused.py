@@ -162,8 +162,8 @@ def products():
                     [s / (1 + np.exp(-s))], 3e-6)
         suite.check(f"residual {m, n, k}", start + residual + end, [x, w, b, h], [h + y], 3e-6,
                     [3])
-        suite.check(f"f16 result {m, n, k}", f"""
-func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {{
+        suite.check(f"f16 result {m, n, k}", """
+func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {
   %zero = arith.constant 0.0 : f16
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -173,7 +173,7 @@ func.func @f(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>) -> tensor<?x?xf16> {{
   %f = linalg.fill ins(%zero : f16) outs(%e : tensor<?x?xf16>) -> tensor<?x?xf16>
   %p = linalg.matmul ins(%x, %w : tensor<?x?xf16>, tensor<?x?xf16>) outs(%f : tensor<?x?xf16>) -> tensor<?x?xf16>
   return %p : tensor<?x?xf16>
-}}""", [x.astype(np.float16), w.astype(np.float16)],
+}""", [x.astype(np.float16), w.astype(np.float16)],
                     [x.astype(np.float16).astype(np.float64) @ w.astype(np.float16)], 6e-4)
         if k == m:
             # The left factor is overwritten, but not before it has been read.
