@@ -196,5 +196,3 @@ def test_lost_process():
 def test_errors():
     with pytest.raises(posenc.Error, match="init_process_group"):
         posenc.torch.ring_attention(*make())
-
-

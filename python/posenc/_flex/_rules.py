@@ -98,5 +98,3 @@ def shift(graph: Graph, op: str, dtype: str, x: Node, count: Node) -> Node:
 def logical(graph: Graph, op: str, x: Node, y: Node) -> Node:
     """op: "bitwise_and", "bitwise_or" or "bitwise_xor" of two truth values."""
     return graph.make(op, (graph.to_bool(x), graph.to_bool(y)), "i1")
-
-

@@ -346,4 +346,3 @@ def replace_rotation(graph: torch.fx.Graph, node: Any, match: Match) -> str:
     replaced.replace_all_uses_with(result)
     return (f"{of.pairing} pairs of {2 * of.pairs} of {of.dim} channels, {of.heads} heads, "
             f"{of.dtype}")
-

@@ -1,3 +1,10 @@
+# ===- attention-tiles.py - attention tiled by structured operations --------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
 # Tiles attention with transform.structured operations, and compares the results
 # with those of the whole operations.
 #   attention-tiles.py OPT RUN MODULE FOLDER
