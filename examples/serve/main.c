@@ -6,11 +6,11 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* One attention layer of a server: two prompts of different lengths are prefilled
- * in one call, then both sequences decode 32 tokens together. Their keys and
- * values are in pages. Queries, keys and values are random numbers in place of the
- * projections of a model. Every output is compared with attention of the whole
- * sequences in one call, which uses no cache.
+/* One attention layer of a server: two prompts of different lengths are
+ * prefilled in one call, then both sequences decode 32 tokens together. Their
+ * keys and values are in pages. Queries, keys and values are random numbers in
+ * place of the projections of a model. Every output is compared with attention
+ * of the whole sequences in one call, which uses no cache.
  *
  *   posenc-serve-example [--device=cpu|cuda|cuda:N] */
 
@@ -78,8 +78,9 @@ static void addToken(int b, int64_t first, int64_t position) {
   batch.source[n] = source;
 }
 
-/* Stores the keys and values of the batch and attends to the pages. `lengths` are
- * those of the sequences with their new tokens. Returns the largest error. */
+/* Stores the keys and values of the batch and attends to the pages. `lengths`
+ * are those of the sequences with their new tokens. Returns the largest error.
+ */
 static double step(const int64_t *cuSeqlens, const int64_t *lengths) {
   struct Pages pages = {&kPagesOf[0][0][0][0], &vPagesOf[0][0][0][0], kPages,
                         kPageSize};

@@ -36,12 +36,12 @@ typedef struct posenc_kernels posenc_kernels;
 /// `name` stands for the path of the input: it is printed in messages, and a
 /// name with the suffix `.json` says that `input`, of `size` bytes, is a
 /// config, and `.onnx` that it is an ONNX model; external data is read if the
-/// name is that of a file. `options` are flags of posenc-compile, each in one string with its
-/// value:
+/// name is that of a file. `options` are flags of posenc-compile, each in one
+/// string with its value:
 /// `--dtype=`, `--kernels=`, `--pairing=`, `--k-cache=`, `--cache-dtype=`,
-/// `--cache-scales=`, `--decode-tokens=`, `--rope-length=`, `--precision=`, `--qk-norm`,
-/// `--index-type=`, `--lse`, `--rotation=`, `--causal=`, `--stack-limit=`,
-/// `--opt-level=`, `--target=` (one CPU, any number of `cuda:sm_NN`),
+/// `--cache-scales=`, `--decode-tokens=`, `--rope-length=`, `--precision=`,
+/// `--qk-norm`, `--index-type=`, `--lse`, `--rotation=`, `--causal=`,
+/// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU, any number of `cuda:sm_NN`),
 /// `--tuning=`, `--schedule=`, `--threads=none` and `--no-warnings`. With
 /// targets for CUDA alone there is no code for CPUs. Code is cached in the same
 /// folder as that of posenc-compile.

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The keys by which a model of transformers or vLLM, or one that is published
-// with its own code, changes a rotation, a position, a mask or the scores. A key
-// that a known model type has and that the readers ignore is an error, since the
-// functions would compute something else without notice.
+// with its own code, changes a rotation, a position, a mask or the scores. A
+// key that a known model type has and that the readers ignore is an error,
+// since the functions would compute something else without notice.
 //
 //===----------------------------------------------------------------------===//
 

@@ -177,9 +177,9 @@ AbiAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t input : shapeOnly) {
     if (input < next || input >= static_cast<int64_t>(inputs.size()) ||
         !isa<RankedTensorType>(inputs[input].getType()) ||
-        llvm::any_of(bounds, [&](BoundAttr bound) {
-          return readsElements(bound, input);
-        }))
+        llvm::any_of(
+            bounds,
+            [&](BoundAttr bound) { return readsElements(bound, input); }))
       return emitError() << "input " << input
                          << " cannot be one of shape_only (abi_c7)";
     next = input + 1;

@@ -104,8 +104,9 @@ struct PosencBufferization
     if (dps.hasPureBufferSemantics())
       return success();
     if (auto rotate = dyn_cast<RotateOp>(op); rotate && rotate.getFullTables())
-      return op->emitOpError() << "has no form on memrefs with full_tables; run "
-                                  "convert-posenc-rope-to-linalg before";
+      return op->emitOpError()
+             << "has no form on memrefs with full_tables; run "
+                "convert-posenc-rope-to-linalg before";
     SmallVector<Value> operands, results;
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = operand.get();

@@ -74,9 +74,8 @@ AngleAddition::AngleAddition(OpBuilder &builder, Operation *op,
     : use(use),
       runs(!type.isF64() && order.size() <= kMaxPairs && angles.turns.empty() &&
            !angles.hasFloatPositions && !angles.frequencies.roundsAngles()),
-      stepLevel{::getNumSteps(type, use), 1, ""}, baseLevel{getNumBaseSteps(
-                                                                use, runs),
-                                                            getRun(), ""},
+      stepLevel{::getNumSteps(type, use), 1, ""},
+      baseLevel{getNumBaseSteps(use, runs), getRun(), ""},
       phases(builder, op, angles, type, getPrecision(type, use, runs), order,
              runs && use == TableUse::Table ? getStretchLength() * 0.5 - 0.5
                                             : 0.0),

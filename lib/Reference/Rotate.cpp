@@ -54,8 +54,7 @@ std::string checkRotate(const Array &x, const Array &cos, const Array &sin,
            "dimensions";
   if (options.fullTables && cos.shape.back() % 2 != 0)
     return "the number of lanes of the tables is odd";
-  if (std::string reason =
-          checkOperand(x, countPairs(cos, options), options);
+  if (std::string reason = checkOperand(x, countPairs(cos, options), options);
       !reason.empty())
     return reason;
   for (size_t k = 0; k < options.positionDims.size(); ++k)
@@ -106,7 +105,8 @@ Array rotate(const Array &x, const Array &cos, const Array &sin,
       size_t a = size_t(row * width + options.windowOffset + i * step);
       size_t b = a + size_t(partner);
       // The elements of the first and of the second lane of the pair.
-      size_t inA = size_t(tableRow * lanes + (options.fullTables ? i * step : i));
+      size_t inA =
+          size_t(tableRow * lanes + (options.fullTables ? i * step : i));
       size_t inB = options.fullTables ? inA + size_t(partner) : inA;
       long double u = x.values[a], v = x.values[b];
       auto set = [&](size_t at, size_t in, long double self, long double other,

@@ -64,7 +64,7 @@ CodeCache CodeCache::fromEnvironment() {
 
 /// Returns the build id of a loaded file; empty if it has none.
 static StringRef getBuildId(const dl_phdr_info &file) {
-  for (const ElfW(Phdr) & segment : ArrayRef(file.dlpi_phdr, file.dlpi_phnum)) {
+  for (const ElfW(Phdr) &segment : ArrayRef(file.dlpi_phdr, file.dlpi_phnum)) {
     if (segment.p_type != PT_NOTE)
       continue;
     StringRef notes(

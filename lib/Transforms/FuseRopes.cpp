@@ -201,11 +201,10 @@ private:
   }
   static RotateOp create(OpBuilder &builder, Location loc, RotateOp like,
                          ValueRange inputs, ValueRange inits) {
-    return RotateOp::create(builder, loc, inits.getTypes(), inputs,
-                            like.getCos(), like.getSin(), inits,
-                            like.getPairingAttr(), like.getDimsAttr(),
-                            like.getOffsetAttr(), like.getInverseAttr(),
-                            like.getFullTablesAttr());
+    return RotateOp::create(
+        builder, loc, inits.getTypes(), inputs, like.getCos(), like.getSin(),
+        inits, like.getPairingAttr(), like.getDimsAttr(), like.getOffsetAttr(),
+        like.getInverseAttr(), like.getFullTablesAttr());
   }
 };
 

@@ -421,8 +421,8 @@ Value MaskBounds::Emitter::emitIndex(Value index, unsigned argument, Value at) {
   return mapping.lookup(index);
 }
 
-/// Finds the indices of a load that differ between pairs. Returns nullopt if the
-/// elements have no bounds.
+/// Finds the indices of a load that differ between pairs. Returns nullopt if
+/// the elements have no bounds.
 std::optional<SmallVector<IndexRange>>
 MaskBounds::Emitter::findIndexRanges(OperandRange indices) {
   SmallVector<std::pair<unsigned, MonotonicIndex>> varying;

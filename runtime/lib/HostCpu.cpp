@@ -17,7 +17,7 @@ static bool hostHas(const std::string &feature) {
   if (feature == "avx512bf16")
     return __builtin_cpu_supports("avx512bf16") &&
            __builtin_cpu_supports("avx512vnni");
-    // The built-in accepts string literals only.
+  // The built-in accepts string literals only.
 #define POSENC_FEATURE(NAME)                                                   \
   if (feature == NAME)                                                         \
     return __builtin_cpu_supports(NAME) != 0;

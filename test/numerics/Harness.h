@@ -58,7 +58,8 @@ private:
 /// is compiled in less than half of the time.
 class Kernel {
 public:
-  /// Compiles `module` for this machine or, if `gpus` names any, for GPUs alone.
+  /// Compiles `module` for this machine or, if `gpus` names any, for GPUs
+  /// alone.
   explicit Kernel(const std::string &module, Route route = Route::Direct,
                   const mlir::posenc::GpuTargets &gpus = {});
   /// Compiles a module at any stage for this machine. The module's context must

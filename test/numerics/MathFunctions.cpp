@@ -22,21 +22,21 @@ void test::PrintTo(const MathFunction &function, std::ostream *os) {
 
 #define UNARY(name, symmetry, libm)                                            \
   MathFunction {                                                               \
-#name, 1, MathFunction::symmetry,                                          \
+    #name, 1, MathFunction::symmetry,                                          \
         [](double x, double) -> double { return libm; },                       \
         [](void *result, const void *x, const void *) {                        \
           mpfr_##name(static_cast<mpfr_ptr>(result),                           \
                       static_cast<mpfr_srcptr>(x), MPFR_RNDN);                 \
-        }   \
+        }                                                                      \
   }
 #define BINARY(name, mpfr, libm)                                               \
   MathFunction {                                                               \
-#name, 2, MathFunction::None,                                              \
+    #name, 2, MathFunction::None,                                              \
         [](double x, double y) -> double { return libm; },                     \
         [](void *result, const void *x, const void *y) {                       \
           mpfr(static_cast<mpfr_ptr>(result), static_cast<mpfr_srcptr>(x),     \
                static_cast<mpfr_srcptr>(y), MPFR_RNDN);                        \
-        }   \
+        }                                                                      \
   }
 
 static void mpfr_rsqrt(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t rounding) {

@@ -16,12 +16,24 @@ namespace {
 
 /// The integer type of twice the width.
 template <typename T> struct DoubleWidth;
-template <> struct DoubleWidth<uint16_t> { using type = uint32_t; };
-template <> struct DoubleWidth<int16_t> { using type = int32_t; };
-template <> struct DoubleWidth<uint32_t> { using type = uint64_t; };
-template <> struct DoubleWidth<int32_t> { using type = int64_t; };
-template <> struct DoubleWidth<uint64_t> { using type = unsigned __int128; };
-template <> struct DoubleWidth<int64_t> { using type = __int128; };
+template <> struct DoubleWidth<uint16_t> {
+  using type = uint32_t;
+};
+template <> struct DoubleWidth<int16_t> {
+  using type = int32_t;
+};
+template <> struct DoubleWidth<uint32_t> {
+  using type = uint64_t;
+};
+template <> struct DoubleWidth<int32_t> {
+  using type = int64_t;
+};
+template <> struct DoubleWidth<uint64_t> {
+  using type = unsigned __int128;
+};
+template <> struct DoubleWidth<int64_t> {
+  using type = __int128;
+};
 template <typename T> using Wide = typename DoubleWidth<T>::type;
 
 template <typename T> T mulLo(T a, T b) { return T(uint64_t(a) * uint64_t(b)); }

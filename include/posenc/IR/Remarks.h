@@ -25,12 +25,10 @@ namespace mlir::posenc {
 
 /// Reports how `pass` lowers or fuses `op`. The text is formatted only if
 /// somebody listens. Must be called before `op` is erased.
-void reportChoice(Operation *op, StringRef pass,
-                  const Twine &choice);
+void reportChoice(Operation *op, StringRef pass, const Twine &choice);
 
 /// Reports why `pass` leaves `op` as it is, or does not use a faster way.
-void reportMissed(Operation *op, StringRef pass,
-                  const Twine &reason);
+void reportMissed(Operation *op, StringRef pass, const Twine &reason);
 
 } // namespace mlir::posenc
 

@@ -20,7 +20,8 @@ namespace mlir::posenc {
 /// The assembler of the CUDA toolkit.
 struct Ptxas {
   std::string path;
-  /// How it was found: by a variable of the environment, or in a Python package.
+  /// How it was found: by a variable of the environment, or in a Python
+  /// package.
   std::string origin;
 
   /// Returns its version, its path and what it was found by.

@@ -65,9 +65,8 @@ struct LegalizeBF16 final
     replacer.addReplacement([&](BFloat16Type) { return bits; });
     using Replaced = std::optional<std::pair<Attribute, WalkResult>>;
     // The C signature is still one of bf16.
-    replacer.addReplacement([](AbiAttr abi) -> Replaced {
-      return {{abi, WalkResult::skip()}};
-    });
+    replacer.addReplacement(
+        [](AbiAttr abi) -> Replaced { return {{abi, WalkResult::skip()}}; });
     replacer.addReplacement([&](FloatAttr number) -> Replaced {
       if (!number.getType().isBF16())
         return std::nullopt;

@@ -121,9 +121,9 @@ private:
 } // namespace
 
 /// Emits `(x, y) -> (x*c - y*t, y*c + x*t)`. With `fullTables`, the arguments
-/// have c and t of the second lane behind those of the first. The products with t are rounded,
-/// those with c are fused with the sums, and the results are rounded to the
-/// type of x once.
+/// have c and t of the second lane behind those of the first. The products with
+/// t are rounded, those with c are fused with the sums, and the results are
+/// rounded to the type of x once.
 static void emitRotation(OpBuilder &builder, Location loc, ValueRange args,
                          bool inverse, bool fullTables) {
   Type element = args[0].getType();
@@ -187,8 +187,8 @@ Value RotatedTensor::rotate() {
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);
   auto rotated = linalg::GenericOp::create(
-      builder, loc, ValueRange(inits).getTypes(), inputs, inits,
-      maps, loops, [&](OpBuilder &b, Location loc, ValueRange args) {
+      builder, loc, ValueRange(inits).getTypes(), inputs, inits, maps, loops,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
         emitRotation(b, loc, args, op.getInverse(), op.getFullTables());
       });
 

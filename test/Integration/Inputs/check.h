@@ -40,8 +40,8 @@ static inline void fillFloats(float *data, size_t count) {
 
 /* Returns element `lane` of the row `x` with `dim` elements, rotated by
  * `position`. */
-static inline double rotateLane(const double *x, int dim, int interleaved, double base,
-                         double position, int lane) {
+static inline double rotateLane(const double *x, int dim, int interleaved,
+                                double base, double position, int lane) {
   int half = dim / 2;
   int pair = interleaved ? lane / 2 : lane % half;
   int isSecond = interleaved ? lane % 2 : lane >= half;

@@ -7,8 +7,8 @@
 \*===----------------------------------------------------------------------===*/
 
 /* With TVM_FFI, a stand-in for TVM FFI, which with ERROR_OBJECTS can set an
- * error without a backtrace; without it, a program whose argument is the path of
- * the stand-in. */
+ * error without a backtrace; without it, a program whose argument is the path
+ * of the stand-in. */
 
 #include <stdio.h>
 

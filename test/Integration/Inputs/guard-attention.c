@@ -235,19 +235,19 @@ static void loadRow(const struct Case *c, const struct Tensor *tensor,
   for (lane = 0; lane < dim; ++lane)
     x[lane] = load(c->dtype, tensor->data, (size_t)(row * dim + lane));
   for (lane = 0; lane < dim; ++lane)
-    to[lane] = c->form == ROTATED ? rotateLane(x, dim, 0, 10000.0,
-                                               (double)index, lane)
-                                  : x[lane];
+    to[lane] = c->form == ROTATED
+                   ? rotateLane(x, dim, 0, 10000.0, (double)index, lane)
+                   : x[lane];
 }
 
 static void compare(const struct Call *call, int64_t row, int lane,
                     double expected) {
   const struct Case *c = call->c;
-  double actual = load(c->dtype, call->tensors[O].data,
-                       (size_t)(row * c->valueDim + lane));
+  double actual =
+      load(c->dtype, call->tensors[O].data, (size_t)(row * c->valueDim + lane));
   if (!(fabs(actual - expected) <= kTolerance[c->dtype]))
-    fprintf(stderr, "%s: row %d element %d: expected %g, found %g\n",
-            c->name, (int)row, lane, expected, actual);
+    fprintf(stderr, "%s: row %d element %d: expected %g, found %g\n", c->name,
+            (int)row, lane, expected, actual);
   CHECK(fabs(actual - expected) <= kTolerance[c->dtype]);
 }
 
@@ -270,9 +270,9 @@ static void checkRow(const struct Call *call, int b, int64_t token, int head) {
     score = exp(score / sqrt((double)c->dim));
     sum += score;
     for (lane = 0; lane < c->valueDim; ++lane)
-      acc[lane] += score * load(c->dtype, call->tensors[V].data,
-                                 (size_t)(call->keyRow[b][j] * c->valueDim +
-                                          lane));
+      acc[lane] +=
+          score * load(c->dtype, call->tensors[V].data,
+                       (size_t)(call->keyRow[b][j] * c->valueDim + lane));
   }
   for (lane = 0; lane < c->valueDim; ++lane)
     compare(call, row, lane, sum > 0 ? acc[lane] / sum : 0);
@@ -304,8 +304,8 @@ static void checkCase(const struct Case *c, int64_t queries, int64_t keys,
 }
 
 int main(int argc, char **argv) {
-  size_t bytes = 2 * (kMaxTokens + kSlots) * kBatch * kHeads * kMaxDim *
-                 sizeof(float);
+  size_t bytes =
+      2 * (kMaxTokens + kSlots) * kBatch * kHeads * kMaxDim * sizeof(float);
   size_t i;
   int64_t tokens;
   for (i = 0; i < kNumTensors; ++i)

@@ -98,7 +98,8 @@ static inline struct Guarded makeGuarded(size_t bytes) {
   return result;
 }
 
-static inline void *place(const struct Guarded *memory, size_t bytes, int atEnd) {
+static inline void *place(const struct Guarded *memory, size_t bytes,
+                          int atEnd) {
   CHECK(bytes <= memory->size);
   return memory->begin + (atEnd ? memory->size - bytes : 0);
 }

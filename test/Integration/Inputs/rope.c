@@ -27,8 +27,8 @@ static void checkRope(const float *in, const float *out) {
       for (lane = 0; lane < kDim; ++lane)
         x[lane] = (double)row[lane];
       for (lane = 0; lane < kDim; ++lane) {
-        double expected = rotateLane(x, kDim, 0, 10000.0,
-                                     (double)positions[token], lane);
+        double expected =
+            rotateLane(x, kDim, 0, 10000.0, (double)positions[token], lane);
         double actual = (double)out[token * kRow + head * kDim + lane];
         CHECK(fabs(actual - expected) < 3e-7);
       }

@@ -173,8 +173,7 @@ static void checkAttention(void) {
     CHECK((call) == 0);                                                        \
     CHECK(memcmp(r, expected, sizeof(r)) == 0);                                \
   } while (0)
-#define PLAIN(o)                                                               \
-  signatures_attention(q, k, v, seen, o, r, 1, kTokens, kTokens)
+#define PLAIN(o) signatures_attention(q, k, v, seen, o, r, 1, kTokens, kTokens)
 #define CHECKED(o)                                                             \
   signatures_attention_dl(&qt, &kt, &vt, &mt, o, &rt, message, sizeof(message))
   EXPECT_RESULT(PLAIN(NULL));
@@ -217,8 +216,7 @@ static void checkAttention(void) {
   expectFailure(CHECKED(&ot), 6, message,
                 "attention: o has elements of type float64, expected float32");
   qt.data = NULL;
-  expectFailure(CHECKED(NULL), 1, message,
-                "attention: the data of q is NULL");
+  expectFailure(CHECKED(NULL), 1, message, "attention: the data of q is NULL");
   CHECK(signatures_attention(NULL, k, v, seen, r, r, 1, kTokens, kTokens) == 1);
   CHECK(signatures_attention(q, k, v, seen, NULL, q, 1, kTokens, kTokens) == 3);
 }

@@ -310,13 +310,13 @@ TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
     return result;
   };
   // Synchronization, allocation, module loading and synchronous copies.
-  EXPECT_EQ(
-      capture(2, 1,
-              [&](void *stream) {
-                EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
-                EXPECT_EQ(launch(function, 64, stream, {&device, &n}), 901);
-              }),
-      901);
+  EXPECT_EQ(capture(2, 1,
+                    [&](void *stream) {
+                      EXPECT_EQ(call("cuStreamSynchronize", stream), 900);
+                      EXPECT_EQ(launch(function, 64, stream, {&device, &n}),
+                                901);
+                    }),
+            901);
   EXPECT_EQ(capture(0, 1,
                     [&](void *) {
                       EXPECT_EQ(call("cuMemAlloc_v2", &other, size_t(4)), 900);
@@ -360,18 +360,18 @@ TEST_F(PtxFakeCuda, CallsForbiddenDuringCapture) {
                       }),
               mode ? 0 : 901);
   // The default stream synchronizes with blocking streams only.
-  EXPECT_EQ(
-      capture(2, 0,
-              [&](void *) {
-                EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}), 906);
-              }),
-      901);
-  EXPECT_EQ(
-      capture(2, 1,
-              [&](void *) {
-                EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}), 0);
-              }),
-      0);
+  EXPECT_EQ(capture(2, 0,
+                    [&](void *) {
+                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
+                                906);
+                    }),
+            901);
+  EXPECT_EQ(capture(2, 1,
+                    [&](void *) {
+                      EXPECT_EQ(launch(function, 64, nullptr, {&device, &n}),
+                                0);
+                    }),
+            0);
   EXPECT_EQ(call("cuStreamBeginCapture_v2", (void *)nullptr, 0), 900);
 }
 

@@ -169,9 +169,8 @@ TEST_F(Append, RejectsInvalidArguments) {
   expectRejected([&] { keys = randomArray({2, 3, 1, 4}, DType::F32); });
   expectRejected([&] { keys = randomArray({2, 3, 2, 6}, DType::F32); });
   expectRejected([&] { values = randomArray({1, 6, 2, 6}, DType::F32); });
-  expectRejected([&] {
-    caches.values = randomArray({4, 4, 2, 6}, DType::F32);
-  });
+  expectRejected(
+      [&] { caches.values = randomArray({4, 4, 2, 6}, DType::F32); });
   expectRejected([&] { spec.slots.pop_back(); });
   expectRejected([&] { spec.slots[0] = 16; });
   expectRejected([&] { spec.slots[0] = 5; });

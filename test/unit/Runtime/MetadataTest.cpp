@@ -119,15 +119,18 @@ TEST(Metadata, Arguments) {
 
 TEST(Metadata, ShapeOnly) {
   auto withFlag = [](std::string argument, const char *value) {
-    argument.insert(argument.size() - 1, std::string(",\"shape_only\":") + value);
+    argument.insert(argument.size() - 1,
+                    std::string(",\"shape_only\":") + value);
     return argument;
   };
   std::string tensor = tensorJson("x", "f32", "4");
   EXPECT_EQ(function(withFlag(tensor, "true"), "", ""), "");
-  EXPECT_EQ(function(withFlag(tensor, "1"), "", ""),
-            "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
-  EXPECT_EQ(function(withFlag(scalarJson("x", "i64"), "true"), "", ""),
-            "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
+  EXPECT_EQ(
+      function(withFlag(tensor, "1"), "", ""),
+      "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
+  EXPECT_EQ(
+      function(withFlag(scalarJson("x", "i64"), "true"), "", ""),
+      "functions[0].inputs[0]: 'shape_only' is not a boolean of a tensor");
   EXPECT_EQ(function("", withFlag(tensor, "true"), ""),
             "functions[0].outputs[0]: an output is 'shape_only'");
 }
@@ -147,7 +150,8 @@ TEST(Metadata, Shapes) {
   EXPECT_EQ(shape("\"x\""),
             "functions[0]: the shape of 'x' names 'x', which is neither a size "
             "nor a scalar input");
-  EXPECT_EQ(shape("\"n\"", "\"n\",\"n\""), "functions[0].sizes[1]: 'n' is listed twice");
+  EXPECT_EQ(shape("\"n\"", "\"n\",\"n\""),
+            "functions[0].sizes[1]: 'n' is listed twice");
   EXPECT_EQ(shape("\"n\"", "\"n\",\"m\""),
             "functions[0].sizes[1]: no tensor has the size 'm'");
   EXPECT_EQ(shape("\"n\"", "1"), "functions[0].sizes[0]: not a name");
@@ -182,8 +186,9 @@ TEST(Metadata, CodeForGpus) {
   EXPECT_NE(gpu("\"vulkan\":\"system\",", code), "");
   EXPECT_EQ(gpu("\"cuda\":\"m_f\",\"vulkan\":\"m_f\",", code),
             "functions[0]: the symbol 'm_f' is used twice");
-  EXPECT_EQ(gpu("\"vulkan\":\"m_f_vulkan\","),
-            "functions[0]: it has code for Vulkan, but the library has no 'vulkan'");
+  EXPECT_EQ(
+      gpu("\"vulkan\":\"m_f_vulkan\","),
+      "functions[0]: it has code for Vulkan, but the library has no 'vulkan'");
   std::string f = "\"symbol\":\"m_f\",";
   EXPECT_EQ(gpu(f, "[]"), "'vulkan' is not an object");
   EXPECT_EQ(gpu(f, "{}"), "vulkan: no 'bytes'");

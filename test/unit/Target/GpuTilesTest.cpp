@@ -24,7 +24,8 @@ TEST(GpuTiles, AllHeadsFitInSharedMemory) {
       SCOPED_TRACE(testing::Message() << dim << " of " << bytes << " bytes");
       GpuAttentionSizes sizes{dim, dim, bytes};
       std::optional<GpuAttentionTiles> tiles = chooseAttentionTiles(sizes);
-      // Two stages of the smallest tiles of f64 need more than 99 KiB from here on.
+      // Two stages of the smallest tiles of f64 need more than 99 KiB from here
+      // on.
       EXPECT_EQ(tiles.has_value(), bytes < 8 || dim <= 384);
       if (!tiles)
         continue;
@@ -35,7 +36,8 @@ TEST(GpuTiles, AllHeadsFitInSharedMemory) {
       EXPECT_GE(tiles->getPitch(dim, bytes), dim * bytes);
       EXPECT_EQ(tiles->keys % 8, 0);
       EXPECT_EQ(tiles->warps % tiles->valueParts, 0);
-      // Results, scores and, on tensor cores, their weights of two per register.
+      // Results, scores and, on tensor cores, their weights of two per
+      // register.
       int64_t columns = tiles->getValueChannels(sizes) + tiles->keys;
       int64_t registers =
           tiles->rowTiles * columns / 8 * 4 * (bytes == 8 ? 2 : 1);

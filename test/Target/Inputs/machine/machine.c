@@ -6,8 +6,8 @@
 |*
 \*===----------------------------------------------------------------------===*/
 
-/* Implements the functions of libc that the program needs. Bochs prints the bytes
- * that are written to port 0xe9. */
+/* Implements the functions of libc that the program needs. Bochs prints the
+ * bytes that are written to port 0xe9. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,9 +25,7 @@ void *memset(void *to, int value, size_t size) {
   return to;
 }
 
-static void put(char c) {
-  __asm__ volatile("outb %0, $0xe9" : : "a"(c));
-}
+static void put(char c) { __asm__ volatile("outb %0, $0xe9" : : "a"(c)); }
 
 static void putNumber(uint64_t value, unsigned base, int digits) {
   char text[24];

@@ -23,33 +23,33 @@ __attribute__((constructor)) static void loaded(void) {
 int32_t bad_f(void);
 int32_t bad_f(void) { return 0; }
 
-#if VARIANT == 1   // no metadata function
-#elif VARIANT == 2 // two metadata functions
+#if VARIANT == 1    // no metadata function
+#elif VARIANT == 2  // two metadata functions
 const char *bad_metadata(void);
 const char *bad_metadata(void) { return HEAD FUNCTION("bad_f"); }
 const char *worse_metadata(void);
 const char *worse_metadata(void) { return HEAD FUNCTION("bad_f"); }
-#elif VARIANT == 3 // the metadata is an object, not a function
+#elif VARIANT == 3  // the metadata is an object, not a function
 const char *bad_metadata[2] = {HEAD FUNCTION("bad_f"), NULL};
-#elif VARIANT == 4 // a hidden metadata function
+#elif VARIANT == 4  // a hidden metadata function
 __attribute__((visibility("hidden"))) const char *bad_metadata(void);
 const char *bad_metadata(void) { return HEAD FUNCTION("bad_f"); }
-#elif VARIANT == 5 // an undefined metadata function
+#elif VARIANT == 5  // an undefined metadata function
 const char *bad_metadata(void);
 const char *other(void);
 const char *other(void) { return bad_metadata(); }
-#elif VARIANT == 6 // a missing function
+#elif VARIANT == 6  // a missing function
 const char *bad_metadata(void);
 const char *bad_metadata(void) { return HEAD FUNCTION("bad_g"); }
-#elif VARIANT == 7 // the prefix of another library
+#elif VARIANT == 7  // the prefix of another library
 int32_t good_f(void);
 int32_t good_f(void) { return 0; }
 const char *good_metadata(void);
 const char *good_metadata(void) { return HEAD FUNCTION("bad_f"); }
-#elif VARIANT == 8 // metadata that is NULL
+#elif VARIANT == 8  // metadata that is NULL
 const char *bad_metadata(void);
 const char *bad_metadata(void) { return NULL; }
-#elif VARIANT == 9 // metadata that is not JSON
+#elif VARIANT == 9  // metadata that is not JSON
 const char *bad_metadata(void);
 const char *bad_metadata(void) { return "not JSON"; }
 #elif VARIANT == 10 // a later ABI
