@@ -1,4 +1,4 @@
-/*===- fork.c - a kernel in a child of a process with threads ---------------===*\
+/*===- fork.c - a kernel in a child of a process with threads ------------===*\
 |*                                                                            *|
 |* Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.        *|
 |* See LICENSE for license information.                                       *|
