@@ -11,7 +11,8 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        test-exhaustive python-test vllm-test wheel install uninstall docs clean
+        test-exhaustive python-test vllm-test lint lint-tidy wheel \
+        install uninstall docs clean
 
 all: build
 
@@ -98,6 +99,20 @@ test-asan: required
 	@$(call configure,$(BUILD)-asan,asan)
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
 	@$(call run_tests,$(BUILD)-asan)
+
+# Runs the checks of .pre-commit-config.yaml on all files. Installs their tools from PyPI
+# in the build folder.
+lint:
+	@mkdir -p $(BUILD) && python3 -m venv $(BUILD)/lint
+	@$(BUILD)/lint/bin/pip install --quiet pre-commit==4.7.0
+	@PRE_COMMIT_HOME=$(abspath $(BUILD))/lint/hooks \
+	  $(BUILD)/lint/bin/pre-commit run --all-files --show-diff-on-failure
+
+# Runs clang-tidy 22 (Debian's package clang-tidy-22) on the files of TIDY.
+CLANG_TIDY ?= clang-tidy-22
+TIDY ?= $(wildcard lib/*/*.cpp lib/*/*/*.cpp runtime/lib/*.cpp)
+lint-tidy: build
+	@printf '%s\n' $(TIDY) | xargs -P $(JOBS) -n 1 $(CLANG_TIDY) -p $(BUILD) --quiet
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

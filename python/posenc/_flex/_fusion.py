@@ -171,7 +171,8 @@ def _normalize(x, weights, eps: float):
         return (wide * torch.rsqrt(mean + eps) * weights.to(wide.dtype)).to(x.dtype)
     numpy: Any = np
     if not isinstance(x, np.ndarray):
-        import jax.numpy as numpy
+        import jax.numpy
+        numpy = jax.numpy
     wide = x if x.dtype == np.float64 else x.astype(np.float32)
     mean = (wide * wide).mean(-1, keepdims=True)
     result = wide / numpy.sqrt(mean + np.asarray(eps, wide.dtype)) * weights.astype(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from typing import Any
 
 import torch
 import transformers
@@ -33,9 +34,10 @@ def has_masks_of_bool(kind: type, config: type) -> bool:
     as encoders of audio."""
     if kind.__module__.split(".")[-1] in _PASS_ON:
         return True
-    models = [member for member in vars(sys.modules[kind.__module__]).values()
-              if isinstance(member, type) and member.__module__ == kind.__module__
-              and issubclass(member, transformers.PreTrainedModel)]
+    models: list[Any] = [
+        member for member in vars(sys.modules[kind.__module__]).values()
+        if isinstance(member, type) and member.__module__ == kind.__module__
+        and issubclass(member, transformers.PreTrainedModel)]
     same = [model for model in models if model.config_class is config]
     return all(model._supports_sdpa for model in same or models)
 
