@@ -76,8 +76,8 @@ def load():
 
 
 def number(fraction):
-    """Formats a fraction with two decimals, without a leading zero."""
-    return f"{fraction:.2f}".lstrip("0") if fraction < 1 else f"{fraction:.2f}"
+    """Formats a fraction with two decimals."""
+    return f"{fraction:.2f}"
 
 
 def duration(milliseconds):

@@ -8,6 +8,7 @@
 """Operators of PyTorch in functions of scores, and their derivatives, compared with
 PyTorch's own of single numbers."""
 
+import math  # noqa: F401 - the expressions of cases use it
 
 import numpy as np
 import pytest
