@@ -11,8 +11,8 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        test-exhaustive python-test vllm-test lint lint-tidy wheel \
-        install uninstall docs clean
+        coverage test-exhaustive python-test vllm-test lint lint-tidy wheel \
+        install uninstall docs docs-site clean
 
 all: build
 
@@ -100,6 +100,19 @@ test-asan: required
 	@cmake --build $(BUILD)-asan -j $(JOBS) --target all posenc-test-depends
 	@$(call run_tests,$(BUILD)-asan)
 
+# Runs the tests in a build that counts the lines they execute, and prints the share of
+# each folder, also if tests fail. COVERAGE_TARGETS and COVERAGE_FILTER build and run a
+# part.
+COVERAGE_TARGETS = all posenc-test-depends
+COVERAGE_FILTER =
+coverage: required
+	@$(call configure,$(BUILD)-coverage,coverage)
+	@cmake --build $(BUILD)-coverage -j $(JOBS) --target $(COVERAGE_TARGETS)
+	@rm -rf $(BUILD)-coverage/profiles
+	@$(call run_tests,$(BUILD)-coverage) --filter '$(COVERAGE_FILTER)' || \
+	  echo "coverage: tests failed"
+	@python3 test/print-coverage.py --build-dir $(BUILD)-coverage
+
 # Runs the checks of .pre-commit-config.yaml on all files. Installs their tools from PyPI
 # in the build folder.
 lint:
@@ -123,5 +136,14 @@ uninstall:
 docs: build
 	@cmake --build $(BUILD) --target posenc-docs
 
+# Makes the site of the documentation in build/site. Installs mkdocs from PyPI in the build
+# folder. Links to sources are links to POSENC_SOURCE_URL, if it is set.
+docs-site:
+	@mkdir -p $(BUILD) && python3 -m venv $(BUILD)/mkdocs
+	@$(BUILD)/mkdocs/bin/pip install --quiet mkdocs==1.6.1 pymdown-extensions==13.1.2
+	@python3 docs/make-site.py $(BUILD)/site-sources
+	@POSENC_SITE_SOURCES=$(abspath $(BUILD))/site-sources $(BUILD)/mkdocs/bin/mkdocs build \
+	  --strict --quiet --site-dir $(abspath $(BUILD))/site
+
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-debug
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug
