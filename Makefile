@@ -143,7 +143,7 @@ docs-site:
 	@$(BUILD)/mkdocs/bin/pip install --quiet mkdocs==1.6.1 pymdown-extensions==13.1.2
 	@python3 docs/make-site.py $(BUILD)/site-sources
 	@POSENC_SITE_SOURCES=$(abspath $(BUILD))/site-sources $(BUILD)/mkdocs/bin/mkdocs build \
-	  --strict --quiet --site-dir $(abspath $(BUILD))/site
+	  --strict --site-dir $(abspath $(BUILD))/site
 
 clean:
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug
