@@ -362,8 +362,9 @@ void ModelModule::buildAttentionFunctions() {
     if (!ofLayer)
       ofLayer = frequencies;
     buildAttention(ofLayer, layer, suffix);
-    // A model with a causal mask does not decode if it is bidirectional. Of an
-    // encoder and a decoder, only one does, so its function needs no suffix.
+    // A model with a causal mask does not decode if it is bidirectional. In a
+    // model with an encoder and a decoder only the decoder decodes, so its
+    // function needs no suffix.
     bool hasEncoder = attention.layers.front().isEncoder;
     if (!hasCache(layer))
       return;

@@ -38,8 +38,9 @@ static double getLimit(Type type, TableUse use) {
   return type.isBF16() ? 0x1p-12 : 0x1p-19;
 }
 
-/// With f16 in f32 products, one set of marks in twenty would have an element
-/// near zero.
+/// Whether products of cosines and sines are computed in f32. Tables of f16 use
+/// f64: with the error of f32 products, one check of marks in twenty would find
+/// an element so near zero that it must be recomputed.
 static bool areProductsF32(Type type, TableUse use) {
   return !type.isF64() && (use == TableUse::Rotation || type.isBF16());
 }
@@ -50,7 +51,10 @@ static int64_t getNumSteps(Type type, TableUse use) {
   return use == TableUse::Table && type.isBF16() ? 32 : 16;
 }
 
-/// Half the runs of a stretch: more would win little, and another row each.
+/// The number of steps between base positions, half the number of runs of a
+/// stretch, since runs at the same distance before and after its middle share
+/// constants. More steps would save little time, and each takes another row of
+/// constants.
 static int64_t getNumBaseSteps(TableUse use, bool hasRuns) {
   return hasRuns && use == TableUse::Table ? 2 : 0;
 }
@@ -202,7 +206,10 @@ AngleAddition::Step AngleAddition::getStep(OpBuilder &builder, Location loc,
       createInt(builder, loc, level.numSteps * (hasBefore ? 2 : 1) - 1));
   Value isBefore;
   if (hasBefore) {
-    // 0, ... 31 are -16, ... 15: b - 0.5, or its complement.
+    // With 16 rows of constants, steps 0 to 31 are the distances -15.5 to 15.5
+    // from the middle. Without 16, a step n has the distance n + 0.5; if n is
+    // negative, the row is that of its complement, which has the opposite
+    // distance.
     Value behind = arith::SubIOp::create(
         builder, loc, step, createInt(builder, loc, level.numSteps));
     isBefore = arith::ShRSIOp::create(builder, loc, behind,
@@ -393,7 +400,7 @@ Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
                               Value first) const {
   bool isOneRow = written.size() == 1 && stillPairs.empty() &&
                   getElementTypeOrSelf(written.front().getType()).isBF16();
-  // Twice as much is without its sign.
+  // Doubling the bits of a bf16 shifts out its sign.
   auto getMagnitudes = [&](Value words, VectorType type) -> Value {
     Value halves = getHalves(builder, loc, words);
     Value twice = arith::AddIOp::create(builder, loc, halves, halves);
@@ -412,7 +419,8 @@ Value AngleAddition::getMarks(OpBuilder &builder, Location loc,
     bits = orStill(builder, loc, bits, first);
     if (products.isF64())
       return bits;
-    // The lower half gets its largest value.
+    // Sets the lower half of each word to the largest magnitude, so that the
+    // upper half, the bits of the element as bf16, decides the minimum.
     return getMagnitudes(b.ori(bits, b.i32(0x7fff)),
                          cast<VectorType>(bits.getType()));
   };

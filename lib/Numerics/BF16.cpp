@@ -15,8 +15,8 @@ using namespace mlir::posenc;
 
 Value mlir::posenc::roundToBF16(ElementwiseBuilder &b, Value bits,
                                 Value isNaN) {
-  // Half a unit minus one, plus one if the last kept bit is odd, carries into
-  // the kept bits.
+  // Rounds to nearest even: adding 0x7fff, and 1 more if the last kept bit is
+  // odd, carries into the kept bits if and only if the number is rounded up.
   Value odd = b.andi(b.shru(bits, b.i32(16)), b.i32(1));
   Value rounded = b.addi(b.addi(bits, b.i32(0x7fff)), odd);
   Value quiet = b.ori(bits, b.i32(0x00400000));

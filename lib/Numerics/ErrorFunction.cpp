@@ -14,7 +14,8 @@ using namespace mlir::posenc;
 Value MathBuilder::erf(Value x) {
   // 1 - exp(-t * q(t)), where q(t) = -log(erfc(t)) / t has no singularity next
   // to the real numbers. The errors of q are weighted by what they do to the
-  // result, 2^-31.2 for f32 and 2^-60.3. From the limit on it rounds to 1.
+  // result, 2^-31.2 for f32 and 2^-60.3. The result rounds to 1 from the limit
+  // on.
   Value limit = number(forF32 ? 4.0 : 6.0);
   Value size = abs(x);
   Value t =
@@ -44,7 +45,7 @@ Value MathBuilder::erf(Value x) {
 Value MathBuilder::erfc(Value x) {
   // exp(-t^2) * p(q) / (1 + 2t) with q = (t - 4) / (t + 4) (Shepherd and
   // Laframboise, 1981), with relative errors of 2^-35.9 for f32 and 2^-59.6.
-  // From the limit on it rounds to 0.
+  // The result rounds to 0 from the limit on.
   Value limit = number(forF32 ? 10.1 : 27.3);
   Value size = abs(x), four = number(4.0), one = number(1.0);
   Value t =

@@ -31,7 +31,7 @@ MathBuilder::splitExp(Value x, Base base,
   double scale = base == Base::Two ? 1.0 : kLog2E;
   if (range) {
     assert(range->first <= range->second && "an empty range");
-    // A NaN stays.
+    // Both comparisons are false for a NaN, which stays.
     Value least = number(range->first / scale);
     Value most = number(range->second / scale);
     x = select(compare(arith::CmpFPredicate::OLT, x, least), least, x);
@@ -93,7 +93,7 @@ Value MathBuilder::scaleByInstruction(Value value, Value exponent) {
       builder.getStringAttr(wide ? "llvm.x86.avx512.mask.scalef.pd.512"
                                  : "llvm.x86.avx512.mask.scalef.ps.512");
   Value all = arith::ConstantIntOp::create(builder, loc, -1, lanes);
-  // The rounding mode of the thread.
+  // 4 selects the rounding mode of the thread.
   Value rounding = arith::ConstantIntOp::create(builder, loc, 4, 32);
   Value result = value;
   for (int64_t at = 0; at < type.getNumElements(); at += lanes) {
@@ -112,7 +112,7 @@ Value MathBuilder::scaleByInstruction(Value value, Value exponent) {
 }
 
 Value MathBuilder::exp(Value x, Base base, int exponent) {
-  // Beyond these, results are 0 or infinite.
+  // Results are 0 below the smaller exponent and infinite above the larger one.
   double least = forF32 ? -300.0 : wide ? -1078.0 : -152.0;
   double most = forF32 ? 300.0 : wide ? 1026.0 : 129.0;
   SplitExp split = splitExp(x, base, std::pair(least, most));
@@ -176,7 +176,8 @@ Value MathBuilder::cosh(Value x) {
 Value MathBuilder::tanh(Value x) {
   Value size = abs(x);
   if (!wide) {
-    // t / (t + 2) with t = exp(2|x|) - 1. From the limit on it rounds to 1.
+    // t / (t + 2) with t = exp(2|x|) - 1. The result rounds to 1 from the limit
+    // on.
     Value limit = number(9.02);
     Value isBeyond = compare(arith::CmpFPredicate::OGT, size, limit);
     Value a = select(isBeyond, limit, size);

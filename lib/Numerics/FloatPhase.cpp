@@ -72,8 +72,8 @@ Value mlir::posenc::emitPhaseOfFloat(OpBuilder &builder, Location loc,
   Value i0 = lower(whole), i1 = upper(whole);
   Value q0 = lower(fraction), q1 = upper(fraction);
 
-  // The parts of each product below one unit, in units of 2^-96 of a turn, and
-  // one half to round.
+  // Adds the parts of the products below 2^-64 turns, the unit of the phase, in
+  // units of 2^-96 turns. Half a unit in addition makes the carry round.
   Value iL = b.muli(i0, l), q1H0 = b.muli(q1, h0), q0H1 = b.muli(q0, h1);
   Value below = b.addi(upper(b.muli(q0, h0)), upper(b.muli(q1, l)));
   below = b.addi(below, b.addi(lower(iL), lower(q1H0)));

@@ -58,7 +58,7 @@ static Value emitAsinTail(MathBuilder &b, Value x, Value z) {
 }
 
 Value MathBuilder::atan(Value x) {
-  // Beyond 1, pi/2 - atan(1/x).
+  // atan(x) = pi/2 - atan(1/x) for x above 1.
   Value size = abs(x), one = number(1.0);
   Value isLarge = compare(arith::CmpFPredicate::OGT, size, one);
   Value inner = select(isLarge, div(one, size), size);
@@ -69,8 +69,8 @@ Value MathBuilder::atan(Value x) {
 }
 
 Value MathBuilder::atan2(Value y, Value x) {
-  // The quotient of the smaller by the larger magnitude; 1 or 0 if both are
-  // infinite or zero.
+  // Divides the smaller magnitude by the larger one. The quotient is 1 if both
+  // are infinite, and 0 if both are zero.
   Value sizeX = abs(x), sizeY = abs(y);
   Value isSteep = compare(arith::CmpFPredicate::OGT, sizeY, sizeX);
   Value least = select(isSteep, sizeX, sizeY);
@@ -81,7 +81,7 @@ Value MathBuilder::atan2(Value y, Value x) {
   inner = select(compare(arith::CmpFPredicate::OEQ, most, number(0.0)), most,
                  inner);
   Value tail = emitAtanTail(*this, inner);
-  // A multiple of pi/2, from which the angle is subtracted or not.
+  // The result is 0, pi/2 or pi plus or minus the arc tangent of the quotient.
   Value isLeft = compare(arith::CmpIPredicate::slt, toBits(x), integer(0));
   Value zero = number(0.0);
   auto choose = [&](double halfPi) {
@@ -100,7 +100,7 @@ Value MathBuilder::atan2(Value y, Value x) {
 }
 
 Value MathBuilder::asin(Value x) {
-  // Beyond 1/2, pi/2 - 2 asin(sqrt((1 - x)/2)).
+  // asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2)) for x above 1/2.
   Value size = abs(x), half = number(0.5);
   Value isLarge = compare(arith::CmpFPredicate::OGT, size, half);
   Value z = select(isLarge, fma(size, number(-0.5), half), mul(x, x));
@@ -113,8 +113,8 @@ Value MathBuilder::asin(Value x) {
 }
 
 Value MathBuilder::acos(Value x) {
-  // pi/2 - asin(x); beyond 1/2, 2 asin(sqrt((1 - x)/2)), and below -1/2 pi less
-  // that of -x.
+  // acos(x) is pi/2 - asin(x) between -1/2 and 1/2, 2 asin(sqrt((1 - x)/2))
+  // above, and pi - acos(-x) below.
   Value size = abs(x), half = number(0.5);
   Value isLarge = compare(arith::CmpFPredicate::OGT, size, half);
   Value z = select(isLarge, fma(size, number(-0.5), half), mul(x, x));

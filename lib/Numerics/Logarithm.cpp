@@ -21,12 +21,13 @@ using namespace mlir::posenc;
 MathBuilder::SplitLog MathBuilder::splitLog(Value x) {
   Value isSmall;
   if (!forF32) {
-    // Numbers of f32 are normal in f64.
+    // Scales subnormal numbers; those of f32 are normal in f64.
     isSmall = compare(arith::CmpFPredicate::OLT, x, f64(0x1p-1022));
     x = select(isSmall, mul(x, f64(0x1p54)), x);
   }
   Value bits = toBits(x);
-  // An exponent that changes at the square root of 1/2 instead of 1.
+  // Splits the number so that the mantissa is between the square roots of 1/2
+  // and of 2, instead of between 1 and 2.
   int64_t root = llvm::bit_cast<int64_t>(0x1.6a09e667f3bcdp-1);
   Value exponent = shrs(subi(bits, i64(root)), i64(52));
   Value mantissa = fromBits(subi(bits, shl(exponent, i64(52))));

@@ -23,7 +23,7 @@ Value MathBuilder::cbrt(Value x) {
   }
   Value bits = toBits(scaled);
   Value exponent = toFloat(subi(shru(bits, i64(52)), i64(1023)));
-  // (e - 1) / 3 rounds down e / 3.
+  // The integer nearest to (e - 1) / 3 is e / 3 rounded down.
   auto [kBits, k] =
       roundToInteger(mul(sub(exponent, f64(1.0)), f64(1.0 / 3.0)));
   Value kInteger = subi(kBits, i64(llvm::bit_cast<int64_t>(0x1.8p52)));
@@ -104,7 +104,7 @@ Value MathBuilder::powMagnitude(Value x, Value y) {
   Value isInfinite = compare(arith::CmpFPredicate::OEQ, size, infinity());
   log.hi =
       select(isZero, neg(infinity()), select(isInfinite, infinity(), log.hi));
-  // 0 times infinity: 1^y is 1.
+  // 1^y is 1 also for an infinite y, where 0 * y would be NaN.
   Value isOne = compare(arith::CmpFPredicate::OEQ, size, f64(1.0));
   if (forF32)
     return exp(select(isOne, f64(0.0), mul(log.hi, y)), Base::Two);

@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Angles are reduced as by Payne and Hanek: of the product with 2/pi only those
-// bits of 2/pi matter that give less than a whole turn.
+// Angles are reduced by the method of Payne and Hanek: only those bits of 2/pi
+// are multiplied whose products are less than a whole turn.
 //
 // For f32, in f64: each of five intervals of exponents has its own bits of 1/pi
 // or 2/pi, so that the integer part of the product has at most 46 bits. The
 // nearest that an f32 comes to a multiple of pi/2 is 2^-30; the reduced angle
 // is within 2^-58.
 //
-// For f64, in integers: the 53 bits of the argument times 192 bits of 2/pi. Of
-// the product, 126 bits are a fraction of a quarter turn. The nearest that an
-// f64 comes to a multiple of pi/2 is 2^-61.
+// For f64, in integers: the 53 bits of the argument times 192 bits of 2/pi. 126
+// bits of the product are a fraction of a quarter turn. The nearest that an f64
+// comes to a multiple of pi/2 is 2^-61.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,7 +146,8 @@ static std::array<Value, 3> selectTwoByPi(MathBuilder &b, Value firstBit) {
   for (uint64_t word : kTwoByPi)
     words.push_back(b.i64(static_cast<int64_t>(word)));
   SmallVector<Value> last(ArrayRef(words).slice(16, 4));
-  // Each step halves how many words the first may be from here.
+  // Each step decides one bit of the first word's number, and halves the number
+  // of words that may still be the first.
   for (int64_t step = 8; step >= 1; step /= 2) {
     Value isFarther = hasBit(step);
     SmallVector<Value> chosen;
@@ -157,7 +158,8 @@ static std::array<Value, 3> selectTwoByPi(MathBuilder &b, Value firstBit) {
   Value isLast = hasBit(16);
   for (auto [word, other] : llvm::zip_equal(words, last))
     word = b.select(isLast, other, word);
-  // A shift by 64 has no meaning.
+  // Shifts the lower word right by 1 and then by 63 - shift, because a shift by
+  // 64 is undefined.
   Value shift = b.andi(firstBit, b.i64(63));
   Value opposite = b.xori(shift, b.i64(63));
   auto join = [&](int i) {
@@ -196,18 +198,20 @@ struct QuadrantAngle {
 };
 } // namespace
 
-/// Reduces a non-negative number of f64. What is left of an infinity is NaN.
+/// Reduces a non-negative f64 to a quadrant and the rest in radians. The rest
+/// of an infinity is NaN.
 static QuadrantAngle reduceToQuadrant(MathBuilder &b, Value size) {
   Value bits = b.toBits(size);
   Value exponent = b.shru(bits, b.i64(52));
   Value mantissa = b.ori(b.andi(bits, b.i64((int64_t{1} << 52) - 1)),
                          b.i64(int64_t{1} << 52));
-  // x = mantissa * 2^(exponent-1075). Bits of 2/pi of 2^(1077-exponent) and
-  // more give multiples of 4 quarter turns. Below 1/2, nothing is reduced.
+  // x = mantissa * 2^(exponent-1075). Bits of 2/pi that are worth
+  // 2^(1077-exponent) or more would contribute whole turns and are skipped.
+  // Numbers below 1/2 are not reduced, so their exponent does not matter.
   exponent = arith::MaxSIOp::create(b.builder, b.loc, exponent, b.i64(1022));
   std::array<Value, 3> words =
       selectTwoByPi(b, b.subi(exponent, b.i64(1075 + 2 - 64)));
-  // Modulo 2^192, without the lowest word.
+  // Computes the product modulo 2^192, without its lowest word.
   WideProduct p0 = multiply(b, mantissa, words[2]);
   WideProduct p1 = multiply(b, mantissa, words[1]);
   Value top = b.muli(mantissa, words[0]);
@@ -216,7 +220,8 @@ static QuadrantAngle reduceToQuadrant(MathBuilder &b, Value size) {
       b.builder.getI64Type(), b.compare(arith::CmpIPredicate::ult, lo, p0.hi));
   Value hi = b.addi(b.addi(top, p1.hi), carry);
 
-  // To the nearest quarter turn; the rest is a fraction less 1/2.
+  // Adding an eighth of a turn rounds to the nearest quarter turn. The bits
+  // below the quadrant are then the rest, in quarter turns, plus 1/2.
   Value phase = b.addi(hi, b.i64(int64_t{1} << 61));
   Value upper = b.ori(b.shl(phase, b.i64(2)), b.shru(lo, b.i64(62)));
   Value lower = b.shl(lo, b.i64(2));
@@ -233,7 +238,7 @@ static QuadrantAngle reduceToQuadrant(MathBuilder &b, Value size) {
   radians = b.select(isSmall, size, radians);
   rest = b.select(isSmall, b.f64(0.0), rest);
   phase = b.select(isSmall, b.i64(0), phase);
-  // A NaN of infinities and NaNs.
+  // The difference is 0 for finite numbers, and NaN for infinities and NaNs.
   return {phase, b.add(radians, b.sub(size, size)), rest};
 }
 
@@ -247,7 +252,8 @@ static CosSin emitCosSin(MathBuilder &b, Value size) {
 //===----------------------------------------------------------------------===//
 
 Value MathBuilder::sin(Value x) {
-  // By the size: sums would lose the sign of a zero.
+  // Computes the sine of |x| and applies the sign of x last, because the sums
+  // would lose the sign of a zero.
   Value size = abs(x);
   Value result =
       forF32 ? emitSinForF32(*this, size, 0.0) : emitCosSin(*this, size).sin;

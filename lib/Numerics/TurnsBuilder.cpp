@@ -42,7 +42,8 @@ TwoFloats TurnsBuilder::sum(TwoFloats a, TwoFloats b) {
 TurnsBuilder::Turns TurnsBuilder::toTurns(ArrayRef<Value> terms) {
   Value upper, rests;
   for (Value term : terms) {
-    // Removes whole turns, and so keeps the integers below 51 bits.
+    // Removes whole turns, so that the rounded integers have fewer than 51
+    // bits.
     Value turns = math::RoundEvenOp::create(builder, loc, term);
     Value scaled = mul(sub(term, turns), f64(0x1p48));
     auto [bits, rounded] = roundToInteger(scaled);
@@ -51,8 +52,8 @@ TurnsBuilder::Turns TurnsBuilder::toTurns(ArrayRef<Value> terms) {
     rests = rests ? add(rests, rest) : rest;
   }
   Value lower = roundToInteger(mul(rests, f64(0x1p48))).first;
-  // The bits of each rounded number have those of the number that is added to
-  // round, an integer that is its own value in the low bits of the sum.
+  // roundToInteger adds 1.5 * 2^52, so its bits are those of 1.5 * 2^52 plus
+  // the integer. Subtracts the former once for each rounded number.
   int64_t magic = llvm::bit_cast<int64_t>(0x1.8p52);
   upper = subi(upper, i64(static_cast<int64_t>(static_cast<uint64_t>(magic) *
                                                terms.size())));

@@ -381,8 +381,9 @@ MaskBounds::Emitter::getMonotonicOperand(Operation &op, bool mayWrap) const {
 
 std::optional<MonotonicIndex>
 MaskBounds::Emitter::findMonotonic(Value index) const {
-  // A sum that is the index itself does not wrap, as both ends of the tile are
-  // in the bounds of the tensor. That of another operation could, unnoticed.
+  // A sum that is the index itself does not wrap, because the indices of both
+  // ends of the tile are in the bounds of the tensor. A sum that is an operand
+  // of another operation could wrap without notice.
   bool isDecreasing = false, mayWrap = true, isOfBlocks = false;
   while (Operation *op = index.getDefiningOp()) {
     std::optional<unsigned> operand;

@@ -46,9 +46,9 @@ static Value createExponents(OpBuilder &builder, RopeOp op) {
       builder, op.getLoc(), DenseElementsAttr::get(type, ArrayRef(values)));
 }
 
-/// Emits the f32 `2^(distance*exponent)`. The product is f64, whose integral
-/// part and fraction are powers apart: in f32, the fraction of a large product
-/// would have few bits.
+/// Emits `2^(distance*exponent)` in f32. The product is f64 and is split into
+/// its integral part and its fraction, whose powers are computed apart: in f32,
+/// the fraction of a large product would have few bits.
 static Value emitFactor(OpBuilder &builder, Location loc, Value distance,
                         Value exponent) {
   Type narrow = builder.getF32Type();

@@ -9,9 +9,8 @@
 // The loops over tiles of attention compute tensors: slices of operands,
 // padded, converted, normed, rotated or gathered from pages. A thread computes
 // the elements that it needs of such a tensor, from the operands in global
-// memory, as if all operations in between were fused. What the scalar code
-// around them computes, such as lengths and pages, each thread computes for
-// itself.
+// memory, as if all operations in between were fused. Each thread executes the
+// scalar code around them, which computes lengths and pages, for itself.
 //
 //===----------------------------------------------------------------------===//
 

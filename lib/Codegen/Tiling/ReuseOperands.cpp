@@ -25,7 +25,8 @@ using namespace mlir::posenc;
 
 #define DEBUG_TYPE "posenc-reuse-operands"
 
-/// Half of a 32 KiB L1 data cache.
+/// Maximum size of an input that stays in scratch: half of a 32 KiB L1 data
+/// cache.
 static constexpr int64_t kMaxScratchBytes = 16 << 10;
 
 /// Returns the tensor outside the loops that the destination of a tile is a
