@@ -123,7 +123,7 @@ lint:
 
 # Runs clang-tidy 22 (Debian's package clang-tidy-22) on the files of TIDY.
 CLANG_TIDY ?= clang-tidy-22
-TIDY ?= $(wildcard lib/*/*.cpp lib/*/*/*.cpp runtime/lib/*.cpp)
+TIDY ?= $(wildcard lib/*/*.cpp lib/*/*/*.cpp runtime/lib/*.cpp tools/*/*.cpp)
 lint-tidy: build
 	@printf '%s\n' $(TIDY) | xargs -P $(JOBS) -n 1 $(CLANG_TIDY) -p $(BUILD) --quiet
 

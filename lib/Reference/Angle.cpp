@@ -13,7 +13,7 @@ namespace posenc::reference {
 CosSin cosSin(long double position, const Real &frequency, const Real &scale) {
   // The product is exact in 64 bits more than the frequency has. mpfr_sin_cos
   // reduces arguments of any size correctly.
-  constexpr mpfr_prec_t anglePrecision = Real::Precision + 64;
+  constexpr mpfr_prec_t anglePrecision = Real::kPrecision + 64;
   // Intermediate results have twice the bits of a long double, so the double
   // rounding matters in one of 2^64 cases.
   constexpr mpfr_prec_t resultPrecision = 128;

@@ -13,23 +13,23 @@
 namespace posenc::reference {
 
 Real::Real(int64_t number) {
-  mpfr_init2(value, Precision);
+  mpfr_init2(value, kPrecision);
   mpfr_set_sj(value, number, MPFR_RNDN);
 }
 
 Real::Real(double number) {
-  mpfr_init2(value, Precision);
+  mpfr_init2(value, kPrecision);
   mpfr_set_d(value, number, MPFR_RNDN);
 }
 
 Real::Real(const Real &other) {
-  mpfr_init2(value, Precision);
+  mpfr_init2(value, kPrecision);
   mpfr_set(value, other.value, MPFR_RNDN);
 }
 
 Real::Real(Real &&other) noexcept {
   // The moved-from number stays valid, so the destructor can always clear it.
-  mpfr_init2(value, Precision);
+  mpfr_init2(value, kPrecision);
   mpfr_swap(value, other.value);
 }
 

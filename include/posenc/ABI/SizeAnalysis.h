@@ -74,7 +74,9 @@ public:
   /// Returns the value of an integer or index.
   SizeExpr getInteger(OpFoldResult value);
   SmallVector<SizeExpr> getIntegers(ArrayRef<OpFoldResult> values);
-  void setInteger(Value value, SizeExpr integer) { integers[value] = integer; }
+  void setInteger(Value value, SizeExpr integer) {
+    integers[value] = std::move(integer);
+  }
   /// Sets the shape of a tensor, and requires that it agrees with the static
   /// sizes of its type.
   void setShape(Value tensor, ArrayRef<SizeExpr> shape, Operation *op);

@@ -21,7 +21,7 @@ namespace posenc::reference {
 /// more than the 64 significant bits of a long double.
 class Real {
 public:
-  static constexpr mpfr_prec_t Precision = 320;
+  static constexpr mpfr_prec_t kPrecision = 320;
 
   Real() : Real(int64_t(0)) {}
   explicit Real(int64_t value);
