@@ -389,15 +389,14 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
     return fail(flag + " applies only to a config.json, and '" + path +
                 "' is not one");
   OwningOpRef<ModuleOp> module =
-      isConfig                   ? loadConfig(path, read, options, context)
+      isConfig                  ? loadConfig(path, read, options, context)
       : path.ends_with(".onnx") ? loadOnnx(path, read, context)
-                                 : loadMLIR(path, read, context);
+                                : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
   PassManager manager(&context);
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
-    return fail("unknown raise '" + *options.raise +
-                "'; expected yes or no");
+    return fail("unknown raise '" + *options.raise + "'; expected yes or no");
   if (options.assertions && *options.assertions != "check" &&
       *options.assertions != "drop")
     return fail("unknown assert '" + *options.assertions +

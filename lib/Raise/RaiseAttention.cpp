@@ -316,8 +316,9 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   Value mask = parts.mask ? createMask(rewriter, parts.mask) : Value();
   double scale = parts.scale * queries.scale * keys.scale;
   if ((parts.mask && !mask) || !std::isfinite(scale)) {
-    reportMissed(op, kPassName,
-                 "looks like attention, but its mask or scale has another form");
+    reportMissed(
+        op, kPassName,
+        "looks like attention, but its mask or scale has another form");
     return false;
   }
   auto attention = AttentionOp::create(rewriter, loc, q, k, v, init);

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// `make test-exhaustive` runs these tests, which takes two hours. The reference is
-// the f64 result of this machine's libm, whose error is 2^-28 of a unit in the
-// last place of f32. POSENC_EXHAUSTIVE_STEP=N tests every Nth number only.
+// `make test-exhaustive` runs these tests, which takes two hours. The reference
+// is the f64 result of this machine's libm, whose error is 2^-28 of a unit in
+// the last place of f32. POSENC_EXHAUSTIVE_STEP=N tests every Nth number only.
 //
 //===----------------------------------------------------------------------===//
 

@@ -234,7 +234,8 @@ int mlir::posenc::runMain(int argc, char **argv) {
       if (!getInputFlags(request.inputOptions).empty())
         return fail(
             "--dtype, --pairing, --k-cache, --cache-dtype, --cache-scales, "
-            "--decode-tokens, --qk-norm, --index-type, --lse, --rotation, --causal, "
+            "--decode-tokens, --qk-norm, --index-type, --lse, --rotation, "
+            "--causal, "
             "--rope-length, --precision and --stack-limit need a module or "
             "config.json, and '" +
             request.path + "' is a compiled library");

@@ -88,10 +88,10 @@ void addOptLevelOption(OptionParser &parser, std::optional<OptLevel> &level);
 /// of `noWarnings` and `kernels`.
 std::vector<std::string> getInputFlags(const InputOptions &options);
 
-/// Loads a model's config from a path that ends with `.json`, an ONNX model from
-/// one that ends with `.onnx`, and MLIR (text or bytecode) from any other; `-`
-/// is MLIR on standard input. On failure, prints
-/// `file:line:col: error: text` and returns null.
+/// Loads a model's config from a path that ends with `.json`, an ONNX model
+/// from one that ends with `.onnx`, and MLIR (text or bytecode) from any other;
+/// `-` is MLIR on standard input. On failure, prints `file:line:col: error:
+/// text` and returns null.
 OwningOpRef<ModuleOp> loadModule(StringRef path, const InputOptions &options,
                                  MLIRContext &context);
 

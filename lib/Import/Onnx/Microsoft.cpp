@@ -229,8 +229,8 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
       b, node.loc, ValueRange(inits).getTypes(), node.getValue(parts.key),
       node.getValue(parts.value), Value(), Value(), Value(), slots,
       ValueRange(), /*key_scales=*/Value(), /*value_scales=*/Value(), inits,
-      layout(HeadLayout::TokenMajor),
-      layout(HeadLayout::HeadMajor), RotationAttr(), FloatAttr(), FloatAttr());
+      layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
+      RotationAttr(), FloatAttr(), FloatAttr());
   return std::pair(createTensor(node, op.getResult(0), caches[0].shape),
                    createTensor(node, op.getResult(1), caches[1].shape));
 }
