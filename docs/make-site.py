@@ -40,6 +40,7 @@ def find_files():
             text=True).split("\n")
     except (OSError, subprocess.CalledProcessError):
         found = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*")]
+        found = [path for path in found if not path.startswith(("build", ".", "install/"))]
     return sorted(path for path in found
                   if path.endswith((".md", *IMAGES)) and (ROOT / path).is_file()
                   and not path.startswith(SKIPPED))
