@@ -37,7 +37,7 @@ def find_files():
     try:
         found = subprocess.check_output(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-            text=True).split("\n")
+            text=True, stderr=subprocess.DEVNULL).split("\n")
     except (OSError, subprocess.CalledProcessError):
         found = [path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*")]
         found = [path for path in found if not path.startswith(("build", ".", "install/"))]
