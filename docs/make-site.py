@@ -13,6 +13,7 @@
 # docs-site`). The pages are written for the repository, so this changes:
 #   - README.md is index.md, and README.md of a folder is FOLDER/index.md;
 #   - the language reference is one page for each chapter;
+#   - lists, tables and code get the empty lines around them that Python's Markdown needs;
 #   - links to files that are no pages are links to POSENC_SOURCE_URL, or plain text if
 #     that variable is not set.
 
@@ -76,6 +77,31 @@ def split_reference(text):
     return pages, owners
 
 
+def separate_blocks(text):
+    """Adds empty lines before lists and tables that follow a paragraph, and around
+    comments."""
+    lines = []
+    for line in text.split("\n"):
+        kind, before = get_kind(line), get_kind(lines[-1]) if lines else ""
+        if before and kind and kind != before and kind != "more" and (
+                kind in ("list", "table", "comment") or before in ("table", "comment")):
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def get_kind(line):
+    """Returns the kind of a line's block, "" for an empty line, and "more" for a line that
+    goes on with a list."""
+    if not line.strip():
+        return ""
+    for kind, pattern in (("list", r"[-*] |\d+\. "), ("table", r"\|"), ("comment", r"<!--"),
+                          ("more", r" ")):
+        if re.match(pattern, line):
+            return kind
+    return "text"
+
+
 class Site:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -102,8 +128,10 @@ class Site:
         """Writes a page of the site that is made of a file of the repository."""
         parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
         for number in range(0, len(parts), 2):
-            parts[number] = LINK.sub(
-                lambda match: self.rewrite(match, source, page), parts[number])
+            parts[number] = LINK.sub(lambda match: self.rewrite(match, source, page),
+                                     separate_blocks(parts[number]))
+            if number + 1 < len(parts):
+                parts[number] = parts[number].rstrip("\n") + "\n\n"
         target = self.folder / page
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("".join(parts), encoding="utf-8")
