@@ -75,7 +75,7 @@ test-exhaustive: build
 # small inputs, without measurements, other CPUs, GPUs and exhaustive checks.
 CHECK_UNITS = PosencIRTests PosencFrontendTests PosencReferenceTests \
               PosencRuntimeTests
-CHECK = /Posenc(IR|Frontend|Reference|Runtime)Tests/|Posenc :: ((IR|Transforms|Conversion|Pipelines|Frontend|Codegen|Compile|Docs|Layering|Style)/|Run/(inputs.test|library.test|attention.mlir|reference.mlir))
+CHECK = /Posenc(IR|Frontend|Reference|Runtime)Tests/|Posenc :: ((IR|Raise|Import|Transforms|Conversion|Pipelines|Frontend|Codegen|Compile|Docs|Layering|Style)/|Run/(inputs.test|library.test|attention.mlir|reference.mlir))
 check: build
 	@cmake --build $(BUILD) -j $(JOBS) --target $(CHECK_UNITS)
 	@$(call run_tests,$(BUILD)) --filter '$(CHECK)'

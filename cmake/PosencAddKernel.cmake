@@ -6,14 +6,15 @@
 #
 # ===----------------------------------------------------------------------===#
 
-# posenc_add_kernel(NAME INPUT <file.json|file.mlir> [STATIC]
+# posenc_add_kernel(NAME INPUT <file.json|file.mlir|file.onnx> [STATIC]
 #                   [TARGETS <cpu>...] [DTYPE <type>] [PAIRING <pairing>]
 #                   [K_CACHE <kind>] [CACHE_DTYPE <type>] [DECODE_TOKENS <n>]
 #                   [CACHE_SCALES <kind>]
 #                   [ROPE_LENGTH <n>] [QK_NORM] [INDEX_TYPE <type>] [LSE]
 #                   [ROTATION <kind>] [CAUSAL <kind>]
 #                   [KERNELS <function>...] [THREADS none] [TUNING <file>]
-#                   [STACK_LIMIT <bytes>])
+#                   [STACK_LIMIT <bytes>] [RAISE yes|no] [ASSERT check|drop]
+#                   [REPORT <file.html>])
 #
 # Adds the imported library NAME, which is compiled from INPUT with
 # posenc-compile, and again when INPUT, TUNING or the compiler changes. Targets
@@ -22,7 +23,7 @@
 # version at load time.
 function(posenc_add_kernel name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "STATIC;QK_NORM;LSE"
-    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;CACHE_SCALES;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT"
+    "INPUT;DTYPE;PAIRING;K_CACHE;CACHE_DTYPE;CACHE_SCALES;DECODE_TOKENS;ROPE_LENGTH;INDEX_TYPE;ROTATION;CAUSAL;THREADS;TUNING;STACK_LIMIT;RAISE;ASSERT;REPORT"
     "TARGETS;KERNELS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "posenc_add_kernel(${name}): unexpected "
@@ -59,7 +60,7 @@ function(posenc_add_kernel name)
     list(APPEND options "--kernels=${kernel}")
   endforeach()
   foreach(option DTYPE PAIRING K_CACHE CACHE_DTYPE CACHE_SCALES DECODE_TOKENS
-          ROPE_LENGTH INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT)
+          ROPE_LENGTH INDEX_TYPE ROTATION CAUSAL THREADS STACK_LIMIT RAISE ASSERT)
     if(DEFINED ARG_${option})
       string(TOLOWER ${option} flag)
       string(REPLACE "_" "-" flag ${flag})
@@ -76,6 +77,11 @@ function(posenc_add_kernel name)
   if(ARG_TUNING)
     get_filename_component(tuning "${ARG_TUNING}" ABSOLUTE)
     list(APPEND options "--tuning=${tuning}")
+  endif()
+  if(ARG_REPORT)
+    get_filename_component(report "${ARG_REPORT}" ABSOLUTE
+      BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+    list(APPEND options "--report=${report}")
   endif()
   add_custom_command(OUTPUT "${library}" "${header}"
     COMMAND Posenc::posenc-compile "${input}" -o "${library}" ${options}

@@ -42,9 +42,10 @@ typedef struct posenc_kernels posenc_kernels;
 /// `--cache-scales=`, `--decode-tokens=`, `--rope-length=`, `--precision=`,
 /// `--qk-norm`, `--index-type=`, `--lse`, `--rotation=`, `--causal=`,
 /// `--stack-limit=`, `--opt-level=`, `--target=` (one CPU, any number of
-/// `cuda:sm_NN`), `--tuning=`, `--schedule=`, `--threads=none` and
-/// `--no-warnings`. With targets for CUDA alone there is no code for CPUs. Code
-/// is cached in the same folder as that of posenc-compile.
+/// `cuda:sm_NN`), `--tuning=`, `--schedule=`, `--threads=none`,
+/// `--raise=`, `--assert=`, `--report=` and `--no-warnings`. With targets for
+/// CUDA alone there is no code for CPUs. Code is cached in the same folder as
+/// that of posenc-compile.
 ///
 /// On success the result is to be given to posenc_kernels_free(). After an
 /// error it is NULL. `*messages` becomes the text of all errors and warnings,

@@ -8,6 +8,7 @@
 
 #include "posenc-c/Compile.h"
 
+#include "posenc/Driver/CompileReport.h"
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Input.h"
 #include "posenc/Driver/Options.h"
@@ -41,6 +42,8 @@ namespace {
 struct Request {
   InputOptions input;
   JitOptions jit;
+  /// The file of the report.
+  std::optional<std::string> report;
 };
 } // namespace
 
@@ -110,6 +113,7 @@ static bool parseOptions(ArrayRef<const char *> texts, Request &request) {
   parser.add("tuning", "FILE", "", tuning);
   parser.add("schedule", "FILE", "", schedule);
   parser.add("no-warnings", "", request.input.noWarnings);
+  parser.add("report", "FILE", "", request.report);
   // The parser would print its help to standard output.
   for (StringRef text : texts)
     if (!text.starts_with("--") || text == "--help" || text == "--version")
@@ -131,6 +135,35 @@ static DialectRegistry createRegistry() {
   return registry;
 }
 
+/// Compiles the input; `report` may be null.
+static std::unique_ptr<JitLibrary> compile(StringRef name, StringRef input,
+                                           const Request &request,
+                                           CompileReport *report) {
+  MLIRContext context(createRegistry(), MLIRContext::Threading::DISABLED);
+  DiagnosticPrinter diagnostics(context);
+  if (report)
+    report->watch(context, diagnostics, /*print=*/false);
+  OwningOpRef<ModuleOp> module =
+      loadModuleFromText(name, input, request.input, context,
+                         report ? report->getLoadHooks() : LoadHooks());
+  if (!module)
+    return nullptr;
+  if (report) {
+    CodeOptions options;
+    options.targets = {*request.jit.target};
+    options.gpus = request.jit.gpus;
+    options.hasCpuCode = request.jit.hasCpuCode;
+    report->setOutput("kernels in memory", options);
+    report->addStages(*module, Stage::Vector, options);
+  }
+  std::unique_ptr<JitLibrary> library = JitLibrary::create(
+      *module, report ? CodeCache() : CodeCache::fromEnvironment(),
+      request.jit);
+  if (library && report)
+    report->addMetadata(library->getMetadata());
+  return library;
+}
+
 static std::unique_ptr<JitLibrary> compile(StringRef name, StringRef input,
                                            ArrayRef<const char *> options) {
   Request request;
@@ -144,13 +177,21 @@ static std::unique_ptr<JitLibrary> compile(StringRef name, StringRef input,
          "--threads=none");
     return nullptr;
   }
-  MLIRContext context(createRegistry(), MLIRContext::Threading::DISABLED);
-  DiagnosticPrinter diagnostics(context);
-  OwningOpRef<ModuleOp> module =
-      loadModuleFromText(name, input, request.input, context);
-  if (!module)
+  if (!request.report)
+    return compile(name, input, request, nullptr);
+  std::string command = ("posenc_compile: " + name).str();
+  for (StringRef option : options)
+    command += (" " + option).str();
+  CompileReport report(name, command);
+  std::string messages;
+  std::unique_ptr<JitLibrary> library;
+  {
+    RedirectErrors copy(messages, /*alsoPrint=*/true);
+    library = compile(name, input, request, &report);
+  }
+  if (failed(report.save(*request.report, messages, library != nullptr)))
     return nullptr;
-  return JitLibrary::create(*module, CodeCache::fromEnvironment(), request.jit);
+  return library;
 }
 
 /// Returns JSON, or nullopt after an error.

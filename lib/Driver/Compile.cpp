@@ -12,6 +12,7 @@
 #include "ListFunctions.h"
 #include "OutputFiles.h"
 #include "SlowOperations.h"
+#include "posenc/Driver/CompileReport.h"
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Driver/Guard.h"
 #include "posenc/Driver/Input.h"
@@ -50,6 +51,8 @@ enum class Emit {
 /// A parsed command line.
 struct Request {
   std::string input, output, header;
+  /// The file of the report, empty for none; and what it says.
+  std::string report, command, warnings;
   Emit emit = Emit::Shared;
   CodeOptions code;
   bool saveTemps = false;
@@ -57,6 +60,7 @@ struct Request {
   /// Whether to list the functions of the input instead of compiling.
   bool list = false;
   InputOptions inputOptions;
+  std::optional<std::string> tuning;
 };
 
 } // namespace
@@ -117,7 +121,7 @@ static std::string getPrefix(StringRef output) {
 }
 
 static int fail(llvm::Error error) {
-  llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+  getErrorStream() << "error: " << llvm::toString(std::move(error)) << "\n";
   return kExitError;
 }
 
@@ -246,15 +250,28 @@ static bool isCpuCode(const Request &request) {
   }
 }
 
-static int compile(const Request &request) {
+/// Returns the last stage that the output's code passes through and that a
+/// report shows.
+static Stage getLastReportedStage(Emit emit) {
+  return std::min(getStage(emit).value_or(Stage::Vector), Stage::Vector);
+}
+
+/// Compiles the input; `report` may be null.
+static int compile(Request &request, CompileReport *report) {
+  if (request.tuning &&
+      failed(applyTuningFile(*request.tuning, request.code.targets)))
+    return kExitError;
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   DiagnosticPrinter diagnostics(context);
-  if (request.remarks)
+  if (report)
+    report->watch(context, diagnostics, request.remarks);
+  else if (request.remarks)
     diagnostics.printRemarks();
   OwningOpRef<ModuleOp> module =
-      loadModule(request.input, request.inputOptions, context);
+      loadModule(request.input, request.inputOptions, context,
+                 report ? report->getLoadHooks() : LoadHooks());
   if (!module)
     return kExitError;
   if (request.list) {
@@ -263,6 +280,9 @@ static int compile(const Request &request) {
   }
   if (isCpuCode(request) && !request.inputOptions.noWarnings)
     warnOfSlowOperations(*module);
+  if (report)
+    report->addStages(*module, getLastReportedStage(request.emit),
+                      request.code);
 
   OutputFiles files;
   StageFiles stages(request, files);
@@ -307,16 +327,43 @@ static int compile(const Request &request) {
           ? generateKernelCode(*module, request.code, kind, showStage)
           // Cached code has no remarks.
           : generateKernelCode(*module, request.code, kind,
-                               request.remarks ? CodeCache()
-                                               : CodeCache::fromEnvironment());
+                               request.remarks || report
+                                   ? CodeCache()
+                                   : CodeCache::fromEnvironment());
   if (!code)
     return kExitError;
+  if (report && kind == CodeKind::Object)
+    report->addObject(code->code);
   if (!hasHeader(request.emit))
     return finish(write(files, request.output, code->code));
   llvm::Error error = writeLibrary(request, files, code->code);
   if (!error)
     error = writeHeader(request, files, code->header);
   return finish(std::move(error));
+}
+
+/// Compiles the input and writes the report, also after an error.
+static int compileWithReport(Request &request) {
+  // An unwritable path is noticed before anything is compiled.
+  if (request.report != "-")
+    if (llvm::Error error = OutputFiles().add(request.report, "").takeError())
+      return fail(std::move(error));
+  CompileReport report(request.input, request.command);
+  report.setOutput(request.output, request.code);
+  std::string messages = request.warnings;
+  int code;
+  {
+    RedirectErrors copy(messages, /*alsoPrint=*/true);
+    code = compile(request, &report);
+  }
+  bool isCompiled = code == kExitSuccess;
+  if (request.report != "-")
+    return succeeded(report.save(request.report, messages, isCompiled))
+               ? code
+               : kExitError;
+  OutputFiles none;
+  llvm::Error error = write(none, "-", report.write(messages, isCompiled));
+  return error ? fail(std::move(error)) : code;
 }
 
 /// Whether an output can contain code for only one target.
@@ -357,9 +404,10 @@ static std::optional<std::string> parseTargets(ArrayRef<std::string> names,
   code.hasCpuCode = !ofCpus.empty() || code.gpus.empty();
   for (const TargetSpec &spec : unused)
     if (llvm::count(ofCpus, spec.name) < 2)
-      llvm::errs() << "posenc-compile: warning: target '" << spec.name
-                   << "' is ignored: another target needs the same CPU "
-                      "features\n";
+      request.warnings += "posenc-compile: warning: target '" + spec.name +
+                          "' is ignored: another target needs the same CPU "
+                          "features\n";
+  llvm::errs() << request.warnings;
 
   bool isSpirv = request.emit == Emit::Spirv;
   bool isCuda = request.emit == Emit::Ptx || request.emit == Emit::Cubin;
@@ -394,7 +442,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
       "the ptxas\nof $CUDA_HOME, $CUDA_PATH, PATH or the Python package "
       "nvidia-cuda-nvcc. Without\none, or with POSENC_PTXAS=off, a library has "
       "PTX, which the driver compiles\nwhen it loads the library.");
-  std::optional<std::string> output, header, emit, threads, tuning, schedule;
+  std::optional<std::string> output, header, emit, threads, report, schedule;
   std::vector<std::string> targets;
   parser.add("o", "OUT", "output file, - for standard output", output);
   parser.add(
@@ -418,7 +466,7 @@ static std::optional<int> parseArguments(int argc, char **argv,
   parser.add("tuning", "FILE",
              "parameters measured by posenc-tune, for the targets with the CPU "
              "of the file (default: built-in parameters)",
-             tuning);
+             request.tuning);
   parser.add("schedule", "FILE",
              "transform-dialect module whose @__transform_main tiles linalg "
              "and posenc operations; the default tiling applies to the rest",
@@ -446,6 +494,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
              request.remarks);
   parser.add("save-temps", "keep the output of every stage next to OUT",
              request.saveTemps);
+  parser.add("report", "FILE.html",
+             "write a page about the compilation, also if it fails: what was "
+             "found, what was left alone and why, all remarks, and the stages",
+             report);
 
   std::vector<std::string> inputs;
   if (std::optional<int> code = parser.parse(argc, argv, inputs))
@@ -466,9 +518,10 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.input = inputs.front();
   request.output = output.value_or("");
   request.header = header.value_or("");
-  if (request.list && (output || emit || header || request.saveTemps))
-    return usage("--list writes no output: remove -o, --emit, --header and "
-                 "--save-temps");
+  request.report = report.value_or("");
+  if (request.list && (output || emit || header || report || request.saveTemps))
+    return usage("--list writes no output: remove -o, --emit, --header, "
+                 "--report and --save-temps");
   if (request.list)
     return std::nullopt;
   if (request.output.empty())
@@ -496,21 +549,47 @@ static std::optional<int> parseArguments(int argc, char **argv,
   request.code.prefix = getPrefix(request.output);
   if (header && !hasHeader(*kind))
     return usage("this kind of output has no C header; remove --header");
+  if (report && request.report.empty())
+    return usage("--report needs the name of a file");
+  if (report && request.report == request.output)
+    return usage("--report and -o write to the same place");
   if (request.saveTemps && request.output == "-")
     return usage("--save-temps needs an output file, not standard output");
 
   if (std::optional<std::string> error = parseTargets(targets, request))
     return usage(*error);
-  if (tuning && failed(applyTuningFile(*tuning, request.code.targets)))
-    return kExitError;
   for (TargetSpec &target : request.code.targets)
     target.schedule = schedule.value_or("");
   return std::nullopt;
+}
+
+/// Returns a command line as a shell takes it.
+static std::string quote(ArrayRef<const char *> arguments) {
+  std::string text = "posenc-compile";
+  for (StringRef argument : arguments) {
+    bool isPlain = !argument.empty() && llvm::all_of(argument, [](char c) {
+      return llvm::isAlnum(c) || StringRef("-_=+,./:@%").contains(c);
+    });
+    text += ' ';
+    if (isPlain) {
+      text += argument;
+      continue;
+    }
+    text += '\'';
+    for (char c : argument)
+      text += c == '\'' ? StringRef("'\\''") : StringRef(&c, 1);
+    text += '\'';
+  }
+  return text;
 }
 
 int mlir::posenc::compileMain(int argc, char **argv) {
   Request request;
   if (std::optional<int> code = parseArguments(argc, argv, request))
     return *code;
-  return runGuarded([&] { return compile(request); });
+  request.command = quote(ArrayRef(argv + 1, argv + argc));
+  return runGuarded([&] {
+    return request.report.empty() ? compile(request, nullptr)
+                                  : compileWithReport(request);
+  });
 }

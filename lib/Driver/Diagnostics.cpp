@@ -21,9 +21,32 @@ raw_ostream &mlir::posenc::getErrorStream() {
   return redirected ? *redirected : llvm::errs();
 }
 
-mlir::posenc::RedirectErrors::RedirectErrors(std::string &text)
-    : stream(text), previous(redirected) {
-  redirected = &stream;
+namespace {
+/// Appends what is printed to a string, and passes it on to another stream
+/// unless that is null.
+class CopyingStream final : public raw_ostream {
+public:
+  CopyingStream(std::string &text, raw_ostream *next)
+      : raw_ostream(/*unbuffered=*/true), text(text), next(next) {}
+
+private:
+  void write_impl(const char *data, size_t size) override {
+    text.append(data, size);
+    if (next)
+      next->write(data, size);
+  }
+  uint64_t current_pos() const override { return text.size(); }
+
+  std::string &text;
+  raw_ostream *next;
+};
+} // namespace
+
+mlir::posenc::RedirectErrors::RedirectErrors(std::string &text, bool alsoPrint)
+    : stream(std::make_unique<CopyingStream>(text, alsoPrint ? &getErrorStream()
+                                                             : nullptr)),
+      previous(redirected) {
+  redirected = stream.get();
 }
 
 mlir::posenc::RedirectErrors::~RedirectErrors() { redirected = previous; }
@@ -62,6 +85,20 @@ static StringRef getSeverity(DiagnosticSeverity severity) {
   return "error";
 }
 
+std::string mlir::posenc::describeLocation(Location loc) {
+  FileLineColLoc file = findFileLoc(loc);
+  if (!file)
+    return "";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << file.getFilename().getValue();
+  if (file.getLine() != 0)
+    os << ':' << file.getLine() << ':' << file.getColumn();
+  else if (NameLoc name = findNameLoc(loc))
+    os << ": " << name.getName().getValue();
+  return text;
+}
+
 static void print(Location loc, DiagnosticSeverity severity,
                   const std::string &text) {
   raw_ostream &os = mlir::posenc::getErrorStream();
@@ -95,13 +132,34 @@ mlir::posenc::DiagnosticPrinter::DiagnosticPrinter(MLIRContext &context)
   context.printOpOnDiagnostic(false);
 }
 
-void mlir::posenc::DiagnosticPrinter::printRemarks() {
+namespace {
+/// Passes remarks to a function.
+class RemarkStreamer final : public remark::detail::MLIRRemarkStreamerBase {
+public:
+  explicit RemarkStreamer(
+      mlir::posenc::DiagnosticPrinter::RemarkRecorder record)
+      : record(std::move(record)) {}
+  void streamOptimizationRemark(const remark::detail::Remark &remark) override {
+    record(remark);
+  }
+
+private:
+  mlir::posenc::DiagnosticPrinter::RemarkRecorder record;
+};
+} // namespace
+
+void mlir::posenc::DiagnosticPrinter::handleRemarks(RemarkRecorder record,
+                                                    bool print) {
   remark::RemarkCategories categories;
   categories.passed = categories.missed = categories.analysis = "posenc";
+  std::unique_ptr<RemarkStreamer> streamer;
+  if (record)
+    streamer = std::make_unique<RemarkStreamer>(std::move(record));
   // This fails for an invalid regular expression only.
   LogicalResult result = remark::enableOptimizationRemarks(
-      context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
-      categories, /*printAsEmitRemarks=*/true);
+      context, std::move(streamer),
+      std::make_unique<remark::RemarkEmittingPolicyAll>(), categories,
+      /*printAsEmitRemarks=*/print);
   assert(succeeded(result) && "expected a valid regular expression");
   (void)result;
 }

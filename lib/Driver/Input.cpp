@@ -380,9 +380,16 @@ static LogicalResult setStackLimit(ModuleOp module,
   return success();
 }
 
-static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
+static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
                                   const InputOptions &options,
-                                  MLIRContext &context) {
+                                  MLIRContext &context,
+                                  const LoadHooks &hooks) {
+  auto read = [&](uint64_t limit) {
+    std::unique_ptr<llvm::MemoryBuffer> buffer = readInput(limit);
+    if (buffer && hooks.onRead)
+      hooks.onRead(buffer->getBuffer());
+    return buffer;
+  };
   bool isConfig = path.ends_with(".json");
   StringRef flag = findConfigFlag(options);
   if (!isConfig && !flag.empty())
@@ -394,7 +401,6 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
                                 : loadMLIR(path, read, context);
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
-  PassManager manager(&context);
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
     return fail("unknown raise '" + *options.raise + "'; expected yes or no");
   if (options.assertions && *options.assertions != "check" &&
@@ -403,8 +409,17 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
                 "'; expected check or drop");
   if (options.assertions == "drop")
     module->walk([](cf::AssertOp assertion) { assertion.erase(); });
-  if (!isConfig)
-    manager.addPass(createPosencImportHloPass());
+  if (hooks.onBuilt)
+    hooks.onBuilt(*module);
+  if (!isConfig) {
+    PassManager importer(&context);
+    importer.addPass(createPosencImportHloPass());
+    if (failed(importer.run(*module)))
+      return nullptr;
+  }
+  if (hooks.onImported)
+    hooks.onImported(*module);
+  PassManager manager(&context);
   if (!isConfig && options.raise != "no")
     manager.addPass(createPosencRaisePass());
   // Runs before others, as it changes the signatures that users of the module
@@ -424,21 +439,22 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader read,
 
 OwningOpRef<ModuleOp> mlir::posenc::loadModule(StringRef path,
                                                const InputOptions &options,
-                                               MLIRContext &context) {
+                                               MLIRContext &context,
+                                               const LoadHooks &hooks) {
   return load(
       path, [&](uint64_t limit) { return readFile(path, limit); }, options,
-      context);
+      context, hooks);
 }
 
 OwningOpRef<ModuleOp>
 mlir::posenc::loadModuleFromText(StringRef name, StringRef text,
                                  const InputOptions &options,
-                                 MLIRContext &context) {
+                                 MLIRContext &context, const LoadHooks &hooks) {
   auto read = [&](uint64_t limit) -> std::unique_ptr<llvm::MemoryBuffer> {
     if (limit && text.size() > limit)
       return fail("'" + name + "' is larger than " + Twine(limit >> 20) +
                   " MiB");
     return llvm::MemoryBuffer::getMemBufferCopy(text, name);
   };
-  return load(name, read, options, context);
+  return load(name, read, options, context, hooks);
 }

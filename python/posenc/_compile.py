@@ -169,11 +169,20 @@ def _to_causal(name: str, value) -> str:
     return _to_text(name, value)
 
 
+def _to_yes(name: str, value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, str):
+        _refuse(name, value, '"yes", "no", True or False')
+    return _to_text(name, value)
+
+
 # How the value of an option is written, unless it is a string.
 _WRITERS = {
     "dtype": _to_type, "cache_dtype": _to_type, "kernels": _to_names,
     "decode_tokens": _to_number, "rope_length": _to_number, "stack_limit": _to_number,
-    "opt_level": _to_number, "causal": _to_causal}
+    "opt_level": _to_number, "causal": _to_causal,
+    "raise_": _to_yes}
 _FLAGS = ("qk_norm", "lse", "no_warnings")
 
 
@@ -196,7 +205,8 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if value is None:
             continue
-        flag = "--" + name.replace("_", "-")
+        # `raise` and `assert` are words of Python, so their keywords end with `_`.
+        flag = "--" + name.rstrip("_").replace("_", "-")
         if name == "target" and isinstance(value, Sequence) and not isinstance(
                 value, (str, bytes)):
             if not value:
@@ -218,17 +228,19 @@ def _to_flags(options: Mapping[str, Any]) -> list[str]:
 
 def _compile(name: str, text: bytes, flags: Sequence[str],
              files: Mapping[str, tuple[str, bytes]], level: int, *, on_use: bool,
-             spec: str | None = None) -> Kernels:
+             spec: str | None = None, report: str | None = None) -> Kernels:
     """Compiles all functions at once, or each when it is first used. `files` are flags
     with paths and their content. `level` is as in `warn`, and `spec` what `write_spec`
-    returns, if it is known."""
+    returns, if it is known. `report` is the path of a report on functions that are
+    compiled at once."""
     if on_use:
         source = Source(name, text, flags)
         warn(source.warnings, level + 1)
         return make_pending_kernels(source, spec or write_spec(
             name, text, flags, {}, source.functions, on_use))
     code = CompiledCode(
-        name, text, [*flags, *(f"{flag}={path}" for flag, (path, _) in files.items())])
+        name, text, [*flags, *(f"{flag}={path}" for flag, (path, _) in files.items()),
+                     *([f"--report={report}"] if report else [])])
     warn(code.warnings, level + 1)
     contents = {flag: content for flag, (_, content) in files.items()}
     return make_kernels(code, spec or write_spec(
@@ -303,6 +315,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
             threads: str | None = None, stack_limit: int | None = None,
             opt_level: int | None = None, tuning: str | os.PathLike | None = None,
             schedule: str | os.PathLike | None = None,
+            raise_: str | bool | None = None, assert_: str | None = None,
+            report: str | os.PathLike | None = None,
             no_warnings: bool = False) -> Kernels:
     """Compiles kernels for this machine and returns them as methods.
 
@@ -339,6 +353,12 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     opt_level: 0 compiles faster, to slower code with the same results (default: 3)
     tuning: a file that posenc-tune wrote
     schedule: a transform-dialect module that tiles operations
+    raise_: False (or "no") leaves rotations and attentions that a module spells out in
+        linalg as they are (default: True, or "yes")
+    assert_: "check" (default) checks the assertions of a module, which must be
+        comparisons of sizes, in each call; "drop" leaves them out
+    report: a file for a page in HTML about the compilation, which is also written if it
+        fails; all functions are compiled at once
     no_warnings: do not warn of slow functions and of assumptions
 
     Functions of `kernels` are compiled at once, several at the same time. Without it,
@@ -354,13 +374,14 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
         precision=precision, k_cache=k_cache, cache_dtype=cache_dtype,
         cache_scales=cache_scales, decode_tokens=decode_tokens, rope_length=rope_length,
         qk_norm=qk_norm, index_type=index_type, lse=lse, rotation=rotation, causal=causal,
-        threads=threads, stack_limit=stack_limit, opt_level=opt_level,
-        no_warnings=no_warnings))
+        threads=threads, stack_limit=stack_limit, opt_level=opt_level, raise_=raise_,
+        assert_=assert_, no_warnings=no_warnings))
     files = _read_files(tuning=tuning, schedule=schedule)
+    page = None if report is None else os.path.abspath(_to_file("report", report))
     # One name is compiled as it is. Files may change until functions are used.
     is_single = isinstance(kernels, str) and "," not in kernels and kernels != "serving"
-    on_use = name.endswith(".json") and not files and not is_single
-    result = _compile(name, text, flags, files, level=2, on_use=on_use)
+    on_use = name.endswith(".json") and not files and not is_single and page is None
+    result = _compile(name, text, flags, files, level=2, on_use=on_use, report=page)
     if kernels is not None:
         prepare(result)
     return result

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import keyword
 import os
 import re
 import sys
@@ -86,12 +87,16 @@ def _get_compiler() -> _Compiler:
 _FLAG = re.compile(
     r"--(dtype|kernels|target|pairing|precision|k-cache|cache-dtype|cache-scales|decode-tokens|"
     r"rope-length|qk-norm|index-type|lse|rotation|causal|threads|stack-limit|opt-level|"
-    r"tuning|schedule|no-warnings)\b")
+    r"tuning|schedule|raise|assert|report|no-warnings)\b")
 
 
 def _name_keywords(text: str) -> str:
     """Writes flags of the compiler as keywords: `--stack-limit=64` as `stack_limit=64`."""
-    return _FLAG.sub(lambda found: found[1].replace("-", "_"), text)
+    def write(found: re.Match) -> str:
+        name = found[1].replace("-", "_")
+        return name + "_" if keyword.iskeyword(name) else name
+
+    return _FLAG.sub(write, text)
 
 
 def _run(function: str, name: str, source: bytes,

@@ -66,7 +66,7 @@ def test_other_types(keyword, dtype):
 @pytest.mark.parametrize("keyword", [
     "dtype", "kernels", "target", "pairing", "precision", "k_cache", "cache_dtype",
     "cache_scales", "decode_tokens", "rope_length", "index_type", "rotation", "threads",
-    "stack_limit", "opt_level", "tuning", "schedule"])
+    "stack_limit", "opt_level", "tuning", "schedule", "assert_"])
 @pytest.mark.parametrize("value", [True, False, 1.5, [], {}, object(), [1], "exact\0x",
                                    "\udc80", b"exact"])
 def test_values_of_other_kinds(keyword, value):
@@ -338,3 +338,88 @@ def test_errors_of_heads_name_the_array(has_out):
         out = (q.copy(), np.empty_like(keys)) if has_out else None
         with pytest.raises(posenc.Error, match=message):
             posenc.functional.rope(q, keys, positions, out=out)
+
+
+# ===----------------------------------------------------------------------===#
+# Modules
+# ===----------------------------------------------------------------------===#
+
+ROTATION = """
+func.func @f(%x: tensor<8x8xf32>, %cos: tensor<8x4xf32>, %sin: tensor<8x4xf32>) -> tensor<8x8xf32> {
+  %a = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %b = tensor.extract_slice %x[0, 4] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %ac = arith.mulf %a, %cos : tensor<8x4xf32>
+  %bs = arith.mulf %b, %sin : tensor<8x4xf32>
+  %bc = arith.mulf %b, %cos : tensor<8x4xf32>
+  %as = arith.mulf %a, %sin : tensor<8x4xf32>
+  %p = arith.subf %ac, %bs : tensor<8x4xf32>
+  %q = arith.addf %bc, %as : tensor<8x4xf32>
+  %y = tensor.concat dim(1) %p, %q : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("value, is_raised", [
+    (None, True), (True, True), ("yes", True), (False, False), ("no", False)])
+def test_raise(value, is_raised):
+    kernels = posenc.compile(ROTATION, raise_=value, opt_level=0, no_warnings=True)
+    [function] = kernels.metadata["functions"]
+    assert ("posenc rotate" in function["doc"]) == is_raised
+    x, cos, sin = (np.random.default_rng(0).random((8, n), np.float32) for n in (8, 4, 4))
+    a, b = x[:, :4], x[:, 4:]
+    expected = np.concatenate([a * cos - b * sin, b * cos + a * sin], 1)
+    assert np.allclose(kernels.f(x, cos, sin), expected, atol=1e-6)
+    # A copy is compiled in the same way.
+    copy = pickle.loads(pickle.dumps(kernels))
+    assert copy.metadata["functions"][0]["doc"] == function["doc"]
+
+
+@pytest.mark.parametrize("value", [1, 0.0, [], np.True_, object(), "no\0"])
+def test_raise_of_other_kinds(value):
+    with pytest.raises(posenc.Error, match="raise_: expected "):
+        posenc.compile(ROTATION, raise_=value)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"raise_": "maybe"}, "unknown raise 'maybe'"),
+    ({"assert_": "maybe"}, "unknown assert 'maybe'")])
+def test_unknown_values(options, message):
+    with pytest.raises(posenc.CompileError, match=message):
+        posenc.compile(ROTATION, **options)
+
+
+def test_assert():
+    text = """
+func.func @f(%x: tensor<?xf32>, %n: tensor<i1>) -> tensor<?xf32> {
+  %c = tensor.extract %n[] : tensor<i1>
+  cf.assert %c, "of data"
+  return %x : tensor<?xf32>
+}
+"""
+    with pytest.raises(posenc.CompileError, match="assert_=drop|expected a comparison"):
+        posenc.compile(text)
+    kernels = posenc.compile(text, assert_="drop", opt_level=0)
+    assert kernels.f(np.ones(3, np.float32), np.array(False)).sum() == 3
+
+
+def test_report(tmp_path):
+    """A report is written, also of a failure, and not again by a copy of the kernels."""
+    path = tmp_path / "report <b>.html"
+    kernels = posenc.compile(ROTATION, report=path, opt_level=0)
+    text = path.read_text()
+    assert "found a rotation of 8 lanes" in text and "Compiled." in text
+    assert "<td>kernels in memory</td>" in text and "&lt;b&gt;.html" in text
+    assert "<b>" not in text
+    path.unlink()
+    pickle.loads(pickle.dumps(kernels))
+    assert not path.exists()
+    posenc.compile(CONFIG, report=path, kernels="rope", opt_level=0)
+    assert "config.json of a model" in path.read_text()
+    with pytest.raises(posenc.CompileError, match="error"):
+        posenc.compile("func.func @f() { return 1 }", report=path)
+    assert "Not compiled" in path.read_text()
+    with pytest.raises(posenc.CompileError, match="nowhere"):
+        posenc.compile(ROTATION, report=tmp_path / "nowhere" / "a.html")
+    with pytest.raises(posenc.Error, match="report: "):
+        posenc.compile(ROTATION, report=1)

@@ -13,6 +13,13 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <functional>
+#include <memory>
+
+namespace mlir::remark::detail {
+class Remark;
+} // namespace mlir::remark::detail
+
 namespace mlir::posenc {
 
 /// The stream that the driver prints errors and warnings of this thread to:
@@ -22,11 +29,12 @@ raw_ostream &getErrorStream();
 /// While alive, redirects the errors and warnings of this thread to a string.
 class RedirectErrors {
 public:
-  explicit RedirectErrors(std::string &text);
+  /// With `alsoPrint`, they are printed to where they went before as well.
+  explicit RedirectErrors(std::string &text, bool alsoPrint = false);
   ~RedirectErrors();
 
 private:
-  llvm::raw_string_ostream stream;
+  std::unique_ptr<raw_ostream> stream;
   raw_ostream *previous;
 };
 
@@ -39,12 +47,20 @@ public:
 
   /// Prints remarks as well: what passes chose, and why they left operations
   /// alone.
-  void printRemarks();
+  void printRemarks() { handleRemarks(nullptr, /*print=*/true); }
+  /// Passes remarks to `record`, and also prints them if `print` is set.
+  using RemarkRecorder = std::function<void(const remark::detail::Remark &)>;
+  void handleRemarks(RemarkRecorder record, bool print);
 
 private:
   ScopedDiagnosticHandler handler;
   MLIRContext &context;
 };
+
+/// Returns the place that messages about a location begin with, such as
+/// `file:line:col` or, for a node of a binary file, `file: node`; empty if it
+/// is not known.
+std::string describeLocation(Location loc);
 
 } // namespace mlir::posenc
 

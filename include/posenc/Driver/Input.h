@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,18 +89,30 @@ void addOptLevelOption(OptionParser &parser, std::optional<OptLevel> &level);
 /// of `noWarnings` and `kernels`.
 std::vector<std::string> getInputFlags(const InputOptions &options);
 
+/// Functions that loadModule() calls on the way; each may be empty.
+struct LoadHooks {
+  /// Takes the bytes of the input.
+  std::function<void(StringRef)> onRead;
+  /// Takes the module as it was read or built.
+  std::function<void(ModuleOp)> onBuilt;
+  /// Takes the module in MLIR's own dialects, before it is raised.
+  std::function<void(ModuleOp)> onImported;
+};
+
 /// Loads a model's config from a path that ends with `.json`, an ONNX model
 /// from one that ends with `.onnx`, and MLIR (text or bytecode) from any other;
 /// `-` is MLIR on standard input. On failure, prints `file:line:col: error:
 /// text` and returns null.
 OwningOpRef<ModuleOp> loadModule(StringRef path, const InputOptions &options,
-                                 MLIRContext &context);
+                                 MLIRContext &context,
+                                 const LoadHooks &hooks = {});
 
 /// Loads a module from a text, or the bytes of MLIR's bytecode. `name` stands
 /// for the path: in diagnostics, and as its suffix says what the text is.
 OwningOpRef<ModuleOp> loadModuleFromText(StringRef name, StringRef text,
                                          const InputOptions &options,
-                                         MLIRContext &context);
+                                         MLIRContext &context,
+                                         const LoadHooks &hooks = {});
 
 } // namespace mlir::posenc
 
