@@ -305,14 +305,226 @@ def attend(x, angles):
     return functional.scaled_dot_product_attention(q, q, x, is_causal=True)
 
 
-def test_gradients():
-    """With gradients the graph is Inductor's, and right."""
-    x, angles = make().requires_grad_(), make(BATCH, TOKENS, DIM // 2)
-    torch.compile(attend, backend="posenc")(x, angles).square().sum().backward()
-    gradient, x.grad = x.grad, None
-    attend(x, angles).square().sum().backward()
-    torch.testing.assert_close(gradient, x.grad)
-    assert "gradients are recorded" in str(explain_backend()[-1])
+def differentiate(function, *inputs):
+    """Returns the result of a function, and the gradients of the inputs that need one."""
+    copies = [one.detach().clone().requires_grad_(one.requires_grad) for one in inputs]
+    torch.manual_seed(1)
+    result = function(*copies)
+    result.float().square().sum().backward()
+    return result.detach(), [one.grad for one in copies if one.requires_grad]
+
+
+def check_gradients(function, *inputs, ropes=0, attentions=0, left=(), backward=None,
+                    bound=1e-5, **options):
+    """Compares gradients of a compiled function with those of the function, and what was
+    replaced with what is expected; `backward` are ropes and attentions of the backward
+    part."""
+    compiled = torch.compile(function, backend="posenc", **options)
+    result, gradients = differentiate(compiled, *inputs)
+    expected, others = differentiate(function, *inputs)
+    torch.testing.assert_close(result, expected, rtol=bound, atol=bound)
+    for gradient, other in zip(gradients, others):
+        if other is None:
+            assert gradient is None
+            continue
+        assert not gradient.isnan().any()
+        torch.testing.assert_close(gradient, other, rtol=bound,
+                                   atol=bound * float(other.abs().max()))
+    reports = explain_backend()
+    parts = {part: [report for report in reports if report.part == part]
+             for part in ("forward", "backward")}
+    assert [sum(report.count(kind) for report in parts["forward"])
+            for kind in ("rope", "attention")] == [ropes, attentions], reports
+    assert [one.text for report in parts["forward"] for one in report.left
+            if one.text not in left] == []
+    assert bool(parts["backward"]) == (backward is not None), reports
+    if backward is not None:
+        report, = parts["backward"]
+        assert (report.count("rope"), report.count("attention")) == backward, report
+
+
+def leaf(*shape):
+    return make(*shape).requires_grad_()
+
+
+ANGLES = (BATCH, TOKENS, DIM // 2)
+
+
+@pytest.mark.parametrize("dtype, bound", [
+    (torch.float32, 1e-5), (torch.float64, 1e-12), (torch.bfloat16, 3e-2)])
+def test_gradients(dtype, bound):
+    check_gradients(attend, make().to(dtype).requires_grad_(), make(*ANGLES).to(dtype),
+                    ropes=1, attentions=1, fullgraph=True, bound=bound)
+
+
+def test_gradients_of_angles():
+    check_gradients(attend, leaf(), leaf(*ANGLES), ropes=1, attentions=1)
+
+
+def test_fault_in_gradients(monkeypatch):
+    """The comparison notices wrong values that are kept for the gradient."""
+    from posenc._torch_backend import _kernels
+
+    original = _kernels.write_attention
+
+    def write(of):
+        return original(of._replace(scale=of.scale * 1.01))
+
+    monkeypatch.setattr(_kernels, "write_attention", write)
+    with pytest.raises(AssertionError):
+        check_gradients(sdpa_causal, leaf(2, 1, 5, 8), leaf(2, 1, 5, 8),
+                        leaf(2, 1, 5, 8), attentions=1)
+
+
+def sdpa_wide_bias(q, k, v):
+    bias = torch.ones(1, HEADS, TOKENS, TOKENS).tril(-2)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+
+@pytest.mark.parametrize("function", [
+    sdpa_causal, sdpa_mask, sdpa_wide_bias, sdpa_groups])
+def test_gradients_of_attention(function):
+    check_gradients(function, leaf(), make(), leaf(), attentions=1)
+
+
+def test_gradients_of_hidden_row():
+    def function(q, k, v):
+        mask = seen()
+        mask[3] = False
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    check_gradients(function, leaf(), leaf(), leaf(), attentions=1)
+
+
+def test_gradients_that_need_weights():
+    reason = "the weights of keys have another user"
+    check_gradients(spelled_where, leaf(), leaf(), leaf(), left=reason)
+    torch._dynamo.reset()
+    explain_backend(clear=True)
+
+    def biased(q, k, v, bias):
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+
+    check_gradients(biased, leaf(), make(), make(), leaf(TOKENS, TOKENS), left=reason)
+
+
+def test_dropout():
+    def function(q, k, v):
+        return functional.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+
+    check_gradients(function, leaf(), leaf(), leaf())
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpoint(use_reentrant):
+    """The backward part computes the attention again, by a kernel."""
+    def function(x, angles):
+        return torch.utils.checkpoint.checkpoint(
+            attend, x, angles, use_reentrant=use_reentrant)
+
+    check_gradients(function, leaf(), make(*ANGLES), ropes=1, attentions=1,
+                    backward=(1, 1))
+
+
+def test_graph_break():
+    def function(x, angles):
+        y = attend(x, angles)
+        torch._dynamo.graph_break()
+        return attend(y, angles)
+
+    check_gradients(function, leaf(), make(*ANGLES), ropes=2, attentions=2)
+
+
+def test_gradients_under_autocast():
+    def function(x, weight, angles):
+        with torch.autocast("cpu", torch.bfloat16):
+            y = x @ weight
+            return functional.scaled_dot_product_attention(y, y, y, is_causal=True)
+
+    check_gradients(function, leaf(), leaf(DIM, DIM), make(*ANGLES), attentions=1,
+                    bound=3e-2)
+
+
+def test_parts_without_gradients():
+    """Values that nothing differentiates have no gradient, as in the function."""
+    def function(x, weight, angles):
+        with torch.no_grad():
+            y = attend(x @ weight, angles)
+        return y * attend(x.detach(), angles) * x
+
+    check_gradients(function, leaf(), leaf(DIM, DIM), make(*ANGLES), ropes=2,
+                    attentions=2)
+
+
+def test_gradients_of_dynamic_sizes():
+    compiled = torch.compile(attend, backend="posenc")
+    for batch, tokens in ((2, 9), (3, 11), (4, 7)):
+        inputs = leaf(batch, HEADS, tokens, DIM), make(batch, tokens, DIM // 2)
+        result, gradients = differentiate(compiled, *inputs)
+        expected, others = differentiate(attend, *inputs)
+        torch.testing.assert_close(result, expected)
+        torch.testing.assert_close(gradients, others, rtol=1e-5, atol=1e-4)
+    reports = explain_backend()
+    assert len(reports) == 2  # The second has sizes that are symbols.
+    assert all(one.count("rope") == one.count("attention") == 1 for one in reports)
+
+
+def test_training_and_evaluation():
+    """Buffers are written, and the trained module is compiled again for inference."""
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = torch.nn.BatchNorm2d(HEADS)
+            self.linear = torch.nn.Linear(DIM, DIM)
+
+        def forward(self, x, angles):
+            return attend(self.norm(self.linear(x)), angles)
+
+    block = Block()
+    copy = Block()
+    copy.load_state_dict(block.state_dict())
+    compiled = torch.compile(block, backend="posenc")
+    x, angles = make(), make(*ANGLES)
+    for _ in range(2):
+        for module, called in ((block, compiled), (copy, copy)):
+            module.zero_grad()
+            called(x, angles).square().mean().backward()
+            with torch.no_grad():
+                for parameter in module.parameters():
+                    parameter -= 0.1 * parameter.grad
+    torch.testing.assert_close(block.state_dict(), copy.state_dict())
+    block.eval()
+    copy.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x, angles), copy(x, angles))
+    assert [one.part for one in explain_backend()] == ["forward", "inference"]
+    compiled(x, angles).sum().backward()
+    assert explain_backend()[-1].part == "forward"
+
+
+def test_options(monkeypatch):
+    """Modes and options are those of Inductor."""
+    from torch._inductor import compile_fx
+
+    given = []
+
+    def record(module, inputs, **options):
+        given.append(options)
+        return module
+
+    monkeypatch.setattr(compile_fx, "compile_fx", record)
+    for options in ({"mode": "max-autotune-no-cudagraphs"},
+                    {"options": {"epilogue_fusion": True}}):
+        torch._dynamo.reset()
+        check_gradients(attend, leaf(), make(*ANGLES), ropes=1, attentions=1, **options)
+        explain_backend(clear=True)
+    assert len(given) == 4  # Forward and backward.
+    assert given[0]["config_patches"]["max_autotune"] is True
+    assert given[3]["config_patches"] == {"epilogue_fusion": True}
+    for options in ({"mode": "none"}, {"options": {"none": 1}}):
+        torch._dynamo.reset()
+        with pytest.raises(Exception, match="Unrecognized mode|Unexpected optimization"):
+            torch.compile(attend, backend="posenc", **options)(make(), make(*ANGLES))
 
 
 def test_no_grad_inside():
@@ -343,6 +555,7 @@ def test_inductor(fresh, monkeypatch):
     monkeypatch.setattr(compile_fx, "compile_fx", fresh)
     check(attend, make(), make(BATCH, TOKENS, DIM // 2), ropes=1, attentions=1,
           fullgraph=True)
+    check_gradients(attend, leaf(), make(*ANGLES), ropes=1, attentions=1)
 
 
 def test_entry_point():
@@ -387,3 +600,31 @@ def test_model(name, attention, sizes):
     for report in explain_backend():
         assert (report.count("rope"), report.count("attention")) == (4, 2), str(report)
         assert not report.left, str(report)
+
+
+@pytest.mark.parametrize("name, sizes, ropes", [
+    ("llama", GROUPS, 4), ("gpt_neox", SIZES, 4),
+    ("bert", {**SIZES, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}, 0)])
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_training(name, sizes, ropes, checkpoints):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.AutoConfig.for_model(name, **sizes, attn_implementation="sdpa")
+    models = [transformers.AutoModel.from_config(config).train() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    if checkpoints:
+        for model in models:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+    tokens = torch.randint(64, (2, 10))
+    for called in (torch.compile(models[0], backend="posenc"), models[1]):
+        result = called(tokens, attention_mask=torch.ones_like(tokens))
+        result.last_hidden_state.square().mean().backward()
+    for one, other in zip(models[0].parameters(), models[1].parameters()):
+        if other.grad is None:  # The pooler's result is not used.
+            assert one.grad is None or not one.grad.any()
+        else:
+            torch.testing.assert_close(one.grad, other.grad, rtol=1e-5, atol=1e-6)
+    report, *others = explain_backend()
+    assert (report.count("rope"), report.count("attention")) == (ropes, 2), str(report)
+    assert not report.left, str(report)
+    # A checkpoint computes attentions again.
+    assert [one.count("attention") for one in others] == [2] * checkpoints

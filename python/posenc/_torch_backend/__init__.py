@@ -10,19 +10,23 @@ of kernels, and Inductor compiles the rest."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import detect_fake_mode, tracing, TracingContext
 from torch.fx import GraphModule
+from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from .._errors import Error
 from ._attentions import find_attention, replace_attention
-from ._graph import NoMatch, aten
+from ._graph import NoMatch, aten, get_value, have_same_shape, insert
 from ._report import Report, add_report, explain_backend
 from ._rotations import find_rotation, replace_rotation
 
@@ -80,44 +84,123 @@ def _replace_attention(graph: torch.fx.Graph, node: torch.fx.Node) -> str | None
     return None if match is None else replace_attention(graph, match)
 
 
-def _compile_rest(module: GraphModule, inputs: Sequence[Any]) -> Callable:
+def _get_outputs(module: GraphModule) -> list[Any]:
+    """Returns the nodes that are results of a graph."""
+    output, = module.graph.find_nodes(op="output")
+    return list(output.args[0])
+
+
+def _keep_strides(module: GraphModule, inputs: Sequence[Any],
+                  expected: Sequence[Any]) -> bool:
+    """Gives the results of a graph the strides that its other part expects, where these
+    are known. Returns whether all of them have these strides."""
+    mode = detect_fake_mode(inputs)
+    if mode is None:
+        return False
+    FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
+    output, = module.graph.find_nodes(op="output")
+    results = list(output.args[0])
+    for number, value in enumerate(expected):
+        result = results[number]
+        found = get_value(result)
+        if found is None or value is None or have_same_shape(
+                found.stride(), value.stride()):
+            continue
+        strides = [one if isinstance(one, int) else one.node.hint or 0
+                   for one in value.stride()]
+        order = sorted(range(value.dim()), key=lambda dim: -strides[dim])
+        dense = torch.empty_like(value.permute(order),
+                                 memory_format=torch.contiguous_format)
+        if not have_same_shape(dense.stride(), [value.stride(dim) for dim in order]):
+            return False
+        with module.graph.inserting_before(output):
+            result = insert(module.graph, aten.permute.default, result, order)
+            result = module.graph.call_function(
+                aten.clone.default, (result,),
+                {"memory_format": torch.contiguous_format})
+            result.meta["val"] = dense
+            results[number] = insert(
+                module.graph, aten.permute.default, result,
+                sorted(range(len(order)), key=order.__getitem__))
+    output.args = (tuple(results),)
+    module.graph.lint()
+    module.recompile()
+    return True
+
+
+def _compile_rest(module: GraphModule, inputs: Sequence[Any],
+                  patches: Mapping[str, Any]) -> Callable:
     from torch._inductor.compile_fx import compile_fx
 
     mode = detect_fake_mode(inputs)
     # The graph is another one than that which is being compiled.
     with (torch.no_grad(), torch._C._DisableAutocast(),
           tracing(TracingContext(mode) if mode else None)):
-        compiled: Any = compile_fx(module, list(inputs))
+        compiled: Any = _compile_by_inductor(compile_fx, module, inputs, patches)
     return make_boxed_func(lambda *arguments: compiled(*arguments))
 
 
-def _compile_inference(module: GraphModule, inputs: Sequence[Any]) -> Callable:
-    report = rewrite(module)
-    add_report(report)
-    _log.info("%s", report)
-    return _compile_rest(module, inputs)
+def _compile_by_inductor(compile_fx: Callable, module: GraphModule, inputs: Sequence[Any],
+                         patches: Mapping[str, Any]) -> Any:
+    options = {"config_patches": dict(patches)} if patches else {}
+    return compile_fx(module, list(inputs), **options)
 
 
-def _refuse_training(module: GraphModule, inputs: Sequence[Any]) -> Callable:
-    raise AssertionError("the graph has gradients")
-
-
-_compile_graph = aot_autograd(
-    fw_compiler=_refuse_training, inference_compiler=_compile_inference,
-    decompositions={}, keep_inference_input_mutations=True)
-
-
-def backend(module: GraphModule, inputs: Sequence[Any], **options) -> Callable:
-    """The function that torch.compile calls for a graph."""
-    from torch._inductor.compile_fx import compile_fx
-
-    if torch.is_grad_enabled() and any(
-            isinstance(one, torch.Tensor) and one.requires_grad for one in inputs):
-        report = Report()
-        report.add_left("graph", "all of it", "gradients are recorded, which kernels of a "
-                        "graph do not have: call the model under torch.no_grad()")
+def _compile_graph(module: GraphModule, inputs: Sequence[Any], part: str,
+                   patches: Mapping[str, Any]) -> Callable:
+    """Compiles a graph, or a part of one that records gradients."""
+    changed = module
+    if part != "inference":
+        # The parts are differentiated already, so that a replaced operation needs no
+        # gradient. What one part keeps for the other has the strides of the other.
+        changed = GraphModule(module, copy.deepcopy(module.graph))
+    report = rewrite(changed)
+    report.part = part
+    if part == "forward" and report.replaced and not _keep_strides(
+            changed, inputs, list(map(get_value, _get_outputs(module)))):
+        report = Report(part)
+        report.add_left("graph", "all of it", "its results would have other strides")
+        changed = module
+    if part != "backward" or report.replaced:
         add_report(report)
         _log.info("%s", report)
-        compiled: Any = compile_fx(module, list(inputs))
-        return compiled
-    return _compile_graph(module, inputs)
+    return _compile_rest(changed, inputs, patches)
+
+
+def _find_patches(mode: str | None, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the settings of Inductor that arguments of torch.compile mean."""
+    if mode is None and not options:
+        return {}
+    if mode is not None and options:
+        raise RuntimeError("Either mode or options can be specified, but both can't be "
+                           "specified at the same time.")
+    return dict(torch._TorchCompileInductorWrapper(
+        mode, dict(options) if options else None, None).config)
+
+
+def backend(module: GraphModule, inputs: Sequence[Any], *, mode: str | None = None,
+            options: Mapping[str, Any] | None = None, **others) -> Callable:
+    """The function that torch.compile calls for a graph. `mode` and `options` are those
+    of Inductor."""
+    patches = _find_patches(mode, options)
+    tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
+    if tensors and torch.is_grad_enabled() and all(
+            one.device.type not in ("cpu", "meta") for one in tensors):
+        # Nothing would be replaced, and Inductor divides graphs with gradients on its
+        # own.
+        from torch._inductor.compile_fx import compile_fx
+
+        report = Report("forward")
+        report.add_left("graph", "all of it", f"it is on the device '{tensors[0].device}'")
+        add_report(report)
+        _log.info("%s", report)
+        return _compile_by_inductor(compile_fx, module, inputs, patches)
+
+    def compile_part(part: str) -> Callable:
+        return functools.partial(_compile_graph, part=part, patches=patches)
+
+    return aot_autograd(
+        fw_compiler=compile_part("forward"), bw_compiler=compile_part("backward"),
+        inference_compiler=compile_part("inference"),
+        partition_fn=min_cut_rematerialization_partition, decompositions={},
+        keep_inference_input_mutations=True)(module, inputs)

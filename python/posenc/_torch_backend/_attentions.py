@@ -43,6 +43,7 @@ class Match:
     is_causal: bool = False
     mask: Any | None = None  # bool
     biases: list[Node] = field(default_factory=list)
+    lse: Any | None = None  # the node of the log-sum-exp [batch, heads, queries]
 
 
 def _find_product(node: Any) -> tuple[Node, Node] | None:
@@ -214,12 +215,18 @@ def _find_fused(node: Any) -> Match | None:
     call = node.args[0]
     if node.args[1] != 0:
         return None
-    if any(user is not node and user.users for user in call.users):
-        raise NoMatch("the log-sum-exp has a user")
+    others = [user for user in call.users if user is not node and user.users]
+    if len(others) > 1 or any(not is_call(one, operator.getitem) for one in others):
+        raise NoMatch("the log-sum-exp has several users")
     if get_argument(call, 3, "dropout_p", 0.0) != 0.0:
         raise NoMatch("it has dropout")
     q, k, v = call.args[:3]
     match = Match(node, q, k, v)
+    if others:  # It is kept for the gradient.
+        match.lse, = others
+        sums = torch.float64 if get_value(q).dtype == torch.float64 else torch.float32
+        if get_value(match.lse).dtype != sums:
+            raise NoMatch(f"its log-sum-exp is of {get_value(match.lse).dtype}")
     match.is_causal = bool(get_argument(call, 4, "is_causal", False))
     scale = call.kwargs.get("scale")
     if scale is None:
@@ -371,7 +378,7 @@ def replace_attention(graph: torch.fx.Graph, match: Match) -> str:
         q[1], k[1], q[3], v[3], name_of(get_value(match.q).dtype), match.scale,
         match.is_causal, match.soft_cap, match.mask is not None,
         tuple((name_of(get_value(one).dtype), not _has_one_head(one))
-              for one in match.biases))
+              for one in match.biases), match.lse is not None)
     kernels = find_kernels(of)
     value = get_value(match.result)
     with graph.inserting_before(match.result):
@@ -390,6 +397,16 @@ def replace_attention(graph: torch.fx.Graph, match: Match) -> str:
                                               memory_format=torch.contiguous_format)
         results.meta["val"] = [result.meta["val"]]
         result = insert(graph, aten.transpose.int, result, 1, 2)
+        if match.lse is not None:
+            lse = graph.call_function(operator.getitem, (results, 1))
+            lse.meta["val"] = torch.empty_like(get_value(match.lse).transpose(1, 2),
+                                               memory_format=torch.contiguous_format)
+            results.meta["val"].append(lse.meta["val"])
+            if masks:  # PyTorch's gradient takes 0 for a query without keys.
+                hidden = insert(graph, aten.eq.Scalar, lse, -math.inf)
+                lse = insert(graph, aten.masked_fill.Scalar, lse, hidden, 0)
+            lse = insert(graph, aten.transpose.int, lse, 1, 2)
+            match.lse.replace_all_uses_with(lse)
     match.result.replace_all_uses_with(result)
     kinds = [name for name, has in (
         ("causal", of.is_causal), ("mask", of.has_mask), ("bias", bool(of.biases)),

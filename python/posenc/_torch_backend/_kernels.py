@@ -38,6 +38,7 @@ class Attention(NamedTuple):
     # The types of tensors [batch, heads or 1, queries, keys] that are added to scores,
     # and whether they have heads.
     biases: tuple[tuple[str, bool], ...] = ()
+    has_lse: bool = False  # a second result [batch, queries, heads] of f32 or f64
 
 
 def write_rotation(of: Rotation) -> str:
@@ -58,6 +59,9 @@ def write_attention(of: Attention) -> str:
     k = f"tensor<?x{of.key_heads}x?x{of.dim}x{of.dtype}>"
     v = f"tensor<?x{of.key_heads}x?x{of.value_dim}x{of.dtype}>"
     o = f"tensor<?x?x{of.heads}x{of.value_dim}x{of.dtype}>"
+    results = {"o": o}
+    if of.has_lse:
+        results["lse"] = f"tensor<?x?x{of.heads}x{sums}>"
     sizes = {"q": ("batch", "queries"), "k": ("batch", "keys"), "v": ("batch", "keys")}
     kinds = {"q": q, "k": k, "v": v}
     mask = "tensor<?x1x?x?xi1>"
@@ -92,10 +96,17 @@ def write_attention(of: Attention) -> str:
         last = f"{name}_sum"
     region = "" if not lines else " score(%s, %b, %h, %i, %j) {\n      " + "\n      ".join(
         [*lines, f"posenc.yield {last} : {sums}"]) + "\n    }"
+    returned = ", ".join(f'{kind} {{posenc.name = "{name}"}}'
+                         for name, kind in results.items())
+    empty = "\n  ".join(f"%{name}_ = tensor.empty(%batch, %queries) : {kind}"
+                        for name, kind in results.items())
+    values = ", ".join(f"%{name}" for name in results)
+    outs = ", ".join(f"%{name}_" for name in results)
+    types = ", ".join(results.values())
     return f"""
 func.func @attention(
     {arguments})
-    -> ({o} {{posenc.name = "o"}}) {{
+    -> ({returned}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -103,12 +114,12 @@ func.func @attention(
   %queries = tensor.dim %q, %c1 : {q}
   %keys = tensor.dim %k, %c2 : {k}
   %offset = arith.subi %keys, %queries : index
-  %o_ = tensor.empty(%batch, %queries) : {o}
-  %o = posenc.attention {"causal" if of.is_causal else ""}
+  {empty}
+  {values} = posenc.attention {"causal" if of.is_causal else ""}
     key_layout = head_major scale = {of.scale:.17e}
     ins(%q, %k, %v : {q}, {k}, {v}) {operands}
-    outs(%o_ : {o}){region}
-  return %o : {o}
+    outs({outs} : {types}){region}
+  return {values} : {types}
 }}
 """
 

@@ -24,8 +24,12 @@ class Finding:
 
 @dataclass
 class Report:
-    """What was replaced in a graph and what was left to Inductor."""
+    """What was replaced in a graph and what was left to Inductor.
 
+    part: "inference", or "forward" or "backward" of a graph that records gradients
+    """
+
+    part: str = "inference"
     replaced: list[Finding] = field(default_factory=list)
     left: list[Finding] = field(default_factory=list)
 
@@ -56,7 +60,9 @@ def add_report(report: Report) -> None:
 
 def explain_backend(clear: bool = False) -> list[Report]:
     """Returns a report for each graph that the backend "posenc" compiled, the newest
-    last; its text says what was replaced, what was left, and why.
+    last; its text says what was replaced, what was left, and why. A graph that records
+    gradients has one for its forward part, and one for its backward part if something
+    was found there, such as an attention of a checkpoint that is computed again.
 
     clear: forget the reports
     """
