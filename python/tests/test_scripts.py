@@ -70,3 +70,15 @@ def test_ring_bytes():
     # The page shows the tables that the program prints.
     page = (FOLDER.parents[1] / "docs" / "scaling.md").read_text(encoding="utf-8")
     assert run("ring-bytes.py", "--tables").strip().splitlines()[2] in page
+
+
+@NEEDS_TRANSFORMERS
+def test_layer():
+    text = run("layer.py", "--tokens", "16", "--rounds", "2", "--dtypes", "float32",
+               "--ways", "eager,backend,posenc from ONNX")
+    rows = re.findall(r"^\| float32 \| (.*?) \| ([\d.]+) \| ([\d.]+) \| (\S+) \|$", text, re.M)
+    assert [row[0] for row in rows][:2] == ["torch eager", 'torch.compile (backend="posenc")']
+    for _, median, least, difference in rows:
+        assert float(median) >= float(least) > 0 and float(difference) < 1e-5
+    # Without onnxscript, the row has the error.
+    assert len(rows) == 3 or re.search(r"\| posenc from ONNX \| .*onnx.* \| \| +\|", text)

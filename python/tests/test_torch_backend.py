@@ -426,6 +426,37 @@ def test_checkpoint(use_reentrant):
                     backward=(1, 1))
 
 
+def test_checkpoint_with_dropout(fresh, monkeypatch):
+    """Random numbers that are computed again are the same. The graph is Inductor's."""
+    from torch._inductor import compile_fx
+
+    monkeypatch.setattr(compile_fx, "compile_fx", fresh)
+
+    def function(x, angles, factor):
+        return torch.utils.checkpoint.checkpoint(
+            lambda x, factor: functional.dropout(attend(x, angles) * factor, 0.5), x,
+            factor, use_reentrant=False)
+
+    factor = torch.tensor(1.0, requires_grad=True)
+    x, angles = make(), make(*ANGLES)
+    result = torch.compile(function, backend="posenc")(x, angles, factor).sum()
+    result.backward()
+    torch.testing.assert_close(factor.grad, result.detach(), rtol=1e-4, atol=1e-4)
+    assert "dropout" in str(explain_backend()[-1])
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_strides_of_results(order):
+    """What the forward part keeps has the strides that the backward part expects."""
+    kept = torch.empty(2, 3, 4).permute(order)
+    wide = torch.empty(1, 4).expand(3, 4)  # Nothing is known of overlapping elements.
+    values = [kept, wide, None]
+    result = torch.randn(kept.shape)
+    results = package._keep_strides(lambda *given: given, values)(result, wide + 1, 7)
+    assert results[0].stride() == kept.stride() and torch.equal(results[0], result)
+    assert results[1].stride() == (4, 1) and results[2] == 7
+
+
 def test_graph_break():
     def function(x, angles):
         y = attend(x, angles)
@@ -555,7 +586,15 @@ def test_inductor(fresh, monkeypatch):
     monkeypatch.setattr(compile_fx, "compile_fx", fresh)
     check(attend, make(), make(BATCH, TOKENS, DIM // 2), ropes=1, attentions=1,
           fullgraph=True)
-    check_gradients(attend, leaf(), make(*ANGLES), ropes=1, attentions=1)
+
+    def function(x, angles):
+        # Inductor gives the keys other strides than PyTorch.
+        keys = torch.cat((x[:, :, :0], rope_full(x, angles)), 2)
+        return functional.scaled_dot_product_attention(keys, keys, x, is_causal=True)
+
+    explain_backend(clear=True)
+    torch._dynamo.reset()
+    check_gradients(function, leaf(), make(*ANGLES), ropes=1, attentions=1)
 
 
 def test_entry_point():

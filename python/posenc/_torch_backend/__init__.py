@@ -10,7 +10,6 @@ of kernels, and Inductor compiles the rest."""
 
 from __future__ import annotations
 
-import copy
 import functools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -19,20 +18,22 @@ from typing import Any
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._functorch.partitioners import (
+    has_recomputable_rng_ops, min_cut_rematerialization_partition)
 from torch._guards import detect_fake_mode, tracing, TracingContext
 from torch.fx import GraphModule
-from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 
 from .._errors import Error
 from ._attentions import find_attention, replace_attention
-from ._graph import NoMatch, aten, get_value, have_same_shape, insert
+from ._graph import NoMatch, aten, get_value, have_same_shape
 from ._report import Report, add_report, explain_backend
 from ._rotations import find_rotation, replace_rotation
 
 __all__ = ["Report", "backend", "explain_backend", "rewrite"]
 
 _log = logging.getLogger("posenc")
+# What Inductor is told of the nodes of a graph.
+_KEPT_META = {"val", "tensor_meta", "stack_trace", "nn_module_stack", "original_aten"}
 
 
 def rewrite(module: GraphModule) -> Report:
@@ -90,54 +91,49 @@ def _get_outputs(module: GraphModule) -> list[Any]:
     return list(output.args[0])
 
 
-def _keep_strides(module: GraphModule, inputs: Sequence[Any],
-                  expected: Sequence[Any]) -> bool:
-    """Gives the results of a graph the strides that its other part expects, where these
-    are known. Returns whether all of them have these strides."""
-    mode = detect_fake_mode(inputs)
-    if mode is None:
-        return False
-    FakeTensorProp(module, mode).propagate_dont_convert_inputs(*inputs)
-    output, = module.graph.find_nodes(op="output")
-    results = list(output.args[0])
-    for number, value in enumerate(expected):
-        result = results[number]
-        found = get_value(result)
-        if found is None or value is None or have_same_shape(
-                found.stride(), value.stride()):
-            continue
-        strides = [one if isinstance(one, int) else one.node.hint or 0
-                   for one in value.stride()]
-        order = sorted(range(value.dim()), key=lambda dim: -strides[dim])
-        dense = torch.empty_like(value.permute(order),
-                                 memory_format=torch.contiguous_format)
-        if not have_same_shape(dense.stride(), [value.stride(dim) for dim in order]):
-            return False
-        with module.graph.inserting_before(output):
-            result = insert(module.graph, aten.permute.default, result, order)
-            result = module.graph.call_function(
-                aten.clone.default, (result,),
-                {"memory_format": torch.contiguous_format})
-            result.meta["val"] = dense
-            results[number] = insert(
-                module.graph, aten.permute.default, result,
-                sorted(range(len(order)), key=order.__getitem__))
-    output.args = (tuple(results),)
-    module.graph.lint()
-    module.recompile()
-    return True
+def _find_order(value: Any) -> list[int] | None:
+    """Returns the dimensions of a tensor from the outermost to the innermost one in
+    memory; None if it has gaps or repeated elements."""
+    if value is None or value.dim() == 0:
+        return None
+    strides = [one if isinstance(one, int) else one.node.hint or 0
+               for one in value.stride()]
+    order = sorted(range(value.dim()), key=lambda dim: -strides[dim])
+    dense = torch.empty_like(value.permute(order), memory_format=torch.contiguous_format)
+    return order if have_same_shape(
+        dense.stride(), [value.stride(dim) for dim in order]) else None
+
+
+def _keep_strides(compiled: Callable, values: Sequence[Any]) -> Callable:
+    """Returns a function whose results have the strides of fake tensors. The backward
+    part of a graph is compiled for the strides that its forward part has in PyTorch,
+    and kernels and Inductor may give others."""
+    orders = [(order, sorted(range(len(order)), key=order.__getitem__))
+              if order is not None else None for order in map(_find_order, values)]
+
+    def call(*arguments):
+        results = list(compiled(*arguments))
+        for number, (result, both) in enumerate(zip(results, orders)):
+            if both is None or not isinstance(result, torch.Tensor):
+                continue
+            order, inverse = both
+            inner = result.permute(order)
+            if not inner.is_contiguous():
+                results[number] = inner.contiguous().permute(inverse)
+        return results
+
+    return call
 
 
 def _compile_rest(module: GraphModule, inputs: Sequence[Any],
-                  patches: Mapping[str, Any]) -> Callable:
+                  patches: Mapping[str, Any]) -> Callable[..., Any]:
     from torch._inductor.compile_fx import compile_fx
 
     mode = detect_fake_mode(inputs)
     # The graph is another one than that which is being compiled.
     with (torch.no_grad(), torch._C._DisableAutocast(),
           tracing(TracingContext(mode) if mode else None)):
-        compiled: Any = _compile_by_inductor(compile_fx, module, inputs, patches)
-    return make_boxed_func(lambda *arguments: compiled(*arguments))
+        return _compile_by_inductor(compile_fx, module, inputs, patches)
 
 
 def _compile_by_inductor(compile_fx: Callable, module: GraphModule, inputs: Sequence[Any],
@@ -146,25 +142,36 @@ def _compile_by_inductor(compile_fx: Callable, module: GraphModule, inputs: Sequ
     return compile_fx(module, list(inputs), **options)
 
 
+class _RandomAgain(Exception):
+    """A checkpoint computes random numbers again."""
+
+
+def _divide(joint: GraphModule, inputs: Sequence[Any], **options):
+    """Divides a graph with its gradient into a forward and a backward part."""
+    # PyTorch would keep the state of the generator by operators that Inductor, which has
+    # its own way when it divides graphs, does not take.
+    if has_recomputable_rng_ops(joint):
+        raise _RandomAgain
+    return min_cut_rematerialization_partition(joint, inputs, **options)
+
+
 def _compile_graph(module: GraphModule, inputs: Sequence[Any], part: str,
                    patches: Mapping[str, Any]) -> Callable:
-    """Compiles a graph, or a part of one that records gradients."""
-    changed = module
-    if part != "inference":
-        # The parts are differentiated already, so that a replaced operation needs no
-        # gradient. What one part keeps for the other has the strides of the other.
-        changed = GraphModule(module, copy.deepcopy(module.graph))
-    report = rewrite(changed)
+    """Compiles a graph, or a part of one that records gradients. The parts are
+    differentiated already, so that a kernel needs no gradient."""
+    values = list(map(get_value, _get_outputs(module)))
+    report = rewrite(module)
     report.part = part
-    if part == "forward" and report.replaced and not _keep_strides(
-            changed, inputs, list(map(get_value, _get_outputs(module)))):
-        report = Report(part)
-        report.add_left("graph", "all of it", "its results would have other strides")
-        changed = module
+    for node in module.graph.nodes:  # Checkpoints have been dealt with.
+        for name in set(node.meta) - _KEPT_META:
+            del node.meta[name]
     if part != "backward" or report.replaced:
         add_report(report)
         _log.info("%s", report)
-    return _compile_rest(changed, inputs, patches)
+    compiled = _compile_rest(module, inputs, patches)
+    if part == "forward":
+        compiled = _keep_strides(compiled, values)
+    return make_boxed_func(lambda *arguments: compiled(*arguments))
 
 
 def _find_patches(mode: str | None, options: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -186,21 +193,31 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, mode: str | None = No
     tensors = [one for one in inputs if isinstance(one, torch.Tensor)]
     if tensors and torch.is_grad_enabled() and all(
             one.device.type not in ("cpu", "meta") for one in tensors):
-        # Nothing would be replaced, and Inductor divides graphs with gradients on its
-        # own.
-        from torch._inductor.compile_fx import compile_fx
-
-        report = Report("forward")
-        report.add_left("graph", "all of it", f"it is on the device '{tensors[0].device}'")
-        add_report(report)
-        _log.info("%s", report)
-        return _compile_by_inductor(compile_fx, module, inputs, patches)
+        # Nothing would be replaced.
+        return _leave_all(module, inputs, patches,
+                          f"it is on the device '{tensors[0].device}'")
 
     def compile_part(part: str) -> Callable:
         return functools.partial(_compile_graph, part=part, patches=patches)
 
-    return aot_autograd(
+    compile_all: Any = aot_autograd(
         fw_compiler=compile_part("forward"), bw_compiler=compile_part("backward"),
-        inference_compiler=compile_part("inference"),
-        partition_fn=min_cut_rematerialization_partition, decompositions={},
-        keep_inference_input_mutations=True)(module, inputs)
+        inference_compiler=compile_part("inference"), partition_fn=_divide,
+        decompositions={}, keep_inference_input_mutations=True)
+    try:
+        return compile_all(module, inputs)
+    except _RandomAgain:
+        return _leave_all(module, inputs, patches, "a checkpoint has dropout, or other "
+                          "random numbers, which only Inductor computes again")
+
+
+def _leave_all(module: GraphModule, inputs: Sequence[Any], patches: Mapping[str, Any],
+               reason: str) -> Callable:
+    """Compiles a graph with gradients by Inductor alone."""
+    from torch._inductor.compile_fx import compile_fx
+
+    report = Report("forward")
+    report.add_left("graph", "all of it", reason)
+    add_report(report)
+    _log.info("%s", report)
+    return _compile_by_inductor(compile_fx, module, inputs, patches)
