@@ -305,6 +305,8 @@ static int compile(Request &request, CompileReport *report) {
     }
     if (failed(lowerModule(*module, *stage, target, reached)))
       return kExitError;
+    if (report && *stage == Stage::Llvm)
+      report->addOutput(printModule(*module));
     return finish(write(files, request.output, printModule(*module)));
   }
   if (request.emit == Emit::Spirv) {
@@ -334,6 +336,8 @@ static int compile(Request &request, CompileReport *report) {
     return kExitError;
   if (report && kind == CodeKind::Object)
     report->addObject(code->code);
+  else if (report && kind != CodeKind::Cubin)
+    report->addOutput(code->code);
   if (!hasHeader(request.emit))
     return finish(write(files, request.output, code->code));
   llvm::Error error = writeLibrary(request, files, code->code);

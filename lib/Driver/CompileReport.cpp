@@ -243,6 +243,10 @@ void CompileReport::addStages(ModuleOp module, Stage last,
   }
 }
 
+void CompileReport::addOutput(StringRef text) {
+  stages.push_back({"output", "Output", text.str(), {}});
+}
+
 void CompileReport::addObject(StringRef object) {
   using namespace llvm::object;
   llvm::Expected<std::unique_ptr<ObjectFile>> file =
@@ -269,17 +273,24 @@ void CompileReport::addObject(StringRef object) {
     }
     if (symbol.getELFType() != llvm::ELF::STT_FUNC)
       continue;
-    // Symbols are `function.part`; a function's own name may have dots.
-    for (StringRef owner = *name; !owner.empty();
-         owner = owner.substr(0, owner.rfind('.'))) {
-      if (auto function = functions.find(owner.str());
-          function != functions.end()) {
-        function->second.codeBytes += symbol.getSize();
-        break;
-      }
-      if (!owner.contains('.'))
-        break;
-    }
+    if (ReportFunction *function = findOwner(*name))
+      function->codeBytes += symbol.getSize();
+  }
+}
+
+/// Returns the function that a symbol is a part of: `function.part`, or
+/// `__part_of_function_number.part` for outlined loops.
+ReportFunction *CompileReport::findOwner(StringRef symbol) {
+  StringRef separators = symbol.consume_front("__part_of_") ? "._" : ".";
+  // A function's own name may have dots and underscores.
+  while (true) {
+    auto function = functions.find(symbol.str());
+    if (function != functions.end())
+      return &function->second;
+    size_t end = symbol.find_last_of(separators);
+    if (end == StringRef::npos)
+      return nullptr;
+    symbol = symbol.take_front(end);
   }
 }
 

@@ -73,6 +73,8 @@ public:
   /// each CPU. Errors of a stage are left to the compilation, which has them
   /// as well.
   void addStages(ModuleOp module, Stage last, const CodeOptions &options);
+  /// Records the text of an output that is none of these stages.
+  void addOutput(StringRef text);
   /// Records an object file: the bytes of its functions, and their stack.
   void addObject(StringRef object);
   /// Records the metadata of a library: the stack of its functions.
@@ -88,6 +90,7 @@ private:
   void addStage(StringRef name, const Twine &title, ModuleOp module);
   void addFunctions(ModuleOp module);
   void addMemory(ModuleOp module, StringRef target);
+  ReportFunction *findOwner(StringRef symbol);
   void record(const remark::detail::Remark &remark);
 
   std::string input, command, inputKind, outputKind;
