@@ -87,6 +87,8 @@ struct BufferizeKernels final
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
     options.inferFunctionResultLayout = false;
+    // Loops of graphs yield results of their bodies.
+    options.allowReturnAllocsFromLoops = true;
     options.functionArgTypeConverterFn =
         [fallback = options.functionArgTypeConverterFn](
             bufferization::TensorLikeType type, Attribute space,

@@ -20,8 +20,9 @@ def import_stablehlo(exported: Any) -> str:
     exported: a `jax.export.Exported`, or the bytes of its `serialize()`, which need JAX
 
     The module has one function, `main`, with the arrays of the function's arguments, flattened.
-    Rotary embeddings and attention in it become fused kernels when it is compiled. Sizes
-    must be static.
+    Rotary embeddings and attention in it become fused kernels when it is compiled. Sizes may
+    be symbolic, as of `jax.export.symbolic_shape`: calls check that the sizes of their arrays
+    fit the shapes and constraints of the export.
 
         exported = jax.export.export(jax.jit(function))(*arguments)
         kernels = posenc.compile(posenc.import_stablehlo(exported))
@@ -40,8 +41,4 @@ def import_stablehlo(exported: Any) -> str:
     if not callable(getattr(exported, "mlir_module", None)):
         raise TypeError("expected a jax.export.Exported or its bytes, got "
                         f"{type(exported).__name__}")
-    for array in (*exported.in_avals, *exported.out_avals):
-        if not all(isinstance(size, int) for size in array.shape):
-            raise Error(f"the size {array.shape} is symbolic: export the function for "
-                        "static sizes")
     return exported.mlir_module()

@@ -19,19 +19,78 @@ func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error @+1 {{'stablehlo.sine' is supported on tensors of static shapes only, got 'tensor<?xf32>'}}
-  %y = stablehlo.sine %x : tensor<?xf32>
+  // expected-error @+1 {{'ttir.sin' is supported on tensors of static shapes only, got 'tensor<?xf32>'}}
+  %y = "ttir.sin"(%x) : (tensor<?xf32>) -> tensor<?xf32>
   return %y : tensor<?xf32>
 }
 
 // -----
 
+func.func @sizes(%x: tensor<f32>, %n: tensor<1xi32>) -> tensor<?xf32> {
+  // expected-error @+1 {{'stablehlo.dynamic_broadcast_in_dim' has a size that does not follow from the sizes of arguments}}
+  %y = stablehlo.dynamic_broadcast_in_dim %x, %n, dims = [] : (tensor<f32>, tensor<1xi32>) -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+func.func @assertion(%x: tensor<i1>) {
+  // expected-error @+1 {{'stablehlo.custom_call' asserts a condition that does not follow from sizes}}
+  stablehlo.custom_call @shape_assertion(%x) {error_message = "never", has_side_effect = true} : (tensor<i1>) -> ()
+  return
+}
+
+// -----
+
+func.func @contradiction(%x: tensor<4xf32>, %y: tensor<5xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.add' has operands of other shapes or types}}
+  %z = "stablehlo.add"(%x, %y) : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+
+// -----
+
+func.func @result(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{'stablehlo.sine' has a result of tensor<5xf32>, expected tensor<4xf32>}}
+  %z = "stablehlo.sine"(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  return %z : tensor<5xf32>
+}
+
+// -----
+
+func.func @scatter(%x: tensor<4xf32>, %i: tensor<1xi32>, %u: tensor<f32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'stablehlo.scatter' has dimension numbers that do not fit its operands}}
+  %z = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [3], scatter_dims_to_operand_dims = [0]>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %b : tensor<f32>
+  }) : (tensor<4xf32>, tensor<1xi32>, tensor<f32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
+}
+
+// -----
+
+func.func @dilated(%x: tensor<1x4x4x1xf32>, %w: tensor<2x2x1x1xf32>) -> tensor<1x6x6x1xf32> {
+  // expected-error @+1 {{'stablehlo.convolution' with dilated operands, groups of the batch or reversed kernels is not supported}}
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {lhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x4x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x6x6x1xf32>
+  return %y : tensor<1x6x6x1xf32>
+}
+
+// -----
+
+func.func @random(%x: tensor<2xi64>) -> tensor<2xi64> {
+  // expected-error @+1 {{'stablehlo.rng_bit_generator' is not supported}}
+  %y:2 = "stablehlo.rng_bit_generator"(%x) : (tensor<2xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+  return %y#0 : tensor<2xi64>
+}
+
+// -----
+
 func.func @region(%x: tensor<4xf32>, %z: tensor<f32>) -> tensor<f32> {
-  // expected-error @+1 {{'stablehlo.reduce' with a region of more than one operation is not supported}}
+  // expected-error @+1 {{'stablehlo.reduce' has a region that is not supported}}
   %y = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
     reducer(%a: tensor<f32>, %b: tensor<f32>) {
       %c = stablehlo.add %a, %b : tensor<f32>
-      %d = stablehlo.add %c, %b : tensor<f32>
+      %d = "stablehlo.erf_inv"(%c) : (tensor<f32>) -> tensor<f32>
       stablehlo.return %d : tensor<f32>
     }
   return %y : tensor<f32>

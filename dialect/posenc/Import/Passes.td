@@ -15,10 +15,12 @@ def PosencImportHloPass : Pass<"posenc-import-hlo", "::mlir::ModuleOp"> {
   let summary = "Convert StableHLO, TTIR and tm_tensor to linalg";
   let description = [{
     Input: a module of StableHLO, in its pretty or generic form, or of TTIR in its
-    generic form, on tensors of static shapes, or with the `tm_tensor.scan` that
-    torch-mlir leaves for cumulative sums. Output: `linalg`, `tensor`, `arith`
-    and `math`; private functions are inlined, modules within the module are
-    dissolved, and annotations for other compilers are removed. Other modules are
+    generic form, or with the `tm_tensor.scan` that torch-mlir leaves for
+    cumulative sums. TTIR has static shapes; dynamic sizes of StableHLO follow
+    from those of arguments, as JAX writes them. Output: `linalg`, `tensor`,
+    `arith`, `math`, `scf` for loops, and `cf.assert` for assertions on sizes;
+    private functions are inlined, modules within the module are dissolved, and
+    annotations for other compilers are removed. Other modules are
     left alone. An operation that is not known is an error that names it.
     posenc-compile and posenc-run do this to all modules that they read.
 
@@ -33,7 +35,8 @@ def PosencImportHloPass : Pass<"posenc-import-hlo", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::complex::ComplexDialect",
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::complex::ComplexDialect",
     "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"

@@ -16,6 +16,7 @@
 #include <cmath>
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 namespace {
@@ -62,7 +63,31 @@ static std::optional<Spelling> getSpelling(StringRef name) {
       .Case("erf", S({"math.erf", "", "", ""}))
       .Case("round_nearest_even", S({"math.roundeven", "", "", ""}))
       .Case("round_nearest_afz", S({"math.round", "", "", ""}))
+      .Case("popcnt", S({"", "math.ctpop", "math.ctpop", ""}))
+      .Case("count_leading_zeros", S({"", "math.ctlz", "", ""}))
       .Default(std::nullopt);
+}
+
+bool hlo::isUnaryOperation(StringRef name) {
+  return !llvm::is_contained(
+      {"add",        "subtract",   "multiply",    "divide",      "div",
+       "maximum",    "minimum",    "remainder",   "power",       "pow",
+       "atan2",      "and",        "logical_and", "bitwise_and", "or",
+       "logical_or", "bitwise_or", "xor",         "logical_xor", "bitwise_xor",
+       "complex"},
+      name);
+}
+
+std::optional<StringRef> hlo::getScalarOperation(StringRef name, Type type) {
+  std::optional<Spelling> spelling = getSpelling(name);
+  if (!spelling)
+    return std::nullopt;
+  StringRef target = isa<FloatType>(type)     ? spelling->onFloats
+                     : type.isInteger(1)      ? spelling->onBools
+                     : isa<IntegerType>(type) ? spelling->onIntegers
+                     : isa<ComplexType>(type) ? spelling->onComplex
+                                              : StringRef();
+  return target.empty() ? std::nullopt : std::optional(target);
 }
 
 bool mlir::posenc::hlo::isElementwise(StringRef name) {
@@ -92,7 +117,8 @@ Value Converter::createElementwise(StringRef name, Type type,
   SmallVector<utils::IteratorType> loops(tensor.getRank(),
                                          utils::IteratorType::parallel);
   return linalg::GenericOp::create(
-             builder, loc, type, operands, createEmpty(tensor),
+             builder, loc, type, operands,
+             createEmpty(getShape(operands[0]), tensor.getElementType()),
              SmallVector<AffineMap>(operands.size() + 1, map), loops,
              [&](OpBuilder &b, Location loc, ValueRange args) {
                linalg::YieldOp::create(
@@ -119,18 +145,21 @@ Value Converter::createConstant(RankedTensorType type) {
   return arith::ConstantOp::create(builder, loc, type, value);
 }
 
-Value Converter::createEmpty(RankedTensorType type) {
-  return tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                 type.getElementType());
-}
-
 Value Converter::select(Value condition, Value yes, Value no) {
-  condition = broadcastLast(condition, getType(yes).getShape());
+  if (!getType(condition).getElementType().isInteger(1) ||
+      getType(yes).getElementType() != getType(no).getElementType())
+    return fail("has operands of other types");
+  condition = broadcastLast(condition, getShape(yes));
+  if (!condition)
+    return {};
   return arith::SelectOp::create(builder, loc, condition, yes, no);
 }
 
 Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
   RankedTensorType type = getType(lhs);
+  if (getType(rhs).getElementType() != type.getElementType() ||
+      !isa<FloatType, IntegerType>(type.getElementType()))
+    return fail("has operands of types that it cannot compare");
   if (isa<FloatType>(type.getElementType())) {
     auto predicate = llvm::StringSwitch<std::optional<arith::CmpFPredicate>>(
                          direction.lower())
@@ -174,7 +203,7 @@ Value Converter::convertTo(Value value, Type element) {
   auto fromFloat = dyn_cast<FloatType>(from),
        toFloat = dyn_cast<FloatType>(element);
   if (element.isInteger(1))
-    return compare("NE", value, createSplat(type, 0));
+    return compare("NE", value, createSplatLike(value, 0));
   if (fromFloat && toFloat) {
     if (fromFloat.getWidth() == toFloat.getWidth()) {
       Type wide = builder.getF32Type();
@@ -200,9 +229,13 @@ Value Converter::convertTo(Value value, Type element) {
   return fail("has an unsupported conversion");
 }
 
-Value Converter::createIota(RankedTensorType type, int64_t dim, int64_t start,
-                            int64_t step) {
-  Value init = createEmpty(type);
+Value Converter::createIota(ArrayRef<Size> shape, Type element, int64_t dim,
+                            int64_t start, int64_t step) {
+  if (dim < 0 || dim >= int64_t(shape.size()) ||
+      !isa<FloatType, IntegerType>(element))
+    return fail("has a wrong dimension or type");
+  Value init = createEmpty(shape, element);
+  auto type = cast<RankedTensorType>(init.getType());
   SmallVector<utils::IteratorType> loops(type.getRank(),
                                          utils::IteratorType::parallel);
   AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
@@ -210,7 +243,6 @@ Value Converter::createIota(RankedTensorType type, int64_t dim, int64_t start,
              builder, loc, type, ValueRange(), init, map, loops,
              [&](OpBuilder &b, Location loc, ValueRange) {
                Value index = linalg::IndexOp::create(b, loc, dim);
-               Type element = type.getElementType();
                bool isFloat = isa<FloatType>(element);
                Type integer = isFloat ? b.getI64Type() : element;
                Value number =
@@ -236,8 +268,8 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
   RankedTensorType source = getType(operands[0]);
   Type element = source.getElementType();
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
-  auto number = [&](double value) { return createSplat(source, value); };
   Value x = operands[0];
+  auto number = [&](double value) { return createSplatLike(x, value); };
   if (name == "negate" || name == "neg") {
     if (isFloat)
       return apply<arith::NegFOp>(type, x);
@@ -299,14 +331,6 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
     Value other = name == "remainder" ? x : number(-1);
     return arith::SelectOp::create(builder, loc, isZero, other, result);
   }
-  std::optional<Spelling> spelling = getSpelling(name);
-  if (!spelling)
-    return {};
-  StringRef target = isa<ComplexType>(element) ? spelling->onComplex
-                     : isFloat                 ? spelling->onFloats
-                     : isBool                  ? spelling->onBools
-                                               : spelling->onIntegers;
-  if (target.empty())
-    return {};
-  return createElementwise(target, type, operands);
+  std::optional<StringRef> target = getScalarOperation(name, element);
+  return target ? createElementwise(*target, type, operands) : Value();
 }

@@ -10,11 +10,12 @@
 #include "posenc/Import/Hlo.h"
 #include "posenc/Import/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -160,24 +161,98 @@ static void removeSigns(func::FuncOp function) {
 static unsigned getMinOperands(StringRef name) {
   if (llvm::is_contained({"select", "clamp", "where", "update_cache"}, name))
     return 3;
-  return llvm::is_contained(
-             {"add", "subtract", "multiply", "divide", "div", "maximum",
-              "minimum", "remainder", "power", "pow", "atan2", "and", "or",
-              "xor", "logical_and", "logical_or", "logical_xor", "bitwise_and",
-              "bitwise_or", "bitwise_xor", "complex", "compare", "eq", "ne",
-              "lt", "le", "gt", "ge", "dot", "dot_general", "matmul", "gather",
-              "reduce", "pad", "embedding", "fill_cache",
-              "dynamic_update_slice"},
-             name)
+  return llvm::is_contained({"add",
+                             "subtract",
+                             "multiply",
+                             "divide",
+                             "div",
+                             "maximum",
+                             "minimum",
+                             "remainder",
+                             "power",
+                             "pow",
+                             "atan2",
+                             "and",
+                             "or",
+                             "xor",
+                             "logical_and",
+                             "logical_or",
+                             "logical_xor",
+                             "bitwise_and",
+                             "bitwise_or",
+                             "bitwise_xor",
+                             "complex",
+                             "compare",
+                             "eq",
+                             "ne",
+                             "lt",
+                             "le",
+                             "gt",
+                             "ge",
+                             "dot",
+                             "dot_general",
+                             "matmul",
+                             "gather",
+                             "reduce",
+                             "pad",
+                             "embedding",
+                             "fill_cache",
+                             "dynamic_update_slice",
+                             "dynamic_broadcast_in_dim",
+                             "dynamic_reshape",
+                             "dynamic_gather",
+                             "dynamic_pad",
+                             "scatter",
+                             "reduce_window",
+                             "convolution",
+                             "conv2d"},
+                            name)
              ? 2
-             : 0;
+         : llvm::is_contained({"top_k", "dynamic_iota"}, name) ? 1
+                                                               : 0;
 }
 
-static LogicalResult convert(Operation *op) {
+/// Replaces results. Operations of other dialects get the types that they had.
+static void replaceResults(Operation *op, ArrayRef<Value> values) {
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), values)) {
+    if (result.getType() != value.getType()) {
+      Value cast;
+      for (OpOperand &use : llvm::make_early_inc_range(result.getUses())) {
+        if (isForeign(use.getOwner()))
+          continue;
+        if (!cast) {
+          OpBuilder builder(op);
+          cast = tensor::CastOp::create(builder, op->getLoc(), result.getType(),
+                                        value);
+        }
+        use.set(cast);
+      }
+    }
+    result.replaceAllUsesWith(value);
+  }
+}
+
+/// Returns a result whose elements follow from sizes, or null.
+static Value convertElements(Operation *op, StringRef name,
+                             ArrayRef<Size> elements, Converter &converter) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  bool isConstant = llvm::all_of(elements, [](const Size &size) {
+    return size.getConstant().has_value();
+  });
+  // Numbers of positions stay operations, which say more than constants.
+  if (isConstant &&
+      (name == "constant" || name == "iota" ||
+       (type.getNumElements() != 1 && name != "get_dimension_size")))
+    return {};
+  return converter.createElements(type, elements);
+}
+
+static LogicalResult convert(Operation *op, FunctionSizes &sizes) {
   auto [dialect, name] = getForeignName(op);
+  Converter converter(op, sizes);
   if (dialect == "tm_tensor") {
     FailureOr<SmallVector<Value>> results =
-        name == "scan" ? Converter(op).convertScan()
+        name == "scan" ? converter.convertScan()
                        : FailureOr<SmallVector<Value>>(op->emitError()
                                                        << "'" << op->getName()
                                                        << "' is not supported");
@@ -187,25 +262,31 @@ static LogicalResult convert(Operation *op) {
     op->erase();
     return success();
   }
-  for (Value value : op->getOperands())
-    if (auto type = dyn_cast<RankedTensorType>(value.getType());
-        !type || !type.hasStaticShape())
-      return op->emitError()
-             << "'" << op->getName()
-             << "' is supported on tensors of static shapes only, got "
-             << value.getType();
+  auto refuse = [&](Type type, StringRef kind) {
+    return op->emitError() << "'" << op->getName()
+                           << "' is supported on tensors of " << kind
+                           << " only, got " << type;
+  };
+  bool isTtir = dialect == "ttir";
+  StringRef kind = isTtir ? "static shapes" : "known ranks";
+  for (Value value : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || (isTtir && !type.hasStaticShape()))
+      return refuse(value.getType(), kind);
+    if (!llvm::all_of(sizes.getShape(value),
+                      [](const Size &size) { return size.isValid(); }))
+      return refuse(type, "sizes that follow from those of arguments");
+  }
   for (Type type : op->getResultTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape())
-      return op->emitError()
-             << "'" << op->getName()
-             << "' is supported on tensors of static shapes only, got " << type;
+    if (!tensor || (isTtir && !tensor.hasStaticShape()))
+      return refuse(type, kind);
   }
   // Signs matter to these.
   if (op->hasAttr(kUnsigned) &&
       llvm::is_contained({"divide", "div", "remainder", "maximum", "minimum",
                           "max", "min", "reduce", "compare", "lt", "le", "gt",
-                          "ge", "clamp", "power", "pow"},
+                          "ge", "clamp", "power", "pow", "reduce_window"},
                          name))
     return op->emitError() << "'" << op->getName()
                            << "' on unsigned integers is not supported";
@@ -213,18 +294,42 @@ static LogicalResult convert(Operation *op) {
     return op->emitError() << "'" << op->getName() << "' expected at least "
                            << getMinOperands(name) << " operands, got "
                            << op->getNumOperands();
-  Converter converter(op);
+  std::optional<Shape> elements =
+      isTtir ? std::nullopt : evaluateElements(op, name, sizes);
+  Value known =
+      elements ? convertElements(op, name, *elements, converter) : Value();
   FailureOr<SmallVector<Value>> results =
-      dialect == "ttir" ? converter.convertTtir(name)
-                        : converter.convertStableHlo(name);
+      known    ? FailureOr<SmallVector<Value>>(SmallVector<Value>{known})
+      : isTtir ? converter.convertTtir(name)
+               : converter.convertStableHlo(name);
   if (failed(results))
     return failure();
-  if (op->getNumResults() == 0)
-    replaceInPlace(op, (*results)[0]);
-  else
-    op->replaceAllUsesWith(*results);
+  if (converter.hasInvalidSize())
+    return op->emitError() << "'" << op->getName()
+                           << "' has a size that is negative or too large an "
+                              "expression of the sizes of arguments";
+  if (op->getNumResults() == 0) {
+    if (!results->empty())
+      replaceInPlace(op, results->front());
+    op->erase();
+    return success();
+  }
+  if (results->size() != op->getNumResults())
+    return op->emitError() << "'" << op->getName() << "' has "
+                           << op->getNumResults() << " results, expected "
+                           << results->size();
+  for (auto [value, type] : llvm::zip_equal(*results, op->getResultTypes()))
+    if (value = converter.refine(value, cast<RankedTensorType>(type)); !value)
+      return failure();
+  if (elements)
+    sizes.setElements(results->front(), *elements);
+  replaceResults(op, *results);
   op->erase();
   return success();
+}
+
+LogicalResult hlo::convertNested(Operation *op, FunctionSizes &sizes) {
+  return isForeign(op) ? convert(op, sizes) : success();
 }
 
 /// Returns the tensors that replace arguments after writes in place. A function
@@ -246,6 +351,19 @@ static void returnChangedArguments(func::FuncOp function,
                                      function.getArgumentTypes(), results));
 }
 
+/// Erases operations that are not used, such as arithmetic on sizes.
+static void eraseDeadOps(Region &region) {
+  for (Block &block : region)
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+      if (isOpTriviallyDead(&op)) {
+        op.erase();
+        continue;
+      }
+      for (Region &nested : op.getRegions())
+        eraseDeadOps(nested);
+    }
+}
+
 static LogicalResult convertFunction(func::FuncOp function) {
   // Arguments that operations write, and the last tensor written.
   llvm::MapVector<Value, Value> changes;
@@ -257,14 +375,17 @@ static LogicalResult convertFunction(func::FuncOp function) {
     // Regions of reductions are converted with them.
     return WalkResult::skip();
   });
+  Region &region = function.getBody();
+  FunctionSizes sizes(region.hasOneBlock() ? &region.front() : nullptr);
   for (Operation *op : ops) {
     Value written = op->getNumResults() == 0 && op->getNumOperands() > 0
                         ? op->getOperand(0)
                         : Value();
     Operation *next = op->getNextNode();
-    if (failed(convert(op)))
+    bool isAssertion = getForeignName(op).second == "custom_call";
+    if (failed(convert(op, sizes)))
       return failure();
-    if (!written)
+    if (!written || isAssertion)
       continue;
     Value root = written;
     for (auto &[argument, last] : changes)
@@ -280,32 +401,78 @@ static LogicalResult convertFunction(func::FuncOp function) {
       values.push_back(last);
     }
   returnChangedArguments(function, numbers, values);
+  eraseDeadOps(region);
   return success();
 }
 
-/// Converts the module if it has operations of StableHLO or TTIR; returns
-/// whether it has.
-static FailureOr<bool> importHlo(ModuleOp module) {
-  bool hasForeign = module
-                        .walk([](Operation *op) {
-                          return isForeign(op) ? WalkResult::interrupt()
-                                               : WalkResult::advance();
-                        })
-                        .wasInterrupted();
-  if (!hasForeign)
-    return false;
-  flatten(module);
-  module.walk(removeAnnotations);
-  for (auto function : module.getOps<func::FuncOp>())
-    removeSigns(function);
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal() && failed(convertFunction(function)))
-      return failure();
-  module.walk([](Operation *op) {
-    op->removeDiscardableAttr(kUnsigned);
-    op->removeDiscardableAttr(kUnsignedOperand);
+/// Replaces composites: those that the conversion knows by operations, and
+/// others by calls of their decompositions.
+static LogicalResult replaceComposites(ModuleOp module) {
+  SmallVector<Operation *> composites;
+  module.walk([&](Operation *op) {
+    if (op->getName().getStringRef() == "stablehlo.composite")
+      composites.push_back(op);
   });
-  return true;
+  for (Operation *op : composites) {
+    OpBuilder builder(op);
+    auto attributes = op->getDiscardableAttrDictionary();
+    if (auto properties =
+            dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+      attributes = properties;
+    auto name = attributes.getAs<StringAttr>("name");
+    auto callee = attributes.getAs<FlatSymbolRefAttr>("decomposition");
+    auto inner = attributes.getAs<DictionaryAttr>("composite_attributes");
+    StringRef text = name ? name.getValue() : "";
+    if (text == "chlo.erf" || text == "chlo.top_k") {
+      OperationState state(op->getLoc(),
+                           ("stablehlo." + text.split('.').second).str());
+      state.addOperands(op->getOperands());
+      state.addTypes(op->getResultTypes());
+      if (auto k = inner ? inner.getAs<IntegerAttr>("k") : IntegerAttr())
+        state.addAttribute("k", k);
+      op->replaceAllUsesWith(builder.create(state));
+      op->erase();
+      continue;
+    }
+    auto function =
+        callee ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, callee)
+               : func::FuncOp();
+    if (!function)
+      return op->emitError()
+             << "'" << op->getName() << "' lacks its decomposition";
+    if (!llvm::equal(function.getArgumentTypes(), op->getOperandTypes()) ||
+        !llvm::equal(function.getResultTypes(), op->getResultTypes()))
+      return op->emitError() << "'" << op->getName()
+                             << "' has other types than its decomposition";
+    op->replaceAllUsesWith(func::CallOp::create(builder, op->getLoc(), function,
+                                                op->getOperands()));
+    op->erase();
+  }
+  return success();
+}
+
+/// Returns the functions that custom calls name, which are read with them.
+static DenseSet<Operation *> getCalledComputations(ModuleOp module) {
+  DenseSet<Operation *> functions;
+  module.walk([&](Operation *op) {
+    auto callees = op->getAttrOfType<ArrayAttr>("called_computations");
+    if (!callees)
+      return;
+    for (Attribute callee : callees)
+      if (auto symbol = dyn_cast<FlatSymbolRefAttr>(callee))
+        if (auto function =
+                SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, symbol))
+          functions.insert(function);
+  });
+  return functions;
+}
+
+static bool hasForeign(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isForeign(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 namespace {
@@ -315,16 +482,47 @@ struct ImportHlo final
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<bool> changed = importHlo(getOperation());
-    if (failed(changed))
-      return signalPassFailure();
-    if (!*changed)
-      return;
-    OpPassManager manager(ModuleOp::getOperationName());
-    manager.addPass(createInlinerPass());
-    manager.addPass(createSymbolDCEPass());
-    if (failed(runPipeline(manager, getOperation())))
+    ModuleOp module = getOperation();
+    if (hasForeign(module) && failed(import(module)))
       signalPassFailure();
+  }
+
+private:
+  /// Inlines private functions and removes them.
+  LogicalResult inlineCalls(ModuleOp module) {
+    OpPassManager manager(ModuleOp::getOperationName());
+    manager.addPass(createSymbolDCEPass());
+    manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    manager.addPass(createSymbolDCEPass());
+    return runPipeline(manager, module);
+  }
+
+  LogicalResult import(ModuleOp module) {
+    flatten(module);
+    module.walk(removeAnnotations);
+    for (auto function : module.getOps<func::FuncOp>())
+      removeSigns(function);
+    if (failed(replaceComposites(module)))
+      return failure();
+    for (Operation *function : getCalledComputations(module))
+      cast<func::FuncOp>(function).setPrivate();
+    if (failed(inlineCalls(module)))
+      return failure();
+    DenseSet<Operation *> computations = getCalledComputations(module);
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && !computations.contains(function) &&
+          failed(convertFunction(function)))
+        return failure();
+    for (Operation *function : computations)
+      if (SymbolTable::symbolKnownUseEmpty(function, module))
+        function->erase();
+    module.walk([](Operation *op) {
+      op->removeDiscardableAttr(kUnsigned);
+      op->removeDiscardableAttr(kUnsignedOperand);
+    });
+    OpPassManager manager(ModuleOp::getOperationName());
+    manager.addPass(createCanonicalizerPass());
+    return runPipeline(manager, module);
   }
 };
 

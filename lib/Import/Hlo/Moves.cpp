@@ -9,9 +9,11 @@
 #include "Converter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 /// Returns the operation `result[loops] = value[map(loops)]`.
@@ -31,38 +33,39 @@ static Value createMove(OpBuilder &builder, Location loc, Value value,
       .getResult(0);
 }
 
-Value Converter::broadcast(Value value, RankedTensorType type,
+Value Converter::broadcast(Value value, ArrayRef<Size> shape,
                            ArrayRef<int64_t> dims) {
-  RankedTensorType source = getType(value);
-  if (source.getRank() != int64_t(dims.size()))
+  Shape source = getShape(value);
+  if (source.size() != dims.size())
     return fail("has another number of dimensions than its operand");
-  if (source == type)
+  if (ArrayRef<Size>(source) == shape)
     return value;
   SmallVector<AffineExpr> indices;
-  for (auto [dim, size] : llvm::zip_equal(dims, source.getShape())) {
-    if (dim < 0 || dim >= type.getRank() ||
-        (size != 1 && size != type.getDimSize(dim)))
+  for (auto [dim, size] : llvm::zip_equal(dims, source)) {
+    if (dim < 0 || dim >= int64_t(shape.size()) ||
+        (size.getConstant() && !size.isConstant(1) &&
+         sizes.table.areDifferent(size, shape[dim])))
       return fail("cannot broadcast its operand");
-    indices.push_back(size == 1 && type.getDimSize(dim) != 1
+    indices.push_back(size.isConstant(1) && shape[dim] != size
                           ? builder.getAffineConstantExpr(0)
                           : builder.getAffineDimExpr(dim));
   }
   return createMove(
       builder, loc, value,
-      AffineMap::get(type.getRank(), 0, indices, builder.getContext()),
-      createEmpty(type));
+      AffineMap::get(shape.size(), 0, indices, builder.getContext()),
+      createEmpty(shape, getType(value).getElementType()));
 }
 
-Value Converter::broadcastLast(Value value, ArrayRef<int64_t> shape) {
-  RankedTensorType type = getType(value);
-  if (type.getShape() == shape)
+Value Converter::broadcastLast(Value value, ArrayRef<Size> shape) {
+  if (ArrayRef<Size>(getShape(value)) == shape)
     return value;
-  if (type.getRank() > int64_t(shape.size()))
+  int64_t rank = getType(value).getRank();
+  if (rank > int64_t(shape.size()))
     return fail("cannot broadcast its operands");
   SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    dims.push_back(shape.size() - type.getRank() + dim);
-  return broadcast(value, type.clone(shape), dims);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    dims.push_back(shape.size() - rank + dim);
+  return broadcast(value, shape, dims);
 }
 
 Value Converter::reshape(Value value, RankedTensorType type) {
@@ -99,49 +102,152 @@ Value Converter::reshape(Value value, RankedTensorType type) {
   return tensor::ExpandShapeOp::create(builder, loc, type, value, all(type));
 }
 
-Value Converter::transpose(Value value, ArrayRef<int64_t> permutation) {
-  RankedTensorType type = getType(value);
-  SmallVector<int64_t> shape;
-  for (int64_t dim : permutation) {
-    if (dim < 0 || dim >= type.getRank())
-      return fail("has a wrong permutation");
-    shape.push_back(type.getDimSize(dim));
+/// Returns the static size of a collapsed group as MLIR infers it from a type.
+static int64_t getCollapsedSize(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes) {
+    if (ShapedType::isDynamic(size))
+      return ShapedType::kDynamic;
+    product *= size;
   }
-  Value init = createEmpty(type.clone(shape));
+  return product;
+}
+
+Value Converter::reshape(Value value, ArrayRef<Size> shape) {
+  RankedTensorType source = getType(value),
+                   type = getTypeOf(shape, source.getElementType());
+  if (source.hasStaticShape() && type.hasStaticShape())
+    return reshape(value, type);
+  Shape from = getShape(value);
+  if (ArrayRef<Size>(from) == shape)
+    return value;
+  if (from.empty() || shape.empty())
+    return fail("of dynamic sizes from or to a scalar is not supported");
+  // Consecutive dimensions with as many elements form a group. Dimensions from
+  // where no equal products are found form one, which entry points check.
+  SmallVector<ReassociationIndices> collapsed, expanded;
+  auto take = [](ReassociationIndices &group, size_t &next) {
+    group.push_back(next++);
+  };
+  size_t i = 0, j = 0;
+  while (i < from.size() && j < shape.size()) {
+    ReassociationIndices &left = collapsed.emplace_back(),
+                         &right = expanded.emplace_back();
+    Size product = from[i], other = shape[j];
+    take(left, i);
+    take(right, j);
+    while (product != other && (i < from.size() || j < shape.size())) {
+      bool extendsRight = product.getConstant() && other.getConstant()
+                              ? *other.getConstant() < *product.getConstant()
+                              : product.divideExactly(other).has_value();
+      if (j == shape.size() || (!extendsRight && i < from.size())) {
+        product = product * from[i];
+        take(left, i);
+      } else {
+        other = other * shape[j];
+        take(right, j);
+      }
+    }
+    if (product.getConstant() && other.getConstant() && product != other)
+      return fail("changes the number of elements");
+  }
+  // Further dimensions have size 1.
+  while (i < from.size())
+    take(collapsed.back(), i);
+  while (j < shape.size())
+    take(expanded.back(), j);
+  SmallVector<int64_t> middle, needed;
+  Shape middleShape;
+  for (auto [left, right] : llvm::zip_equal(collapsed, expanded)) {
+    middle.push_back(
+        getCollapsedSize(source.getShape().slice(left.front(), left.size())));
+    needed.push_back(
+        getCollapsedSize(type.getShape().slice(right.front(), right.size())));
+    Size product(1);
+    for (int64_t dim : left)
+      product = product * from[dim];
+    middleShape.push_back(product);
+  }
+  if (collapsed.size() != from.size())
+    value = withShape(tensor::CollapseShapeOp::create(
+                          builder, loc, source.clone(middle), value, collapsed),
+                      middleShape);
+  if (middle != needed)
+    value = withShape(
+        tensor::CastOp::create(builder, loc, source.clone(needed), value),
+        middleShape);
+  if (expanded.size() != shape.size())
+    value = tensor::ExpandShapeOp::create(builder, loc, type, value, expanded,
+                                          getMixed(shape));
+  return withShape(value, shape);
+}
+
+Value Converter::transpose(Value value, ArrayRef<int64_t> permutation) {
+  Shape source = getShape(value), shape;
+  if (permutation.size() != source.size() || !isPermutationVector(permutation))
+    return fail("has a wrong permutation");
+  for (int64_t dim : permutation)
+    shape.push_back(source[dim]);
+  Value init = createEmpty(shape, getType(value).getElementType());
   return linalg::TransposeOp::create(builder, loc, value, init, permutation)
       ->getResult(0);
 }
 
 Value Converter::slice(Value value, ArrayRef<int64_t> begins,
                        ArrayRef<int64_t> ends, ArrayRef<int64_t> strides) {
-  RankedTensorType type = getType(value);
-  size_t rank = type.getRank();
+  Shape source = getShape(value);
+  size_t rank = source.size();
   if (begins.size() != rank || ends.size() != rank || strides.size() != rank)
     return fail("has ranges of another rank than its operand");
-  SmallVector<OpFoldResult> offsets, sizes, steps;
+  Shape offsets, counts;
   for (size_t dim = 0; dim < rank; ++dim) {
     if (begins[dim] < 0 || ends[dim] < begins[dim] || strides[dim] < 1 ||
-        ends[dim] > type.getDimSize(dim))
+        (source[dim].getConstant() && ends[dim] > *source[dim].getConstant()))
       return fail("has a range outside of its operand");
-    int64_t size = (ends[dim] - begins[dim] + strides[dim] - 1) / strides[dim];
-    offsets.push_back(builder.getIndexAttr(begins[dim]));
-    sizes.push_back(builder.getIndexAttr(size));
-    steps.push_back(builder.getIndexAttr(strides[dim]));
+    offsets.push_back(begins[dim]);
+    int64_t span = ends[dim] - begins[dim];
+    counts.push_back(span / strides[dim] + (span % strides[dim] != 0));
   }
-  return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
-                                        steps);
+  return sliceBy(value, offsets, counts, strides);
+}
+
+Value Converter::sliceBy(Value value, ArrayRef<Size> offsets,
+                         ArrayRef<Size> counts, ArrayRef<int64_t> strides) {
+  return withShape(tensor::ExtractSliceOp::create(
+                       builder, loc, value, getMixed(offsets), getMixed(counts),
+                       getAsIndexOpFoldResult(builder.getContext(), strides)),
+                   counts);
 }
 
 Value Converter::concatenate(ValueRange values, int64_t dim) {
-  int64_t rank = getType(values[0]).getRank();
+  Shape shape = getShape(values[0]);
+  int64_t rank = shape.size();
   if (dim < 0)
     dim += rank;
   if (dim < 0 || dim >= rank)
     return fail("has a wrong dimension");
-  return tensor::ConcatOp::create(builder, loc, dim, values);
+  Type element = getType(values[0]).getElementType();
+  for (Value value : values.drop_front()) {
+    Shape other = getShape(value);
+    if (int64_t(other.size()) != rank ||
+        getType(value).getElementType() != element)
+      return fail("has operands of different ranks or types");
+    for (int64_t i = 0; i < rank; ++i) {
+      if (i == dim)
+        shape[i] = shape[i] + other[i];
+      else if (sizes.table.areDifferent(shape[i], other[i]))
+        return fail("has operands of different sizes");
+      else if (other[i].getConstant())
+        shape[i] = other[i];
+    }
+  }
+  Value result = tensor::ConcatOp::create(builder, loc, dim, values);
+  return withShape(result, shape);
 }
 
-Value Converter::getClampedIndex(Value scalar, int64_t max) {
+Value Converter::getClampedIndex(Value scalar, const Size &max) {
+  if (!isa<IntegerType>(getType(scalar).getElementType()))
+    return fail("expected an integer index");
   if (getType(scalar).getRank() != 0)
     scalar = reshape(scalar, getType(scalar).clone(ArrayRef<int64_t>()));
   if (!scalar)
@@ -149,141 +255,103 @@ Value Converter::getClampedIndex(Value scalar, int64_t max) {
   Value number = tensor::ExtractOp::create(builder, loc, scalar, ValueRange());
   Value index =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  index = arith::MaxSIOp::create(builder, loc, index, zero);
+  return arith::MinSIOp::create(builder, loc, index, getIndex(max));
+}
+
+Value Converter::createPad(Value value, Value fill, ArrayRef<Size> low,
+                           ArrayRef<Size> high) {
+  RankedTensorType type = getType(value);
+  size_t rank = type.getRank();
+  if (low.size() != rank || high.size() != rank ||
+      getType(fill).getRank() != 0 ||
+      getType(fill).getElementType() != type.getElementType())
+    return fail("lacks its padding");
+  // Constant negative padding removes elements.
+  Shape source = getShape(value), offsets, counts, before, after, shape;
+  auto split = [](const Size &size) -> std::pair<Size, Size> {
+    if (std::optional<int64_t> constant = size.getConstant())
+      return {std::max<int64_t>(0, -*constant),
+              std::max<int64_t>(0, *constant)};
+    return {0, size};
   };
-  index = arith::MaxSIOp::create(builder, loc, index, constant(0));
-  return arith::MinSIOp::create(builder, loc, index, constant(max));
+  for (size_t dim = 0; dim < rank; ++dim) {
+    auto [cutLow, padLow] = split(low[dim]);
+    auto [cutHigh, padHigh] = split(high[dim]);
+    offsets.push_back(cutLow);
+    counts.push_back(source[dim] - cutLow - cutHigh);
+    before.push_back(padLow);
+    after.push_back(padHigh);
+    shape.push_back(counts.back() + padLow + padHigh);
+    if (counts.back().getConstant() && *counts.back().getConstant() < 0)
+      return fail("removes more elements than there are");
+  }
+  if (ArrayRef<Size>(counts) != ArrayRef<Size>(source))
+    value = sliceBy(value, offsets, counts, SmallVector<int64_t>(rank, 1));
+  Value scalar = tensor::ExtractOp::create(builder, loc, fill, ValueRange());
+  return withShape(tensor::PadOp::create(
+                       builder, loc, getTypeOf(shape, type.getElementType()),
+                       value, getMixed(before), getMixed(after), scalar),
+                   shape);
 }
 
 Value Converter::createPad() {
-  RankedTensorType type = getType(getOperand(0)), result = getResultType();
-  auto low = getNumbers("edge_padding_low"),
-       high = getNumbers("edge_padding_high"),
-       interior = getNumbers("interior_padding");
-  size_t rank = type.getRank();
-  if (!low || !high || low->size() != rank || high->size() != rank)
-    return fail("lacks its padding");
-  if (interior && llvm::any_of(*interior, [](int64_t n) { return n != 0; }))
+  size_t rank = getType(getOperand(0)).getRank();
+  Shape low, high;
+  SmallVector<int64_t> interior;
+  if (op->getNumOperands() == 5) {
+    // dynamic_pad
+    std::optional<Shape> before = sizes.getElements(getOperand(2)),
+                         after = sizes.getElements(getOperand(3));
+    auto between = getConstantElements(4);
+    if (!before || !after || !between)
+      return fail("has padding that does not follow from sizes");
+    low = *before;
+    high = *after;
+    interior = *between;
+  } else {
+    auto before = getNumbers("edge_padding_low"),
+         after = getNumbers("edge_padding_high");
+    if (!before || !after)
+      return fail("lacks its padding");
+    low = toShape(*before);
+    high = toShape(*after);
+    interior =
+        getNumbers("interior_padding").value_or(SmallVector<int64_t>(rank, 0));
+  }
+  if (llvm::any_of(interior, [](int64_t n) { return n != 0; }))
     return fail("with padding between elements is not supported");
-  Value value = getOperand(0);
-  // Negative padding removes elements.
-  SmallVector<int64_t> begins, ends;
-  for (size_t dim = 0; dim < rank; ++dim) {
-    begins.push_back(std::max<int64_t>(0, -(*low)[dim]));
-    ends.push_back(type.getDimSize(dim) - std::max<int64_t>(0, -(*high)[dim]));
-  }
-  value = slice(value, begins, ends, SmallVector<int64_t>(rank, 1));
-  if (!value)
-    return {};
-  SmallVector<OpFoldResult> before, after;
-  for (size_t dim = 0; dim < rank; ++dim) {
-    before.push_back(builder.getIndexAttr(std::max<int64_t>(0, (*low)[dim])));
-    after.push_back(builder.getIndexAttr(std::max<int64_t>(0, (*high)[dim])));
-  }
-  Value fill =
-      tensor::ExtractOp::create(builder, loc, getOperand(1), ValueRange());
-  return tensor::PadOp::create(builder, loc, result, value, before, after,
-                               fill);
+  return createPad(getOperand(0), getOperand(1), low, high);
 }
 
 Value Converter::createReverse() {
-  RankedTensorType type = getResultType();
+  Value source = getOperand(0);
+  Shape shape = getShape(source);
   std::optional<SmallVector<int64_t>> dims = getNumbers("dimensions");
   if (!dims)
     return fail("lacks its dimensions");
-  Value init = createEmpty(type), source = getOperand(0);
-  SmallVector<utils::IteratorType> loops(type.getRank(),
+  Value init = createEmpty(shape, getType(source).getElementType());
+  SmallVector<Value> last;
+  for (const Size &size : shape)
+    last.push_back(llvm::is_contained(*dims, int64_t(last.size())) &&
+                           !size.isConstant(0)
+                       ? getIndex(size - 1)
+                       : Value());
+  SmallVector<utils::IteratorType> loops(shape.size(),
                                          utils::IteratorType::parallel);
   return linalg::GenericOp::create(
-             builder, loc, type, ValueRange(), init,
-             builder.getMultiDimIdentityMap(type.getRank()), loops,
+             builder, loc, init.getType(), ValueRange(), init,
+             builder.getMultiDimIdentityMap(shape.size()), loops,
              [&](OpBuilder &b, Location loc, ValueRange) {
                SmallVector<Value> at;
-               for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+               for (auto [dim, end] : llvm::enumerate(last)) {
                  Value index = linalg::IndexOp::create(b, loc, dim);
-                 if (llvm::is_contained(*dims, dim)) {
-                   Value last = arith::ConstantIndexOp::create(
-                       b, loc, type.getDimSize(dim) - 1);
-                   index = arith::SubIOp::create(b, loc, last, index);
-                 }
+                 if (end)
+                   index = arith::SubIOp::create(b, loc, end, index);
                  at.push_back(index);
                }
                Value element = tensor::ExtractOp::create(b, loc, source, at);
-               linalg::YieldOp::create(b, loc, element);
-             })
-      .getResult(0);
-}
-
-/// Gathers slices that begin at indices, which are clamped so that the slices
-/// are inside.
-Value Converter::createGather() {
-  auto text = dyn_cast_or_null<StringAttr>(getAttribute("dimension_numbers"));
-  auto sliceSizes = getNumbers("slice_sizes");
-  if (!text || !sliceSizes)
-    return fail("lacks its dimension numbers");
-  StringRef numbers = text.getValue();
-  if (!getListInText(numbers, "operand_batching_dims").empty())
-    return fail("with batching dimensions is not supported");
-  SmallVector<int64_t> offsetDims = getListInText(numbers, "offset_dims"),
-                       collapsed =
-                           getListInText(numbers, "collapsed_slice_dims"),
-                       startMap = getListInText(numbers, "start_index_map");
-  int64_t vectorDim = 0;
-  StringRef rest = numbers.split("index_vector_dim").second.ltrim(" =");
-  if (rest.consumeInteger(10, vectorDim))
-    vectorDim = 0;
-  Value operand = getOperand(0), starts = getOperand(1);
-  RankedTensorType source = getType(operand), startType = getType(starts),
-                   type = getResultType();
-  if (int64_t(sliceSizes->size()) != source.getRank())
-    return fail("has slice sizes of another rank than its operand");
-  Value init = createEmpty(type);
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, type, ValueRange(), init,
-             builder.getMultiDimIdentityMap(type.getRank()), loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> batch, offsets;
-               for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-                 Value index = linalg::IndexOp::create(b, loc, dim);
-                 (llvm::is_contained(offsetDims, dim) ? offsets : batch)
-                     .push_back(index);
-               }
-               auto constant = [&](int64_t value) -> Value {
-                 return arith::ConstantIndexOp::create(b, loc, value);
-               };
-               auto getStart = [&](int64_t number, int64_t max) -> Value {
-                 SmallVector<Value> at(batch);
-                 if (vectorDim < startType.getRank())
-                   at.insert(at.begin() + vectorDim, constant(number));
-                 Value start = tensor::ExtractOp::create(b, loc, starts, at);
-                 start = arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                                    start);
-                 start = arith::MaxSIOp::create(b, loc, start, constant(0));
-                 return arith::MinSIOp::create(b, loc, start, constant(max));
-               };
-               SmallVector<Value> at;
-               unsigned nextOffset = 0;
-               for (int64_t dim = 0; dim < source.getRank(); ++dim) {
-                 Value index;
-                 if (!llvm::is_contained(collapsed, dim) &&
-                     nextOffset < offsets.size())
-                   index = offsets[nextOffset++];
-                 auto *it = llvm::find(startMap, dim);
-                 if (it != startMap.end()) {
-                   Value start =
-                       getStart(it - startMap.begin(),
-                                source.getDimSize(dim) - (*sliceSizes)[dim]);
-                   index =
-                       index
-                           ? Value(arith::AddIOp::create(b, loc, start, index))
-                           : start;
-                 }
-                 at.push_back(index ? index : constant(0));
-               }
-               Value element = tensor::ExtractOp::create(b, loc, operand, at);
                linalg::YieldOp::create(b, loc, element);
              })
       .getResult(0);

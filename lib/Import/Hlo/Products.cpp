@@ -13,6 +13,7 @@
 #include <limits>
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 using utils::IteratorType;
@@ -20,14 +21,20 @@ using utils::IteratorType;
 Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
                            ArrayRef<int64_t> rhsBatch,
                            ArrayRef<int64_t> lhsContracted,
-                           ArrayRef<int64_t> rhsContracted,
-                           RankedTensorType type) {
+                           ArrayRef<int64_t> rhsContracted, Type element) {
   RankedTensorType left = getType(lhs), right = getType(rhs);
   if (lhsBatch.size() != rhsBatch.size() ||
       lhsContracted.size() != rhsContracted.size())
     return fail("has different numbers of dimensions for its operands");
   // Sums are in the type of the result; narrower operands are converted.
-  Type element = type.getElementType();
+  auto isNumber = [](Type type) { return isa<FloatType, IntegerType>(type); };
+  if (left.getElementType() != right.getElementType() || !isNumber(element) ||
+      !isNumber(left.getElementType()) ||
+      isa<FloatType>(element) != isa<FloatType>(left.getElementType()) ||
+      element.getIntOrFloatBitWidth() <
+          left.getElementType().getIntOrFloatBitWidth())
+    return fail("has operands and a result of other types");
+  Shape leftShape = getShape(lhs), rightShape = getShape(rhs), shape;
   SmallVector<AffineExpr> lhsMap(left.getRank()), rhsMap(right.getRank()),
       resultMap;
   SmallVector<IteratorType> loops;
@@ -42,9 +49,17 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
   if (!isDim(lhsBatch, left) || !isDim(lhsContracted, left) ||
       !isDim(rhsBatch, right) || !isDim(rhsContracted, right))
     return fail("has a dimension that its operands lack");
+  for (auto [lists, others] :
+       {std::pair(lhsBatch, rhsBatch), std::pair(lhsContracted, rhsContracted)})
+    for (auto [a, b] : llvm::zip_equal(lists, others))
+      if (sizes.table.areDifferent(leftShape[a], rightShape[b]))
+        return fail("has operands of different sizes");
   for (auto [a, b] : llvm::zip_equal(lhsBatch, rhsBatch)) {
+    if (lhsMap[a] || rhsMap[b])
+      return fail("names a dimension twice");
     lhsMap[a] = rhsMap[b] = addLoop(IteratorType::parallel);
     resultMap.push_back(lhsMap[a]);
+    shape.push_back(leftShape[a]);
   }
   for (auto *map : {&lhsMap, &rhsMap})
     for (auto [dim, expr] : llvm::enumerate(*map)) {
@@ -54,17 +69,20 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
         continue;
       expr = addLoop(IteratorType::parallel);
       resultMap.push_back(expr);
+      shape.push_back((isLeft ? leftShape : rightShape)[dim]);
     }
-  for (auto [a, b] : llvm::zip_equal(lhsContracted, rhsContracted))
+  for (auto [a, b] : llvm::zip_equal(lhsContracted, rhsContracted)) {
+    if (lhsMap[a] || rhsMap[b])
+      return fail("names a dimension twice");
     lhsMap[a] = rhsMap[b] = addLoop(IteratorType::reduction);
-  if (int64_t(resultMap.size()) != type.getRank())
-    return fail("has a result of another rank than its operands give");
+  }
   Value init =
       linalg::FillOp::create(builder, loc,
                              Value(arith::ConstantOp::create(
                                  builder, loc, builder.getZeroAttr(element))),
-                             createEmpty(type))
+                             createEmpty(shape, element))
           .getResult(0);
+  auto type = cast<RankedTensorType>(init.getType());
   // The named forms, where the dimensions are in their order.
   auto isLeading = [](ArrayRef<int64_t> dims) {
     for (auto [position, dim] : llvm::enumerate(dims))
@@ -116,9 +134,8 @@ Value Converter::createDot(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch,
       .getResult(0);
 }
 
-/// Returns the combination of two numbers.
-static Value combine(OpBuilder &b, Location loc, Combiner combiner, Value x,
-                     Value y) {
+Value hlo::combine(OpBuilder &b, Location loc, Combiner combiner, Value x,
+                   Value y) {
   bool isFloat = isa<FloatType>(x.getType());
   switch (combiner) {
   case Combiner::Add:
@@ -170,6 +187,14 @@ static TypedAttr getNeutral(Builder &builder, Combiner combiner, Type type) {
 Value Converter::reduce(Value value, Value init, ArrayRef<int64_t> dims,
                         Combiner combiner) {
   RankedTensorType type = getType(value);
+  if (!isa<FloatType, IntegerType>(type.getElementType()) ||
+      (init && (getType(init).getRank() != 0 ||
+                getType(init).getElementType() != type.getElementType())))
+    return fail("has operands of types that it cannot reduce");
+  bool isLogical = combiner == Combiner::And || combiner == Combiner::Or;
+  if (isLogical && isa<FloatType>(type.getElementType()))
+    return fail("has operands of types that it cannot reduce");
+  Shape source = getShape(value);
   SmallVector<IteratorType> loops(type.getRank(), IteratorType::parallel);
   for (int64_t dim : dims) {
     if (dim < 0 || dim >= type.getRank())
@@ -177,26 +202,26 @@ Value Converter::reduce(Value value, Value init, ArrayRef<int64_t> dims,
     loops[dim] = IteratorType::reduction;
   }
   SmallVector<AffineExpr> kept;
-  SmallVector<int64_t> shape;
+  Shape shape;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (loops[dim] == IteratorType::parallel) {
       kept.push_back(builder.getAffineDimExpr(dim));
-      shape.push_back(type.getDimSize(dim));
+      shape.push_back(source[dim]);
     }
-  RankedTensorType result = type.clone(shape);
   Value start =
       init ? Value(tensor::ExtractOp::create(builder, loc, init, ValueRange()))
            : Value(arith::ConstantOp::create(
                  builder, loc,
                  getNeutral(builder, combiner, type.getElementType())));
   Value filled =
-      linalg::FillOp::create(builder, loc, start, createEmpty(result))
+      linalg::FillOp::create(builder, loc, start,
+                             createEmpty(shape, type.getElementType()))
           .getResult(0);
   AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
   AffineMap keptMap =
       AffineMap::get(type.getRank(), 0, kept, builder.getContext());
   return linalg::GenericOp::create(
-             builder, loc, result, value, filled,
+             builder, loc, filled.getType(), value, filled,
              ArrayRef<AffineMap>{map, keptMap}, loops,
              [&](OpBuilder &b, Location loc, ValueRange args) {
                linalg::YieldOp::create(

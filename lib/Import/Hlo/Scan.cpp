@@ -19,6 +19,7 @@
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 FailureOr<SmallVector<Value>> Converter::convertScan() {

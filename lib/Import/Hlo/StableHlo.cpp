@@ -8,11 +8,11 @@
 
 #include "Converter.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 //===----------------------------------------------------------------------===//
@@ -81,29 +81,7 @@ SmallVector<int64_t> Converter::getListInText(StringRef text, StringRef key) {
   return numbers;
 }
 
-/// Returns how the region of a reduction combines, if it is one operation.
-std::optional<Combiner> Converter::getCombiner() {
-  StringRef name;
-  if (auto applied = dyn_cast_or_null<StringAttr>(getAttribute("applies"))) {
-    name = applied.getValue();
-  } else {
-    if (op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
-      return std::nullopt;
-    Block &block = op->getRegion(0).front();
-    if (block.getNumArguments() != 2 || block.getOperations().size() != 2)
-      return std::nullopt;
-    Operation &combined = block.front(), &yield = block.back();
-    if (combined.getNumResults() != 1 || yield.getNumOperands() != 1 ||
-        yield.getOperand(0) != combined.getResult(0) ||
-        combined.getNumOperands() != 2 ||
-        combined.getOperand(0) == combined.getOperand(1) ||
-        llvm::any_of(combined.getOperands(), [&](Value operand) {
-          return operand.getParentBlock() != &block ||
-                 !isa<BlockArgument>(operand);
-        }))
-      return std::nullopt;
-    name = combined.getName().getStringRef();
-  }
+static std::optional<Combiner> getCombinerOf(StringRef name) {
   name.consume_front("stablehlo.");
   return llvm::StringSwitch<std::optional<Combiner>>(name)
       .Case("add", Combiner::Add)
@@ -115,6 +93,31 @@ std::optional<Combiner> Converter::getCombiner() {
       .Default(std::nullopt);
 }
 
+std::optional<Combiner> Converter::getCombiner(Block &block) {
+  if (block.getNumArguments() != 2 || block.getOperations().size() != 2)
+    return std::nullopt;
+  Operation &combined = block.front(), &yield = block.back();
+  if (combined.getNumResults() != 1 || yield.getNumOperands() != 1 ||
+      yield.getOperand(0) != combined.getResult(0) ||
+      combined.getNumOperands() != 2 ||
+      combined.getOperand(0) == combined.getOperand(1) ||
+      llvm::any_of(combined.getOperands(), [&](Value operand) {
+        return operand.getParentBlock() != &block ||
+               !isa<BlockArgument>(operand);
+      }))
+    return std::nullopt;
+  return getCombinerOf(combined.getName().getStringRef());
+}
+
+/// Returns how the region of a reduction combines, if it is one operation.
+std::optional<Combiner> Converter::getCombiner() {
+  if (auto applied = dyn_cast_or_null<StringAttr>(getAttribute("applies")))
+    return getCombinerOf(applied.getValue());
+  if (op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
+    return std::nullopt;
+  return getCombiner(op->getRegion(0).front());
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -122,31 +125,29 @@ std::optional<Combiner> Converter::getCombiner() {
 FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "optimization_barrier")
     return SmallVector<Value>(op->getOperands());
-  if (name == "custom_call") {
-    auto target =
-        dyn_cast_or_null<StringAttr>(getAttribute("call_target_name"));
-    if (!target &&
-        isa_and_nonnull<FlatSymbolRefAttr>(getAttribute("call_target_name")))
-      target =
-          cast<FlatSymbolRefAttr>(getAttribute("call_target_name")).getAttr();
-    // Annotations of the partitioner.
-    StringRef text = target ? target.getValue() : "";
-    if ((text == "Sharding" || text == "annotate_device_placement") &&
-        op->getNumOperands() == op->getNumResults())
-      return SmallVector<Value>(op->getOperands());
-    fail("calls '" + text + "', which is not supported");
+  if (name == "composite") {
+    // Its decomposition is called instead, unless it is known.
+    fail("lacks its decomposition");
     return failure();
   }
-  if (name == "composite") {
-    auto callee =
-        dyn_cast_or_null<FlatSymbolRefAttr>(getAttribute("decomposition"));
-    if (!callee) {
-      fail("lacks its decomposition");
+  if (name == "custom_call")
+    return convertCustomCall();
+  if (name == "while")
+    return convertWhile();
+  if (name == "case" || name == "if")
+    return convertCase();
+  if (name == "top_k")
+    return createTopK(getNumber("k").value_or(0));
+  if (name == "reduce") {
+    std::optional<Combiner> combiner = getCombiner();
+    std::optional<SmallVector<int64_t>> dims = getNumbers("dimensions");
+    if (!dims) {
+      fail("lacks its dimensions");
       return failure();
     }
-    auto call = func::CallOp::create(builder, loc, callee, op->getResultTypes(),
-                                     op->getOperands());
-    return SmallVector<Value>(call.getResults());
+    if (!combiner || op->getNumOperands() != 2)
+      return reduceByRegion(*dims);
+    return one(reduce(getOperand(0), getOperand(1), *dims, *combiner));
   }
   if (op->getNumResults() != 1) {
     fail("is not supported");
@@ -156,7 +157,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "constant")
     return one(createConstant(type));
   if (name == "iota")
-    return one(createIota(type, getNumber("iota_dimension").value_or(0), 0, 1));
+    return one(createIota(toShape(type.getShape()), type.getElementType(),
+                          getNumber("iota_dimension").value_or(0), 0, 1));
   Value first = op->getNumOperands() ? getOperand(0) : Value();
   if (!first) {
     fail("is not supported");
@@ -164,13 +166,39 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   }
   if (name == "convert")
     return one(convertTo(first, type.getElementType()));
-  if (name == "broadcast_in_dim") {
+  if (name == "broadcast_in_dim" || name == "dynamic_broadcast_in_dim") {
     std::optional<SmallVector<int64_t>> dims =
         getNumbers("broadcast_dimensions");
-    return one(broadcast(first, type, dims.value_or(SmallVector<int64_t>())));
+    FailureOr<Shape> shape = getResultShape(1);
+    if (failed(shape))
+      return failure();
+    return one(broadcast(first, *shape, dims.value_or(SmallVector<int64_t>())));
   }
-  if (name == "reshape")
-    return one(reshape(first, type));
+  if (name == "dynamic_iota") {
+    FailureOr<Shape> shape = getResultShape(0);
+    if (failed(shape))
+      return failure();
+    return one(createIota(*shape, type.getElementType(),
+                          getNumber("iota_dimension").value_or(0), 0, 1));
+  }
+  if (name == "reshape" || name == "dynamic_reshape") {
+    FailureOr<Shape> shape = getResultShape(1);
+    if (failed(shape))
+      return failure();
+    return one(reshape(first, *shape));
+  }
+  if (name == "get_dimension_size") {
+    fail("expected a dimension of its operand");
+    return failure();
+  }
+  if (name == "real_dynamic_slice")
+    return one(createRealDynamicSlice());
+  if (name == "convolution")
+    return one(convertConvolution());
+  if (name == "reduce_window")
+    return one(convertReduceWindow());
+  if (name == "scatter")
+    return one(createScatter());
   if (name == "transpose")
     return one(transpose(
         first, getNumbers("permutation").value_or(SmallVector<int64_t>())));
@@ -184,22 +212,39 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "concatenate")
     return one(
         concatenate(op->getOperands(), getNumber("dimension").value_or(-1)));
-  if (name == "pad")
+  if (name == "pad" || name == "dynamic_pad")
     return one(createPad());
   if (name == "reverse")
     return one(createReverse());
-  if (name == "gather")
-    return one(createGather());
+  if (name == "gather" || name == "dynamic_gather") {
+    std::optional<Shape> sliceSizes;
+    if (auto listed = getNumbers("slice_sizes"))
+      sliceSizes = toShape(*listed);
+    else if (op->getNumOperands() == 3)
+      sliceSizes = sizes.getElements(getOperand(2));
+    if (!sliceSizes) {
+      fail("lacks its slice sizes");
+      return failure();
+    }
+    return one(createGather(*sliceSizes));
+  }
   if (name == "select")
     return one(select(first, getOperand(1), getOperand(2)));
   if (name == "clamp") {
     SmallVector<Value> operands(op->getOperands());
     for (Value &operand : operands)
-      if (operand = broadcastLast(operand, type.getShape()); !operand)
+      if (operand = broadcastLast(operand, getShape(getOperand(1))); !operand)
         return failure();
+    if (!haveSameTypes(operands)) {
+      fail("has operands of other types");
+      return failure();
+    }
+    RankedTensorType clamped = getType(operands[1]);
     Value above =
-        convertElementwise("maximum", {operands[1], operands[0]}, type);
-    return one(convertElementwise("minimum", {above, operands[2]}, type));
+        convertElementwise("maximum", {operands[1], operands[0]}, clamped);
+    return one(
+        above ? convertElementwise("minimum", {above, operands[2]}, clamped)
+              : Value());
   }
   if (name == "compare") {
     auto direction =
@@ -214,7 +259,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   }
   if (name == "dot") {
     int64_t rank = getType(first).getRank();
-    return one(createDot(first, getOperand(1), {}, {}, {rank - 1}, {0}, type));
+    return one(createDot(first, getOperand(1), {}, {}, {rank - 1}, {0},
+                         type.getElementType()));
   }
   if (name == "dot_general") {
     SmallVector<int64_t> lists[4];
@@ -227,46 +273,223 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
       list = text ? getListInText(text.getValue(), key)
                   : getNumbers(key).value_or(SmallVector<int64_t>());
     return one(createDot(first, getOperand(1), lists[0], lists[1], lists[2],
-                         lists[3], type));
-  }
-  if (name == "reduce") {
-    std::optional<Combiner> combiner = getCombiner();
-    std::optional<SmallVector<int64_t>> dims = getNumbers("dimensions");
-    if (!combiner || !dims || op->getNumOperands() != 2) {
-      fail("with a region of more than one operation is not supported");
-      return failure();
-    }
-    return one(reduce(first, getOperand(1), *dims, *combiner));
+                         lists[3], type.getElementType()));
   }
   if (name == "dynamic_slice" || name == "dynamic_update_slice") {
     bool isUpdate = name == "dynamic_update_slice";
     RankedTensorType operand = getType(first);
-    ArrayRef<int64_t> sizes =
-        isUpdate ? getType(getOperand(1)).getShape() : type.getShape();
-    SmallVector<OpFoldResult> offsets;
+    Shape shape = getShape(first), counts;
+    if (isUpdate)
+      counts = getShape(getOperand(1));
+    else if (auto listed = getNumbers("slice_sizes"))
+      counts = toShape(*listed);
     if (op->getNumOperands() != operand.getRank() + (isUpdate ? 2u : 1u) ||
-        int64_t(sizes.size()) != operand.getRank()) {
+        counts.size() != shape.size() ||
+        (isUpdate &&
+         getType(getOperand(1)).getElementType() != operand.getElementType())) {
       fail("expected an index for each dimension");
       return failure();
     }
+    SmallVector<OpFoldResult> offsets;
     for (int64_t dim = 0; dim < operand.getRank(); ++dim) {
-      Value index = getClampedIndex(getOperand((isUpdate ? 2 : 1) + dim),
-                                    operand.getDimSize(dim) - sizes[dim]);
+      if (sizes.table.isNonNegative(counts[dim] - shape[dim] - 1) ||
+          sizes.table.isNonNegative(Size(0) - counts[dim] - 1)) {
+        fail("has a slice that is larger than its operand");
+        return failure();
+      }
+      // Slices of the whole dimension begin at 0.
+      Size limit = shape[dim] - counts[dim];
+      if (limit.isConstant(0)) {
+        offsets.push_back(builder.getIndexAttr(0));
+        continue;
+      }
+      Value start = getOperand((isUpdate ? 2 : 1) + dim);
+      if (std::optional<Shape> known = sizes.getElements(start);
+          known && known->size() == 1) {
+        Size above =
+            sizes.table.createTerm(SizeTable::Term::Max, (*known)[0], 0);
+        offsets.push_back(getMixed(
+            sizes.table.createTerm(SizeTable::Term::Min, above, limit)));
+        continue;
+      }
+      Value index = getClampedIndex(start, limit);
       if (!index)
         return failure();
       offsets.push_back(index);
     }
-    SmallVector<OpFoldResult> counts = getAsIndexOpFoldResult(
-                                  builder.getContext(), sizes),
+    SmallVector<OpFoldResult> mixed = getMixed(counts),
                               strides(offsets.size(), builder.getIndexAttr(1));
     if (isUpdate)
-      return one(tensor::InsertSliceOp::create(
-          builder, loc, getOperand(1), first, offsets, counts, strides));
-    return one(tensor::ExtractSliceOp::create(builder, loc, type, first,
-                                              offsets, counts, strides));
+      return one(tensor::InsertSliceOp::create(builder, loc, getOperand(1),
+                                               first, offsets, mixed, strides));
+    return one(withShape(tensor::ExtractSliceOp::create(
+                             builder, loc, first, offsets, mixed, strides),
+                         counts));
   }
-  if (Value value = convertElementwise(name, op->getOperands(), type))
-    return SmallVector<Value>{value};
-  fail("is not supported");
+  if (!isElementwise(name)) {
+    fail("is not supported");
+    return failure();
+  }
+  SmallVector<Value> operands(op->getOperands());
+  if (operands.size() > (isUnaryOperation(name) ? 1 : 2) ||
+      !haveSameTypes(operands)) {
+    fail("has operands of other shapes or types");
+    return failure();
+  }
+  // Only the element type may differ from that of the operands.
+  RankedTensorType target = getType(operands[0]).clone(type.getElementType());
+  if (Value value = convertElementwise(name, operands, target))
+    return one(value);
+  fail("is not supported for " + Twine(llvm::to_string(operands[0].getType())));
   return failure();
+}
+
+bool Converter::haveSameTypes(MutableArrayRef<Value> operands) {
+  RankedTensorType type = getType(operands[0]);
+  for (Value operand : operands.drop_front()) {
+    RankedTensorType other = getType(operand);
+    if (other.getElementType() != type.getElementType() ||
+        failed(verifyCompatibleShape(other, type)))
+      return false;
+    SmallVector<int64_t> merged(type.getShape());
+    for (auto [size, number] : llvm::zip_equal(merged, other.getShape()))
+      if (ShapedType::isDynamic(size))
+        size = number;
+    type = type.clone(merged);
+  }
+  for (Value &operand : operands)
+    if (operand.getType() != type)
+      operand = withShape(tensor::CastOp::create(builder, loc, type, operand),
+                          getShape(operand));
+  return true;
+}
+
+Value Converter::createRealDynamicSlice() {
+  if (op->getNumOperands() != 4)
+    return fail("expected an operand, starts, limits and strides");
+  Value operand = getOperand(0);
+  Shape source = getShape(operand);
+  std::optional<Shape> starts = sizes.getElements(getOperand(1)),
+                       limits = sizes.getElements(getOperand(2));
+  auto strides = getConstantElements(3);
+  size_t rank = source.size();
+  if (!strides || strides->size() != rank ||
+      llvm::any_of(*strides, [](int64_t n) { return n < 1; }))
+    return fail("is supported for constant strides only");
+  if (starts && limits && starts->size() == rank && limits->size() == rank) {
+    Shape counts;
+    for (size_t dim = 0; dim < rank; ++dim) {
+      Size span = (*limits)[dim] - (*starts)[dim];
+      if (sizes.table.isNonNegative((*limits)[dim] - source[dim] - 1) ||
+          sizes.table.isNonNegative(Size(0) - span - 1) ||
+          sizes.table.isNonNegative(Size(0) - (*starts)[dim] - 1))
+        return fail("has a range outside of its operand");
+      counts.push_back(sizes.table.createTerm(SizeTable::Term::Quotient,
+                                              span + (*strides)[dim] - 1,
+                                              (*strides)[dim]));
+    }
+    return sliceBy(operand, *starts, counts, *strides);
+  }
+  // The limits are the sum of starts, which are elements, and sizes.
+  Value start = getOperand(1);
+  auto sum = getOperand(2).getDefiningOp<arith::AddIOp>();
+  Value other = !sum                    ? Value()
+                : sum.getLhs() == start ? sum.getRhs()
+                : sum.getRhs() == start ? sum.getLhs()
+                                        : Value();
+  std::optional<Shape> counts = other ? sizes.getElements(other) : std::nullopt;
+  if (!counts || counts->size() != rank || getType(start).getRank() != 1 ||
+      getType(start).getDimSize(0) != int64_t(rank) ||
+      llvm::any_of(*strides, [](int64_t n) { return n != 1; }))
+    return fail("has a size that does not follow from the sizes of arguments");
+  SmallVector<OpFoldResult> offsets;
+  for (size_t dim = 0; dim < rank; ++dim) {
+    Size limit = source[dim] - (*counts)[dim];
+    if (limit.isConstant(0)) {
+      offsets.push_back(builder.getIndexAttr(0));
+      continue;
+    }
+    Value number = tensor::ExtractOp::create(
+        builder, loc, start,
+        Value(arith::ConstantIndexOp::create(builder, loc, dim)));
+    Value scalar = tensor::FromElementsOp::create(
+        builder, loc, getType(start).clone(ArrayRef<int64_t>()), number);
+    Value index = getClampedIndex(scalar, limit);
+    if (!index)
+      return {};
+    offsets.push_back(index);
+  }
+  return withShape(tensor::ExtractSliceOp::create(
+                       builder, loc, operand, offsets, getMixed(*counts),
+                       getAsIndexOpFoldResult(builder.getContext(), *strides)),
+                   *counts);
+}
+
+/// Returns what a message of JAX says, without the numbers and the help.
+static std::string getMessage(StringRef text) {
+  text = text.split(" Using the following").first;
+  text = text.split(", but found").first.rtrim(". ");
+  std::string message;
+  for (; !text.empty(); text = text.drop_front()) {
+    if (text.starts_with(" (= {"))
+      text = text.drop_front(
+          text.find(')') == StringRef::npos ? 1 : text.find(')') + 1);
+    if (!text.empty())
+      message += text.front();
+    else
+      break;
+  }
+  return message.empty() ? "sizes do not match" : message;
+}
+
+FailureOr<SmallVector<Value>> Converter::convertCustomCall() {
+  auto target = dyn_cast_or_null<StringAttr>(getAttribute("call_target_name"));
+  if (!target &&
+      isa_and_nonnull<FlatSymbolRefAttr>(getAttribute("call_target_name")))
+    target =
+        cast<FlatSymbolRefAttr>(getAttribute("call_target_name")).getAttr();
+  StringRef text = target ? target.getValue() : "";
+  // Annotations of the partitioner.
+  if ((text == "Sharding" || text == "annotate_device_placement") &&
+      op->getNumOperands() == op->getNumResults())
+    return SmallVector<Value>(op->getOperands());
+  if (text == "stablehlo.dynamic_reduce_window" && op->getNumOperands() == 7)
+    return one(convertDynamicReduceWindow());
+  if (text != "shape_assertion" || op->getNumOperands() == 0 ||
+      op->getNumResults() != 0) {
+    fail("calls '" + text + "', which is not supported");
+    return failure();
+  }
+  std::optional<Shape> holds = sizes.getElements(getOperand(0));
+  auto refuse = [&](const Twine &why) -> FailureOr<SmallVector<Value>> {
+    fail(why);
+    return failure();
+  };
+  if (!holds || holds->size() != 1)
+    return refuse("asserts a condition that does not follow from sizes");
+  Size condition = holds->front();
+  if (condition.isConstant(1))
+    return SmallVector<Value>();
+  if (condition.getConstant())
+    return refuse("asserts a condition that never holds");
+  std::optional<FunctionSizes::Condition> known = sizes.getCondition(condition);
+  if (!known)
+    known = {arith::CmpIPredicate::eq, condition, Size(1)};
+  auto message = dyn_cast_or_null<StringAttr>(getAttribute("error_message"));
+  // Sums may be negative, so they are not sizes of tensors.
+  auto getValue = [&](const Size &size) -> Value {
+    if (std::optional<int64_t> constant = size.getConstant())
+      return arith::ConstantIndexOp::create(builder, loc, *constant);
+    return cast<Value>(sizes.getMixed(op, size));
+  };
+  Value left = getValue(known->left), right = getValue(known->right);
+  Value value =
+      arith::CmpIOp::create(builder, loc, known->predicate, left, right);
+  cf::AssertOp::create(builder, loc, value,
+                       getMessage(message ? message.getValue() : ""));
+  if (known->predicate == arith::CmpIPredicate::eq)
+    sizes.table.assumeEqual(known->left, known->right);
+  if (known->predicate == arith::CmpIPredicate::sge)
+    sizes.table.assumeNonNegative(known->left - known->right);
+  return SmallVector<Value>();
 }

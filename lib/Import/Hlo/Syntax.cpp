@@ -19,6 +19,7 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -31,7 +32,7 @@ public:
   PrettyParser(OpAsmParser &parser, OperationState &state)
       : parser(parser), builder(parser.getBuilder()), state(state),
         name(state.name.getStringRef()) {
-    name.consume_front("stablehlo.");
+    name = name.split('.').second;
   }
 
   ParseResult parse();
@@ -41,6 +42,9 @@ private:
 
   ParseResult parseConstant();
   ParseResult parseReduce();
+  ParseResult parseWhile();
+  ParseResult parseConvolution();
+  ParseResult parseTopK();
   ParseResult parseOperands();
   ParseResult parseClauses();
   ParseResult parseClause(StringRef keyword);
@@ -191,13 +195,28 @@ ParseResult PrettyParser::parseTypes() {
   } else {
     if (parser.parseTypeList(types))
       return failure();
-    // A single type is that of all operands and of the result; a select has the
-    // type of its condition first.
-    results = {types.back()};
-    if (name == "select" && types.size() == 2)
-      types.push_back(types.back());
-    else
-      types.resize(operands.size(), types.back());
+    // chlo has an arrow without parentheses.
+    if (succeeded(parser.parseOptionalArrow())) {
+      if (parser.parseTypeList(results))
+        return failure();
+    } else if (name == "optimization_barrier") {
+      results = types;
+    } else {
+      // A single type is that of all operands and of the result; a select has
+      // the type of its condition first, and numbers become complex.
+      results = {types.back()};
+      if (name == "select" && types.size() == 2) {
+        types.push_back(types.back());
+      } else {
+        Type type = types.back();
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        if (auto element = dyn_cast_or_null<ComplexType>(
+                tensor ? tensor.getElementType() : Type());
+            element && name == "complex")
+          type = tensor.clone(element.getElementType());
+        types.assign(operands.size(), type);
+      }
+    }
   }
   state.addTypes(results);
   return parser.resolveOperands(operands, types, operandsLoc, state.operands);
@@ -248,11 +267,143 @@ ParseResult PrettyParser::parseReduce() {
   return success();
 }
 
+/// Parses `(%iterArg = %x, ...) : types cond { ... } do { ... }`.
+ParseResult PrettyParser::parseWhile() {
+  SmallVector<OpAsmParser::Argument> arguments;
+  operandsLoc = parser.getCurrentLocation();
+  auto parseAssignment = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) ||
+                   parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()));
+  };
+  SmallVector<Type> types;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                     parseAssignment))
+    return failure();
+  if (!operands.empty() && parser.parseColonTypeList(types))
+    return failure();
+  if (types.size() != operands.size())
+    return parser.emitError(operandsLoc)
+           << "expected a type for each operand of stablehlo.while";
+  for (auto [argument, type] : llvm::zip_equal(arguments, types))
+    argument.type = type;
+  state.addTypes(types);
+  return failure(
+      parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+      parser.resolveOperands(operands, types, operandsLoc, state.operands) ||
+      parser.parseKeyword("cond") ||
+      parser.parseRegion(*state.addRegion(), arguments) ||
+      parser.parseKeyword("do") ||
+      parser.parseRegion(*state.addRegion(), arguments));
+}
+
+/// Parses `(%x, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window =
+/// {stride = [2], ...} {attributes} : types`.
+ParseResult PrettyParser::parseConvolution() {
+  std::string text;
+  auto parseDims = [&]() -> ParseResult {
+    text += '[';
+    auto parseDim = [&]() -> ParseResult {
+      StringRef letter;
+      int64_t number;
+      OptionalParseResult parsed = parser.parseOptionalInteger(number);
+      if (!parsed.has_value()) {
+        if (parser.parseKeyword(&letter))
+          return failure();
+        text += letter;
+      } else if (*parsed) {
+        return failure();
+      } else {
+        text += std::to_string(number);
+      }
+      text += ',';
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+      return failure();
+    if (text.back() == ',')
+      text.pop_back();
+    text += ']';
+    return success();
+  };
+  auto parseWindow = [&]() -> ParseResult {
+    StringRef keyword;
+    if (parser.parseKeyword(&keyword) || parser.parseEqual())
+      return failure();
+    StringRef key = llvm::StringSwitch<StringRef>(keyword)
+                        .Case("stride", "window_strides")
+                        .Case("pad", "padding")
+                        .Case("lhs_dilate", "lhs_dilation")
+                        .Case("rhs_dilate", "rhs_dilation")
+                        .Case("reverse", "window_reversal")
+                        .Default("");
+    if (key.empty())
+      return parser.emitError(parser.getNameLoc())
+             << "unknown clause '" << keyword << "' of a window";
+    SmallVector<int64_t> numbers;
+    auto parseElement = [&]() -> ParseResult {
+      if (keyword == "pad")
+        return parseNumbers(numbers);
+      StringRef flag;
+      if (keyword == "reverse" &&
+          succeeded(parser.parseOptionalKeyword(&flag, {"true", "false"}))) {
+        numbers.push_back(flag == "true");
+        return success();
+      }
+      return parser.parseInteger(numbers.emplace_back());
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                       parseElement))
+      return failure();
+    setNumbers(key, numbers);
+    return success();
+  };
+  if (parser.parseLParen() || parseOperands() || parser.parseRParen() ||
+      parser.parseKeyword("dim_numbers") || parser.parseEqual() ||
+      parseDims() || parser.parseKeyword("x") || parseDims() ||
+      parser.parseArrow() || parseDims() || parser.parseComma() ||
+      parser.parseKeyword("window") || parser.parseEqual() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseWindow))
+    return failure();
+  set("dimension_numbers", builder.getStringAttr(text));
+  return parseTypes();
+}
+
+/// Parses `(%x, k = 2) : types` of chlo.top_k.
+ParseResult PrettyParser::parseTopK() {
+  int64_t k;
+  operandsLoc = parser.getCurrentLocation();
+  if (parser.parseLParen() || parser.parseOperand(operands.emplace_back()) ||
+      parser.parseComma() || parser.parseKeyword("k") || parser.parseEqual() ||
+      parser.parseInteger(k) || parser.parseRParen())
+    return failure();
+  set("k", builder.getI64IntegerAttr(k));
+  SmallVector<Type> types, results;
+  if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColon())
+    return failure();
+  if (succeeded(parser.parseOptionalLParen())) {
+    if (parser.parseTypeList(types) || parser.parseRParen())
+      return failure();
+  } else if (parser.parseTypeList(types)) {
+    return failure();
+  }
+  if (parser.parseArrowTypeList(results))
+    return failure();
+  state.addTypes(results);
+  return parser.resolveOperands(operands, types, operandsLoc, state.operands);
+}
+
 ParseResult PrettyParser::parse() {
   if (name == "constant")
     return parseConstant();
   if (name == "reduce")
     return parseReduce();
+  if (name == "while")
+    return parseWhile();
+  if (name == "convolution")
+    return parseConvolution();
+  if (name == "top_k")
+    return parseTopK();
   if (name == "custom_call" || name == "composite") {
     StringRef key = name == "composite" ? "name" : "call_target_name";
     std::string target;
@@ -339,12 +490,26 @@ static ParseResult parseTmTensor(OpAsmParser &parser, OperationState &state) {
 }
 
 namespace {
+/// Functions with any operations of the dialects may be inlined.
+struct NamedDialectInliner final : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const override {
+    return true;
+  }
+  bool isLegalToInline(Operation *, Region *, bool,
+                       IRMapping &) const override {
+    return true;
+  }
+};
+
 /// A dialect without operations of its own, of which all are known by name.
 class NamedDialect : public Dialect {
 public:
   NamedDialect(StringRef name, MLIRContext *context, TypeID id)
       : Dialect(name, context, id) {
     allowUnknownOperations();
+    addInterfaces<NamedDialectInliner>();
   }
 
   /// Keeps the text of an attribute.
@@ -356,7 +521,7 @@ public:
   getParseOperationHook(StringRef opName) const override {
     if (getNamespace() == "tm_tensor")
       return ParseOpHook(parseTmTensor);
-    if (getNamespace() != "stablehlo")
+    if (getNamespace() != "stablehlo" && getNamespace() != "chlo")
       return std::nullopt;
     static const auto parse = [](OpAsmParser &parser, OperationState &state) {
       return PrettyParser(parser, state).parse();
@@ -381,6 +546,7 @@ public:
 
 using StableHloDialect =
     ForeignDialect<'s', 't', 'a', 'b', 'l', 'e', 'h', 'l', 'o'>;
+using ChloDialect = ForeignDialect<'c', 'h', 'l', 'o'>;
 using MhloDialect = ForeignDialect<'m', 'h', 'l', 'o'>;
 using SdyDialect = ForeignDialect<'s', 'd', 'y'>;
 using JaxDialect = ForeignDialect<'j', 'a', 'x'>;
@@ -391,6 +557,6 @@ using TtcoreDialect = ForeignDialect<'t', 't', 'c', 'o', 'r', 'e'>;
 } // namespace
 
 void mlir::posenc::registerHloSyntax(DialectRegistry &registry) {
-  registry.insert<StableHloDialect, MhloDialect, SdyDialect, JaxDialect,
-                  TtirDialect, TtcoreDialect, TmTensorDialect>();
+  registry.insert<StableHloDialect, ChloDialect, MhloDialect, SdyDialect,
+                  JaxDialect, TtirDialect, TtcoreDialect, TmTensorDialect>();
 }

@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
+using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
 
 /// Returns how an operation reduces, or nothing if it does not. A mean is a sum
@@ -71,7 +72,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       Value one = slice(row, begins, ends, {1, 1, 1, 1});
       int64_t at = indices.getDimSize(0) == 1 ? 0 : b;
       Value index = slice(getOperand(2), {at}, {at + 1}, {1});
-      Value token = getClampedIndex(index, cache.getDimSize(2) - 1);
+      Value token = getClampedIndex(index, Size(cache.getDimSize(2) - 1));
       if (!one || !token)
         return failure();
       SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
@@ -93,7 +94,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   if (name == "constant")
     return one(createConstant(type));
   if (name == "arange")
-    return one(createIota(type, getNumber("arange_dimension").value_or(0),
+    return one(createIota(toShape(type.getShape()), type.getElementType(),
+                          getNumber("arange_dimension").value_or(0),
                           getNumber("start").value_or(0),
                           getNumber("step").value_or(1)));
   if (name == "zeros" || name == "ones")
@@ -134,11 +136,11 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   if (name == "concat")
     return one(concatenate(op->getOperands(), getNumber("dim").value_or(-1)));
   if (name == "dot_general")
-    return one(createDot(first, getOperand(1),
-                         getNumbers("batch_dims_lhs").value_or(none),
-                         getNumbers("batch_dims_rhs").value_or(none),
-                         getNumbers("contract_dims_lhs").value_or(none),
-                         getNumbers("contract_dims_rhs").value_or(none), type));
+    return one(createDot(
+        first, getOperand(1), getNumbers("batch_dims_lhs").value_or(none),
+        getNumbers("batch_dims_rhs").value_or(none),
+        getNumbers("contract_dims_lhs").value_or(none),
+        getNumbers("contract_dims_rhs").value_or(none), type.getElementType()));
   if (name == "matmul") {
     Value second = getOperand(1);
     int64_t rank = source.getRank(), otherRank = getType(second).getRank();
@@ -157,7 +159,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     return one(createDot(first, second, batch, batch,
                          {isSet("transpose_a") ? rank - 2 : rank - 1},
                          {isSet("transpose_b") ? otherRank - 1 : otherRank - 2},
-                         type));
+                         type.getElementType()));
   }
   if (std::optional<Combiner> combiner = getReduction(name)) {
     SmallVector<int64_t> dims;
@@ -207,6 +209,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   }
   if (name == "rms_norm" || name == "layer_norm")
     return one(createNorm(name == "layer_norm"));
+  if (name == "conv2d")
+    return one(convertConv2d());
   if (name == "embedding") {
     // Rows of the second operand, by the first.
     RankedTensorType table = getType(getOperand(1));

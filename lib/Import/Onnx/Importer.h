@@ -15,8 +15,8 @@
 #ifndef POSENC_LIB_IMPORT_ONNX_IMPORTER_H
 #define POSENC_LIB_IMPORT_ONNX_IMPORTER_H
 
+#include "../Sizes.h"
 #include "Model.h"
-#include "Sizes.h"
 #include "posenc/Import/Onnx.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -15,7 +15,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-using namespace mlir::posenc::onnx;
 
 /// Sizes of models have few terms; this bounds those of malformed files.
 static constexpr size_t kMaxTerms = 64;
@@ -138,7 +137,8 @@ static std::string getKey(const Size &size) {
 }
 
 Size SizeTable::createSymbol(Value value, bool isNonNegative) {
-  symbols.push_back({value, isNonNegative, Term::Min, Size(), Size(), 0});
+  symbols.push_back(
+      {value, isNonNegative, Term::Min, Size(), Size(), 0, /*isTerm=*/false});
   return Size::getSymbol(symbols.size() - 1);
 }
 
@@ -152,6 +152,10 @@ static std::optional<int64_t> compute(SizeTable::Term kind, int64_t left,
     return std::max(left, right);
   case SizeTable::Term::Wrap:
     return left < 0 ? left + right : left;
+  case SizeTable::Term::IsEqual:
+    return left == right;
+  case SizeTable::Term::IsAtLeast:
+    return left >= right;
   case SizeTable::Term::Quotient:
   case SizeTable::Term::Remainder:
     break;
@@ -176,6 +180,12 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
   if (isDivision)
     if (std::optional<Size> exact = left.divideExactly(right))
       return kind == Term::Quotient ? *exact : Size(0);
+  if (kind == Term::IsEqual && (left == right || areDifferent(left, right)))
+    return left == right ? 1 : 0;
+  if (kind == Term::IsAtLeast && isAtMost(right, left))
+    return 1;
+  if (kind == Term::IsAtLeast && isNonNegative(right - left - 1))
+    return 0;
   if (kind == Term::Wrap && isNonNegative(left))
     return left;
   if (kind == Term::Wrap && isNonNegative(Size(-1) - left))
@@ -194,11 +204,13 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
   auto [it, isNew] = numbers.try_emplace(key, symbols.size());
   if (isNew) {
     bool first = isNonNegative(left), second = isNonNegative(right);
-    bool isNatural = kind == Term::Remainder ||
+    bool isNatural = kind == Term::Remainder || kind == Term::IsEqual ||
+                     kind == Term::IsAtLeast ||
                      (kind == Term::Quotient && first) ||
                      (kind == Term::Min && first && second) ||
                      (kind == Term::Max && (first || second));
-    symbols.push_back({Value(), isNatural, kind, left, right, depth});
+    symbols.push_back(
+        {Value(), isNatural, kind, left, right, depth, /*isTerm=*/true});
   }
   return Size::getSymbol(it->second);
 }
@@ -212,12 +224,128 @@ unsigned SizeTable::getDepth(const Size &size) const {
 }
 
 bool SizeTable::isNonNegative(const Size &size) const {
-  return size.isValid() && llvm::all_of(size.getTerms(), [&](const auto &term) {
-           return term.second > 0 &&
-                  llvm::all_of(term.first, [&](unsigned symbol) {
-                    return symbols[symbol].isNonNegative;
-                  });
-         });
+  if (!size.isValid())
+    return false;
+  // Each symbol is replaced by the sum of its minimum and the rest.
+  Size shifted;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    Size product(coefficient);
+    for (unsigned symbol : monomial) {
+      if (!symbols[symbol].isNonNegative)
+        return false;
+      product = product * (Size::getSymbol(symbol) + symbols[symbol].min);
+    }
+    shifted = shifted + product;
+  }
+  return shifted.isValid() &&
+         llvm::all_of(shifted.getTerms(),
+                      [](const auto &term) { return term.second > 0; });
+}
+
+std::optional<unsigned> SizeTable::getSymbol(const Size &size) {
+  if (!size.isValid() || size.getTerms().size() != 1)
+    return std::nullopt;
+  const auto &[monomial, coefficient] = *size.getTerms().begin();
+  if (coefficient != 1 || monomial.size() != 1)
+    return std::nullopt;
+  return monomial.front();
+}
+
+std::optional<SizeTable::TermView> SizeTable::getTerm(const Size &size) const {
+  std::optional<unsigned> number = getSymbol(size);
+  if (!number || !symbols[*number].isTerm)
+    return std::nullopt;
+  const Symbol &symbol = symbols[*number];
+  return TermView{symbol.kind, symbol.left, symbol.right};
+}
+
+void SizeTable::assumeNonNegative(const Size &size) {
+  int64_t shift = 0, factor = 0;
+  std::optional<unsigned> symbol;
+  if (!size.isValid())
+    return;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    if (monomial.empty()) {
+      shift = coefficient;
+      continue;
+    }
+    if (symbol || monomial.size() != 1 || coefficient <= 0)
+      return;
+    symbol = monomial.front();
+    factor = coefficient;
+  }
+  if (!symbol || shift > 0 || shift < -(int64_t(1) << 40))
+    return;
+  Symbol &known = symbols[*symbol];
+  known.isNonNegative = true;
+  known.min = std::max(known.min, (-shift + factor - 1) / factor);
+}
+
+bool SizeTable::dependsOn(const Size &size, unsigned symbol) const {
+  SmallVector<Size> pending{size};
+  std::vector<bool> isVisited(symbols.size());
+  while (!pending.empty()) {
+    Size next = pending.pop_back_val();
+    for (const auto &term : next.getTerms())
+      for (unsigned number : term.first) {
+        if (number == symbol)
+          return true;
+        if (isVisited[number] || !symbols[number].isTerm)
+          continue;
+        isVisited[number] = true;
+        pending.push_back(symbols[number].left);
+        pending.push_back(symbols[number].right);
+      }
+  }
+  return false;
+}
+
+void SizeTable::assumeEqual(const Size &left, const Size &right) {
+  Size first = resolve(left), second = resolve(right);
+  // The remainder of a division is zero, so the dividend is a multiple.
+  if (std::optional<TermView> term = getTerm(first);
+      term && term->kind == Term::Remainder && second.isConstant(0)) {
+    std::optional<unsigned> symbol = getSymbol(term->left);
+    if (symbol && !symbols[*symbol].isTerm && !symbols[*symbol].replacement &&
+        term->right.getConstant())
+      symbols[*symbol].replacement =
+          createTerm(Term::Quotient, term->left, term->right) * term->right;
+    return;
+  }
+  // Later arguments get the sizes of earlier ones.
+  for (bool isSwapped : {false, true}) {
+    Size &from = isSwapped ? second : first, &to = isSwapped ? first : second;
+    std::optional<unsigned> symbol = getSymbol(from), other = getSymbol(to);
+    if (!symbol || symbols[*symbol].isTerm || symbols[*symbol].replacement ||
+        !to.isValid() ||
+        (other && *other > *symbol && !symbols[*other].isTerm) ||
+        dependsOn(to, *symbol))
+      continue;
+    symbols[*symbol].replacement = to;
+    return;
+  }
+}
+
+Size SizeTable::resolve(const Size &size) const {
+  bool isResolved = llvm::none_of(size.getTerms(), [&](const auto &term) {
+    return llvm::any_of(term.first, [&](unsigned symbol) {
+      return symbols[symbol].replacement.has_value();
+    });
+  });
+  if (isResolved || !size.isValid())
+    return size;
+  Size sum;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    Size product(coefficient);
+    // Replacements have replacements only if those came later, which are of
+    // other symbols, so this ends.
+    for (unsigned symbol : monomial)
+      product = product * (symbols[symbol].replacement
+                               ? resolve(*symbols[symbol].replacement)
+                               : Size::getSymbol(symbol));
+    sum = sum + product;
+  }
+  return sum;
 }
 
 bool SizeTable::areDifferent(const Size &left, const Size &right) const {
@@ -266,6 +394,18 @@ Value SizeTable::materialize(OpBuilder &builder, Location loc,
         case Term::Max:
           factor = arith::MaxSIOp::create(builder, loc, left, right);
           break;
+        case Term::IsEqual:
+        case Term::IsAtLeast: {
+          Value holds = arith::CmpIOp::create(
+              builder, loc,
+              symbols[number].kind == Term::IsEqual ? arith::CmpIPredicate::eq
+                                                    : arith::CmpIPredicate::sge,
+              left, right);
+          Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+          Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+          factor = arith::SelectOp::create(builder, loc, holds, one, zero);
+          break;
+        }
         case Term::Wrap: {
           Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
           Value isNegative = arith::CmpIOp::create(

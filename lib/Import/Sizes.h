@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_LIB_IMPORT_ONNX_SIZES_H
-#define POSENC_LIB_IMPORT_ONNX_SIZES_H
+#ifndef POSENC_LIB_IMPORT_SIZES_H
+#define POSENC_LIB_IMPORT_SIZES_H
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace mlir::posenc::onnx {
+namespace mlir::posenc {
 
 /// A polynomial with integer coefficients. One that overflows, or has too many
 /// terms, is invalid, and so is the result of arithmetic on it.
@@ -63,14 +63,32 @@ private:
 /// The symbols of a function, and their values.
 class SizeTable {
 public:
-  enum class Term { Quotient, Remainder, Min, Max, Wrap };
+  enum class Term { Quotient, Remainder, Min, Max, Wrap, IsEqual, IsAtLeast };
 
   /// Creates a symbol of a value of type index.
   Size createSymbol(Value value, bool isNonNegative);
 
+  /// Records that a size is not negative. Helps if it is one symbol, scaled and
+  /// shifted.
+  void assumeNonNegative(const Size &size);
+  /// Records that two sizes are equal: `resolve` replaces a symbol of a value
+  /// that is one of them, or one of which the other is a multiple.
+  void assumeEqual(const Size &left, const Size &right);
+  /// Returns the size without symbols that are equal to other sizes.
+  Size resolve(const Size &size) const;
+
+  /// The operands of a symbol that stands for a term.
+  struct TermView {
+    Term kind;
+    Size left, right;
+  };
+  /// Returns the term if the size is a single one.
+  std::optional<TermView> getTerm(const Size &size) const;
+
   /// Quotient rounded down, remainder of it, minimum, maximum; for Wrap, the
   /// left operand, to which the right one is added if it is negative. Divisors
-  /// are positive. Invalid if a constant divisor is not.
+  /// are positive. Invalid if a constant divisor is not. Comparisons are 1 or
+  /// 0; IsAtLeast is whether the left operand is the right one or more.
   Size createTerm(Term kind, const Size &left, const Size &right);
 
   /// Whether the size is known not to be negative.
@@ -90,6 +108,8 @@ public:
                                      ArrayRef<Size> sizes);
 
 private:
+  bool dependsOn(const Size &size, unsigned symbol) const;
+
   struct Symbol {
     Value value;
     bool isNonNegative;
@@ -97,7 +117,13 @@ private:
     Size left, right;
     /// How deeply terms are nested in it.
     unsigned depth;
+    bool isTerm;
+    /// The symbol is at least this, if it is not negative.
+    int64_t min = 0;
+    std::optional<Size> replacement = std::nullopt;
   };
+  /// Returns the only symbol of a size that is that symbol.
+  static std::optional<unsigned> getSymbol(const Size &size);
   unsigned getDepth(const Size &size) const;
 
   std::vector<Symbol> symbols;
@@ -105,6 +131,6 @@ private:
   std::map<std::string, Value> values;
 };
 
-} // namespace mlir::posenc::onnx
+} // namespace mlir::posenc
 
-#endif // POSENC_LIB_IMPORT_ONNX_SIZES_H
+#endif // POSENC_LIB_IMPORT_SIZES_H
