@@ -84,7 +84,7 @@ def test_loops_free_their_buffers():
     exported = export.export(jax.jit(function))(*shapes)
     kernels = posenc.compile(posenc.import_stablehlo(exported), opt_level=0)
     array = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32) / 16
-    np.testing.assert_allclose(kernels.main(array, np.int32(3)), function(array, 3),
+    np.testing.assert_allclose(kernels.main(array, np.array(3, np.int32)), function(array, 3),
                                rtol=1e-4, atol=1e-4)
 
     def get_resident_bytes():
@@ -92,10 +92,10 @@ def test_loops_free_their_buffers():
             return int(file.read().split()[1]) * 4096
 
     for _ in range(3):
-        kernels.main(array, np.int32(3))
+        kernels.main(array, np.array(3, np.int32))
     before = get_resident_bytes()
     for _ in range(40):
-        kernels.main(array, np.int32(3))
+        kernels.main(array, np.array(3, np.int32))
     # One leaked buffer of a call is 256 KiB.
     assert get_resident_bytes() - before < 5 << 20
 
