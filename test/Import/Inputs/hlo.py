@@ -243,7 +243,7 @@ SETUP = f"""\
 """
 
 
-def run(cases):
+def run(cases, number):
     """Returns how many operations are wrong."""
     body = "".join(f"    %{name}{':2' * isinstance(expected, tuple)} = {text}\n"
                    for name, text, expected in cases)
@@ -253,7 +253,7 @@ def run(cases):
     types = ", ".join(f"tensor<{kind(expected)}>" for *_, expected in cases)
     names = ", ".join(f"%{name}" for name, *_ in cases)
     parameters = ", ".join(f"%{name}: {type}" for name, type in TYPES.items())
-    path = f"{FOLDER}/ops.mlir"
+    path = f"{FOLDER}/ops{number}.mlir"
     with open(path, "w") as file:
         file.write("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {\n"
                    f"  func.func public @main({parameters}) -> ({types}) {{\n{SETUP}"
@@ -282,7 +282,7 @@ def run(cases):
 
 def main():
     # Calls take at most 32 arrays.
-    wrong = sum(run(CASES[start:start + 20]) for start in range(0, len(CASES), 20))
+    wrong = sum(run(CASES[start:start + 20], start) for start in range(0, len(CASES), 20))
     results = sum(len(expected) if isinstance(expected, tuple) else 1 for *_, expected in CASES)
     print(f"{results} operations, {wrong} wrong")
     return wrong != (results if REST else 0)
