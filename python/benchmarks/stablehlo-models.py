@@ -244,7 +244,7 @@ def decode(x, keys, values, position):
 
     keys = lax.dynamic_update_slice(keys, at(split(x, 2, 2)), (0, position, 0, 0))
     values = lax.dynamic_update_slice(values, split(x, 2, 3), (0, position, 0, 0))
-    mask = jnp.arange(12) <= position
+    mask = jnp.arange(keys.shape[1]) <= position
     return merge(attend(at(split(x, 4, 1)), keys, values, mask=mask)), keys, values
 
 
@@ -346,6 +346,79 @@ def tables(x, cos, sin):
 def sinusoidal(x):
     a = angles(x.shape[1], HIDDEN)
     return x + jnp.concatenate([jnp.sin(a), jnp.cos(a)], -1)
+
+
+@model(2, 1, "b 1 64", "b s 2 16", "b s 2 16", "i:")
+def decode_any_length(x, keys, values, position):
+    return decode(x, keys, values, position)
+
+
+@model(0, 1, "b s 64", "i:b")
+def windows_and_lengths(x, counts):
+    q, k, v = split(x, 4, 1), split(x, 2, 2), split(x, 2, 3)
+    return merge(jax.nn.dot_product_attention(
+        q, k, v, is_causal=True, local_window_size=(3, 0), key_value_seq_lengths=counts,
+        query_seq_lengths=jnp.full_like(counts, x.shape[1])))
+
+
+@model(0, 2, "b s 64", "b 7 64")
+def checkpointed(x, memory):
+    @jax.checkpoint
+    def block(x, memory):
+        return x + merge(attend(split(x, 4, 1), split(memory, 4, 2), split(memory, 4, 3)))
+
+    return block(block(x, memory), memory)
+
+
+@model(0, 1, "b s 64")
+def vmapped(x):
+    def attend_one(q, k, v):
+        return jax.nn.softmax(q @ k.T / 4, -1) @ v
+
+    heads = [split(x, 4, seed).transpose(0, 2, 1, 3) for seed in (1, 2, 3)]
+    return merge(jax.vmap(jax.vmap(attend_one))(*heads).transpose(0, 2, 1, 3))
+
+
+@model(0, 0, "b s 64", "i:")
+def slices_at(x, at):
+    return (lax.dynamic_slice_in_dim(x, at, 3, 1), lax.dynamic_index_in_dim(x, at, 1),
+            lax.dynamic_slice(x, (0, at, 1), (x.shape[0], 2, 5)), x[:, at],
+            x.at[:, at].multiply(2.0), x.at[:, at, 3].max(0.5), jnp.take(x, at, 2),
+            lax.dynamic_update_slice_in_dim(x, x[:, :2], at, 1))
+
+
+@model(0, 0, "i:b s")
+def integers(tokens):
+    return (tokens // 3, tokens % 4, tokens << 2, tokens >> 1, ~tokens, -tokens,
+            (tokens == 3) ^ (tokens > 5), jnp.bincount(tokens[0], length=16),
+            lax.clz(tokens), jnp.abs(tokens - 5), tokens.astype(jnp.uint8) + 1,
+            lax.shift_right_logical(tokens, 1), jnp.cumprod(tokens % 3 + 1, 1)[:, :5],
+            tokens.sum(), jnp.unpackbits(tokens.astype(jnp.uint8), axis=1)[:, :9])
+
+
+@model(0, 0, "b s 64")
+def norms(x):
+    def group_norm(x):
+        groups = x.reshape(*x.shape[:2], 8, 8)
+        mean = groups.mean((1, 3), keepdims=True)
+        return ((groups - mean) / jnp.sqrt(groups.var((1, 3), keepdims=True) + 1e-5)
+                ).reshape(x.shape)
+
+    halves = x.astype(jnp.bfloat16)
+    return (group_norm(x), jax.nn.standardize(x), jnp.linalg.norm(x, axis=-1),
+            (halves @ weight(HIDDEN, 16).astype(jnp.bfloat16)).astype(jnp.float32),
+            jax.nn.log_softmax(x), jax.nn.glu(x), jax.nn.elu(x), jax.nn.leaky_relu(x),
+            jax.nn.hard_swish(x), jnp.where(x > 0, x, 0).sum(), jnp.sinh(x), jnp.exp2(x),
+            jnp.std(x, 1), jnp.logaddexp(x, 0.5), jnp.power(jnp.abs(x), 1.5), x ** 3)
+
+
+@model(0, 0, "b 16 4")
+def convolutions_1d(x):
+    numbers = ("NWC", "WIO", "NWC")
+    x = lax.conv_general_dilated(x, weight(3, 4, 8), (1,), [(2, 0)],
+                                 dimension_numbers=numbers)
+    pooled = lax.reduce_window(x, 0.0, lax.add, (1, 4, 1), (1, 4, 1), "VALID") / 4
+    return pooled, lax.conv(x.transpose(0, 2, 1), weight(6, 8, 2), (2,), "SAME")
 
 
 @model(0, 0, "2*b s 64")

@@ -19,7 +19,8 @@ def import_stablehlo(exported: Any) -> str:
 
     exported: a `jax.export.Exported`, or the bytes of its `serialize()`, which need JAX
 
-    The module has one function, `main`, with the arrays of the function's arguments, flattened.
+    The module has one function, `main`, with the arrays of the function's arguments, flattened,
+    without those that it does not use.
     Rotary embeddings and attention in it become fused kernels when it is compiled. Sizes may
     be symbolic, as of `jax.export.symbolic_shape`: calls check that the sizes of their arrays
     fit the shapes and constraints of the export.

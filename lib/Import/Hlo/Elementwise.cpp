@@ -69,13 +69,31 @@ static std::optional<Spelling> getSpelling(StringRef name) {
 }
 
 bool hlo::isUnaryOperation(StringRef name) {
-  return !llvm::is_contained(
-      {"add",        "subtract",   "multiply",    "divide",      "div",
-       "maximum",    "minimum",    "remainder",   "power",       "pow",
-       "atan2",      "and",        "logical_and", "bitwise_and", "or",
-       "logical_or", "bitwise_or", "xor",         "logical_xor", "bitwise_xor",
-       "complex"},
-      name);
+  return !llvm::is_contained({"add",
+                              "subtract",
+                              "multiply",
+                              "divide",
+                              "div",
+                              "maximum",
+                              "minimum",
+                              "remainder",
+                              "power",
+                              "pow",
+                              "atan2",
+                              "and",
+                              "logical_and",
+                              "bitwise_and",
+                              "or",
+                              "logical_or",
+                              "bitwise_or",
+                              "xor",
+                              "logical_xor",
+                              "bitwise_xor",
+                              "complex",
+                              "shift_left",
+                              "shift_right_arithmetic",
+                              "shift_right_logical"},
+                             name);
 }
 
 std::optional<StringRef> hlo::getScalarOperation(StringRef name, Type type) {
@@ -95,7 +113,8 @@ bool mlir::posenc::hlo::isElementwise(StringRef name) {
          llvm::is_contained({"negate", "neg", "logistic", "sigmoid",
                              "reciprocal", "relu", "silu", "gelu", "sign",
                              "not", "logical_not", "bitwise_not", "is_finite",
-                             "complex", "real", "imag"},
+                             "complex", "real", "imag", "shift_left",
+                             "shift_right_arithmetic", "shift_right_logical"},
                             name);
 }
 
@@ -175,19 +194,19 @@ Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
     return arith::CmpFOp::create(builder, loc, *predicate, lhs, rhs);
   }
   // false < true for i1.
-  bool isBool = type.getElementType().isInteger(1);
+  bool isUnsigned = type.getElementType().isInteger(1) || hasUnsignedOperand();
   auto predicate =
       llvm::StringSwitch<std::optional<arith::CmpIPredicate>>(direction.lower())
           .Case("eq", arith::CmpIPredicate::eq)
           .Case("ne", arith::CmpIPredicate::ne)
-          .Case("lt",
-                isBool ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt)
-          .Case("le",
-                isBool ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle)
-          .Case("gt",
-                isBool ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt)
-          .Case("ge",
-                isBool ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge)
+          .Case("lt", isUnsigned ? arith::CmpIPredicate::ult
+                                 : arith::CmpIPredicate::slt)
+          .Case("le", isUnsigned ? arith::CmpIPredicate::ule
+                                 : arith::CmpIPredicate::sle)
+          .Case("gt", isUnsigned ? arith::CmpIPredicate::ugt
+                                 : arith::CmpIPredicate::sgt)
+          .Case("ge", isUnsigned ? arith::CmpIPredicate::uge
+                                 : arith::CmpIPredicate::sge)
           .Default(std::nullopt);
   if (!predicate)
     return fail("has an unknown direction '" + direction + "'");
@@ -215,7 +234,8 @@ Value Converter::convertTo(Value value, Type element) {
                : apply<arith::TruncFOp>(target, value);
   }
   if (fromFloat && isa<IntegerType>(element))
-    return apply<arith::FPToSIOp>(target, value);
+    return op->hasAttr(kUnsigned) ? apply<arith::FPToUIOp>(target, value)
+                                  : apply<arith::FPToSIOp>(target, value);
   bool isUnsigned = from.isInteger(1) || hasUnsignedOperand();
   if (toFloat && isa<IntegerType>(from))
     return isUnsigned ? apply<arith::UIToFPOp>(target, value)
@@ -303,6 +323,32 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
         builder, loc, arith::CmpFPredicate::ONE, x, number(0));
     return arith::SelectOp::create(builder, loc, isSigned, one, x);
   }
+  if (name == "sign" && isa<IntegerType>(element) && !isBool) {
+    Value low = arith::MaxSIOp::create(builder, loc, x, number(-1));
+    return arith::MinSIOp::create(builder, loc, low, number(1));
+  }
+  if (name.starts_with("shift_") && isa<IntegerType>(element) && !isBool) {
+    // Shifts by the width or more give 0, or the sign.
+    bool isArithmetic = name == "shift_right_arithmetic";
+    unsigned width = element.getIntOrFloatBitWidth();
+    Value amount = operands[1], last = number(width - 1);
+    Value isInside = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ule, amount, last);
+    amount = arith::MinUIOp::create(builder, loc, amount, last);
+    if (isArithmetic)
+      return arith::ShRSIOp::create(builder, loc, x, amount);
+    Value shifted =
+        name == "shift_left"
+            ? Value(arith::ShLIOp::create(builder, loc, x, amount))
+            : Value(arith::ShRUIOp::create(builder, loc, x, amount));
+    return arith::SelectOp::create(builder, loc, isInside, shifted, number(0));
+  }
+  if (hasUnsignedOperand() && isa<IntegerType>(element)) {
+    if (name == "maximum")
+      return arith::MaxUIOp::create(builder, loc, x, operands[1]);
+    if (name == "minimum")
+      return arith::MinUIOp::create(builder, loc, x, operands[1]);
+  }
   if (name == "not" || name == "logical_not" || name == "bitwise_not") {
     if (name == "logical_not" && !isBool)
       return convertTo(compare("EQ", x, number(0)), element);
@@ -324,10 +370,14 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
     Value zero = number(0), isZero = compare("EQ", operands[1], zero);
     Value divisor =
         arith::SelectOp::create(builder, loc, isZero, number(1), operands[1]);
+    bool isUnsigned = hasUnsignedOperand();
     Value result =
         name == "remainder"
-            ? Value(arith::RemSIOp::create(builder, loc, x, divisor))
-            : Value(arith::DivSIOp::create(builder, loc, x, divisor));
+            ? (isUnsigned
+                   ? Value(arith::RemUIOp::create(builder, loc, x, divisor))
+                   : Value(arith::RemSIOp::create(builder, loc, x, divisor)))
+        : isUnsigned ? Value(arith::DivUIOp::create(builder, loc, x, divisor))
+                     : Value(arith::DivSIOp::create(builder, loc, x, divisor));
     Value other = name == "remainder" ? x : number(-1);
     return arith::SelectOp::create(builder, loc, isZero, other, result);
   }

@@ -284,9 +284,8 @@ static LogicalResult convert(Operation *op, FunctionSizes &sizes) {
   }
   // Signs matter to these.
   if (op->hasAttr(kUnsigned) &&
-      llvm::is_contained({"divide", "div", "remainder", "maximum", "minimum",
-                          "max", "min", "reduce", "compare", "lt", "le", "gt",
-                          "ge", "clamp", "power", "pow", "reduce_window"},
+      llvm::is_contained({"max", "min", "reduce", "reduce_window", "power",
+                          "pow", "sign", "abs"},
                          name))
     return op->emitError() << "'" << op->getName()
                            << "' on unsigned integers is not supported";
@@ -337,7 +336,9 @@ LogicalResult hlo::convertNested(Operation *op, FunctionSizes &sizes) {
 static void returnChangedArguments(func::FuncOp function,
                                    ArrayRef<unsigned> changed,
                                    ArrayRef<Value> values) {
-  auto terminator = cast<func::ReturnOp>(function.front().getTerminator());
+  auto terminator = dyn_cast<func::ReturnOp>(function.front().getTerminator());
+  if (!terminator)
+    return;
   SmallVector<Value> added;
   for (Value value : values)
     if (!llvm::is_contained(terminator.getOperands(), value))
@@ -498,6 +499,18 @@ private:
   }
 
   LogicalResult import(ModuleOp module) {
+    // Any operation of the dialects may end a block for the parser.
+    WalkResult ended = module.walk([](func::FuncOp function) {
+      for (Block &block : function.getBody())
+        if (block.empty() || isForeign(&block.back())) {
+          (block.empty() ? function->emitError() : block.back().emitError())
+              << "expected a block of a function to end with 'return'";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    if (ended.wasInterrupted())
+      return failure();
     flatten(module);
     module.walk(removeAnnotations);
     for (auto function : module.getOps<func::FuncOp>())

@@ -74,12 +74,14 @@ for path in sys.argv[4:]:
         tokens = [part for token in tokens for part in re.split("\0", token) if part]
         for _ in range(int(sys.argv[3])):
             count += 1
-            is_read, text = read(mutate(tokens, source))
+            mutated = mutate(tokens, source)
+            is_read, text = read(mutated)
             errors += not is_read
-            if not is_read and (not re.search(r"^[^ :]+(:\d+:\d+)?: error: ", text, re.M)
-                                or "internal" in text):
+            if not is_read and not re.search(r"^[^ :]+(:\d+:\d+)?: error: ", text, re.M):
                 wrong += 1
                 print(f"{path}: {text!r}")
+            if "internal error" in text:
+                sys.exit(f"a crash by:\n{mutated}")
 print(f"{count} modules, {wrong} wrong")
 if not count / 4 < errors < count:
     print(f"only {errors} of the modules are errors")
