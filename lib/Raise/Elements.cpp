@@ -249,6 +249,9 @@ const Expr *Elements::expandReshape(Value source, RankedTensorType wide,
                                     ArrayRef<ReassociationIndices> groups,
                                     bool isCollapse, Indices indices) {
   SmallVector<const Expr *> inSource;
+  // All dimensions of a tensor that becomes a scalar have size 1.
+  if (groups.empty() && isCollapse)
+    inSource.assign(wide.getRank(), exprs.getIndex(0));
   for (auto [narrowDim, group] : llvm::enumerate(groups)) {
     // Dimensions of size 1 have the index 0.
     SmallVector<int64_t> dims;
