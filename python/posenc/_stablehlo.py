@@ -42,4 +42,7 @@ def import_stablehlo(exported: Any) -> str:
     if not callable(getattr(exported, "mlir_module", None)):
         raise TypeError("expected a jax.export.Exported or its bytes, got "
                         f"{type(exported).__name__}")
+    platforms = getattr(exported, "platforms", ())
+    if len(platforms) > 1:
+        raise Error(f"the export is for {', '.join(platforms)}: export it for one platform")
     return exported.mlir_module()

@@ -49,6 +49,31 @@ def test_an_exported_attention(is_serialized):
     np.testing.assert_allclose(kernels.main(*arrays), attend(*arrays), rtol=1e-5, atol=2e-6)
 
 
+def test_symbolic_attention():
+    b, s = export.symbolic_shape("b, s")
+
+    def function(q, k, v):
+        tokens = q.shape[1]
+        angles = jnp.arange(tokens)[:, None] * 10000.0 ** (-jnp.arange(0, 16, 2) / 16)
+        angles = jnp.concatenate([angles, angles], -1)
+        cos, sin = jnp.cos(angles)[:, None], jnp.sin(angles)[:, None]
+        return jax.nn.dot_product_attention(rotate(q, cos, sin), rotate(k, cos, sin), v,
+                                            is_causal=True)
+
+    shapes = [jax.ShapeDtypeStruct((b, s, *shape[2:]), jnp.float32) for shape in SHAPES]
+    exported = export.export(jax.jit(function))(*shapes)
+    module = posenc.import_stablehlo(exported)
+    kernels = posenc.compile(module, opt_level=0)
+    random = np.random.default_rng(0)
+    for sizes in ((2, 9), (1, 1), (3, 4)):
+        arrays = [random.standard_normal((*sizes, *shape[2:])).astype(np.float32)
+                  for shape in SHAPES]
+        np.testing.assert_allclose(kernels.main(*arrays), function(*arrays), rtol=1e-5,
+                                   atol=2e-6)
+    with pytest.raises(posenc.Error, match="dimension 1 of in1 is 2"):
+        kernels.main(arrays[0], arrays[1][:, :2], arrays[2])
+
+
 def test_symbolic_sizes():
     b, s, n = export.symbolic_shape("b, s, n", constraints=["s >= 2"])
 
@@ -105,6 +130,10 @@ def test_errors():
         posenc.import_stablehlo(attend)
     with pytest.raises(posenc.Error, match="not an artifact"):
         posenc.import_stablehlo(b"nothing")
+    exported = export.export(jax.jit(jnp.sin), platforms=["cpu", "tpu"])(
+        jax.ShapeDtypeStruct((4,), jnp.float32))
+    with pytest.raises(posenc.Error, match="cpu, tpu: export it for one platform"):
+        posenc.import_stablehlo(exported)
     exported = export.export(jax.jit(jnp.sort))(jax.ShapeDtypeStruct((4,), jnp.float32))
     with pytest.raises(posenc.Error, match="'stablehlo.sort'"):
         posenc.compile(posenc.import_stablehlo(exported))
