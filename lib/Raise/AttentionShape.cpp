@@ -116,6 +116,11 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
   // A single dimension of a static size is that of the heads.
   bool hasBatch = numDims > 1 || (numDims == 1 &&
                                   ShapedType::isDynamic(queries.outerSizes[0]));
+  // Dimensions behind the tokens are those of heads that share keys, and of
+  // such groups: a batch of 1 has no dimension.
+  if (numDims == 2 && queries.numBeforeTokens == 0 &&
+      !ShapedType::isDynamic(queries.outerSizes[0]))
+    hasBatch = false;
   unsigned numHeadDims = numDims - (hasBatch ? 1 : 0);
   if (hasBatch) {
     shape.batch = queries.outer[0];
@@ -128,14 +133,14 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
   }
   if (numHeadDims == 2) {
     group = shape.head;
-    int64_t perGroup = queries.outerSizes[2];
+    int64_t perGroup = queries.outerSizes[hasBatch + 1];
     if (ShapedType::isDynamic(shape.numHeads) ||
         ShapedType::isDynamic(perGroup)) {
       reason = "the number of heads is not static";
       return std::nullopt;
     }
-    shape.head =
-        exprs.getIndex(group->index * perGroup + queries.outer[2]->index);
+    shape.head = exprs.getIndex(group->index * perGroup +
+                                queries.outer[hasBatch + 1]->index);
     shape.numHeads *= perGroup;
   }
   if (ShapedType::isDynamic(shape.numHeads)) {
