@@ -25,7 +25,7 @@ using namespace mlir::posenc::hlo;
 using arith::CmpIPredicate;
 
 /// Tensors with more elements are not evaluated.
-static constexpr int64_t kMaxElements = 512;
+static constexpr uint64_t kMaxElements = 512;
 
 //===----------------------------------------------------------------------===//
 // FunctionSizes
@@ -108,7 +108,7 @@ std::optional<Shape> FunctionSizes::getElements(Value tensor) {
   }
   DenseIntElementsAttr attr;
   if (!matchPattern(tensor, m_Constant(&attr)) ||
-      attr.getNumElements() > kMaxElements ||
+      uint64_t(attr.getNumElements()) > kMaxElements ||
       !isa<IntegerType>(attr.getElementType()) ||
       attr.getElementType().getIntOrFloatBitWidth() > 64)
     return std::nullopt;
@@ -399,7 +399,7 @@ std::optional<Shape> hlo::evaluateElements(Operation *op, StringRef name,
   auto integer =
       type ? dyn_cast<IntegerType>(type.getElementType()) : IntegerType();
   if (!integer || integer.getWidth() > 64 || !type.hasStaticShape() ||
-      type.getNumElements() > kMaxElements)
+      static_cast<uint64_t>(type.getNumElements()) > kMaxElements)
     return std::nullopt;
   std::optional<Shape> elements = evaluate(op, name, type, sizes);
   if (!elements || int64_t(elements->size()) != type.getNumElements())
