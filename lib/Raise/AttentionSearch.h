@@ -32,13 +32,17 @@ public:
   AttentionSearch(const Contraction &last, unsigned weights)
       : op(last.op), weightsNumber(weights),
         exprs(op.getContext(), op.getStaticLoopRanges()),
-        all(exprs, [](Value, ElementKind) { return false; }),
-        key(last.dims.k.front()) {}
+        all(exprs, isReduction), key(last.dims.k.front()) {}
 
   /// Replaces the contraction if it is attention.
   bool run(RewriterBase &rewriter);
 
 private:
+  /// Reductions of few keys are not unrolled.
+  static bool isReduction(Value value, ElementKind) {
+    auto producer = value.getDefiningOp<linalg::LinalgOp>();
+    return producer && producer.getNumReductionLoops() > 0;
+  }
   bool findQueryLoop();
   bool findLogits();
   bool findOperands();
@@ -48,6 +52,8 @@ private:
                                            ArrayRef<const Expr *> loops,
                                            unsigned token, unsigned last,
                                            RowSource source);
+  bool findSink();
+  Value createSinks(OpBuilder &builder, FloatType type);
   bool isMask(const Expr *element);
   Value createMask(OpBuilder &builder, const Expr *element);
   Value createResult(OpBuilder &builder, Value attention);
@@ -74,6 +80,10 @@ private:
   /// Loops: those of the contraction, then the channels of queries and keys.
   unsigned key, query = 0, valueChannel = 0, channel = 0;
   const Expr *logits = nullptr, *product = nullptr;
+  /// A logit of each head that is in the denominator only, or null; once found,
+  /// a function of the loop `head`.
+  const Expr *sink = nullptr;
+  unsigned head = 0;
   RowOperand queries, keys, values;
   AttentionShape shape;
   SmallVector<LoopCoordinates> joined;

@@ -21,8 +21,12 @@ static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
   int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
   IndexRange range = exprs.getRange(index->index);
   // A loop of static size may read a part of a dimension of dynamic size.
-  if (ShapedType::isDynamic(size))
-    return range.min == 0 && !range.max;
+  if (ShapedType::isDynamic(size)) {
+    std::optional<unsigned> loop = exprs.getLoopNumber(index);
+    return range.min == 0 && !range.max &&
+           !(loop && exprs.isPartial(*loop) &&
+             !exprs.hasSize(*loop, getSizeOrigin(tensor, dim)));
+  }
   return range.min == 0 && range.max == size - 1;
 }
 

@@ -69,6 +69,108 @@ Value AttentionSearch::createMask(OpBuilder &builder, const Expr *element) {
   return reshape(builder, op.getLoc(), element->tensor, sizes);
 }
 
+/// Returns the element with the index 0 in dimensions of a constant along which
+/// all elements are equal.
+static const Expr *dropEqualRows(ExprContext &exprs, const Expr *element) {
+  auto constant = element->kind == Expr::Kind::Element
+                      ? element->tensor.getDefiningOp<arith::ConstantOp>()
+                      : nullptr;
+  auto dense = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue())
+                        : DenseFPElementsAttr();
+  if (!dense)
+    return element;
+  SmallVector<APFloat> numbers(dense.value_begin<APFloat>(),
+                               dense.value_end<APFloat>());
+  SmallVector<const Expr *> indices(element->operands);
+  int64_t stride = numbers.size();
+  for (auto [index, size] :
+       llvm::zip_equal(indices, dense.getType().getShape())) {
+    stride /= std::max<int64_t>(size, 1);
+    bool isEqual = true;
+    for (int64_t at = 0, end = numbers.size(); isEqual && at < end; ++at)
+      isEqual = at / stride % size == 0 ||
+                numbers[at].bitwiseIsEqual(numbers[at - stride]);
+    if (isEqual)
+      index = exprs.getIndex(0);
+  }
+  return exprs.getElement(element->tensor, indices);
+}
+
+/// Finds the sink as a function of the query head.
+bool AttentionSearch::findSink() {
+  if (!sink)
+    return true;
+  sink = dropEqualRows(exprs, stripCasts(sink));
+  head = exprs.addLoop(shape.numHeads);
+  unsigned batch = exprs.addLoop(shape.batchSize);
+  AffineExpr ofHead = exprs.getLoop(head)->index;
+  SmallVector<AffineExpr> coordinates;
+  for (auto [number, coordinate] : llvm::enumerate(shape.coordinates)) {
+    if (coordinate == shape.batch)
+      coordinates.push_back(exprs.getLoop(batch)->index);
+    else if (coordinate == shape.head)
+      coordinates.push_back(ofHead);
+    else
+      coordinates.push_back(
+          number + 1 == shape.coordinates.size()
+              ? ofHead % shape.coordinateSizes.back()
+              : ofHead.floorDiv(shape.coordinateSizes.back()));
+  }
+  for (const LoopCoordinates &loop : joined) {
+    AffineExpr index = getAffineConstantExpr(0, exprs.getContext());
+    for (unsigned number : loop.coordinates)
+      index = index * (number == loop.coordinates.front()
+                           ? 1
+                           : shape.coordinateSizes[number]) +
+              coordinates[number];
+    sink = replaceLoop(exprs, sink, loop.loop, index);
+  }
+  for (unsigned loop = 0; loop < getSizes().size(); ++loop)
+    if (loop != head && dependsOnLoop(sink, loop))
+      return miss("a column of the logits that is no key depends on more than "
+                  "the head");
+  return true;
+}
+
+Value AttentionSearch::createSinks(OpBuilder &builder, FloatType type) {
+  Location loc = op.getLoc();
+  // A tensor of heads.
+  const Expr *element = stripCasts(sink);
+  if (element->kind == Expr::Kind::Element) {
+    auto source = cast<RankedTensorType>(element->tensor.getType());
+    if (source.hasStaticShape() && source.getNumElements() == shape.numHeads &&
+        llvm::all_of(llvm::enumerate(element->operands), [&](auto index) {
+          return source.getDimSize(index.index()) == 1 ||
+                 index.value()->index == exprs.getLoop(head)->index;
+        })) {
+      Value tensor = reshape(builder, loc, element->tensor, shape.numHeads);
+      if (tensor && source.getElementType() == type)
+        return tensor;
+      auto converted = RankedTensorType::get(shape.numHeads, type);
+      if (tensor)
+        return source.getElementTypeBitWidth() < type.getWidth()
+                   ? Value(
+                         arith::ExtFOp::create(builder, loc, converted, tensor))
+                   : Value(arith::TruncFOp::create(builder, loc, converted,
+                                                   tensor));
+    }
+  }
+  const Expr *wide = widen(exprs, sink, type);
+  Value init = tensor::EmptyOp::create(builder, loc, shape.numHeads, type);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init,
+             builder.getMultiDimIdentityMap(1), utils::IteratorType::parallel,
+             [&](OpBuilder &b, Location loc, ValueRange) {
+               SmallVector<Value> loops(getSizes().size(),
+                                        linalg::IndexOp::create(b, loc, 0));
+               Value number = Materializer(b, loc, exprs, loops).get(wide);
+               if (number.getType() != type)
+                 number = arith::TruncFOp::create(b, loc, type, number);
+               linalg::YieldOp::create(b, loc, number);
+             })
+      .getResult(0);
+}
+
 /// Returns the indices of the contraction's loops from those of a region:
 /// sequence, query head, query position and key.
 SmallVector<Value> AttentionSearch::getLoops(OpBuilder &builder, Location loc,

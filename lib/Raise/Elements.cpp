@@ -155,13 +155,18 @@ const Expr *Elements::expandSlice(tensor::ExtractSliceOp op, Indices indices) {
       return nullptr;
     AffineExpr index = first->index;
     if (!dropped.test(dim)) {
-      // A part of unknown size would look like the whole dimension.
-      OpFoldResult size = op.getMixedSizes()[dim];
-      if (!getConstantIntValue(size) && !isWholeDim(size, op.getSource(), dim))
-        return nullptr;
       const Expr *inSlice = indices[next++];
       if (inSlice->kind != Expr::Kind::Index)
         return nullptr;
+      // A part of unknown size would look like the whole dimension.
+      OpFoldResult size = op.getMixedSizes()[dim];
+      if (!getConstantIntValue(size) &&
+          !isWholeDim(size, op.getSource(), dim)) {
+        std::optional<unsigned> loop = exprs.getLoopNumber(inSlice);
+        if (!loop || !exprs.hasSize(*loop, getSizeOrigin(size)))
+          return nullptr;
+        exprs.setPartial(*loop);
+      }
       index = index + inSlice->index * *step->getIndexConstant();
     }
     inSource.push_back(exprs.getIndex(index));
@@ -221,11 +226,30 @@ const Expr *Elements::expandConcat(tensor::ConcatOp op, Indices indices) {
   int64_t begin = 0;
   for (Value input : op.getInputs()) {
     int64_t size = getSize(input);
-    if (ShapedType::isDynamic(size))
+    AffineExpr inInput = exprs.simplify(index->index - begin);
+    if (ShapedType::isDynamic(size)) {
+      SizeOrigin origin = getSizeOrigin(input, op.getDim());
+      const Expr *from = exprs.getIndex(inInput);
+      std::optional<unsigned> loop = exprs.getLoopNumber(from),
+                              ended = exprs.getEndedLoop(from);
+      if (loop && exprs.hasSize(*loop, origin))
+        return getPart(input, inInput);
+      // The element behind a part.
+      Value last = op.getInputs().back();
+      if (ended && exprs.hasSize(*ended, origin) && getSize(last) == 1 &&
+          op.getInputs().size() == 2 && input != last)
+        return getPart(last, getAffineConstantExpr(0, exprs.getContext()));
       return nullptr;
-    IndexRange range = exprs.getRange(exprs.simplify(index->index - begin));
-    if (!range.min || *range.min < 0 || !range.max)
+    }
+    IndexRange range = exprs.getRange(inInput);
+    if (!range.min || *range.min < 0)
       return nullptr;
+    if (!range.max) {
+      if (*range.min < size)
+        return nullptr;
+      begin += size;
+      continue;
+    }
     if (*range.max < size)
       return getPart(input, index->index - begin);
     if (*range.min < size)

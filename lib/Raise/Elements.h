@@ -76,12 +76,13 @@ private:
   unsigned numSteps = 0, depth = 0;
 };
 
-/// Where a dynamic size comes from: a dimension of a tensor that no operation
-/// copies it from, or another value with the dimension -1. Equal origins are
-/// equal sizes.
-using SizeOrigin = std::pair<Value, int64_t>;
 SizeOrigin getSizeOrigin(Value tensor, int64_t dim);
 SizeOrigin getSizeOrigin(OpFoldResult size);
+
+/// Returns how many elements more the dimension has than the loop, 0 or 1, or
+/// nullopt if it has another size.
+std::optional<unsigned> getExcess(const ExprContext &exprs, Value tensor,
+                                  int64_t dim, unsigned loop);
 
 /// Whether an operation only moves elements: it computes nothing.
 bool isMovement(Operation *op);

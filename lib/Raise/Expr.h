@@ -18,6 +18,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/Support/Allocator.h"
 
@@ -70,6 +71,11 @@ struct IndexRange {
   std::optional<int64_t> min, max;
 };
 
+/// Where a dynamic size comes from: a dimension of a tensor that no operation
+/// copies it from, or another value with the dimension -1. Equal origins are
+/// equal sizes.
+using SizeOrigin = std::pair<Value, int64_t>;
+
 /// Creates expressions of the indices of a nest of loops.
 class ExprContext {
 public:
@@ -84,6 +90,37 @@ public:
     sizes.push_back(size);
     return sizes.size() - 1;
   }
+  /// Says where the dynamic size of a loop comes from.
+  void addLoopOrigin(unsigned loop, SizeOrigin origin) {
+    loopOrigins.push_back({loop, origin});
+  }
+  /// Whether the loop has the size.
+  bool hasSize(unsigned loop, SizeOrigin origin) const {
+    return llvm::is_contained(loopOrigins, std::pair(loop, origin));
+  }
+  /// Returns the number of the loop if the index is that of one.
+  std::optional<unsigned> getLoopNumber(const Expr *index) const {
+    auto dim = index->index ? dyn_cast<AffineDimExpr>(index->index) : nullptr;
+    return dim ? std::optional(dim.getPosition()) : std::nullopt;
+  }
+  /// Adds a loop whose index is the size of another one, and returns its
+  /// number.
+  unsigned addEnd(unsigned of) {
+    unsigned loop = addLoop(ShapedType::kDynamic);
+    ends.push_back({loop, of});
+    return loop;
+  }
+  /// Returns the loop whose size the index is.
+  std::optional<unsigned> getEndedLoop(const Expr *index) const {
+    for (auto [end, of] : ends)
+      if (getLoopNumber(index) == end)
+        return of;
+    return std::nullopt;
+  }
+  /// A loop that indexes a part of a dimension of dynamic size is compared with
+  /// other dynamic sizes by its origin.
+  void setPartial(unsigned loop) { partialLoops.insert(loop); }
+  bool isPartial(unsigned loop) const { return partialLoops.contains(loop); }
   /// Returns the index of a loop, which is 0 if its size is 1.
   const Expr *getLoop(unsigned dim) {
     return sizes[dim] == 1 ? getIndex(0)
@@ -130,6 +167,9 @@ private:
 
   MLIRContext *context;
   SmallVector<int64_t> sizes;
+  SmallVector<std::pair<unsigned, SizeOrigin>> loopOrigins;
+  SmallVector<std::pair<unsigned, unsigned>> ends;
+  llvm::SmallDenseSet<unsigned> partialLoops;
   SmallVector<Value> symbols;
   llvm::FoldingSet<Expr> exprs;
   llvm::BumpPtrAllocator allocator;

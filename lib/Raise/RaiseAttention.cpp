@@ -97,14 +97,22 @@ static void collectProducts(const Expr *expr, unsigned loop,
 
 bool AttentionSearch::findLogits() {
   SmallVector<const Expr *> loops;
-  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+  SmallVector<std::pair<Value, unsigned>> dims;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop) {
     loops.push_back(exprs.getLoop(loop));
+    dims.clear();
+    op.mapIterationSpaceDimToAllOperandDims(loop, dims);
+    for (auto [tensor, dim] : dims)
+      exprs.addLoopOrigin(loop, getSizeOrigin(tensor, dim));
+  }
   const Expr *weight = all.get(op->getOperand(weightsNumber),
                                getIndices(op, weightsNumber, loops));
   std::string why;
-  logits = getSoftmaxLogits(exprs, all, weight, key, why);
-  if (!logits)
+  std::optional<Softmax> softmax = getSoftmax(exprs, all, weight, key, why);
+  if (!softmax)
     return why.empty() ? false : miss(why);
+  logits = softmax->logits;
+  sink = softmax->sink;
   llvm::DenseSet<const Expr *> seen;
   SmallVector<const Expr *> products;
   collectProducts(logits, key, seen, products);
@@ -266,7 +274,7 @@ bool AttentionSearch::findOperands(RowSource source) {
 }
 
 bool AttentionSearch::run(RewriterBase &rewriter) {
-  if (!findQueryLoop() || !findLogits() || !findOperands() ||
+  if (!findQueryLoop() || !findLogits() || !findOperands() || !findSink() ||
       all.isExhausted()) {
     if (!reason.empty())
       reportMissed(op, kPassName, "looks like attention, but " + reason);
@@ -327,6 +335,11 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   attention.setScale(APFloat(scale));
   if (mask)
     attention.getMaskMutable().assign(mask);
+  if (sink) {
+    rewriter.setInsertionPoint(attention);
+    attention.getSinksMutable().assign(
+        createSinks(rewriter, attention.getSumType()));
+  }
   setScores(rewriter, attention, parts);
   Value scaled = attention.getResult(0);
   rewriter.setInsertionPointAfter(attention);
@@ -340,8 +353,9 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   reportChoice(
       attention, kPassName,
       llvm::formatv("found attention of {0} query heads and {1} key "
-                    "heads{2}{3}{4}",
+                    "heads{2}{3}{4}{5}",
                     shape.numHeads, shape.numKeyHeads,
+                    sink ? ", with sinks" : "",
                     parts.mask ? ", with a mask" : "",
                     parts.conditions.empty() ? "" : ", with conditions",
                     parts.score == parts.product ? "" : ", with a score"));

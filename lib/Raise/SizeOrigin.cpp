@@ -8,6 +8,7 @@
 
 #include "Elements.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -98,4 +99,58 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
       if (isa<RankedTensorType>(operand.getType()))
         return getSizeOrigin(operand, dim);
   return {tensor, dim};
+}
+
+/// Whether the size is that of the loop plus 1.
+static bool isOneMore(const ExprContext &exprs, SizeOrigin size,
+                      unsigned loop) {
+  Operation *op = size.first ? size.first.getDefiningOp() : nullptr;
+  if (auto concat = dyn_cast_or_null<tensor::ConcatOp>(op)) {
+    auto isKeys = [&](Value input) {
+      return exprs.hasSize(loop, getSizeOrigin(input, size.second));
+    };
+    auto isOne = [&](Value input) {
+      return cast<RankedTensorType>(input.getType()).getDimSize(size.second) ==
+             1;
+    };
+    ValueRange inputs = concat.getInputs();
+    return size.second == int64_t(concat.getDim()) && inputs.size() == 2 &&
+           ((isKeys(inputs[0]) && isOne(inputs[1])) ||
+            (isOne(inputs[0]) && isKeys(inputs[1])));
+  }
+  if (size.second != -1)
+    return false;
+  if (auto sum = dyn_cast_or_null<arith::AddIOp>(op))
+    for (auto [a, b] : {std::pair(sum.getLhs(), sum.getRhs()),
+                        std::pair(sum.getRhs(), sum.getLhs())})
+      if (getConstantIntValue(b) == 1 && exprs.hasSize(loop, getSizeOrigin(a)))
+        return true;
+  if (auto apply = dyn_cast_or_null<affine::AffineApplyOp>(op)) {
+    AffineExpr before = apply.getAffineMap().getResult(0) - 1;
+    return apply.getMapOperands().size() == 1 &&
+           isa<AffineDimExpr, AffineSymbolExpr>(before) &&
+           exprs.hasSize(loop, getSizeOrigin(apply.getMapOperands()[0]));
+  }
+  return false;
+}
+
+std::optional<unsigned> mlir::posenc::raise::getExcess(const ExprContext &exprs,
+                                                       Value tensor,
+                                                       int64_t dim,
+                                                       unsigned loop) {
+  int64_t size = cast<RankedTensorType>(tensor.getType()).getDimSize(dim),
+          ofLoop = exprs.getSizes()[loop];
+  if (ShapedType::isDynamic(size) != ShapedType::isDynamic(ofLoop))
+    return std::nullopt;
+  if (!ShapedType::isDynamic(size)) {
+    if (size != ofLoop && size != ofLoop + 1)
+      return std::nullopt;
+    return size - ofLoop;
+  }
+  SizeOrigin origin = getSizeOrigin(tensor, dim);
+  if (exprs.hasSize(loop, origin) || !exprs.isPartial(loop))
+    return 0;
+  if (isOneMore(exprs, origin, loop))
+    return 1;
+  return std::nullopt;
 }
