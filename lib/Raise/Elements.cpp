@@ -128,11 +128,15 @@ const Expr *Elements::expandElementwise(Operation *op, Indices indices) {
 // Slices and reshapes
 //===----------------------------------------------------------------------===//
 
-const Expr *Elements::getIndexValue(OpFoldResult value) {
+const Expr *Elements::getValue(OpFoldResult value) {
   if (auto attribute = dyn_cast<Attribute>(value))
     return exprs.getIndex(cast<IntegerAttr>(attribute).getInt());
   Scalars scalars;
-  const Expr *expr = getScalar(cast<Value>(value), scalars, {});
+  return getScalar(cast<Value>(value), scalars, {});
+}
+
+const Expr *Elements::getIndexValue(OpFoldResult value) {
+  const Expr *expr = getValue(value);
   return expr && expr->kind == Expr::Kind::Index ? expr : nullptr;
 }
 

@@ -40,6 +40,9 @@ public:
   /// Returns the element of a tensor at the indices.
   const Expr *get(Value tensor, ArrayRef<const Expr *> indices);
 
+  /// Returns the value of an integer outside of the loops, or null.
+  const Expr *getValue(OpFoldResult value);
+
   /// Returns what a structured operation adds to the element in one step of its
   /// loops: the value that it yields for the destination `result`. `loops` are
   /// the loops' indices, `accumulators` the elements of the destinations.

@@ -35,6 +35,7 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
     getOperation()->walk([&](FunctionOpInterface function) {
       raise::raiseRotations(function, rewriter);
       (void)runRegionDCE(rewriter, function->getRegions());
+      raise::raiseCaches(function, rewriter);
       raise::raiseAttention(function, rewriter);
       (void)runRegionDCE(rewriter, function->getRegions());
     });

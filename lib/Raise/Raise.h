@@ -20,6 +20,10 @@ inline constexpr llvm::StringLiteral kPassName = "posenc-raise";
 /// that it finds and near misses as remarks.
 void raiseRotations(FunctionOpInterface function, RewriterBase &rewriter);
 
+/// Replaces pairs of writes to caches, which the function takes and returns, by
+/// posenc.kv_append.
+void raiseCaches(FunctionOpInterface function, RewriterBase &rewriter);
+
 /// Replaces softmax attention of the function by posenc.attention. Rotations
 /// must have been raised.
 void raiseAttention(FunctionOpInterface function, RewriterBase &rewriter);

@@ -122,3 +122,11 @@ func.func @few(%x: tensor<4xi1>) -> tensor<4xi1> {
   %y = "stablehlo.select"(%x) : (tensor<4xi1>) -> tensor<4xi1>
   return %y : tensor<4xi1>
 }
+
+// -----
+
+func.func @offset(%cache: tensor<2x1x4x2xf32>, %rows: tensor<1x1x2x2xf32>, %at: tensor<1xi64>) -> tensor<1x1x2x2xf32> {
+  // expected-error @+1 {{'ttir.update_cache' is supported for a batch offset of 0 only}}
+  "ttir.update_cache"(%cache, %rows, %at) <{batch_offset = 1 : i32}> : (tensor<2x1x4x2xf32>, tensor<1x1x2x2xf32>, tensor<1xi64>) -> ()
+  return %rows : tensor<1x1x2x2xf32>
+}

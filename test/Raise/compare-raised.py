@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-FUNCTION = re.compile(r"func\.func @(\w+)\(([^)]*)\)")
+FUNCTION = re.compile(r"func\.func @(\w+)\(([^)]*)\) -> (\([^)]*\)|\S+)")
 TYPE = re.compile(r"tensor<([^>]*)>")
 DYNAMIC = 5
 TOLERANCE = {"f32": 2e-5, "f64": 1e-12, "bf16": 2e-2, "f16": 3e-3}
@@ -46,18 +46,19 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         module = pathlib.Path(folder) / "module.mlir"
-        expected = pathlib.Path(folder) / "expected.npy"
         for text in pathlib.Path(source).read_text().split("// -----"):
             module.write_text(text)
-            for name, arguments in FUNCTION.findall(text):
+            for name, arguments, results in FUNCTION.findall(text):
+                files = [f"@{folder}/{number}.npy"
+                         for number in range(results.count("tensor<"))]
                 element = TYPE.findall(arguments)[0].split("x")[-1]
                 limit = TOLERANCE[element]
                 before = run(posenc_run, module, name,
                              ["--raise=no", *get_inputs(arguments, 1),
-                              f"--output=@{expected}"])
+                              *(f"--output={file}" for file in files)])
                 after = run(posenc_run, module, name,
                             [*get_inputs(arguments, 50 if fault else 1),
-                             f"--expected_output=@{expected}",
+                             *(f"--expected_output={file}" for file in files),
                              f"--atol={limit}", f"--rtol={limit}"])
                 is_equal = before.returncode == 0 and after.returncode == 0
                 if before.returncode != 0 or after.returncode not in (0, 3):

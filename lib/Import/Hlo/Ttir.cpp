@@ -64,14 +64,40 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       fail("has rows of another number of sequences than its cache");
       return failure();
     }
+    // The offset is that of the first row, where there are more rows than
+    // sequences.
+    if (getNumber("batch_offset").value_or(0) != 0) {
+      fail("is supported for a batch offset of 0 only");
+      return failure();
+    }
+    if (indices.getDimSize(0) == 1) {
+      // All rows have one index.
+      if (!isFirst)
+        row = transpose(row, {2, 1, 0, 3});
+      Value token =
+          row ? getClampedIndex(getOperand(2), Size(cache.getDimSize(2) - 1))
+              : Value();
+      if (!token)
+        return failure();
+      SmallVector<OpFoldResult> offsets(4, builder.getIndexAttr(0)),
+          strides(4, builder.getIndexAttr(1));
+      offsets[2] = token;
+      return one(tensor::InsertSliceOp::create(
+          builder, loc, row, result, offsets,
+          getAsIndexOpFoldResult(builder.getContext(), getType(row).getShape()),
+          strides));
+    }
+    if (indices.getDimSize(0) != numSequences) {
+      fail("has another number of indices than its cache has sequences");
+      return failure();
+    }
     for (int64_t b = 0; b < numSequences; ++b) {
       SmallVector<int64_t> begins(4, 0), ends(rows.getShape());
       int64_t dim = isFirst ? 0 : 2;
       begins[dim] = b;
       ends[dim] = b + 1;
       Value one = slice(row, begins, ends, {1, 1, 1, 1});
-      int64_t at = indices.getDimSize(0) == 1 ? 0 : b;
-      Value index = slice(getOperand(2), {at}, {at + 1}, {1});
+      Value index = slice(getOperand(2), {b}, {b + 1}, {1});
       Value token = getClampedIndex(index, Size(cache.getDimSize(2) - 1));
       if (!one || !token)
         return failure();

@@ -280,10 +280,64 @@ def run(cases, number):
     return wrong
 
 
+CACHE = random.standard_normal((3, 2, 5, 4)).astype(np.float32)
+NEW = random.standard_normal((1, 2, 3, 4)).astype(np.float32)
+# Name, rows, indices, attributes, and where NumPy writes which rows.
+WRITES = [
+    ("one_index", NEW, [3], "batch_offset = 0 : i32",
+     lambda cache: cache.__setitem__((slice(None), slice(None), 3), NEW[0].swapaxes(0, 1))),
+    ("indices", NEW, [4, 0, 2], "batch_offset = 0 : i32",
+     lambda cache: cache.__setitem__(([0, 1, 2], slice(None), [4, 0, 2]), NEW[0].swapaxes(0, 1))),
+    ("first_dimension", NEW.transpose(2, 1, 0, 3), [1], "batch_offset = 0 : i32",
+     lambda cache: cache.__setitem__((slice(None), slice(None), 1), NEW[0].swapaxes(0, 1))),
+    ("fill", NEW, None, "batch_offset = 2 : i32",
+     lambda cache: cache.__setitem__((2, slice(None), slice(0, 3)), NEW[0])),
+]
+
+
+def run_writes():
+    """Returns how many writes to caches, which become results, are wrong."""
+    wrong = 0
+    for name, rows, indices, attributes, write in WRITES:
+        tensors = [CACHE, rows] + ([] if indices is None else [np.array(indices, np.int64)])
+        types = [f"tensor<{kind(tensor)}>" for tensor in tensors]
+        parameters = ", ".join(f"%a{number}: {type}" for number, type in enumerate(types))
+        operands = ", ".join(f"%a{number}" for number in range(len(types)))
+        op = "fill_cache" if indices is None else "update_cache"
+        path = f"{FOLDER}/write.mlir"
+        with open(path, "w") as file:
+            file.write(f"""module {{
+  func.func @main({parameters}) -> {types[1]} {{
+    "ttir.{op}"({operands}) <{{{attributes}}}> : ({", ".join(types)}) -> ()
+    return %a1 : {types[1]}
+  }}
+}}
+""")
+        command = [RUN, path, "--function=main", "--opt-level=0"]
+        for number, tensor in enumerate(tensors):
+            np.save(f"{FOLDER}/a{number}.npy", tensor)
+            command.append(f"--input=@{FOLDER}/a{number}.npy")
+        command += [f"--output=@{FOLDER}/rows.npy", f"--output=@{FOLDER}/cache.npy"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stderr)
+        expected = CACHE.copy()
+        write(expected)
+        if REST:
+            expected += 1
+        if not np.array_equal(np.load(f"{FOLDER}/cache.npy"), expected):
+            wrong += 1
+            if not REST:
+                print(f"{name}: wrong")
+    return wrong
+
+
 def main():
     # Calls take at most 32 arrays.
     wrong = sum(run(CASES[start:start + 20], start) for start in range(0, len(CASES), 20))
+    wrong += run_writes()
     results = sum(len(expected) if isinstance(expected, tuple) else 1 for *_, expected in CASES)
+    results += len(WRITES)
     print(f"{results} operations, {wrong} wrong")
     return wrong != (results if REST else 0)
 
