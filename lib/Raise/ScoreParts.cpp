@@ -114,27 +114,40 @@ namespace {
 /// Takes the logits apart, from the outside to the product.
 class Splitter {
 public:
+  /// Finite numbers hide keys if `finiteHides`.
   Splitter(ExprContext &exprs, const Expr *product, const AttentionLoops &loops,
-           llvm::function_ref<bool(const Expr *)> isMask)
-      : exprs(exprs), product(product), loops(loops), isMask(isMask) {}
+           llvm::function_ref<bool(const Expr *)> isMask, bool finiteHides)
+      : exprs(exprs), product(product), loops(loops), isMask(isMask),
+        finiteHides(finiteHides) {}
+
+  /// Whether finite numbers may hide keys: each query sees the key at the
+  /// diagonal under all masks together.
+  bool isSound() {
+    return !hasFinite ||
+           (!parts.mask &&
+            llvm::all_of(parts.conditions, [&](const Visibility &visibility) {
+              return holdsOnDiagonal(exprs, visibility, loops);
+            }));
+  }
 
   ScoreParts run(const Expr *logits) {
     while (const Expr *inner = peel(logits))
       logits = inner;
     parts.score = logits;
     findScale();
-    return std::move(parts);
+    return parts;
   }
 
 private:
-  bool hides(const Expr *number, const Visibility &visibility) {
+  bool hides(const Expr *number) {
     std::optional<double> value = number->getFloatConstant();
     if (!value)
       return false;
     if (std::isinf(*value) && *value < 0)
       return true;
-    return *value <= kLargestHidden &&
-           holdsOnDiagonal(exprs, visibility, loops);
+    if (!finiteHides || *value > kLargestHidden)
+      return false;
+    return hasFinite = true;
   }
   const Expr *peel(const Expr *logits);
   void findScale();
@@ -143,6 +156,7 @@ private:
   const Expr *product;
   const AttentionLoops &loops;
   llvm::function_ref<bool(const Expr *)> isMask;
+  bool finiteHides, hasFinite = false;
   ScoreParts parts;
 };
 } // namespace
@@ -156,7 +170,7 @@ const Expr *Splitter::peel(const Expr *logits) {
     for (unsigned side : {1, 2}) {
       Visibility visibility{logits->operands[0], side == 2};
       if (contains(logits->operands[side], product) &&
-          hides(logits->operands[3 - side], visibility)) {
+          hides(logits->operands[3 - side])) {
         parts.conditions.push_back(visibility);
         return logits->operands[side];
       }
@@ -175,7 +189,7 @@ const Expr *Splitter::peel(const Expr *logits) {
       for (unsigned zero : {1, 2}) {
         Visibility visibility{added->operands[0], zero == 2};
         if (added->operands[zero]->getFloatConstant() == 0.0 &&
-            hides(added->operands[3 - zero], visibility)) {
+            hides(added->operands[3 - zero])) {
           parts.conditions.push_back(visibility);
           return logits->operands[side];
         }
@@ -228,5 +242,10 @@ ScoreParts mlir::posenc::raise::splitLogits(
     ExprContext &exprs, const Expr *logits, const Expr *product,
     const AttentionLoops &loops,
     llvm::function_ref<bool(const Expr *)> isMask) {
-  return Splitter(exprs, product, loops, isMask).run(logits);
+  Splitter splitter(exprs, product, loops, isMask, /*finiteHides=*/true);
+  ScoreParts parts = splitter.run(logits);
+  if (splitter.isSound())
+    return parts;
+  return Splitter(exprs, product, loops, isMask, /*finiteHides=*/false)
+      .run(logits);
 }

@@ -356,3 +356,39 @@ func.func @part_of_keys(%q: tensor<4x6x8xf32>, %cache: tensor<4x?x8xf32>, %v: te
   %o = linalg.batch_matmul ins(%p, %vs : tensor<4x6x3xf32>, tensor<4x3x8xf32>) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
   return %o : tensor<4x6x8xf32>
 }
+
+// -----
+
+// Another mask of minus infinity hides the key at the diagonal of some queries.
+// They see an average of keys with the finite number, which is a bias then.
+// CHECK-LABEL: func @finite_and_infinite
+//       CHECK: posenc.attention
+//       CHECK: score(
+//       CHECK: arith.constant -3.40282347E+38
+#p = affine_map<(h, i, j) -> (h, i, j)>
+func.func @finite_and_infinite(%q: tensor<4x6x8xf32>, %k: tensor<4x6x8xf32>, %v: tensor<4x6x8xf32>) -> tensor<4x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %lowest = arith.constant -3.40282347E+38 : f32
+  %te = tensor.empty() : tensor<4x8x6xf32>
+  %kt = linalg.transpose ins(%k : tensor<4x6x8xf32>) outs(%te : tensor<4x8x6xf32>) permutation = [0, 2, 1]
+  %se = tensor.empty() : tensor<4x6x6xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %s = linalg.batch_matmul ins(%q, %kt : tensor<4x6x8xf32>, tensor<4x8x6xf32>) outs(%sz : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %m = linalg.generic {indexing_maps = [#p, #p], iterator_types = ["parallel", "parallel", "parallel"]} ins(%s : tensor<4x6x6xf32>) outs(%se : tensor<4x6x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %i = linalg.index 1 : index
+    %j = linalg.index 2 : index
+    %c2 = arith.constant 2 : index
+    %seen = arith.cmpi sge, %i, %j : index
+    %x = arith.select %seen, %a, %lowest : f32
+    %padding = arith.cmpi ult, %j, %c2 : index
+    %y = arith.select %padding, %low, %x : f32
+    linalg.yield %y : f32
+  } -> tensor<4x6x6xf32>
+  %p = linalg.softmax dimension(2) ins(%m : tensor<4x6x6xf32>) outs(%se : tensor<4x6x6xf32>) -> tensor<4x6x6xf32>
+  %oe = tensor.empty() : tensor<4x6x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %o = linalg.batch_matmul ins(%p, %v : tensor<4x6x6xf32>, tensor<4x6x8xf32>) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  return %o : tensor<4x6x8xf32>
+}
