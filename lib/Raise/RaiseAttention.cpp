@@ -95,6 +95,23 @@ static void collectProducts(const Expr *expr, unsigned loop,
     collectProducts(operand, loop, seen, products);
 }
 
+/// Whether the weights, or what they are moved from, have another reader than
+/// the contraction: they are computed in any case then.
+static bool hasOtherReaders(Value weights) {
+  while (true) {
+    if (llvm::count_if(weights.getUsers(), [](Operation *user) {
+          return !isa<tensor::DimOp>(user);
+        }) > 1)
+      return true;
+    Operation *op = weights.getDefiningOp();
+    if (!op || !isMovement(op) || op->getNumOperands() == 0)
+      return false;
+    weights = op->getOperand(0);
+    if (!isa<RankedTensorType>(weights.getType()))
+      return false;
+  }
+}
+
 bool AttentionSearch::findLogits() {
   SmallVector<const Expr *> loops;
   SmallVector<std::pair<Value, unsigned>> dims;
@@ -111,6 +128,8 @@ bool AttentionSearch::findLogits() {
   std::optional<Softmax> softmax = getSoftmax(exprs, all, weight, key, why);
   if (!softmax)
     return why.empty() ? false : miss(why);
+  if (hasOtherReaders(op->getOperand(weightsNumber)))
+    return miss("its probabilities have another use");
   logits = softmax->logits;
   sink = softmax->sink;
   llvm::DenseSet<const Expr *> seen;

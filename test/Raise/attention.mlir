@@ -392,3 +392,26 @@ func.func @finite_and_infinite(%q: tensor<4x6x8xf32>, %k: tensor<4x6x8xf32>, %v:
   %o = linalg.batch_matmul ins(%p, %v : tensor<4x6x6xf32>, tensor<4x6x8xf32>) outs(%oz : tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
   return %o : tensor<4x6x8xf32>
 }
+
+// -----
+
+// Probabilities that are returned are computed in any case.
+// CHECK-LABEL: func @returned
+//   CHECK-NOT: posenc.attention
+//       CHECK: return
+func.func @returned(%q: tensor<2x4x6x8xf32>, %k: tensor<2x4x7x8xf32>, %v: tensor<2x4x7x8xf32>) -> (tensor<8x6x8xf32>, tensor<8x6x7xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %qh = tensor.collapse_shape %q [[0, 1], [2], [3]] : tensor<2x4x6x8xf32> into tensor<8x6x8xf32>
+  %kh = tensor.collapse_shape %k [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %vh = tensor.collapse_shape %v [[0, 1], [2], [3]] : tensor<2x4x7x8xf32> into tensor<8x7x8xf32>
+  %te = tensor.empty() : tensor<8x8x7xf32>
+  %kt = linalg.transpose ins(%kh : tensor<8x7x8xf32>) outs(%te : tensor<8x8x7xf32>) permutation = [0, 2, 1]
+  %se = tensor.empty() : tensor<8x6x7xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<8x6x7xf32>) -> tensor<8x6x7xf32>
+  %s = linalg.batch_matmul ins(%qh, %kt : tensor<8x6x8xf32>, tensor<8x8x7xf32>) outs(%sz : tensor<8x6x7xf32>) -> tensor<8x6x7xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<8x6x7xf32>) outs(%se : tensor<8x6x7xf32>) -> tensor<8x6x7xf32>
+  %oe = tensor.empty() : tensor<8x6x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  %o = linalg.batch_matmul ins(%p, %vh : tensor<8x6x7xf32>, tensor<8x7x8xf32>) outs(%oz : tensor<8x6x8xf32>) -> tensor<8x6x8xf32>
+  return %o, %p : tensor<8x6x8xf32>, tensor<8x6x7xf32>
+}
