@@ -518,6 +518,25 @@ static bool mayBeRotation(Operation *op) {
   return structured && structured.getNumDpsInits() == 1;
 }
 
+/// Whether the results of the function depend on the operation. Operations of a
+/// rotation that has been replaced are not erased yet.
+static bool isLive(Operation *op) {
+  SmallVector<Operation *> stack{op};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!stack.empty()) {
+    Operation *next = stack.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    for (Operation *user : next->getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>() ||
+          !isMemoryEffectFree(user) || user->getBlock() != op->getBlock())
+        return true;
+      stack.push_back(user);
+    }
+  }
+  return false;
+}
+
 void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
                                          RewriterBase &rewriter) {
   // Later operations first: a rotation that is rounded at its end is found with
@@ -537,7 +556,7 @@ void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
     return false;
   };
   for (Operation *op : llvm::reverse(ops)) {
-    if (op->use_empty())
+    if (!isLive(op))
       continue;
     Value root = op->getResult(0);
     ArrayRef<int64_t> shape = cast<RankedTensorType>(root.getType()).getShape();
