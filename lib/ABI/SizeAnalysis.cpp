@@ -44,6 +44,64 @@ LogicalResult SizeAnalysis::run() {
   return success();
 }
 
+/// Returns the value that was converted to another integer type.
+static Value skipCasts(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!isa<arith::IndexCastOp, arith::ExtSIOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+bool SizeAnalysis::isCheckedElement(cf::AssertOp assertion) {
+  auto compare = assertion.getArg().getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return false;
+  Value element = skipCasts(compare.getLhs());
+  SizeExpr limit = getInteger(compare.getRhs());
+  return llvm::any_of(checkedElements, [&](const auto &checked) {
+    if (checked.first != element)
+      return false;
+    // The other side is at least the limit, or at most 0.
+    switch (compare.getPredicate()) {
+    case arith::CmpIPredicate::slt:
+      return symbols.isNonNegative(resolve(limit - checked.second));
+    case arith::CmpIPredicate::sge:
+      return symbols.isNonNegative(resolve(SizeExpr(0) - limit));
+    default:
+      return false;
+    }
+  });
+}
+
+LogicalResult SizeAnalysis::runPartially() {
+  isPartial = true;
+  ScopedDiagnosticHandler silence(function.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  if (failed(visitBlock(function.getFunctionBody().front())))
+    return failure();
+  for (const Requirement &requirement : requirements) {
+    size_t numRelations = relations.size();
+    bool failed = mlir::failed(finish(requirement));
+    auto assertion = dyn_cast<cf::AssertOp>(requirement.op);
+    if (assertion && (failed || relations.size() != numRelations))
+      needed.insert(assertion);
+  }
+  function.walk([&](cf::AssertOp assertion) {
+    if (isCheckedElement(assertion))
+      needed.erase(assertion);
+  });
+  return success();
+}
+
+std::optional<bool> SizeAnalysis::getTruth(Value condition) {
+  std::optional<SizeExpr> holds = select(condition, 1, 0);
+  std::optional<int64_t> number =
+      holds ? resolve(*holds).getConstant() : std::nullopt;
+  return number ? std::optional(*number != 0) : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
@@ -173,6 +231,8 @@ void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
       (reduced == SizeExpr::symbol(names[0]) - SizeExpr::symbol(names[1]) ||
        reduced == SizeExpr::symbol(names[1]) - SizeExpr::symbol(names[0]))) {
     symbols.unite(names[0], names[1]);
+    if (isa<cf::AssertOp>(op))
+      needed.insert(op);
     return;
   }
   if (names.size() == 1 && isSize(names[0])) {
@@ -251,6 +311,10 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
     return success(succeeded(requireCondition(both.getLhs(), op)) &&
                    succeeded(requireCondition(both.getRhs(), op)));
   std::optional<SizeExpr> holds = select(condition, 1, 0);
+  if (!holds && isPartial) {
+    needed.insert(op);
+    return success();
+  }
   if (!holds)
     return op->emitError("expected a comparison of sizes, which entry points "
                          "can check: kernels cannot abort the process; "

@@ -205,6 +205,25 @@ static std::optional<int64_t> fold(TermKind kind, ArrayRef<int64_t> values) {
   llvm_unreachable("an unknown kind of term");
 }
 
+std::optional<SizeExpr>
+SizeExpr::divideByProduct(const SizeExpr &product) const {
+  if (product.terms.size() != 1)
+    return std::nullopt;
+  const auto &[symbols, factor] = *product.terms.begin();
+  SizeExpr quotient;
+  for (const auto &[monomial, coefficient] : terms) {
+    if (coefficient % factor != 0 ||
+        !std::includes(monomial.begin(), monomial.end(), symbols.begin(),
+                       symbols.end()))
+      return std::nullopt;
+    Monomial rest;
+    std::set_difference(monomial.begin(), monomial.end(), symbols.begin(),
+                        symbols.end(), std::back_inserter(rest));
+    quotient.add(rest, coefficient / factor);
+  }
+  return quotient;
+}
+
 SizeExpr SizeSymbols::createTerm(TermKind kind,
                                  std::vector<SizeExpr> operands) {
   for (const SizeExpr &operand : operands)
@@ -225,6 +244,10 @@ SizeExpr SizeSymbols::createTerm(TermKind kind,
   bool isOrdered = isNonNegative(second - first);
   if (kind == TermKind::Quotient && isExact)
     return first.divideBy(*divisor);
+  // Divisors are positive.
+  if (kind == TermKind::Quotient && !divisor)
+    if (std::optional<SizeExpr> quotient = first.divideByProduct(second))
+      return *quotient;
   if (kind == TermKind::Remainder && isExact)
     return SizeExpr(0);
   if (kind == TermKind::Min || kind == TermKind::Max) {
@@ -241,6 +264,10 @@ SizeExpr SizeSymbols::createTerm(TermKind kind,
     return operands[2];
   if (kind == TermKind::IfEqual && first == second)
     return operands[2];
+  if (kind == TermKind::IfEqual &&
+      (isNonNegative(first - second - SizeExpr(1)) ||
+       isNonNegative(second - first - SizeExpr(1))))
+    return operands[3];
   if ((kind == TermKind::IfLess || kind == TermKind::IfEqual) &&
       operands[2] == operands[3])
     return operands[2];

@@ -93,6 +93,12 @@ bool mlir::posenc::visitIntegerOp(Operation *op, SizeAnalysis &analysis) {
       analysis.setInteger(result, *value);
     return true;
   }
+  if (isa<arith::ExtUIOp>(op) && isWide(result.getType()) &&
+      op->getOperand(0).getType().isInteger(1)) {
+    if (std::optional<SizeExpr> value = analysis.select(op->getOperand(0), 1, 0))
+      analysis.setInteger(result, *value);
+    return true;
+  }
   if (isa<arith::IndexCastOp, arith::ExtSIOp, arith::IndexCastUIOp,
           arith::ExtUIOp>(op)) {
     SizeExpr value = analysis.getInteger(op->getOperand(0));

@@ -264,6 +264,15 @@ static std::optional<unsigned> findIndices(Value index,
   return analysis.getInput(tensor);
 }
 
+/// Requires that the elements of an input, one of which is this index, are
+/// natural numbers less than `size`.
+static void addBound(Value index, unsigned input, const SizeExpr &size,
+                     SizeAnalysis &analysis) {
+  analysis.requireBound({BoundKind::Rows, input, {size}, /*each=*/{}});
+  analysis.addCheckedElement(index.getDefiningOp<arith::IndexCastOp>().getIn(),
+                             size);
+}
+
 static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
   SmallVector<SizeExpr> indices =
       analysis.getIntegers(getAsOpFoldResult(op.getIndices()));
@@ -281,7 +290,7 @@ static LogicalResult visit(tensor::ExtractOp op, SizeAnalysis &analysis) {
       analysis.requireAtMost(1, size, op);
     std::optional<unsigned> input = findIndices(index, analysis);
     if (input && analysis.getSymbols().isKnown(size))
-      analysis.requireBound({BoundKind::Rows, *input, {size}, /*each=*/{}});
+      addBound(index, *input, size, analysis);
   }
   analysis.addUnprovenRead(op);
   return success();

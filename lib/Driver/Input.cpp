@@ -11,6 +11,7 @@
 #include "ConfigOptions.h"
 #include "ReadFile.h"
 #include "TextDepth.h"
+#include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Frontend/ModuleBuilder.h"
@@ -414,6 +415,8 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
   if (!isConfig) {
     PassManager importer(&context);
     importer.addPass(createPosencImportHloPass());
+    if (!path.ends_with(".onnx"))
+      importer.addPass(createPosencSimplifySizesPass());
     if (failed(importer.run(*module)))
       return nullptr;
   }

@@ -91,9 +91,14 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
     return follow(collapse.getSrc(), collapse.getReassociationIndices(),
                   collapse.getSrcType(), /*isCollapse=*/true);
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
-    return follow(expand.getSrc(), expand.getReassociationIndices(),
-                  expand.getResultType(), /*isCollapse=*/false);
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    SizeOrigin origin =
+        follow(expand.getSrc(), expand.getReassociationIndices(),
+               expand.getResultType(), /*isCollapse=*/false);
+    return origin == SizeOrigin{tensor, dim}
+               ? getSizeOrigin(expand.getMixedOutputShape()[dim])
+               : origin;
+  }
   if (OpTrait::hasElementwiseMappableTraits(op))
     for (Value operand : op->getOperands())
       if (isa<RankedTensorType>(operand.getType()))

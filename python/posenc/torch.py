@@ -15,7 +15,11 @@ or, without a config, `posenc.torch.rope(q, k, positions, theta=…)`. And
 
     model = torch.compile(model, backend="posenc")
 
-compiles a model with its rotations and attentions by kernels (`explain_backend`).
+compiles a model with its rotations and attentions by kernels (`explain_backend`), and
+
+    function = posenc.torch.compile_exported(torch.export.export(model, inputs))
+
+a whole program (`compile_exported`).
 
 There are two operators, `posenc::rope` and `posenc::call`. The kernels are a string
 argument: the config or module and the options that they are compiled from. So an
@@ -40,8 +44,8 @@ from ._operators import (
     OPTIONS, call, check_inputs, find, prepare_sharding, register)
 from ._rope import write_scaling
 
-__all__ = ["Operators", "explain_backend", "operators", "replace_flex_attention",
-           "ring_attention", "rope"]
+__all__ = ["Operators", "compile_exported", "explain_backend", "operators",
+           "replace_flex_attention", "ring_attention", "rope"]
 
 
 def __getattr__(name: str) -> Any:
@@ -54,6 +58,10 @@ def __getattr__(name: str) -> Any:
         from ._torch_backend import explain_backend
 
         return explain_backend
+    if name == "compile_exported":
+        from ._torch_export import compile_exported
+
+        return compile_exported
     raise AttributeError(f"module 'posenc.torch' has no attribute '{name}'")
 
 

@@ -80,4 +80,39 @@ def PosencEmitCInterfacePass
   ];
 }
 
+def PosencSimplifySizesPass
+    : Pass<"posenc-simplify-sizes", "::mlir::ModuleOp"> {
+  let summary = "Simplify arithmetic on sizes of tensors";
+  let description = [{
+    Input: functions on tensors with dynamic sizes, as torch-mlir writes them.
+    Output: equal sizes are one value, conditions on sizes that are known are
+    constants, `tensor.reshape` is `tensor.collapse_shape` and
+    `tensor.expand_shape` where the sizes say how, an index
+    `select(size == 1, 0, i)` of a broadcast is `i` where `i` is less than `size`
+    anyway, and assertions that always hold, or that entry points check on the
+    elements of an input, are erased. Sizes of inputs that must be equal are
+    asserted to be equal at the beginning. Left alone: functions without assertions
+    and `tensor.reshape`, and those with operations whose sizes entry points could
+    not check.
+
+    ```
+    %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+    %b = arith.muli %n, %c64 : index
+    %m = arith.divsi %b, %c64 : index
+    %s = tensor.from_elements %m, %c4, %c16 : tensor<3xindex>
+    %y = tensor.reshape %x(%s) : (tensor<?x64xf32>, tensor<3xindex>) -> tensor<?x4x16xf32>
+    ```
+    becomes
+    ```
+    %n = tensor.dim %x, %c0 : tensor<?x64xf32>
+    %y = tensor.expand_shape %x [[0], [1, 2]] output_shape [%n, 4, 16]
+      : tensor<?x64xf32> into tensor<?x4x16xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // POSENC_ABI_PASSES_TD

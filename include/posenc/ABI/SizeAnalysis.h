@@ -20,6 +20,7 @@
 #include "posenc/ABI/SizeExpr.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -53,6 +54,10 @@ public:
   /// can never hold, or does not depend on the arguments.
   LogicalResult run();
 
+  /// As `run`, but keeps what could not be analyzed, without errors. Returns
+  /// failure if an operation has no rule, so that shapes are incomplete.
+  LogicalResult runPartially();
+
   SizeSymbols &getSymbols() { return symbols; }
   /// Returns the sizes of a tensor; after `run`, those of the last visit.
   SmallVector<SizeExpr> getShape(Value tensor);
@@ -65,6 +70,19 @@ public:
   /// that they are not known to be in bounds.
   ArrayRef<tensor::ExtractOp> getUnprovenReads() const {
     return unprovenReads.getArrayRef();
+  }
+
+  /// Whether an assertion adds nothing to the checks of entry points: it is
+  /// always true, or says that an index is in bounds which they check anyway.
+  /// After `runPartially`.
+  bool isRedundant(cf::AssertOp assertion) const {
+    return !needed.contains(assertion);
+  }
+  /// Returns the truth of a condition if it is known.
+  std::optional<bool> getTruth(Value condition);
+  /// Returns a size or integer in the form of signatures.
+  SizeExpr resolve(const SizeExpr &expr) {
+    return symbols.resolve(expr, /*useConstants=*/false);
   }
 
   //===--------------------------------------------------------------------===//
@@ -85,6 +103,11 @@ public:
   void requireAtMost(const SizeExpr &a, const SizeExpr &b, Operation *op);
   void requireBound(IndexBound bound);
   void addUnprovenRead(tensor::ExtractOp op) { unprovenReads.insert(op); }
+  /// Records that entry points check that an element of an input is a natural
+  /// number less than `size`.
+  void addCheckedElement(Value element, SizeExpr size) {
+    checkedElements.push_back({element, std::move(size)});
+  }
   /// Whether entry points can determine if the current operation runs.
   bool isCertain() { return isCertain(guards); }
   /// Returns the input whose elements a tensor has, or nullopt.
@@ -147,6 +170,9 @@ private:
   /// Whether entry points can evaluate the guards.
   bool isCertain(ArrayRef<Guard> guards);
   LogicalResult finishUnknown(const Requirement &requirement);
+  /// Whether an assertion says that an element is in bounds that entry points
+  /// check.
+  bool isCheckedElement(cf::AssertOp assertion);
 
   FunctionOpInterface function;
   SizeSymbols symbols;
@@ -165,6 +191,11 @@ private:
   std::vector<SizeRelation> relations;
   std::vector<IndexBound> bounds;
   llvm::SetVector<tensor::ExtractOp> unprovenReads;
+  SmallVector<std::pair<Value, SizeExpr>> checkedElements;
+  /// Whether `runPartially` runs.
+  bool isPartial = false;
+  /// The assertions that are not redundant.
+  llvm::SmallPtrSet<Operation *, 8> needed;
 };
 
 // Each function sets the shapes of an operation's results, adds the

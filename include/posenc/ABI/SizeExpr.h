@@ -43,6 +43,9 @@ public:
   int64_t getDivisor() const;
   /// Divides all coefficients by a common divisor.
   SizeExpr divideBy(int64_t divisor) const;
+  /// Returns the quotient by a product of symbols and a constant, which is not
+  /// 0; nullopt if there is a remainder.
+  std::optional<SizeExpr> divideByProduct(const SizeExpr &product) const;
 
   SizeExpr operator+(const SizeExpr &other) const;
   SizeExpr operator-(const SizeExpr &other) const;

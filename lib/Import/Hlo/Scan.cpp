@@ -60,11 +60,12 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
             [&](OpBuilder &nested, Location loc, ValueRange args) {
               IRMapping mapping;
               mapping.map(body.getArguments(), args);
-              for (Operation &combined : body.without_terminator())
+              // The terminator is not registered, so it is not known as one.
+              for (Operation &combined : llvm::drop_end(body))
                 nested.clone(combined, mapping);
               linalg::YieldOp::create(
                   nested, loc,
-                  mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
+                  mapping.lookupOrDefault(body.back().getOperand(0)));
             })
             .getResult(0);
     Value written = tensor::InsertSliceOp::create(

@@ -482,8 +482,10 @@ static ParseResult parseTmTensor(OpAsmParser &parser, OperationState &state) {
         parser.parseOperandList(operands) || parser.parseColonTypeList(types) ||
         parser.parseRParen())
       return failure();
+  // The types of results are in parentheses, or not.
   if (parser.parseRegion(*state.addRegion()) ||
-      parser.parseArrowTypeList(results))
+      parser.parseArrowTypeList(results) ||
+      (succeeded(parser.parseOptionalComma()) && parser.parseTypeList(results)))
     return failure();
   state.addTypes(results);
   return parser.resolveOperands(operands, types, loc, state.operands);
