@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
-                       ArrayRef<int64_t> scratchBytes)
+                       ArrayRef<int64_t> scratchBytes, bool hasAssertions)
     : abi(abi), arguments(abi.getInputs()), scratchBytes(scratchBytes),
       sharedBytes(sharedBytes) {
   llvm::append_range(arguments, abi.getOutputs());
@@ -22,7 +22,7 @@ CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
     if (RankedTensorType tensor = getTensor(i))
       numWords += std::max<int64_t>(tensor.getRank() - 1, 0);
   }
-  numWords += 4;
+  numWords += hasAssertions ? 5 : 4;
 }
 
 SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {

@@ -20,6 +20,7 @@ namespace mlir::posenc {
 /// - the terms derived from them;
 /// - for each tensor, the strides in elements of all dimensions but the last,
 ///   whose stride is 1;
+/// - the number of the first assertion that fails, if there are assertions;
 /// - the number of the phase;
 /// - the addresses of the measured workspace, of the memory that tasks share,
 ///   and of the scratch memory of the first task. Some variants do not use
@@ -27,7 +28,8 @@ namespace mlir::posenc {
 class CallLayout {
 public:
   /// `scratchBytes` has the bytes of each buffer in a task's scratch memory.
-  CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes);
+  CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes,
+             bool hasAssertions);
 
   AbiAttr getAbi() const { return abi; }
   /// The inputs, then the outputs.
@@ -48,6 +50,7 @@ public:
   int64_t getStridesWord(unsigned argument) const {
     return strideWords[argument];
   }
+  int64_t getStatusWord() const { return numWords - kStatusWord; }
   int64_t getPhaseWord() const { return numWords - kPhaseWord; }
   int64_t getMeasuredWord() const { return numWords - kMeasuredWord; }
   int64_t getSharedWord() const { return numWords - kSharedWord; }

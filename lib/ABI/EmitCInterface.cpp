@@ -8,6 +8,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/Assertions.h"
 #include "posenc/ABI/Passes.h"
 
 namespace mlir::posenc {
@@ -129,7 +130,8 @@ struct EmitCInterface final
       functions.push_back(
           {function,
            CallLayout(abi, shared ? shared.getInt() : 0,
-                      scratch ? scratch.asArrayRef() : ArrayRef<int64_t>())});
+                      scratch ? scratch.asArrayRef() : ArrayRef<int64_t>(),
+                      function->hasAttr(kAssertionsAttrName))});
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
     }

@@ -12,6 +12,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/Assertions.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -195,6 +196,16 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
                       addOperand(relation.getSides().getResult(1)),
                       addName(text), swaps});
   }
+  auto messages = kernel->getAttrOfType<ArrayAttr>(kAssertionsAttrName);
+  int64_t numAssertions = messages ? messages.size() : 0,
+          assertions = names.size();
+  for (int64_t number = 0; number < numAssertions; ++number) {
+    // A percent sign begins a value in the kernel support library.
+    std::string text = cast<StringAttr>(messages[number]).str();
+    llvm::replace(text, '%', ' ');
+    llvm::replace(text, '\0', ' ');
+    addName("assertion failed: " + text);
+  }
   std::string base = (kernel.getName() + ".").str();
   createText(base + "names", names);
   createTable(base + "arguments", arguments);
@@ -209,7 +220,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types(10, pointer);
-  types.append(11, i64);
+  types.append(13, i64);
   auto type = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
   auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true,
                                        LLVM::Linkage::Internal,
@@ -232,7 +243,8 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
         static_cast<int64_t>(abi.getBounds().size()),
         static_cast<int64_t>(abi.getTerms().size()),
         static_cast<int64_t>(abi.getRelations().size()), int64_t{hasWorkspace},
-        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes})
+        hasWorkspace ? memory.sharedBytes : 0, memory.scratchBytes,
+        numAssertions, assertions})
     fields.push_back(constant(loc, number));
   Value value = LLVM::UndefOp::create(builder, loc, type);
   for (auto [number, field] : llvm::enumerate(fields))

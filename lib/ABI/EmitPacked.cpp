@@ -8,6 +8,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/Assertions.h"
 #include "posenc/kernel/CallLayout.h"
 
 using namespace mlir;
@@ -28,6 +29,8 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
       types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
     }
   }
+  if (kernel->hasAttr(kAssertionsAttrName))
+    types.append({pointer, pointer, i64});
   size_t numBuffers = layout.getScratchBytes().size() +
                       (layout.getSharedBytes() ? 1 : 0) +
                       kernel->hasAttr(PosencDialect::kMeasuredAttrName) +
@@ -52,6 +55,10 @@ std::string CInterfaceEmitter::getSymbol(LLVM::LLVMFuncOp kernel,
 LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
                                        const CallLayout &layout) {
   StringRef name = kernel.getName();
+  if (isGpu && kernel->hasAttr(kAssertionsAttrName))
+    return kernel.emitError()
+           << "assertions on elements of tensors are supported on CPUs only; "
+              "posenc-compile --assert=drop leaves them out";
   if (!llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
     return kernel.emitError() << "'" << name << "' is not a C identifier";
   if (name == kMetadataName || name == kSetParallelForName ||
@@ -115,6 +122,10 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
       operands.push_back(loadWord(loc, words, stride + dim));
     if (tensor.getRank() > 0)
       operands.push_back(constant(loc, 1));
+  }
+  if (kernel->hasAttr(kAssertionsAttrName)) {
+    Value status = getWordAddress(loc, words, layout.getStatusWord());
+    operands.append({status, status, constant(loc, 0)});
   }
   auto addBuffer = [&](Value address, int64_t size) {
     Value data = LLVM::IntToPtrOp::create(builder, loc, pointer, address);

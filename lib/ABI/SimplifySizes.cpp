@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FlagAssertions.h"
+
 #include "posenc/ABI/Passes.h"
 #include "posenc/ABI/SizeAnalysis.h"
 
@@ -32,8 +34,8 @@ namespace {
 class SizeSimplifier {
 public:
   explicit SizeSimplifier(func::FuncOp function)
-      : function(function), analysis(function),
-        builder(function.getContext()) {}
+      : function(function), analysis(function), builder(function.getContext()) {
+  }
 
   void run();
 
@@ -121,18 +123,17 @@ void SizeSimplifier::replaceScalars() {
     builder.setInsertionPointAfter(op);
     if (isa<arith::CmpIOp>(op)) {
       if (std::optional<bool> truth = analysis.getTruth(result))
-        replace(result, arith::ConstantIntOp::create(builder, op->getLoc(),
-                                                     *truth, 1));
+        replace(result,
+                arith::ConstantIntOp::create(builder, op->getLoc(), *truth, 1));
       continue;
     }
     if (!isWideInteger(result.getType()))
       continue;
     SizeExpr size = analysis.resolve(analysis.getInteger(result));
     if (std::optional<int64_t> constant = size.getConstant()) {
-      replace(result,
-              arith::ConstantOp::create(
-                  builder, op->getLoc(),
-                  builder.getIntegerAttr(result.getType(), *constant)));
+      replace(result, arith::ConstantOp::create(
+                          builder, op->getLoc(),
+                          builder.getIntegerAttr(result.getType(), *constant)));
       continue;
     }
     if (!analysis.getSymbols().isKnown(size))
@@ -142,11 +143,11 @@ void SizeSimplifier::replaceScalars() {
       // Only values outside of regions are seen by all later operations.
       if (op->getBlock() != &function.front())
         continue;
-      values[size] = result.getType().isIndex()
-                         ? result
-                         : arith::IndexCastOp::create(
-                               builder, op->getLoc(), builder.getIndexType(),
-                               result);
+      values[size] =
+          result.getType().isIndex()
+              ? result
+              : arith::IndexCastOp::create(builder, op->getLoc(),
+                                           builder.getIndexType(), result);
       continue;
     }
     if (value == result ||
@@ -309,9 +310,8 @@ void SizeSimplifier::assertEqualSizes() {
       Value first = getInputSize(symbol.input, symbol.dim),
             second = getInputSize(argument.getArgNumber(), dim);
       builder.setInsertionPointAfterValue(first);
-      Value equal =
-          arith::CmpIOp::create(builder, function.getLoc(),
-                                arith::CmpIPredicate::eq, first, second);
+      Value equal = arith::CmpIOp::create(
+          builder, function.getLoc(), arith::CmpIPredicate::eq, first, second);
       cf::AssertOp::create(builder, function.getLoc(), equal,
                            "sizes of arguments differ");
     }
@@ -326,6 +326,7 @@ void SizeSimplifier::run() {
   replaceScalars();
   function.walk([&](tensor::ReshapeOp op) { replaceReshape(op); });
   assertEqualSizes();
+  flagAssertions(function, analysis.getUnprovenAssertions());
 }
 
 /// Whether a function has assertions or reshapes to computed sizes.

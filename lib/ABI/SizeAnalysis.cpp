@@ -89,8 +89,10 @@ LogicalResult SizeAnalysis::runPartially() {
       needed.insert(assertion);
   }
   function.walk([&](cf::AssertOp assertion) {
-    if (isCheckedElement(assertion))
-      needed.erase(assertion);
+    if (!isCheckedElement(assertion))
+      return;
+    needed.erase(assertion);
+    unprovenAssertions.remove(assertion);
   });
   return success();
 }
@@ -312,6 +314,7 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
                    succeeded(requireCondition(both.getRhs(), op)));
   std::optional<SizeExpr> holds = select(condition, 1, 0);
   if (!holds && isPartial) {
+    unprovenAssertions.insert(cast<cf::AssertOp>(op));
     needed.insert(op);
     return success();
   }
@@ -370,6 +373,10 @@ LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
               finish({RelationKind::AtMost, 1, size, op, requirement.guards})))
         return failure();
     return success();
+  }
+  if (auto assertion = dyn_cast<cf::AssertOp>(op); assertion && isPartial) {
+    unprovenAssertions.insert(assertion);
+    return failure();
   }
   return op->emitError()
          << "sizes of '" << op->getName()

@@ -11,6 +11,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/Assertions.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -267,7 +268,10 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
     inputs.push_back(*arg);
   }
   SmallVector<int64_t> inPlace;
-  for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
+  // The number of a failed assertion is no output of the entry points.
+  ValueRange results(terminator.getOperands());
+  results = results.drop_back(function->hasAttr(kAssertionsAttrName));
+  for (auto [number, value] : llvm::enumerate(results)) {
     if (!isa<RankedTensorType>(value.getType()))
       return emitError() << "result #" << number << " is " << value.getType()
                          << ", expected a ranked tensor: a kernel writes its "

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/IR/Assertions.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -78,6 +79,15 @@ LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
     if (!function || !abi)
       return op->emitError()
              << "'" << name << "' is a #posenc.abi attribute of a function";
+    return success();
+  }
+  if (name == kAssertionsAttrName) {
+    auto messages = dyn_cast<ArrayAttr>(attr.getValue());
+    if (!function || !messages ||
+        !llvm::all_of(messages, llvm::IsaPred<StringAttr>))
+      return op->emitError() << "'" << name
+                             << "' is an attribute of a function, a list of "
+                                "messages";
     return success();
   }
   if (name == kTasksAttrName) {

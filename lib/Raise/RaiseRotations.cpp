@@ -347,6 +347,16 @@ bool RotationSearch::findWindows(ArrayRef<RotatedLane> lanes) {
     windows.push_back(window);
     lane += window.size;
   }
+  // Windows within rows of the last dimension are found where rows are rotated:
+  // there they are one rotation, and here a row that is not rotated, such as a
+  // class token, would make many of it.
+  int64_t lastSize = type.getShape().back();
+  if (lastSize != numLanes && lastSize > 2 && windows.size() > 1 &&
+      llvm::all_of(windows, [&](const Window &window) {
+        return window.offset / lastSize ==
+               (window.offset + window.size - 1) / lastSize;
+      }))
+    return false;
   return !windows.empty();
 }
 

@@ -79,8 +79,14 @@ const Expr *mlir::posenc::raise::widen(ExprContext &exprs, const Expr *expr,
   std::function<const Expr *(const Expr *)> change =
       [&](const Expr *part) -> const Expr * {
     if (part->is<arith::ExtFOp, arith::TruncFOp>() &&
-        (part->type == type || isNarrow(part->type)))
-      return rebuild(exprs, part->operands[0], known, change);
+        (part->type == type || isNarrow(part->type))) {
+      const Expr *number = rebuild(exprs, part->operands[0], known, change);
+      // A wider number is still truncated.
+      return number->type == type
+                 ? number
+                 : exprs.getOperation(*part->name, part->properties, type,
+                                      number);
+    }
     if (!isNarrow(part->type))
       return nullptr;
     if (std::optional<double> number = part->getFloatConstant())

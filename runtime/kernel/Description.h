@@ -116,6 +116,9 @@ struct Description {
   /* Bytes of the workspace that all tasks share, and bytes of each task; the
    * maximum over the variants, multiples of kWorkspaceAlignment. */
   int64_t sharedBytes, scratchBytes;
+  /* Assertions, whose first failure is in kStatusWord, and the offset of their
+   * messages in names, one after the other. */
+  int64_t numAssertions, assertions;
 };
 
 static inline int64_t *getLastWord(const struct Description *description,

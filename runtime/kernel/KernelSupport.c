@@ -226,6 +226,23 @@ int64_t getWorkspace(const struct Description *description, int64_t *words) {
   return getWorkspaceBytes(description, numTasks, measured);
 }
 
+/* Returns the error of the first assertion that failed, if any. */
+static int32_t checkAssertions(struct Call *call) {
+  const struct Description *description = call->description;
+  if (description->numAssertions == 0)
+    return kEntryOk;
+  int64_t failed = *getLastWord(description, call->words, kStatusWord);
+  if (failed < 0 || failed >= description->numAssertions)
+    return kEntryOk;
+  const char *text = description->names + description->assertions;
+  for (; failed > 0; --failed) {
+    while (*text)
+      ++text;
+    ++text;
+  }
+  return fail(call, kEntryIndex, text, NULL);
+}
+
 /* Checks the memory and the indices of a call and runs the kernel. */
 static int32_t run(struct Call *call, const struct Kernel *kernel) {
   const struct Description *description = call->description;
@@ -251,7 +268,7 @@ static int32_t run(struct Call *call, const struct Kernel *kernel) {
                            getLastWord(description, call->words, kSharedWord));
   else
     runPhases(&work);
-  return kEntryOk;
+  return checkAssertions(call);
 }
 
 /* The plain entry point. The caller has set the words of arguments and sizes,

@@ -78,6 +78,10 @@ public:
   bool isRedundant(cf::AssertOp assertion) const {
     return !needed.contains(assertion);
   }
+  /// Assertions that depend on elements of tensors. After `runPartially`.
+  ArrayRef<cf::AssertOp> getUnprovenAssertions() const {
+    return unprovenAssertions.getArrayRef();
+  }
   /// Returns the truth of a condition if it is known.
   std::optional<bool> getTruth(Value condition);
   /// Returns a size or integer in the form of signatures.
@@ -196,6 +200,7 @@ private:
   bool isPartial = false;
   /// The assertions that are not redundant.
   llvm::SmallPtrSet<Operation *, 8> needed;
+  llvm::SetVector<cf::AssertOp> unprovenAssertions;
 };
 
 // Each function sets the shapes of an operation's results, adds the

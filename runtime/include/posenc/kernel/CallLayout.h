@@ -48,7 +48,10 @@ enum PosencLastWord {
   kMeasuredWord,
   /* The number of the phase to run. For phase -1 the kernel stores the size of
    * the memory of kMeasuredWord here, negative if it overflows. */
-  kPhaseWord
+  kPhaseWord,
+  /* The number of the first assertion that fails, or that of all; absent if
+   * there are none. */
+  kStatusWord
 };
 
 #endif

@@ -32,7 +32,7 @@
   X(Arguments, 11, "the arguments of a TVM FFI call have the wrong types")     \
   X(Index, 12,                                                                 \
     "a length, a start, a page or a slot lies outside of its "                 \
-    "tensor")                                                                  \
+    "tensor,\nor an assertion of the function fails")                          \
   X(NoGpu, 13, "there is no driver, no GPU, or no code for this one")          \
   X(GpuFailed, 14, "the driver reports an error, which err has")
 
