@@ -11,7 +11,7 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        coverage test-exhaustive python-test vllm-test lint lint-tidy wheel \
+        coverage test-exhaustive python-test vllm-test exporters-test lint lint-tidy wheel \
         install uninstall docs docs-site clean
 
 all: build
@@ -59,6 +59,12 @@ python-test: build
 # Python.
 vllm-test: build
 	@python3 python/vllm-tests/run.py --build-dir $(BUILD)
+
+# Exports models with the newest PyTorch, transformers, torch-mlir, ONNX and JAX of PyPI,
+# and compares what is found with what they have. POSENC_TEST_PYTHON=PYTHON adds the
+# packages of another Python.
+exporters-test: build
+	@python3 python/exporter-tests/run.py --build-dir $(BUILD)
 
 # Builds a wheel that needs no LLVM on the machine, in build/wheel.
 wheel: build

@@ -28,7 +28,7 @@ import xml.etree.ElementTree
 
 REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest", "pytest-xdist"]
 OPTIONAL = [["ml_dtypes"], ["mypy"], ["flatbuffers", "jax", "jax-tvm-ffi"],
-            ["torch", "transformers"]]
+            ["torch", "transformers"], ["torch-mlir"]]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
 CUDA_SPACE = 12e9
 # Seconds after which an installation is given up.

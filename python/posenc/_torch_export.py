@@ -45,6 +45,10 @@ class _Frozen:
         def select(names: Mapping[str, str]) -> dict[str, str]:
             return {key: name for key, name in names.items() if key not in held}
 
+        # The caller returns constants, which are no tensors.
+        output = program.graph.output_node()
+        output.args = (tuple(value for value in output.args[0]
+                             if isinstance(value, torch.fx.Node)),)
         self.graph = program.graph
         self.constants = program.constants
         self.state_dict = {**program.constants, **program.state_dict}
@@ -81,7 +85,9 @@ def _check(program: ExportedProgram) -> None:
 
 
 def _decompose(program: ExportedProgram, decompositions) -> ExportedProgram:
-    table = dict(decompositions.get_decomposition_table())
+    # torch-mlir lowers the approximation of GELU by tanh with an error of 1e-4.
+    table = {**decompositions.get_decomposition_table(),
+             **torch._decomp.get_decompositions([torch.ops.aten.gelu.default])}
     if program.range_constraints:
         # Views of dynamic sizes, into which these are decomposed, are given wrong static
         # sizes by torch-mlir (20261001): ?x?x64 becomes ?x1x64.
@@ -94,8 +100,9 @@ def _write_linalg(program: ExportedProgram, constant_limit: int,
                   ) -> tuple[str, list[torch.Tensor]]:
     """Returns the module, and the parameters that its function takes first."""
     fx, decompositions, importer = _import_torch_mlir()
-    _check(program)
+    # Writes in place are known after the decomposition.
     program = _decompose(program, decompositions)
+    _check(program)
     held = {name: value for name, value in _collect_state(program).items()
             if value.numel() * value.element_size() > constant_limit}
     context = fx.ir.Context()

@@ -1,0 +1,134 @@
+# ===- test_exported.py - programs of torch.export ---------------------------===#
+#
+# Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===----------------------------------------------------------------------===#
+"""posenc.torch.compile_exported, and assertions of its graphs."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import posenc
+
+torch = pytest.importorskip("torch")
+import posenc.torch  # noqa: E402
+
+GATHER = """
+#row = affine_map<(d0, d1) -> (d0)>
+#element = affine_map<(d0, d1) -> (d0, d1)>
+func.func @gather(%t: tensor<8x4xf32>, %x: tensor<?xi64>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %c8 = arith.constant 8 : index
+  %n = tensor.dim %x, %c0 : tensor<?xi64>
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %r = linalg.generic {indexing_maps = [#row, #element], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?xi64>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%in: i64, %out: f32):
+    %s = arith.addi %in, %one : i64
+    %k = arith.index_cast %s : i64 to index
+    %j = linalg.index 1 : index
+    %a = arith.cmpi slt, %k, %c8 : index
+    cf.assert %a, "index must be smaller than dim size"
+    %b = arith.cmpi sge, %s, %zero : i64
+    cf.assert %b, "index must be at least 0"
+    %v = tensor.extract %t[%k, %j] : tensor<8x4xf32>
+    linalg.yield %v : f32
+  } -> tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_assertions_are_errors(size):
+    kernels = posenc.compile(GATHER, opt_level=0)
+    table = np.arange(32, dtype=np.float32).reshape(8, 4)
+    indices = np.resize(np.arange(-1, 7), size)
+    np.testing.assert_array_equal(kernels.gather(table, indices), table[indices + 1])
+    for bad, message in ((7, "smaller than dim size"), (-2, "at least 0")):
+        indices[-1] = bad
+        with pytest.raises(posenc.Error, match=f"assertion failed: index must be {message}"):
+            kernels.gather(table, indices)
+    # The next call is not affected.
+    indices[-1] = 6
+    np.testing.assert_array_equal(kernels.gather(table, indices), table[indices + 1])
+
+
+class Attention(torch.nn.Module):
+    """Two heads with rotary embeddings, whose frequencies are not persistent."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = torch.nn.Linear(32, 96)
+        self.register_buffer("frequencies", 1e4 ** (-torch.arange(8) / 8),
+                             persistent=False)
+
+    def forward(self, x):
+        batch, tokens, _ = x.shape
+        angles = torch.arange(tokens)[:, None] * self.frequencies
+        cos, sin = (f(torch.cat((angles, angles), -1)) for f in (torch.cos, torch.sin))
+        q, k, v = (part.view(batch, tokens, 2, 16).transpose(1, 2)
+                   for part in self.project(x).chunk(3, -1))
+
+        def rotate(x):
+            first, second = x.chunk(2, -1)
+            return x * cos + torch.cat((-second, first), -1) * sin
+
+        o = torch.nn.functional.scaled_dot_product_attention(
+            rotate(q), rotate(k), v, is_causal=True)
+        return {"result": o.transpose(1, 2).reshape(batch, tokens, 32), "none": None}
+
+
+def export(is_dynamic):
+    torch.manual_seed(3)
+    model = Attention().eval()
+    dim = torch.export.Dim.DYNAMIC
+    return model, torch.export.export(
+        model, (torch.randn(2, 9, 32),),
+        dynamic_shapes={"x": {0: dim, 1: dim}} if is_dynamic else None)
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("limit", [0, 1 << 24])
+def test_a_program(is_dynamic, limit):
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+    model, program = export(is_dynamic)
+    state = list(program.state_dict)
+    function = posenc.torch.compile_exported(program, constant_limit=limit, opt_level=0)
+    assert list(program.state_dict) == state
+    assert bool(function.parameters) == (limit == 0)
+    x = torch.randn(*((1, 7, 32) if is_dynamic else (2, 9, 32)))
+    results = function(x)
+    assert results["none"] is None
+    torch.testing.assert_close(results["result"], model(x)["result"], rtol=1e-5, atol=2e-6)
+    with pytest.raises(posenc.Error, match="structure"):
+        function(x, x)
+
+
+def test_a_program_that_writes():
+    pytest.importorskip("torch_mlir", reason="torch-mlir is not installed")
+
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x):
+            self.count += 1
+            return x + self.count
+
+    with pytest.raises(posenc.Error, match="writes to 'count'"):
+        posenc.torch.compile_exported(torch.export.export(Counter(), (torch.ones(1),)))
+
+
+def test_without_torch_mlir(monkeypatch):
+    with pytest.raises(TypeError, match="expected a torch.export.ExportedProgram"):
+        posenc.torch.compile_exported(torch.sin)
+    monkeypatch.setitem(sys.modules, "torch_mlir", None)
+    with pytest.raises(posenc.Error, match="pip install torch-mlir"):
+        posenc.torch.compile_exported(export(False)[1])
