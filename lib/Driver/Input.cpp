@@ -408,16 +408,21 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
       *options.assertions != "drop")
     return fail("unknown assert '" + *options.assertions +
                 "'; expected check or drop");
-  if (options.assertions == "drop")
-    module->walk([](cf::AssertOp assertion) { assertion.erase(); });
   if (hooks.onBuilt)
     hooks.onBuilt(*module);
   if (!isConfig) {
     PassManager importer(&context);
     importer.addPass(createPosencImportHloPass());
-    if (!path.ends_with(".onnx"))
-      importer.addPass(createPosencSimplifySizesPass());
     if (failed(importer.run(*module)))
+      return nullptr;
+  }
+  // Some of them are written by an importer.
+  if (options.assertions == "drop")
+    module->walk([](cf::AssertOp assertion) { assertion.erase(); });
+  if (!isConfig && !path.ends_with(".onnx")) {
+    PassManager simplifier(&context);
+    simplifier.addPass(createPosencSimplifySizesPass());
+    if (failed(simplifier.run(*module)))
       return nullptr;
   }
   if (hooks.onImported)
