@@ -223,13 +223,49 @@ static StringRef findBinaryFormat(StringRef bytes) {
   return "";
 }
 
+/// Returns the text with the booleans of LLVM 24's `dense<"0x...">`, a byte for
+/// each, as bits, as LLVM 22 reads them; nullopt if there are none.
+static std::optional<std::string> packBooleans(StringRef text) {
+  std::optional<std::string> packed;
+  size_t copied = 0;
+  constexpr StringLiteral begin = "dense<\"0x";
+  for (size_t at = text.find(begin); at != StringRef::npos;
+       at = text.find(begin, at + begin.size())) {
+    size_t first = at + begin.size(), end = text.find('"', first);
+    StringRef type = text.substr(end);
+    if (end == StringRef::npos || !type.consume_front("\"> : tensor<"))
+      continue;
+    uint64_t count = 1, size;
+    while (count <= text.size() && !type.consumeInteger(10, size) &&
+           type.consume_front("x"))
+      count *= size;
+    if (!type.starts_with("i1>") || count < 2 || end - first != 2 * count)
+      continue;
+    if (!packed)
+      packed.emplace();
+    packed->append(text.data() + copied, first - copied);
+    for (uint64_t byte = 0; byte < count; byte += 8) {
+      unsigned bits = 0;
+      for (uint64_t bit = 0; bit < 8 && byte + bit < count; ++bit)
+        bits |= (text[first + 2 * (byte + bit) + 1] != '0') << bit;
+      packed->push_back(llvm::hexdigit(bits / 16));
+      packed->push_back(llvm::hexdigit(bits % 16));
+    }
+    copied = end;
+  }
+  if (packed)
+    packed->append(text.data() + copied, text.size() - copied);
+  return packed;
+}
+
 static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
                                       MLIRContext &context) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(/*limit=*/0);
   if (!buffer)
     return nullptr;
   StringRef text = buffer->getBuffer();
-  if (!isBytecode(buffer->getMemBufferRef())) {
+  bool isText = !isBytecode(buffer->getMemBufferRef());
+  if (isText) {
     if (StringRef format = findBinaryFormat(text); !format.empty()) {
       getErrorStream()
           << (path == "-" ? "<stdin>" : path)
@@ -245,6 +281,9 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
                        << maxDepth << " levels\n";
       return nullptr;
     }
+    if (std::optional<std::string> packed = packBooleans(text))
+      buffer = llvm::MemoryBuffer::getMemBufferCopy(
+          *packed, buffer->getBufferIdentifier());
   }
   DialectRegistry foreign;
   registerHloSyntax(foreign);
@@ -259,6 +298,9 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
   });
   OwningOpRef<ModuleOp> module =
       parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  if (!module && anyError && !isText)
+    getErrorStream() << "note: bytecode of a newer LLVM than 22 cannot be "
+                        "read: give the module as text\n";
   if (!module && !anyError)
     return fail("cannot read '" + path + "': the bytecode is damaged");
   return module;
