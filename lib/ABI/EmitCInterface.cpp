@@ -8,8 +8,8 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
-#include "posenc/IR/Assertions.h"
 #include "posenc/ABI/Passes.h"
+#include "posenc/IR/Assertions.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS

@@ -95,7 +95,8 @@ bool mlir::posenc::visitIntegerOp(Operation *op, SizeAnalysis &analysis) {
   }
   if (isa<arith::ExtUIOp>(op) && isWide(result.getType()) &&
       op->getOperand(0).getType().isInteger(1)) {
-    if (std::optional<SizeExpr> value = analysis.select(op->getOperand(0), 1, 0))
+    if (std::optional<SizeExpr> value =
+            analysis.select(op->getOperand(0), 1, 0))
       analysis.setInteger(result, *value);
     return true;
   }
