@@ -73,8 +73,10 @@ std::optional<frontend::ModelConfig> demo::readConfig(const Paths &paths,
     return std::nullopt;
   }
   llvm::SmallVector<frontend::Diagnostic> diagnostics;
-  std::optional<frontend::ModelConfig> parsed =
-      frontend::readModelConfig((*text)->getBuffer(), config, diagnostics);
+  // Owns the attributes of all configs.
+  static mlir::MLIRContext context;
+  std::optional<frontend::ModelConfig> parsed = frontend::readModelConfig(
+      context, (*text)->getBuffer(), config, diagnostics);
   if (!parsed)
     frontend::printDiagnostics(llvm::errs(), diagnostics);
   return parsed;
@@ -85,17 +87,18 @@ reference::DType demo::getType(posenc_dtype dtype) {
 }
 
 reference::FrequencySpec demo::getSpec(const frontend::ModelConfig &model) {
-  const frontend::Scaling &scaling = model.scaling;
   reference::FrequencySpec spec;
   spec.dim = model.rotaryDim;
   spec.base = model.ropeTheta;
-  spec.kind = scaling.kind == frontend::Scaling::Kind::Llama3
-                  ? reference::ScalingKind::Llama3
-                  : reference::ScalingKind::Default;
-  spec.factor = scaling.factor;
-  spec.lowFreqFactor = scaling.lowFreqFactor;
-  spec.highFreqFactor = scaling.highFreqFactor;
-  spec.originalMaxPosition = scaling.originalMaxPosition;
+  if (auto llama = llvm::dyn_cast_or_null<mlir::posenc::Llama3ScalingAttr>(
+          model.scaling)) {
+    spec.kind = reference::ScalingKind::Llama3;
+    spec.factor = llama.getFactor().getValueAsDouble();
+    spec.lowFreqFactor = llama.getLowFreqFactor().getValueAsDouble();
+    spec.highFreqFactor = llama.getHighFreqFactor().getValueAsDouble();
+    spec.originalMaxPosition =
+        llama.getOriginalMaxPosition().getValueAsDouble();
+  }
   return spec;
 }
 

@@ -116,7 +116,7 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
     readOptions.attention = attention;
     diagnostics.clear();
     std::optional<frontend::ModelConfig> config = frontend::readModelConfig(
-        buffer->getBuffer(), path, diagnostics, readOptions);
+        context, buffer->getBuffer(), path, diagnostics, readOptions);
     isRead = config.has_value();
     if (!isRead)
       return nullptr;

@@ -98,11 +98,15 @@ bool AttentionReader::readLatentShape(AttentionConfig &result) {
 /// attention applies to the scores instead of the tables.
 std::optional<double>
 AttentionReader::getLatentScale(const AttentionConfig &result) const {
-  const Scaling &scaling = model.scaling;
-  if (scaling.kind != Scaling::Kind::Yarn || !scaling.mscaleAllDim ||
-      !(scaling.factor > 1))
+  auto yarn =
+      llvm::dyn_cast_or_null<mlir::posenc::YarnScalingAttr>(model.scaling);
+  if (!yarn || !yarn.getMscaleAllDim())
     return std::nullopt;
-  double g = 0.1 * *scaling.mscaleAllDim * std::log(scaling.factor) + 1;
+  double factor = yarn.getFactor().getValueAsDouble();
+  if (!(factor > 1))
+    return std::nullopt;
+  double g =
+      0.1 * yarn.getMscaleAllDim().getValueAsDouble() * std::log(factor) + 1;
   return g * g / std::sqrt(double(result.headDim));
 }
 
@@ -418,9 +422,13 @@ bool AttentionReader::readTemperature(AttentionConfig &result) {
     result.temperature = {*beta.value, *length.value};
     return true;
   }
-  if (traits.hasTemperature && !hasDictionary)
+  // Without a dictionary, the scaling is that of the row.
+  auto yarn =
+      llvm::dyn_cast_or_null<mlir::posenc::YarnScalingAttr>(model.scaling);
+  if (traits.hasTemperature && !hasDictionary && yarn)
     result.temperature = {
-        0.1, static_cast<int64_t>(row.defaultScaling.originalMaxPosition)};
+        0.1,
+        static_cast<int64_t>(yarn.getOriginalMaxPosition().getValueAsDouble())};
   return true;
 }
 

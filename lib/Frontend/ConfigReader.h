@@ -12,6 +12,7 @@
 #include "posenc/Frontend/Diagnostic.h"
 #include "posenc/Frontend/Json.h"
 
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Allocator.h"
@@ -44,9 +45,17 @@ struct KeyRef {
 
 class ConfigReader {
 public:
-  ConfigReader(const json::Document &document, llvm::StringRef fileName,
+  ConfigReader(mlir::MLIRContext &context, const json::Document &document,
+               llvm::StringRef fileName,
                llvm::SmallVectorImpl<Diagnostic> &diags)
-      : document(document), fileName(fileName), diags(diags) {}
+      : builder(&context), document(document), fileName(fileName),
+        diags(diags) {}
+
+  mlir::MLIRContext *getContext() { return builder.getContext(); }
+  /// Returns the number as an attribute, or null if there is none.
+  mlir::FloatAttr real(std::optional<double> value) {
+    return value ? builder.getF64FloatAttr(*value) : mlir::FloatAttr();
+  }
 
   void error(const json::Value &at, const llvm::Twine &message);
   /// Makes values that live as long as the reader.
@@ -103,6 +112,7 @@ private:
                    Field<T> (ConfigReader::*read)(const json::Value &,
                                                   llvm::StringRef));
 
+  mlir::Builder builder;
   const json::Document &document;
   llvm::StringRef fileName;
   llvm::SmallVectorImpl<Diagnostic> &diags;

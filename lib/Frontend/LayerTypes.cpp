@@ -9,24 +9,12 @@
 #include "LayerTypes.h"
 #include "RopeTypes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <tuple>
-
 using namespace posenc::frontend;
 using llvm::StringRef;
-
-bool Scaling::operator==(const Scaling &other) const {
-  auto tie = [](const Scaling &s) {
-    return std::tie(s.kind, s.factor, s.lowFreqFactor, s.highFreqFactor,
-                    s.betaFast, s.betaSlow, s.originalMaxPosition, s.truncate,
-                    s.attentionFactor, s.mscale, s.mscaleAllDim, s.extFactor,
-                    s.attnFactor, s.mixedB, s.maxPosition, s.length,
-                    s.rotatedPairs, s.list, s.longList);
-  };
-  return tie(*this) == tie(other);
-}
 
 bool posenc::frontend::addLayerType(ConfigReader &reader, StringRef key,
                                     StringRef name, const json::Value &at,
@@ -227,20 +215,12 @@ std::optional<double> RotationReader::readSlidingTheta() {
 /// Sets the scaling of a config without a dictionary, and the base that comes
 /// with it.
 void RotationReader::setDefaultScaling(LayerRotation &rotation) const {
-  const ScalingRow &defaults = row.defaultScaling;
-  Scaling &scaling = rotation.scaling;
-  scaling.kind = defaults.kind;
-  scaling.factor = defaults.factor;
-  scaling.originalMaxPosition = defaults.originalMaxPosition;
-  if (scaling.kind == Scaling::Kind::Llama3) {
-    scaling.lowFreqFactor = defaults.lowFreqFactor;
-    scaling.highFreqFactor = defaults.highFreqFactor;
-  }
-  scaling.truncate = defaults.truncate;
-  if (defaults.mscale != 0)
-    scaling.mscale = scaling.mscaleAllDim = defaults.mscale;
-  if (defaults.theta != 0)
-    rotation.theta = defaults.theta;
+  if (row.defaultScaling.empty())
+    return;
+  rotation.scaling = llvm::cast<Scaling>(
+      mlir::parseAttribute(row.defaultScaling, reader.getContext()));
+  if (row.scaledTheta != 0)
+    rotation.theta = row.scaledTheta;
 }
 
 /// Whether the pattern 1 makes all layers full-attention layers. It applies
@@ -294,7 +274,7 @@ void RotationReader::readSliding(std::vector<std::string> types) {
   std::optional<double> theta = readSlidingTheta();
   sliding.theta = theta.value_or(sliding.theta);
   if (theta || row.slidingUnscaled)
-    sliding.scaling = Scaling();
+    sliding.scaling = nullptr;
   if (types.empty() && !areAllLayersFull())
     types = {kSlidingLayers.str(), kFullLayers.str()};
   std::vector<LayerRotation> rotations;
@@ -385,10 +365,9 @@ bool RotationReader::readLayer(const LayerDictionary *layer,
     return readRotation(getLayerDictionaries(dicts, *layer), thetas, rotation);
   bool isGood = readRotation(RopeDictionaries(), thetas, rotation);
   // By default, a quarter of the pairs of the heads of Gemma 4 rotates.
-  if (row.fullHeadDim != 0 && rotation.type == kFullLayers) {
-    rotation.scaling.kind = Scaling::Kind::Proportional;
-    rotation.scaling.rotatedPairs = rotation.rotaryDim / 8;
-  }
+  if (row.fullHeadDim != 0 && rotation.type == kFullLayers)
+    rotation.scaling = mlir::posenc::ProportionalScalingAttr::get(
+        reader.getContext(), rotation.rotaryDim / 8, reader.real(1));
   return isGood;
 }
 
@@ -455,7 +434,9 @@ void RotationReader::read() {
   bool isGood = readRotation(
       dicts, nestedKeyRefs(config, *row.keys, row.keys->theta), rotation);
   // The scalings of dictionaries check this themselves.
-  bool isDefault = !dicts.main && rotation.scaling.kind == Scaling::Kind::Yarn;
+  bool isDefault =
+      !dicts.main &&
+      llvm::isa_and_nonnull<mlir::posenc::YarnScalingAttr>(rotation.scaling);
   if (isGood && isDefault && rotation.theta <= 1)
     reader.error(config, "'" + row.keys->theta[0] +
                              "' must be greater than 1 for the model's "

@@ -426,10 +426,9 @@ void ModelReader::removeRotation(ModelConfig &result) {
 
 } // namespace
 
-std::optional<ModelConfig>
-posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
-                                  llvm::SmallVectorImpl<Diagnostic> &diags,
-                                  const ReadOptions &options) {
+std::optional<ModelConfig> posenc::frontend::readModelConfig(
+    mlir::MLIRContext &context, StringRef text, StringRef fileName,
+    llvm::SmallVectorImpl<Diagnostic> &diags, const ReadOptions &options) {
   json::ParseError error;
   std::unique_ptr<json::Document> document = json::Document::parse(text, error);
   if (!document) {
@@ -438,7 +437,8 @@ posenc::frontend::readModelConfig(StringRef text, StringRef fileName,
     return std::nullopt;
   }
   size_t firstOwn = diags.size();
-  ConfigReader reader(*document, fileName, diags);
+  context.loadDialect<mlir::posenc::PosencDialect>();
+  ConfigReader reader(context, *document, fileName, diags);
   ModelConfig result;
   if (document->root().isObject()) {
     reportDuplicates(reader, document->root());

@@ -39,16 +39,13 @@ private:
     SmallVector<StringRef, 2> sizes = {};
   };
 
-  FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
-  FloatAttr real(const std::optional<double> &value) {
-    return value ? real(*value) : FloatAttr();
+  /// Returns the number as an attribute, or null if there is none.
+  FloatAttr real(std::optional<double> value) {
+    return value ? builder.getF64FloatAttr(*value) : FloatAttr();
   }
-  using Scaling = ::posenc::frontend::Scaling;
-
-  Attribute getScaling(const Scaling &scaling);
   /// Returns null after an error diagnostic.
   FrequenciesAttr getFrequencies(int64_t rotaryDim, double theta,
-                                 const Scaling &scaling);
+                                 FrequencyScalingInterface scaling);
   /// Returns the attribute of the position axes, or null for a single one.
   AxesAttr getAxes();
   /// Returns the integer type of positions, lengths, slots and cu_seqlens.

@@ -242,11 +242,13 @@ static constexpr ModelRow models[] = {
         QkNormKind::EachHead, 1e-5),
     row("apertus")
         .theta(12e6)
-        .scalesByLlama3(8, 1, 4, 8192)
+        .scales("#posenc.llama3<factor = 8, low_freq_factor = 1, "
+                "high_freq_factor = 4, original_max_position = 8192>")
         .norms(QkNormKind::EachHead, 1e-5),
     row("apertus1p5_text")
         .theta(12e6)
-        .scalesByLlama3(8, 1, 4, 8192)
+        .scales("#posenc.llama3<factor = 8, low_freq_factor = 1, "
+                "high_freq_factor = 4, original_max_position = 8192>")
         .norms(QkNormKind::EachHead, 1e-5),
     row("bamba").keyHeads(8).partial(0.5),
     row("bitnet").theta(5e5).keyHeads(5),
@@ -256,7 +258,8 @@ static constexpr ModelRow models[] = {
         .theta(1e6)
         .keyHeads(8)
         .headDim(128)
-        .scalesByLlama3(16, 1, 4, 8192)
+        .scales("#posenc.llama3<factor = 16, low_freq_factor = 1, "
+                "high_freq_factor = 4, original_max_position = 8192>")
         .slides(8192, 4)
         .firstIsFull(),
     row("dbrx", dbrxKeys).keyHeads(1),
@@ -315,15 +318,17 @@ static constexpr ModelRow models[] = {
         .theta(150000)
         .keyHeads(8)
         .headDim(64)
-        .scalesByYarn(32, 4096, /*truncate=*/false)
+        .scales("#posenc.yarn<factor = 32, original_max_position = 4096, "
+                "truncate = false>")
         .slides(128, 2)
         .sinks(),
     row("gte").theta(160000).bidirectional(),
     row("higgs_audio_v2")
         .keyHeads(8)
         .headDim(128)
-        .scalesByLlama3(32, 0.125, 0.5, 1024)
-        .scaledTheta(5e5),
+        .scales("#posenc.llama3<factor = 32, low_freq_factor = 0.125, "
+                "high_freq_factor = 0.5, original_max_position = 1024>",
+                5e5),
     row("hy_v3").theta(11158840).keyHeads(8).headDim(128).norms(
         QkNormKind::EachHead, 1e-5),
     row("jina_embeddings_v3").theta(20000).bidirectional(),
@@ -359,9 +364,9 @@ static constexpr ModelRow models[] = {
     row("ministral3")
         .keyHeads(8)
         .headDim(128)
-        .scalesByYarn(16, 16384, /*truncate=*/true)
-        .mscales(1)
-        .scaledTheta(1e6)
+        .scales("#posenc.yarn<factor = 16, original_max_position = 16384, "
+                "mscale = 1, mscale_all_dim = 1>",
+                1e6)
         .temperature()
         .sizes(4096, 32),
     row("mixtral").theta(1e6).keyHeads(8).sizes(4096, 32),
@@ -672,7 +677,8 @@ static constexpr ModelRow models[] = {
         .theta(150000)
         .keyHeads(2)
         .headDim(64)
-        .scalesByYarn(32, 4096, /*truncate=*/false)
+        .scales("#posenc.yarn<factor = 32, original_max_position = 4096, "
+                "truncate = false>")
         .bidirectional()
         .unsupportedAttention(),
     peEncoder("pe_audio_encoder"),
@@ -690,8 +696,8 @@ static constexpr ModelRow models[] = {
     latent("mistral4")
         .latent(64, 128)
         .ignoresPartialFactor()
-        .scalesByYarn(128, 8192, /*truncate=*/true)
-        .mscales(1)
+        .scales("#posenc.yarn<factor = 128, original_max_position = 8192, "
+                "mscale = 1, mscale_all_dim = 1>")
         .temperature(),
     latent("sarvam_mla"),
     latent("youtu"),

@@ -150,19 +150,6 @@ struct AxesRow {
   bool areCoordinates = false;
 };
 
-/// The scaling of a config without a dictionary of the rotation.
-struct ScalingRow {
-  Scaling::Kind kind = Scaling::Kind::Default;
-  double factor = 1;
-  double originalMaxPosition = 0;
-  double lowFreqFactor = 1;
-  double highFreqFactor = 4;
-  bool truncate = true;
-  double mscale = 0; // both mscales; 0 if there are none
-  /// The base that comes with it; 0 for that of the row.
-  double theta = 0;
-};
-
 struct ModelRow {
   llvm::StringLiteral type;
   const KeyNames *keys;
@@ -193,7 +180,11 @@ struct ModelRow {
   llvm::StringLiteral thetaFactorKey = "";
   /// `partial_rotary_factor` counts channels that latent heads lack.
   bool ignoresPartial = false;
-  ScalingRow defaultScaling;
+  /// The text of the attribute that scales the frequencies of a config without
+  /// a dictionary of the rotation, or empty.
+  llvm::StringLiteral defaultScaling = "";
+  /// The base that comes with it; 0 for that of the row.
+  double scaledTheta = 0;
   AttentionRow attention;
   /// The `position_embedding_type` with which the model rotates; empty if it
   /// always rotates.
@@ -283,29 +274,13 @@ struct ModelRow {
     copy.ignoresPartial = true;
     return copy;
   }
-  constexpr ModelRow scalesByLlama3(double factor, double low, double high,
-                                    double original) const {
+  /// Sets the default scaling, and the base that comes with it if that is not
+  /// the base of the row.
+  constexpr ModelRow scales(llvm::StringLiteral scaling,
+                            double theta = 0) const {
     ModelRow copy = *this;
-    copy.defaultScaling = {Scaling::Kind::Llama3, factor, original, low, high};
-    return copy;
-  }
-  constexpr ModelRow scalesByYarn(double factor, double original,
-                                  bool truncate) const {
-    ModelRow copy = *this;
-    copy.defaultScaling = {
-        Scaling::Kind::Yarn, factor, original, 1, 4, truncate};
-    return copy;
-  }
-  /// Sets both mscales of the default scaling.
-  constexpr ModelRow mscales(double value) const {
-    ModelRow copy = *this;
-    copy.defaultScaling.mscale = value;
-    return copy;
-  }
-  /// Sets the base that comes with the default scaling.
-  constexpr ModelRow scaledTheta(double value) const {
-    ModelRow copy = *this;
-    copy.defaultScaling.theta = value;
+    copy.defaultScaling = scaling;
+    copy.scaledTheta = theta;
     return copy;
   }
   constexpr ModelRow hidden(int64_t value) const {

@@ -13,54 +13,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::ModelConfig;
-
-/// Returns the scaling rule as an attribute, or null for the default.
-Attribute ModelModule::getScaling(const Scaling &scaling) {
-  MLIRContext *context = builder.getContext();
-  switch (scaling.kind) {
-  case Scaling::Kind::Default:
-    return {};
-  case Scaling::Kind::Linear:
-    return LinearScalingAttr::get(context, real(scaling.factor));
-  case Scaling::Kind::Llama3:
-    return Llama3ScalingAttr::get(
-        context, real(scaling.factor), real(scaling.lowFreqFactor),
-        real(scaling.highFreqFactor), real(scaling.originalMaxPosition));
-  case Scaling::Kind::Yarn:
-    return YarnScalingAttr::get(
-        context, real(scaling.factor), real(scaling.originalMaxPosition),
-        real(scaling.betaFast), real(scaling.betaSlow), scaling.truncate,
-        real(scaling.attentionFactor), real(scaling.mscale),
-        real(scaling.mscaleAllDim), real(scaling.extFactor),
-        real(scaling.attnFactor));
-  case Scaling::Kind::Explicit:
-    return ExplicitScalingAttr::get(context,
-                                    builder.getDenseF64ArrayAttr(scaling.list),
-                                    real(scaling.attentionFactor));
-  case Scaling::Kind::Ntk:
-    return NtkScalingAttr::get(context, real(scaling.factor),
-                               real(scaling.mixedB));
-  case Scaling::Kind::Dynamic:
-    return DynamicScalingAttr::get(context, real(scaling.factor),
-                                   real(scaling.maxPosition),
-                                   real(scaling.length));
-  case Scaling::Kind::Longrope:
-    return LongropeScalingAttr::get(
-        context, builder.getDenseF64ArrayAttr(scaling.list),
-        builder.getDenseF64ArrayAttr(scaling.longList),
-        real(scaling.originalMaxPosition), real(scaling.length),
-        real(scaling.factor), real(scaling.attentionFactor));
-  case Scaling::Kind::Proportional:
-    return ProportionalScalingAttr::get(context, scaling.rotatedPairs,
-                                        real(scaling.factor));
-  }
-  llvm_unreachable("unknown scaling");
-}
 
 AxesAttr ModelModule::getAxes() {
   if (!config.axes)
@@ -227,22 +182,18 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
 }
 
 FrequenciesAttr ModelModule::getFrequencies(int64_t rotaryDim, double theta,
-                                            const Scaling &scaling) {
+                                            FrequencyScalingInterface scaling) {
   auto emitError = [&] { return mlir::emitError(loc); };
-  Attribute rule = getScaling(scaling);
-  if (config.axes && config.axes->areCoordinates())
-    rule = GeometricScalingAttr::get(builder.getContext(), real(0),
-                                     real(2 * M_PI));
-  if (rule && options.precision != Precision::Exact &&
-      cast<FrequencyScalingInterface>(rule).dependsOnLength()) {
+  if (scaling && options.precision != Precision::Exact &&
+      scaling.dependsOnLength()) {
     emitError() << "--precision=hf_f32 needs the length of the sequences, on "
                    "which the frequencies depend: pass --rope-length=N";
     return {};
   }
   // The verifier of the attribute bounds the rotary dimension.
-  auto result =
-      FrequenciesAttr::getChecked(emitError, builder.getContext(), rotaryDim,
-                                  real(theta), rule, options.precision);
+  auto result = FrequenciesAttr::getChecked(
+      emitError, builder.getContext(), rotaryDim, real(theta),
+      Attribute(scaling), options.precision);
   bool alternates =
       config.axes && config.axes->layout ==
                          ::posenc::frontend::PositionAxes::Layout::Alternating;

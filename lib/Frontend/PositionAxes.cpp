@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <numeric>
 
 using namespace posenc::frontend;
@@ -69,11 +70,16 @@ static void readPatchAxes(ConfigReader &reader, const ModelRow &row,
                           "'head_dim' must be a multiple of 4, half of it for "
                           "each axis, not " +
                               Twine(result.rotaryDim));
-    if (result.scaling.kind != Scaling::Kind::Default)
+    if (result.scaling)
       return reader.error(
           headSource, "'rope_type' must be default, because the model has no "
                       "scaling of coordinates");
     result.axes = {PositionAxes::Layout::Coordinates, {pairs / 2, pairs / 2}};
+    result.scaling = mlir::posenc::GeometricScalingAttr::get(
+        reader.getContext(), /*shift=*/reader.real(0),
+        /*scale=*/reader.real(2 * M_PI));
+    for (LayerRotation &rotation : result.rotations)
+      rotation.scaling = result.scaling;
     return;
   }
   if (pairs == 1)

@@ -70,13 +70,13 @@ void posenc::frontend::readQwenKeys(ConfigReader &reader,
   double factor = getBaseFactor(*ropeLength, *trained.value);
   if (factor == 1)
     return;
-  if (result.scaling.kind != Scaling::Kind::Default)
+  if (result.scaling)
     return reader.error(dynamic.at(), "'use_dynamic_ntk' is true beside "
                                       "another scaling of the frequencies");
   if (result.rotaryDim == 2)
     return reader.error(dynamic.at(),
                         "'use_dynamic_ntk' is true, but the rotary dimension "
                         "must be at least 4 for it, not 2");
-  result.scaling.kind = Scaling::Kind::Ntk;
-  result.scaling.factor = factor;
+  result.scaling = mlir::posenc::NtkScalingAttr::get(
+      reader.getContext(), reader.real(factor), /*mixed_b=*/nullptr);
 }

@@ -14,6 +14,7 @@
 
 #include <cmath>
 
+using namespace mlir::posenc;
 using namespace posenc::frontend;
 using llvm::StringLiteral;
 using llvm::StringRef;
@@ -36,6 +37,14 @@ static void warnIfBelowOne(RopeContext &context, const json::Value &at,
   if (factor < 1)
     context.reader.warning(at, "'factor' is " + spelled(factor) +
                                    ", less than 1: it shortens the context");
+}
+
+/// Reads `factor` as an argument of an attribute; 1 after an error.
+static mlir::FloatAttr readScalingFactor(RopeContext &context) {
+  Field<double> factor = readFactor(context, "factor");
+  if (factor.value)
+    warnIfBelowOne(context, factor.at(), *factor.value);
+  return context.reader.real(factor.value.value_or(1));
 }
 
 /// Reads the context length of the pretraining, from the dictionary or from the
@@ -63,34 +72,27 @@ static Field<int64_t> readOriginalLength(RopeContext &context) {
 // One function per scaling
 //===----------------------------------------------------------------------===//
 
-static void readDefault(RopeContext &, Scaling &) {}
+static Scaling readDefault(RopeContext &) { return nullptr; }
 
-static void readLinear(RopeContext &context, Scaling &scaling) {
-  scaling.kind = Scaling::Kind::Linear;
-  Field<double> factor = readFactor(context, "factor");
-  if (!factor.value)
-    return;
-  scaling.factor = *factor.value;
-  warnIfBelowOne(context, factor.at(), scaling.factor);
+static Scaling readLinear(RopeContext &context) {
+  return LinearScalingAttr::get(context.reader.getContext(),
+                                readScalingFactor(context));
 }
 
-static void readLlama3(RopeContext &context, Scaling &scaling) {
-  scaling.kind = Scaling::Kind::Llama3;
-  Field<double> factor = readFactor(context, "factor");
+static Scaling readLlama3(RopeContext &context) {
+  ConfigReader &reader = context.reader;
+  mlir::FloatAttr factor = readScalingFactor(context);
   Field<double> low = readFactor(context, "low_freq_factor");
   Field<double> high = readFactor(context, "high_freq_factor");
   Field<int64_t> original = readOriginalLength(context);
-  if (factor.value)
-    warnIfBelowOne(context, factor.at(), *factor.value);
   if (low.value && high.value && *high.value < *low.value)
-    context.reader.error(high.at(), "'high_freq_factor' (" +
-                                        spelled(*high.value) +
-                                        ") is less than 'low_freq_factor' (" +
-                                        spelled(*low.value) + ")");
-  scaling.factor = factor.value.value_or(1);
-  scaling.lowFreqFactor = low.value.value_or(1);
-  scaling.highFreqFactor = high.value.value_or(1);
-  scaling.originalMaxPosition = original.value.value_or(0);
+    reader.error(high.at(), "'high_freq_factor' (" + spelled(*high.value) +
+                                ") is less than 'low_freq_factor' (" +
+                                spelled(*low.value) + ")");
+  return Llama3ScalingAttr::get(reader.getContext(), factor,
+                                reader.real(low.value.value_or(1)),
+                                reader.real(high.value.value_or(1)),
+                                reader.real(original.value.value_or(0)));
 }
 
 /// Reads the factor of YaRN. If it is null, it is the maximum length divided by
@@ -140,37 +142,31 @@ static Field<double> readUnlessZero(RopeContext &context, StringRef key) {
   return field;
 }
 
-static void readYarn(RopeContext &context, Scaling &scaling) {
+static Scaling readYarn(RopeContext &context) {
   ConfigReader &reader = context.reader;
-  scaling.kind = Scaling::Kind::Yarn;
   Field<int64_t> original = readOriginalLength(context);
-  scaling.originalMaxPosition = original.value.value_or(0);
-  scaling.factor = readYarnFactor(context, original);
+  double factor = readYarnFactor(context, original);
 
   Field<double> fast = readUnlessZero(context, "beta_fast");
   Field<double> slow = readUnlessZero(context, "beta_slow");
-  scaling.betaFast = fast.value.value_or(scaling.betaFast);
-  scaling.betaSlow = slow.value.value_or(scaling.betaSlow);
-  if (!fast.bad() && !slow.bad() && scaling.betaFast < scaling.betaSlow)
+  double betaFast = fast.value.value_or(32);
+  double betaSlow = slow.value.value_or(1);
+  if (!fast.bad() && !slow.bad() && betaFast < betaSlow)
     reader.error(fast.given() ? fast.at() : slow.at(),
-                 "'beta_fast' (" + spelled(scaling.betaFast) +
-                     ") is less than 'beta_slow' (" +
-                     spelled(scaling.betaSlow) + ")");
+                 "'beta_fast' (" + spelled(betaFast) +
+                     ") is less than 'beta_slow' (" + spelled(betaSlow) + ")");
 
-  scaling.attentionFactor =
-      reader.positive(context.dict, "attention_factor").value;
-  scaling.mscale = readUnlessZero(context, "mscale").value;
-  scaling.mscaleAllDim = readUnlessZero(context, "mscale_all_dim").value;
-  scaling.truncate =
-      reader.boolean(context.dict, "truncate").value.value_or(true);
+  Field<double> attention = reader.positive(context.dict, "attention_factor");
+  Field<double> mscale = readUnlessZero(context, "mscale");
+  Field<double> mscaleAllDim = readUnlessZero(context, "mscale_all_dim");
+  Field<bool> truncate = reader.boolean(context.dict, "truncate");
   // Keys of vLLM.
-  scaling.attnFactor = reader.positive(context.dict, "attn_factor").value;
+  Field<double> attnFactor = reader.positive(context.dict, "attn_factor");
   Field<double> extrapolation =
       reader.positive(context.dict, "extrapolation_factor");
   if (extrapolation.value && *extrapolation.value > 1)
     reader.error(extrapolation.at(),
                  "'extrapolation_factor' must be at most 1");
-  scaling.extFactor = extrapolation.value;
 
   // The ends of the ramp are divided by the logarithm of the base.
   const Field<double> &theta = context.theta;
@@ -179,6 +175,13 @@ static void readYarn(RopeContext &context, Scaling &scaling) {
                                  "' must be greater than 1 for rope type "
                                  "'yarn', not " +
                                  spelled(*theta.value));
+  return YarnScalingAttr::get(
+      reader.getContext(), reader.real(factor),
+      reader.real(original.value.value_or(0)), reader.real(betaFast),
+      reader.real(betaSlow), truncate.value.value_or(true),
+      reader.real(attention.value), reader.real(mscale.value),
+      reader.real(mscaleAllDim.value), reader.real(extrapolation.value),
+      reader.real(attnFactor.value));
 }
 
 /// Reads a factor that, unlike those of the other scalings, may be absent.
@@ -197,41 +200,35 @@ static void requireTwoPairs(RopeContext &context) {
 }
 
 /// Returns the length that the kernels are built for, if it is given.
-static std::optional<double> readLength(RopeContext &context) {
-  return context.length ? std::optional<double>(*context.length) : std::nullopt;
+static mlir::FloatAttr readLength(RopeContext &context) {
+  return context.length ? context.reader.real(*context.length) : nullptr;
 }
 
-static void readNtk(RopeContext &context, Scaling &scaling) {
-  scaling.kind = Scaling::Kind::Ntk;
-  Field<double> factor = readFactor(context, "factor");
-  scaling.factor = factor.value.value_or(1);
-  if (factor.value)
-    warnIfBelowOne(context, factor.at(), *factor.value);
+static Scaling readNtk(RopeContext &context) {
+  ConfigReader &reader = context.reader;
+  mlir::FloatAttr factor = readScalingFactor(context);
   // Without the exponent, the form of vLLM and of GTE's own code is that of the
   // exponent 1, theta^(-2i/d) * factor^(-2(i+1)/d). #posenc.ntk without it is
   // another one.
-  Field<double> mixed = context.reader.positive(context.dict, "mixed_b");
-  scaling.mixedB = mixed.value.value_or(1);
+  Field<double> mixed = reader.positive(context.dict, "mixed_b");
+  return NtkScalingAttr::get(reader.getContext(), factor,
+                             reader.real(mixed.value.value_or(1)));
 }
 
-static void readDynamic(RopeContext &context, Scaling &scaling) {
+static Scaling readDynamic(RopeContext &context) {
+  ConfigReader &reader = context.reader;
   requireTwoPairs(context);
   // The factor of the base itself, for every length (Hunyuan).
-  if (std::optional<double> alpha = readOptionalFactor(context, "alpha")) {
-    scaling.kind = Scaling::Kind::Ntk;
-    scaling.factor = *alpha;
-    return;
-  }
-  scaling.kind = Scaling::Kind::Dynamic;
-  Field<double> factor = readFactor(context, "factor");
-  scaling.factor = factor.value.value_or(1);
-  if (factor.value)
-    warnIfBelowOne(context, factor.at(), *factor.value);
+  if (std::optional<double> alpha = readOptionalFactor(context, "alpha"))
+    return NtkScalingAttr::get(reader.getContext(), reader.real(alpha),
+                               /*mixed_b=*/nullptr);
+  mlir::FloatAttr factor = readScalingFactor(context);
   if (!context.maxPosition.given())
-    context.reader.error(context.dict,
-                         "rope type 'dynamic' needs 'max_position_embeddings'");
-  scaling.maxPosition = double(context.maxPosition.value.value_or(1));
-  scaling.length = readLength(context);
+    reader.error(context.dict,
+                 "rope type 'dynamic' needs 'max_position_embeddings'");
+  return DynamicScalingAttr::get(
+      reader.getContext(), factor,
+      reader.real(context.maxPosition.value.value_or(1)), readLength(context));
 }
 
 /// Reads a list with a divisor for each pair.
@@ -268,47 +265,50 @@ static std::vector<double> readDivisors(RopeContext &context, StringRef key) {
   return result;
 }
 
-static void readLongrope(RopeContext &context, Scaling &scaling) {
+static Scaling readLongrope(RopeContext &context) {
   ConfigReader &reader = context.reader;
-  scaling.kind = Scaling::Kind::Longrope;
-  scaling.list = readDivisors(context, "short_factor");
-  scaling.longList = readDivisors(context, "long_factor");
+  std::vector<double> shortList = readDivisors(context, "short_factor");
+  std::vector<double> longList = readDivisors(context, "long_factor");
   Field<int64_t> original = readOriginalLength(context);
   if (original.value && *original.value < 2)
     reader.error(original.at(), "'" + kOriginalLengthKey +
                                     "' must be at least 2 for rope type "
                                     "'longrope'");
-  scaling.originalMaxPosition = double(original.value.value_or(2));
-  scaling.factor = 1;
-  if (std::optional<double> factor = readOptionalFactor(context, "factor"))
-    scaling.factor = *factor;
-  else if (original.value && context.maxPosition.value)
-    scaling.factor =
-        double(*context.maxPosition.value) / double(*original.value);
-  scaling.attentionFactor =
+  int64_t originalLength = original.value.value_or(2);
+  std::optional<double> factor = readOptionalFactor(context, "factor");
+  if (!factor && original.value && context.maxPosition.value)
+    factor = double(*context.maxPosition.value) / double(*original.value);
+  std::optional<double> attention =
       reader.positive(context.dict, "attention_factor").value;
   // Separate attention factors of the two lists (Phi 3.5 MoE).
   Field<double> ofShort = reader.positive(context.dict, "short_mscale");
   Field<double> ofLong = reader.positive(context.dict, "long_mscale");
-  scaling.length = readLength(context);
-  if (!scaling.length && ofShort.value != ofLong.value)
+  if (!context.length && ofShort.value != ofLong.value)
     reader.error(ofLong.given() ? ofLong.at() : ofShort.at(),
                  "'short_mscale' and 'long_mscale' differ, so that the "
                  "attention factor depends on the length of the sequence, "
                  "which is supported for a known length only: pass "
                  "--rope-length=N");
-  bool isLong = scaling.length.value_or(0) > scaling.originalMaxPosition;
+  bool isLong = context.length.value_or(0) > originalLength;
   if (std::optional<double> own = isLong ? ofLong.value : ofShort.value)
-    scaling.attentionFactor = own;
+    attention = own;
+  mlir::MLIRContext *owner = reader.getContext();
+  return LongropeScalingAttr::get(
+      owner, mlir::DenseF64ArrayAttr::get(owner, shortList),
+      mlir::DenseF64ArrayAttr::get(owner, longList),
+      reader.real(originalLength), readLength(context),
+      reader.real(factor.value_or(1)), reader.real(attention));
 }
 
-static void readProportional(RopeContext &context, Scaling &scaling) {
-  scaling.kind = Scaling::Kind::Proportional;
-  scaling.factor = readOptionalFactor(context, "factor").value_or(1);
+static Scaling readProportional(RopeContext &context) {
+  ConfigReader &reader = context.reader;
+  std::optional<double> factor = readOptionalFactor(context, "factor");
   // `partial_rotary_factor` counts pairs here; all channels have a pair.
-  scaling.rotatedPairs = context.rotaryDim / 2;
+  int64_t rotatedPairs = context.rotaryDim / 2;
   if (context.rotaryDim)
     context.rotaryDim = context.headDim;
+  return ProportionalScalingAttr::get(reader.getContext(), rotatedPairs,
+                                      reader.real(factor.value_or(1)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -363,8 +363,7 @@ const RopeType *posenc::frontend::findRopeType(StringRef name) {
 
 Scaling posenc::frontend::readScaling(const RopeType &type,
                                       RopeContext &context) {
-  Scaling scaling;
-  type.read(context, scaling);
+  Scaling scaling = type.read(context);
   for (const json::Member &member : context.dict.members()) {
     if (type.knowsKey(member.name()) || isUnreadDictionaryKey(member.name()))
       continue;

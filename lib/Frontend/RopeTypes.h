@@ -37,9 +37,10 @@ struct RopeContext {
   int64_t &rotaryDim;
 };
 
-/// Reads the keys of one rope type into `scaling` and reports errors. To add a
-/// rope type, add such a function and a row to the table in RopeTypes.cpp.
-using ReadScaling = void (*)(RopeContext &context, Scaling &scaling);
+/// Reads the keys of one rope type and reports errors, after which the result
+/// is any scaling. To add a rope type, add such a function and a row to the
+/// table in RopeTypes.cpp.
+using ReadScaling = Scaling (*)(RopeContext &context);
 
 struct RopeType {
   llvm::StringLiteral name;

@@ -216,7 +216,7 @@ Outcome Targets::runConfig(llvm::StringRef text) {
   ErrorCounter errors(context);
   SmallVector<frontend::Diagnostic> diagnostics;
   std::optional<frontend::ModelConfig> config =
-      frontend::readModelConfig(text, "config.json", diagnostics);
+      frontend::readModelConfig(context, text, "config.json", diagnostics);
   frontend::printDiagnostics(llvm::nulls(), diagnostics);
   if (!config) {
     bool silent = llvm::none_of(diagnostics, [](const auto &diagnostic) {

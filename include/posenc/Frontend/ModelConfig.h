@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Plain structures without MLIR types, so that a config can be read without
-// MLIR.
+// Plain structures. Scalings of frequencies are attributes of the dialect; all
+// else is without MLIR types.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #define POSENC_FRONTEND_MODELCONFIG_H
 
 #include "posenc/Frontend/Diagnostic.h"
+#include "posenc/IR/Posenc.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,50 +30,9 @@ namespace posenc::frontend {
 
 enum class DType { F32, BF16, F16, F64 };
 
-/// The scaling of the frequencies b^(-2i/d). Each kind uses the fields of its
-/// own formula; the others keep their defaults.
-struct Scaling {
-  enum class Kind {
-    Default,
-    Linear,
-    Llama3,
-    Yarn,
-    Explicit,
-    Ntk,
-    Dynamic,
-    Longrope,
-    Proportional
-  };
-  Kind kind = Kind::Default;
-  double factor = 1;
-  double lowFreqFactor = 1;
-  double highFreqFactor = 1;
-  double betaFast = 32;
-  double betaSlow = 1;
-  double originalMaxPosition = 0;
-  bool truncate = true;
-  /// Absent if the config omits them or sets them to null; the two mscales are
-  /// also absent if they are 0.
-  std::optional<double> attentionFactor, mscale, mscaleAllDim;
-  /// Factors of YaRN, 1 if absent.
-  std::optional<double> extFactor, attnFactor;
-  /// The exponent of the mixed form of Kind::Ntk.
-  std::optional<double> mixedB;
-  /// For Kind::Dynamic: the length up to which nothing is scaled.
-  double maxPosition = 0;
-  /// For Kind::Dynamic and Kind::Longrope: the length of the sequences; absent
-  /// if it is known at run time.
-  std::optional<double> length;
-  /// For Kind::Proportional: the number of pairs that rotate.
-  int64_t rotatedPairs = 0;
-  /// The frequencies themselves, for Kind::Explicit; the divisors up to the
-  /// original length, for Kind::Longrope.
-  std::vector<double> list;
-  /// For Kind::Longrope: the divisors beyond the original length.
-  std::vector<double> longList;
-
-  bool operator==(const Scaling &other) const;
-};
+/// An attribute such as `#posenc.linear`, or null for frequencies that are not
+/// scaled.
+using Scaling = mlir::posenc::FrequencyScalingInterface;
 
 /// Several position axes, such as time, row and column, which share the pairs
 /// of a head. Positions then have a leading dimension of axes.
@@ -303,11 +263,11 @@ struct ReadOptions {
 };
 
 /// Reads the text of a config.json. Appends every error and warning to `diags`,
-/// in the order of the text. Returns nullopt after at least one error.
-std::optional<ModelConfig>
-readModelConfig(llvm::StringRef text, llvm::StringRef fileName,
-                llvm::SmallVectorImpl<Diagnostic> &diags,
-                const ReadOptions &options = {});
+/// in the order of the text. Returns nullopt after at least one error. Loads
+/// the dialect into `context`, which owns the scalings of the result.
+std::optional<ModelConfig> readModelConfig(
+    mlir::MLIRContext &context, llvm::StringRef text, llvm::StringRef fileName,
+    llvm::SmallVectorImpl<Diagnostic> &diags, const ReadOptions &options = {});
 
 /// Describes a `model_type`, without a config.
 struct ModelType {

@@ -49,7 +49,7 @@ TEST(AxesTest, Sections) {
     expectAxes(model, Layout::Contiguous, {16, 24, 24});
     EXPECT_EQ(model.ropeTheta, 1e6);
     EXPECT_FALSE(model.interleaved);
-    EXPECT_EQ(model.scaling.kind, Scaling::Kind::Default);
+    EXPECT_FALSE(model.scaling);
     // The same sections are the default of transformers.
     expectAxes(good(config(type, "\"rope_theta\": 1e6")), Layout::Contiguous,
                {16, 24, 24});
@@ -73,7 +73,8 @@ TEST(AxesTest, RopeTypes) {
   ASSERT_TRUE(yarn.config) << yarn.printed();
   EXPECT_TRUE(yarn.diags.empty()) << yarn.printed();
   expectAxes(*yarn.config, Layout::Contiguous, {16, 24, 24});
-  EXPECT_EQ(yarn.config->scaling.kind, Scaling::Kind::Yarn);
+  EXPECT_TRUE(llvm::isa_and_nonnull<mlir::posenc::YarnScalingAttr>(
+      yarn.config->scaling));
 }
 
 TEST(AxesTest, InterleavedSections) {

@@ -14,7 +14,8 @@ using namespace posenc::frontend::test;
 namespace {
 
 /// Prints the sets of a config, one a line:
-/// `suffix layers: heads:key heads x size, base rotary dimension, window`.
+/// `suffix layers: heads:key heads x size, base rotary dimension, scaling,
+/// window`.
 std::string describe(const ModelConfig &config) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -27,8 +28,8 @@ std::string describe(const ModelConfig &config) {
        << set.headDim;
     if (set.hasRotation())
       os << ", " << int64_t(set.ropeTheta) << " " << set.rotaryDim;
-    if (set.scaling.kind != Scaling::Kind::Default)
-      os << " scaled by " << int64_t(set.scaling.factor);
+    if (set.scaling)
+      os << ", " << test::print(set.scaling);
     if (set.attention && set.attention->layers.front().window)
       os << ", window " << *set.attention->layers.front().window;
     os << "\n";
@@ -131,16 +132,16 @@ const Case spellings[] = {
      R"("rope_parameters": [{"rope_type": "default", "rope_theta": 1e4},
         {"rope_type": "linear", "factor": 4, "rope_theta": 1e4}])",
      "_layer_0 0: 32:32x128, 10000 128\n"
-     "_layer_1 1: 32:32x128, 10000 128 scaled by 4\n"},
+     "_layer_1 1: 32:32x128, 10000 128, linear<factor = 4.000000e+00>\n"},
     {"ScaledLayers",
      R"("num_hidden_layers": 3, "rope_scaling_layers": [0, 2],
         "rope_scaling": {"rope_type": "linear", "factor": 4})",
-     "_layer_0 0, 2: 32:32x128, 10000 128 scaled by 4\n"
+     "_layer_0 0, 2: 32:32x128, 10000 128, linear<factor = 4.000000e+00>\n"
      "_layer_1 1: 32:32x128, 10000 128\n"},
     {"AllLayersScaled",
      R"("num_hidden_layers": 2, "rope_scaling_layers": [0, 1],
         "rope_scaling": {"rope_type": "linear", "factor": 4})",
-     ": 32:32x128, 10000 128 scaled by 4\n"},
+     ": 32:32x128, 10000 128, linear<factor = 4.000000e+00>\n"},
     {"ListAndTypes", types + R"("num_key_value_heads": 8,
                 "num_attention_heads_per_layer": [64, 64, 64, 32],
                 "head_dim": 128)",
@@ -292,7 +293,7 @@ TEST(LayersTest, ValuesBesideDictionariesHoldForAllTypes) {
   EXPECT_EQ(rotations[0].theta, 1e4);
   EXPECT_EQ(rotations[1].theta, 5e5);
   EXPECT_EQ(rotations[0].rotaryDim, 64);
-  EXPECT_EQ(rotations[1].scaling.factor, 2);
+  EXPECT_EQ(print(rotations[1].scaling), "linear<factor = 2.000000e+00>");
 }
 
 TEST(LayersTest, FullHeadsOfGemma4AreThoseOfTheLayers) {
@@ -300,9 +301,9 @@ TEST(LayersTest, FullHeadsOfGemma4AreThoseOfTheLayers) {
       "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 256,
       "layer_types": ["sliding_attention", "full_attention"],
       "per_layer_config": {"1": {"head_dim": 512, "num_key_value_heads": 4}})";
-  std::string expected =
-      "_sliding_attention 0: 32:16x256, 10000 256\n"
-      "_full_attention 1: 32:4x512, 1000000 512 scaled by 1\n";
+  std::string expected = "_sliding_attention 0: 32:16x256, 10000 256\n"
+                         "_full_attention 1: 32:4x512, 1000000 512, "
+                         "proportional<rotated_pairs = 64>\n";
   Outcome own = read("{" + base + "}");
   ASSERT_TRUE(own.config) << own.printed();
   EXPECT_EQ(describe(*own.config), expected);

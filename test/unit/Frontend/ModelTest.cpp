@@ -81,7 +81,7 @@ TEST(ModelTest, Defaults) {
     EXPECT_EQ(outcome.config->headDim, model.headDim);
     EXPECT_EQ(outcome.config->rotaryDim, model.rotaryDim);
     EXPECT_EQ(outcome.config->rotaryOffset, 0);
-    EXPECT_EQ(outcome.config->scaling.kind, Scaling::Kind::Default);
+    EXPECT_FALSE(outcome.config->scaling);
     EXPECT_EQ(outcome.config->dtype, DType::F32);
   }
 }
@@ -224,8 +224,12 @@ std::string rotations(llvm::StringRef text) {
   for (const LayerRotation &rotation : config.rotations) {
     list += (list.empty() ? "" : " ") + rotation.type + ":" +
             std::to_string(int64_t(rotation.theta));
-    if (rotation.scaling.kind != Scaling::Kind::Default)
-      list += "/" + std::to_string(int64_t(rotation.scaling.factor));
+    std::string factor = llvm::StringRef(print(rotation.scaling))
+                             .split("factor = ")
+                             .second.str();
+    if (rotation.scaling)
+      list +=
+          "/" + std::to_string(int64_t(std::strtod(factor.c_str(), nullptr)));
     if (rotation.rotaryDim != config.headDim)
       list += "%" + std::to_string(rotation.rotaryDim);
   }
@@ -255,10 +259,10 @@ TEST(ModelTest, LayersThatDiffer) {
       good(gemma + scaled + R"(, "layer_types": ["sliding_attention"]})");
   EXPECT_TRUE(sliding.rotations.empty());
   EXPECT_EQ(sliding.ropeTheta, 2e4);
-  EXPECT_EQ(sliding.scaling.kind, Scaling::Kind::Default);
+  EXPECT_FALSE(sliding.scaling);
   ModelConfig full = good(gemma + scaled + R"(, "sliding_window_pattern": 1})");
   EXPECT_TRUE(full.rotations.empty());
-  EXPECT_EQ(full.scaling.kind, Scaling::Kind::Linear);
+  EXPECT_EQ(print(full.scaling), "linear<factor = 8.000000e+00>");
 
   EXPECT_EQ(rotations(R"({"model_type": "modernbert",
       "num_attention_heads": 12, "hidden_size": 768,
@@ -390,12 +394,13 @@ TEST(ModelTest, LayersWithoutDictionary) {
             1e6);
 }
 
+std::string scaling(llvm::StringRef members) {
+  return print(good(llama(members)).scaling);
+}
+
 TEST(ScalingTest, Linear) {
-  Scaling scaling =
-      good(llama(R"("rope_scaling": {"type": "linear", "factor": 2.5})"))
-          .scaling;
-  EXPECT_EQ(scaling.kind, Scaling::Kind::Linear);
-  EXPECT_EQ(scaling.factor, 2.5);
+  EXPECT_EQ(scaling(R"("rope_scaling": {"type": "linear", "factor": 2.5})"),
+            "linear<factor = 2.500000e+00>");
 }
 
 TEST(ScalingTest, Llama3) {
@@ -404,51 +409,53 @@ TEST(ScalingTest, Llama3) {
       "high_freq_factor": 4, "original_max_position_embeddings": 8192,
       "rope_theta": 500000.0})"));
   EXPECT_EQ(config.ropeTheta, 5e5);
-  EXPECT_EQ(config.scaling.kind, Scaling::Kind::Llama3);
-  EXPECT_EQ(config.scaling.factor, 8);
-  EXPECT_EQ(config.scaling.lowFreqFactor, 1);
-  EXPECT_EQ(config.scaling.highFreqFactor, 4);
-  EXPECT_EQ(config.scaling.originalMaxPosition, 8192);
+  EXPECT_EQ(print(config.scaling),
+            "llama3<factor = 8.000000e+00, low_freq_factor = 1.000000e+00, "
+            "high_freq_factor = 4.000000e+00, original_max_position = "
+            "8.192000e+03>");
 }
 
 TEST(ScalingTest, Yarn) {
-  Scaling scaling = good(llama(R"("rope_scaling": {"rope_type": "yarn",
+  EXPECT_EQ(scaling(R"("rope_scaling": {"rope_type": "yarn",
       "factor": 40, "beta_fast": 16, "beta_slow": 2.5, "mscale": 0.707,
       "mscale_all_dim": 1, "attention_factor": 1.25, "truncate": false,
-      "original_max_position_embeddings": 4096})"))
-                        .scaling;
-  EXPECT_EQ(scaling.kind, Scaling::Kind::Yarn);
-  EXPECT_EQ(scaling.factor, 40);
-  EXPECT_EQ(scaling.betaFast, 16);
-  EXPECT_EQ(scaling.betaSlow, 2.5);
-  EXPECT_EQ(scaling.mscale, 0.707);
-  EXPECT_EQ(scaling.mscaleAllDim, 1);
-  EXPECT_EQ(scaling.attentionFactor, 1.25);
-  EXPECT_FALSE(scaling.truncate);
-  EXPECT_EQ(scaling.originalMaxPosition, 4096);
+      "original_max_position_embeddings": 4096})"),
+            "yarn<factor = 4.000000e+01, original_max_position = "
+            "4.096000e+03, beta_fast = 1.600000e+01, beta_slow = "
+            "2.500000e+00, truncate = false, attention_factor = 1.250000e+00, "
+            "mscale = 7.070000e-01, mscale_all_dim = 1.000000e+00>");
 }
 
 TEST(ScalingTest, YarnDefaults) {
-  Scaling scaling = good(llama(R"("max_position_embeddings": 16384,
+  EXPECT_EQ(scaling(R"("max_position_embeddings": 16384,
       "original_max_position_embeddings": 4096, "rope_scaling": {
       "rope_type": "yarn", "factor": null, "beta_fast": 0, "beta_slow": null,
-      "mscale": 0, "mscale_all_dim": 0.0, "attention_factor": null})"))
-                        .scaling;
-  EXPECT_EQ(scaling.factor, 4);
-  EXPECT_EQ(scaling.betaFast, 32);
-  EXPECT_EQ(scaling.betaSlow, 1);
-  EXPECT_EQ(scaling.mscale, std::nullopt);
-  EXPECT_EQ(scaling.mscaleAllDim, std::nullopt);
-  EXPECT_EQ(scaling.attentionFactor, std::nullopt);
-  EXPECT_TRUE(scaling.truncate);
-  EXPECT_EQ(scaling.originalMaxPosition, 4096);
+      "mscale": 0, "mscale_all_dim": 0.0, "attention_factor": null})"),
+            "yarn<factor = 4.000000e+00, original_max_position = "
+            "4.096000e+03>");
+}
+
+/// The rows of the model table hold the default scalings as text.
+TEST(ScalingTest, DefaultsOfModelTypes) {
+  std::string scaled;
+  for (const ModelType &type : getModelTypes())
+    if (Outcome outcome =
+            read("{\"model_type\": \"" + type.name.str() +
+                 R"(", "hidden_size": 4096, "num_attention_heads": 32,
+                     "qk_rope_head_dim": 64})");
+        outcome.config && outcome.config->scaling)
+      scaled += type.name.str() + " ";
+  EXPECT_EQ(scaled,
+            "apertus apertus1p5_text cwm dinov3_vit eomt_dinov3 gemma4 "
+            "gemma4_text gemma4_unified gemma4_unified_text gpt_oss "
+            "higgs_audio_v2 ministral3 mistral4 openai_privacy_filter ");
 }
 
 TEST(ScalingTest, OriginalLengthDefaultsToMaxPosition) {
-  Scaling scaling = good(llama(R"("max_position_embeddings": 2048,
-      "rope_scaling": {"rope_type": "yarn", "factor": 4})"))
-                        .scaling;
-  EXPECT_EQ(scaling.originalMaxPosition, 2048);
+  EXPECT_EQ(scaling(R"("max_position_embeddings": 2048,
+      "rope_scaling": {"rope_type": "yarn", "factor": 4})"),
+            "yarn<factor = 4.000000e+00, original_max_position = "
+            "2.048000e+03>");
 }
 
 } // namespace

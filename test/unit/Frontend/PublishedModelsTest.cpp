@@ -32,47 +32,6 @@ std::string spell(double value) {
   return buffer;
 }
 
-/// Prints the scaling as ` kind(parameters)`, or nothing for the default.
-void print(raw_ostream &os, const Scaling &scaling) {
-  switch (scaling.kind) {
-  case Scaling::Kind::Default:
-    return;
-  case Scaling::Kind::Linear:
-    os << " linear(" << spell(scaling.factor) << ")";
-    return;
-  case Scaling::Kind::Llama3:
-    os << " llama3(" << spell(scaling.factor) << ","
-       << spell(scaling.lowFreqFactor) << "," << spell(scaling.highFreqFactor)
-       << "," << spell(scaling.originalMaxPosition) << ")";
-    return;
-  case Scaling::Kind::Yarn:
-    os << " yarn(" << spell(scaling.factor) << ","
-       << spell(scaling.originalMaxPosition) << "," << spell(scaling.betaFast)
-       << "," << spell(scaling.betaSlow);
-    if (!scaling.truncate)
-      os << ",exact";
-    if (scaling.attentionFactor)
-      os << ",factor=" << spell(*scaling.attentionFactor);
-    if (scaling.mscale)
-      os << ",mscale=" << spell(*scaling.mscale);
-    if (scaling.mscaleAllDim)
-      os << ",all=" << spell(*scaling.mscaleAllDim);
-    os << ")";
-    return;
-  case Scaling::Kind::Ntk:
-    os << " ntk(" << spell(scaling.factor) << ")";
-    return;
-  case Scaling::Kind::Proportional:
-    os << " proportional(" << scaling.rotatedPairs << ")";
-    return;
-  case Scaling::Kind::Explicit:
-  case Scaling::Kind::Dynamic:
-  case Scaling::Kind::Longrope:
-    os << " other";
-    return;
-  }
-}
-
 /// Prints base, rotary dimension, head size and heads, for example
 /// `10000 64/128 32:8`: 64 of 128 channels of 32 query and 8 key heads rotate.
 void print(raw_ostream &os, const ModelConfig &model) {
@@ -80,7 +39,8 @@ void print(raw_ostream &os, const ModelConfig &model) {
   if (model.hasRotation())
     os << spell(model.ropeTheta) << " " << model.rotaryDim << "/";
   os << model.headDim << " " << model.numHeads << ":" << model.numKeyValueHeads;
-  print(os, model.scaling);
+  if (model.scaling)
+    os << " " << test::print(model.scaling);
   if (model.axes) {
     os << (model.axes->layout == PositionAxes::Layout::Interleaved
                ? " alternating"
@@ -93,7 +53,8 @@ void print(raw_ostream &os, const ModelConfig &model) {
   for (const LayerRotation &rotation : model.rotations) {
     os << "  " << rotation.type << " " << spell(rotation.theta) << " "
        << rotation.rotaryDim;
-    print(os, rotation.scaling);
+    if (rotation.scaling)
+      os << " " << test::print(rotation.scaling);
     os << "\n";
   }
 }

@@ -32,10 +32,27 @@ struct Outcome {
   }
 };
 
+/// Returns the context of the attributes of all configs.
+inline mlir::MLIRContext &getContext() {
+  static mlir::MLIRContext context;
+  return context;
+}
+
 inline Outcome read(llvm::StringRef text, const ReadOptions &options = {}) {
   Outcome result;
-  result.config = readModelConfig(text, "config.json", result.diags, options);
+  result.config =
+      readModelConfig(getContext(), text, "config.json", result.diags, options);
   return result;
+}
+
+/// Returns the attribute as text without `#posenc.`, or an empty string for
+/// none.
+inline std::string print(Scaling scaling) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (scaling)
+    scaling.print(os);
+  return llvm::StringRef(text).split('.').second.str();
 }
 
 /// A text with one position marked by a caret, which is removed.
