@@ -14,11 +14,6 @@
 
 namespace mlir::posenc::raise {
 
-/// Where rows are looked for: in the tensor that they were moved from, in a
-/// slice of it, or in the operand of the contraction, where keys that were
-/// repeated for the heads of a group are so.
-enum class RowSource { Whole, Part, Operand };
-
 /// A contraction `sum_k a[..., k] * b[..., k]` that starts at 0.
 struct Contraction {
   linalg::LinalgOp op;
@@ -46,12 +41,14 @@ private:
   bool findQueryLoop();
   bool findLogits();
   bool findOperands();
-  bool findOperands(RowSource source);
+  /// Takes the operands if they are those of attention.
+  bool takeOperands(const RowOperand &q, const RowOperand &k,
+                    const RowOperand &v);
   std::optional<RowOperand> findSourceRows(linalg::LinalgOp of,
                                            unsigned operand,
                                            ArrayRef<const Expr *> loops,
                                            unsigned token, unsigned last,
-                                           RowSource source);
+                                           Value source);
   bool findSink();
   Value createSinks(OpBuilder &builder, FloatType type);
   bool isMask(const Expr *element);

@@ -183,43 +183,33 @@ static bool splitsDim(Value value) {
                       });
 }
 
-/// Whether the value is a part of its source.
-static bool isPart(Value value) {
-  auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice)
-    return false;
-  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
-    if (getConstantIntValue(size) != slice.getSourceType().getDimSize(dim))
-      return true;
-  return false;
-}
-
-bool AttentionSearch::findOperands() {
-  std::string first;
-  for (RowSource source :
-       {RowSource::Whole, RowSource::Part, RowSource::Operand}) {
-    if (findOperands(source))
-      return true;
-    if (first.empty())
-      first = reason;
-    reason.clear();
+/// Returns the tensor and those that it is moved or scaled from, the first of
+/// them last.
+static SmallVector<Value> getSources(Value tensor) {
+  SmallVector<Value> sources;
+  while (isa<RankedTensorType>(tensor.getType())) {
+    sources.push_back(tensor);
+    Operation *producer = tensor.getDefiningOp();
+    if (!producer || producer->getNumOperands() == 0 ||
+        (!isMovement(producer) && !isScaling(tensor)))
+      break;
+    tensor = producer->getOperand(0);
   }
-  reason = first;
-  return false;
+  return sources;
 }
 
-/// Returns the rows that a contraction reads. Heads are often split from the
-/// channels of a projection, which are no rows themselves, so the search goes
-/// past such a reshape only where the result of it is none either.
+/// Returns the rows that a contraction reads: those of `source`, or if that is
+/// null of the tensor that they come from in the end. Heads are often split
+/// from the channels of a projection, which are no rows themselves, so the
+/// search goes past such a reshape only where the result of it is none either.
 std::optional<RowOperand>
 AttentionSearch::findSourceRows(linalg::LinalgOp of, unsigned operand,
                                 ArrayRef<const Expr *> loops, unsigned token,
-                                unsigned last, RowSource source) {
+                                unsigned last, Value source) {
   llvm::SmallPtrSet<Value, 4> passed;
   while (true) {
     Elements elements(exprs, [&](Value value, ElementKind kind) {
-      if (source == RowSource::Operand ||
-          (source == RowSource::Part && isPart(value)))
+      if (value == source)
         return true;
       return (splitsDim(value) && !passed.contains(value)) ||
              (kind == ElementKind::Compute && !isScaling(value));
@@ -233,7 +223,7 @@ AttentionSearch::findSourceRows(linalg::LinalgOp of, unsigned operand,
   }
 }
 
-bool AttentionSearch::findOperands(RowSource source) {
+bool AttentionSearch::findOperands() {
   Contraction inner = *getContraction(product->tensor.getDefiningOp());
   SmallVector<const Expr *> loops(inner.op.getNumLoops());
   AffineMap output =
@@ -253,29 +243,52 @@ bool AttentionSearch::findOperands(RowSource source) {
   unsigned keyNumber = hasKey(0) ? 0 : 1;
   if (hasKey(1 - keyNumber))
     return miss("both factors of the logits depend on the key");
-  auto rows = [&](linalg::LinalgOp of, unsigned number,
-                  ArrayRef<const Expr *> at, unsigned token, unsigned last) {
-    return findSourceRows(of, number, at, token, last, source);
+  // The rows of each operand, in each tensor where they may be found.
+  auto findAll = [&](linalg::LinalgOp of, unsigned number,
+                     ArrayRef<const Expr *> at, unsigned token, unsigned last) {
+    SmallVector<RowOperand> all;
+    SmallVector<Value> sources = getSources(of->getOperand(number));
+    sources.push_back(nullptr);
+    for (Value source : llvm::reverse(sources)) {
+      std::optional<RowOperand> rows =
+          findSourceRows(of, number, at, token, last, source);
+      if (rows && llvm::none_of(all, [&](const RowOperand &other) {
+            return other.tensor == rows->tensor;
+          }))
+        all.push_back(*rows);
+    }
+    return all;
   };
   SmallVector<const Expr *> outerLoops;
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     outerLoops.push_back(exprs.getLoop(loop));
-  std::optional<RowOperand> q =
-      rows(inner.op, 1 - keyNumber, loops, query, channel);
-  std::optional<RowOperand> k = rows(inner.op, keyNumber, loops, key, channel);
-  std::optional<RowOperand> v =
-      rows(op, 1 - weightsNumber, outerLoops, key, valueChannel);
-  if (!q || !k || !v)
+  SmallVector<RowOperand> q =
+      findAll(inner.op, 1 - keyNumber, loops, query, channel);
+  SmallVector<RowOperand> k = findAll(inner.op, keyNumber, loops, key, channel);
+  SmallVector<RowOperand> v =
+      findAll(op, 1 - weightsNumber, outerLoops, key, valueChannel);
+  if (q.empty() || k.empty() || v.empty())
     return miss(Twine("the ") +
-                (!q   ? "queries"
-                 : !k ? "keys"
-                      : "values") +
+                (q.empty()   ? "queries"
+                 : k.empty() ? "keys"
+                             : "values") +
                 " are not rows of a tensor");
-  if (v->scale != 1)
+  for (const RowOperand &ofQueries : q)
+    for (const RowOperand &ofKeys : k)
+      for (const RowOperand &ofValues : v)
+        if (takeOperands(ofQueries, ofKeys, ofValues))
+          return true;
+  return false;
+}
+
+bool AttentionSearch::takeOperands(const RowOperand &q, const RowOperand &k,
+                                   const RowOperand &v) {
+  if (v.scale != 1)
     return miss("the values are scaled");
-  std::optional<AttentionShape> found = getShape(exprs, *q, *k, *v, reason);
+  std::string why;
+  std::optional<AttentionShape> found = getShape(exprs, q, k, v, why);
   if (!found)
-    return false;
+    return miss(why);
   SmallVector<unsigned> others;
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     if (loop != key && loop != query && loop != valueChannel)
@@ -284,9 +297,9 @@ bool AttentionSearch::findOperands(RowSource source) {
       joinCoordinates(exprs, *found, others);
   if (failed(coordinates))
     return miss("the result has other dimensions than the queries");
-  queries = *q;
-  keys = *k;
-  values = *v;
+  queries = q;
+  keys = k;
+  values = v;
   shape = *found;
   joined = *coordinates;
   return true;

@@ -335,10 +335,11 @@ func.func @projections(%q: tensor<12x32xf32>, %k: tensor<12x32xf32>, %v: tensor<
 // -----
 
 // A part of keys of unknown number is not all of them, and scaled values are no
-// rows of attention: together they are left alone.
+// rows of attention, so the slice and the product are its operands.
 // CHECK-LABEL: func @part_of_keys
-//   CHECK-NOT: posenc.attention
-//       CHECK: return
+//       CHECK: %[[K:.*]] = tensor.extract_slice
+//       CHECK: %[[V:.*]] = arith.mulf
+//       CHECK: posenc.attention {{.*}} ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<1x4x6x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
 func.func @part_of_keys(%q: tensor<4x6x8xf32>, %cache: tensor<4x?x8xf32>, %v: tensor<4x?x8xf32>) -> tensor<4x6x8xf32> {
   %zero = arith.constant 0.0 : f32
   %half = arith.constant dense<0.5> : tensor<4x3x8xf32>

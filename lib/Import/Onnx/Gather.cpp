@@ -211,6 +211,22 @@ static LogicalResult importGatherND(NodeImporter &node) {
   return success();
 }
 
+/// Returns the first of consecutive constant indices of rows, or nullopt.
+static std::optional<int64_t> getFirstRow(Value indices, const Size &numRows) {
+  DenseIntElementsAttr elements;
+  if (!matchPattern(indices, m_Constant(&elements)) ||
+      elements.getType().getRank() != 2 ||
+      elements.getType().getDimSize(1) != 1 || elements.empty() ||
+      !numRows.getConstant())
+    return std::nullopt;
+  int64_t first = (*elements.begin()).getSExtValue(), next = first;
+  for (const APInt &index : elements)
+    if (index.getSExtValue() != next++)
+      return std::nullopt;
+  return first >= 0 && next <= *numRows.getConstant() ? std::optional(first)
+                                                      : std::nullopt;
+}
+
 /// Writes updates one after the other: for each element of the data, the last
 /// update whose indices are its own. The time is the product of the sizes of
 /// data and updates, which is small for the positions of a cache.
@@ -231,6 +247,19 @@ static LogicalResult importScatterND(NodeImporter &node) {
   OpBuilder &builder = node.builder;
   MLIRContext *context = builder.getContext();
   Value numbers = node.getValue(indices);
+  // Exporters write slices like this.
+  if (std::optional<int64_t> first = getFirstRow(numbers, data.shape[0]);
+      first && reduction == "none") {
+    Value rows = node.getValue(updates);
+    SmallVector<OpFoldResult> offsets(rank, builder.getIndexAttr(0)),
+        strides(rank, builder.getIndexAttr(1));
+    offsets[0] = builder.getIndexAttr(*first);
+    Value result = tensor::InsertSliceOp::create(
+        builder, node.loc, rows, node.getValue(data), offsets,
+        tensor::getMixedSizes(builder, node.loc, rows), strides);
+    node.setOutput(0, createTensor(node, result, data.shape));
+    return success();
+  }
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < *depth; ++dim)
     sizes.push_back(node.sizes.materialize(builder, node.loc, data.shape[dim]));
