@@ -66,6 +66,10 @@ struct Window {
   }
 };
 
+/// How the lanes of the result are numbered in x: as there, or after the even
+/// lanes were moved before the odd ones, or the reverse of that.
+enum class LaneOrder { Same, EvenFirst, Alternating };
+
 /// Looks for a rotation whose result is `root`. The lanes are the last
 /// dimension, or the last two, as for pairs that are a dimension of their own.
 class RotationSearch {
@@ -94,7 +98,10 @@ private:
                   int64_t lane, RotatedLane &result);
   bool setLane(ArrayRef<const Expr *> indices, Value x, LinearTerm term,
                bool isSum, int64_t lane, RotatedLane &result);
+  bool expandLanes(ExprContext &exprs, Elements &elements, LinearForm &form,
+                   MutableArrayRef<RotatedLane> lanes);
   Value alignRows(ExprContext &exprs, OpBuilder &builder, Value x);
+  Value reorderLanes(OpBuilder &builder, Value x);
   bool findWindows(ArrayRef<RotatedLane> lanes);
   std::optional<Tables> getTables(ExprContext &exprs,
                                   ArrayRef<RotatedLane> lanes,
@@ -116,6 +123,9 @@ private:
   /// The indices of the row of x that a row of the result is computed from.
   SmallVector<const Expr *> row;
   SmallVector<Window> windows;
+  LaneOrder order = LaneOrder::Same;
+  /// Whether a lane is a sum of two others, so that their order may differ.
+  bool isReordered = false;
   /// Why the nearest candidate is not rotated.
   std::string reason;
 };
@@ -209,6 +219,11 @@ bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
       return false;
     from = from * source.getDimSize(outer.size() + dim) + *index;
   }
+  int64_t half = numLanes / 2;
+  if (order == LaneOrder::EvenFirst)
+    from = from % 2 * half + from / 2;
+  else if (order == LaneOrder::Alternating)
+    from = from < half ? 2 * from : 2 * (from - half) + 1;
   if (from == lane) {
     result.self = term;
     return true;
@@ -248,8 +263,49 @@ bool RotationSearch::expandLane(ExprContext &exprs, Elements &elements,
                  result))
       return false;
   bool hasSelf = result.self.indices.data();
+  isReordered |= terms->size() == 2 && !hasSelf;
   return hasSelf && (terms->size() == 2 ||
                      (!result.self.isNegative && !result.self.factor));
+}
+
+bool RotationSearch::expandLanes(ExprContext &exprs, Elements &elements,
+                                 LinearForm &form,
+                                 MutableArrayRef<RotatedLane> lanes) {
+  row.clear();
+  for (auto [lane, result] : llvm::enumerate(lanes))
+    if (!expandLane(exprs, elements, form, lane, result))
+      return false;
+  return llvm::any_of(
+      lanes, [](const RotatedLane &lane) { return lane.partner >= 0; });
+}
+
+/// Returns x with its lanes in the order of the result's.
+Value RotationSearch::reorderLanes(OpBuilder &builder, Value x) {
+  if (order == LaneOrder::Same)
+    return x;
+  auto source = cast<RankedTensorType>(x.getType());
+  Location loc = root.getLoc();
+  int64_t rank = source.getRank(), half = numLanes / 2;
+  SmallVector<int64_t> shape(source.getShape());
+  shape.back() = order == LaneOrder::EvenFirst ? half : 2;
+  shape.push_back(order == LaneOrder::EvenFirst ? 2 : half);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    groups.push_back({dim});
+  groups.back().push_back(rank);
+  Value pairs = tensor::ExpandShapeOp::create(builder, loc, source.clone(shape),
+                                              x, groups);
+  SmallVector<int64_t> permutation =
+      llvm::to_vector(llvm::seq<int64_t>(0, rank + 1));
+  std::swap(permutation[rank - 1], permutation[rank]);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, pairs);
+  applyPermutationToVector(sizes, permutation);
+  Value init =
+      tensor::EmptyOp::create(builder, loc, sizes, source.getElementType());
+  Value moved =
+      linalg::TransposeOp::create(builder, loc, pairs, init, permutation)
+          ->getResult(0);
+  return tensor::CollapseShapeOp::create(builder, loc, source, moved, groups);
 }
 
 /// Returns x with the dimensions of the result's rows and one of lanes, or null
@@ -430,7 +486,6 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
   SmallVector<int64_t> loops(outerShape);
   loops.push_back(numLanes);
   ExprContext exprs(context, loops);
-  row.clear();
   dependents.clear();
   dependents[x] = true;
   if (!depends(root))
@@ -447,17 +502,21 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
   LinearForm form(exprs, x);
 
   SmallVector<RotatedLane> lanes(numLanes), expanded(numLanes);
-  for (int64_t lane = 0; lane < numLanes; ++lane)
-    if (!expandLane(exprs, near, form, lane, lanes[lane]))
+  order = LaneOrder::Same;
+  isReordered = false;
+  if (!expandLanes(exprs, near, form, lanes)) {
+    // GPT-J's pairs are often moved to halves before they are rotated.
+    if (!isReordered || numLanes % 2 != 0 || type.getShape().back() != numLanes)
       return false;
-  if (llvm::all_of(lanes,
-                   [](const RotatedLane &lane) { return lane.partner < 0; }))
+    order = LaneOrder::EvenFirst;
+    if (!expandLanes(exprs, near, form, lanes)) {
+      order = LaneOrder::Alternating;
+      if (!expandLanes(exprs, near, form, lanes))
+        return false;
+    }
+  }
+  if (!findWindows(lanes) || !expandLanes(exprs, far, form, expanded))
     return false;
-  if (!findWindows(lanes))
-    return false;
-  for (int64_t lane = 0; lane < numLanes; ++lane)
-    if (!expandLane(exprs, far, form, lane, expanded[lane]))
-      return false;
   if (near.isExhausted() || far.isExhausted())
     return miss("the expressions are too large");
 
@@ -478,6 +537,7 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
   Value rows = alignRows(exprs, rewriter, x);
   if (!rows)
     return miss("the rows are read in another order");
+  rows = reorderLanes(rewriter, rows);
   Value rotated = rows;
   for (auto [window, table] : llvm::zip_equal(windows, tables)) {
     llvm::SmallBitVector loops;

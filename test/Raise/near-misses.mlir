@@ -90,3 +90,18 @@ func.func @gate(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8x8xf32>) -
   %z = arith.addf %y, %x : tensor<8x8xf32>
   return %z : tensor<8x8xf32>
 }
+
+// Lanes of halves are paired with neighbours: neither order of lanes fits.
+// CHECK-NOT: Function=mixed_orders {{.*}}found
+func.func @mixed_orders(%x: tensor<6x8xf32>, %cos: tensor<6x4xf32>, %sin: tensor<6x4xf32>) -> tensor<6x8xf32> {
+  %even = tensor.extract_slice %x[0, 0] [6, 4] [1, 2] : tensor<6x8xf32> to tensor<6x4xf32>
+  %half = tensor.extract_slice %x[0, 4] [6, 4] [1, 1] : tensor<6x8xf32> to tensor<6x4xf32>
+  %a = arith.mulf %even, %cos : tensor<6x4xf32>
+  %b = arith.mulf %half, %sin : tensor<6x4xf32>
+  %first = arith.subf %a, %b : tensor<6x4xf32>
+  %c = arith.mulf %half, %cos : tensor<6x4xf32>
+  %d = arith.mulf %even, %sin : tensor<6x4xf32>
+  %second = arith.addf %c, %d : tensor<6x4xf32>
+  %y = tensor.concat dim(1) %first, %second : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}

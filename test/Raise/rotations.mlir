@@ -270,3 +270,54 @@ func.func @equal_sizes(%t: tensor<?x8xf32>, %x: tensor<?x8xf32>) -> tensor<?x8xf
   %y = arith.addf %a, %b : tensor<?x8xf32>
   return %y : tensor<?x8xf32>
 }
+
+// -----
+
+// Neighbours are moved to halves before they are rotated.
+// CHECK-LABEL: func @even_lanes_first
+//  CHECK-SAME: (%[[X:.*]]: tensor<2x6x8xf32>, %[[C:.*]]: tensor<6x4xf32>, %[[S:.*]]: tensor<6x4xf32>)
+//       CHECK: %[[P:.*]] = tensor.expand_shape %[[X]] {{.*}} into tensor<2x6x4x2xf32>
+//       CHECK: %[[T:.*]] = linalg.transpose ins(%[[P]] : tensor<2x6x4x2xf32>)
+//       CHECK: %[[H:.*]] = tensor.collapse_shape %[[T]] {{.*}} into tensor<2x6x8xf32>
+//       CHECK: posenc.rotate half ins(%[[H]] : tensor<2x6x8xf32>) tables(%[[C]], %[[S]] : tensor<6x4xf32>) dims = [1]
+#row = affine_map<(b, i, j) -> (b, i, j)>
+#table = affine_map<(b, i, j) -> (i, j)>
+func.func @even_lanes_first(%x: tensor<2x6x8xf32>, %cos: tensor<6x4xf32>, %sin: tensor<6x4xf32>) -> tensor<2x6x8xf32> {
+  %even = tensor.extract_slice %x[0, 0, 0] [2, 6, 4] [1, 1, 2] : tensor<2x6x8xf32> to tensor<2x6x4xf32>
+  %odd = tensor.extract_slice %x[0, 0, 1] [2, 6, 4] [1, 1, 2] : tensor<2x6x8xf32> to tensor<2x6x4xf32>
+  %e = tensor.empty() : tensor<2x6x4xf32>
+  %y:2 = linalg.generic {indexing_maps = [#row, #row, #table, #table, #row, #row], iterator_types = ["parallel", "parallel", "parallel"]} ins(%even, %odd, %cos, %sin : tensor<2x6x4xf32>, tensor<2x6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>) outs(%e, %e : tensor<2x6x4xf32>, tensor<2x6x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %s: f32, %o0: f32, %o1: f32):
+    %ac = arith.mulf %a, %c : f32
+    %bs = arith.mulf %b, %s : f32
+    %first = arith.subf %ac, %bs : f32
+    %bc = arith.mulf %b, %c : f32
+    %as = arith.mulf %a, %s : f32
+    %second = arith.addf %bc, %as : f32
+    linalg.yield %first, %second : f32, f32
+  } -> (tensor<2x6x4xf32>, tensor<2x6x4xf32>)
+  %r = tensor.concat dim(2) %y#0, %y#1 : (tensor<2x6x4xf32>, tensor<2x6x4xf32>) -> tensor<2x6x8xf32>
+  return %r : tensor<2x6x8xf32>
+}
+
+// -----
+
+// Halves are rotated to neighbours.
+// CHECK-LABEL: func @halves_to_neighbours
+//       CHECK: %[[P:.*]] = tensor.expand_shape %{{.*}} into tensor<6x2x4xf32>
+//       CHECK: posenc.rotate interleaved
+func.func @halves_to_neighbours(%x: tensor<6x8xf32>, %cos: tensor<6x4xf32>, %sin: tensor<6x4xf32>) -> tensor<6x8xf32> {
+  %x0 = tensor.extract_slice %x[0, 0] [6, 4] [1, 1] : tensor<6x8xf32> to tensor<6x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [6, 4] [1, 1] : tensor<6x8xf32> to tensor<6x4xf32>
+  %a = arith.mulf %x0, %cos : tensor<6x4xf32>
+  %b = arith.mulf %x1, %sin : tensor<6x4xf32>
+  %first = arith.subf %a, %b : tensor<6x4xf32>
+  %c = arith.mulf %x1, %cos : tensor<6x4xf32>
+  %d = arith.mulf %x0, %sin : tensor<6x4xf32>
+  %second = arith.addf %c, %d : tensor<6x4xf32>
+  %f = tensor.expand_shape %first [[0], [1, 2]] output_shape [6, 4, 1] : tensor<6x4xf32> into tensor<6x4x1xf32>
+  %g = tensor.expand_shape %second [[0], [1, 2]] output_shape [6, 4, 1] : tensor<6x4xf32> into tensor<6x4x1xf32>
+  %p = tensor.concat dim(2) %f, %g : (tensor<6x4x1xf32>, tensor<6x4x1xf32>) -> tensor<6x4x2xf32>
+  %y = tensor.collapse_shape %p [[0], [1, 2]] : tensor<6x4x2xf32> into tensor<6x8xf32>
+  return %y : tensor<6x8xf32>
+}
