@@ -151,7 +151,6 @@ StringRef mlir::posenc::findConfigFlag(const InputOptions &options) {
          : options.cacheScales  ? "--cache-scales"
          : options.decodeTokens ? "--decode-tokens"
          : options.ropeLength   ? "--rope-length"
-         : options.precision    ? "--precision"
          : options.qkNorm       ? "--qk-norm"
          : options.indexType    ? "--index-type"
          : options.logSumExp    ? "--lse"

@@ -446,6 +446,14 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
     return nullptr;
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
     return fail("unknown raise '" + *options.raise + "'; expected yes or no");
+  if (!isConfig && options.precision) {
+    if (!symbolizePrecision(*options.precision))
+      return fail("unknown precision '" + *options.precision +
+                  "': expected exact or hf_f32");
+    if (options.raise == "no")
+      return fail("--precision is that of raised rotations, which "
+                  "--raise=no leaves out");
+  }
   if (options.assertions && *options.assertions != "check" &&
       *options.assertions != "drop")
     return fail("unknown assert '" + *options.assertions +
@@ -471,7 +479,8 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
     hooks.onImported(*module);
   PassManager manager(&context);
   if (!isConfig && options.raise != "no")
-    manager.addPass(createPosencRaisePass());
+    manager.addPass(createPosencRaisePass(
+        {/*precision=*/options.precision.value_or("tables")}));
   // Runs before others, as it changes the signatures that users of the module
   // see.
   manager.addPass(createPosencPackArgumentsPass());

@@ -50,8 +50,10 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              options.ropeLength);
   parser.add(
       "precision", "PRECISION",
-      "for a config.json: exact, or hf_f32 for angles that are rounded as "
-      "in transformers (default: exact)",
+      "exact, or hf_f32 for angles that are rounded as in transformers; for a "
+      "module that spells rotations out, cos and sin of known frequencies are "
+      "computed with these angles (default: exact for a config.json, else the "
+      "tables of the module)",
       options.precision);
   parser.add("qk-norm",
              "for a config.json: attention normalizes queries and keys as the "

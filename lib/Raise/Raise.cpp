@@ -31,6 +31,16 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
   using Base::Base;
 
   void runOnOperation() override {
+    std::optional<Precision> angles;
+    if (precision != "tables") {
+      angles = symbolizePrecision(precision);
+      if (!angles) {
+        emitError(getOperation()->getLoc())
+            << "unknown precision '" << precision
+            << "': expected tables, exact or hf_f32";
+        return signalPassFailure();
+      }
+    }
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](FunctionOpInterface function) {
       raise::raiseRotations(function, rewriter);
@@ -38,6 +48,10 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
       raise::raiseCaches(function, rewriter);
       raise::raiseAttention(function, rewriter);
       (void)runRegionDCE(rewriter, function->getRegions());
+      if (angles) {
+        raise::raiseFrequencies(function, *angles, rewriter);
+        (void)runRegionDCE(rewriter, function->getRegions());
+      }
     });
   }
 };

@@ -9,6 +9,8 @@
 #ifndef POSENC_RAISE_RAISE_H
 #define POSENC_RAISE_RAISE_H
 
+#include "posenc/IR/Posenc.h"
+
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -27,6 +29,13 @@ void raiseCaches(FunctionOpInterface function, RewriterBase &rewriter);
 /// Replaces softmax attention of the function by posenc.attention. Rotations
 /// must have been raised.
 void raiseAttention(FunctionOpInterface function, RewriterBase &rewriter);
+
+/// Replaces posenc.rotate by posenc.rope where the tables are cos and sin of
+/// integer positions and frequencies that are known. With Precision::Exact,
+/// angles are not rounded, in contrast to those of the tables. Reports why
+/// other tables are kept.
+void raiseFrequencies(FunctionOpInterface function, Precision precision,
+                      RewriterBase &rewriter);
 
 } // namespace mlir::posenc::raise
 

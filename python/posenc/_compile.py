@@ -332,7 +332,8 @@ def compile(source: str | os.PathLike | bytes | Mapping | Any, *,
     target: the CPU, such as "x86-64-v3", GPUs, such as "cuda:sm_90a", or a list of a
         CPU and GPUs (default: "host", and the device of the first input of a call)
     pairing: "half" or "interleaved" (default: the model's)
-    precision: "exact" (default), or "hf_f32" for angles rounded as in transformers
+    precision: "exact", or "hf_f32" for angles rounded as in transformers (default:
+        "exact" for a config, and the tables of cos and sin that a graph computes)
     k_cache: "rotated" (default) or "raw": the keys in the cache of decode
     cache_dtype: element type of the cache: "f16", "bf16", "i8", "f8e4m3", "f8e5m2", or
         a type of NumPy or PyTorch

@@ -5,10 +5,11 @@
 """Runs each function of a file with and without posenc-raise and compares the
 results. Modules of the file are separated by lines `// -----`.
 
-    compare-raised.py POSENC-RUN FILE [--fault]
+    compare-raised.py POSENC-RUN FILE [--precision=P] [--limit=L] [--fault]
 
-With --fault, the functions run on other inputs after raising, and all
-comparisons have to fail.
+With --precision, tables become frequencies of that precision. --limit replaces the
+absolute and relative tolerance of the type. With --fault, all comparisons have to
+fail: without --limit, because the functions run on other inputs after raising.
 """
 
 import pathlib
@@ -42,7 +43,9 @@ def run(posenc_run, path, name, flags):
 
 def main():
     posenc_run, source, *rest = sys.argv[1:]
-    fault = rest == ["--fault"]
+    fault = "--fault" in rest
+    flags = [flag for flag in rest if flag.startswith("--precision=")]
+    limits = [flag[len("--limit="):] for flag in rest if flag.startswith("--limit=")]
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         module = pathlib.Path(folder) / "module.mlir"
@@ -52,7 +55,7 @@ def main():
                 files = [f"@{folder}/{number}.npy"
                          for number in range(results.count("tensor<"))]
                 element = TYPE.findall(arguments)[0].split("x")[-1]
-                limit = TOLERANCE[element]
+                limit = limits[0] if limits else TOLERANCE[element]
                 before = run(posenc_run, module, name,
                              ["--raise=no", *get_inputs(arguments, 1),
                               *(f"--output={file}" for file in files)])

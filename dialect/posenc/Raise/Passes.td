@@ -34,6 +34,14 @@ def PosencRaisePass : Pass<"posenc-raise"> {
     roundings to narrow types are left out, and a row without visible keys gives
     0 instead of NaN.
 
+    With `precision`, `posenc.rotate` becomes `posenc.rope` where its tables are
+    cosines and sines of integer positions and of frequencies that are constant:
+    computed in the input, or folded to tables, which are compared with those of
+    the frequencies in all rows. `hf_f32` rounds angles as the input does. With
+    `exact` they are not rounded, which is another result: 2e-4 at position 4,095.
+    Frequencies are given by their base if they agree with one, else by a list.
+    Tables of other angles are kept, with a remark.
+
     Left alone, with a remark: rotations whose factors or signs do not agree,
     pairs that are neither halves nor neighbours, and attention whose operands
     cannot be expressed.
@@ -53,6 +61,10 @@ def PosencRaisePass : Pass<"posenc-raise"> {
       tables(%cos, %sin : tensor<4x8xf32>) dims = [0] outs(%x : tensor<4x8xf32>)
     ```
   }];
+  let options = [
+    Option<"precision", "precision", "std::string", /*default=*/"\"tables\"",
+           "angles of rotations: tables (those of the input), exact or hf_f32">
+  ];
   let dependentDialects = [
     "::mlir::posenc::PosencDialect", "::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",

@@ -40,7 +40,8 @@ struct InputOptions {
   std::optional<std::string> decodeTokens;
   /// The length that rotations which depend on it are built for.
   std::optional<std::string> ropeLength;
-  /// exact or hf_f32: how angles are computed. Default: exact.
+  /// exact or hf_f32: how angles are computed. Default: exact for a config.json;
+  /// modules that spell rotations out keep their tables.
   std::optional<std::string> precision;
   /// Whether attention normalizes its queries and keys.
   bool qkNorm = false;
