@@ -34,11 +34,8 @@ class Elements {
 public:
   using IsLeaf = std::function<bool(Value, ElementKind)>;
 
-  /// With `expandsParts`, slices of dynamic sizes are followed even if they may
-  /// be parts of their dimensions: only for users that do not take the
-  /// expressions for those of whole tensors.
-  Elements(ExprContext &exprs, IsLeaf isLeaf, bool expandsParts = false)
-      : exprs(exprs), isLeaf(std::move(isLeaf)), expandsParts(expandsParts) {}
+  Elements(ExprContext &exprs, IsLeaf isLeaf)
+      : exprs(exprs), isLeaf(std::move(isLeaf)) {}
 
   /// Returns the element of a tensor at the indices.
   const Expr *get(Value tensor, ArrayRef<const Expr *> indices);
@@ -78,7 +75,6 @@ private:
 
   ExprContext &exprs;
   IsLeaf isLeaf;
-  bool expandsParts;
   llvm::DenseMap<const Expr *, const Expr *> known;
   unsigned numSteps = 0, depth = 0;
 };

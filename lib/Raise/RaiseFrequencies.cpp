@@ -233,8 +233,7 @@ void TableSearch::replace(FrequenciesAttr frequencies) {
 bool TableSearch::run() {
   if (!op.hasPureTensorSemantics() || type.getRank() < 2)
     return miss("its tables have no rows");
-  Elements elements(
-      exprs, [](Value, ElementKind) { return false; }, /*expandsParts=*/true);
+  Elements elements(exprs, [](Value, ElementKind) { return false; });
   SmallVector<const Expr *> indices;
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
     indices.push_back(exprs.getLoop(dim));
