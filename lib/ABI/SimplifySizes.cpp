@@ -187,7 +187,7 @@ void SizeSimplifier::replaceSelects() {
     auto parent = dyn_cast<linalg::LinalgOp>(index->getParentOp());
     std::optional<SizeExpr> size =
         parent ? getLoopSize(parent, index.getDim()) : std::nullopt;
-    if (size && !size->hasOverflow() &&
+    if (size && size->isValid() &&
         *size == analysis.resolve(analysis.getInteger(compare.getLhs())))
       replace(op.getResult(), index.getResult());
   });
@@ -205,10 +205,10 @@ findGroups(ArrayRef<SizeExpr> from, ArrayRef<SizeExpr> to) {
     left.push_back({int64_t(i++)});
     right.push_back({int64_t(j++)});
     while (a != b) {
-      if (a.hasOverflow() || b.hasOverflow())
+      if (!a.isValid() || !b.isValid())
         return std::nullopt;
       // Extends the side that divides the other.
-      std::optional<SizeExpr> quotient = b.divideByProduct(a);
+      std::optional<SizeExpr> quotient = b.divideExactly(a);
       if (quotient && i < from.size()) {
         left.back().push_back(i);
         a = a * from[i++];

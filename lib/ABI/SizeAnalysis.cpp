@@ -145,7 +145,7 @@ SizeExpr SizeAnalysis::getInteger(OpFoldResult value) {
   if (matchPattern(cast<Value>(value), m_ConstantInt(&constant)))
     return constant.getSignificantBits() <= 64
                ? SizeExpr(constant.getSExtValue())
-               : SizeExpr::overflow();
+               : SizeExpr::invalid();
   auto [entry, isNew] = integers.try_emplace(cast<Value>(value));
   if (isNew)
     entry->second = symbols.createUnknown();
@@ -214,18 +214,18 @@ SizeAnalysis::select(Value condition, const SizeExpr &yes, const SizeExpr &no) {
 
 void SizeAnalysis::requireEqual(const SizeExpr &a, const SizeExpr &b,
                                 Operation *op) {
-  if (a == b && !a.hasOverflow())
+  if (a == b)
     return;
   Requirement requirement{RelationKind::Equal, a, b, op, guards};
   SizeExpr difference = a - b;
-  if (conditional || difference.hasOverflow()) {
+  if (conditional || !difference.isValid()) {
     requirements.push_back(std::move(requirement));
     return;
   }
   // Differences of two symbols, or of a symbol and a constant, unify the two.
   SmallVector<unsigned> names = difference.getSymbols();
   int64_t divisor = difference.getDivisor();
-  SizeExpr reduced = difference.divideBy(std::max<int64_t>(divisor, 1));
+  SizeExpr reduced = *difference.divideExactly(std::max<int64_t>(divisor, 1));
   auto isSize = [&](unsigned symbol) {
     return symbols.get(symbol).kind == SizeSymbol::Kind::Size;
   };
@@ -452,7 +452,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
     if (!condition)
       return finishUnknown(requirement);
     std::tie(left, right) = splitBySign(*condition);
-  } else if (!difference.hasOverflow() &&
+  } else if (difference.isValid() &&
              (hasNegativeTerm(left) || hasNegativeTerm(right))) {
     // Messages name the two sides: 'a is 4, expected at most b' is clearer than
     // 'b - a is -1, expected at least 0'.
@@ -487,7 +487,7 @@ LogicalResult SizeAnalysis::finish(const Requirement &requirement) {
   }
   left = symbols.resolve(left, /*useConstants=*/false);
   right = symbols.resolve(right, /*useConstants=*/false);
-  if (left.hasOverflow() || right.hasOverflow() || !symbols.isKnown(left) ||
+  if (!left.isValid() || !right.isValid() || !symbols.isKnown(left) ||
       !symbols.isKnown(right))
     return finishUnknown(requirement);
   if (left == right)

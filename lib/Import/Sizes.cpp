@@ -16,130 +16,13 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Sizes of models have few terms; this bounds those of malformed files.
-static constexpr size_t kMaxTerms = 64;
-static constexpr size_t kMaxDegree = 16;
+/// Limits the nesting of terms in malformed files.
 static constexpr unsigned kMaxDepth = 64;
-
-Size::Size(int64_t constant) {
-  if (constant)
-    terms[{}] = constant;
-}
-
-Size Size::getSymbol(unsigned number) {
-  Size size;
-  size.terms[{number}] = 1;
-  return size;
-}
-
-Size Size::getInvalid() {
-  Size size;
-  size.valid = false;
-  return size;
-}
-
-std::optional<int64_t> Size::getConstant() const {
-  if (!valid || terms.size() > 1)
-    return std::nullopt;
-  if (terms.empty())
-    return 0;
-  return terms.begin()->first.empty()
-             ? std::optional<int64_t>(terms.begin()->second)
-             : std::nullopt;
-}
-
-void Size::add(const Monomial &monomial, int64_t coefficient) {
-  auto [it, isNew] = terms.try_emplace(monomial, 0);
-  int64_t sum;
-  if (llvm::AddOverflow(it->second, coefficient, sum) ||
-      terms.size() > kMaxTerms || monomial.size() > kMaxDegree) {
-    valid = false;
-    return;
-  }
-  it->second = sum;
-  if (!sum)
-    terms.erase(it);
-}
-
-Size Size::operator+(const Size &other) const {
-  if (!valid || !other.valid)
-    return getInvalid();
-  Size sum = *this;
-  for (const auto &[monomial, coefficient] : other.terms)
-    sum.add(monomial, coefficient);
-  return sum;
-}
-
-Size Size::operator-(const Size &other) const { return *this + other * -1; }
-
-Size Size::operator*(const Size &other) const {
-  if (!valid || !other.valid)
-    return getInvalid();
-  Size product;
-  for (const auto &[left, a] : terms)
-    for (const auto &[right, b] : other.terms) {
-      Monomial monomial(left.size() + right.size());
-      std::merge(left.begin(), left.end(), right.begin(), right.end(),
-                 monomial.begin());
-      int64_t coefficient;
-      if (llvm::MulOverflow(a, b, coefficient))
-        return getInvalid();
-      product.add(monomial, coefficient);
-      if (!product.valid)
-        return product;
-    }
-  return product;
-}
-
-bool Size::operator==(const Size &other) const {
-  return valid && other.valid && terms == other.terms;
-}
-
-std::optional<Size> Size::divideExactly(const Size &divisor) const {
-  if (!valid || !divisor.valid || divisor.terms.empty())
-    return std::nullopt;
-  // Divides by the last term, repeatedly.
-  const auto &[leading, factor] = *divisor.terms.rbegin();
-  Size rest = *this, quotient;
-  for (size_t step = 0; !rest.terms.empty(); ++step) {
-    const auto &[monomial, coefficient] = *rest.terms.rbegin();
-    if (step > kMaxTerms || coefficient % factor ||
-        !std::includes(monomial.begin(), monomial.end(), leading.begin(),
-                       leading.end()))
-      return std::nullopt;
-    Monomial left;
-    std::set_difference(monomial.begin(), monomial.end(), leading.begin(),
-                        leading.end(), std::back_inserter(left));
-    Size term;
-    term.terms[left] = coefficient / factor;
-    quotient = quotient + term;
-    rest = rest - term * divisor;
-    if (!rest.valid || !quotient.valid)
-      return std::nullopt;
-  }
-  return quotient;
-}
-
-//===----------------------------------------------------------------------===//
-// SizeTable
-//===----------------------------------------------------------------------===//
-
-/// Returns a key that is equal for equal sizes only.
-static std::string getKey(const Size &size) {
-  std::string key;
-  for (const auto &[monomial, coefficient] : size.getTerms()) {
-    key += std::to_string(coefficient);
-    for (unsigned symbol : monomial)
-      key += '*' + std::to_string(symbol);
-    key += '+';
-  }
-  return key;
-}
 
 Size SizeTable::createSymbol(Value value, bool isNonNegative) {
   symbols.push_back(
       {value, isNonNegative, Term::Min, Size(), Size(), 0, /*isTerm=*/false});
-  return Size::getSymbol(symbols.size() - 1);
+  return Size::symbol(symbols.size() - 1);
 }
 
 /// Computes a term of constants; nullopt if the divisor is not positive.
@@ -168,15 +51,15 @@ static std::optional<int64_t> compute(SizeTable::Term kind, int64_t left,
 
 Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
   if (!left.isValid() || !right.isValid())
-    return Size::getInvalid();
+    return Size::invalid();
   if (left.getConstant() && right.getConstant()) {
     std::optional<int64_t> value =
         compute(kind, *left.getConstant(), *right.getConstant());
-    return value ? Size(*value) : Size::getInvalid();
+    return value ? Size(*value) : Size::invalid();
   }
   bool isDivision = kind == Term::Quotient || kind == Term::Remainder;
   if (isDivision && right.getConstant() && *right.getConstant() <= 0)
-    return Size::getInvalid();
+    return Size::invalid();
   if (isDivision)
     if (std::optional<Size> exact = left.divideExactly(right))
       return kind == Term::Quotient ? *exact : Size(0);
@@ -198,10 +81,8 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
   }
   unsigned depth = 1 + std::max(getDepth(left), getDepth(right));
   if (depth > kMaxDepth)
-    return Size::getInvalid();
-  std::string key = std::to_string(static_cast<int>(kind)) + ':' +
-                    getKey(left) + ':' + getKey(right);
-  auto [it, isNew] = numbers.try_emplace(key, symbols.size());
+    return Size::invalid();
+  auto [it, isNew] = numbers.try_emplace({kind, left, right}, symbols.size());
   if (isNew) {
     bool first = isNonNegative(left), second = isNonNegative(right);
     bool isNatural = kind == Term::Remainder || kind == Term::IsEqual ||
@@ -212,7 +93,7 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
     symbols.push_back(
         {Value(), isNatural, kind, left, right, depth, /*isTerm=*/true});
   }
-  return Size::getSymbol(it->second);
+  return Size::symbol(it->second);
 }
 
 unsigned SizeTable::getDepth(const Size &size) const {
@@ -233,7 +114,7 @@ bool SizeTable::isNonNegative(const Size &size) const {
     for (unsigned symbol : monomial) {
       if (!symbols[symbol].isNonNegative)
         return false;
-      product = product * (Size::getSymbol(symbol) + symbols[symbol].min);
+      product = product * (Size::symbol(symbol) + symbols[symbol].min);
     }
     shifted = shifted + product;
   }
@@ -342,7 +223,7 @@ Size SizeTable::resolve(const Size &size) const {
     for (unsigned symbol : monomial)
       product = product * (symbols[symbol].replacement
                                ? resolve(*symbols[symbol].replacement)
-                               : Size::getSymbol(symbol));
+                               : Size::symbol(symbol));
     sum = sum + product;
   }
   return sum;
@@ -354,8 +235,7 @@ bool SizeTable::areDifferent(const Size &left, const Size &right) const {
 
 Value SizeTable::materialize(OpBuilder &builder, Location loc,
                              const Size &size) {
-  std::string key = getKey(size);
-  if (auto it = values.find(key); it != values.end())
+  if (auto it = values.find(size); it != values.end())
     return it->second;
   Value sum;
   for (const auto &[monomial, coefficient] : size.getTerms()) {
@@ -427,7 +307,7 @@ Value SizeTable::materialize(OpBuilder &builder, Location loc,
   }
   if (!sum)
     sum = arith::ConstantIndexOp::create(builder, loc, 0);
-  values[key] = sum;
+  values[size] = sum;
   return sum;
 }
 

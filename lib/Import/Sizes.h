@@ -15,50 +15,18 @@
 #ifndef POSENC_LIB_IMPORT_SIZES_H
 #define POSENC_LIB_IMPORT_SIZES_H
 
+#include "posenc/Support/SizeExpr.h"
+
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/SmallVector.h"
 
 #include <map>
 #include <optional>
-#include <string>
+#include <tuple>
 #include <vector>
 
 namespace mlir::posenc {
 
-/// A polynomial with integer coefficients. One that overflows, or has too many
-/// terms, is invalid, and so is the result of arithmetic on it.
-class Size {
-public:
-  Size() : Size(0) {}
-  Size(int64_t constant);
-  static Size getSymbol(unsigned number);
-  static Size getInvalid();
-
-  bool isValid() const { return valid; }
-  /// Returns the value of a size without symbols.
-  std::optional<int64_t> getConstant() const;
-  bool isConstant(int64_t value) const { return getConstant() == value; }
-
-  Size operator+(const Size &other) const;
-  Size operator-(const Size &other) const;
-  Size operator*(const Size &other) const;
-  bool operator==(const Size &other) const;
-  bool operator!=(const Size &other) const { return !(*this == other); }
-
-  /// Returns the quotient if the division has no remainder for all symbols.
-  std::optional<Size> divideExactly(const Size &divisor) const;
-
-  /// A product of symbols, in ascending order.
-  using Monomial = std::vector<unsigned>;
-  /// Coefficients, none of which is 0.
-  const std::map<Monomial, int64_t> &getTerms() const { return terms; }
-
-private:
-  void add(const Monomial &monomial, int64_t coefficient);
-
-  std::map<Monomial, int64_t> terms;
-  bool valid = true;
-};
+using Size = ::posenc::SizeExpr;
 
 /// The symbols of a function, and their values.
 class SizeTable {
@@ -127,8 +95,8 @@ private:
   unsigned getDepth(const Size &size) const;
 
   std::vector<Symbol> symbols;
-  std::map<std::string, unsigned> numbers;
-  std::map<std::string, Value> values;
+  std::map<std::tuple<Term, Size, Size>, unsigned> numbers;
+  std::map<Size, Value> values;
 };
 
 } // namespace mlir::posenc

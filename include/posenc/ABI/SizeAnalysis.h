@@ -17,7 +17,7 @@
 #ifndef POSENC_ABI_SIZEANALYSIS_H
 #define POSENC_ABI_SIZEANALYSIS_H
 
-#include "posenc/ABI/SizeExpr.h"
+#include "posenc/ABI/SizeSymbols.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"

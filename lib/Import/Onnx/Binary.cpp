@@ -44,7 +44,7 @@ static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
   if ((op == "Div" || op == "Mod") && sizes.isNonNegative(y)) {
     if (op == "Div" && !sizes.isNonNegative(x)) {
       std::optional<int64_t> a = x.getConstant(), b = y.getConstant();
-      return a && b && *b ? Size(*a / *b) : Size::getInvalid();
+      return a && b && *b ? Size(*a / *b) : Size::invalid();
     }
     return sizes.createTerm(op == "Div" ? Term::Quotient : Term::Remainder, x,
                             y);
@@ -70,7 +70,7 @@ static Size evaluate(SizeTable &sizes, StringRef op, const Size &x,
     return toSize(*a || *b);
   if (a && b && op == "Xor")
     return toSize(*a != *b);
-  return Size::getInvalid();
+  return Size::invalid();
 }
 
 /// Returns the elements of operands that are known, each repeated to the number

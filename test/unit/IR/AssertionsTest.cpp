@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/ABI/SizeExpr.h"
+#include "posenc/ABI/SizeSymbols.h"
 #include "posenc/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,4 +1,4 @@
-//===- SizeExpr.h - sizes as polynomials of symbols -------------*- C++ -*-===//
+//===- SizeSymbols.h - symbols of sizes -------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef POSENC_ABI_SIZEEXPR_H
-#define POSENC_ABI_SIZEEXPR_H
+#ifndef POSENC_ABI_SIZESYMBOLS_H
+#define POSENC_ABI_SIZESYMBOLS_H
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Support/SizeExpr.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -20,50 +21,7 @@
 
 namespace mlir::posenc {
 
-/// A polynomial of symbols with integer coefficients, in canonical form: two
-/// expressions that are equal for all values of the symbols compare equal.
-class SizeExpr {
-public:
-  /// The symbols of a product, sorted. A power repeats its symbol.
-  using Monomial = std::vector<unsigned>;
-
-  SizeExpr(int64_t constant = 0);
-  static SizeExpr symbol(unsigned symbol);
-  /// Returns the result of an overflow of 64-bit coefficients.
-  static SizeExpr overflow();
-
-  const std::map<Monomial, int64_t> &getTerms() const { return terms; }
-  bool hasOverflow() const { return overflows; }
-  std::optional<int64_t> getConstant() const;
-  /// Returns the symbol if the expression is a single symbol.
-  std::optional<unsigned> getSymbol() const;
-  SmallVector<unsigned> getSymbols() const;
-  /// Returns the max common divisor of all coefficients; 0 if there are
-  /// none.
-  int64_t getDivisor() const;
-  /// Divides all coefficients by a common divisor.
-  SizeExpr divideBy(int64_t divisor) const;
-  /// Returns the quotient by a product of symbols and a constant, which is not
-  /// 0; nullopt if there is a remainder.
-  std::optional<SizeExpr> divideByProduct(const SizeExpr &product) const;
-
-  SizeExpr operator+(const SizeExpr &other) const;
-  SizeExpr operator-(const SizeExpr &other) const;
-  SizeExpr operator*(const SizeExpr &other) const;
-  bool operator==(const SizeExpr &other) const {
-    return terms == other.terms && overflows == other.overflows;
-  }
-  bool operator!=(const SizeExpr &other) const { return !(*this == other); }
-  bool operator<(const SizeExpr &other) const {
-    return std::tie(overflows, terms) < std::tie(other.overflows, other.terms);
-  }
-
-private:
-  void add(const Monomial &monomial, int64_t coefficient);
-
-  std::map<Monomial, int64_t> terms;
-  bool overflows = false;
-};
+using ::posenc::SizeExpr;
 
 /// A number that sizes depend on.
 struct SizeSymbol {
@@ -169,4 +127,4 @@ private:
 
 } // namespace mlir::posenc
 
-#endif // POSENC_ABI_SIZEEXPR_H
+#endif // POSENC_ABI_SIZESYMBOLS_H

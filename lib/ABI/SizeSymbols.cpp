@@ -1,4 +1,4 @@
-//===- SizeExpr.cpp - sizes as polynomials of symbols ---------------------===//
+//===- SizeSymbols.cpp - symbols of sizes, and what is known of them ------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,133 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/ABI/SizeExpr.h"
+#include "posenc/ABI/SizeSymbols.h"
 
 #include "llvm/ADT/SetOperations.h"
-#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Limits of the number of terms, of the degree, and of the size of expanded
-/// expressions. Larger expressions count as overflows.
-static constexpr size_t kMaxTerms = 64;
-static constexpr size_t kMaxDegree = 8;
+/// The max size of expanded expressions. Larger ones are invalid.
 static constexpr unsigned kMaxWeight = 256;
 /// Expressions that depend on elements of tensors never appear in signatures.
 static constexpr unsigned kMaxUnknownWeight = 1 << 16;
 /// The largest number of replacements in a proof.
 static constexpr unsigned kMaxSteps = 12;
-
-//===----------------------------------------------------------------------===//
-// Polynomials
-//===----------------------------------------------------------------------===//
-
-SizeExpr::SizeExpr(int64_t constant) {
-  if (constant)
-    terms[{}] = constant;
-}
-
-SizeExpr SizeExpr::symbol(unsigned symbol) {
-  SizeExpr result;
-  result.terms[{symbol}] = 1;
-  return result;
-}
-
-SizeExpr SizeExpr::overflow() {
-  SizeExpr result;
-  result.overflows = true;
-  return result;
-}
-
-std::optional<int64_t> SizeExpr::getConstant() const {
-  if (overflows || terms.size() > 1)
-    return std::nullopt;
-  if (terms.empty())
-    return 0;
-  if (!terms.begin()->first.empty())
-    return std::nullopt;
-  return terms.begin()->second;
-}
-
-std::optional<unsigned> SizeExpr::getSymbol() const {
-  if (overflows || terms.size() != 1)
-    return std::nullopt;
-  const auto &[monomial, coefficient] = *terms.begin();
-  if (monomial.size() != 1 || coefficient != 1)
-    return std::nullopt;
-  return monomial.front();
-}
-
-SmallVector<unsigned> SizeExpr::getSymbols() const {
-  SmallVector<unsigned> result;
-  for (const auto &[monomial, coefficient] : terms)
-    for (unsigned symbol : monomial)
-      if (!llvm::is_contained(result, symbol))
-        result.push_back(symbol);
-  return result;
-}
-
-int64_t SizeExpr::getDivisor() const {
-  uint64_t divisor = 0;
-  for (const auto &[monomial, coefficient] : terms)
-    divisor = std::gcd(divisor, llvm::AbsoluteValue(coefficient));
-  return divisor > INT64_MAX ? 1 : static_cast<int64_t>(divisor);
-}
-
-SizeExpr SizeExpr::divideBy(int64_t divisor) const {
-  SizeExpr result = *this;
-  for (auto &[monomial, coefficient] : result.terms)
-    coefficient /= divisor;
-  return result;
-}
-
-void SizeExpr::add(const Monomial &monomial, int64_t coefficient) {
-  auto [term, isNew] = terms.try_emplace(monomial, 0);
-  std::optional<int64_t> sum = llvm::checkedAdd(term->second, coefficient);
-  if (!sum || terms.size() > kMaxTerms || monomial.size() > kMaxDegree) {
-    *this = overflow();
-    return;
-  }
-  term->second = *sum;
-  if (*sum == 0)
-    terms.erase(term);
-}
-
-SizeExpr SizeExpr::operator+(const SizeExpr &other) const {
-  SizeExpr result = *this;
-  for (const auto &[monomial, coefficient] : other.terms)
-    if (!result.overflows)
-      result.add(monomial, coefficient);
-  return overflows || other.overflows ? overflow() : result;
-}
-
-SizeExpr SizeExpr::operator-(const SizeExpr &other) const {
-  return *this + other * SizeExpr(-1);
-}
-
-SizeExpr SizeExpr::operator*(const SizeExpr &other) const {
-  SizeExpr result;
-  for (const auto &[monomial, coefficient] : terms)
-    for (const auto &[otherMonomial, otherCoefficient] : other.terms) {
-      std::optional<int64_t> product =
-          llvm::checkedMul(coefficient, otherCoefficient);
-      if (!product || result.overflows)
-        return overflow();
-      Monomial both = monomial;
-      both.insert(both.end(), otherMonomial.begin(), otherMonomial.end());
-      llvm::sort(both);
-      result.add(both, *product);
-    }
-  return overflows || other.overflows ? overflow() : result;
-}
-
-//===----------------------------------------------------------------------===//
-// Symbols
-//===----------------------------------------------------------------------===//
 
 unsigned SizeSymbols::create(SizeSymbol symbol) {
   unsigned number = symbols.size();
@@ -173,11 +60,8 @@ SizeExpr SizeSymbols::createLoop(SizeExpr min, SizeExpr max) {
 }
 
 bool SizeSymbols::isNonNegative(const SizeExpr &expr) const {
-  return !expr.hasOverflow() && llvm::all_of(expr.getTerms(), [&](auto &term) {
-    return term.second >= 0 && llvm::all_of(term.first, [&](unsigned symbol) {
-             return symbols[symbol].isNonNegative;
-           });
-  });
+  return expr.hasNoNegative(
+      [&](unsigned symbol) { return symbols[symbol].isNonNegative; });
 }
 
 /// Folds a term of constants; nullopt if it is undefined.
@@ -205,29 +89,10 @@ static std::optional<int64_t> fold(TermKind kind, ArrayRef<int64_t> values) {
   llvm_unreachable("an unknown kind of term");
 }
 
-std::optional<SizeExpr>
-SizeExpr::divideByProduct(const SizeExpr &product) const {
-  if (product.terms.size() != 1)
-    return std::nullopt;
-  const auto &[symbols, factor] = *product.terms.begin();
-  SizeExpr quotient;
-  for (const auto &[monomial, coefficient] : terms) {
-    if (coefficient % factor != 0 ||
-        !std::includes(monomial.begin(), monomial.end(), symbols.begin(),
-                       symbols.end()))
-      return std::nullopt;
-    Monomial rest;
-    std::set_difference(monomial.begin(), monomial.end(), symbols.begin(),
-                        symbols.end(), std::back_inserter(rest));
-    quotient.add(rest, coefficient / factor);
-  }
-  return quotient;
-}
-
 SizeExpr SizeSymbols::createTerm(TermKind kind,
                                  std::vector<SizeExpr> operands) {
   for (const SizeExpr &operand : operands)
-    if (operand.hasOverflow())
+    if (!operand.isValid())
       return operand;
   if (kind == TermKind::Value)
     return operands.front();
@@ -243,10 +108,10 @@ SizeExpr SizeSymbols::createTerm(TermKind kind,
   bool isExact = divisor && *divisor > 0 && first.getDivisor() % *divisor == 0;
   bool isOrdered = isNonNegative(second - first);
   if (kind == TermKind::Quotient && isExact)
-    return first.divideBy(*divisor);
+    return *first.divideExactly(*divisor);
   // Divisors are positive.
   if (kind == TermKind::Quotient && !divisor)
-    if (std::optional<SizeExpr> quotient = first.divideByProduct(second))
+    if (std::optional<SizeExpr> quotient = first.divideExactly(second))
       return *quotient;
   if (kind == TermKind::Remainder && isExact)
     return SizeExpr(0);
@@ -307,7 +172,7 @@ SizeExpr SizeSymbols::createTerm(TermKind kind,
       symbol.weight += symbols[number].weight;
   }
   if (symbol.weight > (symbol.isUnknown ? kMaxUnknownWeight : kMaxWeight))
-    return SizeExpr::overflow();
+    return SizeExpr::invalid();
   if (varies)
     symbol.range = getTermRange(kind, operands);
   unsigned number = create(std::move(symbol));
@@ -394,7 +259,7 @@ std::optional<SizeExpr> SizeSymbols::maximize(SizeExpr expr) const {
     else
       return std::nullopt;
   }
-  if (expr.hasOverflow())
+  if (!expr.isValid())
     return std::nullopt;
   return expr;
 }
@@ -424,10 +289,13 @@ SizeSymbols::replace(const SizeExpr &expr, unsigned number) const {
   case TermKind::Quotient: {
     // a - (d - 1) <= d * floor(a / d) <= a
     std::optional<int64_t> divisor = operands[1].getConstant();
-    if (!divisor || *divisor <= 0 || factor.getDivisor() % *divisor != 0)
+    if (!divisor || *divisor <= 0)
+      return std::nullopt;
+    std::optional<SizeExpr> quotient = factor.divideExactly(*divisor);
+    if (!quotient)
       return std::nullopt;
     SizeExpr dividend = operands[0] - SizeExpr(isPositive ? 0 : *divisor - 1);
-    result.exprs = {rest + factor.divideBy(*divisor) * dividend};
+    result.exprs = {rest + *quotient * dividend};
     return result;
   }
   case TermKind::Remainder:
@@ -465,7 +333,7 @@ bool SizeSymbols::isAtMostZero(const SizeExpr &expr) const {
 }
 
 bool SizeSymbols::isAtMostZero(const SizeExpr &expr, unsigned depth) const {
-  if (expr.hasOverflow())
+  if (!expr.isValid())
     return false;
   std::optional<SizeExpr> max = maximize(expr);
   if (max && isNonNegative(SizeExpr(0) - *max))
@@ -488,7 +356,7 @@ bool SizeSymbols::isAtMostZero(const SizeExpr &expr, unsigned depth) const {
 }
 
 SmallVector<SizeExpr> SizeSymbols::splitCases(const SizeExpr &expr) const {
-  if (expr.hasOverflow())
+  if (!expr.isValid())
     return {};
   std::optional<unsigned> last;
   for (unsigned number : expr.getSymbols()) {
@@ -509,7 +377,7 @@ std::set<SizeExpr> SizeSymbols::getConditions(const SizeExpr &expr,
                                               unsigned depth) const {
   if (isKnown(expr))
     return {expr};
-  if (expr.hasOverflow() || depth == 0)
+  if (!expr.isValid() || depth == 0)
     return {};
   std::set<SizeExpr> conditions;
   if (std::optional<SizeExpr> max = maximize(expr); max && isKnown(*max))
@@ -604,7 +472,7 @@ SizeExpr SizeSymbols::resolve(const SizeExpr &expr, bool useConstants) {
           return SizeExpr(known->second);
     return SizeExpr::symbol(leader);
   };
-  if (expr.hasOverflow())
+  if (!expr.isValid())
     return expr;
   SizeExpr result;
   for (const auto &[monomial, coefficient] : expr.getTerms()) {
@@ -617,14 +485,14 @@ SizeExpr SizeSymbols::resolve(const SizeExpr &expr, bool useConstants) {
 }
 
 bool SizeSymbols::isKnown(const SizeExpr &expr) const {
-  return !expr.hasOverflow() &&
+  return expr.isValid() &&
          llvm::none_of(expr.getSymbols(), [&](unsigned symbol) {
            return symbols[symbol].isUnknown;
          });
 }
 
 bool SizeSymbols::dependsOnElements(const SizeExpr &expr) const {
-  return expr.hasOverflow() ||
+  return !expr.isValid() ||
          llvm::any_of(expr.getSymbols(), [&](unsigned number) {
            const SizeSymbol &symbol = symbols[number];
            return symbol.kind == SizeSymbol::Kind::Unknown ||
