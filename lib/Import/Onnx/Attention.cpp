@@ -145,8 +145,9 @@ static void addVisibility(NodeImporter &node, AttentionOp op,
   YieldOp::create(b, loc, isVisible);
 }
 
-FailureOr<Tensor> onnx::emitAttention(NodeImporter &node,
-                                      AttentionParts &parts) {
+/// Emits posenc.attention; returns the output with the layout of the queries.
+static FailureOr<Tensor> emitAttention(NodeImporter &node,
+                                       AttentionParts &parts) {
   if (failed(checkShapes(node, parts)))
     return failure();
   OpBuilder &b = node.builder;
@@ -219,6 +220,46 @@ FailureOr<Tensor> onnx::emitAttention(NodeImporter &node,
   return createTensor(node, op.getResult(0), shape);
 }
 
+LogicalResult onnx::appendToPast(NodeImporter &node, AttentionParts &parts,
+                                 unsigned past) {
+  bool hasPast = node.hasInput(past);
+  if (hasPast != node.hasInput(past + 1))
+    return node.emitError() << "expected both past keys and values";
+  parts.firstPosition = Size(0);
+  bool hasPresent = node.hasOutput(1) || node.hasOutput(2);
+  if (!parts.headMajorKeys && (hasPast || hasPresent)) {
+    for (Tensor *tensor : {&parts.key, &parts.value})
+      *tensor = transpose(node, *tensor, {0, 2, 1, 3});
+    parts.headMajorKeys = true;
+  }
+  if (hasPast) {
+    Tensor &pastKey = node.getInput(past), &pastValue = node.getInput(past + 1);
+    if (pastKey.getRank() != 4 || pastValue.getRank() != 4)
+      return node.emitError() << "expected past keys and values of rank 4";
+    parts.firstPosition = pastKey.shape[2];
+    FailureOr<Tensor> key = concat(node, {&pastKey, &parts.key}, 2),
+                      value = concat(node, {&pastValue, &parts.value}, 2);
+    if (failed(key) || failed(value))
+      return failure();
+    parts.key = std::move(*key);
+    parts.value = std::move(*value);
+  }
+  node.setOutput(1, parts.key);
+  node.setOutput(2, parts.value);
+  return success();
+}
+
+LogicalResult onnx::finishAttention(NodeImporter &node, AttentionParts &parts,
+                                    bool mergesHeads) {
+  FailureOr<Tensor> result = emitAttention(node, parts);
+  if (succeeded(result) && mergesHeads)
+    result = mergeHeads(node, *result);
+  if (failed(result))
+    return failure();
+  node.setOutput(0, std::move(*result));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Attention of the default domain
 //===----------------------------------------------------------------------===//
@@ -261,48 +302,19 @@ static LogicalResult importAttention(NodeImporter &node) {
   }
   if (failed(checkShapes(node, parts)))
     return failure();
-  if (node.hasInput(4) != node.hasInput(5))
-    return node.emitError() << "expected both past keys and values";
-  parts.firstPosition = Size(0);
-  bool hasPast = node.hasInput(4);
-  // Caches have heads before tokens.
-  bool hasPresent = node.hasOutput(1) || node.hasOutput(2);
-  if (isFlat && (hasPast || hasPresent)) {
-    for (Tensor *tensor : {&parts.key, &parts.value})
-      *tensor = transpose(node, *tensor, {0, 2, 1, 3});
-    parts.headMajorKeys = true;
-  }
-  if (hasPast) {
-    Tensor &pastKey = node.getInput(4), &pastValue = node.getInput(5);
-    if (pastKey.getRank() != 4 || pastValue.getRank() != 4)
-      return node.emitError() << "expected past keys and values of rank 4";
-    parts.firstPosition = pastKey.shape[2];
-    FailureOr<Tensor> key = concat(node, {&pastKey, &parts.key}, 2),
-                      value = concat(node, {&pastValue, &parts.value}, 2);
-    if (failed(key) || failed(value))
-      return failure();
-    parts.key = std::move(*key);
-    parts.value = std::move(*value);
-  }
-  node.setOutput(1, parts.key);
-  node.setOutput(2, parts.value);
+  if (failed(appendToPast(node, parts, 4)))
+    return failure();
   if (node.hasInput(3))
     parts.mask = &node.getInput(3);
   if (node.hasInput(6)) {
     // Keys of an outer cache; queries are aligned to their end.
     parts.lengths = &node.getInput(6);
-    if (hasPast || parts.lengths->getRank() != 1 ||
+    if (node.hasInput(4) || parts.lengths->getRank() != 1 ||
         !isa<IntegerType>(parts.lengths->element))
       return node.emitError() << "nonpad_kv_seqlen needs rank 1 and no past";
     parts.firstPosition.reset();
   }
-  FailureOr<Tensor> result = emitAttention(node, parts);
-  if (succeeded(result) && isFlat)
-    result = mergeHeads(node, *result);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return finishAttention(node, parts, /*mergesHeads=*/isFlat);
 }
 
 void onnx::addAttentionOperators(OperatorTable &table) {

@@ -38,8 +38,15 @@ struct AttentionParts {
   Tensor *shift = nullptr;
 };
 
-/// Emits posenc.attention; returns the output with the layout of the queries.
-FailureOr<Tensor> emitAttention(NodeImporter &node, AttentionParts &parts);
+/// Appends the keys and values to those of inputs `past` and `past + 1`, if
+/// these exist, and sets outputs 1 and 2 to the result. Such keys and values
+/// have heads before tokens.
+LogicalResult appendToPast(NodeImporter &node, AttentionParts &parts,
+                           unsigned past);
+/// Emits posenc.attention, and sets output 0 to the result, which has the
+/// layout of the queries; its rank is 3 if `mergesHeads`.
+LogicalResult finishAttention(NodeImporter &node, AttentionParts &parts,
+                              bool mergesHeads);
 
 /// Splits the last dimension of (batch, tokens, heads * dim).
 FailureOr<Tensor> splitHeads(NodeImporter &node, Tensor &tensor,

@@ -325,13 +325,7 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
                   !parts.query.shape[0].isConstant(1);
   if (isPadded)
     parts.shift = &group.shift;
-  FailureOr<Tensor> result = emitAttention(node, parts);
-  if (succeeded(result))
-    result = mergeHeads(node, *result);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return finishAttention(node, parts, /*mergesHeads=*/true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -403,8 +397,7 @@ static LogicalResult importMultiHead(NodeImporter &node) {
   parts.value = node.getInput(2);
   Size offset(0);
   // Keys of cross attention may have their heads split already.
-  bool isSplit = parts.key.getRank() == 4;
-  parts.headMajorKeys = isSplit;
+  parts.headMajorKeys = parts.key.getRank() == 4;
   for (Tensor *tensor : {&parts.query, &parts.key, &parts.value}) {
     if (tensor->getRank() == 4 && tensor != &parts.query)
       continue;
@@ -423,42 +416,15 @@ static LogicalResult importMultiHead(NodeImporter &node) {
       return failure();
     *tensor = std::move(*split);
   }
-  if (node.hasInput(6) != node.hasInput(7))
-    return node.emitError() << "expected both past keys and values";
-  parts.firstPosition = Size(0);
-  if ((node.hasInput(6) || node.hasOutput(1) || node.hasOutput(2)) &&
-      !isSplit) {
-    for (Tensor *tensor : {&parts.key, &parts.value})
-      *tensor = transpose(node, *tensor, {0, 2, 1, 3});
-    parts.headMajorKeys = true;
-  }
-  if (node.hasInput(6)) {
-    Tensor &pastKey = node.getInput(6), &pastValue = node.getInput(7);
-    if (pastKey.getRank() != 4 || pastValue.getRank() != 4)
-      return node.emitError() << "expected past keys and values of rank 4";
-    parts.firstPosition = pastKey.shape[2];
-    FailureOr<Tensor> key = concat(node, {&pastKey, &parts.key}, 2),
-                      value = concat(node, {&pastValue, &parts.value}, 2);
-    if (failed(key) || failed(value))
-      return failure();
-    parts.key = std::move(*key);
-    parts.value = std::move(*value);
-  }
-  node.setOutput(1, parts.key);
-  node.setOutput(2, parts.value);
+  if (failed(appendToPast(node, parts, 6)))
+    return failure();
   if (node.hasInput(5))
     parts.mask = &node.getInput(5);
   Tensor mask;
   if (node.hasInput(4) &&
       failed(addKeyPadding(node, parts, node.getInput(4), mask)))
     return failure();
-  FailureOr<Tensor> result = emitAttention(node, parts);
-  if (succeeded(result))
-    result = mergeHeads(node, *result);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return finishAttention(node, parts, /*mergesHeads=*/true);
 }
 
 void onnx::addMicrosoftOperators(OperatorTable &table) {
