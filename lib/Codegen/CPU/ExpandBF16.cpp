@@ -8,9 +8,9 @@
 //
 // Without AVX512-BF16 the backend lowers the rounding to bf16 to a call of
 // __truncsfbf2, which libgcc of Debian 12 lacks, and cannot select the bf16 dot
-// product. The upstream pass arith-expand selects NaNs between vectors of bf16,
-// which the backend splits lane by lane; this pass selects between 32-bit
-// lanes.
+// product. The upstream pass arith-expand gives all NaNs the same bits, and
+// fails on dynamic tensors; this pass keeps the sign of a NaN, as the
+// instruction does.
 //
 //===----------------------------------------------------------------------===//
 
