@@ -78,7 +78,7 @@ Shape FunctionSizes::getShape(Value tensor) {
       shape.push_back(
           !type.isDynamicDim(dim) ? Size(type.getDimSize(dim))
           : tensor.getParentBlock() != entry
-              ? Size::getInvalid()
+              ? Size::invalid()
               : table.createSymbol(tensor::DimOp::create(
                                        builder, tensor.getLoc(), tensor, dim),
                                    /*isNonNegative=*/true));
@@ -93,7 +93,7 @@ void FunctionSizes::setShape(Value tensor, ArrayRef<Size> shape) {
     return;
   Shape &known = shapes[tensor];
   known.assign(shape.begin(), shape.end());
-  known.resize(type.getRank(), Size::getInvalid());
+  known.resize(type.getRank(), Size::invalid());
   for (auto [size, number] : llvm::zip_equal(known, type.getShape()))
     if (!ShapedType::isDynamic(number))
       size = number;
