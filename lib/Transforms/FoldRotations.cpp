@@ -17,6 +17,7 @@
 #include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -44,6 +45,32 @@ struct Rotation {
 };
 } // namespace
 
+/// Returns positions with a dimension for the batch of `rows`, before that of
+/// tokens. All sequences have the same positions.
+static Value addBatch(RewriterBase &rewriter, Location loc, Value positions,
+                      Value rows, int64_t batchDim) {
+  auto type = cast<RankedTensorType>(positions.getType());
+  int64_t batch = cast<ShapedType>(rows.getType()).getDimSize(0);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + batchDim, batch);
+  if (batch == 1) {
+    SmallVector<ReassociationIndices> groups;
+    if (batchDim == 1)
+      groups.push_back({0});
+    groups.push_back({batchDim, batchDim + 1});
+    return tensor::ExpandShapeOp::create(rewriter, loc, type.clone(shape),
+                                         positions, groups);
+  }
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(rewriter, loc, positions);
+  sizes.insert(sizes.begin() + batchDim,
+               tensor::getMixedSize(rewriter, loc, rows, 0));
+  Value init =
+      tensor::EmptyOp::create(rewriter, loc, sizes, type.getElementType());
+  return linalg::BroadcastOp::create(rewriter, loc, positions, init, batchDim)
+      ->getResult(0);
+}
+
 /// Returns the rotation that computes `rows`. Their first dimension is the
 /// batch, unless they are of rank 3 or it is `tokenDim`. Fails if `rows` are
 /// not the result of a forward rope, if they have other readers, or if the
@@ -65,28 +92,20 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
   Value positions = rope.getPositions();
   bool hasBatch =
       tokenDim > 0 && cast<ShapedType>(rows.getType()).getRank() == 4;
-  int64_t batch = cast<ShapedType>(rows.getType()).getDimSize(0);
+  auto result = cast<OpResult>(rows);
+  Value unrotated = rope.getInputs()[result.getResultNumber()];
   ArrayRef<int64_t> dims = rope.getDims();
-  if (hasBatch && batch == 1 && dims == ArrayRef<int64_t>{tokenDim}) {
-    // Adds a batch dimension of 1 to the positions.
-    unsigned axes = rope.getAxesAttr() ? 1 : 0;
-    SmallVector<int64_t> shape(type.getShape());
-    shape.insert(shape.begin() + axes, 1);
-    SmallVector<ReassociationIndices> groups;
-    if (axes)
-      groups = {{0}, {1, 2}};
-    else
-      groups = {{0, 1}};
+  if (hasBatch && dims == ArrayRef<int64_t>{tokenDim}) {
+    // The positions are those of all sequences.
     rewriter.setInsertionPoint(reader);
-    positions = tensor::ExpandShapeOp::create(
-        rewriter, rope.getLoc(), type.clone(shape), positions, groups);
+    positions = addBatch(rewriter, rope.getLoc(), positions, unrotated,
+                         /*batchDim=*/rope.getAxesAttr() ? 1 : 0);
   } else if (dims != (hasBatch ? ArrayRef<int64_t>{0, tokenDim}
                                : ArrayRef<int64_t>{tokenDim})) {
     return rewriter.notifyMatchFailure(
         reader, "positions are not indexed by batch and token");
   }
-  auto result = cast<OpResult>(rows);
-  return Rotation{rope.getInputs()[result.getResultNumber()],
+  return Rotation{unrotated,
                   RotationAttr::get(rope.getContext(), rope.getPairing(),
                                     rope.getFrequencies(), rope.getOffset(),
                                     rope.getAxesAttr()),
@@ -110,10 +129,12 @@ struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
     auto fold = [&](OpOperand &rows, MutableOperandRange positions,
                     unsigned tokenDim,
                     function_ref<void(RotationAttr)> setRotation) {
+      auto rope = rows.get().getDefiningOp<RopeOp>();
+      if (rope && isRotated && rope.getTurns() != op.getTurns())
+        return false;
       FailureOr<Rotation> rotation =
           findRotation(rewriter, op, rows.get(), tokenDim);
-      if (failed(rotation) ||
-          (isRotated && rotation->turns != ValueRange(op.getTurns())))
+      if (failed(rotation))
         return false;
       rewriter.modifyOpInPlace(op, [&] {
         rows.set(rotation->rows);

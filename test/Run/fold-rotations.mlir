@@ -75,3 +75,14 @@ func.func @apart_append(%k: !new, %v: !new, %p: !p, %n: tensor<?xi64>, %kc: !cac
     lengths(%n : tensor<?xi64>) outs(%kc, %vc : !cache, !cache)
   return %c#0, %c#1, %r : !cache, !cache, !new
 }
+
+// Positions that all sequences share.
+// RUN: posenc-run %s --function=shared --opt-level=0 --input=3x2x17x32xf32=random --input=3x2x17x32xf32=random --input=17xi64=iota --reference
+!s = tensor<?x2x?x32xf32>
+func.func @shared(%q: !s, %k: !s, %p: tensor<?xi64>) -> !s {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 32>
+    ins(%q, %k : !s, !s) positions(%p : tensor<?xi64>) dims = [2] outs(%q, %k : !s, !s)
+  %o = posenc.attention query_layout = head_major key_layout = head_major
+    ins(%r#0, %r#1, %k : !s, !s, !s) outs(%q : !s)
+  return %o : !s
+}

@@ -53,6 +53,27 @@ func.func @batch_of_one(%q: !q, %k: !q, %p: tensor<3x?xi64>) -> !q {
 
 // -----
 
+!q = tensor<?x8x?x64xf32>
+
+// Positions that all sequences share get a batch dimension.
+// CHECK-LABEL: func.func @shared_positions(
+// CHECK-SAME:    %[[Q:[a-z0-9]*]]: tensor<?x8x?x64xf32>, %[[K:[a-z0-9]*]]: tensor<?x8x?x64xf32>, %[[P:[a-z0-9]*]]: tensor<?xi64>
+// CHECK-NOT:     posenc.rope
+// CHECK:         %[[ROWS:[a-z0-9_]*]] = linalg.broadcast ins(%[[P]] : tensor<?xi64>) outs(%{{.*}} : tensor<?x?xi64>) dimensions = [0]
+// CHECK:         posenc.attention
+// CHECK-SAME:      ins(%[[Q]], %[[K]], %[[K]] :
+// CHECK-SAME:      query_positions(%[[ROWS]] : tensor<?x?xi64>)
+// CHECK-SAME:      key_positions(
+func.func @shared_positions(%q: !q, %k: !q, %p: tensor<?xi64>) -> !q {
+  %r:2 = posenc.rope half #posenc.frequencies<dim = 64>
+    ins(%q, %k : !q, !q) positions(%p : tensor<?xi64>) dims = [2] outs(%q, %k : !q, !q)
+  %o = posenc.attention query_layout = head_major key_layout = head_major
+    ins(%r#0, %r#1, %k : !q, !q, !q) outs(%q : !q)
+  return %o : !q
+}
+
+// -----
+
 !k = tensor<?x2x64xbf16>
 !c = tensor<?x?x2x64xbf16>
 

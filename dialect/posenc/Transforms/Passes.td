@@ -186,7 +186,8 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
     Input: a rope whose only user is a `posenc.attention` of f32 or f64 that reads
     it as queries or keys, or a `posenc.kv_append` that reads it as keys. Output:
     the rope becomes the `query_rotation`, `key_rotation` or `rotation` of that
-    operation. Results have the same bits. Left alone: inverse ropes, scalar
+    operation. Positions without a batch dimension are broadcast. Results have the
+    same bits. Left alone: inverse ropes, scalar
     positions, positions of type `index`, rows that are normed afterwards, keys of
     attention that `convert-posenc-attention-to-vector` does not support, and
     attention on f16 and bf16, because a rope rounds its results and attention
@@ -212,6 +213,7 @@ def PosencFoldRotationsPass : Pass<"posenc-fold-rotations"> {
     ```
   }];
   let dependentDialects = ["::mlir::posenc::PosencDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
