@@ -18,6 +18,7 @@
 #include "demo.h"
 
 #include "posenc-bench/Pairs.h"
+#include "posenc/Interpreter/Frequencies.h"
 #include "posenc/Reference/Compare.h"
 #include "posenc/Reference/Ops.h"
 
@@ -64,6 +65,12 @@ bool demo::fail(const llvm::Twine &message) {
   return false;
 }
 
+/// Returns the context of the attributes of all configs.
+static mlir::MLIRContext &getContext() {
+  static mlir::MLIRContext context;
+  return context;
+}
+
 std::optional<frontend::ModelConfig> demo::readConfig(const Paths &paths,
                                                       llvm::StringRef name) {
   std::string config = paths.configs + "/" + name.str() + ".json";
@@ -73,10 +80,8 @@ std::optional<frontend::ModelConfig> demo::readConfig(const Paths &paths,
     return std::nullopt;
   }
   llvm::SmallVector<frontend::Diagnostic> diagnostics;
-  // Owns the attributes of all configs.
-  static mlir::MLIRContext context;
   std::optional<frontend::ModelConfig> parsed = frontend::readModelConfig(
-      context, (*text)->getBuffer(), config, diagnostics);
+      getContext(), (*text)->getBuffer(), config, diagnostics);
   if (!parsed)
     frontend::printDiagnostics(llvm::errs(), diagnostics);
   return parsed;
@@ -87,19 +92,13 @@ reference::DType demo::getType(posenc_dtype dtype) {
 }
 
 reference::FrequencySpec demo::getSpec(const frontend::ModelConfig &model) {
-  reference::FrequencySpec spec;
-  spec.dim = model.rotaryDim;
-  spec.base = model.ropeTheta;
-  if (auto llama = llvm::dyn_cast_or_null<mlir::posenc::Llama3ScalingAttr>(
-          model.scaling)) {
-    spec.kind = reference::ScalingKind::Llama3;
-    spec.factor = llama.getFactor().getValueAsDouble();
-    spec.lowFreqFactor = llama.getLowFreqFactor().getValueAsDouble();
-    spec.highFreqFactor = llama.getHighFreqFactor().getValueAsDouble();
-    spec.originalMaxPosition =
-        llama.getOriginalMaxPosition().getValueAsDouble();
-  }
-  return spec;
+  using namespace mlir::posenc;
+  mlir::Builder builder(&getContext());
+  return getFrequencySpec(
+      FrequenciesAttr::get(builder.getContext(), model.rotaryDim,
+                           builder.getF64FloatAttr(model.ropeTheta),
+                           model.scaling, Precision::Exact),
+      AxesAttr());
 }
 
 bool demo::fillRandom(runtime::Array &array, posenc_dtype dtype, int64_t tokens,

@@ -50,8 +50,8 @@ static LogicalResult getRotation(Operation *op, RotationAttr attr,
                                  std::optional<reference::Rotation> &rotation) {
   if (!attr)
     return success();
-  FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, attr.getFrequencies(), turns, values);
+  FailureOr<reference::FrequencySpec> spec = getFrequencySpec(
+      op, attr.getFrequencies(), attr.getAxes(), turns, values);
   if (failed(spec))
     return failure();
   rotation.emplace();

@@ -120,8 +120,8 @@ static LogicalResult checkDestination(Operation *op, const Shape &shape,
 //===----------------------------------------------------------------------===//
 
 static LogicalResult evaluate(SincosOp op, Evaluator &values) {
-  FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, op.getFrequencies(), op.getTurns(), values);
+  FailureOr<reference::FrequencySpec> spec = getFrequencySpec(
+      op, op.getFrequencies(), op.getAxesAttr(), op.getTurns(), values);
   if (failed(spec))
     return failure();
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
@@ -162,10 +162,8 @@ static reference::SinusoidalOrder getOrder(TableOrder order) {
 }
 
 static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
-  FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, op.getFrequencies());
-  if (failed(spec))
-    return failure();
+  reference::FrequencySpec spec =
+      getFrequencySpec(op.getFrequencies(), op.getAxesAttr());
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());
   reference::SinusoidalOptions options;
   options.order = getOrder(op.getOrder());
@@ -179,11 +177,11 @@ static LogicalResult evaluate(SinusoidalOp op, Evaluator &values) {
   Shape table = shape;
   table.push_back(op.getRowSize());
   if (failed(checkShape(op, table)) ||
-      failed(reject(op, reference::checkSinusoidal(*spec, axes, positions,
-                                                   shape, options))) ||
+      failed(reject(op, reference::checkSinusoidal(spec, axes, positions, shape,
+                                                   options))) ||
       failed(checkDestination(op, table, init, values)))
     return failure();
-  Array array = reference::sinusoidal(*spec, axes, positions, shape, options);
+  Array array = reference::sinusoidal(spec, axes, positions, shape, options);
   values.set(op.getResult(0),
              makeTable(getElementTypeOrSelf(init.getType()), std::move(array),
                        op.getFrequencies(), getAngleSlack(positions)));
@@ -221,8 +219,8 @@ static LogicalResult evaluate(RotateOp op, Evaluator &values) {
 }
 
 static LogicalResult evaluate(RopeOp op, Evaluator &values) {
-  FailureOr<reference::FrequencySpec> spec =
-      getFrequencySpec(op, op.getFrequencies(), op.getTurns(), values);
+  FailureOr<reference::FrequencySpec> spec = getFrequencySpec(
+      op, op.getFrequencies(), op.getAxesAttr(), op.getTurns(), values);
   if (failed(spec))
     return failure();
   reference::AxesSpec axes = getAxesSpec(op.getAxesAttr());

@@ -8,113 +8,38 @@
 
 #include "Specs.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "posenc/IR/PairFrequencies.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::posenc;
 namespace reference = ::posenc::reference;
+using ::posenc::BigFloat;
 using reference::FrequencySpec;
-using reference::ScalingKind;
 
-static double real(FloatAttr value) { return value.getValueAsDouble(); }
-
-static std::optional<double> optionalReal(FloatAttr value) {
-  return value ? std::optional(real(value)) : std::nullopt;
+/// Converts a number without rounding, as the sum of its leading 53 bits, the
+/// next ones, and so on.
+static reference::Real toReal(BigFloat number) {
+  reference::Real result;
+  for (int bits = 0; bits < 256; bits += 53) {
+    double leading = number.toDouble();
+    result = result + reference::Real(leading);
+    number = number - BigFloat(leading);
+  }
+  return result;
 }
 
-static std::vector<double> list(DenseF64ArrayAttr values) {
-  return values.asArrayRef().vec();
-}
-
-FailureOr<FrequencySpec>
-mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies) {
+FrequencySpec mlir::posenc::getFrequencySpec(FrequenciesAttr frequencies,
+                                             AxesAttr axes) {
   FrequencySpec spec;
   spec.dim = frequencies.getDim();
-  spec.base = real(frequencies.getBase());
+  spec.base = frequencies.getBase().getValueAsDouble();
   spec.roundsAngles = frequencies.roundsAngles();
-  if (!frequencies.getScaling())
-    return spec;
-  bool known =
-      llvm::TypeSwitch<Attribute, bool>(frequencies.getScaling())
-          .Case([&](LinearScalingAttr scaling) {
-            spec.kind = ScalingKind::Linear;
-            spec.factor = real(scaling.getFactor());
-            return true;
-          })
-          .Case([&](Llama3ScalingAttr scaling) {
-            spec.kind = ScalingKind::Llama3;
-            spec.factor = real(scaling.getFactor());
-            spec.lowFreqFactor = real(scaling.getLowFreqFactor());
-            spec.highFreqFactor = real(scaling.getHighFreqFactor());
-            spec.originalMaxPosition = real(scaling.getOriginalMaxPosition());
-            return true;
-          })
-          .Case([&](YarnScalingAttr scaling) {
-            spec.kind = ScalingKind::Yarn;
-            spec.factor = real(scaling.getFactor());
-            spec.betaFast = real(scaling.getBetaFast());
-            spec.betaSlow = real(scaling.getBetaSlow());
-            spec.originalMaxPosition = real(scaling.getOriginalMaxPosition());
-            spec.truncate = scaling.getTruncate();
-            spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
-            spec.mscale = optionalReal(scaling.getMscale());
-            spec.mscaleAllDim = optionalReal(scaling.getMscaleAllDim());
-            spec.extFactor = optionalReal(scaling.getExtFactor()).value_or(1);
-            spec.attnFactor = optionalReal(scaling.getAttnFactor()).value_or(1);
-            return true;
-          })
-          .Case([&](ExplicitScalingAttr scaling) {
-            spec.kind = ScalingKind::Explicit;
-            spec.list = list(scaling.getValues());
-            spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
-            return true;
-          })
-          .Case([&](NtkScalingAttr scaling) {
-            spec.kind = ScalingKind::Ntk;
-            spec.factor = real(scaling.getFactor());
-            spec.mixedB = optionalReal(scaling.getMixedB());
-            return true;
-          })
-          .Case([&](DynamicScalingAttr scaling) {
-            spec.kind = ScalingKind::Dynamic;
-            spec.factor = real(scaling.getFactor());
-            spec.maxPosition = real(scaling.getMaxPosition());
-            spec.length = real(scaling.getLength());
-            return true;
-          })
-          .Case([&](LongropeScalingAttr scaling) {
-            spec.kind = ScalingKind::Longrope;
-            spec.list = list(scaling.getShortFactors());
-            spec.longList = list(scaling.getLongFactors());
-            spec.originalMaxPosition = real(scaling.getOriginalMaxPosition());
-            spec.length = real(scaling.getLength());
-            spec.factor = optionalReal(scaling.getFactor()).value_or(1);
-            spec.attentionFactor = optionalReal(scaling.getAttentionFactor());
-            return true;
-          })
-          .Case([&](ProportionalScalingAttr scaling) {
-            spec.kind = ScalingKind::Proportional;
-            spec.rotatedPairs = scaling.getRotatedPairs();
-            spec.factor = real(scaling.getFactor());
-            return true;
-          })
-          .Case([&](DivisorsScalingAttr scaling) {
-            spec.kind = ScalingKind::Divisors;
-            spec.list = list(scaling.getValues());
-            return true;
-          })
-          .Case([&](GeometricScalingAttr scaling) {
-            spec.kind = ScalingKind::Geometric;
-            spec.shift = real(scaling.getShift());
-            spec.scale = optionalReal(scaling.getScale()).value_or(1.0);
-            return true;
-          })
-          .Default(false);
-  if (!known)
-    return op->emitError() << "the reference does not support "
-                           << frequencies.getScaling();
+  spec.attentionFactor = toReal(frequencies.computeAttentionFactor());
+  if (frequencies.getScaling() || spec.roundsAngles)
+    for (const PairFrequency &pair : computePairFrequencies(frequencies, axes))
+      spec.list.push_back(toReal(pair.frequency));
   return spec;
 }
 
@@ -133,30 +58,25 @@ double mlir::posenc::getGivenLength(TurnsOp op, Evaluator &values) {
 
 FailureOr<FrequencySpec>
 mlir::posenc::getFrequencySpec(Operation *op, FrequenciesAttr frequencies,
-                               ValueRange turns, Evaluator &values) {
+                               AxesAttr axes, ValueRange turns,
+                               Evaluator &values) {
   if (turns.empty())
-    return getFrequencySpec(op, frequencies);
+    return getFrequencySpec(frequencies, axes);
   auto source = turns.front().getDefiningOp<TurnsOp>();
   if (!source || turns != ValueRange(source->getResults()))
     return op->emitError(
         "the reference supports only turns that posenc.turns computes");
-  std::optional<double> attention;
-  if (!frequencies.hasUnitAttentionFactor())
-    attention = frequencies.computeAttentionFactor().toDouble();
+  FrequencySpec spec;
   if (source.getValues()) {
-    FrequencySpec spec;
     spec.dim = frequencies.getDim();
-    spec.base = real(frequencies.getBase());
-    spec.kind = ScalingKind::Explicit;
-    spec.list = getGivenFrequencies(source, values);
-    spec.attentionFactor = attention;
-    return spec;
+    for (double frequency : getGivenFrequencies(source, values))
+      spec.list.emplace_back(frequency);
+  } else {
+    spec = getFrequencySpec(
+        source.getFrequenciesAttr().withLength(getGivenLength(source, values)),
+        axes);
   }
-  FrequenciesAttr known =
-      source.getFrequenciesAttr().withLength(getGivenLength(source, values));
-  FailureOr<FrequencySpec> spec = getFrequencySpec(op, known);
-  if (succeeded(spec) && frequencies != source.getFrequenciesAttr())
-    spec->attentionFactor = attention;
+  spec.attentionFactor = toReal(frequencies.computeAttentionFactor());
   return spec;
 }
 

@@ -11,22 +11,17 @@
 
 #include "Evaluator.h"
 
-#include "posenc/IR/Posenc.h"
+#include "posenc/Interpreter/Frequencies.h"
 #include "posenc/Reference/Ops.h"
 
 namespace mlir::posenc {
 
-/// Converts frequencies. Reports an error at `op` for a scaling rule that the
-/// oracle does not support.
-FailureOr<::posenc::reference::FrequencySpec>
-getFrequencySpec(Operation *op, FrequenciesAttr frequencies);
-
 /// Converts frequencies; if `turns` are given, those that the `posenc.turns`
 /// which computed them stands for, as exact numbers. Reports an error at `op`
-/// for other turns.
+/// for other turns. `axes` may be null.
 FailureOr<::posenc::reference::FrequencySpec>
-getFrequencySpec(Operation *op, FrequenciesAttr frequencies, ValueRange turns,
-                 Evaluator &values);
+getFrequencySpec(Operation *op, FrequenciesAttr frequencies, AxesAttr axes,
+                 ValueRange turns, Evaluator &values);
 
 /// Returns the numbers of `values` of a posenc.turns as frequencies.
 std::vector<double> getGivenFrequencies(TurnsOp op, Evaluator &values);

@@ -8,7 +8,6 @@
 
 #include "posenc/Reference/Axes.h"
 #include "Fatal.h"
-#include "Scaling.h"
 
 namespace posenc::reference {
 
@@ -57,21 +56,16 @@ PairTable::PairTable(const FrequencySpec &spec, const AxesSpec &axes) {
   rounds = spec.roundsAngles;
   axisOf = assignAxes(axes, spec.dim / 2);
 
-  bool restarts = axes.kind == AxesKind::Axial &&
-                  !findScalingRule(spec.kind)->indexedByPair;
+  factor = spec.attentionFactor;
+  frequencies = spec.list;
+  if (!frequencies.empty())
+    return;
   std::vector<int64_t> sections{spec.dim / 2};
-  if (restarts)
+  if (axes.kind == AxesKind::Axial)
     sections = axes.sections;
-  for (int64_t pairs : sections) {
-    if (pairs == 0)
-      continue;
-    FrequencySpec section = spec;
-    section.dim = 2 * pairs;
-    Frequencies values(section);
-    for (int64_t i = 0; i < pairs; ++i)
-      frequencies.push_back(values[i]);
-    factor = values.attention();
-  }
+  for (int64_t pairs : sections)
+    for (Real &frequency : computeFrequencies(2 * pairs, spec.base))
+      frequencies.push_back(std::move(frequency));
 }
 
 } // namespace posenc::reference

@@ -95,20 +95,4 @@ Real floor(const Real &a) {
   return result;
 }
 
-Real ceil(const Real &a) {
-  Real result;
-  mpfr_ceil(result.get(), a.get());
-  return result;
-}
-
-Real min(const Real &a, const Real &b) { return b < a ? b : a; }
-
-Real max(const Real &a, const Real &b) { return a < b ? b : a; }
-
-Real pi() {
-  Real result;
-  mpfr_const_pi(result.get(), MPFR_RNDN);
-  return result;
-}
-
 } // namespace posenc::reference

@@ -145,7 +145,7 @@ std::string checkRope(const Array &x, const FrequencySpec &spec,
   if (std::string reason = checkOperand(x, spec.dim / 2, options);
       !reason.empty())
     return reason;
-  if (options.inverse && Frequencies(spec).attention() == Real(0))
+  if (options.inverse && spec.attentionFactor == Real(0))
     return "a rotation with an attention factor of 0 has no inverse";
   return checkSinCos(spec, axes, positions, positionsShape(x, options));
 }

@@ -278,10 +278,8 @@ vectors::window(std::optional<int64_t> left, std::optional<int64_t> right,
 reference::Rotation vectors::makeRotation(int64_t dim, double base,
                                           bool interleaved, int64_t offset) {
   reference::Rotation rotation;
-  rotation.frequencies.kind = reference::ScalingKind::Default;
   rotation.frequencies.dim = dim;
   rotation.frequencies.base = base;
-  rotation.frequencies.factor = 1;
   rotation.interleaved = interleaved;
   rotation.windowOffset = offset;
   return rotation;

@@ -32,25 +32,9 @@ struct FloatCase {
   posenc_dtype positions; // f32, f64 or, with rounded angles, i64
   const char *scaling = "";
   bool hasAxes = false;
-  void (*describe)(reference::FrequencySpec &) = nullptr;
 };
 
-constexpr int64_t kDim = 36;
-
-void setScale(reference::FrequencySpec &spec) {
-  spec.kind = reference::ScalingKind::Geometric;
-  spec.scale = 1000;
-}
-void setYarn(reference::FrequencySpec &spec) {
-  spec.kind = reference::ScalingKind::Yarn;
-  spec.factor = 8;
-  spec.originalMaxPosition = 4096;
-}
-void setRounded(reference::FrequencySpec &spec) { spec.roundsAngles = true; }
-void setRoundedYarn(reference::FrequencySpec &spec) {
-  setYarn(spec);
-  setRounded(spec);
-}
+const char kAxes[] = "#posenc.axes<axial, [10, 8]>";
 const char kScale[] =
     ", scaling = #posenc.geometric<shift = 0.0, scale = 1000.0>";
 const char kYarn[] =
@@ -67,19 +51,18 @@ const FloatCase kCases[] = {
     {"F64AtF32", POSENC_F64, POSENC_F32},
     {"BF16", POSENC_BF16, POSENC_F32},
     {"F16", POSENC_F16, POSENC_F32},
-    {"WholeTurns", POSENC_F32, POSENC_F32, kScale, false, setScale},
-    {"WholeTurnsF64", POSENC_F64, POSENC_F64, kScale, false, setScale},
-    {"Yarn", POSENC_F32, POSENC_F32, kYarn, false, setYarn},
+    {"WholeTurns", POSENC_F32, POSENC_F32, kScale},
+    {"WholeTurnsF64", POSENC_F64, POSENC_F64, kScale},
+    {"Yarn", POSENC_F32, POSENC_F32, kYarn},
     {"Axes", POSENC_F32, POSENC_F32, "", true},
-    {"AxesWholeTurns", POSENC_F32, POSENC_F64, kScale, true, setScale},
-    {"Rounded", POSENC_F32, POSENC_I64, kRounded, false, setRounded},
-    {"RoundedI32", POSENC_F32, POSENC_I32, kRounded, false, setRounded},
-    {"RoundedF64", POSENC_F64, POSENC_I64, kRounded, false, setRounded},
-    {"RoundedBF16", POSENC_BF16, POSENC_I64, kRounded, false, setRounded},
-    {"RoundedYarn", POSENC_F32, POSENC_I64, kRoundedYarn, false,
-     setRoundedYarn},
-    {"RoundedAxes", POSENC_F32, POSENC_I64, kRounded, true, setRounded},
-    {"RoundedFloats", POSENC_F32, POSENC_F64, kRounded, false, setRounded},
+    {"AxesWholeTurns", POSENC_F32, POSENC_F64, kScale, true},
+    {"Rounded", POSENC_F32, POSENC_I64, kRounded},
+    {"RoundedI32", POSENC_F32, POSENC_I32, kRounded},
+    {"RoundedF64", POSENC_F64, POSENC_I64, kRounded},
+    {"RoundedBF16", POSENC_BF16, POSENC_I64, kRounded},
+    {"RoundedYarn", POSENC_F32, POSENC_I64, kRoundedYarn},
+    {"RoundedAxes", POSENC_F32, POSENC_I64, kRounded, true},
+    {"RoundedFloats", POSENC_F32, POSENC_F64, kRounded},
 };
 
 std::string replaceAll(
@@ -124,7 +107,7 @@ func.func @inverse(%x: tensor<?x3x40xTYPE>, %p: tensor<POSITION>) -> tensor<?x3x
 }
 )",
       {{"SCALING", c.scaling},
-       {"AXES", c.hasAxes ? "axes #posenc.axes<axial, [10, 8]>" : ""},
+       {"AXES", c.hasAxes ? std::string("axes ") + kAxes : ""},
        {"LAST", c.hasAxes ? "1" : "0"},
        {"POSITION", (c.hasAxes ? "2x?x" : "?x") +
                         std::string(posenc_dtype_name(c.positions))},
@@ -132,11 +115,8 @@ func.func @inverse(%x: tensor<?x3x40xTYPE>, %p: tensor<POSITION>) -> tensor<?x3x
 }
 
 reference::FrequencySpec getSpec(const FloatCase &c) {
-  reference::FrequencySpec spec;
-  spec.dim = kDim;
-  if (c.describe)
-    c.describe(spec);
-  return spec;
+  return getFrequencies("dim = 36" + std::string(c.scaling),
+                        c.hasAxes ? kAxes : "");
 }
 
 reference::AxesSpec getAxes(const FloatCase &c) {
@@ -197,7 +177,7 @@ struct Positions {
 reference::CompareOptions getOptions(const FloatCase &c) {
   reference::CompareOptions options;
   options.absoluteSlack = c.dtype == POSENC_F64 ? 0x1p-60 : 0x1p-61;
-  options.absoluteSlack += c.describe == setScale ? 1000 * 0x1p-64 : 0;
+  options.absoluteSlack += c.scaling == kScale ? 1000 * 0x1p-64 : 0;
   return options;
 }
 
@@ -211,9 +191,9 @@ void checkTables(const FloatCase &c, const Kernel &kernel,
                    const reference::Array &expected) {
     reference::Comparison comparison =
         reference::compare(type, result.data(), expected, getOptions(c));
-    long double limit =
-        reference::defaultLimitUlp(reference::ResultKind::Table, type,
-                                   spec.kind == reference::ScalingKind::Yarn);
+    long double limit = reference::defaultLimitUlp(
+        reference::ResultKind::Table, type,
+        c.scaling == kYarn || c.scaling == kRoundedYarn);
     EXPECT_TRUE(comparison.within(limit))
         << comparison.reason << comparison.maxUlp;
   };
@@ -343,7 +323,7 @@ const Fault kFaults[] = {
 class FloatPositionsFaultTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(FloatPositionsFaultTest, IsCaught) {
-  FloatCase c{"", POSENC_F32, POSENC_F64, kScale, false, setScale};
+  FloatCase c{"", POSENC_F32, POSENC_F64, kScale};
   Positions positions(c, 211);
   // Beyond the other positions, and not near 2^63.
   positions.array.dataAs<double>()[0] = 0x1.5p62;

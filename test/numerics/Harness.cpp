@@ -8,9 +8,11 @@
 
 #include "Harness.h"
 
+#include "posenc/Interpreter/Frequencies.h"
 #include "posenc/Registration/Registration.h"
 #include "posenc/Target/KernelModule.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/xxhash.h"
@@ -185,6 +187,23 @@ Kernel::call(const std::string &function,
     results.clear();
   }
   return results;
+}
+
+reference::FrequencySpec test::getFrequencies(const std::string &fields,
+                                              const std::string &axes) {
+  using namespace mlir::posenc;
+  mlir::MLIRContext context;
+  context.loadDialect<PosencDialect>();
+  auto frequencies = llvm::dyn_cast_or_null<FrequenciesAttr>(
+      mlir::parseAttribute("#posenc.frequencies<" + fields + ">", &context));
+  EXPECT_TRUE(frequencies) << fields;
+  if (!frequencies)
+    return {};
+  AxesAttr axesAttr;
+  if (!axes.empty())
+    axesAttr =
+        llvm::dyn_cast_or_null<AxesAttr>(mlir::parseAttribute(axes, &context));
+  return getFrequencySpec(frequencies, axesAttr);
 }
 
 reference::DType test::getReferenceType(posenc_dtype dtype) {

@@ -84,6 +84,11 @@ private:
   runtime::Library library;
 };
 
+/// Returns the frequencies of an attribute with these fields. `axes` is the
+/// text of the attribute of the position axes, or empty.
+reference::FrequencySpec getFrequencies(const std::string &fields,
+                                        const std::string &axes = "");
+
 /// Returns the reference implementation's type for `dtype`; f32 for any other.
 reference::DType getReferenceType(posenc_dtype dtype);
 

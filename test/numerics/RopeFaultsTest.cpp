@@ -102,11 +102,8 @@ reference::Comparison check(const Kernel &kernel,
       kernel.call("f", {x.value(), p.value()});
   if (results.empty())
     return {};
-  reference::FrequencySpec spec{};
-  spec.dim = 32;
-  spec.base = 500000;
-  spec.kind = reference::ScalingKind::Linear;
-  spec.factor = 4;
+  reference::FrequencySpec spec = getFrequencies(
+      "dim = 32, base = 500000, scaling = #posenc.linear<factor = 4>");
   reference::RotateOptions options;
   options.windowOffset = 4;
   options.positionDims = {0};

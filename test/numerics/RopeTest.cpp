@@ -30,43 +30,17 @@ struct Window {
 struct Scaling {
   const char *name;
   const char *attribute;
-  reference::FrequencySpec spec; // dim is set by the case
 };
 
-reference::FrequencySpec makeSpec(reference::ScalingKind kind, double base,
-                                  double factor) {
-  reference::FrequencySpec spec{};
-  spec.kind = kind;
-  spec.base = base;
-  spec.factor = factor;
-  return spec;
-}
-
-const Scaling kDefault{"Default", "",
-                       makeSpec(reference::ScalingKind::Default, 500000, 1)};
-const Scaling kLinear{"Linear", ", scaling = #posenc.linear<factor = 4>",
-                      makeSpec(reference::ScalingKind::Linear, 500000, 4)};
+const Scaling kDefault{"Default", ""};
+const Scaling kLinear{"Linear", ", scaling = #posenc.linear<factor = 4>"};
 const Scaling kLlama3{
-    "Llama3",
-    ", scaling = #posenc.llama3<factor = 8, low_freq_factor = 1, "
-    "high_freq_factor = 4, original_max_position = 8192>",
-    [] {
-      auto spec = makeSpec(reference::ScalingKind::Llama3, 500000, 8);
-      spec.lowFreqFactor = 1;
-      spec.highFreqFactor = 4;
-      spec.originalMaxPosition = 8192;
-      return spec;
-    }()};
+    "Llama3", ", scaling = #posenc.llama3<factor = 8, low_freq_factor = 1, "
+              "high_freq_factor = 4, original_max_position = 8192>"};
 /// Has an attention factor other than 1.
 const Scaling kYarn{
     "Yarn",
-    ", scaling = #posenc.yarn<factor = 4, original_max_position = 4096>", [] {
-      auto spec = makeSpec(reference::ScalingKind::Yarn, 500000, 4);
-      spec.betaFast = 32;
-      spec.betaSlow = 1;
-      spec.originalMaxPosition = 4096;
-      return spec;
-    }()};
+    ", scaling = #posenc.yarn<factor = 4, original_max_position = 4096>"};
 
 const Layout kBatchSequence{"BatchSequence", {2, 5, 3}, {0, 1}};
 const Layout kBatchHead{"BatchHead", {2, 3, 5}, {0, 2}};
@@ -126,6 +100,27 @@ std::vector<int64_t> getSections(int64_t pairs) {
   return {pairs / 4, pairs / 4 + 1, pairs - 2 * (pairs / 4) - 1};
 }
 
+/// Returns the fields of the attribute of the frequencies.
+std::string getFields(const RopeCase &c) {
+  return "dim = " + std::to_string(c.window.rotaryDim) + ", base = 500000" +
+         c.scaling.attribute;
+}
+
+/// Returns the attribute of the axes, or an empty string for a single one.
+std::string getAxes(const RopeCase &c) {
+  if (c.axes == reference::AxesKind::Single)
+    return "";
+  const char *layout = c.axes == reference::AxesKind::Sections ? "contiguous"
+                       : c.axes == reference::AxesKind::InterleavedSections
+                           ? "interleaved"
+                           : "axial";
+  std::string axes = std::string("#posenc.axes<") + layout + ", [";
+  for (int64_t section : getSections(c.window.rotaryDim / 2))
+    axes += std::to_string(section) + ", ";
+  axes.resize(axes.size() - 2);
+  return axes + "]>";
+}
+
 std::string getModule(const RopeCase &c) {
   std::string dtype = posenc_dtype_name(c.dtype), type = "tensor<";
   for (size_t i = 0; i < c.layout.shape.size(); ++i)
@@ -139,26 +134,16 @@ std::string getModule(const RopeCase &c) {
       positions += "?x";
     positions += std::string(posenc_dtype_name(c.positions)) + ">";
   }
-  if (several) {
-    const char *layout = c.axes == reference::AxesKind::Sections ? "contiguous"
-                         : c.axes == reference::AxesKind::InterleavedSections
-                             ? "interleaved"
-                             : "axial";
-    axes = std::string(" axes #posenc.axes<") + layout + ", [";
-    for (int64_t section : getSections(c.window.rotaryDim / 2))
-      axes += std::to_string(section) + ", ";
-    axes.resize(axes.size() - 2);
-    axes += "]>";
-  }
+  if (several)
+    axes = " axes " + getAxes(c);
   for (int64_t dim : c.layout.dims)
     dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
   return "func.func @f(%x: " + type + ", %p: " + positions + ") -> " + type +
          " {\n  %r = posenc.rope " + (c.interleaved ? "interleaved" : "half") +
-         (c.inverse ? " inverse" : "") +
-         " #posenc.frequencies<dim = " + std::to_string(c.window.rotaryDim) +
-         ", base = 500000" + c.scaling.attribute + ">" + axes +
-         " ins(%x : " + type + ") positions(%p : " + positions + ") dims = [" +
-         dims + "] offset = " + std::to_string(c.window.offset) +
+         (c.inverse ? " inverse" : "") + " #posenc.frequencies<" +
+         getFields(c) + ">" + axes + " ins(%x : " + type +
+         ") positions(%p : " + positions + ") dims = [" + dims +
+         "] offset = " + std::to_string(c.window.offset) +
          " outs(%x : " + type + ")\n  return %r : " + type + "\n}\n";
 }
 
@@ -194,8 +179,7 @@ TEST_P(RopeTest, MatchesOracle) {
       kernel.call("f", {x.value(), positionsValue});
   ASSERT_EQ(results.size(), 1u);
 
-  reference::FrequencySpec spec = c.scaling.spec;
-  spec.dim = c.window.rotaryDim;
+  reference::FrequencySpec spec = getFrequencies(getFields(c), getAxes(c));
   reference::AxesSpec axes;
   axes.kind = c.axes;
   if (several)

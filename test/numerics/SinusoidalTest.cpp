@@ -53,6 +53,26 @@ std::string getName(const testing::TestParamInfo<SinusoidalCase> &info) {
          test::getName(c.route);
 }
 
+/// Returns the fields of the attribute of the frequencies.
+std::string getFields(const SinusoidalCase &c) {
+  std::string fields =
+      "dim = " + std::to_string(c.dim) + ", base = " + std::to_string(c.base);
+  if (c.shift)
+    fields +=
+        ", scaling = #posenc.geometric<shift = " + std::to_string(*c.shift) +
+        ", scale = " + std::to_string(c.scale) + ">";
+  return fields;
+}
+
+/// Returns the fields of the attribute of the axes, or an empty string for a
+/// single one.
+std::string getAxes(const SinusoidalCase &c) {
+  std::string axes;
+  for (int64_t section : c.sections)
+    axes += (axes.empty() ? "<axial, [" : ", ") + std::to_string(section);
+  return axes.empty() ? axes : axes + "]>";
+}
+
 std::string getModule(const SinusoidalCase &c) {
   std::string element = posenc_dtype_name(c.dtype);
   std::string table =
@@ -62,27 +82,16 @@ std::string getModule(const SinusoidalCase &c) {
           ? "tensor<?xi64>"
           : "tensor<" + std::to_string(c.sections.size()) + "x?xi64>";
   std::string forms;
-  if (!c.sections.empty()) {
-    for (int64_t section : c.sections)
-      forms +=
-          (forms.empty() ? " axes <axial, [" : ", ") + std::to_string(section);
-    forms += "]>";
-  }
+  if (!c.sections.empty())
+    forms += " axes " + getAxes(c);
   if (c.zeroPad)
     forms += " zero_pad";
   if (c.padding)
     forms += " padding_position = " + std::to_string(*c.padding);
-  std::string scaling;
-  if (c.shift)
-    scaling =
-        ", scaling = #posenc.geometric<shift = " + std::to_string(*c.shift) +
-        ", scale = " + std::to_string(c.scale) + ">";
   return "func.func @f(%p: " + positions + ", %t: " + table + ") -> " + table +
-         " {\n  %r = posenc.sinusoidal " + c.order +
-         " #posenc.frequencies<dim = " + std::to_string(c.dim) +
-         ", base = " + std::to_string(c.base) + scaling + ">" + forms +
-         " positions(%p : " + positions + ") outs(%t : " + table +
-         ")\n  return %r : " + table + "\n}\n";
+         " {\n  %r = posenc.sinusoidal " + c.order + " #posenc.frequencies<" +
+         getFields(c) + ">" + forms + " positions(%p : " + positions +
+         ") outs(%t : " + table + ")\n  return %r : " + table + "\n}\n";
 }
 
 /// Returns positions for all axes: a run, hard positions, and the padding
@@ -108,14 +117,8 @@ std::vector<int64_t> getPositions(const SinusoidalCase &c, int64_t &count) {
 reference::Array getExpected(const SinusoidalCase &c,
                              const std::vector<int64_t> &positions,
                              int64_t count) {
-  reference::FrequencySpec spec;
-  spec.dim = c.dim;
-  spec.base = c.base;
-  if (c.shift) {
-    spec.kind = reference::ScalingKind::Geometric;
-    spec.shift = *c.shift;
-    spec.scale = c.scale;
-  }
+  reference::FrequencySpec spec = getFrequencies(
+      getFields(c), c.sections.empty() ? "" : "#posenc.axes" + getAxes(c));
   reference::AxesSpec axes;
   if (!c.sections.empty()) {
     axes.kind = reference::AxesKind::Axial;

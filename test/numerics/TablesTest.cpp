@@ -135,9 +135,9 @@ struct NearZeros {
   NearZeros() {
     spec.dim = 128;
     spec.base = 500000;
-    reference::Frequencies frequencies(spec);
-    for (int64_t i = 0; i < frequencies.size(); ++i)
-      for (int64_t position : nearQuarterTurns(frequencies.value(i)))
+    for (const reference::Real &frequency :
+         reference::computeFrequencies(spec.dim, spec.base))
+      for (int64_t position : nearQuarterTurns(frequency.toLongDouble()))
         positions.push_back(position);
     int64_t count = positions.size();
     argument = makePositions(POSENC_I64, {count}, positions);
@@ -229,21 +229,15 @@ TEST(TableTest, HoldsBeyond32Bits) {
 TEST(TableTest, AttentionFactorCostsNoRounding) {
   TableCase c{"sincos", POSENC_F32, 64, 10000};
   std::vector<int64_t> positions = hardPositions(400);
-  reference::FrequencySpec spec{};
-  spec.dim = 64;
-  spec.base = 10000;
-  spec.kind = reference::ScalingKind::Yarn;
-  spec.factor = 40;
-  spec.betaFast = 32;
-  spec.betaSlow = 1;
-  spec.originalMaxPosition = 4096;
+  const std::string yarn = ", scaling = #posenc.yarn<factor = 40, "
+                           "original_max_position = 4096>";
+  reference::FrequencySpec spec =
+      getFrequencies("dim = 64, base = 10000" + yarn);
   runtime::Array p = makePositions(POSENC_I64, {400}, positions);
   for (posenc_dtype dtype : {POSENC_F32, POSENC_F64, POSENC_F16, POSENC_BF16}) {
     c.dtype = dtype;
     std::vector<runtime::Array> results =
-        Kernel(getModule(c, ", scaling = #posenc.yarn<factor = 40, "
-                            "original_max_position = 4096>"))
-            .call("f", {p.value()});
+        Kernel(getModule(c, yarn)).call("f", {p.value()});
     ASSERT_EQ(results.size(), 2u);
     reference::CosSinTable table =
         reference::sincos(spec, {}, positions, {400});

@@ -24,8 +24,8 @@ enum class AxesKind {
   /// With A axes, pair i is on axis a = i mod A if a > 0 and i < A * s_a, else
   /// on axis 0; f_i depends on the index i over all axes. Qwen3-VL has A = 3.
   InterleavedSections,
-  /// Sections whose frequencies restart on each axis with d = 2 * s_a. An
-  /// explicit list does not restart. Used in vision and video transformers.
+  /// Sections whose frequencies restart on each axis with d = 2 * s_a, unless
+  /// they are given. Used in vision and video transformers.
   Axial,
 };
 

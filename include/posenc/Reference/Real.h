@@ -55,10 +55,6 @@ bool operator==(const Real &a, const Real &b);
 Real log(const Real &a);
 Real exp(const Real &a);
 Real floor(const Real &a);
-Real ceil(const Real &a);
-Real min(const Real &a, const Real &b);
-Real max(const Real &a, const Real &b);
-Real pi();
 
 } // namespace posenc::reference
 

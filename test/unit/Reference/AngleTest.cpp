@@ -120,8 +120,9 @@ static const Golden goldens[] = {
 
 TEST(Angle, GoldenOverTheWholeRange) {
   for (const Golden &golden : goldens) {
-    Frequencies frequencies(plainSpec(golden.dim, golden.base));
-    CosSin result = cosSin(golden.position, frequencies[golden.pair], Real(1));
+    PairTable pairs(plainSpec(golden.dim, golden.base), {});
+    CosSin result =
+        cosSin(golden.position, pairs.frequency(golden.pair), Real(1));
     EXPECT_TRUE(isClose(result.cos, golden.cos, 0x1p-63L))
         << "cos at " << golden.position << ", pair " << golden.pair;
     EXPECT_TRUE(isClose(result.sin, golden.sin, 0x1p-63L))
@@ -155,10 +156,10 @@ TEST(Angle, ScaleIsAppliedBeforeRounding) {
 }
 
 TEST(Angle, NegativePositionsMirror) {
-  Frequencies frequencies(plainSpec(64));
-  for (int64_t i = 0; i < frequencies.size(); ++i) {
-    CosSin plus = cosSin(2147483647, frequencies[i], Real(1));
-    CosSin minus = cosSin(-2147483647, frequencies[i], Real(1));
+  PairTable pairs(plainSpec(64), {});
+  for (int64_t i = 0; i < pairs.size(); ++i) {
+    CosSin plus = cosSin(2147483647, pairs.frequency(i), Real(1));
+    CosSin minus = cosSin(-2147483647, pairs.frequency(i), Real(1));
     EXPECT_EQ(plus.cos, minus.cos);
     EXPECT_EQ(plus.sin, -minus.sin);
   }
@@ -172,13 +173,13 @@ TEST(Angle, F32AnglesHaveThePublishedErrors) {
     long double error;
   } const rows[] = {{100, 3.2e-6L},     {4095, 1.4e-4L},   {131071, 4.2e-3L},
                     {1048576, 2.3e-2L}, {16777215, 0.37L}, {2147483647, 1.99L}};
-  Frequencies frequencies(plainSpec(128));
+  PairTable pairs(plainSpec(128), {});
   for (const auto &row : rows) {
     long double worst = 0;
     for (int64_t i = 0; i < 64; ++i) {
       float inverse = 1.0f / std::pow(10000.0f, float(2 * i) / 128.0f);
       float angle = float(row.position) * inverse;
-      CosSin exact = cosSin(row.position, frequencies[i], Real(1));
+      CosSin exact = cosSin(row.position, pairs.frequency(i), Real(1));
       worst =
           std::fmax(worst, std::fabs(std::cos((long double)angle) - exact.cos));
       worst =

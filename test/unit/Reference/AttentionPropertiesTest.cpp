@@ -89,7 +89,7 @@ TEST(AttentionProperties, RotationInsideIsRotationBefore) {
       std::iota(positions.begin(), positions.end(), 100);
       std::iota(keyPositions.begin(), keyPositions.end(), 50);
       Rotation rotation = rotationOf(4);
-      rotation.frequencies = yarnSpec(4);
+      rotation.frequencies = scaledSpec(4);
       rotation.interleaved = interleaved;
       rotation.inverse = inverse;
       rotation.windowOffset = 3;
@@ -100,9 +100,9 @@ TEST(AttentionProperties, RotationInsideIsRotationBefore) {
       options.windowOffset = 3;
       options.inverse = inverse;
       Operands y = x;
-      y.q = rope(x.q, yarnSpec(4), {}, positions, options);
+      y.q = rope(x.q, scaledSpec(4), {}, positions, options);
       options.positionDims = {1};
-      y.k = rope(x.k, yarnSpec(4), {}, keyPositions, options);
+      y.k = rope(x.k, scaledSpec(4), {}, keyPositions, options);
       AttentionSpec plain;
       plain.causal = true;
       expectSame(attend(x, spec), attend(y, plain));

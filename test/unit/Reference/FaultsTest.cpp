@@ -30,7 +30,7 @@ protected:
       positions.push_back(100 + i);
     options = rotateAlong({0});
     options.windowOffset = offset;
-    spec = yarnSpec(dim);
+    spec = scaledSpec(dim);
     ref = rope(x, spec, {}, positions, options);
     limit = defaultLimitUlp(ResultKind::Rotated, type, true);
   }
@@ -92,7 +92,7 @@ TEST_P(Faults, SignOfTheSine) {
 
 TEST_P(Faults, WrongAttentionFactor) {
   FrequencySpec wrong = spec;
-  wrong.attentionFactor = 1.0;
+  wrong.attentionFactor = Real(1.0);
   expectCaught(rope(x, wrong, {}, positions, options));
   // An inverse rotation with the right direction, but with att instead of
   // 1/att.

@@ -39,7 +39,7 @@ TEST(Rope, PositionZeroIsTheIdentity) {
   Array x = vectorOf(64, 1);
   EXPECT_EQ(ropeAt(x, plainSpec(64), 0).values, x.values);
   FrequencySpec scaled = plainSpec(64);
-  scaled.attentionFactor = 1.5;
+  scaled.attentionFactor = Real(1.5);
   Array result = ropeAt(x, scaled, 0);
   for (size_t i = 0; i < 64; ++i)
     EXPECT_EQ(result.values[i], 1.5L * x.values[i]);
@@ -82,15 +82,15 @@ TEST(Rope, InverseUndoesTheAttentionFactorToo) {
   for (bool interleaved : {false, true}) {
     RotateOptions forward;
     forward.interleaved = inverse.interleaved = interleaved;
-    Array there = ropeAt(x, yarnSpec(), 12345, forward);
-    expectNear(ropeAt(there, yarnSpec(), 12345, inverse), x, 1e-17L);
+    Array there = ropeAt(x, scaledSpec(), 12345, forward);
+    expectNear(ropeAt(there, scaledSpec(), 12345, inverse), x, 1e-17L);
   }
   inverse.interleaved = false;
   // With a factor of 1, the inverse is the rotation by the negated position.
   expectNear(ropeAt(x, plainSpec(16), 99, inverse),
              ropeAt(x, plainSpec(16), -99), 0.0L);
   FrequencySpec vanishing = plainSpec(16);
-  vanishing.attentionFactor = 0.0;
+  vanishing.attentionFactor = Real(0.0);
   EXPECT_EQ(checkRope(x, vanishing, {}, {1}, {}), "");
   EXPECT_NE(checkRope(x, vanishing, {}, {1}, inverse), "");
 }
@@ -119,7 +119,7 @@ TEST(Rope, MatchesTablesAndRotate) {
   std::vector<int64_t> positions;
   for (int64_t i = 0; i < 15; ++i)
     positions.push_back(i % 7 * 1000);
-  for (const FrequencySpec &spec : {plainSpec(16), yarnSpec()}) {
+  for (const FrequencySpec &spec : {plainSpec(16), scaledSpec()}) {
     CosSinTable table = sincos(spec, {}, positions, {3, 5});
     RotateOptions options = rotateAlong({0, 1});
     Array expected = rotate(x, table.cos, table.sin, options);

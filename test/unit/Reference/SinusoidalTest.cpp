@@ -65,10 +65,11 @@ TEST(Sinusoidal, ShiftIsARotation) {
 }
 
 TEST(Sinusoidal, Golden) {
-  // Position 7 of Whisper's table with 8 channels.
+  // Position 7 of Whisper's table with 8 channels, whose frequencies are
+  // 10000^(-i/3).
   FrequencySpec spec = plainSpec(8);
-  spec.kind = ScalingKind::Geometric;
-  spec.shift = 1;
+  for (int i = 0; i < 4; ++i)
+    spec.list.push_back(exp(log(Real(10000)) * Real(-i) / Real(3)));
   Array row = sinusoidal(spec, {7}, SinusoidalOrder::SinCos);
   const long double expected[] = {
       .656986598718789090396999091594L,  .319224650606314860340261137633L,

@@ -25,12 +25,14 @@ inline FrequencySpec plainSpec(int64_t dim, double base = 10000.0) {
   return spec;
 }
 
-/// Returns YaRN with the parameters of the golden numbers: s = 4, L = 4096.
-inline FrequencySpec yarnSpec(int64_t dim = 16) {
+/// Returns frequencies of a scaling: the second half is divided by 4, and there
+/// is an attention factor.
+inline FrequencySpec scaledSpec(int64_t dim = 16) {
   FrequencySpec spec = plainSpec(dim);
-  spec.kind = ScalingKind::Yarn;
-  spec.factor = 4;
-  spec.originalMaxPosition = 4096;
+  spec.list = computeFrequencies(dim, spec.base);
+  for (size_t i = spec.list.size() / 2; i < spec.list.size(); ++i)
+    spec.list[i] = spec.list[i] / Real(4);
+  spec.attentionFactor = Real(1.138);
   return spec;
 }
 
