@@ -171,6 +171,8 @@ CASES = [
     # Equal ends of the ramp: a step within the pairs, and one before them.
     (yarn, 1e4, dict(YARN, beta_fast=32, beta_slow=32, truncate=False)),
     (yarn, 1e4, dict(YARN, beta_fast=4096, beta_slow=4096, truncate=False)),
+    # A pair is within such a step, which is 0.001 pairs wide.
+    (yarn, 1e4, dict(YARN, beta_fast=20.6267, beta_slow=20.6267, truncate=False)),
     # The end of the ramp is clamped to d - 1.
     (yarn, 1e4, dict(factor=4, original_max_position=1e9, beta_fast=1e6)),
     (ntk, 1e4, dict(factor=4)),
