@@ -173,6 +173,7 @@ def test_rope_length_as_a_number():
     (CONFIG, {"stack_limit": -1}, "error: stack_limit needs a positive number"),
     (CONFIG, {"tuning": "/no/such.json"}, "cannot read '/no/such.json'"),
     (MODULE, {"dtype": "f32"}, "error: dtype applies only to a config.json"),
+    (MODULE, {"precision": "f32"}, "unknown precision 'f32'"),
     ("missing_func.json", {}, "cannot read 'missing_func.json'"),
     ("a\0b", {}, r"'a\\x00b' is not a path: it has a null character"),
     ("a{\0b", {}, "is not a path"),
