@@ -231,7 +231,7 @@ void TableSearch::replace(FrequenciesAttr frequencies) {
 }
 
 bool TableSearch::run() {
-  if (!op.hasPureTensorSemantics() || type.getRank() < 2)
+  if (type.getRank() < 2)
     return miss("its tables have no rows");
   Elements elements(exprs, [](Value, ElementKind) { return false; });
   SmallVector<const Expr *> indices;
@@ -267,7 +267,10 @@ void mlir::posenc::raise::raiseFrequencies(FunctionOpInterface function,
                                            Precision precision,
                                            RewriterBase &rewriter) {
   SmallVector<RotateOp> ops;
-  function.walk([&](RotateOp op) { ops.push_back(op); });
+  function.walk([&](RotateOp op) {
+    if (op.hasPureTensorSemantics())
+      ops.push_back(op);
+  });
   for (RotateOp op : ops) {
     TableSearch search(op, precision, rewriter);
     if (!search.run())

@@ -48,6 +48,8 @@ private:
 
   ExprContext &exprs;
   std::string &reason;
+  /// Constant tensors of floats as tensors of integers.
+  llvm::DenseMap<Value, Value> integers;
 };
 } // namespace
 
@@ -97,12 +99,16 @@ const Expr *AngleReader::getInteger(const Expr *element) {
       return nullptr;
     numbers.push_back(static_cast<int64_t>(number));
   }
-  OpBuilder builder(constant);
-  auto type = RankedTensorType::get(elements.getType().getShape(),
-                                    builder.getI64Type());
-  Value tensor =
-      arith::ConstantOp::create(builder, constant.getLoc(), type,
-                                DenseElementsAttr::get<int64_t>(type, numbers));
+  // One tensor for all lanes, so that they have one position.
+  Value &tensor = integers[element->tensor];
+  if (!tensor) {
+    OpBuilder builder(constant);
+    auto type = RankedTensorType::get(elements.getType().getShape(),
+                                      builder.getI64Type());
+    tensor = arith::ConstantOp::create(
+        builder, constant.getLoc(), type,
+        DenseElementsAttr::get<int64_t>(type, numbers));
+  }
   return exprs.getElement(tensor, element->operands);
 }
 
@@ -141,8 +147,6 @@ bool AngleReader::setPosition(const Expr *expr, Angle &angle) {
 /// Returns the angle of a constant table of angles.
 std::optional<Angle> AngleReader::getConstantAngle(const Expr *expr) {
   std::optional<TableColumn> column = getColumn(expr);
-  if (!column)
-    return std::nullopt;
   std::optional<float> frequency = getAngleFrequency(*column);
   if (!frequency)
     return miss("the constant angles are not products of their rows' numbers "
@@ -154,11 +158,11 @@ std::optional<Angle> AngleReader::getAngle(const Expr *expr) {
   auto type = cast<FloatType>(expr->type);
   if (!type.isF32() && !type.isF64())
     return miss("angles are " + llvm::formatv("{0}", type));
-  // A position may be the angle itself, if the frequency is 1.
   if (expr->is<arith::ExtFOp>() && !expr->operands[0]->is<arith::SIToFPOp>())
     return miss("angles are rounded before cos and sin");
-  if (std::optional<Angle> constant = getConstantAngle(expr))
-    return constant;
+  // A position is the angle itself, if the frequency is 1.
+  if (!getInteger(expr) && getColumn(expr))
+    return getConstantAngle(expr);
   Angle angle;
   if (type.isF64())
     angle.rounding = AngleRounding::Other;
@@ -189,7 +193,6 @@ std::optional<Angle> AngleReader::getAngle(const Expr *expr) {
       }
     return miss("frequencies are not constants");
   }
-  // A product with 1 is its other operand.
   angle.frequency = {1, 1};
   if (!setPosition(expr, angle))
     return std::nullopt;

@@ -259,3 +259,58 @@ func.func @split(%x: tensor<2x4096x8xf32>, %p: tensor<4096xi64>) -> tensor<1x2x4
   %z = tensor.expand_shape %y [[0, 1], [2], [3]] output_shape [1, 2, 4096, 8] : tensor<2x4096x8xf32> into tensor<1x2x4096x8xf32>
   return %z : tensor<1x2x4096x8xf32>
 }
+
+// -----
+
+// One token: its position has a dimension, too.
+// HF: #[[$F:.*]] = #posenc.frequencies<dim = 8, base = 1.000000e+04, precision = hf_f32>
+// EXACT: #[[$F:.*]] = #posenc.frequencies<dim = 8, base = 1.000000e+04>
+// CHECK-LABEL: func @one_token
+//       CHECK: posenc.rope half inverse #[[$F]] {{.*}} positions(%{{.*}} : tensor<1x1xi64>) dims = [0, 1]
+#row = affine_map<(d0, d1, d2) -> (d0, d1)>
+#lane = affine_map<(d0, d1, d2) -> (d2)>
+#both = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+func.func @one_token(%x: tensor<1x1x2x8xf32>, %p: tensor<1x1xi64>) -> tensor<1x1x2x8xf32> {
+  %f = arith.constant dense<[1.0, 0.1, 0.01, 1.000000047e-03]> : tensor<4xf32>
+  %last = arith.constant 4095 : i64
+  %e = tensor.empty() : tensor<1x1x4xf32>
+  %c, %s = linalg.generic {indexing_maps = [#row, #lane, #both, #both], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p, %f : tensor<1x1xi64>, tensor<4xf32>) outs(%e, %e : tensor<1x1x4xf32>, tensor<1x1x4xf32>) {
+  ^bb0(%pi: i64, %fi: f32, %o0: f32, %o1: f32):
+    %later = arith.addi %pi, %last : i64
+    %pf = arith.sitofp %later : i64 to f32
+    %a = arith.mulf %pf, %fi : f32
+    %c0 = math.cos %a : f32
+    %s0 = math.sin %a : f32
+    linalg.yield %c0, %s0 : f32, f32
+  } -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %y = posenc.rotate half inverse ins(%x : tensor<1x1x2x8xf32>) tables(%c, %s : tensor<1x1x4xf32>) dims = [0, 1] outs(%x : tensor<1x1x2x8xf32>)
+  return %y : tensor<1x1x2x8xf32>
+}
+
+// -----
+
+// Positions that an exporter folded are a constant of f32.
+// HF: #[[$F:.*]] = #posenc.frequencies<dim = 8, base = 1.000000e+04, precision = hf_f32>
+// EXACT: #[[$F:.*]] = #posenc.frequencies<dim = 8, base = 1.000000e+04>
+// CHECK-LABEL: func @folded_positions
+//       CHECK: %[[P:.*]] = arith.constant dense<[0, 4095, 2, 1000]> : tensor<4xi64>
+//       CHECK: posenc.rope half #[[$F]] {{.*}} positions(%[[P]] : tensor<4xi64>) dims = [0]
+#row = affine_map<(d0, d1) -> (d0)>
+#lane = affine_map<(d0, d1) -> (d1)>
+#both = affine_map<(d0, d1) -> (d0, d1)>
+func.func @folded_positions(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %f = arith.constant dense<[1.0, 0.1, 0.01, 1.000000047e-03]> : tensor<4xf32>
+  %p = arith.constant dense<[0.0, 4095.0, 2.0, 1000.0]> : tensor<4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %c, %s = linalg.generic {indexing_maps = [#row, #lane, #both, #both], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %f : tensor<4xf32>, tensor<4xf32>) outs(%e, %e : tensor<4x4xf32>, tensor<4x4xf32>) {
+  ^bb0(%pf: f32, %fi: f32, %o0: f32, %o1: f32):
+    %a = arith.mulf %pf, %fi : f32
+    %c0 = math.cos %a : f32
+    %s0 = math.sin %a : f32
+    linalg.yield %c0, %s0 : f32, f32
+  } -> (tensor<4x4xf32>, tensor<4x4xf32>)
+  %y = posenc.rotate half ins(%x : tensor<4x8xf32>) tables(%c, %s : tensor<4x4xf32>) dims = [0] outs(%x : tensor<4x8xf32>)
+  return %y : tensor<4x8xf32>
+}
