@@ -62,7 +62,62 @@ MODELS = {
                {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
                 "num_attention_heads": 4, "image_size": 32, "patch_size": 8}),
 }
+# More models of text, for `--models more`.
+MORE = {
+    "mistral": ("MistralForCausalLM", "MistralConfig", {**GROUPED, "sliding_window": 4}),
+    "qwen2": ("Qwen2ForCausalLM", "Qwen2Config", GROUPED),
+    "phi": ("PhiForCausalLM", "PhiConfig", {**SMALL, "partial_rotary_factor": 0.5}),
+    "falcon": ("FalconForCausalLM", "FalconConfig",
+               {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+                "vocab_size": 128, "new_decoder_architecture": False,
+                "multi_query": True, "parallel_attn": True}),
+    "stablelm": ("StableLmForCausalLM", "StableLmConfig", GROUPED),
+    "olmo2": ("Olmo2ForCausalLM", "Olmo2Config", GROUPED),
+    "starcoder2": ("Starcoder2ForCausalLM", "Starcoder2Config", GROUPED),
+    "granite": ("GraniteForCausalLM", "GraniteConfig", GROUPED),
+    "smollm3": ("SmolLM3ForCausalLM", "SmolLM3Config", GROUPED),
+    "nemotron": ("NemotronForCausalLM", "NemotronConfig", GROUPED),
+    "cohere2": ("Cohere2ForCausalLM", "Cohere2Config", {**GROUPED, "sliding_window": 4}),
+    "glm4": ("Glm4ForCausalLM", "Glm4Config", {**GROUPED, "head_dim": 16}),
+    "exaone4": ("Exaone4ForCausalLM", "Exaone4Config", {**GROUPED, "sliding_window": 4}),
+    "ernie": ("Ernie4_5ForCausalLM", "Ernie4_5Config", GROUPED),
+    "persimmon": ("PersimmonForCausalLM", "PersimmonConfig", SMALL),
+    "codegen": ("CodeGenForCausalLM", "CodeGenConfig",
+                {"n_embd": 64, "n_layer": 2, "n_head": 4, "rotary_dim": 8,
+                 "vocab_size": 128, "n_positions": 128}),
+    "deepseek3": ("DeepseekV3ForCausalLM", "DeepseekV3Config",
+                  {**SMALL, "num_key_value_heads": 4, "q_lora_rank": 24,
+                   "kv_lora_rank": 16, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16,
+                   "v_head_dim": 16, "first_k_dense_replace": 2, "n_routed_experts": 4,
+                   "n_group": 2, "topk_group": 1, "num_experts_per_tok": 2,
+                   "moe_intermediate_size": 32}),
+    "llama-yarn": ("LlamaForCausalLM", "LlamaConfig",
+                   {**GROUPED, "rope_parameters": {
+                       "rope_type": "yarn", "factor": 4.0, "rope_theta": 10000.0,
+                       "original_max_position_embeddings": 32}}),
+    "gpt2": ("GPT2LMHeadModel", "GPT2Config",
+             {"n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 128,
+              "n_positions": 128}),
+    "opt": ("OPTForCausalLM", "OPTConfig",
+            {"hidden_size": 64, "ffn_dim": 96, "num_hidden_layers": 2,
+             "num_attention_heads": 4, "vocab_size": 128, "word_embed_proj_dim": 64,
+             "max_position_embeddings": 128}),
+    "bert": ("BertModel", "BertConfig", SMALL),
+    "roberta": ("RobertaModel", "RobertaConfig", SMALL),
+    "distilbert": ("DistilBertModel", "DistilBertConfig",
+                   {"dim": 64, "hidden_dim": 96, "n_layers": 2, "n_heads": 4,
+                    "vocab_size": 128}),
+    "esm": ("EsmModel", "EsmConfig",
+            {**SMALL, "position_embedding_type": "rotary", "mask_token_id": 3}),
+    # Its logits are a sum of three products, which posenc.attention has not.
+    "deberta": ("DebertaV2Model", "DebertaV2Config",
+                {**SMALL, "relative_attention": True, "position_buckets": 16,
+                 "pos_att_type": ["p2c", "c2p"]}),
+}
 IMAGES = ("vit", "dinov3")
+# Models without a cache of keys and values.
+ENCODERS = (*IMAGES, "modernbert", "bert", "roberta", "distilbert", "esm", "deberta")
+EAGER = ("gemma2", "t5", "deberta", "codegen")
 
 
 def make_inputs(name):
@@ -82,11 +137,11 @@ def make_model(name):
     import torch
     import transformers
 
-    kind, config, keys = MODELS[name]
+    kind, config, keys = {**MODELS, **MORE}[name]
     torch.manual_seed(5)
     # torch 2.15 fails to export T5 with scaled_dot_product_attention.
     attention = {} if name in ("gptj", "bloom") else {
-        "attn_implementation": "eager" if name in ("gemma2", "t5") else "sdpa"}
+        "attn_implementation": "eager" if name in EAGER else "sdpa"}
     config = getattr(transformers, config)(**keys, **attention)
     model = getattr(transformers, kind)(config).eval()
     names = list(make_inputs(name))
@@ -99,7 +154,7 @@ def make_model(name):
             self.model = model
 
         def forward(self, *inputs):
-            extra = {} if name in IMAGES or name == "modernbert" else {"use_cache": False}
+            extra = {} if name in ENCODERS else {"use_cache": False}
             return self.model(**dict(zip(names, inputs)), **extra, return_dict=True)[0]
 
     return Wrapper().eval()
@@ -158,7 +213,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=pathlib.Path, required=True,
                         help="folder of the exported files")
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default=",".join(MODELS),
+                        help="names of models, or 'more' for another 25")
     parser.add_argument("--opsets", default="18,23")
     parser.add_argument("--compiler", default="posenc-compile")
     parser.add_argument("--tolerance", type=float, default=1e-4)
@@ -170,7 +226,8 @@ def main():
     passed = total = 0
     print("| model | opset | sizes | result | difference | seconds |\n"
           "|---|---|---|---|---|---|")
-    for name in options.models.split(","):
+    names = ",".join(MORE) if options.models == "more" else options.models
+    for name in names.split(","):
         for opset in map(int, options.opsets.split(",")):
             for sizes in ("static", "dynamic"):
                 path = options.folder / f"{name}-{opset}-{sizes}.onnx"
