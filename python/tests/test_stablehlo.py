@@ -125,6 +125,31 @@ def test_loops_free_their_buffers():
     assert get_resident_bytes() - before < 5 << 20
 
 
+@pytest.mark.parametrize("precision", ["hf_f32", "exact"])
+def test_angles(precision):
+    def rotate_from(x, first):
+        frequencies = 1 / 10000.0 ** (jnp.arange(0, 16, 2, dtype=jnp.float32) / 16)
+        angles = (first + jnp.arange(9))[:, None].astype(jnp.float32) * frequencies
+        angles = jnp.concatenate([angles, angles], -1)
+        return rotate(x, jnp.cos(angles)[None, :, None], jnp.sin(angles)[None, :, None])
+
+    exported = export.export(jax.jit(rotate_from))(
+        jax.ShapeDtypeStruct(SHAPES[0], jnp.float32), jax.ShapeDtypeStruct((), jnp.int32))
+    kernels = posenc.compile(posenc.import_stablehlo(exported), precision=precision,
+                             opt_level=0)
+    x = np.ones(SHAPES[0], np.float32)
+    first = np.array(8192, np.int32)
+    got = np.asarray(kernels.main(x, first))
+    # Without rounding, in f64. All elements of x are 1.
+    angles = (8192 + np.arange(9))[:, None] / 10000.0 ** (np.arange(0, 16, 2) / 16)
+    exact = np.concatenate([np.cos(angles) - np.sin(angles),
+                            np.cos(angles) + np.sin(angles)], -1)[None, :, None]
+    rounded = rotate_from(x, first)
+    # JAX's power may be one unit in the last place off.
+    assert abs(got - rounded).max() < 2e-3
+    assert (abs(got - exact).max() < 1e-6) == (precision == "exact")
+
+
 def test_errors():
     with pytest.raises(TypeError, match="expected a jax.export.Exported"):
         posenc.import_stablehlo(attend)

@@ -13,8 +13,9 @@
 
 namespace mlir::posenc {
 
-/// Of a function whose last result, a tensor<i64>, is the number of the first
-/// assertion that fails, or that of all of them if none fails: the messages.
+/// An array of strings on a function: the messages of its assertions. The last
+/// result of the function, a tensor<i64>, is the number of the first assertion
+/// that fails, or how many there are if none fails.
 /// Entry points read the number and return an error with the message; it is no
 /// output of theirs.
 inline constexpr llvm::StringLiteral kAssertionsAttrName = "posenc.assertions";
