@@ -236,6 +236,7 @@ const Expr *ExprContext::getElement(Value tensor,
   expr.type = cast<RankedTensorType>(tensor.getType()).getElementType();
   expr.tensor = tensor;
   expr.operands = indices;
+  tensors.try_emplace(tensor, tensors.size() + 1);
   return unique(expr);
 }
 
@@ -405,6 +406,17 @@ Attribute ExprContext::getArithProperties() {
                                   context, arith::FastMathFlags::none)));
 }
 
+/// Whether `a` is before `b` among the operands of a commutative operation. The
+/// order must be the same in all lanes, although their elements are created
+/// later than the constants that the first lane has, too.
+bool ExprContext::isBefore(const Expr *a, const Expr *b) {
+  if (a->kind != b->kind)
+    return a->kind < b->kind;
+  unsigned first = tensors.lookup(a->tensor),
+           second = tensors.lookup(b->tensor);
+  return std::tie(first, a->id) < std::tie(second, b->id);
+}
+
 const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
                                       Type type,
                                       ArrayRef<const Expr *> operands) {
@@ -431,7 +443,7 @@ const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
     }
   SmallVector<const Expr *> ordered(operands);
   if (name.hasTrait<OpTrait::IsCommutative>() && ordered.size() == 2 &&
-      ordered[1]->id < ordered[0]->id)
+      isBefore(ordered[1], ordered[0]))
     std::swap(ordered[0], ordered[1]);
   Expr expr;
   expr.kind = Expr::Kind::Operation;

@@ -18,6 +18,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/Support/Allocator.h"
@@ -159,6 +160,7 @@ public:
 private:
   const Expr *unique(Expr &expr);
   Attribute getArithProperties();
+  bool isBefore(const Expr *a, const Expr *b);
   const Expr *foldIndices(OperationName name, Attribute properties, Type type,
                           ArrayRef<const Expr *> operands);
   const Expr *foldComplex(OperationName name, ArrayRef<const Expr *> operands);
@@ -171,6 +173,8 @@ private:
   SmallVector<std::pair<unsigned, unsigned>> ends;
   llvm::SmallDenseSet<unsigned> partialLoops;
   SmallVector<Value> symbols;
+  /// Counts tensors in the order of their first elements.
+  llvm::DenseMap<Value, unsigned> tensors;
   llvm::FoldingSet<Expr> exprs;
   llvm::BumpPtrAllocator allocator;
   unsigned numExprs = 0;

@@ -320,4 +320,28 @@ func.func @halves_to_neighbours(%x: tensor<6x8xf32>, %cos: tensor<6x4xf32>, %sin
   %p = tensor.concat dim(2) %f, %g : (tensor<6x4x1xf32>, tensor<6x4x1xf32>) -> tensor<6x4x2xf32>
   %y = tensor.collapse_shape %p [[0], [1, 2]] : tensor<6x4x2xf32> into tensor<6x8xf32>
   return %y : tensor<6x8xf32>
+
+// -----
+
+// Queries of normed rows, scaled after the rotation: the norm is not part of the
+// tables, and the scale is.
+// CHECK-LABEL: func @scaled_rows
+//       CHECK: %[[X:.*]] = arith.mulf
+//       CHECK: posenc.rotate half full_tables ins(%[[X]] : tensor<4x8x16xf32>) tables({{.*}} : tensor<8x16xf32>) dims = [1]
+func.func @scaled_rows(%q: tensor<4x8x16xf32>, %norm: tensor<4x8xf32>, %cos: tensor<8x16xf32>, %sin: tensor<8x16xf32>) -> tensor<4x8x16xf32> {
+  %e = tensor.empty() : tensor<4x8x16xf32>
+  %half = arith.constant dense<0.5> : tensor<4x8x16xf32>
+  %n = linalg.broadcast ins(%norm : tensor<4x8xf32>) outs(%e : tensor<4x8x16xf32>) dimensions = [2]
+  %x = arith.mulf %q, %n : tensor<4x8x16xf32>
+  %x0 = tensor.extract_slice %x[0, 0, 0] [4, 8, 8] [1, 1, 1] : tensor<4x8x16xf32> to tensor<4x8x8xf32>
+  %x1 = tensor.extract_slice %x[0, 0, 8] [4, 8, 8] [1, 1, 1] : tensor<4x8x16xf32> to tensor<4x8x8xf32>
+  %m = arith.negf %x1 : tensor<4x8x8xf32>
+  %r = tensor.concat dim(2) %m, %x0 : (tensor<4x8x8xf32>, tensor<4x8x8xf32>) -> tensor<4x8x16xf32>
+  %c = linalg.broadcast ins(%cos : tensor<8x16xf32>) outs(%e : tensor<4x8x16xf32>) dimensions = [0]
+  %s = linalg.broadcast ins(%sin : tensor<8x16xf32>) outs(%e : tensor<4x8x16xf32>) dimensions = [0]
+  %a = arith.mulf %x, %c : tensor<4x8x16xf32>
+  %b = arith.mulf %r, %s : tensor<4x8x16xf32>
+  %y = arith.addf %a, %b : tensor<4x8x16xf32>
+  %z = arith.mulf %y, %half : tensor<4x8x16xf32>
+  return %z : tensor<4x8x16xf32>
 }
