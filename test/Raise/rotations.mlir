@@ -320,6 +320,7 @@ func.func @halves_to_neighbours(%x: tensor<6x8xf32>, %cos: tensor<6x4xf32>, %sin
   %p = tensor.concat dim(2) %f, %g : (tensor<6x4x1xf32>, tensor<6x4x1xf32>) -> tensor<6x4x2xf32>
   %y = tensor.collapse_shape %p [[0], [1, 2]] : tensor<6x4x2xf32> into tensor<6x8xf32>
   return %y : tensor<6x8xf32>
+}
 
 // -----
 
