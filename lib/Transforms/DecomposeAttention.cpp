@@ -52,6 +52,8 @@ void AttentionDecomposition::chooseTiles() {
   std::optional<int64_t> queryHeads = getConstantIntValue(numQueryHeads);
   std::optional<int64_t> keyHeads = getConstantIntValue(numKeyHeads);
   std::optional<int64_t> queries = getConstantIntValue(numQueries);
+  if (options.maxQueries)
+    queries = options.maxQueries;
   if (queryHeads && keyHeads)
     headsPerKeyHead = *queryHeads / *keyHeads;
 
@@ -139,6 +141,15 @@ void AttentionDecomposition::findTask(ValueRange loops) {
     queryStart = begin;
     end = arith::SelectOp::create(builder, loc, isSequence, end, all);
     Value own = sub(clamp(end, begin, all), begin);
+    auto leaveOut = [&](arith::CmpIPredicate predicate, int64_t limit) {
+      Value isOut =
+          arith::CmpIOp::create(builder, loc, predicate, own, constant(limit));
+      own = arith::SelectOp::create(builder, loc, isOut, constant(0), own);
+    };
+    if (options.minQueries)
+      leaveOut(arith::CmpIPredicate::slt, options.minQueries);
+    if (options.maxQueries)
+      leaveOut(arith::CmpIPredicate::sgt, options.maxQueries);
     count = own;
     // The loop has as many tasks as the longest possible sequence needs.
     first =
@@ -641,11 +652,14 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
     dropped.push_back(0);
   if (!isRagged)
     dropped.push_back(dropped.size());
+  Value start = queryStart;
+  if (piece && isRagged)
+    start = createPieceRow(builder, loc, batch, start, options.maxQueries);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
     SmallVector<OpFoldResult> offsets, sizes;
-    getSlice(output, op.getQueryLayout(), isRagged, queryStart, queries,
+    getSlice(output, op.getQueryLayout(), isRagged, start, queries,
              /*withLanes=*/isOutput, offsets, sizes);
     if (piece) {
       offsets.insert(offsets.begin(), piece);
@@ -702,7 +716,8 @@ ValueRange AttentionDecomposition::decompose() {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   OpFoldResult tilesOfHeads = apply(d0.floorDiv(headsPerTile), {numQueryHeads});
   OpFoldResult tilesOfQueries =
-      apply(d0.ceilDiv(numQueryTiles * queriesPerTile), {numQueries});
+      apply(d0.ceilDiv(numQueryTiles * queriesPerTile),
+            {options.maxQueries ? attr(options.maxQueries) : numQueries});
   SmallVector<OpFoldResult> bounds{numBatch, tilesOfHeads, tilesOfQueries};
   if (options.numPieces)
     bounds.push_back(options.numPieces);
@@ -726,6 +741,14 @@ ValueRange AttentionDecomposition::decompose() {
   insertResults(loop.getResults(), forall.getRegionIterArgs(),
                 forall.getTerminator());
   return forall.getResults();
+}
+
+Value mlir::posenc::createPieceRow(OpBuilder &builder, Location loc,
+                                   Value sequence, Value start,
+                                   int64_t maxQueries) {
+  Value limit = arith::ConstantIndexOp::create(builder, loc, maxQueries);
+  Value rows = arith::MulIOp::create(builder, loc, sequence, limit);
+  return arith::MinSIOp::create(builder, loc, start, rows);
 }
 
 ValueRange

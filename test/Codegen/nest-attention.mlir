@@ -132,3 +132,51 @@ func.func @dynamic_heads(%q: memref<?x?x?x64xf16>, %k: memref<?x?x?x64xf16>, %v:
     outs(%o : memref<?x?x?x64xf16>)
   return
 }
+
+// -----
+
+// Sequences of up to 4 queries, of which 4 heads fill a tile of rows, divide the keys into
+// pieces; memory for their results has at most 4 rows of each sequence. The kernel of the
+// other sequences leaves these out.
+// CHECK-LABEL: func.func @ragged(
+// CHECK-DAG: %[[STARTS:.*]] = memref.dim %arg3, %c0
+// CHECK-DAG: %[[LIMIT:.*]] = arith.muli %[[STARTS]], %c4
+// CHECK-DAG: %[[ROWS:.*]] = arith.minui %{{.*}}, %[[LIMIT]]
+// CHECK: memref.alloc(%{{.*}}, %[[ROWS]]) : memref<?x?x8x64xf32>
+// CHECK: memref.alloc(%{{.*}}, %[[ROWS]]) : memref<?x?x8xf32>
+// CHECK: scf.if
+// CHECK: scf.forall {{.*}} in (%[[STARTS]], 2)
+// CHECK: } else {
+// CHECK: scf.forall (%[[SEQUENCE:.*]], %{{.*}}, %[[PIECE:.*]]) in (%[[STARTS]], 2, %{{.*}})
+// CHECK: %[[IS_OUT:.*]] = arith.cmpi sgt, %{{.*}}, %c4
+// CHECK: arith.select %[[IS_OUT]], %c0, %{{.*}}
+// CHECK: %[[FIRST:.*]] = arith.muli %[[SEQUENCE]], %c4
+// CHECK: %[[ROW:.*]] = arith.minsi %{{.*}}, %[[FIRST]]
+// CHECK: %[[AT:.*]] = arith.addi %[[ROW]],
+// CHECK: tensor.parallel_insert_slice %{{.*}}[%[[PIECE]], %[[AT]],
+// CHECK: gpu.launch_func @{{.*}}merge_pieces
+// CHECK: scf.forall (%{{.*}}, %{{.*}}, %{{.*}}) in (%[[STARTS]], 2, %{{.*}})
+// CHECK: arith.cmpi slt, %{{.*}}, %c5
+func.func @ragged(%q: memref<?x8x64xf16>, %k: memref<?x2x?x64xf16>, %v: memref<?x2x?x64xf16>, %c: memref<?xi64>, %n: memref<?xi64>, %o: memref<?x8x64xf16>) {
+  posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : memref<?x8x64xf16>, memref<?x2x?x64xf16>, memref<?x2x?x64xf16>)
+    lengths(%n : memref<?xi64>)
+    cu_seqlens(%c : memref<?xi64>)
+    outs(%o : memref<?x8x64xf16>)
+  return
+}
+
+// -----
+
+// Sequences of few queries have few keys here: no kernel divides them.
+// CHECK-LABEL: func.func @ragged_prompts(
+// CHECK: = scf.forall
+// CHECK-NOT: = scf.forall
+// CHECK: return
+func.func @ragged_prompts(%q: memref<?x8x64xf16>, %k: memref<?x2x64xf16>, %v: memref<?x2x64xf16>, %c: memref<?xi64>, %o: memref<?x8x64xf16>) {
+  posenc.attention causal
+    ins(%q, %k, %v : memref<?x8x64xf16>, memref<?x2x64xf16>, memref<?x2x64xf16>)
+    cu_seqlens(%c, %c : memref<?xi64>, memref<?xi64>)
+    outs(%o : memref<?x8x64xf16>)
+  return
+}

@@ -9,6 +9,7 @@
 #ifndef POSENC_TARGETINFO_GPUTILES_H
 #define POSENC_TARGETINFO_GPUTILES_H
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -73,6 +74,15 @@ chooseAttentionTiles(const GpuAttentionSizes &sizes);
 /// The most queries of a sequence for which kernels cut the keys into pieces,
 /// and the keys of a piece. A result does not depend on who computes a piece.
 inline constexpr int64_t kMaxDecodedQueries = 16, kKeysPerPiece = 2048;
+
+/// Returns the most queries of a sequence for which kernels cut the keys into
+/// pieces if the sequences of a call differ in their numbers of queries, where
+/// `group` heads share keys: those that fill a tile of rows. More would not
+/// read a key less often, and each needs memory for the results of all pieces.
+inline int64_t getMaxRaggedDecodedQueries(int64_t group) {
+  return std::max<int64_t>(
+      GpuAttentionTiles::kRowTile / std::max<int64_t>(group, 1), 1);
+}
 
 /// Returns the tiles for few queries, with `rows` rows in all heads that share
 /// keys, or nullopt if none fit. The rows do not determine the tiles of keys.

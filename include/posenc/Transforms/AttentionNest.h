@@ -58,9 +58,20 @@ struct AttentionNestOptions {
   /// The number of pieces, an index. Null if all keys are one piece; otherwise
   /// the outputs have the pieces as first dimension.
   Value numPieces;
+  /// With ragged queries, sequences of fewer queries than `minQueries`, or of
+  /// more than `maxQueries` unless that is 0, are left out: their results stay
+  /// as they are. Pieces of ragged queries have a `maxQueries`, and
+  /// `createPieceRow` says where a sequence's results begin in them.
+  int64_t minQueries = 0, maxQueries = 0;
   /// Tables of the rotations; without them, `posenc.rope` rotates a tile.
   RotationTables queryTables, keyTables;
 };
+
+/// Returns the first row, in the results of pieces, of a sequence whose queries
+/// begin at `start` and are at most `maxQueries`. Rows of sequences do not
+/// overlap, and are fewer than min(all queries, sequences * maxQueries).
+Value createPieceRow(OpBuilder &builder, Location loc, Value sequence,
+                     Value start, int64_t maxQueries);
 
 /// Emits the loops of an attention op on tensors at the insertion point.
 /// Returns the results that replace those of the op.

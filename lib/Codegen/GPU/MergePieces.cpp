@@ -12,6 +12,7 @@
 #include "ThreadBuilder.h"
 
 #include "posenc/IR/CreateIndex.h"
+#include "posenc/Transforms/AttentionNest.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,15 +32,16 @@ namespace {
 class PieceMerge {
 public:
   PieceMerge(OpBuilder &host, GpuKernel &kernel, const AttentionResults &pieces,
-             const AttentionResults &results)
+             const AttentionResults &results, const RaggedPieces &ragged)
       : host(host), kernel(kernel), b(kernel.getFunction()), pieces(pieces),
-        results(results),
+        results(results), ragged(ragged),
         sum(cast<FloatType>(getElementTypeOrSelf(pieces.output.getType()))) {}
 
   void emit();
 
 private:
-  void emitRow(ArrayRef<Value> indices);
+  void emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces);
+  void emitRaggedRow(SmallVector<Value> indices);
   Value load(const GpuKernel::Tensor &tensor, Value piece,
              ArrayRef<Value> indices);
   void store(Value value, const GpuKernel::Tensor &tensor,
@@ -49,8 +51,13 @@ private:
   GpuKernel &kernel;
   ThreadBuilder b;
   AttentionResults pieces, results;
+  RaggedPieces ragged;
   FloatType sum;
   Value numPieces;
+  /// The first token of each ragged sequence, the number of the sequence of the
+  /// tokens behind the last one, and the number of all tokens.
+  GpuKernel::Tensor starts;
+  Value lastSequence, numTokens;
   GpuKernel::Tensor outputs, logSums, output, logSum;
 };
 } // namespace
@@ -70,23 +77,24 @@ void PieceMerge::store(Value value, const GpuKernel::Tensor &tensor,
                           getOffset(b, b.getLoc(), indices, tensor.strides));
 }
 
-/// Emits the sums of the channel at `indices`. Exponents are in units of ln(2).
-void PieceMerge::emitRow(ArrayRef<Value> indices) {
-  ArrayRef<Value> row = indices.drop_back();
+/// Emits the sums of the channel at `indices` of the results, which is at
+/// `inPieces` in each piece. Exponents are in units of ln(2).
+void PieceMerge::emitRow(ArrayRef<Value> indices, ArrayRef<Value> inPieces) {
+  ArrayRef<Value> row = indices.drop_back(), rowInPieces = inPieces.drop_back();
   Value zero = b.real(sum, 0.0), one = b.real(sum, 1.0);
   Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
   Value log2e = b.real(sum, llvm::numbers::log2e);
   Value first = createIndex(b, b.getLoc(), 0),
         step = createIndex(b, b.getLoc(), 1);
-  Value maximum =
-      b.emitLoop(first, numPieces, step, infinity,
-                 [&](Value piece, ValueRange carried) -> SmallVector<Value> {
-                   return {b.max(carried[0], load(logSums, piece, row))};
-                 })[0];
+  Value maximum = b.emitLoop(
+      first, numPieces, step, infinity,
+      [&](Value piece, ValueRange carried) -> SmallVector<Value> {
+        return {b.max(carried[0], load(logSums, piece, rowInPieces))};
+      })[0];
   SmallVector<Value> totals = b.emitLoop(
       first, numPieces, step, {zero, zero},
       [&](Value piece, ValueRange carried) -> SmallVector<Value> {
-        Value own = load(logSums, piece, row);
+        Value own = load(logSums, piece, rowInPieces);
         Value isEmpty =
             arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, own, infinity);
         return b.emitIf(
@@ -94,7 +102,7 @@ void PieceMerge::emitRow(ArrayRef<Value> indices) {
             [&] { return llvm::to_vector(carried); },
             [&]() -> SmallVector<Value> {
               Value weight = b.exp2(b.mulf(b.subf(own, maximum), log2e));
-              Value x = load(outputs, piece, indices);
+              Value x = load(outputs, piece, inPieces);
               return {b.fma(weight, x, carried[0]), b.addf(carried[1], weight)};
             });
       });
@@ -114,6 +122,38 @@ void PieceMerge::emitRow(ArrayRef<Value> indices) {
   });
 }
 
+/// Emits the sums of the channel at `indices`, which has `maxQueries` tokens of
+/// each sequence, if the token exists. Starts are clamped as the nest does.
+void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
+  Location loc = b.getLoc();
+  Value &token = indices[ragged.tokenDim];
+  Value maxQueries = createIndex(b, loc, ragged.maxQueries);
+  auto [sequence, number] = divide32(b, loc, token, maxQueries);
+  auto loadStart = [&](Value at) -> Value {
+    Value start = memref::LoadOp::create(b, starts.memref,
+                                         getOffset(b, loc, at, starts.strides));
+    return b.createOrFold<arith::IndexCastOp>(b.getIndexType(), start);
+  };
+  auto clamp = [&](Value value, Value min) -> Value {
+    Value upper = arith::MinSIOp::create(b, value, numTokens);
+    return arith::MaxSIOp::create(b, upper, min);
+  };
+  Value begin = clamp(loadStart(sequence), createIndex(b, loc, 0));
+  Value isLast = b.compare(arith::CmpIPredicate::eq, sequence, lastSequence);
+  Value next = b.select(isLast, lastSequence, b.add(sequence, 1));
+  Value end = b.select(isLast, numTokens, loadStart(next));
+  Value count = b.sub(clamp(end, begin), begin);
+  Value exists = b.both(b.compare(arith::CmpIPredicate::sle, count, maxQueries),
+                        b.compare(arith::CmpIPredicate::slt, number, count));
+  b.emitIf(exists, [&] {
+    SmallVector<Value> inPieces(indices);
+    inPieces[ragged.tokenDim] = b.add(
+        createPieceRow(b, loc, sequence, begin, ragged.maxQueries), number);
+    token = b.add(begin, number);
+    emitRow(indices, inPieces);
+  });
+}
+
 void PieceMerge::emit() {
   Location loc = b.getLoc();
   outputs = kernel.addTensor(host, pieces.output);
@@ -128,6 +168,16 @@ void PieceMerge::emit() {
   int64_t rank = cast<MemRefType>(results.output.getType()).getRank();
   for (int64_t dim = 0; dim < rank; ++dim) {
     Value size = host.createOrFold<memref::DimOp>(loc, results.output, dim);
+    if (ragged && dim == ragged.tokenDim) {
+      Value sequences = host.createOrFold<memref::DimOp>(loc, ragged.starts, 0);
+      starts = kernel.addTensor(host, ragged.starts);
+      numTokens = kernel.addIndex(host, size);
+      lastSequence =
+          kernel.addIndex(host, host.createOrFold<arith::SubIOp>(
+                                    loc, sequences, createIndex(host, loc, 1)));
+      size = host.createOrFold<arith::MulIOp>(
+          loc, sequences, createIndex(host, loc, ragged.maxQueries));
+    }
     count = host.createOrFold<arith::MulIOp>(loc, count, size);
     sizes.push_back(kernel.addIndex(host, size));
   }
@@ -141,7 +191,10 @@ void PieceMerge::emit() {
     for (int64_t dim = rank; dim-- > 1;)
       std::tie(rest, indices[dim]) = divide32(b, loc, rest, sizes[dim]);
     indices.front() = rest;
-    emitRow(indices);
+    if (ragged)
+      emitRaggedRow(indices);
+    else
+      emitRow(indices, indices);
   });
   kernel.getBody().setInsertionPointToEnd(
       &kernel.getFunction().getBody().front());
@@ -152,7 +205,8 @@ void PieceMerge::emit() {
 
 void mlir::posenc::mergePieces(OpBuilder &host, Operation *op,
                                const AttentionResults &pieces,
-                               const AttentionResults &results) {
+                               const AttentionResults &results,
+                               const RaggedPieces &ragged) {
   GpuKernel kernel(op, "_merge_pieces", kThreads);
-  PieceMerge(host, kernel, pieces, results).emit();
+  PieceMerge(host, kernel, pieces, results, ragged).emit();
 }

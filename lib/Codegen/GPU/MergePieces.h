@@ -27,12 +27,26 @@ struct AttentionResults {
   Value logSums;
 };
 
+/// The sequences of ragged queries. Those with more than `maxQueries` queries
+/// have no pieces, and their results are not written.
+struct RaggedPieces {
+  /// A memref with the first token of each sequence.
+  Value starts;
+  /// The dimension of tokens in the results.
+  unsigned tokenDim = 0;
+  int64_t maxQueries = 0;
+
+  explicit operator bool() const { return starts != nullptr; }
+};
+
 /// Emits the kernel and its launch at `host`. The pieces are the first
 /// dimension of `pieces`, whose elements have the type of sums. `results` may
-/// have no log-sum-exps. The kernel's name begins with that of the function of
-/// `op`.
+/// have no log-sum-exps. With `ragged`, `createPieceRow` says where the pieces
+/// have a sequence's rows. The kernel's name begins with that of the function
+/// of `op`.
 void mergePieces(OpBuilder &host, Operation *op, const AttentionResults &pieces,
-                 const AttentionResults &results);
+                 const AttentionResults &results,
+                 const RaggedPieces &ragged = {});
 
 } // namespace mlir::posenc
 

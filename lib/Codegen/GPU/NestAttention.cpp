@@ -121,6 +121,7 @@ private:
     return {inits.front(), inits.size() > 1 ? inits.back() : Value()};
   }
   void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles);
+  RaggedPieces getRaggedPieces(int64_t maxQueries);
   Value canUseWarpgroups();
 
   IRRewriter &b;
@@ -265,8 +266,15 @@ scf::ForallOp AttentionNesting::emitLoops(AttentionNestOptions options,
   return cast<scf::ForallOp>(outputs.front().getDefiningOp());
 }
 
+RaggedPieces AttentionNesting::getRaggedPieces(int64_t maxQueries) {
+  if (!op.hasRaggedQueries())
+    return {};
+  return {op.getCuSeqlens()[0], op.getQueryTokenDim(), maxQueries};
+}
+
 /// Emits the loops for few queries: the results of pieces of the keys, which
-/// another kernel merges, unless all keys are one piece.
+/// another kernel merges, unless all keys are one piece. The number of keys is
+/// that of the longest sequence which the operands can have.
 void AttentionNesting::emitPieces(AttentionNestOptions options,
                                   const GpuAttentionTiles &tiles) {
   options.rowsPerQueryTile = tiles.getRows();
@@ -284,6 +292,7 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
     return;
   }
   AttentionResults results = getResults(), pieces;
+  RaggedPieces ragged = getRaggedPieces(options.maxQueries);
   Value allocated = b.createOrFold<arith::SelectOp>(
       loc, isSingle, createIndex(b, loc, 0), count);
   // Log-sum-exps have the layout of the output without its last dimension.
@@ -291,9 +300,18 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   SmallVector<Value> sizes{allocated};
   for (auto [dim, size] : llvm::enumerate(outputType.getShape())) {
-    shape.push_back(size);
-    if (ShapedType::isDynamic(size))
-      sizes.push_back(getSize(results.output, dim));
+    bool isRagged = ragged && dim == ragged.tokenDim;
+    shape.push_back(isRagged ? ShapedType::kDynamic : size);
+    if (!ShapedType::isDynamic(shape.back()))
+      continue;
+    Value rows = getSize(results.output, dim);
+    if (isRagged) {
+      Value all =
+          b.createOrFold<arith::MulIOp>(loc, getSize(ragged.starts, 0),
+                                        createIndex(b, loc, ragged.maxQueries));
+      rows = b.createOrFold<arith::MinUIOp>(loc, rows, all);
+    }
+    sizes.push_back(rows);
   }
   pieces.output = allocate(shape, op.getSumType(), sizes);
   pieces.logSums =
@@ -304,7 +322,7 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
   b.setInsertionPointToStart(branch.elseBlock());
   options.numPieces = count;
   emitLoops(options, pieces);
-  mergePieces(b, op, pieces, results);
+  mergePieces(b, op, pieces, results, ragged);
 }
 
 /// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is
@@ -336,17 +354,33 @@ static bool supportsWarpgroups(AttentionOp op) {
          !op.getBlockTable() && chooseWarpgroupTiles(getAttentionSizes(op));
 }
 
-/// Returns the tiles of an operation that has few queries; nullopt for others.
-static std::optional<GpuAttentionTiles> findDecodeTiles(AttentionOp op) {
+namespace {
+/// The tiles for sequences of few queries, and the most that these have.
+struct FewQueries {
+  GpuAttentionTiles tiles;
+  int64_t maxQueries;
+};
+} // namespace
+
+/// Returns the tiles of an operation all or some of whose sequences have few
+/// queries; nullopt if there are none.
+static std::optional<FewQueries> findFewQueries(AttentionOp op) {
   auto queries = cast<ShapedType>(op.getQuery().getType());
   auto keys = cast<ShapedType>(op.getKey().getType());
-  int64_t tokens = queries.getDimSize(op.getQueryTokenDim());
-  if (ShapedType::isDynamic(tokens) || tokens > kMaxDecodedQueries ||
-      !op.getCuSeqlens().empty())
-    return std::nullopt;
   int64_t group = queries.getDimSize(op.getQueryHeadDim()) /
                   std::max<int64_t>(keys.getDimSize(op.getKeyHeadDim()), 1);
-  return chooseDecodeTiles(getAttentionSizes(op), group * tokens);
+  int64_t count = queries.getDimSize(op.getQueryTokenDim());
+  OperandRange lists = op.getCuSeqlens();
+  if (op.hasRaggedKeys() && lists.front() == lists.back())
+    return std::nullopt; // Few queries have as few keys.
+  if (op.hasRaggedQueries())
+    count = getMaxRaggedDecodedQueries(group);
+  else if (ShapedType::isDynamic(count) || count > kMaxDecodedQueries)
+    return std::nullopt;
+  if (std::optional<GpuAttentionTiles> tiles =
+          chooseDecodeTiles(getAttentionSizes(op), group * count))
+    return FewQueries{*tiles, count};
+  return std::nullopt;
 }
 
 void AttentionNesting::nest(bool hasWarpgroups) {
@@ -368,10 +402,19 @@ void AttentionNesting::nest(bool hasWarpgroups) {
                             ? options.queryTables
                             : createTables(keyRotation, op.getKeyPositions());
   }
-  if (std::optional<GpuAttentionTiles> decode = findDecodeTiles(op)) {
-    emitPieces(options, *decode);
-    op.erase();
-    return;
+  if (std::optional<FewQueries> few = findFewQueries(op)) {
+    if (!op.hasRaggedQueries()) {
+      emitPieces(options, few->tiles);
+      op.erase();
+      return;
+    }
+    // A sequence's kernel depends on its own number of queries alone, so that
+    // its bits do not depend on the others.
+    OpBuilder::InsertionGuard guard(b);
+    options.maxQueries = few->maxQueries;
+    emitPieces(options, few->tiles);
+    options.maxQueries = 0;
+    options.minQueries = few->maxQueries + 1;
   }
   if (hasWarpgroups && supportsWarpgroups(op)) {
     auto branch = scf::IfOp::create(b, loc, canUseWarpgroups(),

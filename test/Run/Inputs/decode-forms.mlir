@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // As attention-forms.mlir, with at most 16 queries of a sequence, which are known
-// when the function is compiled. A piece of the keys has 2,048.
+// when the function is compiled, or with ragged queries, of which some sequences have
+// as few as fill 16 rows. A piece of the keys has 2,048.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +53,34 @@ func.func @paged(%q: tensor<?x1x4x64xf16>, %k: tensor<?x2x32x64xf16>, %v: tensor
     block_table(%t : tensor<?x?xi32>)
     outs(%q : tensor<?x1x4x64xf16>)
   return %r : tensor<?x1x4x64xf16>
+}
+
+// Sequences of 1, 4, 0 and 9 queries, and 3 tokens after the last one: the results of
+// pieces of the first two begin at rows 0 and 1. Then more tokens than rows of pieces,
+// of which those of the last sequence begin at row 8, the second tile of rows.
+// INPUTS: 17x8x64xbf16 280x2x32x64xbf16 280x2x32x64xbf16 4x70xi32=iota i64[0,1,5,5,14] i64[2100,2049,9,2200] 17x8xf32=0
+// INPUTS: 36x8x64xbf16 210x2x32x64xbf16 210x2x32x64xbf16 3x70xi32=iota i64[0,30,32,36] i64[40,2240,2] 36x8xf32=0
+// INPUTS: 3x8x64xbf16 140x2x32x64xbf16 140x2x32x64xbf16 2x1xi32=iota i64[0,1,3] i64[32,31] 3x8xf32=0
+// INPUTS: 0x8x64xbf16 140x2x32x64xbf16 140x2x32x64xbf16 1x70xi32=iota i64[0,0] i64[7] 0x8xf32=0
+func.func @server(%q: tensor<?x8x64xbf16>, %k: tensor<?x2x32x64xbf16>, %v: tensor<?x2x32x64xbf16>, %t: tensor<?x?xi32>, %c: tensor<?xi64>, %n: tensor<?xi64>, %l: tensor<?x8xf32>) -> (tensor<?x8x64xbf16>, tensor<?x8xf32>) {
+  %r:2 = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x8x64xbf16>, tensor<?x2x32x64xbf16>, tensor<?x2x32x64xbf16>)
+    lengths(%n : tensor<?xi64>)
+    cu_seqlens(%c : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q, %l : tensor<?x8x64xbf16>, tensor<?x8xf32>)
+  return %r#0, %r#1 : tensor<?x8x64xbf16>, tensor<?x8xf32>
+}
+
+// Six heads share keys: two queries of a sequence have 12 rows of one tile.
+// INPUTS: 7x6x128xf16 2200x1x128xf16 2200x1x128xf16 i32[0,2,3,6] i32[0,2100,2101,2200] 6xf32
+func.func @ragged_keys(%q: tensor<?x6x128xf16>, %k: tensor<?x1x128xf16>, %v: tensor<?x1x128xf16>, %c: tensor<?xi32>, %d: tensor<?xi32>, %s: tensor<6xf32>) -> tensor<?x6x128xf16> {
+  %r = posenc.attention causal window_left = 2070
+    ins(%q, %k, %v : tensor<?x6x128xf16>, tensor<?x1x128xf16>, tensor<?x1x128xf16>)
+    cu_seqlens(%c, %d : tensor<?xi32>, tensor<?xi32>)
+    sinks(%s : tensor<6xf32>)
+    outs(%q : tensor<?x6x128xf16>)
+  return %r : tensor<?x6x128xf16>
 }
 
 // A window reaches into both pieces. Products with the scales are exact.

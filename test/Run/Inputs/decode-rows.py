@@ -8,10 +8,10 @@
 # ===----------------------------------------------------------------------===#
 """usage: decode-rows.py [--fault] MODULE FOLDER POSENC_RUN [OPTION...]
 
-Runs `hidden` of decode-forms.mlir on sequences in caches of several sizes, alone and
-together. Prints the comparisons of the bits and those that differ. Unused slots of
-the caches are infinite or NaN. With --fault, a value of a key that the last sequence
-sees is another one in each call but the first.
+Runs `hidden` and `server` of decode-forms.mlir on sequences in caches of several sizes,
+alone and together. Prints the comparisons of the bits and those that differ. Unused
+slots of the caches of `hidden` are infinite or NaN. With --fault, keys that the last
+sequence of `hidden` and all of `server` see have other values in each call but the first.
 """
 
 import pathlib
@@ -24,6 +24,8 @@ HAS_FAULT = sys.argv[1] == "--fault"
 MODULE, FOLDER, RUN, *OPTIONS = sys.argv[1 + HAS_FAULT:]
 LENGTHS = [2100, 2048, 2]
 QUERIES, HEADS, KEY_HEADS, CHANNELS = 2, 4, 2, 64
+# The largest relative errors, for f16 and bf16.
+LIMITS = {"hidden": 1e-3, "server": 4e-3}
 
 
 def fill(random, capacity):
@@ -37,38 +39,83 @@ def fill(random, capacity):
     return cache
 
 
-def call(*arrays):
+def call(function, *arrays):
     """Returns the bits of the result, which must be close to the reference."""
-    command = [RUN, MODULE, "--function=hidden", *OPTIONS, "--reference",
-               "--max-rel=1e-3"]
+    command = [RUN, MODULE, f"--function={function}", *OPTIONS, "--reference",
+               f"--max-rel={LIMITS[function]}"]
     for number, values in enumerate(arrays):
         path = pathlib.Path(FOLDER, f"row-{number}.npy")
         numpy.save(path, numpy.ascontiguousarray(values))
         command.append(f"--input=@{path}")
     path = pathlib.Path(FOLDER, "row-result.npy")
-    subprocess.run([*command, f"--output=@{path}"], check=True,
-                   stdout=subprocess.DEVNULL)
+    command.append(f"--output=@{path}")
+    if function == "server":
+        command.append(f"--output=@{path.with_name('row-sums.npy')}")
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return numpy.load(path).view(numpy.uint16)
 
 
-def main():
-    random = numpy.random.default_rng(0)
+def compare(random):
+    """Compares the sequences of `hidden` in caches of several sizes."""
     lengths = numpy.array(LENGTHS, numpy.int64)
     queries = random.standard_normal(
         (len(LENGTHS), QUERIES, HEADS, CHANNELS)).astype(numpy.float16)
     keys, values = fill(random, 4300), fill(random, 4300)
-    expected = call(queries, keys, values, lengths)
+    expected = call("hidden", queries, keys, values, lengths)
     if HAS_FAULT:
         keys[-1, 0, 0, 0] += 1
-    count = different = 0
     for first, capacity in [(0, 2100), (0, 2112), (1, 2048), (2, 2), (2, 4300)]:
         rows = slice(first, None)
-        bits = call(queries[rows], keys[rows, :, :capacity],
+        bits = call("hidden", queries[rows], keys[rows, :, :capacity],
                     values[rows, :, :capacity], lengths[rows])
+        yield (f"{capacity} slots, from sequence {first} on",
+               numpy.array_equal(bits, expected[rows]))
+
+
+def compare_ragged(random):
+    """Compares the sequences of `server` alone and in other batches. Sequences 0, 1 and 4
+    have few queries, and sequence 3 more; pages and their order differ."""
+    counts, lengths = [1, 4, 0, 9, 2], [2100, 2049, 9, 2200, 300]
+    pages, width, page = 300, 70, 32
+    starts = numpy.cumsum([0, *counts])
+    make = lambda *shape: (  # noqa: E731
+        random.standard_normal(shape, numpy.float32).view(numpy.uint32) >> 16
+    ).astype(numpy.uint16)
+    queries = make(starts[-1], 8, CHANNELS)
+    keys, values = (make(pages, 2, page, CHANNELS) for _ in range(2))
+    table = random.permutation(pages)[:5 * 60].reshape(5, 60)
+    table = numpy.concatenate([table, table[::-1, :width - 60]], 1).astype(numpy.int32)
+
+    def run(chosen, pages_of_table, rest=0):
+        """Returns the results of the chosen sequences, before `rest` more tokens."""
+        rows = numpy.concatenate([queries[starts[s]:starts[s + 1]] for s in chosen]
+                                 + [queries[:rest]])
+        offsets = numpy.cumsum([0] + [counts[s] for s in chosen])
+        bits = call("server", rows, keys, values, table[chosen, :pages_of_table],
+                    offsets, numpy.array([lengths[s] for s in chosen]),
+                    numpy.zeros((len(rows), 8), numpy.float32))
+        return bits[:offsets[-1]]
+
+    expected = run(range(5), width)
+    if HAS_FAULT:
+        keys[table[:, 0]] ^= 0x40
+    for chosen, pages_of_table, rest in [
+            ([0], 66, 0), ([1], width, 3), ([4, 1], 65, 0), ([3, 0], 69, 7),
+            ([4, 4, 4, 4, 4, 0], width, 0)]:
+        bits = run(chosen, pages_of_table, rest)
+        wanted = numpy.concatenate([expected[starts[s]:starts[s + 1]] for s in chosen])
+        yield (f"ragged sequences {chosen}, {pages_of_table} pages",
+               numpy.array_equal(bits, wanted))
+
+
+def main():
+    random = numpy.random.default_rng(0)
+    count = different = 0
+    for what, is_equal in [*compare(random), *compare_ragged(random)]:
         count += 1
-        if (bits != expected[rows]).any():
+        if not is_equal:
             different += 1
-            print(f"different: {capacity} slots, from sequence {first} on")
+            print(f"different: {what}")
     print(f"{count} comparisons, {different} different")
 
 
