@@ -377,10 +377,12 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op) {
     count = getMaxRaggedDecodedQueries(group);
   else if (ShapedType::isDynamic(count) || count > kMaxDecodedQueries)
     return std::nullopt;
-  if (std::optional<GpuAttentionTiles> tiles =
-          chooseDecodeTiles(getAttentionSizes(op), group * count))
-    return FewQueries{*tiles, count};
-  return std::nullopt;
+  // Heads that are too wide for the kernel of few queries, such as those of
+  // DeepSeek's MLA, have pieces of the keys with the tiles of many queries.
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  std::optional<GpuAttentionTiles> tiles =
+      chooseDecodeTiles(sizes, group * count);
+  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes), count};
 }
 
 void AttentionNesting::nest(bool hasWarpgroups) {

@@ -83,6 +83,17 @@ func.func @ragged_keys(%q: tensor<?x6x128xf16>, %k: tensor<?x1x128xf16>, %v: ten
   return %r : tensor<?x6x128xf16>
 }
 
+// Keys of MLA, with the tiles of many queries: 16 heads have one key, and the first
+// sequence uses two pieces.
+// INPUTS: 2x1x16x576xbf16 2x1x2080x576xbf16 2x1x2080x512xbf16 i64[2080,67] 2x1x16x512xbf16=0
+func.func @latent(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %v: tensor<?x1x?x512xbf16>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x16x576xbf16>, tensor<?x1x?x576xbf16>, tensor<?x1x?x512xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%o : tensor<?x1x16x512xbf16>)
+  return %r : tensor<?x1x16x512xbf16>
+}
+
 // A window reaches into both pieces. Products with the scales are exact.
 // INPUTS: 1x2x4x64xbf16 1x2x2100x64xi8 1x2x2100x64xi8 1x2x2100xf32=0.03125 1x2x2100xf32=0.015625 i64[2100]
 func.func @cache_i8(%q: tensor<?x2x4x64xbf16>, %k: tensor<?x2x?x64xi8>, %v: tensor<?x2x?x64xi8>, %s: tensor<?x2x?xf32>, %t: tensor<?x2x?xf32>, %n: tensor<?xi64>) -> tensor<?x2x4x64xbf16> {
