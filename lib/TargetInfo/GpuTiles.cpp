@@ -137,22 +137,25 @@ int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
 
 std::optional<WarpgroupTiles>
 mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
-  // The tiles for heads up to a width, and those if positions mask keys, whose
-  // code takes more registers. Three warpgroups hide each other's latency, but
-  // have 160 registers each.
+  // The tiles for heads up to a width, those if positions mask keys, whose code
+  // takes more registers, and those if a mask or a region changes scores, which
+  // takes still more. Three warpgroups hide each other's latency, but have 160
+  // registers each.
   struct Row {
     int64_t maxDim;
-    WarpgroupTiles tiles, masked;
+    WarpgroupTiles tiles, masked, changed;
   };
   static constexpr Row kRows[] = {
-      {64, {3, 128, 3, 32, 160}, {3, 128, 3, 32, 160}},
-      {128, {3, 80, 3, 32, 160}, {3, 80, 3, 32, 160}},
-      {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
-      {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}}};
+      {64, {3, 128, 3, 32, 160}, {3, 128, 3, 32, 160}, {2, 128, 3, 24, 240}},
+      {128, {3, 80, 3, 32, 160}, {3, 80, 3, 32, 160}, {2, 128, 2, 24, 240}},
+      {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
+      {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}, {2, 64, 2, 24, 240}}};
   if (sizes.elementBytes != 2)
     return std::nullopt;
   for (const Row &row : kRows)
     if (std::max(sizes.keyDim, sizes.valueDim) <= row.maxDim)
-      return sizes.masksPositions ? row.masked : row.tiles;
+      return sizes.changesScores    ? row.changed
+             : sizes.masksPositions ? row.masked
+                                    : row.tiles;
   return std::nullopt;
 }

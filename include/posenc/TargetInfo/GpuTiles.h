@@ -25,6 +25,8 @@ struct GpuAttentionSizes {
   int64_t elementBytes = 0;
   /// Whether it is causal or has a window.
   bool masksPositions = false;
+  /// Whether it has a mask or a region `score`, whose code takes registers.
+  bool changesScores = false;
 };
 
 /// The tiles of an attention kernel of one block of threads.

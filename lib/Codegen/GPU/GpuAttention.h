@@ -33,7 +33,8 @@ template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {
   Type element = getElementTypeOrSelf(op.getQuery().getType());
   return {getDim(op.getKey()), getDim(op.getValue()),
           element.getIntOrFloatBitWidth() / 8,
-          op.getCausal() || op.getWindowLeft() || op.getWindowRight()};
+          op.getCausal() || op.getWindowLeft() || op.getWindowRight(),
+          op.getMask() || !op.getScore().empty()};
 }
 
 /// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they

@@ -61,3 +61,36 @@ func.func @documents_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>,
     }
   return %r : tensor<?x?x2x128xbf16>
 }
+
+// Scores that a region or a mask changes have two consumers with more registers.
+func.func @alibi_64(%q: tensor<?x?x2x64xbf16>, %k: tensor<?x?x2x64xbf16>, %v: tensor<?x?x2x64xbf16>) -> tensor<?x?x2x64xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>, tensor<?x?x2x64xbf16>)
+    outs(%q : tensor<?x?x2x64xbf16>)
+    score(%s, %b, %h, %i, %j) {
+      %a = posenc.alibi(%h, %i, %j) heads = 2 : f32
+      %y = arith.addf %s, %a : f32
+      posenc.yield %y : f32
+    }
+  return %r : tensor<?x?x2x64xbf16>
+}
+
+func.func @alibi_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>) -> tensor<?x?x2x128xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    outs(%q : tensor<?x?x2x128xbf16>)
+    score(%s, %b, %h, %i, %j) {
+      %a = posenc.alibi(%h, %i, %j) heads = 2 : f32
+      %y = arith.addf %s, %a : f32
+      posenc.yield %y : f32
+    }
+  return %r : tensor<?x?x2x128xbf16>
+}
+
+func.func @mask_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %m: tensor<?x?x?x?xf32>) -> tensor<?x?x2x128xbf16> {
+  %r = posenc.attention
+    ins(%q, %k, %v : tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    mask(%m : tensor<?x?x?x?xf32>)
+    outs(%q : tensor<?x?x2x128xbf16>)
+  return %r : tensor<?x?x2x128xbf16>
+}
