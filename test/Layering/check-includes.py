@@ -7,84 +7,95 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# Usage: check-includes.py SOURCE_ROOT
+# Usage: check-includes.py SOURCE_ROOT [DRAWING.md]
 #
-# Each folder of lib/ and include/posenc/ is a component. A component may include
-# its own headers, those of the components that REACHES lists for it, and those
-# in runtime/include/posenc/kernel. Prints every other include, and exits with 1
-# if there is one.
+# Each folder of lib/ and include/posenc/ is a component, and tools/ is one. A
+# component may include its own headers, those of the components that the arrows
+# of the drawing reach from it (docs/architecture.md), and those in
+# runtime/include/posenc/kernel. Prints every other include, and each arrow that
+# stands for no include or follows from other arrows. Exits with 1 if there is
+# one.
 
 import os
 import re
 import sys
 
-BASE = {"Support"}
-IR = BASE | {"IR"}
-NUMERICS = IR | {"Numerics"}
-TRANSFORMS = NUMERICS | {"Transforms"}
-RAISE = TRANSFORMS | {"Raise"}
-CONVERSION = TRANSFORMS | {"Conversion"}
-FACTS = IR | {"TargetInfo"}
-CODEGEN = CONVERSION | FACTS | {"ABI", "Codegen"}
-PIPELINES = CODEGEN | RAISE | {"Pipelines"}
-TARGET = PIPELINES | {"Registration", "Target"}
-REACHES = {
-    "Support": BASE,
-    "Reference": BASE,
-    "IR": IR,
-    "Numerics": NUMERICS,
-    "Transforms": TRANSFORMS,
-    "Raise": RAISE,
-    "Conversion": CONVERSION,
-    "ABI": IR,
-    "TargetInfo": FACTS,
-    "Codegen": CODEGEN,
-    "Pipelines": PIPELINES,
-    "Registration": PIPELINES | {"Registration"},
-    "Target": TARGET,
-    "Frontend": IR | {"Frontend"},
-    "Import": IR | {"Import"},
-    "Interpreter": IR | {"Interpreter", "Reference"},
-    "Driver": TARGET | {"Frontend", "Import", "Interpreter", "Reference", "Driver", "runtime"},
-    "CAPI": TARGET | {"Driver"},
-}
+# The metadata of libraries contains the version that the runtime checks, and
+# tools call libraries.
+RUNTIME = {"ABI", "Driver", "tools"}
 # The component of a header is the folder after `posenc/`.
 INCLUDE = re.compile(r'^\s*#\s*include\s*"posenc/([^/"]+)/[^"]*"')
 
 
-def check(root):
-    """Yields a message for each include that violates the layering."""
+def read_drawing(path):
+    """Returns {component: components that its arrows point to}."""
+    with open(path, encoding="utf-8") as file:
+        drawing = re.search(r"```mermaid\n(.*?)```", file.read(), re.S)[1]
+    arrows = {}
+    for source, target in re.findall(r"^ *(\w+) --> (\w+)$", drawing, re.M):
+        arrows.setdefault(source, set()).add(target)
+        arrows.setdefault(target, set())
+    return arrows
+
+
+def reach(arrows, component):
+    """Returns the components that arrows reach from one."""
+    found = set()
+    rest = list(arrows[component])
+    while rest:
+        target = rest.pop()
+        if target not in found:
+            found.add(target)
+            rest += arrows[target]
+    return found
+
+
+def list_includes(root):
+    """Yields (component, path, line, included component) of all headers of posenc."""
+    trees = [("tools", os.path.join(root, "tools"))]
     for tree in ("lib", os.path.join("include", "posenc")):
         top = os.path.join(root, tree)
-        for component in sorted(os.listdir(top)):
-            if not os.path.isdir(os.path.join(top, component)):
-                continue
-            if component not in REACHES:
-                yield f"{tree}/{component}: REACHES does not list this component"
-                continue
-            allowed = REACHES[component] | {component, "kernel"}
-            if component == "ABI":
-                # The metadata contains the version that the runtime checks.
-                allowed |= {"runtime"}
-            for folder, _, names in os.walk(os.path.join(top, component)):
-                for name in sorted(names):
-                    if name.endswith((".h", ".cpp")):
-                        yield from check_file(
-                            root, os.path.join(folder, name), component, allowed)
+        trees += [(name, os.path.join(top, name)) for name in sorted(os.listdir(top))
+                  if os.path.isdir(os.path.join(top, name))]
+    for component, top in trees:
+        for folder, _, names in os.walk(top):
+            for name in sorted(names):
+                if not name.endswith((".h", ".cpp")):
+                    continue
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as file:
+                    for number, line in enumerate(file, 1):
+                        match = INCLUDE.match(line)
+                        if match and match[1] != component:
+                            where = os.path.relpath(path, root)
+                            yield component, f"{where}:{number}", match[1]
 
 
-def check_file(root, path, component, allowed):
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            match = INCLUDE.match(line)
-            if match and match.group(1) not in allowed:
-                where = os.path.relpath(path, root)
-                yield (f"{where}:{number}: {component} must not include "
-                       f"{match.group(1)}")
+def check(root, arrows):
+    """Yields a message for each include and each arrow that is wrong."""
+    for tree in ("lib", os.path.join("include", "posenc")):
+        for name in sorted(os.listdir(os.path.join(root, tree))):
+            if os.path.isdir(os.path.join(root, tree, name)) and name not in arrows:
+                yield f"{tree}/{name}: the drawing does not have this component"
+    included = set()
+    for component, where, target in list_includes(root):
+        if target == "kernel" or (target == "runtime" and component in RUNTIME):
+            continue
+        included.add((component, target))
+        if component in arrows and target not in reach(arrows, component):
+            yield f"{where}: {component} must not include {target}"
+    for source, targets in arrows.items():
+        for target in sorted(targets):
+            if (source, target) not in included:
+                yield f"{source} --> {target}: stands for no include"
+            if any(target in reach(arrows, other) for other in targets - {target}):
+                yield f"{source} --> {target}: follows from other arrows"
 
 
 def main():
-    found = list(check(sys.argv[1]))
+    root = sys.argv[1]
+    drawing = (sys.argv + [os.path.join(root, "docs", "architecture.md")])[2]
+    found = list(check(root, read_drawing(drawing)))
     print("\n".join(found) or "all includes follow the layering")
     return 1 if found else 0
 
