@@ -11,6 +11,7 @@
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -35,6 +36,7 @@ void mlir::posenc::buildPosencToKernelsPipeline(OpPassManager &manager) {
   // Converts the sums of positions that merging ropes created.
   manager.addPass(createConvertElementwiseToLinalgPass());
   manager.addPass(createPosencFoldConversionsPass());
+  manager.addNestedPass<func::FuncOp>(createPosencSimplifyReductionsPass());
   // Gives results a destination; bufferization would allocate them otherwise.
   manager.addPass(createPosencCreateKernelsPass());
 }

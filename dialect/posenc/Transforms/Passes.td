@@ -319,6 +319,46 @@ def PosencDecomposeSoftmaxPass : Pass<"posenc-decompose-softmax"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def PosencSimplifyReductionsPass
+    : Pass<"posenc-simplify-reductions", "func::FuncOp"> {
+  let summary = "Drop unit dimensions and unused results of reductions";
+  let description = [{
+    Input: `linalg.generic` on tensors, as other frameworks write reductions.
+    Output: operations that the tiling passes vectorize and fuse.
+
+    - Dimensions of size 1 that an operation indexes by the constant 0 are
+      dropped from its operands, and become `tensor.expand_shape` of its results.
+      So are those of elementwise operations on reductions whose dimensions
+      were kept.
+    - A result of a reduction that nothing uses, such as the index of a maximum,
+      is dropped, unless the other results depend on it.
+    - A select that is the maximum or minimum of an element and the result so
+      far becomes one operation, whose result for NaN is the same:
+      `arith.maxnumf` if a NaN is skipped, for which the initial value must be a
+      number, and `arith.maximumf` if a NaN is kept. The sign of a zero may
+      differ.
+
+    Left alone: contractions, other dimensions of size 1, and selects whose
+    result depends on where in the row a NaN is.
+
+    ```
+    %s = linalg.generic {indexing_maps = [(i, j) -> (i, j), (i, j) -> (i, 0)],
+                         iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x64xf32>) outs(%z : tensor<8x1xf32>) { arith.addf }
+    ```
+    becomes
+    ```
+    %r = linalg.generic {indexing_maps = [(i, j) -> (i, j), (i, j) -> (i)],
+                         iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x64xf32>) outs(%y : tensor<8xf32>) { arith.addf }
+    %s = tensor.expand_shape %r [[0, 1]] : tensor<8xf32> into tensor<8x1xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 class Posenc_DecomposeHeadsPass<string flag> : Pass<flag> {
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
