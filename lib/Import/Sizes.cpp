@@ -123,17 +123,8 @@ bool SizeTable::isNonNegative(const Size &size) const {
                       [](const auto &term) { return term.second > 0; });
 }
 
-std::optional<unsigned> SizeTable::getSymbol(const Size &size) {
-  if (!size.isValid() || size.getTerms().size() != 1)
-    return std::nullopt;
-  const auto &[monomial, coefficient] = *size.getTerms().begin();
-  if (coefficient != 1 || monomial.size() != 1)
-    return std::nullopt;
-  return monomial.front();
-}
-
 std::optional<SizeTable::TermView> SizeTable::getTerm(const Size &size) const {
-  std::optional<unsigned> number = getSymbol(size);
+  std::optional<unsigned> number = size.getSymbol();
   if (!number || !symbols[*number].isTerm)
     return std::nullopt;
   const Symbol &symbol = symbols[*number];
@@ -186,7 +177,7 @@ void SizeTable::assumeEqual(const Size &left, const Size &right) {
   // The remainder of a division is zero, so the dividend is a multiple.
   if (std::optional<TermView> term = getTerm(first);
       term && term->kind == Term::Remainder && second.isConstant(0)) {
-    std::optional<unsigned> symbol = getSymbol(term->left);
+    std::optional<unsigned> symbol = term->left.getSymbol();
     if (symbol && !symbols[*symbol].isTerm && !symbols[*symbol].replacement &&
         term->right.getConstant())
       symbols[*symbol].replacement =
@@ -196,7 +187,7 @@ void SizeTable::assumeEqual(const Size &left, const Size &right) {
   // Later arguments get the sizes of earlier ones.
   for (bool isSwapped : {false, true}) {
     Size &from = isSwapped ? second : first, &to = isSwapped ? first : second;
-    std::optional<unsigned> symbol = getSymbol(from), other = getSymbol(to);
+    std::optional<unsigned> symbol = from.getSymbol(), other = to.getSymbol();
     if (!symbol || symbols[*symbol].isTerm || symbols[*symbol].replacement ||
         !to.isValid() ||
         (other && *other > *symbol && !symbols[*other].isTerm) ||

@@ -90,8 +90,6 @@ private:
     int64_t min = 0;
     std::optional<Size> replacement = std::nullopt;
   };
-  /// Returns the only symbol of a size that is that symbol.
-  static std::optional<unsigned> getSymbol(const Size &size);
   unsigned getDepth(const Size &size) const;
 
   std::vector<Symbol> symbols;

@@ -185,7 +185,7 @@ static bool splitsDim(Value value) {
 
 /// Returns the tensor and those that it is moved or scaled from, the first of
 /// them last.
-static SmallVector<Value> getSources(Value tensor) {
+static SmallVector<Value> getMoveSources(Value tensor) {
   SmallVector<Value> sources;
   while (isa<RankedTensorType>(tensor.getType())) {
     sources.push_back(tensor);
@@ -247,7 +247,7 @@ bool AttentionSearch::findOperands() {
   auto findAll = [&](linalg::LinalgOp of, unsigned number,
                      ArrayRef<const Expr *> at, unsigned token, unsigned last) {
     SmallVector<RowOperand> all;
-    SmallVector<Value> sources = getSources(of->getOperand(number));
+    SmallVector<Value> sources = getMoveSources(of->getOperand(number));
     sources.push_back(nullptr);
     for (Value source : llvm::reverse(sources)) {
       std::optional<RowOperand> rows =

@@ -56,14 +56,14 @@ def test_registration():
 @pytest.fixture
 def make_layer(monkeypatch):
     """Returns a function that makes a layer's implementation and vLLM's layer."""
-    from posenc.vllm import _cuda_backend
+    from posenc.vllm import _cuda_backend, _layer
 
     def make(kv_cache_dtype="auto", decode_ranks=1, **options):
         config = types.SimpleNamespace(
             model_config=types.SimpleNamespace(dtype=torch.bfloat16),
             parallel_config=types.SimpleNamespace(
                 decode_context_parallel_size=decode_ranks))
-        monkeypatch.setattr(_cuda_backend, "get_current_vllm_config", lambda: config)
+        monkeypatch.setattr(_layer, "get_current_vllm_config", lambda: config)
         # vLLM's class asks for FlashAttention, which is not installed.
         monkeypatch.setattr(_cuda_backend.FlashAttentionImpl, "__init__", initialize)
         impl = _cuda_backend.CudaBackendImpl(

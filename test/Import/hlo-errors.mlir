@@ -130,3 +130,11 @@ func.func @offset(%cache: tensor<2x1x4x2xf32>, %rows: tensor<1x1x2x2xf32>, %at: 
   "ttir.update_cache"(%cache, %rows, %at) <{batch_offset = 1 : i32}> : (tensor<2x1x4x2xf32>, tensor<1x1x2x2xf32>, tensor<1xi64>) -> ()
   return %rows : tensor<1x1x2x2xf32>
 }
+
+// -----
+
+func.func @shift(%x: tensor<4xi32>) -> tensor<4xi32> {
+  // expected-error @+1 {{'stablehlo.shift_left' expected at least 2 operands, got 1}}
+  %y = "stablehlo.shift_left"(%x) : (tensor<4xi32>) -> tensor<4xi32>
+  return %y : tensor<4xi32>
+}

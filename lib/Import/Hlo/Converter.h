@@ -32,8 +32,8 @@ Value combine(OpBuilder &b, Location loc, Combiner combiner, Value x, Value y);
 /// Returns the name of the operation of arith or math that an elementwise
 /// operation is on scalars of a type, if it is one.
 std::optional<StringRef> getScalarOperation(StringRef name, Type type);
-/// Whether an elementwise operation has one operand.
-bool isUnaryOperation(StringRef name);
+/// Whether the name is one of an elementwise operation with two operands.
+bool isBinaryOperation(StringRef name);
 
 /// Unit attribute of operations whose first operand had an unsigned type, and
 /// of those with another value of such a type.
@@ -104,6 +104,9 @@ public:
   Value refine(Value value, RankedTensorType type);
   /// Whether a size was too large an expression.
   bool hasInvalidSize() const { return isInvalid; }
+  /// Returns the numbers of a list in the text of an attribute, as in
+  /// `#stablehlo.dot<lhs_contracting_dimensions = [2], ...>`.
+  static SmallVector<int64_t> getListInText(StringRef text, StringRef key);
 
 private:
   //===--------------------------------------------------------------------===//
@@ -124,9 +127,6 @@ private:
   std::optional<int64_t> getNumber(StringRef name);
   /// Whether the first operand had an unsigned type.
   bool hasUnsignedOperand() { return op->hasAttr(kUnsignedOperand); }
-  /// Returns the numbers of a list in the text of an attribute, as in
-  /// `#stablehlo.dot<lhs_contracting_dimensions = [2], ...>`.
-  static SmallVector<int64_t> getListInText(StringRef text, StringRef key);
   std::nullptr_t fail(const Twine &why) {
     op->emitError() << "'" << op->getName() << "' " << why;
     return nullptr;
@@ -190,6 +190,11 @@ private:
               ArrayRef<int64_t> strides);
   Value sliceBy(Value value, ArrayRef<Size> offsets, ArrayRef<Size> counts,
                 ArrayRef<int64_t> strides);
+  /// Returns a tensor of elements of `source`, at the indices that `getIndices`
+  /// returns for those of an element of the result.
+  Value gatherElements(
+      Value source, ArrayRef<Size> shape,
+      function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> getIndices);
   Value concatenate(ValueRange values, int64_t dim);
   Value convertTo(Value value, Type element);
   Value compare(StringRef direction, Value lhs, Value rhs);

@@ -27,7 +27,7 @@ struct Spelling {
 };
 } // namespace
 
-static std::optional<Spelling> getSpelling(StringRef name) {
+static std::optional<Spelling> getBinarySpelling(StringRef name) {
   using S = std::optional<Spelling>;
   return llvm::StringSwitch<S>(name)
       .Case("add", S({"arith.addf", "arith.addi", "arith.ori", "complex.add"}))
@@ -46,6 +46,12 @@ static std::optional<Spelling> getSpelling(StringRef name) {
              S({"", "arith.ori", "arith.ori", ""}))
       .Cases({"xor", "logical_xor", "bitwise_xor"},
              S({"", "arith.xori", "arith.xori", ""}))
+      .Default(std::nullopt);
+}
+
+static std::optional<Spelling> getUnarySpelling(StringRef name) {
+  using S = std::optional<Spelling>;
+  return llvm::StringSwitch<S>(name)
       .Case("abs", S({"math.absf", "math.absi", "", ""}))
       .Case("ceil", S({"math.ceil", "", "", ""}))
       .Case("floor", S({"math.floor", "", "", ""}))
@@ -68,32 +74,17 @@ static std::optional<Spelling> getSpelling(StringRef name) {
       .Default(std::nullopt);
 }
 
-bool hlo::isUnaryOperation(StringRef name) {
-  return !llvm::is_contained({"add",
-                              "subtract",
-                              "multiply",
-                              "divide",
-                              "div",
-                              "maximum",
-                              "minimum",
-                              "remainder",
-                              "power",
-                              "pow",
-                              "atan2",
-                              "and",
-                              "logical_and",
-                              "bitwise_and",
-                              "or",
-                              "logical_or",
-                              "bitwise_or",
-                              "xor",
-                              "logical_xor",
-                              "bitwise_xor",
-                              "complex",
-                              "shift_left",
-                              "shift_right_arithmetic",
-                              "shift_right_logical"},
-                             name);
+/// Returns the names of an operation on scalars, if it is one there.
+static std::optional<Spelling> getSpelling(StringRef name) {
+  std::optional<Spelling> binary = getBinarySpelling(name);
+  return binary ? binary : getUnarySpelling(name);
+}
+
+bool hlo::isBinaryOperation(StringRef name) {
+  return getBinarySpelling(name) ||
+         llvm::is_contained({"complex", "shift_left", "shift_right_arithmetic",
+                             "shift_right_logical"},
+                            name);
 }
 
 std::optional<StringRef> hlo::getScalarOperation(StringRef name, Type type) {
@@ -109,12 +100,11 @@ std::optional<StringRef> hlo::getScalarOperation(StringRef name, Type type) {
 }
 
 bool mlir::posenc::hlo::isElementwise(StringRef name) {
-  return getSpelling(name) ||
+  return isBinaryOperation(name) || getUnarySpelling(name) ||
          llvm::is_contained({"negate", "neg", "logistic", "sigmoid",
                              "reciprocal", "relu", "silu", "gelu", "sign",
                              "not", "logical_not", "bitwise_not", "is_finite",
-                             "complex", "real", "imag", "shift_left",
-                             "shift_right_arithmetic", "shift_right_logical"},
+                             "real", "imag"},
                             name);
 }
 

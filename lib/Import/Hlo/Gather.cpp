@@ -35,6 +35,23 @@ struct DimensionNumbers {
 };
 } // namespace
 
+/// Reads the numbers from the text of an attribute. `keys` are the names of the
+/// five lists there, in the order of the fields.
+static DimensionNumbers readNumbers(StringRef text,
+                                    const std::array<StringRef, 5> &keys) {
+  auto [offset, collapsed, startMap, operandBatching, startBatching] = keys;
+  DimensionNumbers numbers;
+  numbers.offsetDims = Converter::getListInText(text, offset);
+  numbers.collapsed = Converter::getListInText(text, collapsed);
+  numbers.startMap = Converter::getListInText(text, startMap);
+  numbers.operandBatching = Converter::getListInText(text, operandBatching);
+  numbers.startBatching = Converter::getListInText(text, startBatching);
+  StringRef rest = text.split("index_vector_dim").second.ltrim(" =");
+  if (rest.consumeInteger(10, numbers.vectorDim))
+    numbers.vectorDim = 0;
+  return numbers;
+}
+
 /// Whether the numbers are different dimensions of a tensor.
 static bool areDims(ArrayRef<int64_t> dims, int64_t rank) {
   SmallVector<bool> isUsed(rank);
@@ -102,16 +119,10 @@ Value Converter::createGather(ArrayRef<Size> sliceSizes) {
       dyn_cast_or_null<StringAttr>(getAttribute("dimension_numbers"));
   if (!attribute)
     return fail("lacks its dimension numbers");
-  StringRef text = attribute.getValue();
-  DimensionNumbers numbers;
-  numbers.offsetDims = getListInText(text, "offset_dims");
-  numbers.collapsed = getListInText(text, "collapsed_slice_dims");
-  numbers.startMap = getListInText(text, "start_index_map");
-  numbers.operandBatching = getListInText(text, "operand_batching_dims");
-  numbers.startBatching = getListInText(text, "start_indices_batching_dims");
-  StringRef rest = text.split("index_vector_dim").second.ltrim(" =");
-  if (rest.consumeInteger(10, numbers.vectorDim))
-    numbers.vectorDim = 0;
+  DimensionNumbers numbers =
+      readNumbers(attribute.getValue(),
+                  {"offset_dims", "collapsed_slice_dims", "start_index_map",
+                   "operand_batching_dims", "start_indices_batching_dims"});
   Value operand = getOperand(0), starts = getOperand(1);
   RankedTensorType source = getType(operand), startType = getType(starts);
   int64_t rank = getResultType().getRank();
@@ -192,41 +203,32 @@ Value Converter::createGather(ArrayRef<Size> sliceSizes) {
   for (int64_t dim : numbers.startMap)
     limits[dim] = getIndex(shape[dim] - sliceSizes[dim]);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value init = createEmpty(resultShape, source.getElementType());
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             builder.getMultiDimIdentityMap(rank), loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> batch, offsets;
-               for (int64_t dim = 0; dim < rank; ++dim) {
-                 Value index = linalg::IndexOp::create(b, loc, dim);
-                 (llvm::is_contained(numbers.offsetDims, dim) ? offsets : batch)
-                     .push_back(index);
-               }
-               SmallVector<Value> at;
-               unsigned nextOffset = 0;
-               for (int64_t dim = 0; dim < source.getRank(); ++dim) {
-                 Value index = getBatching(numbers, dim, batch);
-                 if (!numbers.isDropped(dim))
-                   index = offsets[nextOffset++];
-                 auto *it = llvm::find(numbers.startMap, dim);
-                 if (it != numbers.startMap.end()) {
-                   Value start = getStart(b, loc, numbers, starts, batch,
-                                          it - numbers.startMap.begin());
-                   start = arith::MaxSIOp::create(b, loc, start, zero);
-                   start = arith::MinSIOp::create(b, loc, start, limits[dim]);
-                   index =
-                       index
-                           ? Value(arith::AddIOp::create(b, loc, start, index))
-                           : start;
-                 }
-                 at.push_back(index ? index : zero);
-               }
-               Value element = tensor::ExtractOp::create(b, loc, operand, at);
-               linalg::YieldOp::create(b, loc, element);
-             })
-      .getResult(0);
+  return gatherElements(
+      operand, resultShape, [&](OpBuilder &b, ValueRange loops) {
+        SmallVector<Value> batch, offsets;
+        for (auto [dim, index] : llvm::enumerate(loops))
+          (llvm::is_contained(numbers.offsetDims, int64_t(dim)) ? offsets
+                                                                : batch)
+              .push_back(index);
+        SmallVector<Value> at;
+        unsigned nextOffset = 0;
+        for (int64_t dim = 0; dim < source.getRank(); ++dim) {
+          Value index = getBatching(numbers, dim, batch);
+          if (!numbers.isDropped(dim))
+            index = offsets[nextOffset++];
+          auto *it = llvm::find(numbers.startMap, dim);
+          if (it != numbers.startMap.end()) {
+            Value start = getStart(b, loc, numbers, starts, batch,
+                                   it - numbers.startMap.begin());
+            start = arith::MaxSIOp::create(b, loc, start, zero);
+            start = arith::MinSIOp::create(b, loc, start, limits[dim]);
+            index = index ? Value(arith::AddIOp::create(b, loc, start, index))
+                          : start;
+          }
+          at.push_back(index ? index : zero);
+        }
+        return at;
+      });
 }
 
 Value Converter::createScatter() {
@@ -234,16 +236,11 @@ Value Converter::createScatter() {
       dyn_cast_or_null<StringAttr>(getAttribute("scatter_dimension_numbers"));
   if (!attribute || op->getNumOperands() != 3 || op->getNumRegions() != 1)
     return fail("is supported for one tensor with dimension numbers only");
-  StringRef text = attribute.getValue();
-  DimensionNumbers numbers;
-  numbers.offsetDims = getListInText(text, "update_window_dims");
-  numbers.collapsed = getListInText(text, "inserted_window_dims");
-  numbers.startMap = getListInText(text, "scatter_dims_to_operand_dims");
-  numbers.operandBatching = getListInText(text, "input_batching_dims");
-  numbers.startBatching = getListInText(text, "scatter_indices_batching_dims");
-  StringRef rest = text.split("index_vector_dim").second.ltrim(" =");
-  if (rest.consumeInteger(10, numbers.vectorDim))
-    numbers.vectorDim = 0;
+  DimensionNumbers numbers =
+      readNumbers(attribute.getValue(),
+                  {"update_window_dims", "inserted_window_dims",
+                   "scatter_dims_to_operand_dims", "input_batching_dims",
+                   "scatter_indices_batching_dims"});
   Value operand = getOperand(0), starts = getOperand(1),
         updates = getOperand(2);
   RankedTensorType source = getType(operand), updateType = getType(updates);

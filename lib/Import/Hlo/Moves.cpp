@@ -102,17 +102,6 @@ Value Converter::reshape(Value value, RankedTensorType type) {
   return tensor::ExpandShapeOp::create(builder, loc, type, value, all(type));
 }
 
-/// Returns the static size of a collapsed group as MLIR infers it from a type.
-static int64_t getCollapsedSize(ArrayRef<int64_t> sizes) {
-  int64_t product = 1;
-  for (int64_t size : sizes) {
-    if (ShapedType::isDynamic(size))
-      return ShapedType::kDynamic;
-    product *= size;
-  }
-  return product;
-}
-
 Value Converter::reshape(Value value, ArrayRef<Size> shape) {
   RankedTensorType source = getType(value),
                    type = getTypeOf(shape, source.getElementType());
@@ -156,26 +145,22 @@ Value Converter::reshape(Value value, ArrayRef<Size> shape) {
     take(collapsed.back(), i);
   while (j < shape.size())
     take(expanded.back(), j);
-  SmallVector<int64_t> middle, needed;
+  RankedTensorType needed =
+      tensor::CollapseShapeOp::inferCollapsedType(type, expanded);
   Shape middleShape;
-  for (auto [left, right] : llvm::zip_equal(collapsed, expanded)) {
-    middle.push_back(
-        getCollapsedSize(source.getShape().slice(left.front(), left.size())));
-    needed.push_back(
-        getCollapsedSize(type.getShape().slice(right.front(), right.size())));
+  for (const ReassociationIndices &group : collapsed) {
     Size product(1);
-    for (int64_t dim : left)
+    for (int64_t dim : group)
       product = product * from[dim];
     middleShape.push_back(product);
   }
   if (collapsed.size() != from.size())
-    value = withShape(tensor::CollapseShapeOp::create(
-                          builder, loc, source.clone(middle), value, collapsed),
-                      middleShape);
-  if (middle != needed)
     value = withShape(
-        tensor::CastOp::create(builder, loc, source.clone(needed), value),
+        tensor::CollapseShapeOp::create(builder, loc, value, collapsed),
         middleShape);
+  if (value.getType() != needed)
+    value = withShape(tensor::CastOp::create(builder, loc, needed, value),
+                      middleShape);
   if (expanded.size() != shape.size())
     value = tensor::ExpandShapeOp::create(builder, loc, type, value, expanded,
                                           getMixed(shape));
@@ -217,6 +202,26 @@ Value Converter::sliceBy(Value value, ArrayRef<Size> offsets,
                        builder, loc, value, getMixed(offsets), getMixed(counts),
                        getAsIndexOpFoldResult(builder.getContext(), strides)),
                    counts);
+}
+
+Value Converter::gatherElements(
+    Value source, ArrayRef<Size> shape,
+    function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> getIndices) {
+  Value init = createEmpty(shape, getType(source).getElementType());
+  SmallVector<utils::IteratorType> loops(shape.size(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, init.getType(), ValueRange(), init,
+             builder.getMultiDimIdentityMap(shape.size()), loops,
+             [&](OpBuilder &b, Location loc, ValueRange) {
+               SmallVector<Value> indices;
+               for (size_t dim = 0; dim < shape.size(); ++dim)
+                 indices.push_back(linalg::IndexOp::create(b, loc, dim));
+               Value element = tensor::ExtractOp::create(
+                   b, loc, source, getIndices(b, indices));
+               linalg::YieldOp::create(b, loc, element);
+             })
+      .getResult(0);
 }
 
 Value Converter::concatenate(ValueRange values, int64_t dim) {
@@ -331,28 +336,17 @@ Value Converter::createReverse() {
   std::optional<SmallVector<int64_t>> dims = getNumbers("dimensions");
   if (!dims)
     return fail("lacks its dimensions");
-  Value init = createEmpty(shape, getType(source).getElementType());
   SmallVector<Value> last;
   for (const Size &size : shape)
     last.push_back(llvm::is_contained(*dims, int64_t(last.size())) &&
                            !size.isConstant(0)
                        ? getIndex(size - 1)
                        : Value());
-  SmallVector<utils::IteratorType> loops(shape.size(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             builder.getMultiDimIdentityMap(shape.size()), loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> at;
-               for (auto [dim, end] : llvm::enumerate(last)) {
-                 Value index = linalg::IndexOp::create(b, loc, dim);
-                 if (end)
-                   index = arith::SubIOp::create(b, loc, end, index);
-                 at.push_back(index);
-               }
-               Value element = tensor::ExtractOp::create(b, loc, source, at);
-               linalg::YieldOp::create(b, loc, element);
-             })
-      .getResult(0);
+  return gatherElements(source, shape, [&](OpBuilder &b, ValueRange loops) {
+    SmallVector<Value> at(loops);
+    for (auto [index, end] : llvm::zip_equal(at, last))
+      if (end)
+        index = arith::SubIOp::create(b, loc, end, index);
+    return at;
+  });
 }

@@ -66,7 +66,7 @@ static Value emitScalar(OpBuilder &b, Operation &op, StringRef name,
     return arith::XOrIOp::create(b, loc, operands[0], ones);
   }
   std::optional<StringRef> scalar = getScalarOperation(name, type);
-  if (!scalar || operands.size() != (isUnaryOperation(name) ? 1 : 2))
+  if (!scalar || operands.size() != (isBinaryOperation(name) ? 2 : 1))
     return {};
   OperationState state(loc, *scalar);
   state.addOperands(operands);

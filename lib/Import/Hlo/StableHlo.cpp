@@ -331,7 +331,7 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return failure();
   }
   SmallVector<Value> operands(op->getOperands());
-  if (operands.size() > (isUnaryOperation(name) ? 1 : 2) ||
+  if (operands.size() > (isBinaryOperation(name) ? 2 : 1) ||
       !haveSameTypes(operands)) {
     fail("has operands of other shapes or types");
     return failure();

@@ -276,34 +276,21 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
 
 Value Converter::createEmbedding(Value indices, Value rows,
                                  RankedTensorType type) {
-  Value init = createEmpty(type);
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, type, ValueRange(), init,
-             builder.getMultiDimIdentityMap(type.getRank()), loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> at;
-               for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim)
-                 at.push_back(linalg::IndexOp::create(b, loc, dim));
-               Value number = tensor::ExtractOp::create(b, loc, indices, at);
-               if (isa<FloatType>(number.getType()))
-                 number =
-                     arith::FPToSIOp::create(b, loc, b.getI64Type(), number);
-               Value row =
-                   arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-               Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-               Value last = arith::ConstantIndexOp::create(
-                   b, loc, getType(rows).getDimSize(0) - 1);
-               row = arith::MaxSIOp::create(b, loc, row, zero);
-               row = arith::MinSIOp::create(b, loc, row, last);
-               Value channel =
-                   linalg::IndexOp::create(b, loc, type.getRank() - 1);
-               Value element = tensor::ExtractOp::create(
-                   b, loc, rows, ValueRange{row, channel});
-               linalg::YieldOp::create(b, loc, element);
-             })
-      .getResult(0);
+  return gatherElements(
+      rows, toShape(type.getShape()), [&](OpBuilder &b, ValueRange loops) {
+        Value number =
+            tensor::ExtractOp::create(b, loc, indices, loops.drop_back());
+        if (isa<FloatType>(number.getType()))
+          number = arith::FPToSIOp::create(b, loc, b.getI64Type(), number);
+        Value row =
+            arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+        Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+        Value last = arith::ConstantIndexOp::create(
+            b, loc, getType(rows).getDimSize(0) - 1);
+        row = arith::MaxSIOp::create(b, loc, row, zero);
+        row = arith::MinSIOp::create(b, loc, row, last);
+        return SmallVector<Value>{row, loops.back()};
+      });
 }
 
 /// Returns the norm over the last dimension; weight and bias are optional.

@@ -220,22 +220,31 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
   return createTensor(node, op.getResult(0), shape);
 }
 
+FailureOr<bool> onnx::hasPast(NodeImporter &node, unsigned past) {
+  if (node.hasInput(past) != node.hasInput(past + 1))
+    return node.emitError() << "expected both past keys and values";
+  if (!node.hasInput(past))
+    return false;
+  if (node.getInput(past).getRank() != 4 ||
+      node.getInput(past + 1).getRank() != 4)
+    return node.emitError() << "expected past keys and values of rank 4";
+  return true;
+}
+
 LogicalResult onnx::appendToPast(NodeImporter &node, AttentionParts &parts,
                                  unsigned past) {
-  bool hasPast = node.hasInput(past);
-  if (hasPast != node.hasInput(past + 1))
-    return node.emitError() << "expected both past keys and values";
+  FailureOr<bool> isGiven = hasPast(node, past);
+  if (failed(isGiven))
+    return failure();
   parts.firstPosition = Size(0);
   bool hasPresent = node.hasOutput(1) || node.hasOutput(2);
-  if (!parts.headMajorKeys && (hasPast || hasPresent)) {
+  if (!parts.headMajorKeys && (*isGiven || hasPresent)) {
     for (Tensor *tensor : {&parts.key, &parts.value})
       *tensor = transpose(node, *tensor, {0, 2, 1, 3});
     parts.headMajorKeys = true;
   }
-  if (hasPast) {
+  if (*isGiven) {
     Tensor &pastKey = node.getInput(past), &pastValue = node.getInput(past + 1);
-    if (pastKey.getRank() != 4 || pastValue.getRank() != 4)
-      return node.emitError() << "expected past keys and values of rank 4";
     parts.firstPosition = pastKey.shape[2];
     FailureOr<Tensor> key = concat(node, {&pastKey, &parts.key}, 2),
                       value = concat(node, {&pastValue, &parts.value}, 2);

@@ -38,6 +38,10 @@ struct AttentionParts {
   Tensor *shift = nullptr;
 };
 
+/// Whether a node has past keys and values, which are inputs `past` and
+/// `past + 1`. Fails if one of them is missing or not of rank 4.
+FailureOr<bool> hasPast(NodeImporter &node, unsigned past);
+
 /// Appends the keys and values to those of inputs `past` and `past + 1`, if
 /// these exist, and sets outputs 1 and 2 to the result. Such keys and values
 /// have heads before tokens.

@@ -272,22 +272,19 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
   if (!isa<IntegerType>(lengths.element) || total.getRank() > 1 ||
       !isa<IntegerType>(total.element))
     return node.emitError() << "expected integer lengths";
-  if (node.hasInput(3) != node.hasInput(4))
-    return node.emitError() << "expected both past keys and values";
-  bool hasPast = node.hasInput(3);
-  for (unsigned number : {3, 4})
-    if (hasPast && node.getInput(number).getRank() != 4)
-      return node.emitError() << "expected past keys and values of rank 4";
-  hasPast = hasPast && !node.getInput(3).shape[2].isConstant(0);
-  bool isInPlace = hasPast && isUpdatedInPlace(node);
+  FailureOr<bool> isGiven = hasPast(node, 3);
+  if (failed(isGiven))
+    return failure();
+  bool appends = *isGiven && !node.getInput(3).shape[2].isConstant(0);
+  bool isInPlace = appends && isUpdatedInPlace(node);
   Size numKeys = parts.key.shape[1];
-  if (hasPast)
+  if (appends)
     numKeys = node.getInput(3).shape[2] + (isInPlace ? Size(0) : numKeys);
   computePositions(node, group, *flat, total, numKeys);
   if (rotates && failed(rotateGroup(node, group, isInterleaved)))
     return failure();
   Tensor presentKey, presentValue;
-  if (hasPast) {
+  if (appends) {
     Tensor &pastKey = node.getInput(3), &pastValue = node.getInput(4);
     auto caches = appendCaches(node, group, pastKey, pastValue, isInPlace);
     if (failed(caches))

@@ -81,17 +81,6 @@ static Value castTo(NodeImporter &node, Value value, RankedTensorType type) {
   return tensor::CastOp::create(node.builder, node.loc, type, value);
 }
 
-/// Returns the static size of a collapsed group as MLIR infers it from a type.
-static int64_t collapse(ArrayRef<int64_t> sizes) {
-  int64_t product = 1;
-  for (int64_t size : sizes) {
-    if (ShapedType::isDynamic(size))
-      return ShapedType::kDynamic;
-    product *= size;
-  }
-  return product;
-}
-
 FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
                                 ArrayRef<Size> shape) {
   if (ArrayRef<Size>(tensor.shape) == shape)
@@ -118,23 +107,21 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   SmallVector<Group> groups = groupDims(node, tensor.shape, shape);
   SmallVector<ReassociationIndices> collapsed, expanded;
   auto sourceType = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> middle, needed;
   unsigned i = 0, j = 0;
   for (const Group &group : groups) {
     collapsed.push_back(
         llvm::to_vector(llvm::seq<int64_t>(i, group.sourceEnd)));
     expanded.push_back(llvm::to_vector(llvm::seq<int64_t>(j, group.resultEnd)));
-    middle.push_back(
-        collapse(sourceType.getShape().slice(i, group.sourceEnd - i)));
-    needed.push_back(collapse(type.getShape().slice(j, group.resultEnd - j)));
     i = group.sourceEnd;
     j = group.resultEnd;
-    if (middle.back() != needed.back() &&
-        !ShapedType::isDynamic(middle.back()) &&
-        !ShapedType::isDynamic(needed.back()))
-      return node.emitError()
-             << "the number of elements of the new shape differs";
   }
+  RankedTensorType middle = tensor::CollapseShapeOp::inferCollapsedType(
+                       sourceType, collapsed),
+                   needed = tensor::CollapseShapeOp::inferCollapsedType(
+                       type, expanded);
+  if (failed(verifyCompatibleShape(middle, needed)))
+    return node.emitError()
+           << "the number of elements of the new shape differs";
   // All sizes of a tensor with one element are 1.
   if (shape.empty())
     value =
@@ -142,10 +129,9 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
                RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
                                      tensor.element));
   if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
-    value = tensor::CollapseShapeOp::create(
-        builder, node.loc, RankedTensorType::get(middle, tensor.element), value,
-        collapsed);
-  value = castTo(node, value, RankedTensorType::get(needed, tensor.element));
+    value = tensor::CollapseShapeOp::create(builder, node.loc, middle, value,
+                                            collapsed);
+  value = castTo(node, value, needed);
   if (expanded.size() != shape.size())
     value = tensor::ExpandShapeOp::create(
         builder, node.loc, type, value, expanded,

@@ -57,6 +57,12 @@ static Tensor takeBackwards(NodeImporter &node, Tensor &tensor, int64_t dim,
       });
 }
 
+/// Returns a constant bound in the range; bounds below 0 count from the end.
+static int64_t clampBound(int64_t bound, int64_t count, int64_t low,
+                          int64_t high) {
+  return std::clamp(bound < 0 ? bound + count : bound, low, high);
+}
+
 /// Sets the output to known elements, if the input and the bounds are known.
 static bool sliceElements(NodeImporter &node, const Tensor &input, Size start,
                           Size end, int64_t step) {
@@ -65,18 +71,15 @@ static bool sliceElements(NodeImporter &node, const Tensor &input, Size start,
     return false;
   int64_t count = input.elements->size();
   int64_t first = *start.getConstant(), last = *end.getConstant();
-  auto normalize = [&](int64_t bound, int64_t low, int64_t high) {
-    return std::clamp(bound < 0 ? bound + count : bound, low, high);
-  };
   SmallVector<Size> elements;
   if (step > 0) {
-    first = normalize(first, 0, count);
-    last = normalize(last, 0, count);
+    first = clampBound(first, count, 0, count);
+    last = clampBound(last, count, 0, count);
     for (int64_t i = first; i < last; i += std::min(step, count))
       elements.push_back((*input.elements)[i]);
   } else {
-    first = normalize(first, -1, count - 1);
-    last = last < -count ? -1 : normalize(last, -1, count - 1);
+    first = clampBound(first, count, -1, count - 1);
+    last = clampBound(last, count, -1, count - 1);
     for (int64_t i = first; i > last; i += std::max(step, -count))
       elements.push_back((*input.elements)[i]);
   }
@@ -131,13 +134,8 @@ static LogicalResult importSlice(NodeImporter &node) {
                  << "a negative step needs constant bounds, or "
                     "the whole dimension";
         // Cuts out the elements first: they begin after the end.
-        int64_t top = std::clamp<int64_t>(*first < 0 ? *first + *whole : *first,
-                                          -1, *whole - 1);
-        int64_t bottom =
-            *last < -*whole
-                ? -1
-                : std::clamp<int64_t>(*last < 0 ? *last + *whole : *last, -1,
-                                      *whole - 1);
+        int64_t top = clampBound(*first, *whole, -1, *whole - 1);
+        int64_t bottom = clampBound(*last, *whole, -1, *whole - 1);
         int64_t length = std::max<int64_t>(top - bottom, 0);
         offsets[*axis] = length ? bottom + 1 : 0;
         sizes[*axis] = length;

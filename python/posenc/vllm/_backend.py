@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from vllm.config import get_current_vllm_config, get_layers_from_vllm_config
+from vllm.config import get_layers_from_vllm_config
 from vllm.logger import init_logger
 from vllm.model_executor.layers.attention import Attention
-from vllm.utils.torch_utils import kv_cache_dtype_str_to_dtype
 from vllm.v1.attention.backend import (
     AttentionMetadataBuilder, AttentionType, MultipleOf)
 from vllm.v1.attention.backends.cpu_attn import (
@@ -27,12 +26,10 @@ from vllm.v1.attention.backends.cpu_attn import (
     CPUAttentionMetadataBuilder)
 from vllm.v1.kv_cache_interface import AttentionSpec
 
-from .._dtypes import name_of
 from .._errors import Error
 from . import get_rotation
 from ._cache import QUANTIZED, count_scale_bytes, has_row_scales, split
-from ._kernels import Cache, Layer
-from ._layer import LayerKernels
+from ._layer import LayerImpl
 from ._support import find_obstacle
 
 logger = init_logger("vllm.posenc")
@@ -105,73 +102,27 @@ class MetadataBuilder(CPUAttentionMetadataBuilder):
             scheduler_metadata=None, causal=common.causal)
 
 
-def find_cache(kv_cache_dtype: str, model_config) -> Cache:
-    """Returns the elements of a cache, by vLLM's name of its type."""
-    return QUANTIZED.get(kv_cache_dtype) or Cache(name_of(kv_cache_dtype_str_to_dtype(
-        kv_cache_dtype, model_config)))
-
-
-def list_operands(impl) -> list[torch.Tensor]:
-    """Returns the slopes and sinks that a layer has."""
-    operands = [] if impl.alibi_slopes is None else [impl.alibi_slopes]
-    if impl.sinks is not None:
-        operands.append(impl.sinks.float())
-    return operands
-
-
-class BackendImpl(CPUAttentionBackendImpl):
+class BackendImpl(LayerImpl, CPUAttentionBackendImpl):
     """The attention of a layer."""
 
-    def __init__(self, num_heads, head_size, scale, num_kv_heads, alibi_slopes,
-                 sliding_window, kv_cache_dtype, logits_soft_cap=None,
-                 attn_type=AttentionType.DECODER, kv_sharing_target_layer_name=None,
-                 sinks=None):
-        super().__init__(num_heads, head_size, scale, num_kv_heads, alibi_slopes,
-                         sliding_window, kv_cache_dtype, logits_soft_cap, attn_type,
-                         kv_sharing_target_layer_name, sinks)
-        config = get_current_vllm_config()
-        self.obstacle = find_obstacle(config, attn_type, kv_cache_dtype)
-        is_encoder = attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
-        if self.obstacle is None:
-            layer = Layer(
-                num_heads, num_kv_heads, head_size, self.scale,
-                self.sliding_window if self.sliding_window > 0 else None,
-                float(self.logits_soft_cap) or None, alibi_slopes is not None,
-                sinks is not None)
-            try:
-                self.kernels = LayerKernels(
-                    layer, find_cache(kv_cache_dtype, config.model_config), is_encoder)
-                # While the model is loaded rather than at the first token.
-                self.kernels.prepare(config.model_config.dtype,
-                                     attn_type == AttentionType.DECODER)
-            except Error as error:
-                self.obstacle = f"its kernels cannot be compiled: {error}"
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        is_encoder = self.attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY)
         if self.obstacle is None:
             logger.info_once("Attention runs kernels of Posenc; rotations: %s.",
                              get_rotation())
-        elif not is_encoder and has_row_scales(kv_cache_dtype):
-            raise Error(f"vLLM's kernels for CPUs have no caches '{kv_cache_dtype}', and "
-                        f"Posenc's cannot run: {self.obstacle}")
+        elif not is_encoder and has_row_scales(self.kv_cache_dtype):
+            raise Error(f"vLLM's kernels for CPUs have no caches '{self.kv_cache_dtype}', "
+                        f"and Posenc's cannot run: {self.obstacle}")
         else:
             logger.info_once("Attention keeps vLLM's kernels: %s.", self.obstacle)
 
-    def _split(self, kv_cache: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        if self.kernels.is_encoder:
-            return ()
+    def find_obstacle(self, config, attn_type, kv_cache_dtype):
+        return find_obstacle(config, attn_type, kv_cache_dtype)
+
+    def prepare(self, config, attn_type):
+        # While the model is loaded rather than at the first token.
+        self.kernels.prepare(config.model_config.dtype, attn_type == AttentionType.DECODER)
+
+    def split_cache(self, kv_cache):
         return split(kv_cache, self.head_size, self.kernels.cache)
-
-    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output,
-                output_scale=None, output_block_scale=None):
-        if (self.obstacle is not None or attn_metadata is None
-                or output_scale is not None or output_block_scale is not None):
-            return super().forward(layer, query, key, value, kv_cache, attn_metadata,
-                                   output, output_scale, output_block_scale)
-        self.kernels.attend(layer, query, key, value, self._split(kv_cache),
-                            list_operands(self), attn_metadata, output)
-        return output
-
-    def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
-        if self.obstacle is not None:
-            super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
-            return
-        self.kernels.append(layer, key, value, self._split(kv_cache), slot_mapping)

@@ -5,15 +5,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Calls of the kernels of an attention layer, with what vLLM's backends get."""
+"""Calls of the kernels of an attention layer, with what vLLM's backends get, and what the
+implementations of both backends have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 import torch
+from vllm.config import get_current_vllm_config
+from vllm.utils.torch_utils import kv_cache_dtype_str_to_dtype
+from vllm.v1.attention.backend import AttentionType
 
 from .._dtypes import name_of
+from .._errors import Error
+from ._cache import QUANTIZED
 from ._kernels import Cache, Layer, compile_append, compile_attention, compile_encoder
 
 
@@ -75,3 +81,79 @@ class LayerKernels:
         self._find_append(key.dtype)(
             key[:tokens], value[:tokens], slots, *views, *self._get_scales(of),
             out=tuple(views))
+
+
+def _find_cache(kv_cache_dtype: str, model_config) -> Cache:
+    """Returns the elements of a cache, by vLLM's name of its type."""
+    return QUANTIZED.get(kv_cache_dtype) or Cache(name_of(kv_cache_dtype_str_to_dtype(
+        kv_cache_dtype, model_config)))
+
+
+class LayerImpl:
+    """The attention of a layer, before a class of vLLM's among the bases of a class. The
+    methods of that class run for a layer with an obstacle, and for each batch that
+    `is_left` is true for."""
+
+    obstacle: str | None
+    kernels: LayerKernels
+
+    def __init__(self, num_heads, head_size, scale, num_kv_heads, alibi_slopes,
+                 sliding_window, kv_cache_dtype, logits_soft_cap=None,
+                 attn_type=AttentionType.DECODER, kv_sharing_target_layer_name=None,
+                 sinks=None):
+        super().__init__(num_heads, head_size, scale, num_kv_heads, alibi_slopes,
+                         sliding_window, kv_cache_dtype, logits_soft_cap, attn_type,
+                         kv_sharing_target_layer_name, sinks)
+        config = get_current_vllm_config()
+        self.obstacle = self.find_obstacle(config, attn_type, kv_cache_dtype)
+        if self.obstacle is None:
+            layer = Layer(
+                num_heads, num_kv_heads, head_size, self.scale,
+                sliding_window if sliding_window and sliding_window > 0 else None,
+                float(self.logits_soft_cap) or None, alibi_slopes is not None,
+                sinks is not None)
+            try:
+                self.kernels = LayerKernels(
+                    layer, _find_cache(kv_cache_dtype, config.model_config),
+                    attn_type in (AttentionType.ENCODER, AttentionType.ENCODER_ONLY))
+                self.prepare(config, attn_type)
+            except Error as error:
+                self.obstacle = f"there are no kernels: {error}"
+
+    def find_obstacle(self, config, attn_type: str, kv_cache_dtype: str) -> str | None:
+        """Returns why the layer keeps vLLM's attention, or None."""
+        raise NotImplementedError
+
+    def prepare(self, config, attn_type: str) -> None:
+        """Compiles kernels when the model is loaded."""
+
+    def is_left(self, metadata) -> bool:
+        """Whether a batch has a mask that kernels of Posenc do not have."""
+        return False
+
+    def split_cache(self, kv_cache: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Returns views of keys, values and scales in a cache."""
+        raise NotImplementedError
+
+    def _split(self, kv_cache: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return () if self.kernels.is_encoder else self.split_cache(kv_cache)
+
+    def forward(self, layer, query, key, value, kv_cache, attn_metadata, output,
+                output_scale=None, output_block_scale=None):
+        if (self.obstacle is not None or attn_metadata is None
+                or output_scale is not None or output_block_scale is not None
+                or self.is_left(attn_metadata)):
+            return super().forward(layer, query, key, value, kv_cache, attn_metadata,
+                                   output, output_scale, output_block_scale)
+        further = [] if self.alibi_slopes is None else [self.alibi_slopes]
+        if self.sinks is not None:
+            further.append(self.sinks.float())
+        self.kernels.attend(layer, query, key, value, self._split(kv_cache), further,
+                            attn_metadata, output)
+        return output
+
+    def do_kv_cache_update(self, layer, key, value, kv_cache, slot_mapping):
+        if self.obstacle is not None:
+            super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
+            return
+        self.kernels.append(layer, key, value, self._split(kv_cache), slot_mapping)
