@@ -62,9 +62,10 @@ public:
   /// Leaves the context retained after the destructor.
   void keep() { isRetained = false; }
 
-private:
   const CudaDriver &driver;
-  int device;
+  const int device;
+
+private:
   bool isRetained = false, isCurrent = false;
 };
 

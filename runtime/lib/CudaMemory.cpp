@@ -11,10 +11,22 @@
 #include "CudaDriver.h"
 #include "Error.h"
 
+#include <optional>
+
 using namespace posenc::runtime;
 
 static uint64_t toAddress(const void *pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
+}
+
+/// Enters the context of the device at `index`, or only looks for the device if
+/// there is nothing to do there.
+static posenc_status enterDevice(int32_t index, bool isEmpty,
+                                 std::optional<CudaContext> &context) {
+  const CudaDriver *driver;
+  int device;
+  posenc_status status = findCudaDevice(index, driver, device);
+  return status || isEmpty ? status : context.emplace(*driver, device).enter();
 }
 
 posenc_status posenc_cuda_allocate(int32_t index, size_t bytes,
@@ -22,20 +34,15 @@ posenc_status posenc_cuda_allocate(int32_t index, size_t bytes,
   if (!address)
     return fail(POSENC_INVALID_ARGUMENT, "posenc_cuda_allocate: NULL argument");
   *address = nullptr;
-  const CudaDriver *driver;
-  int device;
-  if (posenc_status status = findCudaDevice(index, driver, device))
-    return status;
-  if (bytes == 0)
-    return POSENC_OK;
-  CudaContext context(*driver, device);
-  if (posenc_status status = context.enter())
+  std::optional<CudaContext> context;
+  posenc_status status = enterDevice(index, bytes == 0, context);
+  if (status || !context)
     return status;
   uint64_t memory = 0;
-  if (int error = driver->allocate(&memory, bytes))
-    return failCuda(*driver, error, "cannot allocate device memory");
+  if (int error = context->driver.allocate(&memory, bytes))
+    return failCuda(context->driver, error, "cannot allocate device memory");
   // The memory would end with the context.
-  context.keep();
+  context->keep();
   *address = reinterpret_cast<void *>(memory);
   return POSENC_OK;
 }
@@ -43,17 +50,14 @@ posenc_status posenc_cuda_allocate(int32_t index, size_t bytes,
 posenc_status posenc_cuda_free(int32_t index, void *address) {
   if (!address)
     return POSENC_OK;
-  const CudaDriver *driver;
-  int device;
-  if (posenc_status status = findCudaDevice(index, driver, device))
+  std::optional<CudaContext> context;
+  posenc_status status = enterDevice(index, /*isEmpty=*/false, context);
+  if (status || !context)
     return status;
-  CudaContext context(*driver, device);
-  if (posenc_status status = context.enter())
-    return status;
-  if (int error = driver->release(toAddress(address)))
-    return failCuda(*driver, error, "cannot free device memory");
+  if (int error = context->driver.release(toAddress(address)))
+    return failCuda(context->driver, error, "cannot free device memory");
   // Ends what posenc_cuda_allocate() keeps.
-  driver->releasePrimaryContext(device);
+  context->driver.releasePrimaryContext(context->device);
   return POSENC_OK;
 }
 
@@ -62,18 +66,14 @@ static posenc_status copy(const char *name, bool isToDevice, int32_t index,
                           void *to, const void *from, size_t bytes) {
   if (bytes > 0 && (!to || !from))
     return fail(POSENC_INVALID_ARGUMENT, "%s: NULL argument", name);
-  const CudaDriver *driver;
-  int device;
-  if (posenc_status status = findCudaDevice(index, driver, device))
+  std::optional<CudaContext> context;
+  posenc_status status = enterDevice(index, bytes == 0, context);
+  if (status || !context)
     return status;
-  if (bytes == 0)
-    return POSENC_OK;
-  CudaContext context(*driver, device);
-  if (posenc_status status = context.enter())
-    return status;
-  int error = isToDevice ? driver->copyToDevice(toAddress(to), from, bytes)
-                         : driver->copyFromDevice(to, toAddress(from), bytes);
-  return error ? failCuda(*driver, error,
+  const CudaDriver &driver = context->driver;
+  int error = isToDevice ? driver.copyToDevice(toAddress(to), from, bytes)
+                         : driver.copyFromDevice(to, toAddress(from), bytes);
+  return error ? failCuda(driver, error,
                           isToDevice ? "cannot copy to the device"
                                      : "cannot copy from the device")
                : POSENC_OK;
