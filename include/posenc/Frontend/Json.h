@@ -9,7 +9,8 @@
 // Errors in a config must point at the value that caused them, even if the
 // value is well-formed JSON. llvm::json keeps no positions and drops duplicate
 // keys. The parser of llvm::yaml keeps positions, but accepts far more than
-// JSON and recurses without a bound.
+// JSON. Both recurse without a bound. docs/decisions/0007 has the inputs that
+// were tried.
 //
 //===----------------------------------------------------------------------===//
 
