@@ -11,10 +11,19 @@
 using namespace mlir;
 using namespace mlir::posenc::raise;
 
+/// Larger expressions are not compared. A part that is common to several
+/// operands counts for each path to it, and is visited as often.
+static constexpr unsigned kMaxCompared = 10000;
+
 /// Appends the constant indices of an expression, in a fixed order. Returns
-/// false if the expressions differ in more than these.
+/// false if the expressions differ in more than these, or if they are larger
+/// than `budget`, which the visited parts are subtracted from.
 static bool collectConstants(const Expr *first, const Expr *expr,
-                             SmallVectorImpl<int64_t> &constants) {
+                             SmallVectorImpl<int64_t> &constants,
+                             unsigned &budget) {
+  if (budget == 0)
+    return false;
+  --budget;
   std::optional<int64_t> number = expr->getIndexConstant();
   if (number && first->getIndexConstant() && first->type == expr->type) {
     constants.push_back(*number);
@@ -28,7 +37,7 @@ static bool collectConstants(const Expr *first, const Expr *expr,
       first->operands.size() != expr->operands.size())
     return false;
   for (auto [a, b] : llvm::zip_equal(first->operands, expr->operands))
-    if (!collectConstants(a, b, constants))
+    if (!collectConstants(a, b, constants, budget))
       return false;
   return true;
 }
@@ -55,6 +64,12 @@ static const Expr *replaceConstants(ExprContext &exprs, const Expr *expr,
 /// Returns a function of k with the numbers as values, or null: affine in k, in
 /// its remainder or in its quotient by a period.
 static AffineExpr fit(ArrayRef<int64_t> numbers, AffineExpr k) {
+  // Strides of larger numbers may overflow.
+  if (llvm::any_of(numbers,
+                   [](int64_t number) { return !llvm::isInt<32>(number); }))
+    return llvm::all_equal(numbers)
+               ? getAffineConstantExpr(numbers[0], k.getContext())
+               : AffineExpr();
   int64_t base = numbers[0];
   if (numbers.size() == 1)
     return getAffineConstantExpr(base, k.getContext());
@@ -86,7 +101,8 @@ const Expr *mlir::posenc::raise::getCommonExpr(ExprContext &exprs,
   SmallVector<SmallVector<int64_t>> numbers;
   for (const Expr *part : parts) {
     SmallVector<int64_t> constants;
-    if (!collectConstants(first, part, constants))
+    unsigned budget = kMaxCompared;
+    if (!collectConstants(first, part, constants, budget))
       return nullptr;
     numbers.resize(constants.size());
     for (auto [position, constant] : llvm::enumerate(constants))

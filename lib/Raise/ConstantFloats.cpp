@@ -82,7 +82,26 @@ static std::optional<APFloat> evaluateFunction(const Expr *expr,
   return round(*result, expr->type);
 }
 
-std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
+namespace {
+/// Evaluates each expression once: operands may be common to many.
+class Evaluator {
+public:
+  std::optional<APFloat> get(const Expr *expr) {
+    if (auto it = known.find(expr); it != known.end())
+      return it->second;
+    std::optional<APFloat> value = evaluate(expr);
+    known.insert({expr, value});
+    return value;
+  }
+
+private:
+  std::optional<APFloat> evaluate(const Expr *expr);
+
+  llvm::DenseMap<const Expr *, std::optional<APFloat>> known;
+};
+} // namespace
+
+std::optional<APFloat> Evaluator::evaluate(const Expr *expr) {
   auto type = dyn_cast<FloatType>(expr->type);
   if (!type)
     return std::nullopt;
@@ -101,7 +120,7 @@ std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
   }
   SmallVector<APFloat, 2> operands;
   for (const Expr *operand : expr->operands) {
-    std::optional<APFloat> value = evaluateFloat(operand);
+    std::optional<APFloat> value = get(operand);
     if (!value)
       return std::nullopt;
     operands.push_back(*value);
@@ -121,7 +140,19 @@ std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
   return evaluateFunction(expr, operands);
 }
 
+std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
+  return Evaluator().get(expr);
+}
+
 bool mlir::posenc::raise::isExponential(const Expr *expr) {
-  return expr->is<math::ExpOp, math::Exp2Op>() ||
-         llvm::any_of(expr->operands, isExponential);
+  SmallVector<const Expr *> stack{expr};
+  llvm::DenseSet<const Expr *> seen;
+  while (!stack.empty()) {
+    const Expr *next = stack.pop_back_val();
+    if (next->is<math::ExpOp, math::Exp2Op>())
+      return true;
+    if (seen.insert(next).second)
+      llvm::append_range(stack, next->operands);
+  }
+  return false;
 }

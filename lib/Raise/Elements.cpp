@@ -14,6 +14,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::posenc::raise;
@@ -194,13 +195,13 @@ const Expr *Elements::expandInsert(tensor::InsertSliceOp op, Indices indices) {
     bool isWhole =
         *first == 0 && *step == 1 && isWholeDim(size, op.getDest(), dim);
     if (!isWhole) {
-      if (!count)
+      std::optional<int64_t> end =
+          count ? llvm::checkedMul(*count, *step) : std::nullopt;
+      if (!end)
         return nullptr;
-      if ((range.max && *range.max < 0) ||
-          (range.min && *range.min >= *count * *step))
+      if ((range.max && *range.max < 0) || (range.min && *range.min >= *end))
         return get(op.getDest(), indices);
-      if (!range.min || *range.min < 0 || !range.max ||
-          *range.max >= *count * *step)
+      if (!range.min || *range.min < 0 || !range.max || *range.max >= *end)
         return nullptr;
       AffineExpr rest = exprs.simplify(from % *step);
       auto number = dyn_cast<AffineConstantExpr>(rest);
@@ -319,8 +320,11 @@ const Expr *Elements::expandReshape(Value source, RankedTensorType wide,
       bool isFirst = dim == dims.front();
       part =
           exprs.getIndex(isFirst ? quotient : quotient % wide.getDimSize(dim));
-      if (!isFirst)
-        stride *= wide.getDimSize(dim);
+      std::optional<int64_t> next =
+          llvm::checkedMul(stride, isFirst ? 1 : wide.getDimSize(dim));
+      if (!next)
+        return nullptr;
+      stride = *next;
     }
     llvm::append_range(inSource, parts);
   }
@@ -331,9 +335,10 @@ const Expr *Elements::expandReshape(Value source, RankedTensorType wide,
 // Structured operations
 //===----------------------------------------------------------------------===//
 
-/// Returns the index expressions of a map at the loops' indices.
-static SmallVector<const Expr *> applyMap(ExprContext &exprs, AffineMap map,
-                                          ArrayRef<const Expr *> loops) {
+/// Returns the index expressions of a map at the loops' indices. Fails if one
+/// is computed from a loop whose index is no affine expression itself.
+static FailureOr<SmallVector<const Expr *>>
+applyMap(ExprContext &exprs, AffineMap map, ArrayRef<const Expr *> loops) {
   SmallVector<const Expr *> indices;
   for (AffineExpr result : map.getResults()) {
     if (auto dim = dyn_cast<AffineDimExpr>(result)) {
@@ -341,10 +346,13 @@ static SmallVector<const Expr *> applyMap(ExprContext &exprs, AffineMap map,
       continue;
     }
     SmallVector<AffineExpr> values;
-    for (const Expr *loop : loops)
-      values.push_back(loop->kind == Expr::Kind::Index
-                           ? loop->index
-                           : getAffineConstantExpr(0, exprs.getContext()));
+    for (auto [dim, loop] : llvm::enumerate(loops)) {
+      bool isAffine = loop->kind == Expr::Kind::Index;
+      if (!isAffine && result.isFunctionOfDim(dim))
+        return failure();
+      values.push_back(isAffine ? loop->index
+                                : getAffineConstantExpr(0, exprs.getContext()));
+    }
     indices.push_back(exprs.getIndex(result.replaceDims(values)));
   }
   return indices;
@@ -376,9 +384,9 @@ const Expr *Elements::expandLinalg(linalg::LinalgOp op, unsigned result,
     if (ShapedType::isDynamic(ranges[dim]) || ranges[dim] > kMaxUnrolled)
       return nullptr;
     numSteps *= ranges[dim];
+    if (numSteps > kMaxUnrolled || numSteps < 1)
+      return nullptr;
   }
-  if (numSteps > kMaxUnrolled || numSteps < 1)
-    return nullptr;
   SmallVector<const Expr *> accumulators(op.getNumDpsInits(), nullptr);
   for (int64_t step = 0; step < numSteps; ++step) {
     int64_t rest = step;
@@ -416,8 +424,11 @@ const Expr *Elements::getYielded(linalg::LinalgOp op, unsigned result,
       Scalars outside;
       scalars[argument] = getScalar(value, outside, {});
     } else {
-      scalars[argument] = get(
-          value, applyMap(exprs, op.getMatchingIndexingMap(&operand), loops));
+      FailureOr<SmallVector<const Expr *>> indices =
+          applyMap(exprs, op.getMatchingIndexingMap(&operand), loops);
+      if (failed(indices))
+        return nullptr;
+      scalars[argument] = get(value, *indices);
     }
     if (!scalars[argument])
       return nullptr;

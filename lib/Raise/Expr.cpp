@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::posenc::raise;
@@ -62,9 +63,9 @@ static IndexRange constantRange(int64_t number) { return {number, number}; }
 static IndexRange add(const IndexRange &a, const IndexRange &b) {
   IndexRange sum;
   if (a.min && b.min)
-    sum.min = *a.min + *b.min;
+    sum.min = llvm::checkedAdd(*a.min, *b.min);
   if (a.max && b.max)
-    sum.max = *a.max + *b.max;
+    sum.max = llvm::checkedAdd(*a.max, *b.max);
   return sum;
 }
 
@@ -72,15 +73,15 @@ static IndexRange scale(const IndexRange &a, int64_t factor) {
   IndexRange product;
   if (factor < 0) {
     if (a.max)
-      product.min = *a.max * factor;
+      product.min = llvm::checkedMul(*a.max, factor);
     if (a.min)
-      product.max = *a.min * factor;
+      product.max = llvm::checkedMul(*a.min, factor);
     return product;
   }
   if (a.min)
-    product.min = *a.min * factor;
+    product.min = llvm::checkedMul(*a.min, factor);
   if (a.max)
-    product.max = *a.max * factor;
+    product.max = llvm::checkedMul(*a.max, factor);
   return product;
 }
 
@@ -118,7 +119,7 @@ IndexRange ExprContext::getRange(AffineExpr expr) {
     return {};
   IndexRange quotient;
   auto floorDiv = [&](int64_t value) {
-    return value >= 0 ? value / number : -((-value + number - 1) / number);
+    return llvm::divideFloorSigned(value, number);
   };
   if (lhs.min)
     quotient.min = floorDiv(*lhs.min);
@@ -156,7 +157,8 @@ AffineExpr ExprContext::simplify(AffineExpr expr) {
     int64_t by = divisor.getValue();
     if (number && number.getValue() > 0 &&
         inner.getKind() == AffineExprKind::FloorDiv)
-      return simplify(inner.getLHS().floorDiv(number.getValue() * by));
+      if (std::optional<int64_t> both = llvm::checkedMul(number.getValue(), by))
+        return simplify(inner.getLHS().floorDiv(*both));
     if (number && number.getValue() % by == 0 &&
         inner.getKind() == AffineExprKind::Mod)
       return simplify(inner.getLHS().floorDiv(by) % (number.getValue() / by));
@@ -206,7 +208,8 @@ const Expr *ExprContext::getIndex(AffineExpr index, Type type) {
 
 const Expr *ExprContext::getSymbol(Value value) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
+  if (matchPattern(value, m_ConstantInt(&constant)) &&
+      constant.isSignedIntN(64))
     return getIndex(getAffineConstantExpr(constant.getSExtValue(), context),
                     value.getType());
   auto *it = llvm::find(symbols, value);
@@ -218,7 +221,8 @@ const Expr *ExprContext::getSymbol(Value value) {
 
 const Expr *ExprContext::getConstant(TypedAttr constant) {
   if (auto number = dyn_cast<IntegerAttr>(constant);
-      number && !number.getType().isInteger(1))
+      number && !number.getType().isInteger(1) &&
+      number.getValue().isSignedIntN(64))
     return getIndex(
         getAffineConstantExpr(number.getValue().getSExtValue(), context),
         number.getType());
@@ -339,7 +343,14 @@ const Expr *ExprContext::foldComplex(OperationName name,
   if (!Expr::isAnyOf<complex::ReOp, complex::ImOp>(name))
     return nullptr;
   bool isReal = Expr::isAnyOf<complex::ReOp>(name);
-  const Expr *number = operands[0];
+  std::pair<const Expr *, unsigned> key(operands[0], isReal);
+  if (auto it = complexParts.find(key); it != complexParts.end())
+    return it->second;
+  const Expr *part = computeComplexPart(operands[0], isReal);
+  return complexParts[key] = part;
+}
+
+const Expr *ExprContext::computeComplexPart(const Expr *number, bool isReal) {
   auto part = [&](const Expr *of, bool real) {
     Type type = cast<ComplexType>(of->type).getElementType();
     StringRef op = real ? complex::ReOp::getOperationName()

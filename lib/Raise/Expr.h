@@ -164,6 +164,7 @@ private:
   const Expr *foldIndices(OperationName name, Attribute properties, Type type,
                           ArrayRef<const Expr *> operands);
   const Expr *foldComplex(OperationName name, ArrayRef<const Expr *> operands);
+  const Expr *computeComplexPart(const Expr *number, bool isReal);
   const Expr *foldFloats(OperationName name, Type type,
                          ArrayRef<const Expr *> operands);
 
@@ -178,6 +179,9 @@ private:
   llvm::FoldingSet<Expr> exprs;
   llvm::BumpPtrAllocator allocator;
   unsigned numExprs = 0;
+  /// Real and imaginary parts by number and whether it is the real one, null if
+  /// they are not folded. A product of numbers uses each part twice.
+  llvm::DenseMap<std::pair<const Expr *, unsigned>, const Expr *> complexParts;
 };
 
 /// Returns one expression for several: `parts[k]`, with the value of `number`

@@ -160,7 +160,8 @@ static unsigned getNumLaneDims(RankedTensorType type, int64_t numLanes) {
   if (!shape.empty() && shape.back() == numLanes)
     return 1;
   return shape.size() > 1 && !ShapedType::isDynamicShape(shape.take_back(2)) &&
-                 shape.back() * shape[shape.size() - 2] == numLanes
+                 shape.back() > 0 && numLanes % shape.back() == 0 &&
+                 shape[shape.size() - 2] == numLanes / shape.back()
              ? 2
              : 0;
 }
@@ -636,7 +637,9 @@ void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
       std::swap(numLaneDims[0], numLaneDims[1]);
     for (unsigned count : numLaneDims) {
       ArrayRef<int64_t> lanes = shape.take_back(count);
-      if (shape.size() <= count || ShapedType::isDynamicShape(lanes))
+      if (shape.size() <= count || llvm::any_of(lanes, [](int64_t size) {
+            return ShapedType::isDynamic(size) || size > kMaxLanes;
+          }))
         continue;
       int64_t numLanes = ShapedType::getNumElements(lanes);
       if (numLanes >= 2 && numLanes <= kMaxLanes &&

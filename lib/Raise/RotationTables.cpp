@@ -98,8 +98,9 @@ static Value joinLanes(OpBuilder &builder, Location loc, ExprContext &exprs,
   int64_t rank = type.getRank(), inner = type.getShape().back();
   AffineExpr lane =
       getAffineDimExpr(exprs.getSizes().size() - 1, exprs.getContext());
-  if (ShapedType::isDynamic(inner) ||
-      type.getDimSize(rank - 2) * inner != numLanes ||
+  // A dynamic size is negative.
+  if (inner <= 0 || numLanes % inner != 0 ||
+      type.getDimSize(rank - 2) != numLanes / inner ||
       element->operands[rank - 2]->index != lane.floorDiv(inner) ||
       element->operands[rank - 1]->index != lane % inner)
     return {};

@@ -16,13 +16,20 @@
 using namespace mlir;
 using namespace mlir::posenc::raise;
 
+/// Returns the dimension of a ranked tensor whose size it is. The verifier
+/// accepts other numbers than those of dimensions.
+static std::optional<int64_t> getDimNumber(tensor::DimOp size) {
+  auto type = dyn_cast<RankedTensorType>(size.getSource().getType());
+  std::optional<int64_t> dim = size.getConstantIndex();
+  return type && dim && *dim >= 0 && *dim < type.getRank() ? dim : std::nullopt;
+}
+
 SizeOrigin mlir::posenc::raise::getSizeOrigin(OpFoldResult size) {
   auto value = dyn_cast<Value>(size);
   if (!value)
     return {Value(), cast<IntegerAttr>(cast<Attribute>(size)).getInt()};
   if (auto dim = value.getDefiningOp<tensor::DimOp>())
-    if (std::optional<int64_t> index = dim.getConstantIndex();
-        index && isa<RankedTensorType>(dim.getSource().getType()))
+    if (std::optional<int64_t> index = getDimNumber(dim))
       return getSizeOrigin(dim.getSource(), *index);
   return {value, -1};
 }
@@ -44,10 +51,10 @@ static SizeOrigin getEqualArgument(BlockArgument argument, int64_t dim) {
               .getDefiningOp<tensor::DimOp>();
       auto earlier =
           other ? dyn_cast<BlockArgument>(other.getSource()) : BlockArgument();
-      if (earlier && other.getConstantIndex() &&
+      if (earlier && getDimNumber(other) &&
           earlier.getOwner() == argument.getOwner() &&
           earlier.getArgNumber() < argument.getArgNumber())
-        return getSizeOrigin(earlier, *other.getConstantIndex());
+        return getSizeOrigin(earlier, *getDimNumber(other));
     }
   }
   return {argument, dim};

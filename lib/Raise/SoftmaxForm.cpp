@@ -176,14 +176,17 @@ static const Expr *getEnd(ExprContext &exprs, unsigned loop) {
 /// Whether `sum` is the sum of the terms over the loop, and perhaps of one more
 /// term, which is then returned in `other`.
 static bool isSumOver(ExprContext &exprs, Elements &elements, const Expr *sum,
-                      const Expr *term, unsigned loop, const Expr *&other) {
+                      const Expr *term, unsigned loop, const Expr *&other,
+                      bool allowsTerm = true) {
   sum = stripCasts(sum);
   term = stripCasts(term);
-  if (sum->is<arith::AddFOp>())
+  // The sum of the others has no such term itself.
+  if (sum->is<arith::AddFOp>() && allowsTerm)
     for (unsigned side : {0, 1}) {
       const Expr *none = nullptr;
       if (dependsOnLoop(sum->operands[1 - side], loop) ||
-          !isSumOver(exprs, elements, sum->operands[side], term, loop, none) ||
+          !isSumOver(exprs, elements, sum->operands[side], term, loop, none,
+                     /*allowsTerm=*/false) ||
           none)
         continue;
       other = sum->operands[1 - side];

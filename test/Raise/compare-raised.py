@@ -8,8 +8,8 @@ results. Modules of the file are separated by lines `// -----`.
     compare-raised.py POSENC-RUN FILE [--precision=P] [--limit=L] [--fault]
 
 With --precision, tables become frequencies of that precision. --limit replaces the
-absolute and relative tolerance of the type. With --fault, all comparisons have to
-fail: without --limit, because the functions run on other inputs after raising.
+absolute and relative tolerance of the type. With --fault, the functions run on other
+inputs after raising, and all comparisons have to fail.
 """
 
 import pathlib
@@ -60,7 +60,8 @@ def main():
                              ["--raise=no", *get_inputs(arguments, 1),
                               *(f"--output={file}" for file in files)])
                 after = run(posenc_run, module, name,
-                            [*get_inputs(arguments, 50 if fault else 1),
+                            [*flags,
+                             *get_inputs(arguments, 50 if fault else 1),
                              *(f"--expected_output={file}" for file in files),
                              f"--atol={limit}", f"--rtol={limit}"])
                 is_equal = before.returncode == 0 and after.returncode == 0

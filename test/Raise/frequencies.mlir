@@ -11,7 +11,9 @@
 // at large positions. Equal limits notice that.
 // RUN: %python %S/compare-raised.py posenc-run %s --precision=hf_f32 --limit=2e-6
 // RUN: %python %S/compare-raised.py posenc-run %s --precision=exact --limit=2e-3
-// RUN: %python %S/compare-raised.py posenc-run %s --precision=exact --limit=2e-6 --fault
+// RUN: not %python %S/compare-raised.py posenc-run %s --precision=exact --limit=2e-6 | FileCheck %s --check-prefix=ROUNDED
+// ROUNDED-COUNT-8: {{: DIFFERENT$}}
+// RUN: %python %S/compare-raised.py posenc-run %s --precision=hf_f32 --fault
 
 // The spelling of Llama in transformers: a constant vector, a product, the same
 // angles for both halves.

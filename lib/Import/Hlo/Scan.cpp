@@ -32,6 +32,13 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
     fail("is not supported in this form");
     return failure();
   }
+  Block &body = op->getRegion(0).front();
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (!llvm::all_of(op->getOperandTypes(), isTensor) ||
+      body.back().getNumOperands() != 1) {
+    fail("is not supported in this form");
+    return failure();
+  }
   Value input = getOperand(0), output = getOperand(1), start = getOperand(2);
   RankedTensorType type = getType(input), accumulator = getType(start);
   if (*dim < 0 || *dim >= type.getRank() ||
@@ -39,7 +46,6 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
     fail("is not supported for these shapes");
     return failure();
   }
-  Block &body = op->getRegion(0).front();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
         one = arith::ConstantIndexOp::create(builder, loc, 1);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, input);
