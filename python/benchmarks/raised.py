@@ -21,6 +21,36 @@ import sys
 import tempfile
 
 
+def count_found(text):
+    """Returns the numbers of rotated tensors and of attentions in the text of a module."""
+    # One operation may rotate several tensors.
+    rotated = sum(match.count("%") for match in
+                  re.findall(r"posenc\.(?:rotate|rope) [^(]*ins\(([^:]*):", text))
+    return rotated, text.count("posenc.attention")
+
+
+def compare(result, expected):
+    """Returns the largest difference of two arrays of NumPy, relative to the largest
+    expected number. It is NaN if a number is, and raises ValueError for two shapes."""
+    if result.shape != expected.shape:
+        raise ValueError(f"shape {result.shape}, expected {expected.shape}")
+    if not expected.size:
+        return 0.0
+    difference = abs(result.astype(float) - expected.astype(float)).max()
+    return float(difference / max(abs(expected.astype(float)).max(), 1e-30))
+
+
+def judge(found, expected, difference, tolerance):
+    """Returns the columns for the rotations and attentions that are found, for the
+    verdict on a row of a table, and for the difference, and whether the row is right."""
+    columns = [f"{one} of {other}" for one, other in zip(found, expected, strict=True)]
+    # A NaN is not close.
+    is_close, is_found = difference <= tolerance, tuple(found) == tuple(expected)
+    faults = ["WRONG"] * (not is_close) + ["NOT FOUND"] * (not is_found)
+    return ([*columns, ", ".join(faults) or "agrees", f"{difference:.1e}"],
+            is_close and is_found)
+
+
 def inspect(compiler, path, folder):
     """Returns the columns of a graph."""
     output = pathlib.Path(folder) / "raised.mlir"
@@ -31,12 +61,8 @@ def inspect(compiler, path, folder):
         error = next((line for line in done.stderr.splitlines() if "error: " in line), "?")
         return ["", "", "", error.split("error: ")[-1]]
     text = output.read_text(encoding="utf-8")
-    # One operation may rotate several tensors.
-    rotated = sum(match.count("%") for match in
-                  re.findall(r"posenc\.(?:rotate|rope) [^(]*ins\(([^:]*):", text))
     reasons = sorted(set(re.findall(r"looks like [^\"]*", done.stderr)))
-    return [rotated, text.count("posenc.attention"), text.count("linalg.softmax"),
-            "; ".join(reasons)]
+    return [*count_found(text), text.count("linalg.softmax"), "; ".join(reasons)]
 
 
 def main():
