@@ -138,3 +138,26 @@ func.func @shift(%x: tensor<4xi32>) -> tensor<4xi32> {
   %y = "stablehlo.shift_left"(%x) : (tensor<4xi32>) -> tensor<4xi32>
   return %y : tensor<4xi32>
 }
+
+// -----
+
+func.func @scan(%x: memref<2x5xi64>, %y: memref<2x5xi64>, %s: memref<2xi64>) -> memref<2x5xi64> {
+  // expected-error @+1 {{'tm_tensor.scan' is not supported in this form}}
+  %0:2 = tm_tensor.scan dimension(1) inclusive(true) ins(%x : memref<2x5xi64>) outs(%y, %s : memref<2x5xi64>, memref<2xi64>) {
+  ^bb0(%a: i64, %b: i64):
+    %1 = arith.addi %a, %b : i64
+    tm_tensor.yield %1 : i64
+  } -> memref<2x5xi64>, memref<2xi64>
+  return %0#0 : memref<2x5xi64>
+}
+
+// -----
+
+func.func @scan_of_nothing(%x: tensor<2x5xi64>, %y: tensor<2x5xi64>, %s: tensor<2xi64>) -> tensor<2x5xi64> {
+  // expected-error @+1 {{'tm_tensor.scan' is not supported in this form}}
+  %0:2 = "tm_tensor.scan"(%x, %y, %s) <{dimension = 1 : i64, inclusive = true}> ({
+  ^bb0(%a: i64, %b: i64):
+    "tm_tensor.yield"() : () -> ()
+  }) : (tensor<2x5xi64>, tensor<2x5xi64>, tensor<2xi64>) -> (tensor<2x5xi64>, tensor<2xi64>)
+  return %0#0 : tensor<2x5xi64>
+}

@@ -100,6 +100,11 @@ static Corpus createCorpus() {
   for (StringRef folder : folders)
     for (const std::string &file : readFolder(folder, ".mlir"))
       addModules(file, corpus.texts);
+  folders.front() = POSENC_SOURCE_DIR "/test/Import";
+  folders.push_back(POSENC_SOURCE_DIR "/test/Raise");
+  for (StringRef folder : folders)
+    for (const std::string &file : readFolder(folder, ".mlir"))
+      addModules(file, corpus.graphs);
 
   mlir::DialectRegistry registry;
   mlir::posenc::registerAllDialects(registry);

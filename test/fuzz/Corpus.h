@@ -22,6 +22,8 @@ struct Corpus {
   std::vector<std::string> texts, generic, bytecode;
   /// Modules printed after each stage of the lowering.
   std::vector<std::string> stages;
+  /// Modules of other compilers, from the tests of Import and Raise.
+  std::vector<std::string> graphs;
 };
 
 /// Returns the corpus, which is created once from Inputs, examples/configs and

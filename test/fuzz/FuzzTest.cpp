@@ -33,8 +33,9 @@ using namespace posenc::fuzz;
 namespace {
 
 constexpr size_t numConfigs = 3000, numTexts = 3500, numGeneric = 1500,
-                 numStages = 1200, numBytecode = 1500;
-static_assert(numConfigs + numTexts + numGeneric + numStages + numBytecode >=
+                 numStages = 1200, numBytecode = 1500, numGraphs = 3000;
+static_assert(numConfigs + numTexts + numGeneric + numStages + numBytecode +
+                      numGraphs >=
                   10000,
               "the smoke test has fewer than 10000 inputs");
 
@@ -138,6 +139,7 @@ TEST(FuzzTest, CorpusHasSeeds) {
   EXPECT_GE(corpus.generic.size(), 30u);
   EXPECT_GE(corpus.bytecode.size(), 30u);
   EXPECT_GE(corpus.stages.size(), 50u);
+  EXPECT_GE(corpus.graphs.size(), 50u);
 }
 
 /// The unchanged seeds run without a failure; otherwise mutations of them would
@@ -193,6 +195,19 @@ TEST(FuzzTest, Generic) {
 }
 
 TEST(FuzzTest, Stages) { fuzzModules("stages", numStages, getCorpus().stages); }
+
+/// Graphs of other compilers are imported and raised. One of eight is compiled.
+TEST(FuzzTest, Graphs) {
+  fuzz(
+      "graphs", numGraphs,
+      [&](Random &random) {
+        return mutateGraph(random, getCorpus().graphs, mlirDictionary);
+      },
+      [](Targets &targets, llvm::StringRef text, uint64_t choice) {
+        return choice % 8 ? targets.readModule(text)
+                          : targets.runModule(text, choice / 8);
+      });
+}
 
 /// Upstream's bytecode reader trusts its input and writes out of bounds, so a
 /// later failure says nothing about this project. Each input is therefore only

@@ -114,6 +114,20 @@ std::string posenc::fuzz::mutateText(Random &random,
   return text;
 }
 
+std::string posenc::fuzz::mutateGraph(Random &random,
+                                      ArrayRef<std::string> texts,
+                                      const Dictionary &dictionary) {
+  if (random.chance(8))
+    return mutateText(random, texts, dictionary);
+  std::string text = random.pick(texts);
+  if (random.chance(16))
+    return repeatToken(random, text);
+  for (bool more = true; more; more = random.chance(2))
+    text = random.chance(2) ? mutateAlike(random, text)
+                            : mutateEverywhere(random, text);
+  return text;
+}
+
 std::string posenc::fuzz::mutateBytes(Random &random,
                                       ArrayRef<std::string> files) {
   std::string bytes = random.pick(files);

@@ -47,6 +47,11 @@ extern const Dictionary jsonDictionary, mlirDictionary;
 std::string mutateText(Random &random, llvm::ArrayRef<std::string> texts,
                        const Dictionary &dictionary);
 
+/// The same, but most changes leave the form of the text as it is, so that more
+/// of them get beyond the parser. Sometimes repeats a token many times.
+std::string mutateGraph(Random &random, llvm::ArrayRef<std::string> texts,
+                        const Dictionary &dictionary);
+
 /// Changes, removes or duplicates a few bytes of one of the files.
 std::string mutateBytes(Random &random, llvm::ArrayRef<std::string> files);
 

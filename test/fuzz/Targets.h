@@ -33,7 +33,7 @@ public:
 
   /// Reads a config.json and builds its module.
   Outcome runConfig(llvm::StringRef text);
-  /// Reads and prints a module.
+  /// Reads, imports, raises and prints a module.
   Outcome readModule(llvm::StringRef textOrBytecode);
   /// Compiles a module. `choice` selects the passes that run besides the
   /// pipelines, and the last stage of the compilation.

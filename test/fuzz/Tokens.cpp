@@ -140,6 +140,113 @@ std::string posenc::fuzz::mutateToken(Random &random, StringRef text,
   }
 }
 
+/// Returns the words of graphs, of those that can replace each other, that have
+/// the word.
+static ArrayRef<StringLiteral> getAlike(StringRef word) {
+  static constexpr StringLiteral floats[] = {
+      "arith.addf",     "arith.subf",     "arith.mulf",    "arith.divf",
+      "arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.remf",
+      "math.powf",      "math.atan2",     "math.copysign"};
+  static constexpr StringLiteral functions[] = {
+      "math.exp",  "math.exp2",  "math.cos",   "math.sin",
+      "math.tanh", "math.sqrt",  "math.rsqrt", "math.absf",
+      "math.log",  "arith.negf", "math.erf",   "math.floor"};
+  static constexpr StringLiteral integers[] = {
+      "arith.addi",  "arith.subi",      "arith.muli",  "arith.andi",
+      "arith.ori",   "arith.xori",      "arith.divsi", "arith.divui",
+      "arith.shli",  "arith.remsi",     "arith.maxsi", "arith.remui",
+      "arith.shrsi", "arith.floordivsi"};
+  static constexpr StringLiteral casts[] = {"arith.extsi", "arith.extui",
+                                            "arith.trunci", "arith.index_cast",
+                                            "arith.index_castui"};
+  static constexpr StringLiteral floatCasts[] = {"arith.sitofp",
+                                                 "arith.uitofp"};
+  static constexpr StringLiteral widths[] = {"arith.extf", "arith.truncf"};
+  static constexpr StringLiteral complexes[] = {"complex.mul", "complex.add",
+                                                "complex.sub", "complex.div"};
+  static constexpr StringLiteral parts[] = {"complex.re", "complex.im",
+                                            "complex.abs", "complex.angle"};
+  static constexpr StringLiteral foreign[] = {
+      "stablehlo.add",      "stablehlo.subtract", "stablehlo.multiply",
+      "stablehlo.divide",   "stablehlo.maximum",  "stablehlo.minimum",
+      "stablehlo.power",    "stablehlo.and",      "stablehlo.or",
+      "stablehlo.xor",      "stablehlo.atan2",    "stablehlo.shift_left",
+      "stablehlo.remainder"};
+  static constexpr StringLiteral foreignFunctions[] = {
+      "stablehlo.exponential", "stablehlo.cosine", "stablehlo.sine",
+      "stablehlo.negate",      "stablehlo.sqrt",   "stablehlo.rsqrt",
+      "stablehlo.log",         "stablehlo.abs",    "stablehlo.logistic",
+      "stablehlo.not",         "stablehlo.sign",   "stablehlo.convert",
+      "stablehlo.reshape",     "stablehlo.popcnt"};
+  static constexpr StringLiteral quoted[] = {
+      "\"ttir.add\"",     "\"ttir.subtract\"", "\"ttir.multiply\"",
+      "\"ttir.div\"",     "\"ttir.maximum\"",  "\"ttir.pow\"",
+      "\"ttir.minimum\"", "\"ttir.matmul\"",   "\"ttir.logical_and\""};
+  static constexpr StringLiteral predicates[] = {
+      "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"};
+  static constexpr StringLiteral orders[] = {"oeq", "ogt", "olt", "oge",
+                                             "ole", "une", "uno", "ord"};
+  static constexpr StringLiteral directions[] = {"EQ", "NE", "LT",
+                                                 "GT", "LE", "GE"};
+  static constexpr StringLiteral iterators[] = {"\"parallel\"",
+                                                "\"reduction\""};
+  static constexpr StringLiteral dims[] = {"d0", "d1", "d2", "d3"};
+  for (ArrayRef<StringLiteral> group :
+       {ArrayRef(floats), ArrayRef(functions), ArrayRef(integers),
+        ArrayRef(casts), ArrayRef(floatCasts), ArrayRef(widths),
+        ArrayRef(complexes), ArrayRef(parts), ArrayRef(foreign),
+        ArrayRef(foreignFunctions), ArrayRef(quoted), ArrayRef(predicates),
+        ArrayRef(orders), ArrayRef(directions), ArrayRef(iterators),
+        ArrayRef(dims)})
+    if (llvm::is_contained(group, word))
+      return group;
+  return {};
+}
+
+std::string posenc::fuzz::mutateAlike(Random &random, StringRef text) {
+  SmallVector<Token> tokens = tokenize(text), values, alike;
+  for (const Token &token : tokens) {
+    StringRef spelling = text.substr(token.begin, token.size);
+    if (spelling.starts_with("%"))
+      values.push_back(token);
+    else if (!getAlike(spelling).empty())
+      alike.push_back(token);
+  }
+  bool isValue = alike.empty() || random.chance(3);
+  if ((isValue ? values : alike).empty())
+    return text.str();
+  Token token = random.pick(ArrayRef<Token>(isValue ? values : alike));
+  StringRef spelling = text.substr(token.begin, token.size);
+  if (!isValue)
+    return replace(text, token, random.pick(getAlike(spelling)));
+  // The values before it are most likely to be visible.
+  size_t number = llvm::find_if(values,
+                                [&](const Token &other) {
+                                  return other.begin == token.begin;
+                                }) -
+                  values.begin();
+  Token other = values[random.below(number + 1)];
+  return replace(text, token, text.substr(other.begin, other.size));
+}
+
+std::string posenc::fuzz::repeatToken(Random &random, StringRef text) {
+  SmallVector<Token> tokens = tokenize(text);
+  if (tokens.empty())
+    return text.str();
+  Token token = random.pick(ArrayRef<Token>(tokens));
+  StringRef spelling = text.substr(token.begin, token.size);
+  std::string repeated;
+  for (size_t times = 2 + random.below(499); times; --times) {
+    repeated += spelling;
+    // Sizes of a tensor are separated by x.
+    if (token.kind != Kind::Punctuation)
+      repeated +=
+          text.substr(token.begin + token.size).starts_with("x") ? "x" : ", ";
+  }
+  StringRef separator = token.kind == Kind::Punctuation ? "" : spelling;
+  return replace(text, token, repeated + separator.str());
+}
+
 /// Returns words that are valid where `word` is.
 static ArrayRef<StringLiteral> getAlternatives(StringRef word) {
   static constexpr StringLiteral floats[] = {"f64", "f32", "f16", "bf16"};

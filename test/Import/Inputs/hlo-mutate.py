@@ -7,13 +7,15 @@
 # ===----------------------------------------------------------------------===#
 """hlo-mutate.py LIBPOSENC SEED COUNT FILE...: reads each module of the files COUNT times
 with tokens that are deleted, doubled, exchanged or changed at random. Each is read, or is
-an error with a location. The modules are read in this process, so a crash ends it; with
-POSENC_KEEP=PATH in the environment, the last one is in the file PATH."""
+an error with a location. The modules are read in this process, so a crash ends it, and so does
+a module that takes more than 20 seconds; with POSENC_KEEP=PATH in the environment, the
+last one is in the file PATH."""
 
 import ctypes
 import os
 import random
 import re
+import signal
 import sys
 
 library = ctypes.CDLL(sys.argv[1])
@@ -29,8 +31,10 @@ def read(text):
             file.write(text)
     data = text.encode()
     messages = ctypes.c_void_p()
+    signal.alarm(20)
     functions = library.posenc_list(b"m.mlir", data, ctypes.c_size_t(len(data)), None,
                                     ctypes.c_size_t(0), ctypes.byref(messages))
+    signal.alarm(0)
     text = ctypes.string_at(messages.value).decode(errors="replace") if messages else ""
     library.posenc_messages_free(messages)
     library.posenc_messages_free(ctypes.c_void_p(functions))
