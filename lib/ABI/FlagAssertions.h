@@ -14,11 +14,16 @@
 
 namespace mlir::posenc {
 
-/// Replaces assertions, of the function's block or of linalg operations in it,
-/// by a last result of the function that says which of them fails
-/// (kAssertionsAttrName). Others are kept, and those on which a division
-/// relies.
+/// Replaces assertions by a last result of the function that says which of them
+/// fails first (kAssertionsAttrName). Those in scf.for, scf.if and scf.while
+/// become values that the loops carry. Integer divisions that could then end
+/// the process are guarded, and no loop runs forever because an assertion
+/// failed. Assertions that `explainUnflagged` explains are kept.
 void flagAssertions(func::FuncOp function, ArrayRef<cf::AssertOp> assertions);
+
+/// Returns the reason why an assertion cannot become a result of its function,
+/// or an empty string.
+std::string explainUnflagged(cf::AssertOp assertion);
 
 } // namespace mlir::posenc
 

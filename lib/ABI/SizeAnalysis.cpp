@@ -8,6 +8,8 @@
 
 #include "posenc/ABI/SizeAnalysis.h"
 
+#include "FlagAssertions.h"
+
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -308,6 +310,17 @@ SmallVector<SizeAnalysis::Guard> SizeAnalysis::getGuards(Value condition,
   return {{*holds, 1}};
 }
 
+/// Adds why a kernel cannot report an assertion to an error about it.
+static InFlightDiagnostic addReason(Operation *op, InFlightDiagnostic error) {
+  if (auto assertion = dyn_cast<cf::AssertOp>(op)) {
+    std::string reason = explainUnflagged(assertion);
+    if (!reason.empty())
+      error.attachNote() << "a kernel cannot report the assertion either: "
+                         << reason;
+  }
+  return error;
+}
+
 LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>())
     return success(succeeded(requireCondition(both.getLhs(), op)) &&
@@ -319,9 +332,10 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
     return success();
   }
   if (!holds)
-    return op->emitError("expected a comparison of sizes, which entry points "
-                         "can check: kernels cannot abort the process; "
-                         "posenc-compile --assert=drop leaves assertions out");
+    return addReason(op, op->emitError("expected a comparison of sizes, which "
+                                       "entry points can check: kernels cannot "
+                                       "abort the process; posenc-compile "
+                                       "--assert=drop leaves assertions out"));
   auto known = conditions.find(condition);
   if (known == conditions.end()) {
     requireEqual(*holds, 1, op);
@@ -378,10 +392,11 @@ LogicalResult SizeAnalysis::finishUnknown(const Requirement &requirement) {
     unprovenAssertions.insert(assertion);
     return failure();
   }
-  return op->emitError()
-         << "sizes of '" << op->getName()
-         << "' depend on tensor elements or on too large an expression, so "
-            "entry points cannot check them: make them arguments";
+  return addReason(op, op->emitError() << "sizes of '" << op->getName()
+                                       << "' depend on tensor elements or on "
+                                          "too large an expression, so entry "
+                                          "points cannot check them: make them "
+                                          "arguments");
 }
 
 SmallVector<SizeExpr> SizeAnalysis::getDifferences(const SizeExpr &difference,

@@ -73,7 +73,9 @@ static std::optional<SizeExpr> evaluate(Operation *op, const SizeExpr &left,
 bool mlir::posenc::visitIntegerOp(Operation *op, SizeAnalysis &analysis) {
   if (visitAffineOp(op, analysis))
     return true;
-  if (op->getNumResults() != 1 || !op->getResult(0).getType().isIntOrIndex())
+  // The regions of a scf.while on integers are visited.
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+      !op->getResult(0).getType().isIntOrIndex())
     return false;
   Value result = op->getResult(0);
   auto isScalar = [](Type type) { return type.isIntOrIndex(); };

@@ -191,6 +191,120 @@ func.func @smaller_limit(%t: tensor<8x4xf32>, %x: tensor<?xi64>) -> tensor<?x4xf
 
 // -----
 
+// Loops and branches carry the number of the assertion. A scf.while ends when one
+// has failed.
+// CHECK-LABEL: func @loops
+//  CHECK-SAME: -> (tensor<2xi64>, tensor<i64>) attributes {posenc.assertions = ["in for", "in if", "in while"]}
+//   CHECK-NOT: cf.assert
+//   CHECK-DAG: %[[NONE:.*]] = arith.constant 3 : i64
+//       CHECK: %[[F:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %[[NONE]]) -> (i64, i64)
+//       CHECK:   arith.minsi %[[S]]
+//       CHECK:   %[[A:.*]] = arith.select
+//       CHECK:   %[[I:.*]] = scf.if {{.*}} -> (i64)
+//       CHECK:     arith.minsi %[[A]]
+//       CHECK:   } else {
+//       CHECK:     scf.yield %[[A]]
+//       CHECK:   scf.yield %{{.*}}, %[[I]]
+//       CHECK: %[[W:.*]]:2 = scf.while (%{{.*}} = %{{.*}}, %[[T:.*]] = %[[F]]#1)
+//       CHECK:   %[[PASSES:.*]] = arith.cmpi eq, %[[T]], %[[NONE]]
+//       CHECK:   %[[GOES:.*]] = arith.andi %{{.*}}, %[[PASSES]]
+//       CHECK:   scf.condition(%[[GOES]]) %{{.*}}, %[[T]]
+//       CHECK: %[[R:.*]] = tensor.from_elements %[[W]]#1 : tensor<i64>
+//       CHECK: return %{{.*}}, %[[R]]
+func.func @loops(%x: tensor<8xi64>) -> tensor<2xi64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0 : i64
+  %ten = arith.constant 10 : i64
+  %sum = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> i64 {
+    %n = tensor.extract %x[%i] : tensor<8xi64>
+    %a = arith.cmpi sge, %n, %zero : i64
+    cf.assert %a, "in for"
+    %is = arith.cmpi sgt, %n, %acc : i64
+    scf.if %is {
+      %b = arith.cmpi ne, %n, %ten : i64
+      cf.assert %b, "in if"
+    }
+    %s = arith.addi %acc, %n : i64
+    scf.yield %s : i64
+  }
+  %end = scf.while (%i = %zero) : (i64) -> i64 {
+    %goes = arith.cmpi slt, %i, %ten : i64
+    scf.condition(%goes) %i : i64
+  } do {
+  ^bb0(%i: i64):
+    %step = tensor.extract %x[%c0] : tensor<8xi64>
+    %moves = arith.cmpi sgt, %step, %zero : i64
+    cf.assert %moves, "in while"
+    %next = arith.addi %i, %step : i64
+    scf.yield %next : i64
+  }
+  %r = tensor.from_elements %sum, %end : tensor<2xi64>
+  return %r : tensor<2xi64>
+}
+
+// -----
+
+// Kernels define divisions of i64 by zero, but not those of index.
+// CHECK-LABEL: func @divisor
+//  CHECK-SAME: posenc.assertions = ["zero"]
+//       CHECK: %[[M:.*]] = arith.remsi %{{.*}}, %{{.*}} : i64
+//       CHECK: arith.index_cast %[[M]] : i64 to index
+#id = affine_map<(d0) -> (d0)>
+func.func @divisor(%x: tensor<8xi64>) -> tensor<8xindex> {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %e = tensor.empty() : tensor<8xindex>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : tensor<8xi64>) outs(%e : tensor<8xindex>) {
+  ^bb0(%a: i64, %o: index):
+    %k = arith.index_cast %a : i64 to index
+    %is = arith.cmpi ne, %k, %c0 : index
+    cf.assert %is, "zero"
+    %m = arith.remsi %c9, %k : index
+    linalg.yield %m : index
+  } -> tensor<8xindex>
+  return %r : tensor<8xindex>
+}
+
+// -----
+
+// Iterations that run in parallel carry nothing, and the number of a reduction
+// would depend on the order.
+// CHECK-LABEL: func @parallel
+//   CHECK-NOT: posenc.assertions
+//       CHECK: cf.assert
+// CHECK-LABEL: func @partial_sums
+//   CHECK-NOT: posenc.assertions
+//       CHECK: cf.assert
+func.func @parallel(%x: tensor<8xi64>) -> tensor<8xi64> {
+  %zero = arith.constant 0 : i64
+  %e = tensor.empty() : tensor<8xi64>
+  %r = scf.forall (%i) in (8) shared_outs(%o = %e) -> tensor<8xi64> {
+    %n = tensor.extract %x[%i] : tensor<8xi64>
+    %is = arith.cmpi sge, %n, %zero : i64
+    cf.assert %is, "negative"
+    %one = tensor.from_elements %n : tensor<1xi64>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %one into %o[%i] [1] [1] : tensor<1xi64> into tensor<8xi64>
+    }
+  }
+  return %r : tensor<8xi64>
+}
+func.func @partial_sums(%x: tensor<8xi64>, %z: tensor<i64>) -> tensor<i64> {
+  %zero = arith.constant 0 : i64
+  %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]} ins(%x : tensor<8xi64>) outs(%z : tensor<i64>) {
+  ^bb0(%a: i64, %acc: i64):
+    %s = arith.addi %a, %acc : i64
+    %is = arith.cmpi sge, %s, %zero : i64
+    cf.assert %is, "negative"
+    linalg.yield %s : i64
+  } -> tensor<i64>
+  return %r : tensor<i64>
+}
+
+// -----
+
 // The results of a scan may be without parentheses.
 // CHECK-LABEL: func @scan
 //       CHECK: scf.for
