@@ -12,11 +12,6 @@
 
 using namespace posenc::runtime;
 
-static bool fail(std::string &error, const char *what) {
-  error = what;
-  return false;
-}
-
 bool ElfDynamic::readTags(std::string &error) {
   const Elf64_Phdr &table = image.dynamic();
   for (uint64_t i = 0;; ++i) {
@@ -52,8 +47,8 @@ bool ElfDynamic::parse(std::string &error) {
     return fail(error, "malformed: no dynamic symbol table");
   if (!has(DT_GNU_HASH) && !has(DT_HASH))
     return fail(error, "malformed: no hash table of the dynamic symbols");
-  if ((has(DT_HASH) && !countByHash(error)) ||
-      (has(DT_GNU_HASH) && !countByGnuHash(error)))
+  // The loader does not read the other table if there is a GNU hash table.
+  if (!(has(DT_GNU_HASH) ? countByGnuHash(error) : countByHash(error)))
     return false;
   if (symbolCount > UINT32_MAX ||
       !image.toOffset(get(DT_SYMTAB), symbolCount * sizeof(Elf64_Sym),
@@ -68,8 +63,6 @@ bool ElfDynamic::parse(std::string &error) {
   for (int64_t tag : {DT_INIT, DT_FINI})
     if (has(tag) && !image.inMemory(get(tag), 1, PF_X))
       return fail(error, "malformed: address of a constructor");
-  if (has(DT_PLTGOT) && !image.inMemory(get(DT_PLTGOT), 24))
-    return fail(error, "malformed: global offset table");
   return checkSymbols(error);
 }
 
@@ -125,7 +118,7 @@ bool ElfDynamic::countByGnuHash(std::string &error) {
       return fail(error, what);
     last = std::max<uint64_t>(last, bucket);
   }
-  symbolCount = std::max<uint64_t>(symbolCount, firstSymbol);
+  symbolCount = firstSymbol;
   if (last == 0)
     return true;
   // The chains are consecutive in one array in the order of the symbols, and an
@@ -136,7 +129,7 @@ bool ElfDynamic::countByGnuHash(std::string &error) {
       return fail(error, what);
     ++last;
   } while (!(word & 1));
-  symbolCount = std::max(symbolCount, last);
+  symbolCount = last;
   return true;
 }
 

@@ -21,11 +21,6 @@ static constexpr uint16_t hostMachine = EM_AARCH64;
 /// The largest address of user space. Larger ones would only overflow.
 static constexpr uint64_t addressLimit = uint64_t(1) << 47;
 
-static bool fail(std::string &error, const char *what) {
-  error = what;
-  return false;
-}
-
 bool ElfImage::parseFileHeader(std::string &error) {
   if (size < SELFMAG || std::memcmp(data, ELFMAG, SELFMAG))
     return fail(error, "not an ELF file");
@@ -35,15 +30,8 @@ bool ElfImage::parseFileHeader(std::string &error) {
     return fail(error, "not a 64-bit ELF file");
   if (header.e_ident[EI_DATA] != ELFDATA2LSB)
     return fail(error, "not a little-endian ELF file");
-  if (header.e_ident[EI_VERSION] != EV_CURRENT ||
-      header.e_version != EV_CURRENT)
-    return fail(error, "unknown ELF version");
-  if (header.e_type != ET_DYN)
-    return fail(error, "not a shared library");
   if (header.e_machine != hostMachine)
     return fail(error, "built for another processor architecture");
-  if (header.e_ehsize != sizeof(Elf64_Ehdr))
-    return fail(error, "malformed: size of the ELF header");
   return true;
 }
 
@@ -59,18 +47,12 @@ bool ElfImage::parseSegment(const Elf64_Phdr &segment, std::string &error) {
     if (segment.p_filesz > segment.p_memsz)
       return fail(error,
                   "malformed: a segment is larger in the file than in memory");
-    if (segment.p_align & (segment.p_align - 1) ||
-        (segment.p_align &&
-         (segment.p_vaddr - segment.p_offset) % segment.p_align))
-      return fail(error, "malformed: alignment of a segment");
     if (!loads.empty() &&
         segment.p_vaddr < loads.back().p_vaddr + loads.back().p_memsz)
       return fail(error, "malformed: segments overlap or are not in order");
     loads.push_back(segment);
     return true;
   case PT_DYNAMIC:
-    if (dynamicHeader.p_type == PT_DYNAMIC)
-      return fail(error, "malformed: two dynamic tables");
     dynamicHeader = segment;
     return true;
   case PT_GNU_RELRO:
@@ -84,30 +66,6 @@ bool ElfImage::parseSegment(const Elf64_Phdr &segment, std::string &error) {
   default:
     return true;
   }
-}
-
-bool ElfImage::parseSections(std::string &error) {
-  // A stripped library may have no section headers. The loader does not use
-  // them, but they are at the end of the file, so checking them detects
-  // truncation.
-  if (header.e_shoff == 0)
-    return true;
-  if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum == 0)
-    return fail(error, "malformed: size of the section header table");
-  if (!contains(header.e_shoff, uint64_t(header.e_shnum) * sizeof(Elf64_Shdr)))
-    return fail(error, "truncated: the section headers are not within the "
-                       "file");
-  if (header.e_shstrndx >= header.e_shnum)
-    return fail(error, "malformed: index of the section names");
-  for (uint64_t i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    if (!read(header.e_shoff + i * sizeof(section), section))
-      return fail(error, "truncated: section headers");
-    if (section.sh_type != SHT_NULL && section.sh_type != SHT_NOBITS &&
-        !contains(section.sh_offset, section.sh_size))
-      return fail(error, "truncated: a section is not within the file");
-  }
-  return true;
 }
 
 /// The loader write-protects this range, so it must lie in a loaded segment.
@@ -147,7 +105,15 @@ bool ElfImage::parseHeaders(std::string &error) {
         segment.p_filesz)
       inLoads.push_back(segment);
   }
-  if (!parseSections(error) || !checkRelro(error))
+  // The loader does not use section headers, which a stripped library may lack.
+  // But they are at the end of the file, so that their place tells truncation.
+  if (header.e_shoff != 0 &&
+      (header.e_shnum == 0 ||
+       !contains(header.e_shoff,
+                 uint64_t(header.e_shnum) * sizeof(Elf64_Shdr))))
+    return fail(error, "truncated: the section headers are not within the "
+                       "file");
+  if (!checkRelro(error))
     return false;
   if (dynamicHeader.p_type != PT_DYNAMIC)
     return fail(error, "malformed: no dynamic table");

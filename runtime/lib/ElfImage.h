@@ -17,6 +17,12 @@
 
 namespace posenc::runtime {
 
+/// Sets `error`; returns false.
+inline bool fail(std::string &error, const char *what) {
+  error = what;
+  return false;
+}
+
 /// The bytes of an ELF file, which this does not own. Every read is checked
 /// against the size of the file. Addresses are those in the file, before it is
 /// loaded.
@@ -25,8 +31,10 @@ public:
   ElfImage(const void *data, size_t size)
       : data(static_cast<const uint8_t *>(data)), size(size) {}
 
-  /// Checks the file header, the program headers and the section headers
-  /// against the file and the host. Returns false and sets `error` on failure.
+  /// Checks the file header, the program headers and the place of the section
+  /// headers against the file and the host. Returns false and sets `error` on
+  /// failure. Leaves out what dlopen() checks itself: the type of the file,
+  /// versions, and the alignment of segments.
   bool parseHeaders(std::string &error);
 
   bool contains(uint64_t offset, uint64_t length) const {
@@ -63,7 +71,6 @@ public:
 private:
   bool parseFileHeader(std::string &error);
   bool parseSegment(const Elf64_Phdr &segment, std::string &error);
-  bool parseSections(std::string &error);
   bool checkRelro(std::string &error) const;
 
   const uint8_t *data;

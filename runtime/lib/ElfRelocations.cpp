@@ -16,11 +16,6 @@ static constexpr uint32_t relativeType = R_X86_64_RELATIVE;
 static constexpr uint32_t relativeType = R_AARCH64_RELATIVE;
 #endif
 
-static bool fail(std::string &error, const char *what) {
-  error = what;
-  return false;
-}
-
 /// Returns whether the loader calls the function whose pointer is at the
 /// address.
 bool ElfDynamic::isConstructorSlot(uint64_t address) const {

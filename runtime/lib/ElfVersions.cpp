@@ -12,10 +12,7 @@
 
 using namespace posenc::runtime;
 
-static bool fail(std::string &error) {
-  error = "malformed: symbol versions";
-  return false;
-}
+static constexpr const char *problem = "malformed: symbol versions";
 
 /// Version indices have 15 bits. More entries exist only in damaged files,
 /// where following all of them could take very long.
@@ -32,21 +29,21 @@ bool ElfDynamic::checkNeededVersions(uint32_t &last, std::string &error) const {
   while (true) {
     Elf64_Verneed entry;
     if (!image.readAt(address, entry) || entry.vn_version != VER_NEED_CURRENT)
-      return fail(error);
+      return fail(error, problem);
     // The loader aborts on a file that is not in DT_NEEDED.
     const char *file = string(entry.vn_file);
     auto isFile = [&](uint64_t name) {
       return !std::strcmp(string(name), file);
     };
     if (!file || std::none_of(needed.begin(), needed.end(), isFile))
-      return fail(error);
+      return fail(error, problem);
     uint64_t version = address;
     uint32_t step = entry.vn_aux;
     do {
       version += step;
       Elf64_Vernaux aux;
       if (--budget < 0 || !image.readAt(version, aux) || !string(aux.vna_name))
-        return fail(error);
+        return fail(error, problem);
       last = std::max(last, versionIndex(aux.vna_other));
       step = aux.vna_next;
     } while (step != 0);
@@ -68,7 +65,7 @@ bool ElfDynamic::checkDefinedVersions(uint32_t &last,
     if (--budget < 0 || !image.readAt(address, entry) ||
         entry.vd_version != VER_DEF_CURRENT ||
         !image.readAt(address + entry.vd_aux, aux) || !string(aux.vda_name))
-      return fail(error);
+      return fail(error, problem);
     last = std::max(last, versionIndex(entry.vd_ndx));
     if (entry.vd_next == 0)
       return true;
@@ -84,13 +81,13 @@ bool ElfDynamic::checkVersions(std::string &error) const {
     return true;
   uint64_t offset;
   if (!image.toOffset(get(DT_VERSYM), symbolCount * sizeof(uint16_t), offset))
-    return fail(error);
+    return fail(error, problem);
   // The loader uses each index without a check.
   for (uint64_t i = 0; i < symbolCount; ++i) {
     uint16_t index = 0;
     image.read(offset + i * sizeof(index), index);
     if (versionIndex(index) > last)
-      return fail(error);
+      return fail(error, problem);
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include "MemoryLibrary.h"
 #include "Support.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
@@ -152,6 +153,24 @@ TEST(Library, RefusesOtherFiles) {
                        "not an ELF file"));
   writeFile(folder.path("text.so"), "INPUT(libm.so.6)\n");
   refuse(folder.path("text.so"), POSENC_BAD_LIBRARY);
+}
+
+/// The dynamic loader refuses these itself, without a crash.
+TEST(Library, RefusesOtherKindsOfElf) {
+  TempDir folder;
+  std::string bytes = readFile(POSENC_TEST_KERNELS);
+  std::string path = folder.path("other.so");
+  auto expectRefused = [&](size_t offset, char value) {
+    std::string changed = bytes;
+    changed[offset] = value;
+    writeFile(path, changed);
+    EXPECT_TRUE(contains(refuse(path, POSENC_BAD_LIBRARY), "cannot be loaded"))
+        << offset;
+  };
+  expectRefused(EI_VERSION, 9);
+  expectRefused(offsetof(Elf64_Ehdr, e_version), 9);
+  for (char type : {ET_NONE, ET_REL, ET_EXEC, ET_CORE})
+    expectRefused(offsetof(Elf64_Ehdr, e_type), type);
 }
 
 struct Refused {
