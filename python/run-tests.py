@@ -27,7 +27,7 @@ import sys
 import xml.etree.ElementTree
 
 REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest", "pytest-xdist"]
-OPTIONAL = [["ml_dtypes"], ["mypy"], ["flatbuffers", "jax", "jax-tvm-ffi"],
+OPTIONAL = [["ml_dtypes"], ["mypy"], ["matplotlib"], ["flatbuffers", "jax", "jax-tvm-ffi"],
             ["torch", "transformers"], ["torch-mlir"]]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
 CUDA_SPACE = 12e9

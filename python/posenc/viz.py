@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Shows the rotary encoding of models on one self-contained page.
+"""Shows the rotary encoding of models on one self-contained page, by matplotlib.
 
     python -m posenc.viz config.json [other.json ...] -o out.html
 
-The page has, for each rotation of the configs, the cosines by position and pair, the
+The page, or picture (.svg, .png, .pdf), has, for each rotation of the configs, the cosines by position and pair, the
 wavelength of each pair next to the context length, the score of a query and a key of
 ones by distance, and the error of the tables next to that of angles rounded to f32.
 All numbers are results of compiled kernels.
@@ -154,6 +154,7 @@ def measure(source, name: str | None = None) -> list[Rotation]:
             # The compiler does not know the name of the file.
             raise Error(f"{source}: {error}") from None
     name = name or config.get("model_type", "model")
+    name = name.encode(errors="replace").decode()  # Names of files may not be UTF-8.
     listing = compile(config, kernels=None, opt_level=0, no_warnings=True)
     suffixes = [function.removeprefix("sincos") for function in dir(listing)
                 if function.startswith("sincos")]
@@ -185,9 +186,8 @@ def _measure(config: dict, name: str, suffix: str, context: int | None) -> Rotat
                     _ERROR_POSITIONS, errors, usual)
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, data: bytes) -> None:
     """Writes a file whole: after an error, there is what there was before."""
-    data = text.encode(errors="replace")  # Names of files may not be UTF-8.
     target = os.path.realpath(path)
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
@@ -212,14 +212,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m posenc.viz", description="Shows the rotary encoding of models "
         "on one self-contained page, with numbers of compiled kernels.")
     parser.add_argument("configs", nargs="+", metavar="config.json")
-    parser.add_argument("-o", "--output", default="posenc.html", metavar="OUT.html")
+    parser.add_argument("-o", "--output", default="posenc.html", metavar="OUT.html",
+                        help="a page, or a picture (.svg, .png, .pdf)")
     options = parser.parse_args(arguments)
-    if os.path.splitext(options.output)[1].lower() not in ("", ".html", ".htm"):
-        parser.error(f"the output is a page of HTML: expected '{options.output}' to end "
-                     "in .html")
+    suffix = os.path.splitext(options.output)[1].lower()
+    kind = "html" if suffix in ("", ".htm") else suffix[1:]
+    if kind not in ("html", "svg", "png", "pdf"):
+        parser.error(f"expected '{options.output}' to end in .html, .svg, .png or .pdf")
     try:
         rotations = [one for path in options.configs for one in measure(path)]
-        _write(options.output, _page.make_page(rotations))
+        _write(options.output, _page.make_picture(rotations, kind))
     except Error as error:
         print(f"posenc.viz: error: {error}", file=sys.stderr)
         return 1
