@@ -289,13 +289,13 @@ def PosencTileElementwisePass
   let summary = "Tile elementwise operations and column reductions to vectors";
   let description = [{
     Input: linalg operations whose loops are all parallel, and column reductions,
-    which combine rows element by element. Output: loops over rows and, inside,
-    over tiles of one vector of elements; the remainder of a row is a separate
-    operation. A column reduction becomes loops over blocks of columns, over rows
-    and over the vectors of a block. The outermost loops of operations directly in
-    the function's block are `scf.forall`. Where `tensor.extract` reads a row of a
-    table along the last dimension, the row becomes a sliced input. Left alone: row
-    reductions and contractions.
+    which combine rows element by element. Output: a loop over rows, which contains
+    a loop over tiles of one vector of elements; the remainder of a row is a
+    separate operation. A column reduction becomes loops over blocks of columns,
+    over rows and over the vectors of a block. The outermost loop is an
+    `scf.forall` if the operation is directly in the function's block. A body that
+    reads a row of a table by `tensor.extract` along the last dimension gets the
+    row as a sliced input instead. Left alone: row reductions and contractions.
 
     ```
     %r = linalg.square ins(%x : tensor<8x60xf32>) outs(%o : tensor<8x60xf32>)

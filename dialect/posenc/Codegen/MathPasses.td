@@ -169,9 +169,9 @@ def PosencExpandMathPass : Pass<"posenc-expand-math"> {
       `trunc`.
     - Errors: other exponents of `ipowi`, and other types.
 
-    Fast-math flags of math functions are dropped, so they never make a function
-    less accurate. Of the flags of `arith` operations, `reassoc` and `contract`
-    are kept. Left alone: operations on tensors.
+    The pass drops fast-math flags of math functions, which could make them less
+    accurate. It keeps the flags `reassoc` and `contract` of `arith` operations and
+    drops their other flags. Left alone: operations on tensors.
 
     ```mlir
     func.func @f(%x: f32) -> f32 {

@@ -15,9 +15,10 @@ def PosencRaisePass : Pass<"posenc-raise"> {
   let summary = "Raise rotations and attention from linalg to posenc";
   let description = [{
     Input: functions on tensors of `linalg`, `tensor` and `arith`, as exporters
-    of frameworks write them. Output: `posenc.rotate` for rotary embeddings and
-    `posenc.attention` for softmax attention; the operations that they replace
-    are erased if nothing else uses them.
+    of frameworks write them. Output: `posenc.rotate` for rotary embeddings,
+    `posenc.attention` for softmax attention, and `posenc.kv_append` for writes to
+    KV caches; the operations that they replace are erased if nothing else uses
+    them.
 
     Nothing is matched by its spelling. A rotation is found by the value of each
     lane of the last dimension as a linear function of the lanes of another
@@ -27,8 +28,14 @@ def PosencRaisePass : Pass<"posenc-raise"> {
     `linalg.generic` are one case. Attention is found by the weights of a
     contraction, which are `exp(s - m)` divided by its sum over the keys, for any
     `m` that is constant along the keys, where `s` depends on another
-    contraction. What lies between the two becomes the regions `score` and
-    `where`, or the operand `mask`.
+    contraction. The operations between the two contractions become the regions
+    `score` and `where`, or the operand `mask`. A further logit for each head that
+    the sum contains and the contraction does not becomes the operand `sinks`.
+
+    A cache is an argument of the function. If the function writes rows of tokens
+    into two caches at the same positions and returns both, the writes become one
+    `posenc.kv_append`, which writes in place where the caller passes one buffer
+    for a cache and its result.
 
     The results differ from those of the input by rounding: intermediate
     roundings to narrow types are left out, and a row without visible keys gives
