@@ -9,8 +9,9 @@
 
 A method is generated from the metadata: its signature, its docstring, the
 allocation of results and the call. Generated code has no loops over arguments. The
-same in plain code, with loops, costs 0.6 to 1 us more per call of `rope` in place, where
-NumPy takes 1.9 us, and 0.9 to 1.7 us more with new results.
+same checks in a plain function, with loops, cost more processor time per call of `rope` of
+one token: in place 1.1 us for NumPy, beside 2.1, and 1.6 us for PyTorch, beside 3.9; with
+new results 3.1 and 1.3 us (medians of 201 pairs of 500 calls).
 """
 
 from __future__ import annotations

@@ -5,23 +5,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Translates the expressions of sizes in metadata to Python."""
+"""Reads the expressions of sizes in metadata: as Python text, or their values."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 _TOKEN = re.compile(r"\s*(\d+|[A-Za-z_]\w*|==|[-+*/%(),<?:])")
+# Operations whose text is not `(a kind b)`.
+_TEXTS = {"min": "min({}, {})", "max": "max({}, {})", "negate": "-{}",
+          "?": "({1} if {0} else {2})"}
+_FUNCTIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul,
+              "//": operator.floordiv, "%": operator.mod, "<": operator.lt,
+              "==": operator.eq, "negate": operator.neg}
 
 
-class _Translator:
+class _Reader:
     """Parses `sum`, `min(a, b)`, `(a < b ? c : d)` and so on. `/` and `%` round
-    towards minus infinity, as `//` and `%` of Python."""
+    towards minus infinity, as `//` and `%` of Python. Makes what it returns of names,
+    by `number`, and by `combine` of the kind and the operands of an operation."""
 
-    def __init__(self, text: str, names: dict[str, str]):
-        self.text, self.names = text, names
+    def __init__(self, text: str, names: Mapping[str, Any], number: Callable,
+                 combine: Callable):
+        self.text, self.names, self.number, self.combine = text, names, number, combine
         self.tokens = _TOKEN.findall(text)
         if "".join(self.tokens) != re.sub(r"\s", "", text):
             self.fail()
@@ -37,65 +46,73 @@ class _Translator:
     def peek(self) -> str:
         return self.tokens[0] if self.tokens else ""
 
-    def sum(self) -> str:
+    def read(self):
+        result = self.sum()
+        if self.tokens:
+            self.fail()
+        return result
+
+    def sum(self):
         result = self.product()
         while self.peek() in ("+", "-"):
-            result += f" {self.take()} {self.product()}"
+            result = self.combine(self.take(), result, self.product())
         return result
 
-    def product(self) -> str:
+    def product(self):
         result = self.atom()
         while self.peek() in ("*", "/", "%"):
-            operator = {"/": "//"}.get(self.peek(), self.peek())
-            self.take()
-            result += f" {operator} {self.atom()}"
+            kind = self.take().replace("/", "//")
+            result = self.combine(kind, result, self.atom())
         return result
 
-    def atom(self) -> str:
+    def atom(self):
         token = self.take()
         if token == "-":
-            return f"-{self.atom()}"
+            return self.combine("negate", self.atom())
         if token.isdigit():
-            return token
+            return self.number(token)
         if token in ("min", "max") and self.peek() == "(":
             self.take()
             left = self.sum()
             self.take(",")
-            right = self.sum()
+            result = self.combine(token, left, self.sum())
             self.take(")")
-            return f"{token}({left}, {right})"
+            return result
         if token == "(":
-            left = self.sum()
+            result = self.sum()
             if self.peek() in ("<", "=="):
-                comparison = f"{left} {self.take()} {self.sum()}"
+                condition = self.combine(self.take(), result, self.sum())
                 self.take("?")
                 yes = self.sum()
                 self.take(":")
-                no = self.sum()
-                left = f"{yes} if {comparison} else {no}"
+                result = self.combine("?", condition, yes, self.sum())
             self.take(")")
-            return f"({left})"
+            return result
         if token in self.names:
             return self.names[token]
         return self.fail()
 
 
-def translate(size: int | str, names: dict[str, str]) -> str:
+def translate(size: int | str, names: Mapping[str, str]) -> str:
     """Returns the Python expression of a size. `names` has the expression of each
     size and scalar that it may name."""
-    if isinstance(size, int):
-        return str(size)
-    if size in names:
-        return names[size]
-    translator = _Translator(size, names)
-    result = translator.sum()
-    if translator.tokens:
-        translator.fail()
-    return result
+    def combine(kind, *operands):
+        return _TEXTS.get(kind, f"({{}} {kind} {{}})").format(*operands)
+
+    return _Reader(str(size), names, str, combine).read()
 
 
 def evaluate(size: int | str, sizes: Mapping[str, Any], minimum: Callable = min,
              maximum: Callable = max):
     """Returns the value of a size, of the values of those that it may name."""
-    names = {name: name for name in sizes}
-    return eval(translate(size, names), {"min": minimum, "max": maximum}, dict(sizes))
+    functions = {**_FUNCTIONS, "min": minimum, "max": maximum}
+
+    # Values are computed last: a choice may guard a division.
+    def combine(kind, *operands):
+        if kind == "?":
+            condition, yes, no = operands
+            return lambda: yes() if condition() else no()
+        return lambda: functions[kind](*[one() for one in operands])
+
+    names = {name: lambda value=value: value for name, value in sizes.items()}
+    return _Reader(str(size), names, lambda digits: lambda: int(digits), combine).read()()

@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 
 import posenc
-from posenc._sizes import translate
+from posenc._sizes import evaluate, translate
 
 
 @pytest.mark.parametrize("text, value", [
     (7, 7), ("a", 11), ("a + b", 8), ("2 * a - 1", 21), ("a - 2 * (b + 1)", 15),
     ("(b / 2)", -2), ("(b % 2)", 1), ("min(a, b)", -3), ("max(a, 2 * b)", 11),
     ("(a < b ? 1 : a + 1)", 12), ("(a == 11 ? b : 0)", -3), ("-b * a", 33),
-    ("(max(a, b) < 11 ? 1 : (b < 0 ? 2 : 3))", 2),
+    ("(max(a, b) < 11 ? 1 : (b < 0 ? 2 : 3))", 2), ("(a == 11 ? b : a / 0)", -3),
 ])
 def test_expressions(text, value):
     assert eval(translate(text, {"a": "x[0]", "b": "y"}), {"x": [11], "y": -3}) == value
+    assert evaluate(text, {"a": 11, "b": -3}) == value
 
 
 @pytest.mark.parametrize("text", ["", "c", "a +", "a ! b", "(a", "min(a)", "a b",
