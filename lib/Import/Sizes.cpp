@@ -9,6 +9,7 @@
 #include "Sizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ static std::optional<int64_t> compute(SizeTable::Term kind, int64_t left,
   case SizeTable::Term::Max:
     return std::max(left, right);
   case SizeTable::Term::Wrap:
-    return left < 0 ? left + right : left;
+    return left < 0 ? llvm::checkedAdd(left, right) : left;
   case SizeTable::Term::IsEqual:
     return left == right;
   case SizeTable::Term::IsAtLeast:

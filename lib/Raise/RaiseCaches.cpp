@@ -191,6 +191,9 @@ void CacheSearch::findScattered(Value updated) {
   UpdateGroup &group = getGroup(type, numRows);
   ExprContext &exprs = group.exprs;
   moved = group.elements.get(updated, getLoops(exprs));
+  // Its budget of expressions may be used up by other updates.
+  if (moved->kind != Expr::Kind::Element || moved->tensor != op->getResult(0))
+    return;
   SmallVector<const Expr *> loops(op.getNumLoops(), exprs.getLoop(kRow));
   OpOperand *init = op.getDpsInitOperand(0);
   for (auto [index, result] : llvm::zip_equal(

@@ -122,6 +122,27 @@ func.func @unknown(%n: tensor<i32>) -> tensor<i32> {
 
 // -----
 
+// So is one whose number of iterations is beyond 64 bits.
+// CHECK-LABEL: func @lowest
+//       CHECK: scf.while
+//       CHECK: scf.condition
+func.func @lowest() -> tensor<i64> {
+  %start = stablehlo.constant dense<-9223372036854775808> : tensor<i64>
+  %end = stablehlo.constant dense<2147483647> : tensor<i64>
+  %one = stablehlo.constant dense<1> : tensor<i64>
+  %0 = stablehlo.while(%i = %start) : tensor<i64>
+  cond {
+    %less = stablehlo.compare LT, %i, %end, SIGNED : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  } do {
+    %next = stablehlo.add %i, %one : tensor<i64>
+    stablehlo.return %next : tensor<i64>
+  }
+  return %0 : tensor<i64>
+}
+
+// -----
+
 // The convolution that cuts an image into patches is a product.
 // CHECK-LABEL: func @patches
 //       CHECK: tensor.expand_shape %{{.*}} {{\[\[}}0], [1, 2], [3, 4], [5]] output_shape [2, 4, 8, 4, 8, 3]

@@ -100,8 +100,11 @@ static std::optional<Counter> getCounter(Operation *loop, Block &condition,
                          limit = getScalar(compare->getOperand(1), sizes),
                          step = other ? getScalar(other, sizes) : std::nullopt;
   constexpr int64_t bound = int64_t(1) << 31;
-  if (!start || !limit || !step || *step < 1 || std::abs(*start) > bound ||
-      std::abs(*limit) > bound || *step > bound)
+  auto isSmall = [](int64_t number) {
+    return number >= -bound && number <= bound;
+  };
+  if (!start || !limit || !step || *step < 1 || !isSmall(*start) ||
+      !isSmall(*limit) || !isSmall(*step))
     return std::nullopt;
   int64_t count =
       *limit <= *start ? 0 : llvm::divideCeil(*limit - *start, *step);

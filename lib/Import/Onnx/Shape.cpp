@@ -137,7 +137,8 @@ static LogicalResult importRange(NodeImporter &node) {
     if (!step || *step == 0)
       return node.emitError() << "the step must be a constant other than 0";
     Size span = *step > 0 ? end - first : first - end;
-    Size width = std::abs(*step);
+    // The number of the lowest step overflows, and then so does the count.
+    Size width = *step > 0 ? Size(*step) : Size(0) - Size(*step);
     Size count =
         node.sizes.createTerm(SizeTable::Term::Max, Size(0),
                               node.sizes.createTerm(SizeTable::Term::Quotient,

@@ -116,7 +116,8 @@ static LogicalResult importSlice(NodeImporter &node) {
     if (failed(axis))
       return failure();
     int64_t step = *steps ? (**steps)[i] : 1;
-    if (step == 0 || std::abs(step) > (int64_t(1) << 31))
+    constexpr int64_t maxStep = int64_t(1) << 31;
+    if (step == 0 || step > maxStep || step < -maxStep)
       return node.emitError() << "step " << step << " is not supported";
     const Size &start = (**starts)[i], &end = (**ends)[i];
     const Size &size = input.shape[*axis];

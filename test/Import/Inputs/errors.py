@@ -109,6 +109,15 @@ CASES = {
     "overflow": (model([node("Tile", ["x", "r"], ["y"])], {"x": ("f32", [1 << 40])},
                        ["y"], [tensor("r", "i64", [1], [1 << 40])]),
                  "Tile 'y': a size of the result is negative or too large"),
+    # The number whose negation overflows.
+    "lowest-step": (model([node("Slice", ["x", "s", "e", "a", "t"], ["y"])], X, ["y"],
+                          [tensor(name, "i64", [1], [value]) for name, value in
+                           (("s", -1), ("e", -9), ("a", 0), ("t", -1 << 63))]),
+                    "Slice 'y': step -9223372036854775808 is not supported"),
+    "lowest-delta": (model([node("Range", ["s", "e", "t"], ["y"])], X, ["y"],
+                           [tensor(name, "i64", [], [value]) for name, value in
+                            (("s", 0), ("e", -9), ("t", -1 << 63))]),
+                     "Range 'y': the number of elements overflows"),
 }
 
 wrong = 0
