@@ -11,8 +11,9 @@
 # build folder, installs it in a new virtual environment there, and runs pytest.
 # Packages come from pip, in the versions of python/tests/constraints.txt. If the
 # required ones cannot be installed (off line), all tests are skipped, and if an
-# optional one cannot, those that need it. The last line is `N passed, N failed`. A
-# test that gives no result counts as failed.
+# optional one cannot, those that need it. Each installation and each test prints a
+# line. The last line is `N passed, N failed`. A test that gives no result counts as
+# failed.
 #
 # Where pip would install PyTorch with the libraries of CUDA, which are 3 GB to
 # download, its tests are skipped, unless POSENC_TEST_CUDA_WHEELS=1 allows it. An
@@ -95,12 +96,14 @@ def install_packages(python, folder, source, lender):
     """Installs what the tests need and `lender` does not have. Returns why that is not
     possible, or None."""
     constraints = os.path.join(source, "python", "tests", "constraints.txt")
+    print(f"installing {', '.join(REQUIRED)}", flush=True)
     obstacle = install(python, folder, REQUIRED, constraints)
     if obstacle:
         return obstacle
     for packages in OPTIONAL:
         if lender and has_packages(python, packages):
             continue
+        print(f"installing {', '.join(packages)}", flush=True)
         obstacle = install(python, folder, packages, constraints)
         if obstacle:
             print(f"SKIPPED tests with {' and '.join(packages)}: {obstacle}")
@@ -128,6 +131,7 @@ def create_environment(folder, lender):
 
 def install_wheel(python, source, build, wheels):
     """Builds the wheel and installs it. Returns whether it is installed."""
+    print("building the wheel", flush=True)
     shutil.rmtree(wheels, ignore_errors=True)
     code, output = pip(python, "wheel", "--quiet", "--no-build-isolation", "--no-deps",
                        "--wheel-dir", wheels, source,
@@ -158,7 +162,7 @@ def run_pytest(python, source, build, arguments, tests=None):
     for name in ("PYTHONPATH", "POSENC_LIBRARY_PATH"):
         environment.pop(name, None)
     code = subprocess.run(
-        [python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
+        [python, "-B", "-m", "pytest", "-v", "-rs", "-p", "no:cacheprovider",
          f"--junitxml={report}", "--rootdir", tests, tests, *arguments],
         cwd=os.path.join(build, "python"), env=environment, check=False).returncode
     try:

@@ -44,7 +44,7 @@ TABLES = {
     "StableHLO": (["jax", "flatbuffers", "ml_dtypes"],
                   ["benchmarks/stablehlo-models.py", "--compiler", "{compiler}"]),
     "StableHLO, serialized": (["jax", "flatbuffers", "ml_dtypes", "pytest"],
-                              ["-m", "pytest", "-q", "-p", "no:cacheprovider",
+                              ["-m", "pytest", "-v", "-p", "no:cacheprovider",
                                "tests/test_stablehlo.py"]),
 }
 # Bytes that PyTorch takes while it is installed.
