@@ -23,6 +23,20 @@
 
 using namespace mlir;
 
+// Only here, because each use costs the compiler several milliseconds per pass.
+namespace mlir::posenc {
+#define GEN_PASS_REGISTRATION
+#include "posenc/ABI/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "posenc/Codegen/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "posenc/Conversion/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "posenc/Raise/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "posenc/Transforms/Passes.h.inc"
+} // namespace mlir::posenc
+
 void mlir::posenc::registerPosencDialect(DialectRegistry &registry) {
   registry.insert<PosencDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);

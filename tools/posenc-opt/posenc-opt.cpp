@@ -16,6 +16,11 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 
+namespace mlir::posenc {
+#define GEN_PASS_REGISTRATION
+#include "posenc/Import/Passes.h.inc"
+} // namespace mlir::posenc
+
 /// Hides the options of LLVM's targets and optimizations, which libLLVM.so
 /// registers when it is loaded, from --help. --help-hidden shows them.
 static void hideLibraryOptions() {

@@ -18,9 +18,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/ABI/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/ABI/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_ABI_PASSES_H

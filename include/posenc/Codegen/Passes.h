@@ -20,9 +20,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/Codegen/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/Codegen/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_CODEGEN_PASSES_H

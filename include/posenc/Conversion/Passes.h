@@ -18,9 +18,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/Conversion/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/Conversion/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_CONVERSION_PASSES_H

@@ -18,9 +18,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/Import/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/Import/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_IMPORT_PASSES_H

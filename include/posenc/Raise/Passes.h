@@ -18,9 +18,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/Raise/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/Raise/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_RAISE_PASSES_H

@@ -18,9 +18,6 @@ namespace mlir::posenc {
 #define GEN_PASS_DECL
 #include "posenc/Transforms/Passes.h.inc"
 
-#define GEN_PASS_REGISTRATION
-#include "posenc/Transforms/Passes.h.inc"
-
 } // namespace mlir::posenc
 
 #endif // POSENC_TRANSFORMS_PASSES_H
