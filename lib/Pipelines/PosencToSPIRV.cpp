@@ -9,7 +9,8 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Pipelines/Pipelines.h"
 
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/GPUToSPIRV/GPUToSPIRVPass.h"
+#include "mlir/Conversion/MathToSPIRV/MathToSPIRVPass.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Dialect/SPIRV/Transforms/Passes.h"
