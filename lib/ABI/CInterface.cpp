@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "posenc/runtime/types.h"
 
@@ -25,21 +26,16 @@ static constexpr llvm::StringLiteral kFfiPrefix = POSENC_FFI_PREFIX;
 SmallVector<KernelFunction> mlir::posenc::getKernels(ModuleOp module) {
   SmallVector<KernelFunction> kernels;
   for (auto function : module.getOps<FunctionOpInterface>())
-    if (auto abi =
-            function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName))
+    if (AbiAttr abi = getAbi(function))
       kernels.push_back({function, abi});
   return kernels;
 }
 
 KernelMemory mlir::posenc::getKernelMemory(FunctionOpInterface function) {
-  KernelMemory memory;
-  if (auto shared =
-          function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName))
-    memory.sharedBytes = llvm::alignTo(shared.getInt(), kWorkspaceAlignment);
-  if (auto scratch = function->getAttrOfType<DenseI64ArrayAttr>(
-          PosencDialect::kScratchAttrName))
-    memory.scratchBytes = llvm::sum_of(scratch.asArrayRef());
-  return memory;
+  KernelConfig config = getKernelConfig(function);
+  return {static_cast<int64_t>(
+              llvm::alignTo(config.sharedBytes, kWorkspaceAlignment)),
+          llvm::sum_of(config.scratchBytes)};
 }
 
 MemRefType mlir::posenc::getKernelMemRefType(RankedTensorType tensor) {

@@ -123,8 +123,8 @@ private:
   /// Returns the type of `struct Kernel` of the kernel support library.
   Type getKernelType();
   /// Emits the constant that describes this variant, given its packed function.
-  void emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
-                  LLVM::LLVMFuncOp packed);
+  void emitKernel(LLVM::LLVMFuncOp kernel, const KernelConfig &config,
+                  unsigned variant, LLVM::LLVMFuncOp packed);
   /// Creates an exported function and sets the insertion point to its body.
   Block *createEntry(StringRef name, ArrayRef<Type> types,
                      Type result = nullptr);

@@ -11,10 +11,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
-                       ArrayRef<int64_t> scratchBytes, bool hasAssertions)
-    : abi(abi), arguments(abi.getInputs()), scratchBytes(scratchBytes),
-      sharedBytes(sharedBytes) {
+CallLayout::CallLayout(AbiAttr abi, const KernelConfig &config)
+    : abi(abi), config(config), arguments(abi.getInputs()) {
   llvm::append_range(arguments, abi.getOutputs());
   numWords = getTermWord(abi.getTerms().size());
   for (unsigned i = 0; i < arguments.size(); ++i) {
@@ -22,7 +20,7 @@ CallLayout::CallLayout(AbiAttr abi, int64_t sharedBytes,
     if (RankedTensorType tensor = getTensor(i))
       numWords += std::max<int64_t>(tensor.getRank() - 1, 0);
   }
-  numWords += hasAssertions ? 5 : 4;
+  numWords += config.assertions ? 5 : 4;
 }
 
 SmallVector<int64_t> CallLayout::getDimWords(unsigned argument) const {

@@ -9,7 +9,7 @@
 #ifndef POSENC_LIB_ABI_CALLLAYOUT_H
 #define POSENC_LIB_ABI_CALLLAYOUT_H
 
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/kernel/CallLayout.h"
 
 namespace mlir::posenc {
@@ -27,11 +27,10 @@ namespace mlir::posenc {
 ///   these.
 class CallLayout {
 public:
-  /// `scratchBytes` has the bytes of each buffer in a task's scratch memory.
-  CallLayout(AbiAttr abi, int64_t sharedBytes, ArrayRef<int64_t> scratchBytes,
-             bool hasAssertions);
+  CallLayout(AbiAttr abi, const KernelConfig &config);
 
   AbiAttr getAbi() const { return abi; }
+  const KernelConfig &getConfig() const { return config; }
   /// The inputs, then the outputs.
   ArrayRef<ArgAttr> getArguments() const { return arguments; }
   /// The tensor type of an argument, or null for a scalar.
@@ -56,18 +55,16 @@ public:
   int64_t getSharedWord() const { return numWords - kSharedWord; }
   int64_t getScratchWord() const { return numWords - kScratchWord; }
   int64_t getNumWords() const { return numWords; }
-  /// 0 if tasks share no memory.
-  int64_t getSharedBytes() const { return sharedBytes; }
-  ArrayRef<int64_t> getScratchBytes() const { return scratchBytes; }
   /// Returns for each dimension of a tensor the word that holds its size, or -1
   /// if the size is static.
   SmallVector<int64_t> getDimWords(unsigned argument) const;
 
 private:
   AbiAttr abi;
+  KernelConfig config;
   SmallVector<ArgAttr> arguments;
-  SmallVector<int64_t> strideWords, scratchBytes;
-  int64_t numWords, sharedBytes;
+  SmallVector<int64_t> strideWords;
+  int64_t numWords;
 };
 
 } // namespace mlir::posenc

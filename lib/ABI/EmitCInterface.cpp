@@ -9,7 +9,7 @@
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
 #include "posenc/ABI/Passes.h"
-#include "posenc/IR/Assertions.h"
+#include "posenc/IR/KernelConfig.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEMITCINTERFACEPASS
@@ -32,7 +32,7 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
       for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
         std::string entry =
             getEntrySymbol(prefix, kernel.getName()) + suffix.str();
-        if (kernel->hasAttr(PosencDialect::kAbiAttrName) &&
+        if (getAbi(kernel) &&
             (name == entry ||
              name == getFfiEntrySymbol(prefix, kernel.getName())))
           return kernel.getName();
@@ -113,7 +113,7 @@ struct EmitCInterface final
         Operation *other =
             name.consume_back(suffix) ? module.lookupSymbol(name) : nullptr;
         if (!other || (suffix == kWorkspaceSuffix &&
-                       !other->hasAttr(PosencDialect::kWorkspaceAttrName)))
+                       !getKernelConfig(other).hasWorkspace))
           continue;
         function.emitError()
             << "the entry point '" << getEntrySymbol(prefix, function.getName())
@@ -123,22 +123,15 @@ struct EmitCInterface final
             << "': rename one of the functions";
         return signalPassFailure();
       }
-      auto shared =
-          function->getAttrOfType<IntegerAttr>(PosencDialect::kSharedAttrName);
-      auto scratch = function->getAttrOfType<DenseI64ArrayAttr>(
-          PosencDialect::kScratchAttrName);
       functions.push_back(
-          {function,
-           CallLayout(abi, shared ? shared.getInt() : 0,
-                      scratch ? scratch.asArrayRef() : ArrayRef<int64_t>(),
-                      function->hasAttr(kAssertionsAttrName))});
+          {function, CallLayout(abi, getKernelConfig(function))});
       if (failed(emitter.check(function, functions.back().second)))
         return signalPassFailure();
     }
     SmallVector<LibraryKernel> described;
     for (auto [kernel, abi] : kernels) {
       bool onGpu = gpu || llvm::is_contained(gpuFunctions, kernel.getName());
-      bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+      bool hasWorkspace = getKernelConfig(kernel).hasWorkspace;
       described.push_back(
           {kernel, abi, /*onCpu=*/!gpu,
            /*onCuda=*/onGpu && cuda,
@@ -165,7 +158,7 @@ struct EmitCInterface final
       if (!scratchBytes.empty())
         memory.scratchBytes = scratchBytes[number];
       emitter.emitDescription(function, layout, memory);
-      bool hasWorkspace = function->hasAttr(PosencDialect::kWorkspaceAttrName);
+      bool hasWorkspace = getKernelConfig(function).hasWorkspace;
       if (cuda && gpu) {
         emitter.emitCudaEntry(function, layout);
         emitter.emitFfiCudaFunction(function, layout, /*isEntry=*/entries);

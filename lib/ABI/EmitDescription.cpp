@@ -12,7 +12,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
-#include "posenc/IR/Assertions.h"
+#include "posenc/IR/KernelConfig.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -196,7 +196,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
                       addOperand(relation.getSides().getResult(1)),
                       addName(text), swaps});
   }
-  auto messages = kernel->getAttrOfType<ArrayAttr>(kAssertionsAttrName);
+  ArrayAttr messages = getKernelConfig(kernel).assertions;
   int64_t numAssertions = messages ? messages.size() : 0,
           assertions = names.size();
   for (int64_t number = 0; number < numAssertions; ++number) {
@@ -230,7 +230,7 @@ void CInterfaceEmitter::emitDescription(LLVM::LLVMFuncOp kernel,
   for (StringRef table : {"names", "arguments", "dims", "sizes", "variants",
                           "bounds", "code", "terms", "relations"})
     fields.push_back(address(loc, base + table.str()));
-  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+  bool hasWorkspace = getKernelConfig(kernel).hasWorkspace;
   fields.push_back(memory.sharedBytes && !hasWorkspace
                        ? address(loc, memory.sharedBytes <= kSmallSharedBytes
                                           ? kRunSmallSharedSymbol

@@ -8,6 +8,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/KernelConfig.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -138,7 +139,7 @@ void CInterfaceEmitter::emitPlainEntry(LLVM::LLVMFuncOp kernel,
   SmallVector<Type> types = getArgumentTypes(layout);
   size_t numArguments = types.size();
   types.append(llvm::count(sizes, -1), i64);
-  bool hasWorkspace = kernel->hasAttr(PosencDialect::kWorkspaceAttrName);
+  bool hasWorkspace = getKernelConfig(kernel).hasWorkspace;
   if (hasWorkspace)
     types.push_back(pointer);
   Block *block = createEntry(getEntrySymbol(prefix, kernel.getName()), types);
@@ -213,7 +214,7 @@ void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
       kernel, layout, getTensorEntrySymbol(prefix, kernel.getName()),
-      kernel->hasAttr(PosencDialect::kWorkspaceAttrName), {pointer, i64});
+      getKernelConfig(kernel).hasWorkspace, {pointer, i64});
   finishEntry(kernel.getLoc(), kLaunchTensorsSymbol, operands);
 }
 
@@ -227,8 +228,7 @@ void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
       kernel, layout, getCudaEntrySymbol(prefix, kernel.getName()),
-      kernel->hasAttr(PosencDialect::kWorkspaceAttrName),
-      {pointer, pointer, i64});
+      getKernelConfig(kernel).hasWorkspace, {pointer, pointer, i64});
   addImages(kernel.getLoc(), operands);
   finishEntry(kernel.getLoc(), kLaunchCudaSymbol, operands);
 }

@@ -8,7 +8,7 @@
 
 #include "CInterfaceEmitter.h"
 #include "posenc/ABI/CInterface.h"
-#include "posenc/IR/Assertions.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/kernel/CallLayout.h"
 
 using namespace mlir;
@@ -29,19 +29,19 @@ static SmallVector<Type> getKernelTypes(LLVM::LLVMFuncOp kernel,
       types.push_back(arg.getType().isIndex() ? i64 : arg.getType());
     }
   }
-  if (kernel->hasAttr(kAssertionsAttrName))
+  const KernelConfig &config = layout.getConfig();
+  if (config.assertions)
     types.append({pointer, pointer, i64});
-  size_t numBuffers = layout.getScratchBytes().size() +
-                      (layout.getSharedBytes() ? 1 : 0) +
-                      kernel->hasAttr(PosencDialect::kMeasuredAttrName) +
-                      kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  size_t numBuffers = config.isMeasured + (config.sharedBytes ? 1 : 0) +
+                      config.scratchBytes.size() +
+                      (config.phases.empty() ? 0 : 1);
   for (size_t i = 0; i < numBuffers; ++i) {
     types.append({pointer, pointer});
     types.append(3, i64);
   }
-  if (kernel->hasAttr(PosencDialect::kTasksAttrName))
+  if (config.hasTasks)
     types.append(2, i64);
-  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+  if (config.hasLaunches)
     types.push_back(i64);
   return types;
 }
@@ -55,7 +55,8 @@ std::string CInterfaceEmitter::getSymbol(LLVM::LLVMFuncOp kernel,
 LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
                                        const CallLayout &layout) {
   StringRef name = kernel.getName();
-  if (isGpu && kernel->hasAttr(kAssertionsAttrName))
+  const KernelConfig &config = layout.getConfig();
+  if (isGpu && config.assertions)
     return kernel.emitError()
            << "assertions on elements of tensors are supported on CPUs only; "
               "posenc-compile --assert=drop leaves them out";
@@ -73,12 +74,11 @@ LogicalResult CInterfaceEmitter::check(LLVM::LLVMFuncOp kernel,
     return kernel.emitError()
            << "type " << kernel.getFunctionType()
            << " is not that of a kernel with the signature " << layout.getAbi();
-  if (layout.getSharedBytes() > kSharedBytes &&
-      !kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+  if (config.sharedBytes > kSharedBytes && !config.hasWorkspace)
     return kernel.emitError()
            << "the tasks of a kernel can share at most "
            << int64_t{kSharedBytes} << " bytes without a workspace, got "
-           << layout.getSharedBytes();
+           << config.sharedBytes;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     RankedTensorType tensor = layout.getTensor(number);
     if (tensor && !getStaticBytes(tensor))
@@ -97,7 +97,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
   Block *entry = packed.addEntryBlock(builder);
   builder.setInsertionPointToStart(entry);
   Value words = entry->getArgument(0);
-  bool hasPhases = kernel->hasAttr(PosencDialect::kPhasesAttrName);
+  const KernelConfig &config = layout.getConfig();
   SmallVector<Value> operands;
   for (auto [number, arg] : llvm::enumerate(layout.getArguments())) {
     Value word = loadWord(loc, words, number);
@@ -123,7 +123,7 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     if (tensor.getRank() > 0)
       operands.push_back(constant(loc, 1));
   }
-  if (kernel->hasAttr(kAssertionsAttrName)) {
+  if (config.assertions) {
     Value status = getWordAddress(loc, words, layout.getStatusWord());
     operands.append({status, status, constant(loc, 0)});
   }
@@ -142,65 +142,55 @@ void CInterfaceEmitter::emitPacked(LLVM::LLVMFuncOp kernel,
     addBuffer(address, size);
   };
   // The size follows from the words of the call and is not read here.
-  if (kernel->hasAttr(PosencDialect::kMeasuredAttrName))
+  if (config.isMeasured)
     addOwnBuffer(loadWord(loc, words, layout.getMeasuredWord()), 0);
-  if (int64_t bytes = layout.getSharedBytes()) // of f32
+  if (int64_t bytes = config.sharedBytes) // of f32
     addBuffer(loadWord(loc, words, layout.getSharedWord()), bytes / 4);
-  if (!layout.getScratchBytes().empty()) {
+  if (!config.scratchBytes.empty()) {
     Value task = entry->getArgument(1), total = constant(loc, 0);
-    for (int64_t bytes : layout.getScratchBytes())
+    for (int64_t bytes : config.scratchBytes)
       total = LLVM::AddOp::create(builder, loc, total, constant(loc, bytes));
     Value address = LLVM::AddOp::create(
         builder, loc, loadWord(loc, words, layout.getScratchWord()),
         LLVM::MulOp::create(builder, loc, task, total));
-    for (int64_t bytes : layout.getScratchBytes()) {
+    for (int64_t bytes : config.scratchBytes) {
       addOwnBuffer(address, bytes);
       address =
           LLVM::AddOp::create(builder, loc, address, constant(loc, bytes));
     }
   }
-  if (hasPhases)
+  if (!config.phases.empty())
     addBuffer(LLVM::PtrToIntOp::create(
                   builder, loc, i64,
                   getWordAddress(loc, words, layout.getPhaseWord())),
               1);
-  if (kernel->hasAttr(PosencDialect::kTasksAttrName))
+  if (config.hasTasks)
     operands.append({entry->getArgument(1), entry->getArgument(2)});
   // GPU kernels are not divided into tasks; the launcher is passed instead.
-  if (kernel->hasAttr(PosencDialect::kLaunchesAttrName))
+  if (config.hasLaunches)
     operands.push_back(entry->getArgument(1));
   LLVM::CallOp::create(builder, loc, kernel, operands);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   kernel->setAttr("no_inline", builder.getUnitAttr());
-  emitKernel(kernel, variant, packed);
+  emitKernel(kernel, config, variant, packed);
 }
 
-/// Returns the rule for the number of tasks: kOneTask, kTasksByOutputs etc. of
-/// the kernel support library.
-static int64_t getTaskRule(LLVM::LLVMFuncOp kernel) {
-  Attribute rule = kernel->getAttr(PosencDialect::kTasksAttrName);
-  if (!rule)
-    return kOneTask;
-  auto text = dyn_cast<StringAttr>(rule);
-  return !text              ? kTasksByOutputs
-         : text == "inputs" ? kTasksByInputs
-                            : kTasksByAll;
-}
+static_assert(int(TasksBy::Outputs) == kTasksByOutputs &&
+              int(TasksBy::Inputs) == kTasksByInputs &&
+              int(TasksBy::All) == kTasksByAll);
 
 Type CInterfaceEmitter::getKernelType() {
   return LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                           {pointer, i64, i64, i64, i64});
 }
 
-void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
+void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel,
+                                   const KernelConfig &config, unsigned variant,
                                    LLVM::LLVMFuncOp packed) {
-  int64_t numPhases = 0, parallelPhases = 0;
-  if (auto phases = kernel->getAttrOfType<DenseBoolArrayAttr>(
-          PosencDialect::kPhasesAttrName)) {
-    numPhases = phases.size();
-    for (auto [number, isParallel] : llvm::enumerate(phases.asArrayRef()))
-      parallelPhases |= int64_t{isParallel} << number;
-  }
+  int64_t tasks = config.hasTasks ? int64_t(config.tasksBy) : kOneTask,
+          numPhases = config.phases.size(), parallelPhases = 0;
+  for (auto [number, isParallel] : llvm::enumerate(config.phases))
+    parallelPhases |= int64_t{isParallel} << number;
   Location loc = kernel.getLoc();
   builder.setInsertionPointToEnd(module.getBody());
   // Entry points in another module refer to it by name; it becomes internal
@@ -212,8 +202,7 @@ void CInterfaceEmitter::emitKernel(LLVM::LLVMFuncOp kernel, unsigned variant,
   Value value = LLVM::UndefOp::create(builder, loc, global.getType());
   SmallVector<Value> fields{address(loc, packed.getName())};
   for (int64_t number :
-       {getTaskRule(kernel), numPhases, parallelPhases,
-        int64_t{kernel->hasAttr(PosencDialect::kMeasuredAttrName)}})
+       {tasks, numPhases, parallelPhases, int64_t{config.isMeasured}})
     fields.push_back(constant(loc, number));
   for (auto [number, field] : llvm::enumerate(fields))
     value = LLVM::InsertValueOp::create(builder, loc, value, field,

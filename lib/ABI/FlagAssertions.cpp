@@ -19,7 +19,7 @@
 
 #include "FlagAssertions.h"
 
-#include "posenc/IR/Assertions.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -438,13 +438,14 @@ void Flagger::run() {
     all.push_back(rewriter.getDictionaryAttr({}));
     function.setAllResultAttrs(rewriter.getArrayAttr(all));
   }
-  function->setAttr(kAssertionsAttrName, rewriter.getArrayAttr(messages));
+  updateKernelConfig(function, &KernelConfig::assertions,
+                     rewriter.getArrayAttr(messages));
 }
 
 void mlir::posenc::flagAssertions(func::FuncOp function,
                                   ArrayRef<cf::AssertOp> assertions) {
   if (!isa<func::ReturnOp>(function.front().getTerminator()) ||
-      function->hasAttr(kAssertionsAttrName))
+      getKernelConfig(function).assertions)
     return;
   SmallVector<cf::AssertOp> flagged;
   for (cf::AssertOp assertion : assertions)

@@ -15,10 +15,10 @@
 namespace mlir::posenc {
 
 /// Replaces assertions by a last result of the function that says which of them
-/// fails first (kAssertionsAttrName). Those in scf.for, scf.if and scf.while
-/// become values that the loops carry. Integer divisions that could then end
-/// the process are guarded, and no loop runs forever because an assertion
-/// failed. Assertions that `explainUnflagged` explains are kept.
+/// fails first (`assertions` of #posenc.kernel). Those in scf.for, scf.if and
+/// scf.while become values that the loops carry. Integer divisions that could
+/// then end the process are guarded, and no loop runs forever because an
+/// assertion failed. Assertions that `explainUnflagged` explains are kept.
 void flagAssertions(func::FuncOp function, ArrayRef<cf::AssertOp> assertions);
 
 /// Returns the reason why an assertion cannot become a result of its function,

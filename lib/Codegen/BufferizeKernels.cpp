@@ -8,7 +8,7 @@
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
@@ -39,7 +39,7 @@ static MemRefType getCalleeMemRefType(RankedTensorType tensor) {
 /// points pass. With other layouts, the kernel would read strided tensors
 /// incorrectly.
 static LogicalResult checkLayouts(func::FuncOp function) {
-  auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+  AbiAttr abi = getAbi(function);
   if (!abi)
     return success();
   auto args = llvm::concat<const ArgAttr>(abi.getInputs(), abi.getOutputs());
@@ -99,9 +99,8 @@ struct BufferizeKernels final
       if (!tensor)
         return fallback(type, space, function, bufferizationOptions);
       return cast<bufferization::BufferLikeType>(
-          function->hasAttr(PosencDialect::kAbiAttrName)
-              ? getKernelMemRefType(tensor)
-              : getCalleeMemRefType(tensor));
+          getAbi(function) ? getKernelMemRefType(tensor)
+                           : getCalleeMemRefType(tensor));
     };
     options.allocationFn = allocate;
     bufferization::BufferizationState state;

@@ -11,7 +11,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Assertions.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -247,7 +247,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
     StringAttr layout;
     if (auto argument = dyn_cast<BlockArgument>(value); argument && !isResult)
       layout = function.getArgAttrOfType<StringAttr>(
-          argument.getArgNumber(), PosencDialect::kPackedAttrName);
+          argument.getArgNumber(), PosencDialect::kLayoutAttrName);
     auto arg = ArgAttr::getChecked(emitError, context, chosen, type,
                                    ArrayRef<int64_t>(argSizes), layout);
     if (!arg)
@@ -270,7 +270,7 @@ static FailureOr<AbiAttr> computeAbi(func::FuncOp function,
   SmallVector<int64_t> inPlace;
   // The number of a failed assertion is no output of the entry points.
   ValueRange results(terminator.getOperands());
-  results = results.drop_back(function->hasAttr(kAssertionsAttrName));
+  results = results.drop_back(getKernelConfig(function).assertions ? 1 : 0);
   for (auto [number, value] : llvm::enumerate(results)) {
     if (!isa<RankedTensorType>(value.getType()))
       return emitError() << "result #" << number << " is " << value.getType()
@@ -370,12 +370,11 @@ static void writeInto(RewriterBase &rewriter, Value value, Value destination) {
 /// the stack limit. This depends on its operations and the module's limit only,
 /// so the C signature is the same for all targets and tunings.
 static bool needsWorkspace(func::FuncOp function) {
-  auto limit =
-      function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
-          PosencDialect::kStackLimitAttrName);
+  std::optional<int64_t> limit =
+      getStackLimit(function->getParentOfType<ModuleOp>());
   // More than the tiles of attention take on any target.
   constexpr int64_t maxTileBytes = int64_t{576} << 10;
-  if (!limit || limit.getInt() >= maxTileBytes)
+  if (!limit || *limit >= maxTileBytes)
     return false;
   return function.walk([](AttentionOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
@@ -434,8 +433,7 @@ static LogicalResult createKernel(RewriterBase &rewriter,
   detachUnreadInits(rewriter, function);
   function->setAttr(PosencDialect::kAbiAttrName, addShapeOnly(*abi, function));
   if (needsWorkspace(function))
-    function->setAttr(PosencDialect::kWorkspaceAttrName,
-                      rewriter.getUnitAttr());
+    updateKernelConfig(function, &KernelConfig::hasWorkspace, true);
   return success();
 }
 
@@ -453,8 +451,7 @@ struct CreateKernels final
     bool areNew = getKernels(getOperation()).empty();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (!function.isPublic() || function.isExternal() ||
-          function->hasAttr(PosencDialect::kAbiAttrName))
+      if (!function.isPublic() || function.isExternal() || getAbi(function))
         continue;
       if (called.contains(function.getSymNameAttr())) {
         function.emitError("a kernel cannot be called by other functions: make "

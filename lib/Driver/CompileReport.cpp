@@ -16,7 +16,7 @@
 
 #include "OutputFiles.h"
 #include "posenc/ABI/CInterface.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/AsmState.h"
@@ -179,7 +179,7 @@ void CompileReport::addMemory(ModuleOp module, StringRef target) {
   std::map<std::string, std::pair<bool, KernelMemory>> memories;
   for (auto [function, abi] : getKernels(module)) {
     auto &[hasWorkspace, memory] = memories[function.getName().str()];
-    hasWorkspace |= function->hasAttr(PosencDialect::kWorkspaceAttrName);
+    hasWorkspace |= getKernelConfig(function).hasWorkspace;
     KernelMemory own = getKernelMemory(function);
     memory.sharedBytes = std::max(memory.sharedBytes, own.sharedBytes);
     memory.scratchBytes = std::max(memory.scratchBytes, own.scratchBytes);

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "posenc/IR/Assertions.h"
 #include "posenc/IR/Posenc.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -70,120 +69,96 @@ Operation *PosencDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+template <typename... OpTys> static bool isOp(Operation *op) {
+  return isa<OpTys...>(op);
+}
+
+template <typename... AttrTys> static bool isAttr(Attribute attr) {
+  return isa<AttrTys...>(attr);
+}
+
+static bool isBytes(Attribute attr) {
+  auto bytes = dyn_cast<IntegerAttr>(attr);
+  return bytes && bytes.getType().isInteger(64) && bytes.getInt() > 0;
+}
+
+static bool areLayers(Attribute attr) {
+  auto layers = dyn_cast<DenseI64ArrayAttr>(attr);
+  return layers && !layers.empty() && layers[0] >= 0 &&
+         llvm::is_sorted(layers.asArrayRef(), std::less_equal<int64_t>());
+}
+
+static bool isFunctionType(Attribute attr) {
+  auto type = dyn_cast<TypeAttr>(attr);
+  return type && isa<FunctionType>(type.getValue());
+}
+
+namespace {
+/// A discardable attribute of operations.
+struct DiscardableAttr {
+  StringRef name;
+  bool (*isOnItsOp)(Operation *op);
+  bool (*isValue)(Attribute value);
+  StringRef expected;
+};
+} // namespace
+
+/// Checks that the last arguments of a kernel, which are no memrefs, are those
+/// that `posenc.kernel` says. The others depend on the level of the lowering.
+static LogicalResult verifyLastArguments(FunctionOpInterface function,
+                                         KernelAttr kernel) {
+  size_t count = kernel.getTasks() ? 2 : kernel.getLaunches() ? 1 : 0;
+  ArrayRef<Type> types = function.getArgumentTypes();
+  auto isInteger = [](Type type) {
+    return type.isIndex() || type.isInteger(64);
+  };
+  if (types.size() < count || !llvm::all_of(types.take_back(count), isInteger))
+    return function.emitError()
+           << "expected the last "
+           << (kernel.getTasks() ? "two arguments of a kernel with 'tasks'"
+                                 : "argument of a kernel with 'launches'")
+           << " to be of type index or i64";
+  return success();
+}
+
 LogicalResult PosencDialect::verifyOperationAttribute(Operation *op,
                                                       NamedAttribute attr) {
+  constexpr auto isFunction = isOp<FunctionOpInterface>;
+  static const DiscardableAttr attributes[] = {
+      {kAbiAttrName, isFunction, isAttr<AbiAttr>,
+       "a #posenc.abi attribute of a function"},
+      {kKernelAttrName, isFunction, isAttr<KernelAttr>,
+       "a #posenc.kernel attribute of a function"},
+      {kDocAttrName, isFunction, isAttr<StringAttr>,
+       "an attribute of a function, a string"},
+      {kLayersAttrName, isFunction, areLayers,
+       "an attribute of a function, a list of layers as i64 in ascending "
+       "order"},
+      {kTasksByAttrName, isOp<scf::ForallOp>, isAttr<TasksByAttr>,
+       "a #posenc.tasks_by attribute of an scf.forall"},
+      {kSharedBufferAttrName, isOp<memref::AllocaOp>, isAttr<UnitAttr>,
+       "a unit attribute of a memref.alloca"},
+      {kStreamedAttrName, isOp<linalg::LinalgOp>, isAttr<UnitAttr>,
+       "a unit attribute of a linalg operation"},
+      {kChipAttrName, isOp<FunctionOpInterface, scf::ForallOp>,
+       isAttr<ChipAttr>,
+       "a #posenc.chip attribute of a function or an scf.forall"},
+      {kKernelTypeAttrName, isFunction, isFunctionType,
+       "an attribute of a function, a type of a function"},
+      {kKernelConstantsAttrName, isOp<ModuleOp>, isAttr<DenseI32ArrayAttr>,
+       "an attribute of a module, a list of i32"},
+      {kStackLimitAttrName, isOp<ModuleOp>, isBytes,
+       "an attribute of a module, a positive number of bytes as i64"}};
   StringRef name = attr.getName();
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  if (name == kAbiAttrName) {
-    auto abi = dyn_cast<AbiAttr>(attr.getValue());
-    if (!function || !abi)
-      return op->emitError()
-             << "'" << name << "' is a #posenc.abi attribute of a function";
-    return success();
-  }
-  if (name == kAssertionsAttrName) {
-    auto messages = dyn_cast<ArrayAttr>(attr.getValue());
-    if (!function || !messages ||
-        !llvm::all_of(messages, llvm::IsaPred<StringAttr>))
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a list of "
-                                "messages";
-    return success();
-  }
-  if (name == kTasksAttrName) {
-    auto by = dyn_cast<StringAttr>(attr.getValue());
-    if (!function || !(isa<UnitAttr>(attr.getValue()) ||
-                       (by && (by == "inputs" || by == "all"))))
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a unit, "
-                                "\"inputs\" or \"all\"";
-    return success();
-  }
-  if (name == kPhasesAttrName) {
-    auto phases = dyn_cast<DenseBoolArrayAttr>(attr.getValue());
-    if (!function || !phases || phases.empty() || phases.size() > 63)
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a list of 1 "
-                                "to 63 booleans";
-    return success();
-  }
-  if (name == kLaunchesAttrName || name == kWorkspaceAttrName ||
-      name == kMeasuredAttrName) {
-    if (!function || !isa<UnitAttr>(attr.getValue()))
-      return op->emitError()
-             << "'" << name << "' is a unit attribute of a function";
-    return success();
-  }
-  if (name == kByAllAttrName || name == kByInputsAttrName ||
-      name == kSharedBufferAttrName || name == kStreamedAttrName) {
-    bool isOnItsOp = name == kByAllAttrName      ? bool(function)
-                     : name == kByInputsAttrName ? isa<scf::ForallOp>(op)
-                     : name == kStreamedAttrName ? isa<linalg::LinalgOp>(op)
-                                                 : isa<memref::AllocaOp>(op);
-    if (!isOnItsOp || !isa<UnitAttr>(attr.getValue()))
-      return op->emitError()
-             << "'" << name << "' is a unit attribute of "
-             << (name == kByAllAttrName      ? "a function"
-                 : name == kByInputsAttrName ? "an scf.forall"
-                 : name == kStreamedAttrName ? "a linalg operation"
-                                             : "a memref.alloca");
-    return success();
-  }
-  if (name == kKernelTypeAttrName) {
-    auto type = dyn_cast<TypeAttr>(attr.getValue());
-    if (!type || !isa<FunctionType>(type.getValue()))
-      return op->emitError() << "'" << name << "' is a type of a function";
-    return success();
-  }
-  if (name == kKernelConstantsAttrName) {
-    auto words = dyn_cast<DenseIntElementsAttr>(attr.getValue());
-    if (!isa<ModuleOp>(op) || !words ||
-        !words.getElementType().isSignlessInteger(32))
-      return op->emitError()
-             << "'" << name << "' is an attribute of a module, a list of i32";
-    return success();
-  }
-  bool isOfModule = name == kStackLimitAttrName;
-  if (name == kScratchAttrName) {
-    auto bytes = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
-    if (!function || !bytes ||
-        !llvm::all_of(bytes.asArrayRef(),
-                      [](int64_t size) { return size > 0; }))
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a list of "
-                                "positive numbers of bytes as i64";
-    return success();
-  }
-  if (isOfModule || name == kSharedAttrName) {
-    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!(isOfModule ? isa<ModuleOp>(op) : bool(function)) || !bytes ||
-        !bytes.getType().isInteger(64) || bytes.getInt() <= 0)
-      return op->emitError() << "'" << name << "' is an attribute of a "
-                             << (isOfModule ? "module" : "function")
-                             << ", a positive number of bytes as i64";
-    return success();
-  }
-  if (name == kLayersAttrName) {
-    auto layers = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
-    if (!function || !layers || layers.empty() || layers[0] < 0 ||
-        !llvm::is_sorted(layers.asArrayRef(), std::less_equal<int64_t>()))
-      return op->emitError() << "'" << name
-                             << "' is an attribute of a function, a list of "
-                                "layers as i64 in ascending order";
-    return success();
-  }
-  if (name == kChipAttrName) {
-    if (!isa<StringAttr>(attr.getValue()))
-      return op->emitError() << "'" << name << "' is a string";
-    return success();
-  }
-  if (name == kDocAttrName) {
-    if (!function || !isa<StringAttr>(attr.getValue()))
-      return op->emitError()
-             << "'" << name << "' is an attribute of a function, a string";
-    return success();
-  }
-  return op->emitError() << "unknown attribute '" << name << "'";
+  const auto *known = llvm::find_if(
+      attributes, [&](const DiscardableAttr &it) { return it.name == name; });
+  if (known == std::end(attributes))
+    return op->emitError() << "unknown attribute '" << name << "'";
+  if (!known->isOnItsOp(op) || !known->isValue(attr.getValue()))
+    return op->emitError() << "'" << name << "' is " << known->expected;
+  if (auto kernel = dyn_cast<KernelAttr>(attr.getValue()))
+    return verifyLastArguments(cast<FunctionOpInterface>(op), kernel);
+  return success();
 }
 
 /// Checks `posenc.name`, the name of an argument or a result.
@@ -200,14 +175,17 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr) {
 LogicalResult PosencDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                       unsigned,
                                                       NamedAttribute attr) {
-  if (attr.getName() == kPackedAttrName) {
-    if (!isa<UnitAttr, StringAttr>(attr.getValue()))
+  StringRef name = attr.getName();
+  if (name == kPackedAttrName || name == kLayoutAttrName) {
+    bool isPacked = name == kPackedAttrName;
+    if (isPacked ? !isa<UnitAttr>(attr.getValue())
+                 : !isa<StringAttr>(attr.getValue()))
       return op->emitError()
-             << "expected '" << kPackedAttrName
-             << "' as a unit or a string, got " << attr.getValue();
+             << "expected '" << name << "' as a "
+             << (isPacked ? "unit" : "string") << ", got " << attr.getValue();
     return success();
   }
-  if (attr.getName() != kSizesAttrName)
+  if (name != kSizesAttrName)
     return verifyName(op, attr);
   auto names = dyn_cast<ArrayAttr>(attr.getValue());
   if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))

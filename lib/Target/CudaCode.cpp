@@ -26,8 +26,8 @@ static std::optional<std::string> generatePtx(ModuleOp module,
                                               const CudaTarget &target) {
   OwningOpRef<ModuleOp> copy = module.clone();
   copy->walk([&](gpu::GPUFuncOp kernel) {
-    auto chip = kernel->getAttrOfType<StringAttr>(PosencDialect::kChipAttrName);
-    if (chip && !target.runs(chip.getValue()))
+    auto chip = kernel->getAttrOfType<ChipAttr>(PosencDialect::kChipAttrName);
+    if (chip && !target.runs(chip.getName()))
       kernel.erase();
   });
   PosencToNVVMOptions options;

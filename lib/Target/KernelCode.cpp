@@ -10,6 +10,7 @@
 
 #include "StackUse.h"
 #include "posenc/ABI/CInterface.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/Target/CodeCache.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/Target/SpirvCode.h"
@@ -105,8 +106,7 @@ generateCode(llvm::Module &module, const LibraryParts &parts,
 /// module says.
 static LogicalResult checkStackLimit(ModuleOp module,
                                      ArrayRef<LibraryKernel> kernels) {
-  auto limit =
-      module->getAttrOfType<IntegerAttr>(PosencDialect::kStackLimitAttrName);
+  std::optional<int64_t> limit = getStackLimit(module);
   LogicalResult result = success();
   for (LibraryKernel kernel : kernels) {
     if (!limit || !kernel.onCpu)
@@ -115,11 +115,11 @@ static LogicalResult checkStackLimit(ModuleOp module,
       result = kernel.function.emitError()
                << "the stack use of '" << kernel.function.getName()
                << "' is unbounded, so --stack-limit cannot be met";
-    else if (*kernel.stackBytes > limit.getInt())
+    else if (*kernel.stackBytes > *limit)
       result = kernel.function.emitError()
                << "'" << kernel.function.getName() << "' needs "
                << *kernel.stackBytes
-               << " bytes of stack, more than the limit of " << limit.getInt()
+               << " bytes of stack, more than the limit of " << *limit
                << ": pass --stack-limit=" << *kernel.stackBytes << " or more";
   }
   return result;

@@ -11,6 +11,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/Pipelines/Pipelines.h"
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/kernel/CpuFeatures.h"
@@ -220,7 +221,7 @@ SmallVector<LibraryKernel> LibraryParts::getKernels() const {
   bool hasVulkan = gpu && !gpu->vulkan.empty();
   SmallVector<LibraryKernel> result;
   auto hasWorkspace = [](FunctionOpInterface function) {
-    return function->hasAttr(PosencDialect::kWorkspaceAttrName);
+    return getKernelConfig(function).hasWorkspace;
   };
   if (modules.empty()) {
     for (auto [function, abi] : onGpu)
@@ -246,13 +247,12 @@ void LibraryParts::unifyWorkspaces() {
   llvm::StringSet<> names;
   for (ModuleOp module : modules)
     for (auto [kernel, abi] : posenc::getKernels(module))
-      if (kernel->hasAttr(PosencDialect::kWorkspaceAttrName))
+      if (getKernelConfig(kernel).hasWorkspace)
         names.insert(kernel.getName());
   for (ModuleOp module : modules)
     for (auto [kernel, abi] : posenc::getKernels(module))
       if (names.contains(kernel.getName()))
-        kernel->setAttr(PosencDialect::kWorkspaceAttrName,
-                        UnitAttr::get(kernel->getContext()));
+        updateKernelConfig(kernel, &KernelConfig::hasWorkspace, true);
 }
 
 /// Options of the C interface that all parts share.

@@ -58,7 +58,7 @@ static std::string describeKernels(ModuleOp module, spirv::ModuleOp kernels,
   std::string text;
   llvm::raw_string_ostream os(text);
   std::string guard = prefix.upper() + "_H";
-  auto constants = module->getAttrOfType<DenseIntElementsAttr>(
+  auto constants = module->getAttrOfType<DenseI32ArrayAttr>(
       PosencDialect::kKernelConstantsAttrName);
   os << kIntroduction << "#ifndef " << guard << "\n#define " << guard
      << "\n\n#include <stdint.h>\n\n";
@@ -69,8 +69,8 @@ static std::string describeKernels(ModuleOp module, spirv::ModuleOp kernels,
                constants != nullptr);
   if (constants) {
     os << "\nstatic const uint32_t " << prefix << "_constants["
-       << constants.getNumElements() << "] = {";
-    for (auto [number, word] : llvm::enumerate(constants.getValues<int32_t>()))
+       << constants.size() << "] = {";
+    for (auto [number, word] : llvm::enumerate(constants.asArrayRef()))
       os << (number ? "," : "") << (number % 8 ? " " : "\n    ")
          << static_cast<uint32_t>(word) << "u";
     os << "};\n";
@@ -164,9 +164,9 @@ mlir::posenc::generateVulkanCode(ModuleOp module) {
   if (!form)
     return std::nullopt;
   SmallVector<uint32_t> constants;
-  if (auto data = (*copy)->getAttrOfType<DenseIntElementsAttr>(
+  if (auto data = (*copy)->getAttrOfType<DenseI32ArrayAttr>(
           PosencDialect::kKernelConstantsAttrName))
-    llvm::append_range(constants, data.getValues<int32_t>());
+    llvm::append_range(constants, data.asArrayRef());
   std::vector<uint32_t> words{kVulkanMagic,
                               kVulkanVersion,
                               0,

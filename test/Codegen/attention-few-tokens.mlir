@@ -57,7 +57,7 @@ func.func @any(%q: memref<?x16x?x128xf32>, %k: memref<?x2x?x128xf32>, %o: memref
 // CHECK: scf.if %[[ONE]] {
 // CHECK: } else {
 // CHECK: scf.if %[[FEW]] {
-// CHECK: {posenc.by_inputs}
+// CHECK: {posenc.tasks_by = #posenc.tasks_by<inputs>}
 // CHECK: arith.select %[[ONE]], %{{.*}}, %c0
 // CHECK: arith.select %[[FEW]], %{{.*}}, %c0
 // CHECK: scf.execute_region no_inline {

@@ -277,7 +277,7 @@ func.func @alibi(%q: memref<1x1x?x8xf32>, %o: memref<1x1x?x8xf32>) {
 // CHECK: vector.load %[[V]]
 // CHECK-COUNT-8: math.fma
 // CHECK: vector.store %{{.*}}, %[[SHARED]]
-// CHECK: {posenc.by_inputs}
+// CHECK: {posenc.tasks_by = #posenc.tasks_by<inputs>}
 // CHECK: scf.execute_region no_inline {
 // CHECK: vector.load %[[SHARED]]
 // CHECK: vector.store %{{.*}}, %[[O]]

@@ -53,7 +53,7 @@ func.func @__tvm_ffi_posenc_f() {
 // -----
 
 // expected-error @below {{the tasks of a kernel can share at most 147456 bytes without a workspace, got 1048576}}
-llvm.func @sharing(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: !llvm.ptr, %d: !llvm.ptr, %p: i64, %u: i64, %v: i64, %i: i64, %n: i64) attributes {posenc.tasks, posenc.shared = 1048576 : i64, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
+llvm.func @sharing(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: !llvm.ptr, %d: !llvm.ptr, %p: i64, %u: i64, %v: i64, %e: !llvm.ptr, %f: !llvm.ptr, %g: i64, %h: i64, %j: i64, %i: i64, %n: i64) attributes {posenc.kernel = #posenc.kernel<tasks = true, phases = [true], shared_bytes = 1048576>, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
   llvm.return
 }
 

@@ -12,7 +12,7 @@
 
 // CHECK-LABEL: func.func @split
 // CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[I:.*]]: index, %[[N:.*]]: index)
-// CHECK-SAME: posenc.tasks
+// CHECK-SAME: posenc.kernel = #posenc.kernel<tasks = true>
 // CHECK: %[[TOTAL:.*]] = arith.muli
 // CHECK: arith.muli %[[TOTAL]], %[[I]]
 // CHECK: %[[FIRST:.*]] = arith.divui %{{.*}}, %[[N]]
@@ -35,14 +35,14 @@ func.func @split(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 
 // With `by_inputs`, the number of tasks follows from the input bytes.
 // CHECK-LABEL: func.func @by_inputs
-// CHECK-SAME: posenc.tasks = "inputs"
+// CHECK-SAME: #posenc.kernel<tasks_by = inputs, tasks = true>
 func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
   %m = memref.dim %o, %c0 : memref<?x?xf32>
   scf.forall (%i) in (%m) {
     memref.store %f, %o[%i, %c0] : memref<?x?xf32>
-  } {posenc.by_inputs}
+  } {posenc.tasks_by = #posenc.tasks_by<inputs>}
   return
 }
 
@@ -50,7 +50,7 @@ func.func @by_inputs(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 // between loops are a phase of one task.
 // CHECK-LABEL: func.func @shared
 // CHECK-SAME: (%[[O:.*]]: memref<?x?xf32>, %[[S:.*]]: memref<64xi8>, %[[P:.*]]: memref<1xi64>, %[[I:.*]]: index, %[[N:.*]]: index)
-// CHECK-SAME: posenc.phases = array<i1: true, false>, posenc.shared = 64 : i64
+// CHECK-SAME: posenc.kernel = #posenc.kernel<tasks = true, phases = [true, false], shared_bytes = 64>
 // CHECK: %[[PHASE:.*]] = memref.load %[[P]]
 // CHECK: %[[OWN:.*]] = memref.alloca() : memref<4xf32>
 // CHECK: %[[BUFFER:.*]] = memref.view %[[S]][%c0{{.*}}][] : memref<64xi8> to memref<16xf32>
@@ -78,7 +78,7 @@ func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 
 // Each loop is a phase.
 // CHECK-LABEL: func.func @two
-// CHECK-SAME: posenc.phases = array<i1: true, true>
+// CHECK-SAME: #posenc.kernel<tasks = true, phases = [true, true]
 // CHECK-COUNT-2: scf.if
 // CHECK-NOT: scf.forall
 func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
@@ -97,8 +97,7 @@ func.func @two(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
 // Ops before and after loops are phases, too. Copies of caches do not count as
 // work.
 // CHECK-LABEL: func.func @around
-// CHECK-SAME: posenc.phases = array<i1: false, true, false>
-// CHECK-SAME: posenc.tasks = "inputs"
+// CHECK-SAME: #posenc.kernel<tasks_by = inputs, tasks = true, phases = [false, true, false]>
 func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index
   %f = arith.constant 1.0 : f32
@@ -118,7 +117,7 @@ func.func @around(%o: memref<?x?xf32>, %differ: i1) attributes {posenc.abi = #ab
 // A value that is not in memory cannot cross a barrier, so everything is one
 // phase, which is not worth several tasks.
 // CHECK-LABEL: func.func @value
-// CHECK-NOT: posenc.tasks
+// CHECK-NOT: posenc.kernel
 // CHECK: scf.forall
 func.func @value(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   %c0 = arith.constant 0 : index

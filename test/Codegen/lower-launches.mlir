@@ -13,7 +13,7 @@
 // the largest integer.
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME: %[[X:.*]]: memref<?x?xf32>, %[[CALL:.*]]: i64)
-// CHECK-SAME: posenc.launches, posenc.workspace
+// CHECK-SAME: posenc.kernel = #posenc.kernel<workspace = true, launches = true>
 // CHECK-DAG: %[[MAX:.*]] = arith.constant 9223372036854775807 : i64
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i64
 // CHECK-DAG: %[[FACTOR:.*]] = arith.constant 16 : i64

@@ -12,13 +12,13 @@
 // those in loops stay on the stack.
 // CHECK-LABEL: func.func @kernel
 // CHECK-SAME: (%{{.*}}: memref<4xf32>, %[[A:.*]]: memref<256xi8>, %[[B:.*]]: memref<4032xi8>, %{{.*}}: index, %{{.*}}: index)
-// CHECK-SAME: posenc.scratch = array<i64: 256, 4032>
+// CHECK-SAME: scratch_bytes = [256, 4032]
 // CHECK: memref.view %[[A]][%{{.*}}][] : memref<256xi8> to memref<8x8xf32>
 // CHECK: memref.alloca() : memref<63xf32>
 // CHECK: memref.view %[[B]][%{{.*}}][] : memref<4032xi8> to memref<500xindex>
 // CHECK: scf.for
 // CHECK: memref.alloca() : memref<100xf32>
-func.func @kernel(%x: memref<4xf32>, %task: index, %total: index) attributes {posenc.workspace, posenc.tasks} {
+func.func @kernel(%x: memref<4xf32>, %task: index, %total: index) attributes {posenc.kernel = #posenc.kernel<tasks = true, workspace = true>} {
   %a = memref.alloca() {alignment = 64 : i64} : memref<8x8xf32>
   %small = memref.alloca() : memref<63xf32>
   %b = memref.alloca() : memref<500xindex>
@@ -34,7 +34,7 @@ func.func @kernel(%x: memref<4xf32>, %task: index, %total: index) attributes {po
 // Without task arguments, the buffers are the last arguments.
 // CHECK-LABEL: func.func @whole(
 // CHECK-SAME: %{{.*}}: memref<4xf32>, %{{.*}}: memref<448xi8>)
-func.func @whole(%x: memref<4xf32>) attributes {posenc.workspace} {
+func.func @whole(%x: memref<4xf32>) attributes {posenc.kernel = #posenc.kernel<workspace = true>} {
   %a = memref.alloca() : memref<101xf32>
   "test.use"(%a) : (memref<101xf32>) -> ()
   return

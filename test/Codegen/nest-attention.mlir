@@ -28,7 +28,7 @@
 // GROUPS: arith.andi %[[RUNS]],
 // GROUPS: scf.if
 // GROUPS: scf.for {{.*}} step %c128 iter_args({{.*}}) -> (tensor<1x2x96x64xf32>,
-// GROUPS: {posenc.chip = "sm_90a"}
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
 // GROUPS: } else {
 // GROUPS: scf.for {{.*}} step %c64 iter_args({{.*}}) -> (tensor<1x2x64x64xf32>,
 // GROUPS-NOT: posenc.chip

@@ -13,7 +13,7 @@
 
 // The argument has the packed layout, and the product still reads a matrix.
 // CHECK-LABEL: func.func @product
-// CHECK-SAME: %[[W:arg[0-9]+]]: tensor<3x100x32xf32> {posenc.packed = "panels32"}
+// CHECK-SAME: %[[W:arg[0-9]+]]: tensor<3x100x32xf32> {posenc.layout = "panels32"}
 // CHECK: %[[M:.*]] = linalg.unpack %[[W]] outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [32] into %{{.*}} : tensor<3x100x32xf32> -> tensor<100x70xf32>
 // CHECK: linalg.matmul ins(%{{.*}}, %[[M]]
 // CHECK-LABEL: func.func @product_pack_in1

@@ -16,7 +16,7 @@
 // checked for overflow.
 // CHECK-LABEL: func.func @dynamic
 // CHECK-SAME: (%[[X:.*]]: memref<?x?xf32>, %[[O:.*]]: memref<?x?xf32>, %[[W:.*]]: memref<?xi8>, %[[B:.*]]: memref<1xi64>)
-// CHECK-SAME: posenc.measured, posenc.workspace
+// CHECK-SAME: posenc.kernel = #posenc.kernel<measured = true, workspace = true>
 // CHECK: arith.mului_extended
 // CHECK: memref.view %[[W]][%c0{{.*}}][%{{.*}}, %{{.*}}] : memref<?xi8> to memref<?x?xf32>
 // CHECK: memref.view %[[W]][%{{.*}}][%{{.*}}] : memref<?xi8> to memref<?x3xf16>
@@ -24,7 +24,7 @@
 // CHECK: memref.store %[[TOTAL]], %[[B]]
 // CHECK-NOT: memref.alloc
 // SPLIT-LABEL: func.func @dynamic
-// SPLIT-SAME: posenc.phases = array<i1: true, true>
+// SPLIT-SAME: phases = [true, true]
 // SPLIT: %[[PHASE:.*]] = memref.load
 // SPLIT: %[[ASKED:.*]] = arith.cmpi eq, %[[PHASE]], %c-1
 // SPLIT-NEXT: scf.if %[[ASKED]] {
@@ -56,7 +56,7 @@ func.func @dynamic(%x: memref<?x?xf32>, %o: memref<?x?xf32>) attributes {posenc.
 // CHECK-LABEL: func.func @small
 // CHECK: memref.alloca() {alignment = 64 : i64, posenc.shared_buffer} : memref<64xf32>
 // SPLIT-LABEL: func.func @small
-// SPLIT-SAME: posenc.shared = 256 : i64
+// SPLIT-SAME: shared_bytes = 256
 // SPLIT-NOT: memref.alloc
 // SPLIT: return
 #abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"o", tensor<64xf32>, []>], sizes = [], in_place = [-1]>
@@ -78,7 +78,7 @@ func.func @small(%o: memref<64xf32>) attributes {posenc.abi = #abi} {
 // A size that is read from memory is not known before the call, so its buffer
 // is not planned.
 // CHECK-LABEL: func.func @unknown
-// CHECK-NOT: posenc.workspace
+// CHECK-NOT: posenc.kernel
 // CHECK: memref.alloc
 #abi = #posenc.abi<inputs = [#posenc.arg<"x", tensor<1xi64>, []>], outputs = [#posenc.arg<"o", tensor<64xf32>, []>], sizes = [], in_place = [-1]>
 func.func @unknown(%x: memref<1xi64>, %o: memref<64xf32>) attributes {posenc.abi = #abi} {

@@ -15,7 +15,7 @@
 // Host code is removed. The parameters of a launch are the first block, the
 // offsets of both memrefs, and the size.
 // CHECK: module attributes
-// CHECK-SAME: posenc.kernel_constants = dense<[0, 1072693248, 0, 1073741824, 7, 8]> : tensor<6xi32>
+// CHECK-SAME: posenc.kernel_constants = array<i32: 0, 1072693248, 0, 1073741824, 7, 8>
 // CHECK-SAME: spirv.target_env
 // CHECK-NOT: func.func
 // CHECK: spirv.func @fma.f64

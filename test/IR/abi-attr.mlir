@@ -93,35 +93,11 @@ func.func private @term_kinds() attributes {test.attr = [#posenc.term<remainder,
 // CHECK: func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
 func.func private @bound_slots() attributes {test.attr = #posenc.bound<kind = slots, input = 2, limit = [-1, 16]>}
 
-// CHECK: func.func private @by_inputs(memref<4xf32>, index, index) attributes {{.*}}posenc.tasks = "inputs"}
-func.func private @by_inputs(memref<4xf32>, index, index) attributes {
-  posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4xf32>, []>], sizes = [], in_place = [-1]>,
-  posenc.tasks = "inputs"
-}
-
 // CHECK: func.func private @size_names() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"x", tensor<?x?xf32>, [0, 1]>], outputs = [], sizes = [-1, -1], in_place = [], size_names = ["rows", "columns"]>}
 func.func private @size_names() attributes {test.attr = #posenc.abi<inputs = [#posenc.arg<"x", tensor<?x?xf32>, [0, 1]>], outputs = [], sizes = [-1, -1], in_place = [], size_names = ["rows", "columns"]>}
 
 // CHECK: func.func private @documented(tensor<?xf32> {posenc.sizes = ["rows"]}) attributes {posenc.doc = "Does nothing."}
 func.func private @documented(tensor<?xf32> {posenc.sizes = ["rows"]}) attributes {posenc.doc = "Does nothing."}
 
-// The dialect's own attributes of functions, arguments and results.
-// CHECK: func.func private @kernel(memref<4x8xf32> {posenc.name = "x"}, index, index)
-// CHECK-SAME: attributes {posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4x8xf32>, []>], sizes = [], in_place = [-1]>, posenc.tasks}
-func.func private @kernel(memref<4x8xf32> {posenc.name = "x"}, index, index) attributes {
-  posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"x", tensor<4x8xf32>, []>], sizes = [], in_place = [-1]>,
-  posenc.tasks
-}
-
 // CHECK: func.func private @named(i64 {posenc.name = "first"}) -> (tensor<8xf32> {posenc.name = "table"})
 func.func private @named(i64 {posenc.name = "first"}) -> (tensor<8xf32> {posenc.name = "table"})
-
-// CHECK: func.func private @scratch(memref<256xi8>, memref<64xi8>)
-// CHECK-SAME: attributes {posenc.scratch = array<i64: 256, 64>, posenc.workspace}
-func.func private @scratch(memref<256xi8>, memref<64xi8>) attributes {
-  posenc.scratch = array<i64: 256, 64>, posenc.workspace
-}
-
-// CHECK: module attributes {posenc.stack_limit = 65536 : i64}
-module attributes {posenc.stack_limit = 65536 : i64} {
-}

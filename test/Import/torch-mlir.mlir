@@ -124,12 +124,12 @@ func.func @equal_sizes(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
 //   CHECK-NOT: cf.assert
 //       CHECK: return %{{.*}} : tensor<?x4xf32>
 // CHECK-LABEL: func @gather
-//  CHECK-SAME: -> (tensor<?x4xf32>, tensor<i64>) attributes {posenc.assertions = ["too large", "negative"]}
+//  CHECK-SAME: -> (tensor<?x4xf32>, tensor<i64>) attributes {posenc.kernel = #posenc.kernel<assertions = ["too large", "negative"]>}
 //   CHECK-NOT: cf.assert
 //       CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]
 // A larger bound of the assertion is not what entry points check.
 // CHECK-LABEL: func @smaller_limit
-//  CHECK-SAME: posenc.assertions = ["too large"]
+//  CHECK-SAME: #posenc.kernel<assertions = ["too large"]>
 #row = affine_map<(d0, d1) -> (d0)>
 #element = affine_map<(d0, d1) -> (d0, d1)>
 func.func @embedding(%t: tensor<8x4xf32>, %x: tensor<?xi64>) -> tensor<?x4xf32> {

@@ -187,8 +187,9 @@ static constexpr StringLiteral mlirWords[] = {
     "#posenc.bound<kind = pages, input = 1, limit = [-1], each = [4], lengths "
     "= 0>",
     "posenc.abi",
-    "posenc.tasks",
-    "posenc.tasks = \"inputs\"",
+    "posenc.kernel",
+    "#posenc.kernel<tasks_by = inputs, tasks = true, phases = [true]>",
+    "#posenc.kernel<scratch_bytes = [64], workspace = true>",
     "posenc.name",
     "\"posenc.rope\"",
     "posenc.rope",

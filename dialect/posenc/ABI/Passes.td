@@ -28,9 +28,9 @@ def PosencEmitCInterfacePass
     A library for several targets is linked from one module per target with the
     same kernels. The pass runs on each with its own `variant` and the same
     `cpu-features`; one of them gets the entry points. With `gpu`, kernels with
-    `posenc.launches` get `<kernel>.packed.gpu`; with `cuda` also
+    `launches` in `posenc.kernel` get `<kernel>.packed.gpu`; with `cuda` also
     `<prefix>_<kernel>_cuda`, which takes DLPack tensors on a GPU and a stream,
-    and, if they have `posenc.workspace`, `<prefix>_<kernel>_cuda_workspace`;
+    and, if they have `workspace`, `<prefix>_<kernel>_cuda_workspace`;
     with `vulkan-bytes` also `<prefix>_<kernel>_vulkan`, which takes tensors and
     the function that launches kernels. Left alone: the code of the kernels.
 
@@ -111,7 +111,7 @@ def PosencSimplifySizesPass
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
-    "::mlir::tensor::TensorDialect"
+    "::mlir::posenc::PosencDialect", "::mlir::tensor::TensorDialect"
   ];
 }
 

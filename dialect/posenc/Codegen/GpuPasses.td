@@ -89,8 +89,9 @@ def PosencNestAttentionPass
     Left alone: attention without a GPU kernel.
 
     With `warpgroups`, attention that has a kernel for sm_90a has two such loops.
-    Those with the attribute `posenc.chip = "sm_90a"` run if `@posenc_runs_on`
-    returns true on the host, and if all rows are aligned to 16 bytes.
+    Those with the attribute `posenc.chip = #posenc.chip<"sm_90a">` run if
+    `@posenc_runs_on` returns true on the host, and if all rows are aligned to 16
+    bytes.
 
     ```
     posenc.attention causal ins(%q, %k, %v : memref<...>, ...) outs(%o : memref<...>)
@@ -336,9 +337,9 @@ def PosencLowerLaunchesPass
     `memref.alloc` and `nvgpu.tma.create.descriptor`. Output: calls of the kernel
     support library, which launches on the caller's stream. A kernel takes one
     more argument, the handle of the call that its launches belong to, and has
-    the attribute `posenc.launches`. Allocations become parts of the caller's
-    workspace (`posenc.workspace`), so their sizes must follow from those of
-    tensors. A tensor takes over the memory of an earlier one with the same
+    `launches` in `posenc.kernel`. Allocations become parts of the caller's
+    workspace (`workspace`), so their sizes must follow from those of tensors. A
+    tensor takes over the memory of an earlier one with the same
     size that no later launch uses. The dynamic shared memory of a launch
     must be a constant: the library asks for the largest one of a kernel's
     launches when it loads the kernel. A tensor map is encoded by the driver in
@@ -353,7 +354,7 @@ def PosencLowerLaunchesPass
     ```
     becomes
     ```
-    func.func @f(..., %call: i64) attributes {posenc.abi = ..., posenc.launches} {
+    func.func @f(..., %call: i64) attributes {posenc.abi = ..., posenc.kernel = #posenc.kernel<launches = true>} {
       ... store the arguments of the launch to the stack ...
       llvm.call @posenc.enqueue(%call, ...)
     ```

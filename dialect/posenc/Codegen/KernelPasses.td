@@ -255,7 +255,7 @@ def PosencPlanWorkspacePass
     becomes
     ```
     func.func @f(%x: ..., %y: ..., %workspace: memref<?xi8>, %size: memref<1xi64>)
-        attributes {posenc.abi = ..., posenc.measured, posenc.workspace} {
+        attributes {posenc.abi = ..., posenc.kernel = #posenc.kernel<measured = true, workspace = true>} {
       %a = memref.view %workspace[%offset][%n] : memref<?xi8> to memref<?x64xf32>
       memref.store %bytes, %size[%c0] : memref<1xi64>
       ...
@@ -293,7 +293,7 @@ def PosencForallToTasksPass
     becomes
     ```
     func.func @f(%x: memref<?x64xf32, ...>, %task: index, %tasks: index)
-        attributes {posenc.abi = ..., posenc.tasks} {
+        attributes {posenc.abi = ..., posenc.kernel = #posenc.kernel<tasks = true>} {
       scf.for %i = %begin to %end step %c1 { ... }
     }
     ```
@@ -307,20 +307,20 @@ def PosencMoveAllocasToWorkspacePass
     : InterfacePass<"posenc-move-allocas-to-workspace", "::mlir::FunctionOpInterface"> {
   let summary = "Move stack buffers of a kernel to its workspace";
   let description = [{
-    Input: a kernel with the attribute `posenc.workspace` that was divided by
+    Input: a kernel with `workspace` in `posenc.kernel` that was divided by
     `posenc-forall-to-tasks`. Output: each `memref.alloca` of static shape and at
     least 256 bytes at the start of the function becomes a view of a new
-    argument, which is private to each task and aligned to 64 bytes. The
-    attribute `posenc.scratch` has the sizes of these arguments. Left alone:
-    smaller buffers, buffers of dynamic size, and functions without a workspace.
+    argument, which is private to each task and aligned to 64 bytes.
+    `scratch_bytes` has the sizes of these arguments. Left alone: smaller
+    buffers, buffers of dynamic size, and functions without a workspace.
 
     ```
-    func.func @f(...) attributes {posenc.workspace} {
+    func.func @f(...) attributes {posenc.kernel = #posenc.kernel<workspace = true>} {
       %a = memref.alloca() : memref<256xf32>
     ```
     becomes
     ```
-    func.func @f(..., %scratch: memref<1024xi8>) attributes {posenc.workspace, posenc.scratch = ...} {
+    func.func @f(..., %scratch: memref<1024xi8>) attributes {posenc.kernel = #posenc.kernel<scratch_bytes = [1024], workspace = true>} {
       %a = memref.view %scratch[%c0][] : memref<1024xi8> to memref<256xf32>
     ```
   }];

@@ -15,8 +15,8 @@ include "posenc/Codegen/TuningOptions.td"
 /// Dialects of the loops and tiles that the tiling passes create.
 defvar kTilingDialects = [
   "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-  "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
-  "::mlir::tensor::TensorDialect"
+  "::mlir::linalg::LinalgDialect", "::mlir::posenc::PosencDialect",
+  "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
 ];
 
 def PosencTilePositionsPass
@@ -318,6 +318,7 @@ def PosencTileElementwisePass
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
                            "::mlir::arith::ArithDialect",
+                           "::mlir::posenc::PosencDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
 }

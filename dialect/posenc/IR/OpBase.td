@@ -15,7 +15,7 @@ include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
-include "posenc/IR/AbiAttrs.td"
+include "posenc/IR/KernelAttrs.td"
 include "posenc/IR/AxesAttr.td"
 
 /// A tensor, or a memref once bufferized.

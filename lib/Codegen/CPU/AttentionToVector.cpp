@@ -576,7 +576,8 @@ static void convertAttention(AttentionOp op, const VectorTarget &target,
                                       /*mapping=*/std::nullopt);
   // Decode writes little and reads much, so its tasks are counted by input
   // bytes.
-  forall->setAttr(PosencDialect::kByInputsAttrName, builder.getUnitAttr());
+  forall->setAttr(PosencDialect::kTasksByAttrName,
+                  TasksByAttr::get(builder.getContext(), TasksBy::Inputs));
   builder.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> indices(forall.getInductionVars());
   if (op.hasRaggedQueries())

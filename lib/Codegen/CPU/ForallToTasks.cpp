@@ -18,7 +18,7 @@
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -238,24 +238,22 @@ struct ForallToTasks final
     : mlir::posenc::impl::PosencForallToTasksPassBase<ForallToTasks> {
   using Base::Base;
 
-  /// Returns the value of `posenc.tasks`: the tensors whose bytes determine
-  /// the number of tasks.
-  Attribute getAmount(Builder &builder, const Work &work) {
-    if (getOperation()->hasAttr(PosencDialect::kByAllAttrName))
-      return builder.getStringAttr("all");
+  /// Returns the tensors whose bytes determine the number of tasks, unless
+  /// tiling found that these are all.
+  static TasksBy getTasksBy(const Work &work) {
     bool isByInputs = llvm::any_of(work.phases, [](const Phase &phase) {
-      return phase.forall &&
-             phase.forall->hasAttr(PosencDialect::kByInputsAttrName);
+      auto by = phase.forall ? phase.forall->getAttrOfType<TasksByAttr>(
+                                   PosencDialect::kTasksByAttrName)
+                             : nullptr;
+      return by && by.getValue() == TasksBy::Inputs;
     });
     // The copy of a cache that is not updated in place does not count as work:
     // the bytes of the new inputs do.
     isByInputs |= !work.phases.front().forall;
-    return isByInputs ? Attribute(builder.getStringAttr("inputs"))
-                      : builder.getUnitAttr();
+    return isByInputs ? TasksBy::Inputs : TasksBy::Outputs;
   }
 
-  void report(const Work &work, Attribute amount) {
-    auto by = dyn_cast<StringAttr>(amount);
+  void report(const Work &work, TasksBy tasksBy) {
     reportChoice(getOperation(), DEBUG_TYPE,
                  llvm::formatv("phases: {0}, parallel: {1}; the bytes of {2} "
                                "determine the number of tasks",
@@ -264,9 +262,9 @@ struct ForallToTasks final
                                               [](const Phase &phase) {
                                                 return bool(phase.forall);
                                               }),
-                               !by           ? "the outputs"
-                               : by == "all" ? "all tensors"
-                                             : "the inputs"));
+                               tasksBy == TasksBy::Outputs ? "the outputs"
+                               : tasksBy == TasksBy::All   ? "all tensors"
+                                                           : "the inputs"));
   }
 
   /// Replaces the buffers that phases share by views of one buffer, which
@@ -279,8 +277,6 @@ struct ForallToTasks final
     auto type = MemRefType::get({total}, rewriter.getI8Type());
     if (failed(function.insertArgument(number, type, {}, function.getLoc())))
       return failure();
-    function->setAttr(PosencDialect::kSharedAttrName,
-                      rewriter.getI64IntegerAttr(total));
     int64_t begin = 0;
     for (memref::AllocaOp buffer : buffers) {
       rewriter.setInsertionPoint(buffer);
@@ -329,20 +325,19 @@ struct ForallToTasks final
 
   void runOnOperation() override {
     FunctionOpInterface function = getOperation();
-    if (!function->hasAttr(PosencDialect::kAbiAttrName) ||
-        function->hasAttr(PosencDialect::kTasksAttrName) ||
-        function.isExternal() ||
+    KernelConfig config = getKernelConfig(function);
+    if (!getAbi(function) || config.hasTasks || function.isExternal() ||
         !llvm::hasSingleElement(function.getFunctionBody()))
       return;
     Block &body = function.getFunctionBody().front();
-    bool isMeasured = function->hasAttr(PosencDialect::kMeasuredAttrName);
+    bool isMeasured = config.isMeasured;
     Operation *measure = nullptr;
     if (isMeasured)
       for (Operation *user : body.getArguments().back().getUsers())
         measure = user;
     Work work = PhaseFinder(body, measure).find();
-    bool hasWorkspace = function->hasAttr(PosencDialect::kWorkspaceAttrName);
-    bool fits = hasWorkspace || getSharedBytes(work.shared) <= kSharedBytes;
+    bool fits =
+        config.hasWorkspace || getSharedBytes(work.shared) <= kSharedBytes;
     if (work.phases.empty() ||
         (!isMeasured && (!work.hasParallelPhase() || !fits)))
       return;
@@ -350,15 +345,24 @@ struct ForallToTasks final
     IRRewriter rewriter(&getContext());
     Location loc = function.getLoc();
     Type index = rewriter.getIndexType();
-    Attribute amount = getAmount(rewriter, work);
-    report(work, amount);
-    function->setAttr(PosencDialect::kTasksAttrName, amount);
-    function->removeAttr(PosencDialect::kByAllAttrName);
+    TasksBy tasksBy =
+        config.tasksBy == TasksBy::All ? TasksBy::All : getTasksBy(work);
+    report(work, tasksBy);
+    bool isOneLoop = work.isOneLoop() && !isMeasured;
+    SmallVector<bool> areParallel;
+    if (!isOneLoop)
+      for (const Phase &phase : work.phases)
+        areParallel.push_back(bool(phase.forall));
+    updateKernelConfig(function, [&](KernelConfig &config) {
+      config.hasTasks = true;
+      config.tasksBy = tasksBy;
+      config.phases = areParallel;
+      config.sharedBytes = getSharedBytes(work.shared);
+    });
     if (!work.shared.empty() &&
         failed(shareBuffers(rewriter, work.shared,
                             function.getNumArguments() - isMeasured)))
       return signalPassFailure();
-    bool isOneLoop = work.isOneLoop() && !isMeasured;
     if (!isOneLoop && !isMeasured) {
       auto control = MemRefType::get({1}, rewriter.getI64Type());
       if (failed(function.insertArgument(function.getNumArguments(), control,
@@ -370,11 +374,6 @@ struct ForallToTasks final
       if (failed(function.insertArgument(numArguments + i, index, {}, loc)))
         return signalPassFailure();
     if (!isOneLoop) {
-      SmallVector<bool> areParallel;
-      for (const Phase &phase : work.phases)
-        areParallel.push_back(bool(phase.forall));
-      function->setAttr(PosencDialect::kPhasesAttrName,
-                        rewriter.getDenseBoolArrayAttr(areParallel));
       Value control = function.getArgument(numArguments - 1);
       rewriter.setInsertionPointToStart(&body);
       Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);

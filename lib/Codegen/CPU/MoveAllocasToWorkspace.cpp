@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/kernel/CallLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,15 +49,13 @@ struct MoveAllocasToWorkspace final
 
   void runOnOperation() override {
     FunctionOpInterface function = getOperation();
-    if (!function->hasAttr(PosencDialect::kWorkspaceAttrName) ||
-        function->hasAttr(PosencDialect::kScratchAttrName) ||
+    KernelConfig config = getKernelConfig(function);
+    if (!config.hasWorkspace || !config.scratchBytes.empty() ||
         function.isExternal())
       return;
     IRRewriter rewriter(&getContext());
-    unsigned number =
-        function.getNumArguments() -
-        (function->hasAttr(PosencDialect::kTasksAttrName) ? 2 : 0) -
-        (function->hasAttr(PosencDialect::kPhasesAttrName) ? 1 : 0);
+    unsigned number = function.getNumArguments() - (config.hasTasks ? 2 : 0) -
+                      (config.phases.empty() ? 0 : 1);
     SmallVector<int64_t> sizes;
     for (auto alloca : llvm::make_early_inc_range(
              function.getFunctionBody().front().getOps<memref::AllocaOp>())) {
@@ -78,8 +76,7 @@ struct MoveAllocasToWorkspace final
       ++number;
     }
     if (!sizes.empty())
-      function->setAttr(PosencDialect::kScratchAttrName,
-                        rewriter.getDenseI64ArrayAttr(sizes));
+      updateKernelConfig(function, &KernelConfig::scratchBytes, sizes);
   }
 };
 } // namespace

@@ -16,7 +16,7 @@
 #include "VectorTarget.h"
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 #include "posenc/kernel/CallLayout.h"
 
@@ -159,10 +159,10 @@ struct PlanWorkspace final
 
   void runOnOperation() override {
     FunctionOpInterface function = getOperation();
-    auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+    AbiAttr abi = getAbi(function);
     if (!abi || function.isExternal() ||
         !llvm::hasSingleElement(function.getFunctionBody()) ||
-        function->hasAttr(PosencDialect::kMeasuredAttrName))
+        getKernelConfig(function).isMeasured)
       return;
     Block &body = function.getFunctionBody().front();
     SmallVector<memref::AllocOp> allocs(body.getOps<memref::AllocOp>());
@@ -213,9 +213,9 @@ struct PlanWorkspace final
     if (failed(function.insertArgument(number, bytes, {}, loc)) ||
         failed(function.insertArgument(number + 1, control, {}, loc)))
       return signalPassFailure();
-    function->setAttr(PosencDialect::kMeasuredAttrName, rewriter.getUnitAttr());
-    function->setAttr(PosencDialect::kWorkspaceAttrName,
-                      rewriter.getUnitAttr());
+    updateKernelConfig(function, [](KernelConfig &config) {
+      config.isMeasured = config.hasWorkspace = true;
+    });
     rewriter.setInsertionPoint(allocs.front());
     ByteCounter counter(rewriter, loc);
     for (memref::AllocOp alloc : allocs) {

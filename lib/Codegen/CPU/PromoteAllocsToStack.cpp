@@ -11,7 +11,7 @@
 #include "../LoopSizes.h"
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,12 +126,10 @@ static void promote(RewriterBase &rewriter, memref::AllocOp alloc, Block &body,
 /// buffers are moved from the stack to that workspace later.
 static int64_t getMaxTotalBytes(FunctionOpInterface function) {
   auto module = function->getParentOfType<ModuleOp>();
-  auto limit = module ? module->getAttrOfType<IntegerAttr>(
-                            PosencDialect::kStackLimitAttrName)
-                      : IntegerAttr();
-  if (!limit || function->hasAttr(PosencDialect::kWorkspaceAttrName))
+  std::optional<int64_t> limit = module ? getStackLimit(module) : std::nullopt;
+  if (!limit || getKernelConfig(function).hasWorkspace)
     return kMaxTotalBytes;
-  return std::min(kMaxTotalBytes, limit.getInt() / 4);
+  return std::min(kMaxTotalBytes, *limit / 4);
 }
 
 namespace {

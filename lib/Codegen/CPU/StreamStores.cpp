@@ -16,7 +16,7 @@
 #include "Streaming.h"
 
 #include "posenc/Codegen/Passes.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -145,7 +145,7 @@ struct StreamStores final
 
   void runOnOperation() override {
     FunctionOpInterface function = getOperation();
-    auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+    AbiAttr abi = getAbi(function);
     VectorTarget target = VectorTarget::get(*this);
     if (!abi || function.isExternal() || target.streamFrom == 0)
       return;

@@ -41,8 +41,9 @@ AttentionKernel::AttentionKernel(OpBuilder &host,
     : host(host), nest(nest), op(nest.tile), tiles(tiles), isWide(isWide),
       kernel(nest.loops, suffix, numThreads), b(kernel.getFunction()),
       reader(host, kernel, b, isWide) {
-  kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
-                                host.getStringAttr(kAttentionChip));
+  kernel.getFunction()->setAttr(
+      PosencDialect::kChipAttrName,
+      ChipAttr::get(host.getContext(), kAttentionChip));
   element = getElementTypeOrSelf(op.getQuery().getType());
   sum = op.getSumType();
   sizes = getAttentionSizes(op);

@@ -10,7 +10,7 @@
 
 #include "../LoopSizes.h"
 
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -52,7 +52,7 @@ mlir::posenc::getWorkspaceObstacle(memref::AllocOp memory) {
   auto function = dyn_cast<func::FuncOp>(memory->getParentOp());
   if (!function)
     return "it is allocated within a loop or a branch";
-  auto abi = function->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+  AbiAttr abi = getAbi(function);
   bool isKnown = llvm::all_of(memory.getDynamicSizes(), followsFromSizes);
   if (!memory.getType().hasStaticShape() && abi)
     isKnown &= !hasScalarSizes(abi);

@@ -12,6 +12,7 @@
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -107,7 +108,7 @@ LogicalResult LaunchLowering::checkLaunches() {
     return failure();
   result = module.walk([](memref::AllocOp memory) {
     auto function = memory->getParentOfType<func::FuncOp>();
-    if (!function || !function->hasAttr(PosencDialect::kAbiAttrName))
+    if (!function || !getAbi(function))
       return WalkResult::advance();
     std::optional<StringRef> obstacle = getWorkspaceObstacle(memory);
     if (!obstacle)
@@ -333,17 +334,17 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
     declare(kEncodeTensorMapSymbol, nothing, {i64, pointer, pointer});
   if (!queries.empty())
     declare(kRunsOnSymbol, i64, {i64, i64});
-  // Until now, the attribute told whether the CPU's code needs a workspace.
-  function->removeAttr(PosencDialect::kWorkspaceAttrName);
-  if (!memories.empty()) {
+  if (!memories.empty())
     declare(kAllocateSymbol, i64, {i64, i64});
-    function->setAttr(PosencDialect::kWorkspaceAttrName, builder.getUnitAttr());
-  }
   // The last argument is the handle of the call that the launches belong to.
   if (failed(function.insertArgument(function.getNumArguments(), i64, {},
                                      function.getLoc())))
     return function.emitOpError("cannot take one more argument of type i64");
-  function->setAttr(PosencDialect::kLaunchesAttrName, builder.getUnitAttr());
+  updateKernelConfig(function, [&](KernelConfig &config) {
+    config.hasLaunches = true;
+    // Until now, it told whether the CPU's code needs a workspace.
+    config.hasWorkspace = !memories.empty();
+  });
   for (func::CallOp query : queries)
     lower(query, function.getArguments().back());
   for (nvgpu::TmaCreateDescriptorOp op : descriptors)
@@ -381,8 +382,7 @@ struct LowerLaunches final
       return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (function->hasAttr(PosencDialect::kAbiAttrName) &&
-          !function->hasAttr(PosencDialect::kLaunchesAttrName) &&
+      if (getAbi(function) && !getKernelConfig(function).hasLaunches &&
           failed(lowering.lower(function)))
         return signalPassFailure();
     if (runsOn && SymbolTable::symbolKnownUseEmpty(runsOn, getOperation()))

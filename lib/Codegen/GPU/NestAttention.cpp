@@ -426,7 +426,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     options.rowsPerQueryTile = groups.getRows();
     options.keysPerTile = groups.keys;
     emitLoops(options)->setAttr(PosencDialect::kChipAttrName,
-                                b.getStringAttr(kWarpgroupsChip));
+                                ChipAttr::get(b.getContext(), kWarpgroupsChip));
     b.setInsertionPointToStart(branch.elseBlock());
   }
   GpuAttentionTiles tiles = *chooseAttentionTiles(sizes);

@@ -14,6 +14,7 @@
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Codegen/Passes.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -146,7 +147,7 @@ struct SelectGpuKernels final
       Operation *unsupported = findUnsupported(function, functions, attention);
       if (!unsupported)
         continue;
-      if (function->hasAttr(PosencDialect::kAbiAttrName)) {
+      if (getAbi(function)) {
         // NVIDIA GPUs support these operations, Vulkan devices do not.
         bool isForVulkan = !functions && isa<arith::DivFOp>(unsupported);
         isForVulkan |= !functions && hasMathExpansion(unsupported);

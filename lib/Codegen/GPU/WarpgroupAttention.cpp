@@ -73,7 +73,7 @@ WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
                       /*isWide=*/true, "_attention_sm_90a"),
       groups(groups), w(b) {
   kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
-                                b.getStringAttr(kWarpgroupsChip));
+                                ChipAttr::get(b.getContext(), kWarpgroupsChip));
 }
 
 //===----------------------------------------------------------------------===//

@@ -84,11 +84,9 @@ private:
     module->setAttr(spirv::getTargetEnvAttrName(), getTarget(&getContext()));
     if (constants->isEmpty())
       return success();
-    ArrayRef<int32_t> words = constants->getWords();
-    auto type = RankedTensorType::get({static_cast<int64_t>(words.size())},
-                                      IntegerType::get(&getContext(), 32));
-    module->setAttr(PosencDialect::kKernelConstantsAttrName,
-                    DenseElementsAttr::get(type, words));
+    module->setAttr(
+        PosencDialect::kKernelConstantsAttrName,
+        DenseI32ArrayAttr::get(&getContext(), constants->getWords()));
     return success();
   }
 };

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -24,11 +24,11 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Returns the signature of the function with this argument, or null.
-static AbiAttr getAbi(BlockArgument argument) {
+static AbiAttr getSignature(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (!isa_and_present<FunctionOpInterface>(parent))
     return nullptr;
-  return parent->getAttrOfType<AbiAttr>(PosencDialect::kAbiAttrName);
+  return getAbi(parent);
 }
 
 BlockArgument mlir::posenc::getInPlaceInput(Value destination) {
@@ -37,7 +37,7 @@ BlockArgument mlir::posenc::getInPlaceInput(Value destination) {
   auto toTensor = destination.getDefiningOp<bufferization::ToTensorOp>();
   auto argument =
       toTensor ? dyn_cast<BlockArgument>(toTensor.getBuffer()) : nullptr;
-  AbiAttr abi = argument ? getAbi(argument) : AbiAttr();
+  AbiAttr abi = argument ? getSignature(argument) : AbiAttr();
   if (!abi)
     return nullptr;
   int64_t output =
@@ -49,7 +49,7 @@ BlockArgument mlir::posenc::getInPlaceInput(Value destination) {
 
 bool mlir::posenc::isInPlaceInput(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  AbiAttr abi = argument ? getAbi(argument) : AbiAttr();
+  AbiAttr abi = argument ? getSignature(argument) : AbiAttr();
   return abi &&
          llvm::is_contained(abi.getInPlace(), int64_t{argument.getArgNumber()});
 }

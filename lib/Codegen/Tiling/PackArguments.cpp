@@ -101,7 +101,8 @@ private:
     types[number] = getPanelsType(type, *columnsDim);
     function.setFunctionType(
         FunctionType::get(&getContext(), types, function.getResultTypes()));
-    function.setArgAttr(number, PosencDialect::kPackedAttrName,
+    function.removeArgAttr(number, PosencDialect::kPackedAttrName);
+    function.setArgAttr(number, PosencDialect::kLayoutAttrName,
                         StringAttr::get(&getContext(), kPanelsLayout));
     argument.setType(types[number]);
     OpBuilder builder = OpBuilder::atBlockBegin(&function.front());

@@ -11,7 +11,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -162,8 +162,7 @@ struct TileContractions final
         products.push_back(*product);
     });
     if (!products.empty())
-      getOperation()->setAttr(PosencDialect::kByAllAttrName,
-                              rewriter.getUnitAttr());
+      updateKernelConfig(getOperation(), &KernelConfig::tasksBy, TasksBy::All);
     for (Product &product : products) {
       Type sum =
           getSumType(getElementTypeOrSelf(product.getOperand(2).getType()));

@@ -21,7 +21,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -364,8 +364,8 @@ struct TileElementwise final
         if (loops.reductions.empty() == areReductions || op->use_empty())
           continue;
         if (areReductions)
-          getOperation()->setAttr(PosencDialect::kByAllAttrName,
-                                  rewriter.getUnitAttr());
+          updateKernelConfig(getOperation(), &KernelConfig::tasksBy,
+                             TasksBy::All);
         if (failed(tileOne(rewriter, op, loops)))
           return signalPassFailure();
       }

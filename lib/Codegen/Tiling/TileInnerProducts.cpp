@@ -17,7 +17,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/Transforms/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -410,8 +410,7 @@ struct TileInnerProducts final
     });
     IRRewriter rewriter(&getContext());
     if (!products.empty())
-      getOperation()->setAttr(PosencDialect::kByAllAttrName,
-                              rewriter.getUnitAttr());
+      updateKernelConfig(getOperation(), &KernelConfig::tasksBy, TasksBy::All);
     for (const Product &product : products)
       if (failed(tileOne(rewriter, product)))
         return signalPassFailure();

@@ -15,7 +15,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
-#include "posenc/IR/Posenc.h"
+#include "posenc/IR/KernelConfig.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -224,8 +224,7 @@ struct TileReductions final
     });
     IRRewriter rewriter(&getContext());
     if (!operations.empty())
-      getOperation()->setAttr(PosencDialect::kByAllAttrName,
-                              rewriter.getUnitAttr());
+      updateKernelConfig(getOperation(), &KernelConfig::tasksBy, TasksBy::All);
     for (auto [op, loop] : operations)
       if (failed(tileOne(rewriter, op, loop)))
         return signalPassFailure();

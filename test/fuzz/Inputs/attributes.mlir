@@ -56,13 +56,13 @@ llvm.func @kernel(%n: i64, %a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i
   llvm.return
 }
 // -----
-llvm.func @chunked(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: i64, %n: i64) attributes {posenc.tasks, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
+llvm.func @chunked(%a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: i64, %n: i64) attributes {posenc.kernel = #posenc.kernel<tasks = true>, posenc.abi = #posenc.abi<inputs = [], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [], in_place = [-1]>} {
   %zero = llvm.mlir.constant(0.0 : f32) : f32
   llvm.store %zero, %b : f32, !llvm.ptr
   llvm.return
 }
 // -----
-llvm.func @bounded(%t0: !llvm.ptr, %t1: !llvm.ptr, %t2: i64, %t3: i64, %t4: i64, %t5: i64, %t6: i64, %n0: !llvm.ptr, %n1: !llvm.ptr, %n2: i64, %n3: i64, %n4: i64, %a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: i64, %d: i64) attributes {posenc.tasks = "inputs", posenc.abi = #posenc.abi<inputs = [#posenc.arg<"t", tensor<?x?xi32>, [0, 1]>, #posenc.arg<"n", tensor<?xi64>, [0]>], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [-1, -1], in_place = [-1], bounds = [#posenc.bound<kind = lengths, input = 1, limit = [-2, 16]>, #posenc.bound<kind = pages, input = 0, limit = [8], each = [16], lengths = 1>, #posenc.bound<kind = starts, input = 1, limit = [5], each = [-1]>, #posenc.bound<kind = slots, input = 0, limit = [4, 4]>, #posenc.bound<kind = heads, input = 0, limit = [-1], each = [-2]>], terms = [#posenc.term<quotient, ()[s0, s1] -> (s0 * s1, 3)>, #posenc.term<if_less, ()[s0, s1, s2, s3, s4] -> (s4, 8, s0, s1 + 1)>], relations = [#posenc.relation<equal, ()[s0] -> (s0, 3)>, #posenc.relation<at_most, ()[s0, s1, s2, s3, s4, s5] -> (s4 * s0, s1 * -1 + s5)>]>} {
+llvm.func @bounded(%t0: !llvm.ptr, %t1: !llvm.ptr, %t2: i64, %t3: i64, %t4: i64, %t5: i64, %t6: i64, %n0: !llvm.ptr, %n1: !llvm.ptr, %n2: i64, %n3: i64, %n4: i64, %a: !llvm.ptr, %b: !llvm.ptr, %o: i64, %s: i64, %t: i64, %c: i64, %d: i64) attributes {posenc.kernel = #posenc.kernel<tasks_by = inputs, tasks = true>, posenc.abi = #posenc.abi<inputs = [#posenc.arg<"t", tensor<?x?xi32>, [0, 1]>, #posenc.arg<"n", tensor<?xi64>, [0]>], outputs = [#posenc.arg<"out", tensor<4xf32>, []>], sizes = [-1, -1], in_place = [-1], bounds = [#posenc.bound<kind = lengths, input = 1, limit = [-2, 16]>, #posenc.bound<kind = pages, input = 0, limit = [8], each = [16], lengths = 1>, #posenc.bound<kind = starts, input = 1, limit = [5], each = [-1]>, #posenc.bound<kind = slots, input = 0, limit = [4, 4]>, #posenc.bound<kind = heads, input = 0, limit = [-1], each = [-2]>], terms = [#posenc.term<quotient, ()[s0, s1] -> (s0 * s1, 3)>, #posenc.term<if_less, ()[s0, s1, s2, s3, s4] -> (s4, 8, s0, s1 + 1)>], relations = [#posenc.relation<equal, ()[s0] -> (s0, 3)>, #posenc.relation<at_most, ()[s0, s1, s2, s3, s4, s5] -> (s4 * s0, s1 * -1 + s5)>]>} {
   %zero = llvm.mlir.constant(0.0 : bf16) : bf16
   llvm.store %zero, %b : bf16, !llvm.ptr
   llvm.return
