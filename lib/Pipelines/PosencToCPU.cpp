@@ -88,8 +88,8 @@ void mlir::posenc::buildPosencToTiledPipeline(
   buildPosencToKernelsPipeline(manager);
   PosencDecomposeAttentionPassOptions decomposition;
   decomposition.exceptVectors = true;
-  decomposition.rowsPerQueryTile = 32;
-  decomposition.queryTilesPerTask = 8;
+  decomposition.rowsPerQueryTile = options.attentionNestRows;
+  decomposition.queryTilesPerTask = options.attentionNestTiles;
   decomposition.keysPerTile = 64;
   decomposition.boundsElements = true;
   manager.addPass(createPosencDecomposeAttentionPass(decomposition));

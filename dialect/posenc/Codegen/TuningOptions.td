@@ -39,6 +39,8 @@ defvar Posenc_TuningOptions = [
   Posenc_TuningOption<"attentionQueries", "attention-queries">,
   Posenc_TuningOption<"attentionPrefetch", "attention-prefetch">,
   Posenc_TuningOption<"attentionTileRows", "attention-tile-rows">,
+  Posenc_TuningOption<"attentionNestRows", "attention-nest-rows">,
+  Posenc_TuningOption<"attentionNestTiles", "attention-nest-tiles">,
   Posenc_TuningOption<"productTileRows", "product-tile-rows">,
   Posenc_TuningOption<"productRows", "product-rows">,
   Posenc_TuningOption<"productColumns", "product-columns">,

@@ -31,3 +31,13 @@ func.func @attention(%q: tensor<?x?x4x32xf32>, %k: tensor<?x?x2x32xf32>,
     outs(%o : tensor<?x?x4x32xf32>)
   return %r : tensor<?x?x4x32xf32>
 }
+
+func.func @nested(%q: tensor<?x?x4x32xf64>, %k: tensor<?x?x2x32xf64>,
+                  %v: tensor<?x?x2x32xf64>,
+                  %o: tensor<?x?x4x32xf64>) -> tensor<?x?x4x32xf64> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x4x32xf64>, tensor<?x?x2x32xf64>,
+                     tensor<?x?x2x32xf64>)
+    outs(%o : tensor<?x?x4x32xf64>)
+  return %r : tensor<?x?x4x32xf64>
+}

@@ -71,6 +71,8 @@ values = {
     "attention_queries": [16, 100, 384],
     "attention_prefetch": [0, 1],
     "attention_tile_rows": [4, 8, 12],
+    "attention_nest_rows": [16, 32, 48, 64],
+    "attention_nest_tiles": [1, 5, 8, 16],
     "product_tile_rows": [4, 6, 8, 12, 14],
     "product_rows": [16, 40, 264],
     "product_columns": [32, 64, 128],
@@ -124,12 +126,19 @@ calls["attention"] = [
     "--input=1x301xi64=iota",
     "--input=1x301x4x32xf32=0",
 ]
-
-def is_product(names):
-    return any(name.startswith("product_") for name in names)
+def applies(names, function):
+    prefix = "attention_nest_" if function == "nested" else "product_"
+    return any(name.startswith(prefix) for name in names)
 
 
 others = set(calls)
+# Attention of f64 is decomposed to a nest of loops.
+calls["nested"] = [
+    "--input=1x301x4x32xf64=random:seed=1",
+    "--input=1x301x2x32xf64=random:seed=2",
+    "--input=1x301x2x32xf64=random:seed=3",
+    "--input=1x301x4x32xf64=0",
+]
 # No size is a multiple of a tile's.
 calls["product"] = calls["accumulate"] = [
     "--input=75x301xf32=random:seed=1",
@@ -165,7 +174,7 @@ for function, inputs in calls.items():
     expected = subprocess.check_output(command, text=True)
     assert "hash" in expected, expected
     for choices in variants:
-        if function not in others and not is_product(choices):
+        if function not in others and not applies(choices, function):
             continue
         tuning["choices"] = choices
         with open("variant.json", "w", encoding="ascii") as file:
