@@ -10,6 +10,7 @@
 # paths.
 
 import ctypes
+import glob
 import os
 import re
 import shutil
@@ -214,7 +215,20 @@ if os.path.exists(threads):
     result = subprocess.run([threads], capture_output=True, check=False)
     if b"expected LIBRARY" in result.stderr:
         config.available_features.add("thread-sanitizer")
+# A Python that can load libPosenc.so, which in a sanitized build needs the sanitizers'
+# runtime. Only Clang's is found.
+library_python = config.python
 if config.posenc_sanitize == "ON":
     config.available_features.add("sanitizer")
-    # LLVM does not free all of its memory at exit.
-    config.environment["ASAN_OPTIONS"] = "detect_leaks=0"
+    # LLVM does not free all of its memory at exit. test/Sanitizer/Options.c has the
+    # others, which Python lacks.
+    config.environment["ASAN_OPTIONS"] = (
+        "detect_leaks=0:allow_user_poisoning=0:detect_container_overflow=0"
+    )
+    runtimes = glob.glob(os.path.join(
+        config.llvm_tools_dir, "..", "lib", "clang", "*", "lib", "*",
+        f"libclang_rt.asan-{config.host_processor}.so"))
+    library_python = f"env LD_PRELOAD={runtimes[0]} {config.python}" if runtimes else None
+if library_python:
+    config.available_features.add("library-python")
+    config.substitutions.insert(0, ("%library_python", library_python))
