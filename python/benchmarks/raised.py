@@ -58,7 +58,8 @@ def inspect(compiler, path, folder):
         [compiler, str(path), "--emit=posenc", "--remarks", "-o", str(output)],
         capture_output=True, text=True)
     if done.returncode:
-        error = next((line for line in done.stderr.splitlines() if "error: " in line), "?")
+        error = next((line for line in done.stderr.splitlines() if "error: " in line),
+                     f"exit code {done.returncode}")
         return ["", "", "", error.split("error: ")[-1]]
     text = output.read_text(encoding="utf-8")
     reasons = sorted(set(re.findall(r"looks like [^\"]*", done.stderr)))

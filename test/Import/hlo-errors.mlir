@@ -161,3 +161,29 @@ func.func @scan_of_nothing(%x: tensor<2x5xi64>, %y: tensor<2x5xi64>, %s: tensor<
   }) : (tensor<2x5xi64>, tensor<2x5xi64>, tensor<2xi64>) -> (tensor<2x5xi64>, tensor<2xi64>)
   return %0#0 : tensor<2x5xi64>
 }
+
+// -----
+
+func.func @largest_index(%x: tensor<2x4xindex>) -> tensor<2xi32> {
+  // expected-error @+1 {{'ttir.argmax' has operands or a result of types that it does not support}}
+  %y = "ttir.argmax"(%x) <{dim_arg = [1 : i32], keep_dim = false}> : (tensor<2x4xindex>) -> tensor<2xi32>
+  return %y : tensor<2xi32>
+}
+
+// -----
+
+func.func @count(%x: tensor<4xf32>) -> tensor<index> {
+  %zero = stablehlo.constant dense<0> : tensor<index>
+  %three = stablehlo.constant dense<3> : tensor<index>
+  %0 = stablehlo.while(%i = %zero) : tensor<index>
+  cond {
+    // expected-error @+1 {{'stablehlo.compare' has operands of types that it cannot compare}}
+    %less = stablehlo.compare LT, %i, %three, SIGNED : (tensor<index>, tensor<index>) -> tensor<i1>
+    stablehlo.return %less : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<index>
+    %next = stablehlo.add %i, %one : tensor<index>
+    stablehlo.return %next : tensor<index>
+  }
+  return %0 : tensor<index>
+}

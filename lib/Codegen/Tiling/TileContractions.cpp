@@ -78,6 +78,10 @@ FailureOr<Product> mlir::posenc::getProduct(linalg::LinalgOp op) {
     if (!isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(inner) ||
         inner.getResult(0).getType() != getType(2))
       return failure();
+  // The verifier accepts results with an index per iteration of a reduction.
+  if (dims->batch.size() + dims->m.size() + dims->n.size() !=
+      op.getIndexingMapsArray()[2].getNumResults())
+    return failure();
   SmallVector<unsigned> batch(dims->batch.begin(), dims->batch.end());
   unsigned m = takeLongest(op, dims->m, batch);
   unsigned n = takeLongest(op, dims->n, batch);

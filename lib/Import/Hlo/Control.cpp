@@ -64,6 +64,7 @@ static std::optional<int64_t> getScalar(Value value, FunctionSizes &sizes) {
       op && isNamed(*op, "stablehlo.constant")) {
     auto attr = op->getAttrOfType<DenseIntElementsAttr>("value");
     if (!attr || attr.getNumElements() != 1 ||
+        !isa<IntegerType>(attr.getElementType()) ||
         attr.getElementType().getIntOrFloatBitWidth() > 64)
       return std::nullopt;
     return (*attr.begin()).getSExtValue();

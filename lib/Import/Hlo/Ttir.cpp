@@ -218,6 +218,11 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       fail("is supported along one dimension only");
       return failure();
     }
+    if (!isa<FloatType, IntegerType>(source.getElementType()) ||
+        !isa<IntegerType>(type.getElementType())) {
+      fail("has operands or a result of types that it does not support");
+      return failure();
+    }
     return one(
         reshape(createArgMax(first, dims[0], type.getElementType()), type));
   }
