@@ -38,12 +38,12 @@ private:
     auto producer = value.getDefiningOp<linalg::LinalgOp>();
     return producer && producer.getNumReductionLoops() > 0;
   }
-  bool findQueryLoop();
+  bool findQueryLoops();
   bool findLogits();
   bool findOperands();
   /// Takes the operands if they are those of attention.
   bool takeOperands(const RowOperand &q, const RowOperand &k,
-                    const RowOperand &v);
+                    const RowOperand &v, bool hasGroups);
   std::optional<RowOperand> findSourceRows(linalg::LinalgOp of,
                                            unsigned operand,
                                            ArrayRef<const Expr *> loops,
@@ -63,6 +63,7 @@ private:
                                        ArrayRef<const Expr *> loops);
   Value takeRows(OpBuilder &builder, const RowOperand &rows, HeadLayout layout,
                  int64_t numHeads, HeadLayout target, Type element);
+  void reportMiss(const Twine &why);
   bool miss(const Twine &why) {
     if (reason.empty())
       reason = why.str();
@@ -75,6 +76,7 @@ private:
   ExprContext exprs;
   Elements all;
   /// Loops: those of the contraction, then the channels of queries and keys.
+  SmallVector<unsigned, 2> queryLoops;
   unsigned key, query = 0, valueChannel = 0, channel = 0;
   const Expr *logits = nullptr, *product = nullptr;
   /// A logit of each head that is in the denominator only, or null; once found,

@@ -109,7 +109,7 @@ static std::optional<HeadLayout> getLayout(const RowOperand &rows,
 std::optional<AttentionShape>
 mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
                               const RowOperand &keys, const RowOperand &values,
-                              std::string &reason) {
+                              bool hasGroups, std::string &reason) {
   AttentionShape shape;
   shape.coordinates = queries.outer;
   shape.coordinateSizes = queries.outerSizes;
@@ -122,7 +122,7 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
                                   ShapedType::isDynamic(queries.outerSizes[0]));
   // Dimensions behind the tokens are those of heads that share keys, and of
   // such groups: a batch of 1 has no dimension.
-  if (numDims == 2 && queries.numBeforeTokens == 0 &&
+  if (numDims == 2 && (queries.numBeforeTokens == 0 || hasGroups) &&
       !ShapedType::isDynamic(queries.outerSizes[0]))
     hasBatch = false;
   unsigned numHeadDims = numDims - (hasBatch ? 1 : 0);

@@ -51,10 +51,12 @@ struct AttentionShape {
   HeadLayout queryLayout, keyLayout, valueLayout;
 };
 
-/// Returns the shape of attention, or nothing, with the reason.
+/// Returns the shape of attention, or nothing, with the reason. Two dimensions
+/// of the queries other than tokens and channels are those of a batch and of
+/// heads, or with `hasGroups` those of key heads and of the heads of a group.
 std::optional<AttentionShape>
 getShape(ExprContext &exprs, const RowOperand &queries, const RowOperand &keys,
-         const RowOperand &values, std::string &reason);
+         const RowOperand &values, bool hasGroups, std::string &reason);
 
 /// Returns the tensor with another shape of the same elements: dimensions of
 /// size 1 are added or removed, and neighbours are joined or split.

@@ -100,6 +100,7 @@ static const Expr *dropEqualRows(ExprContext &exprs, const Expr *element) {
 bool AttentionSearch::findSink() {
   if (!sink)
     return true;
+  const Expr *ofLoops = sink;
   sink = dropEqualRows(exprs, stripCasts(sink));
   head = exprs.addLoop(shape.numHeads);
   unsigned batch = exprs.addLoop(shape.batchSize);
@@ -126,9 +127,11 @@ bool AttentionSearch::findSink() {
     sink = replaceLoop(exprs, sink, loop.loop, index);
   }
   for (unsigned loop = 0; loop < getSizes().size(); ++loop)
-    if (loop != head && dependsOnLoop(sink, loop))
+    if (loop != head && dependsOnLoop(sink, loop)) {
+      sink = ofLoops;
       return miss("a column of the logits that is no key depends on more than "
                   "the head");
+    }
   return true;
 }
 

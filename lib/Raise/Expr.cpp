@@ -442,6 +442,9 @@ const Expr *ExprContext::getOperation(OperationName name, Attribute properties,
       return operands[*condition ? 1 : 2];
     if (operands[1] == operands[2])
       return operands[1];
+    if (operands[1]->getBoolConstant() == true &&
+        operands[2]->getBoolConstant() == false)
+      return operands[0];
   }
   // Conditions with their neutral element.
   for (unsigned side : {0, 1})

@@ -27,18 +27,34 @@ bool LinearForm::contains(const Expr *expr) {
   return known[expr] = found;
 }
 
+/// Returns the factor without the signs of its negations and of its constants,
+/// also those within products, and changes `isNegative` for each of them.
+static const Expr *removeSigns(ExprContext &exprs, const Expr *factor,
+                               bool &isNegative) {
+  if (factor->is<arith::NegFOp>()) {
+    isNegative = !isNegative;
+    return removeSigns(exprs, factor->operands[0], isNegative);
+  }
+  if (auto number = factor->getFloatConstant(); number && *number < 0) {
+    isNegative = !isNegative;
+    return exprs.getConstant(FloatAttr::get(factor->type, -*number));
+  }
+  if (!factor
+           ->is<arith::MulFOp, arith::DivFOp, arith::ExtFOp, arith::TruncFOp>())
+    return factor;
+  SmallVector<const Expr *> operands;
+  for (const Expr *operand : factor->operands)
+    operands.push_back(removeSigns(exprs, operand, isNegative));
+  return exprs.getOperation(*factor->name, factor->properties, factor->type,
+                            operands);
+}
+
 /// Multiplies all terms. Signs are kept apart, so that equal factors are equal
 /// expressions.
 LogicalResult LinearForm::multiply(SmallVectorImpl<LinearTerm> &terms,
                                    const Expr *factor) {
   bool negative = false;
-  if (factor->is<arith::NegFOp>()) {
-    negative = true;
-    factor = factor->operands[0];
-  } else if (auto number = factor->getFloatConstant(); number && *number < 0) {
-    negative = true;
-    factor = exprs.getConstant(FloatAttr::get(factor->type, -*number));
-  }
+  factor = removeSigns(exprs, factor, negative);
   bool isOne = factor->getFloatConstant() == 1.0;
   for (LinearTerm &term : terms) {
     term.isNegative ^= negative;

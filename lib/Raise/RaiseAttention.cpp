@@ -20,6 +20,8 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -58,24 +60,24 @@ AttentionSearch::getIndices(linalg::LinalgOp of, unsigned operand,
   return indices;
 }
 
-/// Finds the loops of queries and of the values' channels. Weights may have
-/// other loops that values lack, for the heads of a group.
-bool AttentionSearch::findQueryLoop() {
+/// Finds the loops that may be those of queries, and the one of the values'
+/// channels. Values lack those of queries and of the heads of a group.
+bool AttentionSearch::findQueryLoops() {
   AffineMap weights =
                 op.getMatchingIndexingMap(&op->getOpOperand(weightsNumber)),
             values =
                 op.getMatchingIndexingMap(&op->getOpOperand(1 - weightsNumber));
-  std::optional<unsigned> queryLoop, channel;
-  for (AffineExpr result : weights.getResults())
+  std::optional<unsigned> channel;
+  // The heads of a group are often before the tokens.
+  for (AffineExpr result : llvm::reverse(weights.getResults()))
     if (!values.isFunctionOfDim(cast<AffineDimExpr>(result).getPosition()))
-      queryLoop = cast<AffineDimExpr>(result).getPosition();
+      queryLoops.push_back(cast<AffineDimExpr>(result).getPosition());
   for (AffineExpr result : values.getResults())
     if (!weights.isFunctionOfDim(cast<AffineDimExpr>(result).getPosition()))
       channel = channel ? op.getNumLoops()
                         : cast<AffineDimExpr>(result).getPosition();
-  if (!queryLoop || !channel || *channel == op.getNumLoops())
+  if (queryLoops.empty() || !channel || *channel == op.getNumLoops())
     return false;
-  query = *queryLoop;
   valueChannel = *channel;
   return true;
 }
@@ -93,6 +95,36 @@ static void collectProducts(const Expr *expr, unsigned loop,
       products.push_back(expr);
   for (const Expr *operand : expr->operands)
     collectProducts(operand, loop, seen, products);
+}
+
+/// Says which operation computes the tensor that an expression reads along the
+/// loop. Returns nothing if there are several, or none.
+static std::string getOrigin(const Expr *expr, unsigned loop) {
+  llvm::SmallSetVector<Operation *, 2> producers;
+  SmallVector<const Expr *> stack{expr};
+  while (!stack.empty()) {
+    const Expr *next = stack.pop_back_val();
+    if (next->kind != Expr::Kind::Element)
+      llvm::append_range(stack, next->operands);
+    else if (dependsOnLoop(next, loop))
+      producers.insert(next->tensor.getDefiningOp());
+  }
+  if (producers.size() != 1 || !producers.front())
+    return {};
+  auto call = dyn_cast<CallOpInterface>(producers.front());
+  if (!call)
+    return ("results of '" + producers.front()->getName().getStringRef() + "'")
+        .str();
+  auto callee = dyn_cast<SymbolRefAttr>(call.getCallableForCallee());
+  if (!callee)
+    return "results of a call";
+  auto function =
+      dyn_cast_if_present<FunctionOpInterface>(call.resolveCallable());
+  return ("results of a call of '@" + callee.getRootReference().getValue() +
+          "', which " +
+          (function && function.isExternal() ? "has no body"
+                                             : "is not inlined"))
+      .str();
 }
 
 /// Whether the weights, or what they are moved from, have another reader than
@@ -135,10 +167,15 @@ bool AttentionSearch::findLogits() {
   llvm::DenseSet<const Expr *> seen;
   SmallVector<const Expr *> products;
   collectProducts(logits, key, seen, products);
-  if (products.size() != 1)
-    return miss(products.empty()
+  if (products.size() > 1)
+    return miss("the logits are a sum of several products");
+  if (products.empty()) {
+    std::string origin = getOrigin(logits, key);
+    return miss(origin.empty()
                     ? "the logits are not products of queries and keys"
-                    : "the logits are a sum of several products");
+                    : "the logits are " + origin +
+                          ", not products of queries and keys");
+  }
   product = products[0];
   Contraction inner = *getContraction(product->tensor.getDefiningOp());
   channel = exprs.addLoop(inner.op.getStaticLoopRanges()[inner.dims.k[0]]);
@@ -262,31 +299,39 @@ bool AttentionSearch::findOperands() {
   SmallVector<const Expr *> outerLoops;
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     outerLoops.push_back(exprs.getLoop(loop));
-  SmallVector<RowOperand> q =
-      findAll(inner.op, 1 - keyNumber, loops, query, channel);
+  SmallVector<SmallVector<RowOperand>> q;
+  for (unsigned loop : queryLoops)
+    q.push_back(findAll(inner.op, 1 - keyNumber, loops, loop, channel));
   SmallVector<RowOperand> k = findAll(inner.op, keyNumber, loops, key, channel);
   SmallVector<RowOperand> v =
       findAll(op, 1 - weightsNumber, outerLoops, key, valueChannel);
-  if (q.empty() || k.empty() || v.empty())
+  bool hasQueries =
+      llvm::any_of(q, [](ArrayRef<RowOperand> all) { return !all.empty(); });
+  if (!hasQueries || k.empty() || v.empty())
     return miss(Twine("the ") +
-                (q.empty()   ? "queries"
+                (!hasQueries ? "queries"
                  : k.empty() ? "keys"
                              : "values") +
                 " are not rows of a tensor");
-  for (const RowOperand &ofQueries : q)
-    for (const RowOperand &ofKeys : k)
-      for (const RowOperand &ofValues : v)
-        if (takeOperands(ofQueries, ofKeys, ofValues))
-          return true;
+  for (auto [loop, all] : llvm::zip_equal(queryLoops, q)) {
+    query = loop;
+    for (const RowOperand &ofQueries : all)
+      for (const RowOperand &ofKeys : k)
+        for (const RowOperand &ofValues : v)
+          for (bool hasGroups : {false, true})
+            if (takeOperands(ofQueries, ofKeys, ofValues, hasGroups))
+              return true;
+  }
   return false;
 }
 
 bool AttentionSearch::takeOperands(const RowOperand &q, const RowOperand &k,
-                                   const RowOperand &v) {
+                                   const RowOperand &v, bool hasGroups) {
   if (v.scale != 1)
     return miss("the values are scaled");
   std::string why;
-  std::optional<AttentionShape> found = getShape(exprs, q, k, v, why);
+  std::optional<AttentionShape> found =
+      getShape(exprs, q, k, v, hasGroups, why);
   if (!found)
     return miss(why);
   SmallVector<unsigned> others;
@@ -302,14 +347,20 @@ bool AttentionSearch::takeOperands(const RowOperand &q, const RowOperand &k,
   values = v;
   shape = *found;
   joined = *coordinates;
-  return true;
+  return findSink();
+}
+
+void AttentionSearch::reportMiss(const Twine &why) {
+  reportMissed(op, kPassName,
+               "'" + op->getName().getStringRef() +
+                   "' looks like attention, but " + why);
 }
 
 bool AttentionSearch::run(RewriterBase &rewriter) {
-  if (!findQueryLoop() || !findLogits() || !findOperands() || !findSink() ||
+  if (!findQueryLoops() || !findLogits() || !findOperands() ||
       all.isExhausted()) {
     if (!reason.empty())
-      reportMissed(op, kPassName, "looks like attention, but " + reason);
+      reportMiss(reason);
     return false;
   }
   Location loc = op.getLoc();
@@ -329,8 +380,7 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   Value v = takeRows(rewriter, values, shape.valueLayout, shape.numKeyHeads,
                      shape.keyLayout, stored);
   if (!q || !k || !v) {
-    reportMissed(op, kPassName,
-                 "looks like attention, but sizes of its operands are unknown");
+    reportMiss("sizes of its operands are unknown");
     return false;
   }
   int64_t queryDim = shape.queryLayout == HeadLayout::HeadMajor ? 2 : 1;
@@ -356,9 +406,7 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   Value mask = parts.mask ? createMask(rewriter, parts.mask) : Value();
   double scale = parts.scale * queries.scale * keys.scale;
   if ((parts.mask && !mask) || !std::isfinite(scale)) {
-    reportMissed(
-        op, kPassName,
-        "looks like attention, but its mask or scale has another form");
+    reportMiss("its mask or scale has another form");
     return false;
   }
   auto attention = AttentionOp::create(rewriter, loc, q, k, v, init);
@@ -378,8 +426,7 @@ bool AttentionSearch::run(RewriterBase &rewriter) {
   Value result = createResult(rewriter, scaled);
   // The operation is unused then, and erased later.
   if (!result) {
-    reportMissed(op, kPassName,
-                 "looks like attention, but its result has another form");
+    reportMiss("its result has another form");
     return false;
   }
   reportChoice(

@@ -22,6 +22,7 @@
 #include "Elements.h"
 #include "LinearForm.h"
 #include "Raise.h"
+#include "RotationMiss.h"
 #include "RotationTables.h"
 #include "SoftmaxForm.h"
 #include "posenc/IR/Posenc.h"
@@ -30,7 +31,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -81,7 +81,7 @@ public:
 
   /// Replaces the root if it is a rotation.
   bool run(RewriterBase &rewriter);
-  /// Why the root is not a rotation, if it looks like one.
+  /// Why the root is not a rotation, if it resembles one.
   StringRef getReason() const { return reason; }
 
 private:
@@ -93,11 +93,14 @@ private:
 
   SmallVector<Value> getCandidates();
   bool depends(Value value);
-  bool rotates(Value x, RewriterBase &rewriter);
+  bool tryTensor(Value x, RewriterBase &rewriter);
+  bool rotates(Value x, ExprContext &exprs, Elements &near,
+               RewriterBase &rewriter);
+  bool resembles(Value x, ExprContext &exprs, Elements &near);
+  const Expr *getResult(ExprContext &exprs, Elements &elements, int64_t lane);
   bool expandLane(ExprContext &exprs, Elements &elements, LinearForm &form,
                   int64_t lane, RotatedLane &result);
-  bool setLane(ArrayRef<const Expr *> indices, Value x, LinearTerm term,
-               bool isSum, int64_t lane, RotatedLane &result);
+  bool setLane(Value x, LinearTerm term, int64_t lane, RotatedLane &result);
   bool expandLanes(ExprContext &exprs, Elements &elements, LinearForm &form,
                    MutableArrayRef<RotatedLane> lanes);
   Value alignRows(ExprContext &exprs, OpBuilder &builder, Value x);
@@ -126,7 +129,8 @@ private:
   LaneOrder order = LaneOrder::Same;
   /// Whether a lane is a sum of two others, so that their order may differ.
   bool isReordered = false;
-  /// Why the nearest candidate is not rotated.
+  /// Why the tensor that is tried is not rotated, then why the nearest one that
+  /// the root resembles a rotation of is not.
   std::string reason;
 };
 
@@ -201,26 +205,37 @@ static void addLaneIndices(ExprContext &exprs, RankedTensorType type,
   indices.push_back(exprs.getIndex(lane));
 }
 
+/// Returns the number of the lane that an element has, or nullopt if it is not
+/// constant.
+static std::optional<int64_t> getLane(RankedTensorType type, int64_t numLanes,
+                                      ArrayRef<const Expr *> indices) {
+  unsigned numLaneDims = getNumLaneDims(type, numLanes);
+  int64_t lane = 0;
+  for (auto [index, size] :
+       llvm::zip_equal(indices.take_back(numLaneDims),
+                       type.getShape().take_back(numLaneDims))) {
+    std::optional<int64_t> number = index->getIndexConstant();
+    if (!number)
+      return std::nullopt;
+    lane = lane * size + *number;
+  }
+  return lane;
+}
+
 /// Adds a term to the lane of the result. All terms must read the same row.
-bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
-                             LinearTerm term, bool isSum, int64_t lane,
+bool RotationSearch::setLane(Value x, LinearTerm term, int64_t lane,
                              RotatedLane &result) {
   auto source = cast<RankedTensorType>(x.getType());
-  unsigned numLaneDims = getNumLaneDims(source, numLanes);
-  ArrayRef<const Expr *> outer = term.indices.drop_back(numLaneDims);
+  ArrayRef<const Expr *> outer =
+      term.indices.drop_back(getNumLaneDims(source, numLanes));
   if (row.empty())
     row.assign(outer.begin(), outer.end());
   if (outer != ArrayRef<const Expr *>(row))
-    return isSum && miss("lanes of other rows are added");
-  int64_t from = 0;
-  for (unsigned dim = 0; dim < numLaneDims; ++dim) {
-    std::optional<int64_t> index =
-        term.indices[outer.size() + dim]->getIndexConstant();
-    if (!index)
-      return false;
-    from = from * source.getDimSize(outer.size() + dim) + *index;
-  }
-  int64_t half = numLanes / 2;
+    return miss("lanes of other rows are added");
+  std::optional<int64_t> number = getLane(source, numLanes, term.indices);
+  if (!number)
+    return miss("lanes are gathered");
+  int64_t from = *number, half = numLanes / 2;
   if (order == LaneOrder::EvenFirst)
     from = from % 2 * half + from / 2;
   else if (order == LaneOrder::Alternating)
@@ -234,39 +249,36 @@ bool RotationSearch::setLane(ArrayRef<const Expr *> indices, Value x,
   return true;
 }
 
-bool RotationSearch::expandLane(ExprContext &exprs, Elements &elements,
-                                LinearForm &form, int64_t lane,
-                                RotatedLane &result) {
+const Expr *RotationSearch::getResult(ExprContext &exprs, Elements &elements,
+                                      int64_t lane) {
   SmallVector<const Expr *> indices;
   for (unsigned dim = 0; dim < outerShape.size(); ++dim)
     indices.push_back(exprs.getLoop(dim));
   addLaneIndices(exprs, type, type.getRank() - outerShape.size(), lane,
                  indices);
-  const Expr *expr = elements.get(root, indices);
+  return elements.get(root, indices);
+}
+
+bool RotationSearch::expandLane(ExprContext &exprs, Elements &elements,
+                                LinearForm &form, int64_t lane,
+                                RotatedLane &result) {
+  const Expr *expr = getResult(exprs, elements, lane);
   std::string why;
   FailureOr<SmallVector<LinearTerm, 2>> terms = form.get(expr, why);
-  if (failed(terms)) {
-    // A sum of two products with functions of x is the shape of a rotation.
-    expr = stripCasts(expr);
-    if (expr->is<arith::AddFOp, arith::SubFOp>() &&
-        llvm::all_of(expr->operands, [&](const Expr *operand) {
-          return operand->is<arith::MulFOp>() &&
-                 llvm::any_of(operand->operands, [&](const Expr *factor) {
-                   return factor->tensor && depends(factor->tensor);
-                 });
-        }))
-      miss("lane " + Twine(lane) + ": " + why);
-    return false;
-  }
+  if (failed(terms))
+    return miss("lane " + Twine(lane) + " has another form: " + why);
   result = RotatedLane();
   for (const LinearTerm &term : *terms)
-    if (!setLane(indices, form.getTensor(), term, terms->size() == 2, lane,
-                 result))
+    if (!setLane(form.getTensor(), term, lane, result))
       return false;
   bool hasSelf = result.self.indices.data();
   isReordered |= terms->size() == 2 && !hasSelf;
-  return hasSelf && (terms->size() == 2 ||
-                     (!result.self.isNegative && !result.self.factor));
+  if (!hasSelf)
+    return miss("lane " + Twine(lane) +
+                " has no term with this lane of the rotated tensor");
+  if (terms->size() == 1 && (result.self.isNegative || result.self.factor))
+    return miss("lane " + Twine(lane) + " is scaled, but has no partner");
+  return true;
 }
 
 bool RotationSearch::expandLanes(ExprContext &exprs, Elements &elements,
@@ -424,12 +436,34 @@ static const Expr *getFactor(ExprContext &exprs, const LinearTerm &term,
                      : exprs.getConstant(FloatAttr::get(type, 1.0));
 }
 
+/// Negates the factor in the first lanes of the pairs. The last loop counts the
+/// lanes of the window.
+static const Expr *negateFirst(ExprContext &exprs, const Expr *factor,
+                               const Window &window) {
+  MLIRContext *context = exprs.getContext();
+  AffineExpr lane = getAffineDimExpr(exprs.getSizes().size() - 1, context);
+  // The number of the lane within its pair.
+  AffineExpr number = window.isHalf ? lane.floorDiv(window.size / 2) : lane % 2;
+  auto isFirst =
+      arith::CmpIPredicateAttr::get(context, arith::CmpIPredicate::eq);
+  const Expr *condition = exprs.getOperation(
+      OperationName(arith::CmpIOp::getOperationName(), context),
+      DictionaryAttr::get(context, NamedAttribute("predicate", isFirst)),
+      IntegerType::get(context, 1),
+      {exprs.getIndex(number), exprs.getIndex(0)});
+  return exprs.getOperation(
+      OperationName(arith::SelectOp::getOperationName(), context), Attribute(),
+      factor->type, {condition, exprs.getArith<arith::NegFOp>(factor), factor});
+}
+
 std::optional<RotationSearch::Tables>
 RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
                           ArrayRef<RotatedLane> expanded,
                           const Window &window) {
   int64_t numPairs = window.size / 2;
   bool isInverse = lanes[window.getSecond(0)].other.isNegative;
+  // Signs that a table has are not those of the terms.
+  bool isNegative = lanes[window.getFirst(0)].other.isNegative;
   bool isFull = false, hasOneSign = true;
   for (int64_t pair = 0; pair < numPairs; ++pair) {
     int64_t first = window.getFirst(pair), second = window.getSecond(pair);
@@ -442,7 +476,7 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
       miss("the pairs are rotated in different directions");
       return std::nullopt;
     }
-    hasOneSign &= lanes[first].other.isNegative != isInverse;
+    hasOneSign &= lanes[first].other.isNegative == isNegative;
     if (a.other.isNegative == b.other.isNegative) {
       miss("the sines of lanes " + Twine(first) + " and " + Twine(second) +
            " have the same sign");
@@ -474,6 +508,8 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
       getAffineDimExpr(exprs.getSizes().size() - 1, exprs.getContext());
   Tables tables{getCommonExpr(exprs, cos, lane),
                 getCommonExpr(exprs, sin, lane), isInverse, isFull};
+  if (isFull && tables.sin && isNegative == isInverse)
+    tables.sin = negateFirst(exprs, tables.sin, window);
   if (!tables.cos || !tables.sin) {
     miss(isFull ? "the factors of the lanes of a pair differ"
                 : "the factors of the lanes are not regular");
@@ -482,11 +518,10 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
   return tables;
 }
 
-bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
-  MLIRContext *context = rewriter.getContext();
+bool RotationSearch::tryTensor(Value x, RewriterBase &rewriter) {
   SmallVector<int64_t> loops(outerShape);
   loops.push_back(numLanes);
-  ExprContext exprs(context, loops);
+  ExprContext exprs(rewriter.getContext(), loops);
   dependents.clear();
   dependents[x] = true;
   if (!depends(root))
@@ -499,6 +534,44 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
       return true;
     return kind == ElementKind::Compute && !depends(value);
   });
+  std::string before = std::exchange(reason, {});
+  if (rotates(x, exprs, near, rewriter))
+    return true;
+  if (!before.empty() || !resembles(x, exprs, near))
+    reason = before;
+  return false;
+}
+
+/// Whether the root resembles a rotation of x. The reason then is why it is
+/// none.
+bool RotationSearch::resembles(Value x, ExprContext &exprs, Elements &near) {
+  auto source = cast<RankedTensorType>(x.getType());
+  auto getLaneOf = [&](ArrayRef<const Expr *> indices) {
+    return getLane(source, numLanes, indices);
+  };
+  auto isDependent = [&](Value value) { return depends(value); };
+  RotationMiss miss(x, getLaneOf, isDependent);
+  // Most roots are no sums, which few lanes show.
+  if (llvm::none_of(ArrayRef<int64_t>{0, numLanes / 2, numLanes - 1},
+                    [&](int64_t lane) {
+                      return miss.isSumOfProducts(getResult(exprs, near, lane));
+                    }))
+    return false;
+  SmallVector<const Expr *> lanes;
+  for (int64_t lane = 0; lane < numLanes; ++lane)
+    lanes.push_back(getResult(exprs, near, lane));
+  if (!miss.resembles(lanes))
+    return false;
+  if (Value added = miss.getAdded())
+    reason = ("the lanes are added to those of '" +
+              added.getDefiningOp()->getName().getStringRef() +
+              "', which is not known to move lanes")
+                 .str();
+  return true;
+}
+
+bool RotationSearch::rotates(Value x, ExprContext &exprs, Elements &near,
+                             RewriterBase &rewriter) {
   Elements far(exprs, [&](Value value, ElementKind) { return value == x; });
   LinearForm form(exprs, x);
 
@@ -567,7 +640,7 @@ bool RotationSearch::rotates(Value x, RewriterBase &rewriter) {
 
 bool RotationSearch::run(RewriterBase &rewriter) {
   for (Value candidate : getCandidates())
-    if (rotates(candidate, rewriter))
+    if (tryTensor(candidate, rewriter))
       return true;
   return false;
 }
@@ -608,6 +681,57 @@ static bool isLive(Operation *op) {
   return false;
 }
 
+/// Replaces the result of the operation if it is a rotation. Returns why not if
+/// it resembles one, and nothing otherwise.
+static std::string searchLanes(Operation *op, RewriterBase &rewriter) {
+  Value root = op->getResult(0);
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(root.getType()).getShape();
+  // Pairs as a dimension of their own are not rotated one by one.
+  SmallVector<unsigned> numLaneDims{1, 2};
+  if (shape.back() == 2)
+    std::swap(numLaneDims[0], numLaneDims[1]);
+  std::string reason;
+  for (unsigned count : numLaneDims) {
+    ArrayRef<int64_t> lanes = shape.take_back(count);
+    if (shape.size() <= count || llvm::any_of(lanes, [](int64_t size) {
+          return ShapedType::isDynamic(size) || size > kMaxLanes;
+        }))
+      continue;
+    int64_t numLanes = ShapedType::getNumElements(lanes);
+    if (numLanes < 2 || numLanes > kMaxLanes)
+      continue;
+    RotationSearch search(root, numLanes, count);
+    if (search.run(rewriter))
+      return {};
+    if (reason.empty())
+      reason = search.getReason();
+  }
+  return reason;
+}
+
+/// Whether the operation's result is moved from one of the others, or computed
+/// from it element by element.
+static bool isMovedFrom(Operation *op,
+                        const llvm::SmallPtrSetImpl<Operation *> &others) {
+  llvm::SmallSetVector<Operation *, 16> reached;
+  reached.insert(op);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    Operation *from = reached[next];
+    if (others.contains(from))
+      return true;
+    auto structured = dyn_cast<linalg::LinalgOp>(from);
+    if (reached.size() > kMaxCandidates ||
+        !(isMovement(from) || OpTrait::hasElementwiseMappableTraits(from) ||
+          (structured &&
+           structured.getNumParallelLoops() == structured.getNumLoops())))
+      continue;
+    for (Value read : getReadTensors(from))
+      if (Operation *producer = read.getDefiningOp())
+        reached.insert(producer);
+  }
+  return false;
+}
+
 void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
                                          RewriterBase &rewriter) {
   // Later operations first: a rotation that is rounded at its end is found with
@@ -617,41 +741,22 @@ void mlir::posenc::raise::raiseRotations(FunctionOpInterface function,
     if (mayBeRotation(op))
       ops.push_back(op);
   });
-  llvm::MapVector<Operation *, std::string> misses;
-  auto search = [&](Value root, int64_t numLanes, unsigned numLaneDims) {
-    RotationSearch rotation(root, numLanes, numLaneDims);
-    if (rotation.run(rewriter))
-      return true;
-    if (!rotation.getReason().empty())
-      misses.try_emplace(root.getDefiningOp(), rotation.getReason());
-    return false;
-  };
-  for (Operation *op : llvm::reverse(ops)) {
-    if (!isLive(op))
+  SmallVector<Operation *> misses;
+  for (Operation *op : llvm::reverse(ops))
+    if (isLive(op) && !searchLanes(op, rewriter).empty())
+      misses.push_back(op);
+  // Operations behind a rotation resembled one before it was found, and those
+  // behind a near miss resemble one, too.
+  llvm::SmallPtrSet<Operation *, 4> reported;
+  for (Operation *op : llvm::reverse(misses)) {
+    if (op->use_empty() || !isLive(op) || isMovedFrom(op, reported))
       continue;
-    Value root = op->getResult(0);
-    ArrayRef<int64_t> shape = cast<RankedTensorType>(root.getType()).getShape();
-    // Pairs as a dimension of their own are not rotated one by one.
-    SmallVector<unsigned> numLaneDims{1, 2};
-    if (shape.back() == 2)
-      std::swap(numLaneDims[0], numLaneDims[1]);
-    for (unsigned count : numLaneDims) {
-      ArrayRef<int64_t> lanes = shape.take_back(count);
-      if (shape.size() <= count || llvm::any_of(lanes, [](int64_t size) {
-            return ShapedType::isDynamic(size) || size > kMaxLanes;
-          }))
-        continue;
-      int64_t numLanes = ShapedType::getNumElements(lanes);
-      if (numLanes >= 2 && numLanes <= kMaxLanes &&
-          search(root, numLanes, count))
-        break;
-    }
+    std::string reason = searchLanes(op, rewriter);
+    if (reason.empty())
+      continue;
+    reported.insert(op);
+    reportMissed(op, kPassName,
+                 "'" + op->getName().getStringRef() +
+                     "' looks like a rotation, but " + reason);
   }
-  // Operations behind a rotation look like one, too.
-  for (auto &[op, reason] : misses)
-    if (!op->use_empty() &&
-        llvm::none_of(getSources(op->getResult(0)), [](Value source) {
-          return source.getDefiningOp<RotateOp>() != nullptr;
-        }))
-      reportMissed(op, kPassName, "looks like a rotation, but " + reason);
 }

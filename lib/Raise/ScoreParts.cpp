@@ -20,6 +20,8 @@ using namespace mlir::posenc::raise;
 /// Finite numbers below this hide a key as minus infinity does, if another key
 /// is visible.
 static constexpr double kLargestHidden = -1e9;
+/// The least finite number of f16 hides a key, too.
+static constexpr double kLeastF16 = -65504;
 
 static bool contains(const Expr *expr, const Expr *part) {
   SmallVector<const Expr *> stack{expr};
@@ -151,7 +153,8 @@ private:
       return false;
     if (std::isinf(*value) && *value < 0)
       return true;
-    if (!finiteHides || *value > kLargestHidden)
+    double limit = number->type.isF16() ? kLeastF16 : kLargestHidden;
+    if (!finiteHides || *value > limit)
       return false;
     return hasFinite = true;
   }

@@ -1,0 +1,165 @@
+//===- RotationMiss.cpp - what resembles a rotation -----------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RotationMiss.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <cstdlib>
+
+using namespace mlir;
+using namespace mlir::posenc::raise;
+
+/// Larger sums are those of convolutions and of unrolled reductions.
+static constexpr size_t kMaxTerms = 3;
+
+static const Expr *stripSigns(const Expr *expr) {
+  while (expr->is<arith::ExtFOp, arith::TruncFOp, arith::NegFOp>())
+    expr = expr->operands[0];
+  return expr;
+}
+
+/// Whether the expression has an element of a tensor, with `ofRow` one that
+/// depends on the row: its lane is a constant, so that another index is that of
+/// the row.
+static bool isTable(const Expr *expr, bool ofRow) {
+  if (expr->kind == Expr::Kind::Element &&
+      (!ofRow || llvm::any_of(expr->operands, [](const Expr *index) {
+        return !index->getIndexConstant();
+      })))
+    return true;
+  return llvm::any_of(expr->operands, [&](const Expr *operand) {
+    return isTable(operand, ofRow);
+  });
+}
+
+void RotationMiss::addLanes(const Expr *expr, Term &term, bool &isDependent) {
+  if (expr->kind == Expr::Kind::Element && expr->tensor == x) {
+    isDependent = true;
+    if (std::optional<int64_t> lane = getLane(expr->operands))
+      term.lanes.insert(*lane);
+    else
+      term.hasOther = true;
+    return;
+  }
+  if (expr->kind == Expr::Kind::Element && depends(expr->tensor)) {
+    isDependent = true;
+    // Several are a function of x.
+    term.hasOther |= term.opaque != nullptr;
+    term.opaque = expr->tensor;
+    return;
+  }
+  for (const Expr *operand : expr->operands)
+    addLanes(operand, term, isDependent);
+}
+
+void RotationMiss::addFactors(const Expr *expr, Term &term) {
+  expr = stripSigns(expr);
+  if (expr->is<arith::MulFOp>()) {
+    term.isProduct = true;
+    addFactors(expr->operands[0], term);
+    addFactors(expr->operands[1], term);
+    return;
+  }
+  bool isDependent = false;
+  addLanes(expr, term, isDependent);
+  term.hasTable |= !isDependent && isTable(expr, /*ofRow=*/false);
+  term.hasRows |= !isDependent && isTable(expr, /*ofRow=*/true);
+  // A function of an element, such as the reciprocal of a norm.
+  if (isDependent && term.opaque && expr->kind != Expr::Kind::Element)
+    term.hasOther = true;
+}
+
+bool RotationMiss::addTerms(const Expr *expr, SmallVectorImpl<Term> &terms) {
+  expr = stripSigns(expr);
+  if (expr->is<arith::AddFOp, arith::SubFOp>())
+    return addTerms(expr->operands[0], terms) &&
+           addTerms(expr->operands[1], terms);
+  if (terms.size() == kMaxTerms)
+    return false;
+  bool isSum = expr->is<math::FmaOp>();
+  Term &term = terms.emplace_back();
+  term.isProduct = isSum;
+  for (const Expr *factor :
+       isSum ? expr->operands.take_front(2) : ArrayRef<const Expr *>(expr))
+    addFactors(factor, term);
+  return !isSum || addTerms(expr->operands[2], terms);
+}
+
+bool RotationMiss::isSumOfProducts(const Expr *lane) {
+  SmallVector<Term> terms;
+  return addTerms(lane, terms) && llvm::count_if(terms, [](const Term &term) {
+                                    return term.isProduct && term.hasTable;
+                                  }) >= 2;
+}
+
+bool RotationMiss::resembles(ArrayRef<const Expr *> lanes) {
+  // Lanes that are in a sum with others, by the number of the result's lane.
+  SmallVector<std::pair<int64_t, llvm::SmallDenseSet<int64_t, 4>>> sums;
+  llvm::SmallDenseSet<int64_t> owns;
+  bool hasRows = true;
+  int64_t numLanes = lanes.size(), numOpaque = 0;
+  Value tensor;
+  for (auto [number, lane] : llvm::enumerate(lanes)) {
+    SmallVector<Term> terms;
+    if (!addTerms(lane, terms))
+      continue;
+    llvm::erase_if(terms, [](const Term &term) {
+      return !term.isProduct || !term.hasTable;
+    });
+    if (terms.size() != 2)
+      continue;
+    Term *self = &terms[0], *other = &terms[1];
+    if (self->opaque)
+      std::swap(self, other);
+    if (!self->opaque && other->opaque && !self->hasOther && !other->hasOther &&
+        self->hasRows && other->hasRows && other->lanes.empty() &&
+        self->lanes.size() == 1) {
+      tensor = other->opaque;
+      ++numOpaque;
+      continue;
+    }
+    // An element of another tensor is taken for the lane itself.
+    if (self->lanes.size() > other->lanes.size())
+      std::swap(self, other);
+    if (self->lanes.size() > 1 || other->lanes.empty())
+      continue;
+    int64_t own = self->lanes.empty() ? number : *self->lanes.begin();
+    if (other->lanes.contains(own))
+      continue;
+    // Lanes of a rotation are not repeated.
+    if (!owns.insert(own).second)
+      return false;
+    sums.push_back({own, other->lanes});
+    hasRows &= self->hasRows && other->hasRows;
+  }
+  if (numOpaque == numLanes) {
+    added = tensor;
+    return true;
+  }
+  // Each lane has a partner of its own.
+  llvm::SmallDenseSet<int64_t> partners;
+  if (hasRows && int64_t(sums.size()) == numLanes &&
+      llvm::all_of(sums, [&](const auto &sum) {
+        return sum.second.size() == 1 &&
+               partners.insert(*sum.second.begin()).second;
+      }))
+    return true;
+  auto isExchanged = [&](const auto &sum) {
+    const auto &[own, others] = sum;
+    return llvm::any_of(others, [&, own = own](int64_t lane) {
+      return std::abs(lane - own) * 2 == numLanes ||
+             llvm::any_of(sums, [&](const auto &partner) {
+               return partner.first == lane && partner.second.contains(own);
+             });
+    });
+  };
+  return sums.size() >= 2 &&
+         2 * llvm::count_if(sums, isExchanged) >= int64_t(sums.size());
+}

@@ -1,0 +1,67 @@
+//===- RotationMiss.h - what resembles a rotation ---------------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_RAISE_ROTATIONMISS_H
+#define POSENC_RAISE_ROTATIONMISS_H
+
+#include "Expr.h"
+
+namespace mlir::posenc::raise {
+
+/// Tells near misses of rotations from other sums of products, such as a
+/// residual behind a norm. In a near miss, lanes are sums of products with
+/// factors of a table, and two lanes of a tensor x are in the sums of the same
+/// lanes; or a lane of x is added to one of a tensor that is computed from x by
+/// another operation than a move, as by a matrix that exchanges the lanes.
+class RotationMiss {
+public:
+  /// `getLane` returns the number of the lane of x that the element with the
+  /// indices has, if it is constant. `depends` tells whether a tensor is
+  /// computed from x.
+  RotationMiss(
+      Value x,
+      llvm::function_ref<std::optional<int64_t>(ArrayRef<const Expr *>)>
+          getLane,
+      llvm::function_ref<bool(Value)> depends)
+      : x(x), getLane(getLane), depends(depends) {}
+
+  /// Whether the lane is a sum of two or three products with factors of a
+  /// table.
+  bool isSumOfProducts(const Expr *lane);
+  /// Whether the lanes resemble those of a rotation of x.
+  bool resembles(ArrayRef<const Expr *> lanes);
+  /// Returns the tensor with the lanes that are added, if these are none of x.
+  Value getAdded() const { return added; }
+
+private:
+  /// A product in the sum of a lane.
+  struct Term {
+    /// Lanes of x in the product.
+    llvm::SmallDenseSet<int64_t, 4> lanes;
+    /// A tensor that is computed from x, whose element is the only factor that
+    /// depends on x.
+    Value opaque;
+    /// Whether there is an element that does not depend on x, and one that
+    /// depends on the row, too.
+    bool hasTable = false, hasRows = false;
+    bool isProduct = false, hasOther = false;
+  };
+
+  bool addTerms(const Expr *expr, SmallVectorImpl<Term> &terms);
+  void addFactors(const Expr *expr, Term &term);
+  void addLanes(const Expr *expr, Term &term, bool &isDependent);
+
+  Value x;
+  llvm::function_ref<std::optional<int64_t>(ArrayRef<const Expr *>)> getLane;
+  llvm::function_ref<bool(Value)> depends;
+  Value added;
+};
+
+} // namespace mlir::posenc::raise
+
+#endif // POSENC_RAISE_ROTATIONMISS_H
