@@ -550,7 +550,8 @@ bool RotationSearch::resembles(Value x, ExprContext &exprs, Elements &near) {
     return getLane(source, numLanes, indices);
   };
   auto isDependent = [&](Value value) { return depends(value); };
-  RotationMiss miss(x, getLaneOf, isDependent);
+  RotationMiss miss(x, getNumLaneDims(source, numLanes), getLaneOf,
+                    isDependent);
   // Most roots are no sums, which few lanes show.
   if (llvm::none_of(ArrayRef<int64_t>{0, numLanes / 2, numLanes - 1},
                     [&](int64_t lane) {

@@ -42,6 +42,7 @@ static bool isTable(const Expr *expr, bool ofRow) {
 void RotationMiss::addLanes(const Expr *expr, Term &term, bool &isDependent) {
   if (expr->kind == Expr::Kind::Element && expr->tensor == x) {
     isDependent = true;
+    term.rows.insert(expr->operands.drop_back(numLaneDims));
     if (std::optional<int64_t> lane = getLane(expr->operands))
       term.lanes.insert(*lane);
     else
@@ -102,7 +103,7 @@ bool RotationMiss::isSumOfProducts(const Expr *lane) {
 bool RotationMiss::resembles(ArrayRef<const Expr *> lanes) {
   // Lanes that are in a sum with others, by the number of the result's lane.
   SmallVector<std::pair<int64_t, llvm::SmallDenseSet<int64_t, 4>>> sums;
-  llvm::SmallDenseSet<int64_t> owns;
+  llvm::SmallSetVector<ArrayRef<const Expr *>, 2> rows;
   bool hasRows = true;
   int64_t numLanes = lanes.size(), numOpaque = 0;
   Value tensor;
@@ -130,11 +131,19 @@ bool RotationMiss::resembles(ArrayRef<const Expr *> lanes) {
       std::swap(self, other);
     if (self->lanes.size() > 1 || other->lanes.empty())
       continue;
+    if (other->lanes.size() == 1 && other->lanes.contains(number) &&
+        !self->lanes.empty())
+      std::swap(self, other);
     int64_t own = self->lanes.empty() ? number : *self->lanes.begin();
     if (other->lanes.contains(own))
       continue;
-    // Lanes of a rotation are not repeated.
-    if (!owns.insert(own).second)
+    // All lanes are computed from the same rows, in either order.
+    llvm::SmallSetVector<ArrayRef<const Expr *>, 2> of = self->rows;
+    of.insert_range(other->rows);
+    if (sums.empty())
+      rows = of;
+    if (of.size() != rows.size() ||
+        !llvm::all_of(of, [&](auto row) { return rows.contains(row); }))
       return false;
     sums.push_back({own, other->lanes});
     hasRows &= self->hasRows && other->hasRows;
@@ -151,14 +160,19 @@ bool RotationMiss::resembles(ArrayRef<const Expr *> lanes) {
                partners.insert(*sum.second.begin()).second;
       }))
     return true;
+  // Two lanes are sums of the same two.
+  auto isSame = [](const auto &a, const auto &b) {
+    return (a.first == b.first && a.second == b.second) ||
+           (a.second.contains(b.first) && b.second.contains(a.first));
+  };
   auto isExchanged = [&](const auto &sum) {
-    const auto &[own, others] = sum;
-    return llvm::any_of(others, [&, own = own](int64_t lane) {
-      return std::abs(lane - own) * 2 == numLanes ||
-             llvm::any_of(sums, [&](const auto &partner) {
-               return partner.first == lane && partner.second.contains(own);
-             });
-    });
+    return llvm::any_of(sum.second,
+                        [&](int64_t lane) {
+                          return std::abs(lane - sum.first) * 2 == numLanes;
+                        }) ||
+           llvm::count_if(sums, [&](const auto &other) {
+             return isSame(sum, other);
+           }) == 2;
   };
   return sums.size() >= 2 &&
          2 * llvm::count_if(sums, isExchanged) >= int64_t(sums.size());

@@ -11,6 +11,8 @@
 
 #include "Expr.h"
 
+#include "llvm/ADT/SetVector.h"
+
 namespace mlir::posenc::raise {
 
 /// Tells near misses of rotations from other sums of products, such as a
@@ -20,15 +22,15 @@ namespace mlir::posenc::raise {
 /// another operation than a move, as by a matrix that exchanges the lanes.
 class RotationMiss {
 public:
-  /// `getLane` returns the number of the lane of x that the element with the
-  /// indices has, if it is constant. `depends` tells whether a tensor is
-  /// computed from x.
+  /// The last `numLaneDims` dimensions of x are its lanes. `getLane` returns
+  /// the number of the lane that the element with the indices has, if it is
+  /// constant. `depends` tells whether a tensor is computed from x.
   RotationMiss(
-      Value x,
+      Value x, unsigned numLaneDims,
       llvm::function_ref<std::optional<int64_t>(ArrayRef<const Expr *>)>
           getLane,
       llvm::function_ref<bool(Value)> depends)
-      : x(x), getLane(getLane), depends(depends) {}
+      : x(x), numLaneDims(numLaneDims), getLane(getLane), depends(depends) {}
 
   /// Whether the lane is a sum of two or three products with factors of a
   /// table.
@@ -43,6 +45,8 @@ private:
   struct Term {
     /// Lanes of x in the product.
     llvm::SmallDenseSet<int64_t, 4> lanes;
+    /// The other indices of these elements.
+    llvm::SmallSetVector<ArrayRef<const Expr *>, 2> rows;
     /// A tensor that is computed from x, whose element is the only factor that
     /// depends on x.
     Value opaque;
@@ -57,6 +61,7 @@ private:
   void addLanes(const Expr *expr, Term &term, bool &isDependent);
 
   Value x;
+  unsigned numLaneDims;
   llvm::function_ref<std::optional<int64_t>(ArrayRef<const Expr *>)> getLane;
   llvm::function_ref<bool(Value)> depends;
   Value added;
