@@ -21,6 +21,7 @@
 #include "HeadRows.h"
 
 #include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/AttentionNest.h"
 #include "posenc/Transforms/MaskBounds.h"
 
@@ -169,11 +170,8 @@ private:
 
   // The sequence and heads of the task, and the piece of its keys; null if all
   // keys are one piece.
-  Value batch, head, keyHead, piece;
-  /// The first row of the sequence in ragged queries and keys; null if they are
-  /// not ragged.
-  Value queryStart, keyStart;
-  Value length; ///< Number of keys of the sequence.
+  AttentionSequence sequence;
+  Value head, keyHead, piece;
   Tokens queries;
   /// Positions of the task's first and last query in the sequence.
   Value firstPosition, lastPosition;

@@ -57,7 +57,7 @@ void AttentionDecomposition::getSlice(Value tensor, HeadLayout layout,
   if (isRagged)
     first = add(start, toValue(first));
   else {
-    offsets.push_back(batch);
+    offsets.push_back(sequence.batch);
     sizes.push_back(attr(1));
   }
   bool isTokenMajor = layout == HeadLayout::TokenMajor;
@@ -133,12 +133,12 @@ Value AttentionDecomposition::takePositions(Value positions,
     return gather(builder, loc, positions, {sizes[0], count},
                   [&](OpBuilder &b, Location l, Value axis, Value column) {
                     Value token = arith::AddIOp::create(b, l, first, column);
-                    return SmallVector<Value>{axis, batch, token};
+                    return SmallVector<Value>{axis, sequence.batch, token};
                   });
   }
   if (!isRagged) {
     dropped.push_back(offsets.size());
-    offsets.push_back(batch);
+    offsets.push_back(sequence.batch);
     sizes.push_back(attr(1));
   }
   offsets.push_back(isRagged ? add(start, first) : first);
@@ -161,7 +161,7 @@ Value AttentionDecomposition::transformByTables(
   SmallVector<int64_t> dropped;
   if (positions && !isRagged) {
     dropped.push_back(0);
-    offsets.push_back(batch);
+    offsets.push_back(sequence.batch);
     sizes.push_back(attr(1));
   }
   Value row = isRagged ? add(start, first) : first;
@@ -186,7 +186,8 @@ Value AttentionDecomposition::transformByTables(
 Value AttentionDecomposition::takeQueries() {
   bool isRagged = op.hasRaggedQueries();
   SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(op.getQuery(), op.getQueryLayout(), isRagged, queryStart, queries,
+  getSlice(op.getQuery(), op.getQueryLayout(), isRagged, sequence.queryStart,
+           queries,
            /*withLanes=*/true, offsets, sizes);
   SmallVector<int64_t> dropped;
   if (!isRagged)
@@ -197,15 +198,15 @@ Value AttentionDecomposition::takeQueries() {
   RowTransform transform =
       getTransform(op.getQueryNorm(), op.getQueryRotationAttr());
   if (options.queryTables)
-    return transformByTables(tile, /*tokenDim=*/1, transform,
-                             options.queryTables, op.getQueryPositions(),
-                             isRagged, queryStart, toValue(queries.first),
-                             firstPosition, queries.count);
+    return transformByTables(
+        tile, /*tokenDim=*/1, transform, options.queryTables,
+        op.getQueryPositions(), isRagged, sequence.queryStart,
+        toValue(queries.first), firstPosition, queries.count);
   Value positions;
   if (transform.rotation)
     positions = op.getQueryPositions()
                     ? takePositions(op.getQueryPositions(), transform.rotation,
-                                    isRagged, queryStart,
+                                    isRagged, sequence.queryStart,
                                     toValue(queries.first), queries.count)
                     : firstPosition;
   return transformRows(builder, loc, tile, /*tokenDim=*/1, positions,
@@ -222,9 +223,9 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
     return gather(builder, loc, tensor, {count, attr(type.getShape().back())},
                   [&](OpBuilder &b, Location l, Value row, Value lane) {
                     Value key = arith::AddIOp::create(b, l, firstKey, row);
-                    Value block = arith::DivUIOp::create(b, l, key, slots);
-                    Value slot = arith::RemUIOp::create(b, l, key, slots);
-                    Value page = loadIndex(b, l, table, {batch, block});
+                    ImplicitLocOpBuilder nested(l, b);
+                    auto [page, slot] =
+                        emitPagedKey(nested, table, sequence.batch, key, slots);
                     return SmallVector<Value>{
                         page, isTokenMajor ? slot : keyHead,
                         isTokenMajor ? keyHead : slot, lane};
@@ -232,7 +233,7 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
   }
   bool isRagged = op.hasRaggedKeys();
   SmallVector<OpFoldResult> offsets, sizes;
-  getSlice(tensor, op.getKeyLayout(), isRagged, keyStart,
+  getSlice(tensor, op.getKeyLayout(), isRagged, sequence.keyStart,
            {firstKey, count, keyHead, attr(1)}, /*withLanes=*/true, offsets,
            sizes);
   SmallVector<int64_t> dropped{op.getKeyHeadDim()};
@@ -246,10 +247,11 @@ Value AttentionDecomposition::takeKeys(Value tensor, Value firstKey,
 Value AttentionDecomposition::widenKeys(Value rows, Value scales,
                                         Value firstKey, OpFoldResult count) {
   if (scales) {
-    ScaledKeys keys{batch, keyHead, firstKey, count, op.getBlockTable(), {}};
+    ScaledKeys keys{sequence.batch,     keyHead, firstKey, count,
+                    op.getBlockTable(), {}};
     if (op.hasRaggedKeys()) {
       keys.sequence = nullptr;
-      keys.first = add(keyStart, firstKey);
+      keys.first = add(sequence.keyStart, firstKey);
     }
     if (op.getBlockTable())
       keys.slots = toValue(numKeys);
@@ -301,8 +303,8 @@ Value AttentionDecomposition::takeMask(const QueryTile &queryTile,
   ArrayRef<int64_t> shape = cast<RankedTensorType>(mask.getType()).getShape();
   AffineExpr d0 = builder.getAffineDimExpr(0), d1 = builder.getAffineDimExpr(1);
   SmallVector<OpFoldResult> offsets{
-      batch, queries.head, apply(d0 + d1, {queries.first, queryTile.first}),
-      firstKey};
+      sequence.batch, queries.head,
+      apply(d0 + d1, {queries.first, queryTile.first}), firstKey};
   SmallVector<OpFoldResult> sizes{attr(1), queries.numHeads, queryTile.count,
                                   count};
   SmallVector<int64_t> padded{headsPerTile, queriesPerTile, keysPerTile};

@@ -10,6 +10,8 @@
 
 #include "HeadRows.h"
 
+#include "posenc/Transforms/AttentionIndices.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -77,10 +79,9 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
                };
                Value row = linalg::IndexOp::create(b, l, 0);
                Value key = arith::AddIOp::create(b, l, keys.first, row);
-               Value block = arith::DivUIOp::create(b, l, key, keys.slots);
-               Value slot = arith::RemUIOp::create(b, l, key, keys.slots);
-               Value page =
-                   loadIndex(b, l, keys.blockTable, {keys.sequence, block});
+               ImplicitLocOpBuilder nested(l, b);
+               auto [page, slot] = emitPagedKey(nested, keys.blockTable,
+                                                keys.sequence, key, keys.slots);
                Value scale = tensor::ExtractOp::create(
                    b, l, scales,
                    ValueRange{index(page, 0), index(keys.head, 1),

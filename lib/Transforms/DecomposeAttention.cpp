@@ -31,10 +31,6 @@ using namespace mlir::posenc;
 /// Maximum bytes of a task's queries, and of its accumulators.
 static constexpr int64_t kMaxTaskBytes = 128 << 10;
 
-/// A window that is wider than any relative position, but so small that sums
-/// with positions do not overflow.
-static constexpr int64_t kMaxWindow = int64_t{1} << 62;
-
 /// Chooses the heads and queries of a register tile, and the number of register
 /// tiles of a task. A register tile has query heads of one GQA group only.
 void AttentionDecomposition::chooseTiles() {
@@ -96,7 +92,6 @@ void AttentionDecomposition::chooseTiles() {
 /// variables of the scf.forall.
 void AttentionDecomposition::findTask(ValueRange loops) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
-  batch = loops[0];
   if (options.numPieces)
     piece = loops[3];
   OpFoldResult firstHead = apply(d0 * headsPerTile, {loops[1]});
@@ -112,124 +107,61 @@ void AttentionDecomposition::findTask(ValueRange loops) {
                                      sub(toValue(numKeyHeads), constant(1)));
   }
 
-  // Sequence `b` of a ragged tensor has the rows [list[b], list[b+1]), where
-  // list is cu_seqlens.
-  Value isSequence, next;
-  if (op.hasRaggedQueries()) {
-    Value last = sub(toValue(numBatch), constant(1));
-    isSequence = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                       batch, last);
-    next = arith::MinSIOp::create(builder, loc, add(batch, constant(1)), last);
+  ImplicitLocOpBuilder b(loc, builder);
+  sequence =
+      emitSequence(b, op, loops[0], toValue(numQueries), toValue(numKeys));
+  // With a paged cache, the mask and the key positions also bound the length.
+  for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
+    if (!op.getLengths() || !op.getBlockTable() || !tensor)
+      continue;
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (type.getShape().back() != 1)
+      sequence.numKeys = arith::MinSIOp::create(
+          builder, loc, sequence.numKeys,
+          toValue(
+              tensor::getMixedSize(builder, loc, tensor, type.getRank() - 1)));
   }
-  // Entry points reject lists, lengths and pages that exceed the tensors. IR
-  // that starts at this stage has no such checks, so clamps the values here.
-  auto clamp = [&](Value value, Value min, Value max) -> Value {
-    Value upper = arith::MinSIOp::create(builder, loc, value, max);
-    return arith::MaxSIOp::create(builder, loc, upper, min);
-  };
-  auto loadRange = [&](Value list, Value max) {
-    Value begin = clamp(loadIndex(builder, loc, list, batch), constant(0), max);
-    Value end = loadIndex(builder, loc, list, next);
-    return std::pair<Value, Value>(begin, end);
-  };
   OpFoldResult count = numQueries;
   int64_t queriesPerTask = numQueryTiles * queriesPerTile;
   OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
   if (op.hasRaggedQueries()) {
-    Value all = toValue(numQueries);
-    auto [begin, end] = loadRange(op.getCuSeqlens()[0], all);
-    queryStart = begin;
-    end = arith::SelectOp::create(builder, loc, isSequence, end, all);
-    Value own = sub(clamp(end, begin, all), begin);
     auto leaveOut = [&](arith::CmpIPredicate predicate, int64_t limit) {
-      Value isOut =
-          arith::CmpIOp::create(builder, loc, predicate, own, constant(limit));
-      own = arith::SelectOp::create(builder, loc, isOut, constant(0), own);
+      Value isOut = arith::CmpIOp::create(
+          builder, loc, predicate, sequence.numQueries, constant(limit));
+      sequence.numQueries = arith::SelectOp::create(
+          builder, loc, isOut, constant(0), sequence.numQueries);
     };
     if (options.minQueries)
       leaveOut(arith::CmpIPredicate::slt, options.minQueries);
     if (options.maxQueries)
       leaveOut(arith::CmpIPredicate::sgt, options.maxQueries);
-    count = own;
     // The loop has as many tasks as the longest possible sequence needs.
-    first =
-        arith::MinSIOp::create(builder, loc, toValue(first), own).getResult();
+    count = sequence.numQueries;
+    first = arith::MinSIOp::create(builder, loc, toValue(first),
+                                   sequence.numQueries)
+                .getResult();
   }
   queries = {first, clip(queriesPerTask, first, count), firstHead,
              attr(headsPerTile)};
-
-  if (op.hasRaggedKeys()) {
-    Value all = toValue(numKeys);
-    auto [begin, end] = loadRange(op.getCuSeqlens()[1], all);
-    keyStart = begin;
-    length = sub(clamp(end, begin, all), begin);
-  } else if (isSequence) {
-    length = scf::IfOp::create(
-                 builder, loc, isSequence,
-                 [&](OpBuilder &b, Location l) {
-                   scf::YieldOp::create(
-                       b, l, loadIndex(b, l, op.getLengths(), batch));
-                 },
-                 [&](OpBuilder &b, Location l) {
-                   Value none = arith::ConstantIndexOp::create(b, l, 0);
-                   scf::YieldOp::create(b, l, none);
-                 })
-                 .getResult(0);
-  } else if (op.getLengths()) {
-    length = loadIndex(builder, loc, op.getLengths(), batch);
-  } else {
-    length = toValue(numKeys);
-  }
-  if (op.getLengths()) {
-    Value max = toValue(numKeys);
-    if (Value table = op.getBlockTable()) {
-      Value pages = toValue(tensor::getMixedSize(builder, loc, table, 1));
-      max = arith::MulIOp::create(builder, loc, pages, max);
-    }
-    length = arith::MinSIOp::create(builder, loc, length, max);
-    // With a paged cache, the mask and the key positions also bound the length.
-    for (Value tensor : {op.getMask(), op.getKeyPositions()}) {
-      if (!op.getBlockTable() || !tensor)
-        continue;
-      auto type = cast<RankedTensorType>(tensor.getType());
-      if (type.getShape().back() != 1)
-        length = arith::MinSIOp::create(
-            builder, loc, length,
-            toValue(tensor::getMixedSize(builder, loc, tensor,
-                                         type.getRank() - 1)));
-    }
-  }
-  firstPosition = add(toValue(first), sub(length, toValue(count)));
-  if (Value trailing = op.getTrailingQueries())
-    firstPosition = sub(firstPosition, trailing);
+  firstPosition = sequence.emitPosition(b, op, toValue(first));
   lastPosition = add(firstPosition, sub(toValue(queries.count), constant(1)));
 }
 
 /// Emits the range of keys that the position masks (causal, windows) leave
 /// visible for at least one query of the task.
 std::pair<Value, Value> AttentionDecomposition::findKeyRange() {
-  Value begin = constant(0), end = length;
-  Value afterLast = add(firstPosition, toValue(queries.count));
-  auto limit = [&](int64_t right) {
-    Value beyond = add(afterLast, constant(std::min(right, kMaxWindow)));
-    end = arith::MinSIOp::create(builder, loc, end, beyond);
-  };
-  if (op.getCausal())
-    limit(0);
-  if (op.getWindowRight())
-    limit(*op.getWindowRight());
-  if (std::optional<int64_t> left = op.getWindowLeft())
-    begin = arith::MaxSIOp::create(
-        builder, loc, begin,
-        sub(firstPosition, constant(std::min(*left, kMaxWindow))));
+  ImplicitLocOpBuilder b(loc, builder);
+  PositionMask mask(op);
+  Value begin = mask.emitFirstKey(b, firstPosition);
+  Value end = mask.emitEndKey(b, lastPosition, sequence.numKeys);
   // Other queries of the task do not change which keys share a tile.
   if (options.alignedKeyTiles)
     begin = sub(begin, builder.createOrFold<arith::RemUIOp>(
                            loc, begin, constant(keysPerTile)));
   if (op.hasRaggedQueries()) {
     // A task without queries sees no keys.
-    Value keys =
-        arith::MulIOp::create(builder, loc, toValue(queries.count), length);
+    Value keys = arith::MulIOp::create(builder, loc, toValue(queries.count),
+                                       sequence.numKeys);
     end = arith::MinSIOp::create(builder, loc, end, add(begin, keys));
   }
   if (piece) {
@@ -447,7 +379,7 @@ AttentionDecomposition::addKeyTile(const QueryTile &queryTile, Value panels,
     tileState.push_back(extractQueryTile(part, queryTile.number));
   SmallVector<Type> types(ValueRange(tileState).getTypes());
   auto tile = OnlineAttentionOp::create(
-      builder, loc, types, batch, head, queryTile.position, firstKey,
+      builder, loc, types, sequence.batch, head, queryTile.position, firstKey,
       /*num_keys=*/hasPartialKeyTiles ? end : Value(), query, key, value,
       takeMask(queryTile, firstKey, count), tileState,
       builder.getF64FloatAttr(op.getScoreScale()), op.getWindowLeftAttr(),
@@ -486,7 +418,8 @@ PairTile AttentionDecomposition::getPairs(Value firstQuery, Value lastQuery,
   if (hasPartialKeyTiles)
     lastKey = builder.createOrFold<arith::MinSIOp>(loc, lastKey,
                                                    sub(endKey, constant(1)));
-  return {batch, head, lastHead, firstQuery, lastQuery, firstKey, lastKey};
+  return {sequence.batch, head,     lastHead, firstQuery,
+          lastQuery,      firstKey, lastKey};
 }
 
 /// Emits the state of all register tiles of the task after a tile of keys,
@@ -525,13 +458,14 @@ AttentionDecomposition::addSeenKeys(Value panels, Value firstKey, Value end,
     value = widenKeys(value, op.getValueScales(), firstKey, count);
   if (options.keyTables) {
     key = transformByTables(key, /*tokenDim=*/0, transform, options.keyTables,
-                            op.getKeyPositions(), op.hasRaggedKeys(), keyStart,
-                            firstKey, firstKey, count);
+                            op.getKeyPositions(), op.hasRaggedKeys(),
+                            sequence.keyStart, firstKey, firstKey, count);
   } else {
     Value positions;
     if (transform.rotation)
-      positions = takePositions(op.getKeyPositions(), transform.rotation,
-                                op.hasRaggedKeys(), keyStart, firstKey, count);
+      positions =
+          takePositions(op.getKeyPositions(), transform.rotation,
+                        op.hasRaggedKeys(), sequence.keyStart, firstKey, count);
     key =
         transformRows(builder, loc, key, /*tokenDim=*/0, positions, transform);
   }
@@ -579,21 +513,9 @@ Value AttentionDecomposition::createIsSeen(const QueryTile &queryTile,
   Value lastTilePosition =
       add(queryTile.position, constant(queriesPerTile - 1));
   Value lastKey = add(firstKey, constant(keysPerTile - 1));
-  Value isSeen;
-  // Compares relative positions, since a position minus a window could wrap.
-  auto require = [&](Value from, Value to, int64_t max) {
-    Value isNear = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::sle, sub(from, to), constant(max));
-    isSeen = isSeen ? Value(arith::AndIOp::create(builder, loc, isSeen, isNear))
-                    : isNear;
-  };
-  if (op.getCausal())
-    require(firstKey, lastTilePosition, 0);
-  if (std::optional<int64_t> left = op.getWindowLeft())
-    require(queryTile.position, lastKey, *left);
-  if (std::optional<int64_t> right = op.getWindowRight())
-    require(firstKey, lastTilePosition, *right);
-  return isSeen;
+  ImplicitLocOpBuilder b(loc, builder);
+  return PositionMask(op).emitIsSeen(
+      b, {queryTile.position, lastTilePosition, firstKey, lastKey});
 }
 
 /// Emits the outputs acc / l of a register tile, or its log-sum-exps
@@ -652,7 +574,7 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
     dropped.push_back(0);
   if (!isRagged)
     dropped.push_back(dropped.size());
-  Value start = queryStart;
+  Value start = sequence.queryStart;
   if (piece && isRagged)
     start = createPieceRow(builder, loc, batch, start, options.maxQueries);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;

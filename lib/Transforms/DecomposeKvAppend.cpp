@@ -9,6 +9,7 @@
 #include "CacheRows.h"
 #include "HeadRows.h"
 
+#include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -49,13 +49,6 @@ Value mlir::posenc::transpose(OpBuilder &builder, Location loc, Value tensor,
       ->getResult(0);
 }
 
-Value mlir::posenc::loadIndex(OpBuilder &builder, Location loc, Value list,
-                              ValueRange indices) {
-  Value sequence = tensor::ExtractOp::create(builder, loc, list, indices);
-  return builder.createOrFold<arith::IndexCastOp>(loc, builder.getIndexType(),
-                                                  sequence);
-}
-
 /// Computes `x * (1 / sqrt(mean(x^2) + eps)) * (w + offset)` in the type `sum`
 /// and rounds it to `result`. The mean is over the last dimension, and also
 /// over `otherDim` if it is given; then `norm` has rank 2.

@@ -46,10 +46,6 @@ Value createEmptyLike(OpBuilder &builder, Location loc, Value tensor,
 Value transpose(OpBuilder &builder, Location loc, Value tensor,
                 ArrayRef<int64_t> order);
 
-/// Loads an integer or index from a tensor and converts it to index.
-Value loadIndex(OpBuilder &builder, Location loc, Value list,
-                ValueRange indices);
-
 } // namespace mlir::posenc
 
 #endif // POSENC_LIB_TRANSFORMS_HEADROWS_H

@@ -30,11 +30,13 @@
 // CHECK-DAG:       %[[COUNT:.*]] = affine.min affine_map<(d0)[s0] -> (d0 * -128 + s0, 128)>(%[[T]])[%[[LQ]]]
 // CHECK:           %[[BEFORE:.*]] = arith.subi %[[LK]], %[[LQ]]
 // CHECK:           %[[POSITION:.*]] = arith.addi %[[FIRST]], %[[BEFORE]]
+// CHECK:           %[[REST:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK:           %[[LAST:.*]] = arith.addi %[[POSITION]], %[[REST]]
 // CHECK:           tensor.extract_slice %[[Q]][%[[B]], %[[FIRST]], %[[H]], 0] [1, %[[COUNT]], 1, 64]
-// CHECK:           %[[AFTER:.*]] = arith.addi %[[POSITION]], %[[COUNT]]
-// CHECK:           %[[END:.*]] = arith.minsi %[[LK]], %[[AFTER]]
-// CHECK:           %[[LEFT:.*]] = arith.subi %[[POSITION]], %c100
+// CHECK:           %[[LEFT:.*]] = arith.addi %[[POSITION]], %c-100
 // CHECK:           %[[SEEN:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK:           %[[AFTER:.*]] = arith.addi %[[LAST]], %c1
+// CHECK:           %[[END:.*]] = arith.minsi %[[AFTER]], %[[LK]]
 // CHECK:           %[[REST:.*]] = arith.remui %[[SEEN]], %c64
 // CHECK:           %[[BEGIN:.*]] = arith.subi %[[SEEN]], %[[REST]]
 // CHECK:           scf.for %[[J:[a-z0-9]+]] = %[[BEGIN]] to %[[END]] step %c64
@@ -68,8 +70,8 @@ func.func @window(%q: tensor<?x?x8x64xbf16>, %k: tensor<?x?x2x64xbf16>) -> tenso
 // CHECK-LABEL: func.func @right(
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x8x?x64xf16>, %[[K:.*]]: tensor<2x8x?x64xf16>
 // CHECK-NOT:       arith.remui
-// CHECK:           %[[AFTER:.*]] = arith.addi %{{.*}}, %c7
-// CHECK:           %[[END:.*]] = arith.minsi %{{.*}}, %[[AFTER]]
+// CHECK:           %[[AFTER:.*]] = arith.addi %{{.*}}, %c8
+// CHECK:           %[[END:.*]] = arith.minsi %[[AFTER]], %{{.*}}
 // CHECK-NOT:       arith.remui
 // CHECK:           scf.for %{{.*}} = %c0 to %[[END]] step %c64
 // CHECK:             posenc.online_attention window_right = 7
@@ -158,11 +160,11 @@ func.func @region(%q: tensor<?x?x8x64xf16>, %t: tensor<?x?xf32>) -> tensor<?x?x8
 // CHECK-LABEL: func.func @ragged(
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x8x64xf16>, %[[K:.*]]: tensor<?x2x64xf16>, %[[CQ:.*]]: tensor<?xi64>, %[[CK:.*]]: tensor<?xi64>
 // CHECK:         scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]]) in
-// CHECK:           %[[TASK:.*]] = affine.apply affine_map<(d0) -> (d0 * 128)>(%[[T]])
 // CHECK:           tensor.extract %[[CQ]]
-// CHECK:           %[[FIRST:.*]] = arith.minsi %[[TASK]], %{{.*}}
 // CHECK:           tensor.extract %[[CK]]
-// CHECK:           %[[LEFT:.*]] = arith.subi %{{.*}}, %c30
+// CHECK:           %[[TASK:.*]] = affine.apply affine_map<(d0) -> (d0 * 128)>(%[[T]])
+// CHECK:           %[[FIRST:.*]] = arith.minsi %[[TASK]], %{{.*}}
+// CHECK:           %[[LEFT:.*]] = arith.addi %{{.*}}, %c-30
 // CHECK:           %[[SEEN:.*]] = arith.maxsi %[[LEFT]], %c0
 // CHECK:           %[[REST:.*]] = arith.remui %[[SEEN]], %c64
 // CHECK:           %[[BEGIN:.*]] = arith.subi %[[SEEN]], %[[REST]]
@@ -188,9 +190,9 @@ func.func @ragged(%q: tensor<?x8x64xf16>, %k: tensor<?x2x64xf16>, %cq: tensor<?x
 // CHECK:             affine.min affine_map<(d0, d1) -> (64, d0 - d1)>(%[[END]], %[[J]])
 // CHECK:             linalg.generic
 // CHECK:               %[[KEY:.*]] = arith.addi %[[J]], %{{.*}}
-// CHECK-DAG:           %[[BLOCK:.*]] = arith.divui %[[KEY]], %c16
-// CHECK-DAG:           %[[SLOT:.*]] = arith.remui %[[KEY]], %c16
+// CHECK:               %[[BLOCK:.*]] = arith.divui %[[KEY]], %c16
 // CHECK:               tensor.extract %[[TABLE]][%{{.*}}, %[[BLOCK]]]
+// CHECK:               %[[SLOT:.*]] = arith.remui %[[KEY]], %c16
 // CHECK:               tensor.extract %[[K]][%{{.*}}, %{{.*}}, %[[SLOT]], %{{.*}}]
 // CHECK:             posenc.online_attention causal
 func.func @paged(%q: tensor<?x?x8x64xbf16>, %k: tensor<?x2x16x64xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x?x8x64xbf16> {

@@ -36,16 +36,18 @@
 // CHECK:           %[[COUNT:.*]] = affine.min affine_map<(d0)[s0] -> (d0 * -4 + s0, 4)>(%[[T]])[%[[LQ]]]
 // CHECK:           %[[BEFORE:.*]] = arith.subi %[[LK]], %[[LQ]]
 // CHECK:           %[[PLACE:.*]] = arith.addi %[[FIRST]], %[[BEFORE]]
+// CHECK:           %[[MORE:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK:           %[[LAST:.*]] = arith.addi %[[PLACE]], %[[MORE]]
 // CHECK:           tensor.extract_slice %[[Q]][%[[I]], %[[FIRST]], %[[HEAD]], 0] [1, %[[COUNT]], 4, 64]
 // CHECK:           linalg.transpose
 // CHECK:           tensor.extract_slice %[[P]][%[[I]], %[[FIRST]]] [1, %[[COUNT]]]
 // CHECK:           %[[ROTATED:.*]] = posenc.rope half {{.*}} dims = [1]
 // CHECK:           %[[MINE:.*]] = tensor.extract_slice %[[ROTATED]][0, 0, 0] [4, %[[COUNT]], 64]
 // CHECK:           linalg.transpose ins(%[[MINE]] : {{.*}}) outs(%{{.*}} : tensor<64x4x?xf32>) permutation = [2, 0, 1]
-// CHECK:           %[[BEYOND:.*]] = arith.addi %[[PLACE]], %[[COUNT]]
-// CHECK:           %[[END:.*]] = arith.minsi %[[LK]], %[[BEYOND]]
-// CHECK:           %[[LEFT:.*]] = arith.subi %[[PLACE]], %c5
+// CHECK:           %[[LEFT:.*]] = arith.addi %[[PLACE]], %c-5
 // CHECK:           %[[BEGIN:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK:           %[[BEYOND:.*]] = arith.addi %[[LAST]], %c1
+// CHECK:           %[[END:.*]] = arith.minsi %[[BEYOND]], %[[LK]]
 // CHECK:           scf.for %[[J:[a-z0-9]+]] = %[[BEGIN]] to %[[END]] step %c32 iter_args
 // CHECK:             %[[KEYS:.*]] = affine.min affine_map<(d0, d1) -> (32, d0 - d1)>(%[[END]], %[[J]])
 // CHECK:             tensor.extract_slice %[[K]][%[[I]], %[[J]], %[[G]], 0] [1, %[[KEYS]], 1, 64]
@@ -156,21 +158,23 @@ func.func @normed(%q: tensor<?x?x2x16xf16>, %w: tensor<16xf16>) -> tensor<?x?x2x
 // CHECK-DAG:     %[[N:.*]] = tensor.dim %[[A]], %c0
 // CHECK-DAG:     %[[ALL:.*]] = tensor.dim %[[Q]], %c0
 // CHECK:         scf.forall (%[[I:.*]], %[[H:.*]], %[[T:.*]]) in (%[[N]],
-// CHECK:           %[[LAST:.*]] = arith.subi %[[N]], %c1
-// CHECK:           %[[IS:.*]] = arith.cmpi slt, %[[I]], %[[LAST]]
-// CHECK:           %[[NEXT:.*]] = arith.minsi %{{.*}}, %[[LAST]]
+// CHECK:           %[[LAST:.*]] = arith.addi %[[N]], %c-1
 // CHECK:           %[[X:.*]] = tensor.extract %[[A]][%[[I]]]
 // CHECK:           %[[FROM:.*]] = arith.index_cast %[[X]]
 // CHECK:           %[[LEAST:.*]] = arith.minsi %[[FROM]], %[[ALL]]
 // CHECK:           %[[START:.*]] = arith.maxsi %[[LEAST]], %c0
-// CHECK:           tensor.extract %[[A]][%[[NEXT]]]
-// CHECK:           %[[TO:.*]] = arith.select %[[IS]], %{{.*}}, %[[ALL]]
+// CHECK:           %[[NEXT:.*]] = arith.minsi %{{.*}}, %[[LAST]]
+// CHECK:           %[[IS:.*]] = arith.cmpi eq, %[[I]], %[[LAST]]
+// CHECK:           %[[Y:.*]] = tensor.extract %[[A]][%[[NEXT]]]
+// CHECK:           %[[TO:.*]] = arith.index_cast %[[Y]]
 // CHECK:           %[[CLIPPED:.*]] = arith.minsi %[[TO]], %[[ALL]]
-// CHECK:           %[[END:.*]] = arith.maxsi %[[CLIPPED]], %[[START]]
-// CHECK:           %[[LQ:.*]] = arith.subi %[[END]], %[[START]]
-// CHECK:           %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LQ]]
+// CHECK:           %[[AFTER:.*]] = arith.maxsi %[[CLIPPED]], %c0
+// CHECK:           %[[END:.*]] = arith.select %[[IS]], %[[ALL]], %[[AFTER]]
+// CHECK:           %[[SIZE:.*]] = arith.subi %[[END]], %[[START]]
+// CHECK:           %[[LQ:.*]] = arith.maxsi %[[SIZE]], %c0
 // CHECK:           tensor.extract %[[C]][%[[I]]]
-// CHECK:           tensor.extract %[[C]][%[[NEXT]]]
+// CHECK:           tensor.extract %[[C]][
+// CHECK:           %[[FIRST:.*]] = arith.minsi %{{.*}}, %[[LQ]]
 // CHECK:           %[[TOKEN:.*]] = arith.addi %[[START]], %[[FIRST]]
 // CHECK:           tensor.extract_slice %[[Q]][%[[TOKEN]],
 // CHECK:           scf.for
@@ -232,8 +236,8 @@ func.func @axes(%q: tensor<?x1x2x16xf64>, %k: tensor<?x?x2x16xf64>, %p: tensor<2
 // CHECK:               %[[ROW:.*]] = linalg.index 0
 // CHECK:               %[[KEY:.*]] = arith.addi %[[J]], %[[ROW]]
 // CHECK:               %[[BLOCK:.*]] = arith.divui %[[KEY]], %[[SLOTS]]
-// CHECK:               %[[SLOT:.*]] = arith.remui %[[KEY]], %[[SLOTS]]
 // CHECK:               tensor.extract %[[TABLE]][%[[I]], %[[BLOCK]]]
+// CHECK:               %[[SLOT:.*]] = arith.remui %[[KEY]], %[[SLOTS]]
 // CHECK:               tensor.extract %[[K]][%{{.*}}, %[[SLOT]], %c0, %{{.*}}]
 // CHECK:             tensor.extract_slice %[[MASK]][0, 0, %{{.*}}, %[[J]]] [1, 2,
 // CHECK:             posenc.online_attention {{.*}} mask(%{{.*}} : tensor<2x8x32xi1>)

@@ -517,38 +517,6 @@ bool AttentionCode::hasMasks() const {
 // Helpers
 //===----------------------------------------------------------------------===//
 
-Value mlir::posenc::createIndex(ImplicitLocOpBuilder &builder, int64_t value) {
-  return arith::ConstantIndexOp::create(builder, value);
-}
-
-Value mlir::posenc::addIndex(ImplicitLocOpBuilder &builder, Value index,
-                             int64_t offset) {
-  return offset == 0 ? index
-                     : addIndex(builder, index, createIndex(builder, offset));
-}
-
-Value mlir::posenc::addIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
-  return builder.createOrFold<arith::AddIOp>(a, b);
-}
-
-Value mlir::posenc::subIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
-  return builder.createOrFold<arith::SubIOp>(a, b);
-}
-
-Value mlir::posenc::mulIndex(ImplicitLocOpBuilder &builder, Value index,
-                             int64_t factor) {
-  return builder.createOrFold<arith::MulIOp>(index,
-                                             createIndex(builder, factor));
-}
-
-Value mlir::posenc::minIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
-  return builder.createOrFold<arith::MinSIOp>(a, b);
-}
-
-Value mlir::posenc::maxIndex(ImplicitLocOpBuilder &builder, Value a, Value b) {
-  return builder.createOrFold<arith::MaxSIOp>(a, b);
-}
-
 Value mlir::posenc::createSplat(ImplicitLocOpBuilder &builder, VectorType type,
                                 double value) {
   return arith::ConstantOp::create(
@@ -681,12 +649,9 @@ SmallVector<Value> mlir::posenc::getKeyIndices(ImplicitLocOpBuilder &builder,
   if (Value table = op.getBlockTable()) {
     Value size =
         getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());
-    Value number = arith::DivUIOp::create(builder, key, size);
-    batch = memref::LoadOp::create(builder, table, ValueRange{batch, number});
-    if (!batch.getType().isIndex())
-      batch =
-          arith::IndexCastOp::create(builder, builder.getIndexType(), batch);
-    key = arith::RemUIOp::create(builder, key, size);
+    PagedKey found = emitPagedKey(builder, table, batch, key, size);
+    batch = found.page;
+    key = found.slot;
   }
   return getRowIndices(batch, task.keyHead, key, op.getKeyHeadDim());
 }

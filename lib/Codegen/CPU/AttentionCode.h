@@ -35,7 +35,9 @@
 #include "VectorLoops.h"
 #include "VectorTarget.h"
 
+#include "posenc/IR/IndexArithmetic.h"
 #include "posenc/IR/Posenc.h"
+#include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/MaskBounds.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -239,19 +241,12 @@ struct AttentionCode {
   bool hasMasks() const;
 };
 
-/// The indices of a task.
-struct AttentionTask {
-  Value batch, keyHead, queryHead;
+/// The indices of a task, and those of its sequence.
+struct AttentionTask : AttentionSequence {
+  Value keyHead, queryHead;
   /// The first token of the task within its sequence, the number of tokens and
   /// of register tiles, and the query position of the first token.
   Value firstToken, numTokens, numQueryTiles, firstPosition;
-  /// Tokens of the whole sequence.
-  Value sequenceTokens;
-  /// Valid keys of the sequence.
-  Value numKeys;
-  /// The first row of the sequence in ragged queries and in ragged keys; null
-  /// where these have a batch dimension.
-  Value queryStart, keyStart;
 };
 
 /// The indices of a register tile of queries and a tile of keys.
@@ -273,14 +268,6 @@ struct AttentionBlock {
 //===----------------------------------------------------------------------===//
 // Helpers
 //===----------------------------------------------------------------------===//
-
-Value createIndex(ImplicitLocOpBuilder &builder, int64_t value);
-Value addIndex(ImplicitLocOpBuilder &builder, Value index, int64_t offset);
-Value addIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
-Value subIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
-Value mulIndex(ImplicitLocOpBuilder &builder, Value index, int64_t factor);
-Value minIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
-Value maxIndex(ImplicitLocOpBuilder &builder, Value a, Value b);
 
 /// Returns the constant vector with `value` in all lanes.
 Value createSplat(ImplicitLocOpBuilder &builder, VectorType type, double value);
@@ -325,18 +312,6 @@ SmallVector<Value> transpose(ImplicitLocOpBuilder &builder,
 Value emitExp2(ImplicitLocOpBuilder &builder, Value x);
 /// Emits the natural logarithm of normal f32 numbers.
 Value emitLog(ImplicitLocOpBuilder &builder, Value x);
-
-/// Emits the first key that a query position may see, and the end of these keys
-/// (exclusive), as `index`.
-Value emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
-                   Value position);
-Value emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op, Value position,
-                 Value numKeys);
-
-/// Return how many keys before and after its own position a query sees, or
-/// nullopt where there is no limit.
-std::optional<int64_t> getLeftWindow(AttentionOp op);
-std::optional<int64_t> getRightWindow(AttentionOp op);
 
 /// Broadcasts `row` to all lanes as i32, clamped to the rows of a tile.
 Value createRowLimit(ImplicitLocOpBuilder &builder, const AttentionCode &code,

@@ -20,17 +20,17 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 bool Decode::hasMasks() const {
-  return code.tiles.getTokens() > 1 &&
-         (getLeftWindow(op) || getRightWindow(op));
+  return code.tiles.getTokens() > 1 && PositionMask(op);
 }
 
 Value Decode::isSeenByAll(Value firstKey, Value count) {
+  PositionMask mask(op);
   Value last = addIndex(b, task.firstPosition, addIndex(b, numTokens, -1));
   Value isBegun = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, firstKey,
-                                        emitFirstKey(b, op, last));
+                                        mask.emitFirstKey(b, last));
   Value isDone = arith::CmpIOp::create(
       b, arith::CmpIPredicate::sle, addIndex(b, firstKey, count),
-      emitEndKey(b, op, task.firstPosition, task.numKeys));
+      mask.emitEndKey(b, task.firstPosition, task.numKeys));
   return arith::AndIOp::create(b, isBegun, isDone);
 }
 
@@ -74,6 +74,7 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
   Value isKey = compare(arith::CmpIPredicate::slt,
                         createRowLimit(b, code, subIndex(b, count, row)));
   if (hasMasks()) {
+    PositionMask mask(op);
     Value token = getTokenOfLanes(block);
     Value position =
         subIndex(b, task.firstPosition, addIndex(b, firstKey, row));
@@ -81,10 +82,10 @@ Value Decode::getSeen(Value firstKey, Value row, Value count, Value block) {
       Value first = createRowLimit(b, code, addIndex(b, position, relative));
       return arith::AddIOp::create(b, first, token);
     };
-    if (std::optional<int64_t> right = getRightWindow(op))
+    if (std::optional<int64_t> right = mask.getRight())
       isKey = arith::AndIOp::create(
           b, isKey, compare(arith::CmpIPredicate::slt, getLimit(*right + 1)));
-    if (std::optional<int64_t> left = getLeftWindow(op))
+    if (std::optional<int64_t> left = mask.getLeft())
       isKey = arith::AndIOp::create(
           b, isKey, compare(arith::CmpIPredicate::sge, getLimit(-*left)));
   }

@@ -23,38 +23,6 @@ using namespace mlir::posenc;
 // Positions
 //===----------------------------------------------------------------------===//
 
-/// Returns the window, or nullopt if it is larger than any sequence.
-static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
-  constexpr uint64_t max = uint64_t{1} << 40;
-  if (!window || *window >= max)
-    return std::nullopt;
-  return static_cast<int64_t>(*window);
-}
-
-std::optional<int64_t> mlir::posenc::getLeftWindow(AttentionOp op) {
-  return getWindow(op.getWindowLeft());
-}
-
-std::optional<int64_t> mlir::posenc::getRightWindow(AttentionOp op) {
-  return op.getCausal() ? 0 : getWindow(op.getWindowRight());
-}
-
-Value mlir::posenc::emitFirstKey(ImplicitLocOpBuilder &builder, AttentionOp op,
-                                 Value position) {
-  Value zero = createIndex(builder, 0);
-  std::optional<int64_t> left = getLeftWindow(op);
-  return left ? maxIndex(builder, zero, addIndex(builder, position, -*left))
-              : zero;
-}
-
-Value mlir::posenc::emitEndKey(ImplicitLocOpBuilder &builder, AttentionOp op,
-                               Value position, Value numKeys) {
-  std::optional<int64_t> right = getRightWindow(op);
-  return right ? minIndex(builder, addIndex(builder, position, *right + 1),
-                          numKeys)
-               : numKeys;
-}
-
 Value mlir::posenc::createRowLimit(ImplicitLocOpBuilder &builder,
                                    const AttentionCode &code, Value row) {
   constexpr int64_t max = 1 << 20;
@@ -92,14 +60,15 @@ static SeenRows emitSeenRows(ImplicitLocOpBuilder &builder,
   Value position = addIndex(builder, block.position, vector * code.tiles.lanes);
   Value row = subIndex(builder, position, block.firstKey);
   SeenRows seen;
+  PositionMask mask(code.op);
   seen.end = broadcast(
       builder, type,
       arith::IndexCastOp::create(builder, builder.getI32Type(), block.endRow));
-  if (std::optional<int64_t> right = getRightWindow(code.op))
+  if (std::optional<int64_t> right = mask.getRight())
     seen.end = arith::MinSIOp::create(
         builder, seen.end,
         createLaneNumbers(builder, code, addIndex(builder, row, *right + 1)));
-  if (std::optional<int64_t> left = getLeftWindow(code.op))
+  if (std::optional<int64_t> left = mask.getLeft())
     seen.first =
         createLaneNumbers(builder, code, addIndex(builder, row, -*left));
   return seen;

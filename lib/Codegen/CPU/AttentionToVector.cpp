@@ -48,17 +48,18 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
     return Value(arith::CmpIOp::create(builder, predicate, a, b));
   };
   // The keys that any query sees, and those that all queries see.
+  PositionMask seen(op);
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
-  Value firstOfAny =
-      maxIndex(builder, zero, toRow(emitFirstKey(builder, op, block.position)));
+  Value firstOfAny = maxIndex(
+      builder, zero, toRow(seen.emitFirstKey(builder, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
       firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
   block.endRow =
       minIndex(builder, count,
-               toRow(emitEndKey(builder, op, block.lastPosition, numKeys)));
-  Value firstOfAll = toRow(emitFirstKey(builder, op, block.lastPosition));
-  Value endOfAll = toRow(emitEndKey(builder, op, block.position, numKeys));
+               toRow(seen.emitEndKey(builder, block.lastPosition, numKeys)));
+  Value firstOfAll = toRow(seen.emitFirstKey(builder, block.lastPosition));
+  Value endOfAll = toRow(seen.emitEndKey(builder, block.position, numKeys));
 
   auto isAny = scf::IfOp::create(
       builder, compare(arith::CmpIPredicate::slt, block.firstRow, block.endRow),
@@ -139,109 +140,6 @@ forEachQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 // Tasks
 //===----------------------------------------------------------------------===//
 
-static Value loadIndex(ImplicitLocOpBuilder &builder, Value memref,
-                       ValueRange at) {
-  Value value = memref::LoadOp::create(builder, memref, at);
-  return builder.createOrFold<arith::IndexCastOp>(builder.getIndexType(),
-                                                  value);
-}
-
-/// Clamps `index` to [0, max].
-static Value clampIndex(ImplicitLocOpBuilder &builder, Value index, Value max) {
-  return maxIndex(builder, createIndex(builder, 0),
-                  minIndex(builder, index, max));
-}
-
-static Value emitNumKeys(ImplicitLocOpBuilder &builder, AttentionOp op,
-                         Value batch) {
-  Value capacity =
-      getDimSize(builder, builder.getLoc(), op.getKey(), op.getKeyTokenDim());
-  if (!op.getLengths())
-    return capacity;
-  if (Value table = op.getBlockTable())
-    capacity = arith::MulIOp::create(
-        builder, capacity, getDimSize(builder, builder.getLoc(), table, 1));
-  return clampIndex(builder, loadIndex(builder, op.getLengths(), batch),
-                    capacity);
-}
-
-namespace {
-/// The sequences of ragged queries. Tokens after the last sequence count as one
-/// more sequence, which has no keys.
-class RaggedTokens {
-public:
-  RaggedTokens(ImplicitLocOpBuilder &builder, Value starts, Value size)
-      : b(builder), starts(starts), size(size),
-        numSequences(
-            addIndex(b, getDimSize(b, b.getLoc(), starts, /*dim=*/0), -1)) {}
-
-  Value getNumSequences() const { return numSequences; }
-  /// Returns the first row of a sequence, clamped to the tensor for any
-  /// contents of cu_seqlens.
-  Value getStart(Value sequence) {
-    return clampIndex(b, loadIndex(b, starts, sequence), size);
-  }
-  /// Returns the number of tokens of a sequence. `endOfLast` is the end of the
-  /// additional sequence after the last one.
-  Value getLength(Value sequence, Value endOfLast) {
-    Value start = getStart(sequence);
-    Value next = minIndex(b, addIndex(b, sequence, 1), numSequences);
-    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, sequence,
-                                         numSequences);
-    Value end = arith::SelectOp::create(b, isLast, endOfLast, getStart(next));
-    return maxIndex(b, createIndex(b, 0), subIndex(b, end, start));
-  }
-  /// Returns the first tile, of `step` tokens, of a sequence. The next sequence
-  /// starts as many tiles later as this one needs, or one more.
-  Value getFirstTile(Value sequence, Value step) {
-    Value number = arith::DivUIOp::create(b, getStart(sequence), step);
-    return addIndex(b, number, sequence);
-  }
-  Value getNumTiles(Value step) {
-    Value number = b.createOrFold<arith::DivUIOp>(size, step);
-    return addIndex(b, addIndex(b, number, numSequences), 1);
-  }
-  Value findSequence(Value tile, Value step);
-
-private:
-  ImplicitLocOpBuilder &b;
-  Value starts, size, numSequences;
-};
-} // namespace
-
-/// Emits a binary search for the last sequence that begins at or before the
-/// tile.
-Value RaggedTokens::findSequence(Value tile, Value step) {
-  Type index = b.getIndexType();
-  auto inBody = [&](OpBuilder &nested, function_ref<void()> body) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(nested.getInsertionBlock(), nested.getInsertionPoint());
-    body();
-  };
-  auto loop = scf::WhileOp::create(
-      b, TypeRange{index, index}, ValueRange{createIndex(b, 0), numSequences},
-      [&](OpBuilder &nested, Location, ValueRange range) {
-        inBody(nested, [&] {
-          Value isOpen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                               range[0], range[1]);
-          scf::ConditionOp::create(b, isOpen, range);
-        });
-      },
-      [&](OpBuilder &nested, Location, ValueRange range) {
-        inBody(nested, [&] {
-          Value sum = addIndex(b, addIndex(b, range[0], range[1]), 1);
-          Value middle = arith::DivUIOp::create(b, sum, createIndex(b, 2));
-          Value isBefore = arith::CmpIOp::create(
-              b, arith::CmpIPredicate::sle, getFirstTile(middle, step), tile);
-          Value low = arith::SelectOp::create(b, isBefore, middle, range[0]);
-          Value high = arith::SelectOp::create(b, isBefore, range[1],
-                                               addIndex(b, middle, -1));
-          scf::YieldOp::create(b, ValueRange{low, high});
-        });
-      });
-  return loop.getResult(0);
-}
-
 static Value emitKeyHead(ImplicitLocOpBuilder &builder, AttentionOp op,
                          Value queryHead) {
   auto getHeads = [](Value tensor, unsigned dim) {
@@ -263,52 +161,23 @@ static AttentionTask emitTask(ImplicitLocOpBuilder &builder,
   Value tokens = getDimSize(builder, builder.getLoc(), op.getQuery(),
                             op.getQueryTokenDim());
   AttentionTask task;
-  task.batch = indices[0];
   task.queryHead = mulIndex(builder, indices[1], tiles.heads);
   task.keyHead = emitKeyHead(builder, op, task.queryHead);
-  if (!op.hasRaggedQueries()) {
-    task.firstToken = mulIndex(builder, indices[2], tiles.getTokens());
-    task.numKeys = emitNumKeys(builder, op, task.batch);
-  } else {
-    Value zero = createIndex(builder, 0);
-    RaggedTokens packed(builder, op.getCuSeqlens()[0], tokens);
-    task.batch = packed.findSequence(indices[2], step);
-    task.queryStart = packed.getStart(task.batch);
-    Value tile =
-        subIndex(builder, indices[2], packed.getFirstTile(task.batch, step));
-    task.firstToken =
-        mulIndex(builder, maxIndex(builder, zero, tile), tiles.getTokens());
-    tokens = packed.getLength(task.batch, tokens);
-    if (op.hasRaggedKeys()) {
-      RaggedTokens keys(builder, op.getCuSeqlens()[1],
-                        getDimSize(builder, builder.getLoc(), op.getKey(),
-                                   op.getKeyTokenDim()));
-      task.keyStart = keys.getStart(task.batch);
-      task.numKeys = keys.getLength(task.batch, task.keyStart);
-    } else {
-      Value isSequence =
-          arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, task.batch,
-                                packed.getNumSequences());
-      auto hasKeys =
-          scf::IfOp::create(builder, builder.getIndexType(), isSequence,
-                            /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(hasKeys.thenBlock());
-      scf::YieldOp::create(builder, emitNumKeys(builder, op, task.batch));
-      builder.setInsertionPointToStart(hasKeys.elseBlock());
-      scf::YieldOp::create(builder, zero);
-      task.numKeys = hasKeys.getResult(0);
-    }
+  Value batch = indices[0], tile = indices[2];
+  if (op.hasRaggedQueries()) {
+    RaggedTokens ragged(builder, op.getCuSeqlens()[0], tokens);
+    batch = ragged.findSequence(tile, step);
+    tile = maxIndex(builder, createIndex(builder, 0),
+                    subIndex(builder, tile, ragged.getFirstTile(batch, step)));
   }
-  task.sequenceTokens = tokens;
-  task.numTokens =
-      minIndex(builder, step, subIndex(builder, tokens, task.firstToken));
+  task.firstToken = mulIndex(builder, tile, tiles.getTokens());
+  static_cast<AttentionSequence &>(task) =
+      emitSequence(builder, op, batch, tokens);
+  task.numTokens = minIndex(
+      builder, step, subIndex(builder, task.numQueries, task.firstToken));
   task.numQueryTiles = builder.createOrFold<arith::CeilDivSIOp>(
       task.numTokens, createIndex(builder, tiles.getQueryTile()));
-  task.firstPosition = addIndex(builder, task.firstToken,
-                                subIndex(builder, task.numKeys, tokens));
-  if (Value trailing = op.getTrailingQueries())
-    task.firstPosition = subIndex(builder, task.firstPosition, trailing);
+  task.firstPosition = task.emitPosition(builder, op, task.firstToken);
   return task;
 }
 
@@ -318,8 +187,9 @@ static std::pair<Value, Value> emitKeyRange(ImplicitLocOpBuilder &builder,
                                             const AttentionTask &task) {
   Value lastPosition = addIndex(builder, task.firstPosition,
                                 addIndex(builder, task.numTokens, -1));
-  Value end = emitEndKey(builder, op, lastPosition, task.numKeys);
-  return {emitFirstKey(builder, op, task.firstPosition), end};
+  PositionMask mask(op);
+  Value end = mask.emitEndKey(builder, lastPosition, task.numKeys);
+  return {mask.emitFirstKey(builder, task.firstPosition), end};
 }
 
 namespace {
@@ -453,7 +323,7 @@ static void emitRaggedTask(ImplicitLocOpBuilder &builder,
   Value isFirst = compare(arith::CmpIPredicate::eq, task.firstToken, 0);
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
-    Value less = addIndex(builder, task.sequenceTokens, -tiles.minTokens);
+    Value less = addIndex(builder, task.numQueries, -tiles.minTokens);
     scf::IfOp branch = startIf(compare(arith::CmpIPredicate::ule, less,
                                        tiles.getTokens() - tiles.minTokens));
     // A decode kernel does the work of several prefill tasks in one of them,
@@ -469,7 +339,7 @@ static void emitRaggedTask(ImplicitLocOpBuilder &builder,
         arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                               isMine(indices[1]), isMine(indices[2]))));
     AttentionTask all = task;
-    all.numTokens = task.sequenceTokens;
+    all.numTokens = task.numQueries;
     all.queryHead = mulIndex(
         builder, builder.createOrFold<arith::DivUIOp>(indices[1], number),
         tiles.heads);

@@ -10,6 +10,7 @@
 
 #include "posenc/IR/CreateIndex.h"
 #include "posenc/Numerics/ConstantTables.h"
+#include "posenc/Transforms/AttentionIndices.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,19 +24,14 @@ using namespace mlir::posenc;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Windows that are wider than clamped relative positions exclude nothing.
-static std::optional<int64_t> getWindow(std::optional<uint64_t> window) {
-  constexpr uint64_t max = 1 << 19;
-  if (!window || *window >= max)
-    return std::nullopt;
-  return static_cast<int64_t>(*window);
-}
+static constexpr uint64_t kMaxWindow = 1 << 19;
 
 std::optional<int64_t> AttentionKernel::getRightWindow() {
-  return op.getCausal() ? 0 : getWindow(op.getWindowRight());
+  return PositionMask(op, kMaxWindow).getRight();
 }
 
 std::optional<int64_t> AttentionKernel::getLeftWindow() {
-  return getWindow(op.getWindowLeft());
+  return PositionMask(op, kMaxWindow).getLeft();
 }
 
 //===----------------------------------------------------------------------===//

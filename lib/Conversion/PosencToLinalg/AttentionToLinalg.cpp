@@ -31,6 +31,7 @@
 #include "posenc/Conversion/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Attention.h"
+#include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/Loops.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -203,16 +204,12 @@ void TileLowering::chooseKeys() {
   std::optional<int64_t> all = getConstantIntValue(numKeys);
   if (!all || *all % kKeyStep != 0 || !hasPositionMask())
     return;
-  // Positions are far from the limits of their type; window sizes may be huge.
-  auto clamp = [&](int64_t window) {
-    return std::min<int64_t>(window, int64_t{1} << 61);
-  };
+  PositionMask positions(op);
   Value begin = index(builder, 0), end = index(builder, *all);
   // Converts `position` + `offset` to an index in the tile's keys.
   auto toTile = [&](Value position, int64_t offset) -> Value {
     Value row = arith::SubIOp::create(builder, loc, position, keyIndex);
-    return arith::AddIOp::create(builder, loc, row,
-                                 index(builder, clamp(offset)));
+    return arith::AddIOp::create(builder, loc, row, index(builder, offset));
   };
   Value afterLast = arith::AddIOp::create(
       builder, loc, op.getQueryIndex(),
@@ -220,15 +217,13 @@ void TileLowering::chooseKeys() {
   auto limit = [&](Value row) {
     end = arith::MinSIOp::create(builder, loc, end, row);
   };
-  if (op.getCausal())
-    limit(toTile(afterLast, 0));
-  if (std::optional<int64_t> right = op.getWindowRight())
+  if (std::optional<int64_t> right = positions.getRight())
     limit(toTile(afterLast, *right));
   if (Value number = op.getNumKeys())
     limit(toTile(number, 0));
-  if (std::optional<int64_t> left = op.getWindowLeft())
+  if (std::optional<int64_t> left = positions.getLeft())
     begin = arith::MaxSIOp::create(builder, loc, begin,
-                                   toTile(op.getQueryIndex(), -clamp(*left)));
+                                   toTile(op.getQueryIndex(), -*left));
   AffineExpr d0 = builder.getAffineDimExpr(0);
   auto apply = [&](AffineExpr expr, Value of) {
     return affine::makeComposedFoldedAffineApply(builder, loc, expr, {of});
@@ -248,7 +243,7 @@ void TileLowering::chooseKeys() {
   steps = toValue(
       affine::makeComposedFoldedAffineMin(builder, loc, bound, {steps}));
   OpFoldResult first = builder.getIndexAttr(0);
-  if (op.getWindowLeft()) {
+  if (positions.getLeft()) {
     // Clamps the first key, so that the slice is in bounds even without keys.
     Value last = arith::SubIOp::create(builder, loc,
                                        index(builder, *all / kKeyStep), steps);
@@ -412,7 +407,7 @@ bool TileLowering::hasPositionMask() {
 }
 
 /// Emits an i1: whether a position mask excludes any key of the tile for any of
-/// its queries.
+/// its queries. Returns null if none does.
 Value TileLowering::createIsPartial() {
   auto getLast = [&](Value first, OpFoldResult count) -> Value {
     Value size = getValueOrCreateConstantIndexOp(builder, loc, count);
@@ -420,55 +415,39 @@ Value TileLowering::createIsPartial() {
         builder, loc, arith::AddIOp::create(builder, loc, first, size),
         index(builder, 1));
   };
-  Value query = op.getQueryIndex(), key = keyIndex;
-  Value isPartial;
-  // Compares relative positions, since a position minus a window could wrap.
-  auto exclude = [&](Value from, Value to, int64_t max) {
-    Value relative = arith::SubIOp::create(builder, loc, from, to);
-    Value isFar = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
-                                        relative, index(builder, max));
-    isPartial =
-        isPartial ? Value(arith::OrIOp::create(builder, loc, isPartial, isFar))
-                  : isFar;
-  };
-  if (op.getCausal())
-    exclude(getLast(key, numKeys), query, 0);
-  if (std::optional<int64_t> left = op.getWindowLeft())
-    exclude(getLast(query, numQueries), key, *left);
-  if (std::optional<int64_t> right = op.getWindowRight())
-    exclude(getLast(key, numKeys), query, *right);
-  if (op.getNumKeys())
-    exclude(getLast(key, numKeys), op.getNumKeys(), -1);
-  return isPartial;
+  Value query = op.getQueryIndex(), lastKey = getLast(keyIndex, numKeys);
+  ImplicitLocOpBuilder b(loc, builder);
+  Value isPartial = PositionMask(op).emitIsPartial(
+      b, {query, getLast(query, numQueries), keyIndex, lastKey});
+  if (!op.getNumKeys())
+    return isPartial;
+  Value isBeyond = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::sge, lastKey, op.getNumKeys());
+  return isPartial
+             ? Value(arith::OrIOp::create(builder, loc, isPartial, isBeyond))
+             : isBeyond;
 }
 
 /// Emits the scores, with minus infinity for keys that a position mask
 /// excludes. A tile without excluded keys skips the masking at run time.
 Value TileLowering::applyPositionMask(Value scores) {
-  if (!hasPositionMask())
+  Value isPartial = hasPositionMask() ? createIsPartial() : Value();
+  if (!isPartial)
     return scores;
-  Value isPartial = createIsPartial();
   auto body = [&](OpBuilder &b, ValueRange args) -> SmallVector<Value> {
     SmallVector<Value> own = createIndices(b);
     Value query = arith::AddIOp::create(b, loc, op.getQueryIndex(), own[1]);
     Value key = arith::AddIOp::create(b, loc, keyIndex, own[2]);
-    Value isVisible;
-    auto requireNear = [&](Value from, Value to, int64_t max) {
-      Value relative = arith::SubIOp::create(b, loc, from, to);
-      Value isNear = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                           relative, index(b, max));
+    ImplicitLocOpBuilder nested(loc, b);
+    Value isVisible =
+        PositionMask(op).emitIsSeen(nested, {query, query, key, key});
+    if (op.getNumKeys()) {
+      Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                           key, op.getNumKeys());
       isVisible = isVisible
-                      ? Value(arith::AndIOp::create(b, loc, isVisible, isNear))
-                      : isNear;
-    };
-    if (op.getCausal())
-      requireNear(key, query, 0);
-    if (std::optional<int64_t> left = op.getWindowLeft())
-      requireNear(query, key, *left);
-    if (std::optional<int64_t> right = op.getWindowRight())
-      requireNear(key, query, *right);
-    if (op.getNumKeys())
-      requireNear(key, op.getNumKeys(), -1);
+                      ? Value(arith::AndIOp::create(b, loc, isVisible, exists))
+                      : exists;
+    }
     return {
         arith::SelectOp::create(b, loc, isVisible, args[0], minusInfinity(b))};
   };
