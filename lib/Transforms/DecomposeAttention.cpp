@@ -576,7 +576,8 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
     dropped.push_back(dropped.size());
   Value start = sequence.queryStart;
   if (piece && isRagged)
-    start = createPieceRow(builder, loc, batch, start, options.maxQueries);
+    start = createPieceRow(builder, loc, sequence.batch, start,
+                           options.maxQueries);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
