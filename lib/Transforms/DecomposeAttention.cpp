@@ -126,8 +126,8 @@ void AttentionDecomposition::findTask(ValueRange loops) {
   OpFoldResult first = apply(d0 * queriesPerTask, {loops[2]});
   if (op.hasRaggedQueries()) {
     auto leaveOut = [&](arith::CmpIPredicate predicate, int64_t limit) {
-      Value isOut = arith::CmpIOp::create(
-          builder, loc, predicate, sequence.numQueries, constant(limit));
+      Value isOut = arith::CmpIOp::create(builder, loc, predicate,
+                                          sequence.numQueries, constant(limit));
       sequence.numQueries = arith::SelectOp::create(
           builder, loc, isOut, constant(0), sequence.numQueries);
     };
@@ -576,8 +576,8 @@ void AttentionDecomposition::insertResults(ValueRange state, ValueRange outputs,
     dropped.push_back(dropped.size());
   Value start = sequence.queryStart;
   if (piece && isRagged)
-    start = createPieceRow(builder, loc, sequence.batch, start,
-                           options.maxQueries);
+    start =
+        createPieceRow(builder, loc, sequence.batch, start, options.maxQueries);
   bool isTokenMajor = op.getQueryLayout() == HeadLayout::TokenMajor;
   for (auto [number, output] : llvm::enumerate(outputs)) {
     bool isOutput = number == 0;
