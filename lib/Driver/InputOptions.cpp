@@ -80,8 +80,8 @@ void mlir::posenc::addInputOptions(OptionParser &parser,
              "in linalg become posenc operations (default: yes)",
              options.raise);
   parser.add("assert", "check|drop",
-             "whether entry points check the assertions of a module, which "
-             "must be comparisons of sizes, or nothing does (default: check)",
+             "whether calls check the assertions of a module, or nothing does "
+             "(default: check)",
              options.assertions);
   parser.add(
       "stack-limit", "BYTES",
