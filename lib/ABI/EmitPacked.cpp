@@ -11,6 +11,8 @@
 #include "posenc/IR/KernelConfig.h"
 #include "posenc/kernel/CallLayout.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 

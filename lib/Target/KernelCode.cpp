@@ -15,6 +15,7 @@
 #include "posenc/Target/LLVMErrors.h"
 #include "posenc/Target/SpirvCode.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Target/TargetMachine.h"

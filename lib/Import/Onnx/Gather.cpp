@@ -9,6 +9,8 @@
 #include "Ops.h"
 #include "Scalars.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;

@@ -14,6 +14,7 @@
 #include "posenc/Conversion/PosencToLinalg.h"
 #include "posenc/IR/Posenc.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
