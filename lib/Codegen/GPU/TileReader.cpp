@@ -268,8 +268,11 @@ void TileReader::cloneScalar(Operation &op) {
           b.createBlock(&to, to.end(), block.getArgumentTypes(), locations);
       withScope([&] {
         scalars.map(block.getArguments(), copy->getArguments());
+        // Sizes of captured tensors are captured, too.
         for (Operation &inner : block)
-          cloneScalar(inner);
+          if (!isa<tensor::DimOp>(inner) ||
+              !scalars.contains(inner.getResult(0)))
+            cloneScalar(inner);
       });
     }
   scalars.map(op.getResults(), clone->getResults());
