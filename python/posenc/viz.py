@@ -9,10 +9,10 @@
 
     python -m posenc.viz config.json [other.json ...] -o out.html
 
-The page, or picture (.svg, .png, .pdf), has, for each rotation of the configs, the cosines by position and pair, the
-wavelength of each pair next to the context length, the score of a query and a key of
-ones by distance, and the error of the tables next to that of angles rounded to f32.
-All numbers are results of compiled kernels.
+The page, or picture (.svg, .png, .pdf), has these plots for each rotation of the configs:
+the cosines by position and pair, the wavelength of each pair next to the context length,
+the score of a query and a key of ones by distance, and the error of the tables next to
+that of angles rounded to f32. All numbers are results of compiled kernels.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ namespace posenc::fuzz {
 std::string mutateToken(Random &random, llvm::StringRef text,
                         llvm::StringRef other, const Dictionary &dictionary);
 
-/// Replaces an operation, a predicate or a loop by another one of the same form,
-/// or a value by another value of the text.
+/// Replaces an operation, a predicate or a loop by another one of the same
+/// form, or a value by another value of the text.
 std::string mutateAlike(Random &random, llvm::StringRef text);
 
 /// Repeats a token up to 500 times: deep nesting, high ranks and long lists.

@@ -37,8 +37,7 @@ bool isBinaryOperation(StringRef name);
 
 /// Unit attribute of operations whose first operand had an unsigned type, and
 /// of those with another value of such a type.
-inline constexpr llvm::StringLiteral kUnsignedOperand =
-    "unsigned_operand";
+inline constexpr llvm::StringLiteral kUnsignedOperand = "unsigned_operand";
 inline constexpr llvm::StringLiteral kUnsigned = "unsigned";
 
 using Shape = SmallVector<Size>;

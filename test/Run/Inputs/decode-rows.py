@@ -78,9 +78,12 @@ def compare_ragged(random):
     counts, lengths = [1, 4, 0, 9, 2], [2100, 2049, 9, 2200, 300]
     pages, width, page = 300, 70, 32
     starts = numpy.cumsum([0, *counts])
-    make = lambda *shape: (  # noqa: E731
-        random.standard_normal(shape, numpy.float32).view(numpy.uint32) >> 16
-    ).astype(numpy.uint16)
+
+    def make(*shape):
+        """Returns normally distributed bf16 as u2."""
+        values = random.standard_normal(shape, numpy.float32)
+        return (values.view(numpy.uint32) >> 16).astype(numpy.uint16)
+
     queries = make(starts[-1], 8, CHANNELS)
     keys, values = (make(pages, 2, page, CHANNELS) for _ in range(2))
     table = random.permutation(pages)[:5 * 60].reshape(5, 60)

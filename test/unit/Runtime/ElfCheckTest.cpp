@@ -59,8 +59,8 @@ struct Table {
   size_t begin, end;
 };
 
-/// The tables that checkElf() or the loader reads: headers, dynamic table, symbols, hashes,
-/// relocations and versions.
+/// The tables that checkElf() or the loader reads: headers, dynamic table,
+/// symbols, hashes, relocations and versions.
 std::vector<Table> tables(const std::string &bytes) {
   auto header = load<Elf64_Ehdr>(bytes, 0);
   std::vector<Table> list = {
