@@ -194,7 +194,7 @@ func.func @smaller_limit(%t: tensor<8x4xf32>, %x: tensor<?xi64>) -> tensor<?x4xf
 // Loops and branches carry the number of the assertion. A scf.while ends when one
 // has failed.
 // CHECK-LABEL: func @loops
-//  CHECK-SAME: -> (tensor<2xi64>, tensor<i64>) attributes {posenc.assertions = ["in for", "in if", "in while"]}
+//  CHECK-SAME: -> (tensor<2xi64>, tensor<i64>) attributes {posenc.kernel = #posenc.kernel<assertions = ["in for", "in if", "in while"]>}
 //   CHECK-NOT: cf.assert
 //   CHECK-DAG: %[[NONE:.*]] = arith.constant 3 : i64
 //       CHECK: %[[F:.*]]:2 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[S:.*]] = %[[NONE]]) -> (i64, i64)
@@ -248,7 +248,7 @@ func.func @loops(%x: tensor<8xi64>) -> tensor<2xi64> {
 
 // Kernels define divisions of i64 by zero, but not those of index.
 // CHECK-LABEL: func @divisor
-//  CHECK-SAME: posenc.assertions = ["zero"]
+//  CHECK-SAME: #posenc.kernel<assertions = ["zero"]>
 //       CHECK: %[[M:.*]] = arith.remsi %{{.*}}, %{{.*}} : i64
 //       CHECK: arith.index_cast %[[M]] : i64 to index
 #id = affine_map<(d0) -> (d0)>
@@ -272,10 +272,10 @@ func.func @divisor(%x: tensor<8xi64>) -> tensor<8xindex> {
 // Iterations that run in parallel carry nothing, and the number of a reduction
 // would depend on the order.
 // CHECK-LABEL: func @parallel
-//   CHECK-NOT: posenc.assertions
+//   CHECK-NOT: assertions =
 //       CHECK: cf.assert
 // CHECK-LABEL: func @partial_sums
-//   CHECK-NOT: posenc.assertions
+//   CHECK-NOT: assertions =
 //       CHECK: cf.assert
 func.func @parallel(%x: tensor<8xi64>) -> tensor<8xi64> {
   %zero = arith.constant 0 : i64
