@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCBUFFERIZEKERNELSPASS
@@ -76,6 +77,34 @@ static FailureOr<Value> allocate(OpBuilder &builder, Location loc,
   return memref::CastOp::create(builder, loc, type, buffer).getResult();
 }
 
+/// Orders and names the globals of constants by their first use. Bufferization
+/// creates them function by function, in an order that differs from run to run.
+static void orderConstants(ModuleOp module) {
+  constexpr llvm::StringLiteral kPrefix = "__constant_";
+  llvm::MapVector<Operation *, SmallVector<memref::GetGlobalOp>> uses;
+  SymbolTable symbols(module);
+  module.walk([&](memref::GetGlobalOp use) {
+    auto global = symbols.lookup<memref::GlobalOp>(use.getName());
+    if (global && global.isPrivate() && global.getConstant() &&
+        global.getSymName().starts_with(kPrefix))
+      uses[global].push_back(use);
+  });
+  for (Operation *global : llvm::make_first_range(uses))
+    symbols.remove(global);
+  Operation *last = nullptr;
+  for (auto &[global, users] : uses) {
+    if (last)
+      global->moveAfter(last);
+    else
+      global->moveBefore(module.getBody(), module.getBody()->begin());
+    last = global;
+    SymbolTable::setSymbolName(global, kPrefix.drop_back());
+    symbols.insert(global);
+    for (memref::GetGlobalOp use : users)
+      use.setName(cast<memref::GlobalOp>(global).getSymName());
+  }
+}
+
 namespace {
 struct BufferizeKernels final
     : mlir::posenc::impl::PosencBufferizeKernelsPassBase<BufferizeKernels> {
@@ -108,6 +137,7 @@ struct BufferizeKernels final
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))
       return signalPassFailure();
+    orderConstants(getOperation());
   }
 };
 } // namespace
