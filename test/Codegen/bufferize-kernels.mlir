@@ -41,13 +41,13 @@ func.func @caller(%x: tensor<2x16x8xf32>, %p: tensor<16xi64>) -> tensor<16x8xf32
 }
 
 // Constants have the order of their uses, in whatever order functions are bufferized.
-// CHECK-LABEL: func.func @constants(
+// CHECK-LABEL: func.func private @constants(
 // CHECK: memref.get_global @__constant : memref<2xf32>
 // CHECK: memref.get_global @__constant_0 : memref<2xf32>
-// CHECK-LABEL: func.func @more_constants(
+// CHECK-LABEL: func.func private @more_constants(
 // CHECK: memref.get_global @__constant_1 : memref<3xf32>
 // CHECK: memref.get_global @__constant_0 : memref<2xf32>
-func.func @constants(%i: index) -> (f32, f32) {
+func.func private @constants(%i: index) -> (f32, f32) {
   %a = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %b = arith.constant dense<[3.0, 4.0]> : tensor<2xf32>
   %x = tensor.extract %a[%i] : tensor<2xf32>
@@ -55,7 +55,7 @@ func.func @constants(%i: index) -> (f32, f32) {
   return %x, %y : f32, f32
 }
 
-func.func @more_constants(%i: index) -> (f32, f32) {
+func.func private @more_constants(%i: index) -> (f32, f32) {
   %a = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
   %b = arith.constant dense<[3.0, 4.0]> : tensor<2xf32>
   %x = tensor.extract %a[%i] : tensor<3xf32>

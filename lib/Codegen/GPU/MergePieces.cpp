@@ -21,6 +21,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -128,7 +129,8 @@ void PieceMerge::emitRaggedRow(SmallVector<Value> indices) {
   Location loc = b.getLoc();
   Value &token = indices[ragged.tokenDim];
   Value maxQueries = createIndex(b, loc, ragged.maxQueries);
-  auto [sequence, number] = divide32(b, loc, token, maxQueries);
+  Value sequence, number;
+  std::tie(sequence, number) = divide32(b, loc, token, maxQueries);
   auto loadStart = [&](Value at) -> Value {
     Value start = memref::LoadOp::create(b, starts.memref,
                                          getOffset(b, loc, at, starts.strides));
