@@ -12,6 +12,7 @@ from __future__ import annotations
 import html
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ the same position. Errors of cos and sin are in f32, relative to the f64 kernel,
 at 1e-9 to yellow at 1. Angles that are rounded to f32, as in most frameworks, lose a bit
 whenever the position doubles."""
 # Texts of SVG stay texts, and names of files have no formulas.
-_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "text.parse_math": False}
+_SETTINGS: Any = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "text.parse_math": False}
 
 
 def get_title(rotations: Sequence) -> str:
