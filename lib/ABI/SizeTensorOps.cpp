@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/ABI/SizeAnalysis.h"
+#include "posenc/IR/CheckReshapes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -114,6 +115,8 @@ static SizeExpr getProduct(ArrayRef<SizeExpr> sizes, ArrayRef<int64_t> dims) {
 }
 
 static LogicalResult visit(tensor::ExpandShapeOp op, SizeAnalysis &analysis) {
+  if (failed(checkReshapes(op)))
+    return failure();
   SmallVector<SizeExpr> source = analysis.getShape(op.getSrc());
   SmallVector<SizeExpr> sizes = analysis.getIntegers(op.getMixedOutputShape());
   analysis.setShape(op.getResult(), sizes, op);
@@ -128,6 +131,8 @@ static LogicalResult visit(tensor::ExpandShapeOp op, SizeAnalysis &analysis) {
 }
 
 static LogicalResult visit(tensor::CollapseShapeOp op, SizeAnalysis &analysis) {
+  if (failed(checkReshapes(op)))
+    return failure();
   SmallVector<SizeExpr> source = analysis.getShape(op.getSrc()), sizes;
   for (const ReassociationIndices &group : op.getReassociationIndices())
     sizes.push_back(getProduct(source, group));

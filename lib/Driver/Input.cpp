@@ -15,6 +15,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Driver/Diagnostics.h"
 #include "posenc/Frontend/ModuleBuilder.h"
+#include "posenc/IR/CheckReshapes.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Import/Hlo.h"
 #include "posenc/Import/Onnx.h"
@@ -303,6 +304,8 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
                         "read: give the module as text\n";
   if (!module && !anyError)
     return fail("cannot read '" + path + "': the bytecode is damaged");
+  if (module && failed(checkReshapes(*module)))
+    return nullptr;
   return module;
 }
 

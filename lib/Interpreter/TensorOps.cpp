@@ -8,6 +8,8 @@
 
 #include "Evaluator.h"
 
+#include "posenc/IR/CheckReshapes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -85,6 +87,8 @@ static LogicalResult evaluate(tensor::CastOp op, Evaluator &values) {
 }
 
 static LogicalResult evaluate(tensor::CollapseShapeOp op, Evaluator &values) {
+  if (failed(checkReshapes(op)))
+    return failure();
   const Shape &source = values.getShape(op.getSrc());
   Shape shape;
   for (const ReassociationIndices &group : op.getReassociationIndices()) {

@@ -8,6 +8,7 @@
 
 #include "Raise.h"
 
+#include "posenc/IR/CheckReshapes.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Raise/Passes.h"
 
@@ -41,6 +42,8 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
         return signalPassFailure();
       }
     }
+    if (failed(checkReshapes(getOperation())))
+      return signalPassFailure();
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](FunctionOpInterface function) {
       raise::raiseRotations(function, rewriter);

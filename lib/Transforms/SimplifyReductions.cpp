@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/IR/CheckReshapes.h"
 #include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -319,6 +320,8 @@ struct SimplifyReductions final
   using Base::Base;
 
   void runOnOperation() override {
+    if (failed(checkReshapes(getOperation())))
+      return signalPassFailure();
     MLIRContext *context = &getContext();
     IRRewriter rewriter(context);
     SmallVector<Operation *> unused;
