@@ -26,33 +26,27 @@ using llvm::Twine;
 // Models
 //===----------------------------------------------------------------------===//
 
-static constexpr KeyNames bloomKeys = [] {
-  KeyNames keys;
-  keys.heads = {"n_head", "num_attention_heads"};
-  keys.hidden = {"hidden_size", "n_embed"};
-  keys.headDim = {"", ""};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
+static constexpr KeyNames bloomKeys =
+    KeyNames()
+        .with(&KeyNames::heads, {"n_head", "num_attention_heads"})
+        .with(&KeyNames::hidden, {"hidden_size", "n_embed"})
+        .with(&KeyNames::headDim, {"", ""})
+        .with(&KeyNames::keyHeadRule, KeyHeads::AsQueries);
 
-static constexpr KeyNames mptKeys = [] {
-  KeyNames keys;
-  keys.heads = {"n_heads", "num_attention_heads"};
-  keys.hidden = {"d_model", "hidden_size"};
-  keys.headDim = {"", ""};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  return keys;
-}();
+static constexpr KeyNames mptKeys =
+    KeyNames()
+        .with(&KeyNames::heads, {"n_heads", "num_attention_heads"})
+        .with(&KeyNames::hidden, {"d_model", "hidden_size"})
+        .with(&KeyNames::headDim, {"", ""})
+        .with(&KeyNames::keyHeadRule, KeyHeads::AsQueries);
 
 /// The size of a head does not follow from that of the model.
-static constexpr KeyNames t5Keys = [] {
-  KeyNames keys;
-  keys.heads = {"num_heads", "num_attention_heads"};
-  keys.headDim = {"d_kv", "head_dim"};
-  keys.keyHeadRule = KeyHeads::AsQueries;
-  keys.headDimFromHidden = false;
-  return keys;
-}();
+static constexpr KeyNames t5Keys =
+    KeyNames()
+        .with(&KeyNames::heads, {"num_heads", "num_attention_heads"})
+        .with(&KeyNames::headDim, {"d_kv", "head_dim"})
+        .with(&KeyNames::keyHeadRule, KeyHeads::AsQueries)
+        .with(&KeyNames::headDimFromHidden, false);
 
 static constexpr ModelRow biasModels[] = {
     ModelRow("bloom", bloomKeys),

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 namespace posenc::frontend {
 
@@ -54,6 +55,15 @@ struct KeyNames {
   /// False if `headDim` is only a part of the head and does not follow from the
   /// hidden size.
   bool headDimFromHidden = true;
+
+  /// Returns a copy with one property changed.
+  template <typename T>
+  constexpr KeyNames with(T KeyNames::*member,
+                          std::common_type_t<T> value) const {
+    KeyNames copy = *this;
+    copy.*member = value;
+    return copy;
+  }
 };
 
 /// The layers with a sliding window, in a config that has a window but no
@@ -209,307 +219,240 @@ struct ModelRow {
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
+  /// Returns a copy of the row, changed by `change`.
+  template <typename Change> constexpr ModelRow with(Change change) const {
+    ModelRow copy = *this;
+    change(copy);
+    return copy;
+  }
   // Each function returns a copy of the row with one property changed.
   constexpr ModelRow interleaved() const {
-    ModelRow copy = *this;
-    copy.isInterleaved = true;
-    return copy;
+    return with([](ModelRow &row) { row.isInterleaved = true; });
   }
   constexpr ModelRow interleavedUnless(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.interleaveKey = key;
-    copy.isInterleaved = true;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.interleaveKey = key;
+      row.isInterleaved = true;
+    });
   }
   constexpr ModelRow interleavedIf(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.interleaveKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.interleaveKey = key; });
   }
   constexpr ModelRow theta(double value) const {
-    ModelRow copy = *this;
-    copy.defaultTheta = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultTheta = value; });
   }
   constexpr ModelRow partial(double value) const {
-    ModelRow copy = *this;
-    copy.defaultPartial = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultPartial = value; });
   }
   constexpr ModelRow heads(int64_t queries, int64_t keys) const {
-    ModelRow copy = *this;
-    copy.defaultHeads = queries;
-    copy.defaultKeyHeads = keys;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.defaultHeads = queries;
+      row.defaultKeyHeads = keys;
+    });
   }
   constexpr ModelRow keyHeads(int64_t value) const {
-    ModelRow copy = *this;
-    copy.defaultKeyHeads = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultKeyHeads = value; });
   }
   /// A nested text config may leave out both sizes.
   constexpr ModelRow sizes(int64_t hidden, int64_t heads) const {
-    ModelRow copy = *this;
-    copy.nestedHidden = hidden;
-    copy.nestedHeads = heads;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.nestedHidden = hidden;
+      row.nestedHeads = heads;
+    });
   }
   constexpr ModelRow ownFullHeads(int64_t headDim) const {
-    ModelRow copy = *this;
-    copy.fullHeadDim = headDim;
-    return copy;
+    return with([=](ModelRow &row) { row.fullHeadDim = headDim; });
   }
   constexpr ModelRow hiddenTimes(int64_t factor) const {
-    ModelRow copy = *this;
-    copy.hiddenFactor = factor;
-    return copy;
+    return with([=](ModelRow &row) { row.hiddenFactor = factor; });
   }
   constexpr ModelRow thetaTimes(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.thetaFactorKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.thetaFactorKey = key; });
   }
   constexpr ModelRow ignoresPartialFactor() const {
-    ModelRow copy = *this;
-    copy.ignoresPartial = true;
-    return copy;
+    return with([](ModelRow &row) { row.ignoresPartial = true; });
   }
   /// Sets the default scaling, and the base that comes with it if that is not
   /// the base of the row.
   constexpr ModelRow scales(llvm::StringLiteral scaling,
                             double theta = 0) const {
-    ModelRow copy = *this;
-    copy.defaultScaling = scaling;
-    copy.scaledTheta = theta;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.defaultScaling = scaling;
+      row.scaledTheta = theta;
+    });
   }
   constexpr ModelRow hidden(int64_t value) const {
-    ModelRow copy = *this;
-    copy.defaultHidden = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultHidden = value; });
   }
   constexpr ModelRow headDim(int64_t value) const {
-    ModelRow copy = *this;
-    copy.defaultHeadDim = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultHeadDim = value; });
   }
   constexpr ModelRow rotaryDim(int64_t value) const {
-    ModelRow copy = *this;
-    copy.defaultRotaryDim = value;
-    return copy;
+    return with([=](ModelRow &row) { row.defaultRotaryDim = value; });
   }
   constexpr ModelRow ownSlidingTheta(double value) const {
-    ModelRow copy = *this;
-    copy.slidingTheta = value;
-    return copy;
+    return with([=](ModelRow &row) { row.slidingTheta = value; });
   }
   constexpr ModelRow unscaledSliding() const {
-    ModelRow copy = *this;
-    copy.slidingUnscaled = true;
-    return copy;
+    return with([](ModelRow &row) { row.slidingUnscaled = true; });
   }
   constexpr ModelRow unsupportedAttention() const {
-    ModelRow copy = *this;
-    copy.attention.isSupported = false;
-    return copy;
+    return with([](ModelRow &row) { row.attention.isSupported = false; });
   }
   constexpr ModelRow chunked() const {
-    ModelRow copy = *this;
-    copy.attention.isChunked = true;
-    copy.attention.unrotatedInterval = 4;
-    return copy;
+    return with([](ModelRow &row) {
+      row.attention.isChunked = true;
+      row.attention.unrotatedInterval = 4;
+    });
   }
   constexpr ModelRow bidirectional() const {
-    ModelRow copy = *this;
-    copy.attention.isCausal = false;
-    return copy;
+    return with([](ModelRow &row) { row.attention.isCausal = false; });
   }
   constexpr ModelRow causalIf(llvm::StringLiteral key) const {
-    ModelRow copy = bidirectional();
-    copy.attention.causalKey = key;
-    return copy;
+    return bidirectional().with(
+        [=](ModelRow &row) { row.attention.causalKey = key; });
   }
   /// Attention is not supported if the boolean key is true.
   constexpr ModelRow unsupportedAttentionIf(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.attention.unsupportedKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.attention.unsupportedKey = key; });
   }
   constexpr ModelRow temperature() const {
-    ModelRow copy = *this;
-    copy.attention.hasTemperature = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.hasTemperature = true; });
   }
   constexpr ModelRow encoder() const {
-    ModelRow copy = *this;
-    copy.attention.hasEncoder = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.hasEncoder = true; });
   }
   constexpr ModelRow sinks() const {
-    ModelRow copy = *this;
-    copy.attention.hasSinks = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.hasSinks = true; });
   }
   /// Layers have a window of `window` keys by default (0: none), except every
   /// `pattern`-th layer (0: no exception).
   constexpr ModelRow slides(int64_t window, int64_t pattern = 0) const {
-    ModelRow copy = *this;
-    copy.attention.defaultWindow = window;
-    copy.attention.slidingPattern = pattern;
-    copy.attention.sliding =
-        pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.defaultWindow = window;
+      row.attention.slidingPattern = pattern;
+      row.attention.sliding =
+          pattern ? SlidingLayers::EveryNth : SlidingLayers::All;
+    });
   }
   /// Sets the sliding window of an encoder: the window has `window` keys, half
   /// of them on either side, and the query's own key.
   constexpr ModelRow slidesBothWays(int64_t window, int64_t pattern) const {
-    ModelRow copy = bidirectional().slides(window, pattern);
-    copy.attention.isTwoSidedWindow = true;
-    return copy;
+    return bidirectional().slides(window, pattern).with([=](ModelRow &row) {
+      row.attention.isTwoSidedWindow = true;
+    });
   }
   /// The window is ignored unless `use_sliding_window` is true.
   constexpr ModelRow slidesOnRequest(int64_t pattern = 0) const {
-    ModelRow copy = slides(0, pattern);
-    copy.attention.slidesOnRequest = true;
-    return copy;
+    return slides(0, pattern).with([=](ModelRow &row) {
+      row.attention.slidesOnRequest = true;
+    });
   }
   constexpr ModelRow firstIsFull() const {
-    ModelRow copy = *this;
-    copy.attention.isFirstFull = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.isFirstFull = true; });
   }
   constexpr ModelRow halfWindow() const {
-    ModelRow copy = *this;
-    copy.attention.hasHalfWindow = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.hasHalfWindow = true; });
   }
   constexpr ModelRow slidesFromMaxWindow(bool onRequest) const {
-    ModelRow copy = *this;
-    copy.attention.sliding = SlidingLayers::FromMaxWindow;
-    copy.attention.slidesOnRequest = onRequest;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.sliding = SlidingLayers::FromMaxWindow;
+      row.attention.slidesOnRequest = onRequest;
+    });
   }
   /// Every `interval`-th layer does not rotate; it slides if there is a window.
   constexpr ModelRow skipsRotation(int64_t interval) const {
-    ModelRow copy = *this;
-    copy.attention.unrotatedInterval = interval;
-    copy.attention.sliding = SlidingLayers::Unrotated;
-    copy.attention.slidesOnRequest = true;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.unrotatedInterval = interval;
+      row.attention.sliding = SlidingLayers::Unrotated;
+      row.attention.slidesOnRequest = true;
+    });
   }
   constexpr ModelRow rotatesSlidingOnly() const {
-    ModelRow copy = *this;
-    copy.attention.rotatesSlidingOnly = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.rotatesSlidingOnly = true; });
   }
   constexpr ModelRow queryScalar(double value) const {
-    ModelRow copy = *this;
-    copy.attention.defaultQueryScalar = value;
-    return copy;
+    return with(
+        [=](ModelRow &row) { row.attention.defaultQueryScalar = value; });
   }
   constexpr ModelRow scaledByHalfHead() const {
-    ModelRow copy = *this;
-    copy.attention.isScaledByHalfHead = true;
-    return copy;
+    return with([](ModelRow &row) { row.attention.isScaledByHalfHead = true; });
   }
   constexpr ModelRow multiplier(double value) const {
-    ModelRow copy = *this;
-    copy.attention.defaultMultiplier = value;
-    return copy;
+    return with(
+        [=](ModelRow &row) { row.attention.defaultMultiplier = value; });
   }
   constexpr ModelRow softCap(double value) const {
-    ModelRow copy = *this;
-    copy.attention.defaultSoftCap = value;
-    return copy;
+    return with([=](ModelRow &row) { row.attention.defaultSoftCap = value; });
   }
   constexpr ModelRow latent(int64_t nopeDim, int64_t valueDim) const {
-    ModelRow copy = *this;
-    copy.attention.defaultNopeDim = nopeDim;
-    copy.attention.defaultValueDim = valueDim;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.defaultNopeDim = nopeDim;
+      row.attention.defaultValueDim = valueDim;
+    });
   }
   /// The model norms queries and keys. `eps` is the default of `rms_norm_eps`.
   constexpr ModelRow norms(QkNormKind kind, double eps = 1e-6) const {
-    ModelRow copy = *this;
-    copy.attention.norm.kind = kind;
-    copy.attention.norm.defaultEps = eps;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.norm.kind = kind;
+      row.attention.norm.defaultEps = eps;
+    });
   }
   constexpr ModelRow normEpsKey(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.attention.norm.epsKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.attention.norm.epsKey = key; });
   }
   constexpr ModelRow normsIf(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.attention.norm.enablingKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.attention.norm.enablingKey = key; });
   }
   /// The model norms queries and keys in an unsupported way.
   constexpr ModelRow unsupportedNorms(llvm::StringLiteral description) const {
-    ModelRow copy = *this;
-    copy.attention.norm.kind = QkNormKind::Unsupported;
-    copy.attention.norm.description = description;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.attention.norm.kind = QkNormKind::Unsupported;
+      row.attention.norm.description = description;
+    });
   }
   /// Tokens have several positions, with these sections by default.
   constexpr ModelRow sections(std::array<int64_t, 3> defaultSections) const {
-    ModelRow copy = *this;
-    copy.axes.areRequired = true;
-    copy.axes.defaultSections = defaultSections;
-    return copy;
+    return with([=](ModelRow &row) {
+      row.axes.areRequired = true;
+      row.axes.defaultSections = defaultSections;
+    });
   }
   constexpr ModelRow
   interleavedSections(std::array<int64_t, 3> defaultSections) const {
-    ModelRow copy = sections(defaultSections);
-    copy.axes.areInterleaved = true;
-    return copy;
+    return sections(defaultSections).with([=](ModelRow &row) {
+      row.axes.areInterleaved = true;
+    });
   }
   constexpr ModelRow patches() const {
-    ModelRow copy = bidirectional();
-    copy.axes.arePatches = true;
-    return copy;
+    return bidirectional().with(
+        [](ModelRow &row) { row.axes.arePatches = true; });
   }
   constexpr ModelRow coordinates() const {
-    ModelRow copy = patches();
-    copy.axes.areCoordinates = true;
-    return copy;
+    return patches().with(
+        [](ModelRow &row) { row.axes.areCoordinates = true; });
   }
   constexpr ModelRow changingWithLength() const {
-    ModelRow copy = *this;
-    copy.changesWithLength = true;
-    return copy;
+    return with([](ModelRow &row) { row.changesWithLength = true; });
   }
   constexpr ModelRow needs(llvm::StringLiteral key,
                            llvm::StringLiteral other = "") const {
-    ModelRow copy = *this;
-    copy.requiredKeys = {key, other};
-    return copy;
+    return with([=](ModelRow &row) { row.requiredKeys = {key, other}; });
   }
   constexpr ModelRow nullUnrotated() const {
-    ModelRow copy = *this;
-    copy.nullIsUnrotated = true;
-    return copy;
+    return with([](ModelRow &row) { row.nullIsUnrotated = true; });
   }
   constexpr ModelRow slidingKeyHeadsTimes(int64_t factor) const {
-    ModelRow copy = *this;
-    copy.slidingKeyHeadFactor = factor;
-    return copy;
+    return with([=](ModelRow &row) { row.slidingKeyHeadFactor = factor; });
   }
   constexpr ModelRow onlyIf(llvm::StringLiteral key) const {
-    ModelRow copy = *this;
-    copy.rotationKey = key;
-    return copy;
+    return with([=](ModelRow &row) { row.rotationKey = key; });
   }
   constexpr ModelRow onlyIfPositionType(llvm::StringLiteral value) const {
-    ModelRow copy = *this;
-    copy.positionType = value;
-    return copy;
+    return with([=](ModelRow &row) { row.positionType = value; });
   }
   constexpr ModelRow orUnrotated() const {
-    ModelRow copy = *this;
-    copy.attendsUnrotated = true;
-    return copy;
+    return with([](ModelRow &row) { row.attendsUnrotated = true; });
   }
 };
 
