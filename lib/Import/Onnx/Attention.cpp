@@ -248,10 +248,9 @@ LogicalResult onnx::appendToPast(NodeImporter &node, AttentionParts &parts,
     parts.firstPosition = pastKey.shape[2];
     FailureOr<Tensor> key = concat(node, {&pastKey, &parts.key}, 2),
                       value = concat(node, {&pastValue, &parts.value}, 2);
-    if (failed(key) || failed(value))
+    if (failed(assign(parts.key, std::move(key))) ||
+        failed(assign(parts.value, std::move(value))))
       return failure();
-    parts.key = std::move(*key);
-    parts.value = std::move(*value);
   }
   node.setOutput(1, parts.key);
   node.setOutput(2, parts.value);
@@ -263,10 +262,7 @@ LogicalResult onnx::finishAttention(NodeImporter &node, AttentionParts &parts,
   FailureOr<Tensor> result = emitAttention(node, parts);
   if (succeeded(result) && mergesHeads)
     result = mergeHeads(node, *result);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -303,10 +299,8 @@ static LogicalResult importAttention(NodeImporter &node) {
     for (auto [tensor, heads] :
          {std::pair(&parts.query, queryHeads), std::pair(&parts.key, keyHeads),
           std::pair(&parts.value, keyHeads)}) {
-      FailureOr<Tensor> split = splitHeads(node, *tensor, heads);
-      if (failed(split))
+      if (failed(assign(*tensor, splitHeads(node, *tensor, heads))))
         return failure();
-      *tensor = std::move(*split);
     }
   }
   if (failed(checkShapes(node, parts)))

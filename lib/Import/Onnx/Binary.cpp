@@ -182,7 +182,7 @@ static LogicalResult importArithmetic(NodeImporter &node) {
       importSizes(node, operands, element))
     return success();
   Type wide = getWideType(element);
-  FailureOr<Tensor> result = mapElements(
+  return node.setResult(mapElements(
       node, operands, element,
       [&](OpBuilder &b, Location loc, ValueRange args) {
         Scalars s(b, loc, wide);
@@ -206,11 +206,7 @@ static LogicalResult importArithmetic(NodeImporter &node) {
         for (Value arg : args.drop_front())
           value = combine(value, convertScalar(b, loc, arg, wide));
         return convertScalar(b, loc, value, element);
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 /// Returns the exponent if it is the same for all elements.
@@ -235,7 +231,7 @@ static LogicalResult importPow(NodeImporter &node) {
     return node.emitError() << "integers need a constant exponent from 0 to 4";
   Type wide = getWideType(element);
   Tensor *operands[] = {&base, &exponent};
-  FailureOr<Tensor> result =
+  return node.setResult(
       mapElements(node, operands, element,
                   [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
                     Scalars s(b, loc, wide);
@@ -255,11 +251,7 @@ static LogicalResult importPow(NodeImporter &node) {
                           b, loc, x, convertScalar(b, loc, args[1], wide));
                     }
                     return convertScalar(b, loc, value, element);
-                  });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+                  }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,7 +271,7 @@ static LogicalResult importComparison(NodeImporter &node) {
   bool isFloat = isa<FloatType>(element);
   if (!isFloat && importSizes(node, operands, i1))
     return success();
-  FailureOr<Tensor> result = mapElements(
+  return node.setResult(mapElements(
       node, operands, i1,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
         Value x = args[0], y = args[1];
@@ -308,11 +300,7 @@ static LogicalResult importComparison(NodeImporter &node) {
                         .Case("GreaterOrEqual", arith::CmpIPredicate::sge)
                         .Default(arith::CmpIPredicate::eq);
         return arith::CmpIOp::create(b, loc, kind, x, y);
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 static LogicalResult importWhere(NodeImporter &node) {
@@ -335,19 +323,14 @@ static LogicalResult importWhere(NodeImporter &node) {
       results.push_back(condition && !*condition ? y : x);
     }
     if (results.size() == lists->front().size()) {
-      node.setOutput(0, createElements(element, results, rank));
-      return success();
+      return node.setResult(createElements(element, results, rank));
     }
   }
-  FailureOr<Tensor> result = mapElements(
+  return node.setResult(mapElements(
       node, operands, element,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
         return arith::SelectOp::create(b, loc, args[0], args[1], args[2]);
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 static LogicalResult importPRelu(NodeImporter &node) {
@@ -355,20 +338,12 @@ static LogicalResult importPRelu(NodeImporter &node) {
   Type element = operands[0]->element;
   if (!isa<FloatType>(element) || operands[1]->element != element)
     return node.emitError() << "expected floats of one type";
-  Type wide = getWideType(element);
-  FailureOr<Tensor> result =
-      mapElements(node, operands, element,
-                  [&](OpBuilder &b, Location loc, ValueRange args) {
-                    Scalars s(b, loc, wide);
-                    Value x = convertScalar(b, loc, args[0], wide);
-                    Value slope = convertScalar(b, loc, args[1], wide);
-                    Value y = s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
-                    return convertScalar(b, loc, y, element);
-                  });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(mapFloats(
+      node, operands, [&](OpBuilder &b, Location loc, ValueRange args) {
+        Scalars s(b, loc, args[0].getType());
+        Value x = args[0], slope = args[1];
+        return s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
+      }));
 }
 
 void onnx::addBinaryOperators(OperatorTable &table) {

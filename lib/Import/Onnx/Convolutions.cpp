@@ -197,12 +197,8 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
                           convertScalar(b, loc, args[1], wide));
     linalg::YieldOp::create(b, loc, s.add(args[2], product));
   };
-  Value sums = linalg::GenericOp::create(
-                   b, node.loc, init.getType(),
-                   ValueRange{node.getValue(*images), node.getValue(*weights)},
-                   init, maps, loops, body)
-                   .getResult(0);
-  Tensor grouped = createTensor(node, sums, shape);
+  Value inputs[] = {node.getValue(*images), node.getValue(*weights)};
+  Tensor grouped = createGeneric(node, inputs, init, maps, loops, shape, body);
   Tensor narrow = convertTensor(node, grouped, element);
   SmallVector<Size> merged{image.shape[0], conv.weight.shape[0]};
   merged.append(conv.sizes);
@@ -232,21 +228,9 @@ static LogicalResult importConv(NodeImporter &node) {
     FailureOr<Tensor> column = reshape(node, bias, shape);
     if (failed(column))
       return failure();
-    Tensor *operands[] = {&*result, &*column};
-    Type element = result->element, wide = getWideType(element);
-    result = mapElements(node, operands, element,
-                         [&](OpBuilder &b, Location loc, ValueRange args) {
-                           Value sum =
-                               Scalars(b, loc, wide)
-                                   .add(convertScalar(b, loc, args[0], wide),
-                                        convertScalar(b, loc, args[1], wide));
-                           return convertScalar(b, loc, sum, element);
-                         });
-    if (failed(result))
-      return failure();
+    return node.setResult(addTensors(node, {&*result, &*column}));
   }
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 void onnx::addConvolutionOperators(OperatorTable &table) {

@@ -18,9 +18,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
-/// Applies `body` to floats in the type that they are computed in.
-static FailureOr<Tensor> mapFloats(NodeImporter &node,
-                                   ArrayRef<Tensor *> operands, Body body) {
+FailureOr<Tensor> onnx::mapFloats(NodeImporter &node,
+                                  ArrayRef<Tensor *> operands, Body body) {
   Type element = operands.front()->element;
   if (!isa<FloatType>(element))
     return node.emitError() << "expected floats, found " << element;
@@ -32,6 +31,19 @@ static FailureOr<Tensor> mapFloats(NodeImporter &node,
                          values.push_back(convertScalar(b, loc, arg, wide));
                        return convertScalar(b, loc, body(b, loc, values),
                                             element);
+                     });
+}
+
+FailureOr<Tensor> onnx::addTensors(NodeImporter &node,
+                                   ArrayRef<Tensor *> operands) {
+  Type element = operands.front()->element, wide = getWideType(element);
+  return mapElements(node, operands, element,
+                     [&](OpBuilder &b, Location loc, ValueRange args) {
+                       Scalars s(b, loc, wide);
+                       Value sum = convertScalar(b, loc, args[0], wide);
+                       for (Value arg : args.drop_front())
+                         sum = s.add(sum, convertScalar(b, loc, arg, wide));
+                       return convertScalar(b, loc, sum, element);
                      });
 }
 
@@ -61,7 +73,7 @@ static LogicalResult importUnary(NodeImporter &node) {
     if (!isTanh && form != "none")
       return node.emitError() << "unknown approximation of Gelu";
   }
-  FailureOr<Tensor> result = mapFloats(
+  return node.setResult(mapFloats(
       node, &node.getInput(0),
       [&](OpBuilder &b, Location loc, ValueRange args) {
         s.set(b, loc, args[0].getType());
@@ -116,11 +128,7 @@ static LogicalResult importUnary(NodeImporter &node) {
           return math::CeilOp::create(b, loc, x).getResult();
         assert(op == "Round" && "expected an operator of the table");
         return math::RoundEvenOp::create(b, loc, x).getResult();
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 /// Abs, Neg and Sign, of floats and integers.
@@ -133,10 +141,10 @@ static LogicalResult importSigned(NodeImporter &node) {
     SmallVector<Size> elements;
     for (const Size &size : *input.elements)
       elements.push_back(Size(0) - size);
-    node.setOutput(0, createElements(input.element, elements, input.getRank()));
-    return success();
+    return node.setResult(
+        createElements(input.element, elements, input.getRank()));
   }
-  FailureOr<Tensor> result = mapElements(
+  return node.setResult(mapElements(
       node, &input, input.element,
       [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
         Value x = args[0];
@@ -162,11 +170,7 @@ static LogicalResult importSigned(NodeImporter &node) {
         Value up =
             arith::SelectOp::create(b, loc, isMore, one, isFloat ? x : zero);
         return arith::SelectOp::create(b, loc, isLess, minus, up);
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 /// IsNaN, IsInf and Not, which return bools.
@@ -202,8 +206,7 @@ static LogicalResult importPredicate(NodeImporter &node) {
     for (const Size &size : *input.elements)
       result->elements->push_back(Size(1) - size);
   }
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(std::move(*result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +238,7 @@ static LogicalResult importClip(NodeImporter &node) {
     place = operands.size();
     operands.push_back(&bounds[number]);
   }
-  FailureOr<Tensor> result =
+  return node.setResult(
       mapElements(node, operands, input.element,
                   [&](OpBuilder &b, Location loc, ValueRange args) {
                     Value x = args[0];
@@ -245,11 +248,7 @@ static LogicalResult importClip(NodeImporter &node) {
                     if (high >= 0)
                       x = s.min(x, args[high]);
                     return x;
-                  });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+                  }));
 }
 
 static LogicalResult importCast(NodeImporter &node) {
@@ -267,8 +266,7 @@ static LogicalResult importCast(NodeImporter &node) {
       return node.emitError() << "element type " << describeDataType(number)
                               << " is not supported";
   }
-  node.setOutput(0, convertTensor(node, input, type));
-  return success();
+  return node.setResult(convertTensor(node, input, type));
 }
 
 /// BiasGelu and FastGelu of com.microsoft.
@@ -277,16 +275,12 @@ static LogicalResult importBiasGelu(NodeImporter &node) {
   if (node.hasInput(1))
     operands.push_back(&node.getInput(1));
   bool isTanh = node.node.op == "FastGelu";
-  FailureOr<Tensor> result = mapFloats(
+  return node.setResult(mapFloats(
       node, operands, [&](OpBuilder &b, Location loc, ValueRange args) {
         Scalars s(b, loc, args[0].getType());
         Value x = args.size() > 1 ? s.add(args[0], args[1]) : args[0];
         return s.gelu(x, isTanh);
-      });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+      }));
 }
 
 void onnx::addElementwiseOperators(OperatorTable &table) {

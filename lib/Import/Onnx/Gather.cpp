@@ -81,16 +81,11 @@ static LogicalResult importGather(NodeImporter &node) {
       sizes[axis] = 1;
       Tensor part =
           slice(node, data, offsets, sizes, SmallVector<int64_t>(rank, 1));
-      FailureOr<Tensor> result = reshape(node, part, shape);
-      if (failed(result))
-        return failure();
-      node.setOutput(0, std::move(*result));
-      return success();
+      return node.setResult(reshape(node, part, shape));
     }
   }
   if (axis == 0 && rank == 2) {
-    node.setOutput(0, gatherRows(node, data, indices, /*wraps=*/true));
-    return success();
+    return node.setResult(gatherRows(node, data, indices, /*wraps=*/true));
   }
   OpBuilder &builder = node.builder;
   Value source = node.getValue(data);
@@ -113,12 +108,8 @@ static LogicalResult importGather(NodeImporter &node) {
     Value element = tensor::ExtractOp::create(b, loc, source, index);
     linalg::YieldOp::create(b, loc, element);
   };
-  Value result =
-      linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                node.getValue(indices), init, maps, loops, body)
-          .getResult(0);
-  node.setOutput(0, createTensor(node, result, shape));
-  return success();
+  return node.setResult(createGeneric(node, node.getValue(indices), init, maps,
+                                      loops, shape, body));
 }
 
 static LogicalResult importGatherElements(NodeImporter &node) {
@@ -132,18 +123,15 @@ static LogicalResult importGatherElements(NodeImporter &node) {
   Value source = node.getValue(data);
   Value count =
       node.sizes.materialize(node.builder, node.loc, data.shape[*axis]);
-  node.setOutput(
-      0,
-      mapElementsTo(node, &indices, indices.shape, data.element,
-                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                      SmallVector<Value> index =
-                          createIndices(b, loc, 0, data.getRank());
-                      Value number = arith::IndexCastOp::create(
-                          b, loc, b.getIndexType(), args[0]);
-                      index[*axis] = wrapIndex(b, loc, number, count);
-                      return tensor::ExtractOp::create(b, loc, source, index);
-                    }));
-  return success();
+  return node.setResult(mapElementsTo(
+      node, &indices, indices.shape, data.element,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        SmallVector<Value> index = createIndices(b, loc, 0, data.getRank());
+        Value number =
+            arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
+        index[*axis] = wrapIndex(b, loc, number, count);
+        return tensor::ExtractOp::create(b, loc, source, index);
+      }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,20 +185,17 @@ static LogicalResult importGatherND(NodeImporter &node) {
   for (int64_t dim = batch; dim < batch + *depth; ++dim)
     sizes.push_back(
         node.sizes.materialize(node.builder, node.loc, data.shape[dim]));
-  node.setOutput(
-      0, mapElementsTo(
-             node, {}, shape, data.element,
-             [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-               SmallVector<Value> at = createIndices(b, loc, 0, outer);
-               SmallVector<Value> index(at.begin(), at.begin() + batch);
-               llvm::append_range(index,
-                                  readIndices(b, loc, numbers, at, sizes));
-               llvm::append_range(
-                   index, createIndices(b, loc, outer,
-                                        static_cast<int64_t>(shape.size())));
-               return tensor::ExtractOp::create(b, loc, source, index);
-             }));
-  return success();
+  return node.setResult(mapElementsTo(
+      node, {}, shape, data.element,
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> at = createIndices(b, loc, 0, outer);
+        SmallVector<Value> index(at.begin(), at.begin() + batch);
+        llvm::append_range(index, readIndices(b, loc, numbers, at, sizes));
+        llvm::append_range(
+            index,
+            createIndices(b, loc, outer, static_cast<int64_t>(shape.size())));
+        return tensor::ExtractOp::create(b, loc, source, index);
+      }));
 }
 
 /// Returns the first of consecutive constant indices of rows, or nullopt.
@@ -259,8 +244,7 @@ static LogicalResult importScatterND(NodeImporter &node) {
     Value result = tensor::InsertSliceOp::create(
         builder, node.loc, rows, node.getValue(data), offsets,
         tensor::getMixedSizes(builder, node.loc, rows), strides);
-    node.setOutput(0, createTensor(node, result, data.shape));
-    return success();
+    return node.setResult(createTensor(node, result, data.shape));
   }
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < *depth; ++dim)
@@ -295,12 +279,8 @@ static LogicalResult importScatterND(NodeImporter &node) {
     linalg::YieldOp::create(b, loc, element);
   };
   Value init = node.getValue(data);
-  Value result =
-      linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                node.getValue(updates), init, maps, loops, body)
-          .getResult(0);
-  node.setOutput(0, createTensor(node, result, data.shape));
-  return success();
+  return node.setResult(createGeneric(node, node.getValue(updates), init, maps,
+                                      loops, data.shape, body));
 }
 
 void onnx::addGatherOperators(OperatorTable &table) {

@@ -163,6 +163,8 @@ public:
   Tensor &getInput(unsigned number);
   Value getValue(Tensor &tensor) { return graph.getValue(tensor); }
   void setOutput(unsigned number, Tensor tensor);
+  /// Sets output 0, or fails if the result is a failure.
+  LogicalResult setResult(FailureOr<Tensor> result);
 
   int64_t getInt(StringRef name, int64_t fallback);
   double getFloat(StringRef name, double fallback);

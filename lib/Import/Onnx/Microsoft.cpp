@@ -83,11 +83,9 @@ static LogicalResult unpack(NodeImporter &node, GroupQuery &group) {
   }
   Tensor *results[] = {&parts.query, &parts.key, &parts.value};
   for (unsigned i = 0; i < 3; ++i) {
-    FailureOr<Tensor> split =
-        splitHeads(node, flat[i], i == 0 ? group.numHeads : group.numKeyHeads);
-    if (failed(split))
+    int64_t heads = i == 0 ? group.numHeads : group.numKeyHeads;
+    if (failed(assign(*results[i], splitHeads(node, flat[i], heads))))
       return failure();
-    *results[i] = std::move(*split);
   }
   return success();
 }
@@ -172,9 +170,8 @@ static LogicalResult rotateGroup(NodeImporter &node, GroupQuery &group,
   for (Tensor *tensor : {&group.parts.query, &group.parts.key}) {
     FailureOr<Tensor> rotated = rotate(node, *tensor, /*isHeadMajor=*/false,
                                        cosRows, sinRows, isInterleaved);
-    if (failed(rotated))
+    if (failed(assign(*tensor, std::move(rotated))))
       return failure();
-    *tensor = std::move(*rotated);
   }
   return success();
 }
@@ -189,10 +186,8 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
   if (!isInPlace)
     for (unsigned i : {0, 1}) {
       Tensor moved = transpose(node, *rows[i], {0, 2, 1, 3});
-      FailureOr<Tensor> longer = concat(node, {&caches[i], &moved}, 2);
-      if (failed(longer))
+      if (failed(assign(caches[i], concat(node, {&caches[i], &moved}, 2))))
         return failure();
-      caches[i] = std::move(*longer);
     }
   // Without padding, the rows are where they belong already.
   if (!isInPlace && parts.query.shape[0].isConstant(1))
@@ -334,16 +329,7 @@ static FailureOr<Tensor> addBias(NodeImporter &node, Tensor &tensor,
                                  const Size &first) {
   Tensor &bias = node.getInput(3);
   Tensor part = takeColumns(node, bias, first, tensor.shape.back());
-  Tensor *operands[] = {&tensor, &part};
-  Type element = tensor.element, wide = getWideType(element);
-  return mapElements(node, operands, element,
-                     [&](OpBuilder &b, Location loc, ValueRange args) {
-                       Value sum =
-                           Scalars(b, loc, wide)
-                               .add(convertScalar(b, loc, args[0], wide),
-                                    convertScalar(b, loc, args[1], wide));
-                       return convertScalar(b, loc, sum, element);
-                     });
+  return addTensors(node, {&tensor, &part});
 }
 
 /// Sets the mask to that of padded keys: (batch) lengths or (batch, keys) bits.
@@ -366,13 +352,9 @@ static LogicalResult addKeyPadding(NodeImporter &node, AttentionParts &parts,
     return node.emitError() << "key_padding_mask together with attention_bias "
                                "is not supported";
   Tensor bits = convertTensor(node, padding, node.builder.getI1Type());
-  FailureOr<Tensor> wide =
-      reshape(node, bits, {padding.shape[0], 1, 1, padding.shape[1]});
-  if (failed(wide))
-    return failure();
-  mask = std::move(*wide);
   parts.mask = &mask;
-  return success();
+  return assign(
+      mask, reshape(node, bits, {padding.shape[0], 1, 1, padding.shape[1]}));
 }
 
 static LogicalResult importMultiHead(NodeImporter &node) {
@@ -402,16 +384,12 @@ static LogicalResult importMultiHead(NodeImporter &node) {
       return node.emitError() << "expected inputs of rank 3";
     if (node.hasInput(3)) {
       Size width = tensor->shape[2];
-      FailureOr<Tensor> sum = addBias(node, *tensor, offset);
-      if (failed(sum))
+      if (failed(assign(*tensor, addBias(node, *tensor, offset))))
         return failure();
-      *tensor = std::move(*sum);
       offset = offset + width;
     }
-    FailureOr<Tensor> split = splitHeads(node, *tensor, numHeads);
-    if (failed(split))
+    if (failed(assign(*tensor, splitHeads(node, *tensor, numHeads))))
       return failure();
-    *tensor = std::move(*split);
   }
   if (failed(appendToPast(node, parts, 6)))
     return failure();

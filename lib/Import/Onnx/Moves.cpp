@@ -15,11 +15,7 @@ using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
 static LogicalResult setReshaped(NodeImporter &node, ArrayRef<Size> shape) {
-  FailureOr<Tensor> result = reshape(node, node.getInput(0), shape);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(reshape(node, node.getInput(0), shape));
 }
 
 /// Returns the size for -1 in a new shape: the elements divided by the others.
@@ -34,11 +30,7 @@ static FailureOr<Size> inferSize(NodeImporter &node, ArrayRef<Size> shape,
     right.erase(it);
     return true;
   });
-  Size dividend(1), divisor(1);
-  for (const Size &size : left)
-    dividend = dividend * size;
-  for (const Size &size : right)
-    divisor = divisor * size;
+  Size dividend = getProduct(left), divisor = getProduct(right);
   if (divisor.isConstant(0))
     return node.emitError() << "the size of -1 is undefined: another is 0";
   std::optional<int64_t> a = dividend.getConstant(), b = divisor.getConstant();
@@ -93,13 +85,8 @@ static LogicalResult importFlatten(NodeImporter &node) {
            << "axis " << axis << " is out of range for rank " << rank;
   if (axis < 0)
     axis += rank;
-  Size rows(1), columns(1);
-  for (auto [dim, size] : llvm::enumerate(shape))
-    if (static_cast<int64_t>(dim) < axis)
-      rows = rows * size;
-    else
-      columns = columns * size;
-  return setReshaped(node, {rows, columns});
+  return setReshaped(node, {getProduct(shape.take_front(axis)),
+                            getProduct(shape.drop_front(axis))});
 }
 
 /// Returns the axes of Squeeze and Unsqueeze; nullopt in it for none.
@@ -181,8 +168,7 @@ static LogicalResult importTranspose(NodeImporter &node) {
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
     return node.emitError()
            << "'perm' is no permutation of " << rank << " dimensions";
-  node.setOutput(0, transpose(node, input, permutation));
-  return success();
+  return node.setResult(transpose(node, input, permutation));
 }
 
 static LogicalResult importConcat(NodeImporter &node) {
@@ -206,14 +192,9 @@ static LogicalResult importConcat(NodeImporter &node) {
     for (Tensor *tensor : tensors)
       elements.append(*tensor->elements);
   if (!elements.empty() && elements.size() <= kMaxKnownElements) {
-    node.setOutput(0, createElements(element, elements, 1));
-    return success();
+    return node.setResult(createElements(element, elements, 1));
   }
-  FailureOr<Tensor> result = concat(node, tensors, *axis);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(concat(node, tensors, *axis));
 }
 
 static LogicalResult importSplit(NodeImporter &node) {
@@ -290,8 +271,7 @@ static LogicalResult importExpand(NodeImporter &node) {
   if (failed(shape))
     return failure();
   if (ArrayRef<Size>(*shape) == ArrayRef<Size>(input.shape)) {
-    node.setOutput(0, input);
-    return success();
+    return node.setResult(input);
   }
   if (input.elements && input.elements->size() == 1 && shape->size() == 1 &&
       shape->front().getConstant() &&
@@ -299,8 +279,7 @@ static LogicalResult importExpand(NodeImporter &node) {
     SmallVector<Size> elements(
         std::max<int64_t>(*shape->front().getConstant(), 0),
         input.elements->front());
-    node.setOutput(0, createElements(input.element, elements, 1));
-    return success();
+    return node.setResult(createElements(input.element, elements, 1));
   }
   // Adding leading dimensions of size 1 moves nothing.
   bool isReshape =
@@ -309,11 +288,7 @@ static LogicalResult importExpand(NodeImporter &node) {
   if (isReshape && ArrayRef(*shape).take_back(input.getRank()) ==
                        ArrayRef<Size>(input.shape))
     return setReshaped(node, *shape);
-  node.setOutput(0, mapElementsTo(node, &input, *shape, input.element,
-                                  [](OpBuilder &, Location, ValueRange args) {
-                                    return args[0];
-                                  }));
-  return success();
+  return node.setResult(broadcast(node, input, *shape));
 }
 
 static LogicalResult importTile(NodeImporter &node) {
@@ -345,14 +320,8 @@ static LogicalResult importTile(NodeImporter &node) {
   FailureOr<Tensor> spread = reshape(node, input, narrow);
   if (failed(spread))
     return failure();
-  Tensor repeated = mapElementsTo(
-      node, &*spread, wide, input.element,
-      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
-  FailureOr<Tensor> result = reshape(node, repeated, shape);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  Tensor repeated = broadcast(node, *spread, wide);
+  return node.setResult(reshape(node, repeated, shape));
 }
 
 void onnx::addMoveOperators(OperatorTable &table) {

@@ -28,6 +28,12 @@ void NodeImporter::setOutput(unsigned number, Tensor tensor) {
     graph.define(node.outputs[number], std::move(tensor));
 }
 
+LogicalResult NodeImporter::setResult(FailureOr<Tensor> result) {
+  if (succeeded(result))
+    setOutput(0, std::move(*result));
+  return result;
+}
+
 const AttributeProto *NodeImporter::getAttribute(StringRef name) {
   used.insert(name);
   for (const AttributeProto &attribute : node.attributes)

@@ -57,10 +57,8 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
                       [&](OpBuilder &b, Location loc, ValueRange args) {
                         return Scalars(b, loc, wide).div(args[0], count);
                       });
-    FailureOr<Tensor> kept = keepDims(node, mean, norm);
-    if (failed(kept))
+    if (failed(assign(norm.mean, keepDims(node, mean, norm))))
       return failure();
-    norm.mean = std::move(*kept);
     Tensor *operands[] = {&input, &norm.mean};
     centered =
         mapElementsTo(node, operands, input.shape, wide,
@@ -81,10 +79,8 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
         Value mean = s.add(s.div(args[0], count), s.get(norm.epsilon));
         return s.div(s.get(1), math::SqrtOp::create(b, loc, mean));
       });
-  FailureOr<Tensor> kept = keepDims(node, inverse, norm);
-  if (failed(kept))
+  if (failed(assign(norm.inverse, keepDims(node, inverse, norm))))
     return failure();
-  norm.inverse = std::move(*kept);
   SmallVector<Tensor *> operands{&centered, &norm.inverse};
   if (norm.weight)
     operands.push_back(norm.weight);
@@ -125,29 +121,13 @@ static LogicalResult importNorm(NodeImporter &node) {
   norm.weight = &node.getInput(1);
   if (node.hasInput(2))
     norm.bias = &node.getInput(2);
-  FailureOr<Tensor> result = emit(node, norm);
-  if (failed(result))
+  if (failed(node.setResult(emit(node, norm))))
     return failure();
-  node.setOutput(0, std::move(*result));
   if (norm.isCentered) {
     node.setOutput(1, std::move(norm.mean));
     node.setOutput(2, std::move(norm.inverse));
   }
   return success();
-}
-
-/// Adds tensors of one float type in the type that floats are computed in.
-static FailureOr<Tensor> addTensors(NodeImporter &node,
-                                    ArrayRef<Tensor *> operands) {
-  Type element = operands.front()->element, wide = getWideType(element);
-  return mapElements(node, operands, element,
-                     [&](OpBuilder &b, Location loc, ValueRange args) {
-                       Scalars s(b, loc, wide);
-                       Value sum = convertScalar(b, loc, args[0], wide);
-                       for (Value arg : args.drop_front())
-                         sum = s.add(sum, convertScalar(b, loc, arg, wide));
-                       return convertScalar(b, loc, sum, element);
-                     });
 }
 
 /// SkipLayerNormalization and SkipSimplifiedLayerNormalization.
@@ -173,10 +153,8 @@ static LogicalResult importSkipNorm(NodeImporter &node) {
   norm.weight = &node.getInput(2);
   if (isCentered && node.hasInput(3))
     norm.bias = &node.getInput(3);
-  FailureOr<Tensor> result = emit(node, norm);
-  if (failed(result))
+  if (failed(node.setResult(emit(node, norm))))
     return failure();
-  node.setOutput(0, std::move(*result));
   node.setOutput(3, std::move(*sum));
   if (isCentered)
     node.setOutput(1, std::move(norm.mean));

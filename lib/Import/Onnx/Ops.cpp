@@ -160,6 +160,15 @@ onnx::broadcastShapes(NodeImporter &node, ArrayRef<Tensor *> operands) {
   return shape;
 }
 
+Tensor onnx::createGeneric(
+    NodeImporter &node, ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
+    ArrayRef<utils::IteratorType> loops, ArrayRef<Size> shape,
+    function_ref<void(OpBuilder &, Location, ValueRange)> body) {
+  auto op = linalg::GenericOp::create(node.builder, node.loc, init.getType(),
+                                      inputs, init, maps, loops, body);
+  return createTensor(node, op.getResult(0), shape);
+}
+
 /// Drops the dimensions of a value that have size 1 and are not in `kept`.
 static Value dropDims(NodeImporter &node, Value value, ArrayRef<bool> kept) {
   if (llvm::all_of(kept, [](bool isKept) { return isKept; }))
@@ -233,10 +242,7 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
     }
     linalg::YieldOp::create(b, loc, body(b, loc, values));
   };
-  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                           inputs, init, maps, loops, create)
-                     .getResult(0);
-  return createTensor(node, result, shape);
+  return createGeneric(node, inputs, init, maps, loops, shape, create);
 }
 
 FailureOr<Tensor> onnx::mapElements(NodeImporter &node,
@@ -246,6 +252,13 @@ FailureOr<Tensor> onnx::mapElements(NodeImporter &node,
   if (failed(shape))
     return failure();
   return mapElementsTo(node, operands, *shape, element, body);
+}
+
+Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
+                       ArrayRef<Size> shape) {
+  return mapElementsTo(
+      node, &tensor, shape, tensor.element,
+      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
 }
 
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
@@ -329,11 +342,8 @@ Tensor onnx::reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
       x = transform(b, loc, x);
     linalg::YieldOp::create(b, loc, combine(b, loc, kind, args[1], x));
   };
-  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                           node.getValue(tensor), init, maps,
-                                           loops, create)
-                     .getResult(0);
-  return createTensor(node, result, shape);
+  return createGeneric(node, node.getValue(tensor), init, maps, loops, shape,
+                       create);
 }
 
 Value onnx::createCount(NodeImporter &node, const Tensor &tensor,

@@ -46,6 +46,13 @@ Type getWideType(Type type);
 
 using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
+/// Creates a linalg.generic and returns its result, of the shape.
+Tensor
+createGeneric(NodeImporter &node, ValueRange inputs, Value init,
+              ArrayRef<AffineMap> maps, ArrayRef<utils::IteratorType> loops,
+              ArrayRef<Size> shape,
+              function_ref<void(OpBuilder &, Location, ValueRange)> body);
+
 /// Returns the shape that shapes are broadcast to. Sizes of which one is 1 are
 /// broadcast; other sizes are equal, or assumed to be, which entry points
 /// check.
@@ -57,6 +64,14 @@ FailureOr<Tensor> mapElements(NodeImporter &node, ArrayRef<Tensor *> operands,
 /// The same with the shape of the result, which operands broadcast to.
 Tensor mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
                      ArrayRef<Size> shape, Type element, Body body);
+/// Computes floats, in the type in which those of the first operand are
+/// computed, which `body` gets and returns.
+FailureOr<Tensor> mapFloats(NodeImporter &node, ArrayRef<Tensor *> operands,
+                            Body body);
+/// Adds tensors of one type in the type in which their elements are computed.
+FailureOr<Tensor> addTensors(NodeImporter &node, ArrayRef<Tensor *> operands);
+/// Repeats elements along the dimensions in which the shape is larger.
+Tensor broadcast(NodeImporter &node, Tensor &tensor, ArrayRef<Size> shape);
 /// Converts the elements as the operator Cast does.
 Tensor convertTensor(NodeImporter &node, Tensor &tensor, Type element);
 
@@ -88,6 +103,16 @@ Tensor reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
 /// type.
 Value createCount(NodeImporter &node, const Tensor &tensor,
                   ArrayRef<int64_t> axes, Type element);
+
+/// Assigns the result, or fails if it is a failure.
+inline LogicalResult assign(Tensor &tensor, FailureOr<Tensor> result) {
+  if (succeeded(result))
+    tensor = std::move(*result);
+  return result;
+}
+
+/// Returns the number of elements of a shape.
+Size getProduct(ArrayRef<Size> sizes);
 
 /// Whether the sizes are equal, or may be equal at run time.
 inline bool mayBeEqual(NodeImporter &node, const Size &left,

@@ -17,13 +17,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
-static Size getProduct(ArrayRef<Size> sizes) {
-  Size product(1);
-  for (const Size &size : sizes)
-    product = product * size;
-  return product;
-}
-
 /// Multiplies (m x k) and (k x n).
 static Tensor multiply2D(NodeImporter &node, Tensor &left, Tensor &right) {
   OpBuilder &b = node.builder;
@@ -58,9 +51,7 @@ static Tensor broadcastBatch(NodeImporter &node, Tensor &tensor,
   shape.append(tensor.shape.end() - 2, tensor.shape.end());
   if (ArrayRef<Size>(tensor.shape) == ArrayRef<Size>(shape))
     return tensor;
-  return mapElementsTo(
-      node, &tensor, shape, tensor.element,
-      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return broadcast(node, tensor, shape);
 }
 
 FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
@@ -73,16 +64,12 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
   bool isRow = left.getRank() == 1, isColumn = right.getRank() == 1;
   SmallVector<Size> shape;
   if (isRow) {
-    FailureOr<Tensor> row = reshape(node, left, {Size(1), left.shape[0]});
-    if (failed(row))
+    if (failed(assign(left, reshape(node, left, {Size(1), left.shape[0]}))))
       return failure();
-    left = std::move(*row);
   }
   if (isColumn) {
-    FailureOr<Tensor> column = reshape(node, right, {right.shape[0], Size(1)});
-    if (failed(column))
+    if (failed(assign(right, reshape(node, right, {right.shape[0], Size(1)}))))
       return failure();
-    right = std::move(*column);
   }
   Size rows = left.shape[left.getRank() - 2], depth = left.shape.back();
   Size columns = right.shape.back();
@@ -127,11 +114,7 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
 }
 
 static LogicalResult importMatMul(NodeImporter &node) {
-  FailureOr<Tensor> result = multiply(node, node.getInput(0), node.getInput(1));
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(multiply(node, node.getInput(0), node.getInput(1)));
 }
 
 /// alpha * A * B + beta * C, with A and B transposed or not.
@@ -153,14 +136,13 @@ static LogicalResult importGemm(NodeImporter &node) {
     return failure();
   bool hasSummand = node.hasInput(2);
   if (!hasSummand && alpha == 1) {
-    node.setOutput(0, std::move(*product));
-    return success();
+    return node.setResult(std::move(*product));
   }
   SmallVector<Tensor *> operands{&*product};
   if (hasSummand)
     operands.push_back(&node.getInput(2));
   Type element = left.element, wide = getWideType(element);
-  FailureOr<Tensor> result =
+  return node.setResult(
       mapElements(node, operands, element,
                   [&](OpBuilder &b, Location loc, ValueRange args) {
                     Scalars s(b, loc, wide);
@@ -172,11 +154,7 @@ static LogicalResult importGemm(NodeImporter &node) {
                       x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
                     }
                     return convertScalar(b, loc, x, element);
-                  });
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+                  }));
 }
 
 void onnx::addProductOperators(OperatorTable &table) {

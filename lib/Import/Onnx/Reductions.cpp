@@ -43,8 +43,7 @@ static LogicalResult importReduction(NodeImporter &node) {
   if (*given)
     axes = **given;
   if (axes.empty() && isIdentity) {
-    node.setOutput(0, input);
-    return success();
+    return node.setResult(input);
   }
   if (axes.empty())
     axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
@@ -103,13 +102,9 @@ static LogicalResult importReduction(NodeImporter &node) {
     SmallVector<Size> shape = input.shape;
     for (int64_t axis : axes)
       shape[axis] = 1;
-    FailureOr<Tensor> kept = reshape(node, result, shape);
-    if (failed(kept))
-      return failure();
-    result = std::move(*kept);
+    return node.setResult(reshape(node, result, shape));
   }
-  node.setOutput(0, std::move(result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 static LogicalResult importSoftmax(NodeImporter &node) {
@@ -130,8 +125,7 @@ static LogicalResult importSoftmax(NodeImporter &node) {
       linalg::SoftmaxOp::create(node.builder, node.loc, init.getType(),
                                 node.getValue(input), init, *axis)
           ->getResult(0);
-  node.setOutput(0, createTensor(node, result, input.shape));
-  return success();
+  return node.setResult(createTensor(node, result, input.shape));
 }
 
 static LogicalResult importLogSoftmax(NodeImporter &node) {
@@ -164,15 +158,13 @@ static LogicalResult importLogSoftmax(NodeImporter &node) {
   if (failed(sums))
     return failure();
   Tensor *operands[] = {&shifted, &*sums};
-  node.setOutput(
-      0, mapElementsTo(node, operands, input.shape, element,
-                       [&](OpBuilder &b, Location loc, ValueRange args) {
-                         Value log = math::LogOp::create(b, loc, args[1]);
-                         return convertScalar(
-                             b, loc, Scalars(b, loc, wide).sub(args[0], log),
+  return node.setResult(mapElementsTo(
+      node, operands, input.shape, element,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        Value log = math::LogOp::create(b, loc, args[1]);
+        return convertScalar(b, loc, Scalars(b, loc, wide).sub(args[0], log),
                              element);
-                       }));
-  return success();
+      }));
 }
 
 void onnx::addReductionOperators(OperatorTable &table) {

@@ -68,7 +68,7 @@ static SmallVector<Group> groupDims(NodeImporter &node, ArrayRef<Size> source,
   return groups;
 }
 
-static Size getProduct(ArrayRef<Size> sizes) {
+Size onnx::getProduct(ArrayRef<Size> sizes) {
   Size product(1);
   for (const Size &size : sizes)
     product = product * size;
@@ -267,10 +267,7 @@ Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
         tensor::ExtractOp::create(b, loc, source, ValueRange{row, column});
     linalg::YieldOp::create(b, loc, element);
   };
-  Value result = linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                           rows, init, maps, loops, body)
-                     .getResult(0);
-  return createTensor(node, result, shape);
+  return createGeneric(node, rows, init, maps, loops, shape, body);
 }
 
 Value onnx::wrapIndex(OpBuilder &b, Location loc, Value index, Value size) {

@@ -61,11 +61,9 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
   if (isShared) {
     dims.erase(dims.begin());
     for (Tensor &table : tables) {
-      FailureOr<Tensor> rows =
-          reshape(node, table, {table.shape[1], table.shape[2]});
-      if (failed(rows))
+      Size shape[] = {table.shape[1], table.shape[2]};
+      if (failed(assign(table, reshape(node, table, shape))))
         return failure();
-      table = std::move(*rows);
     }
   }
   Value init = createEmpty(node, tensor.shape, tensor.element);
@@ -136,10 +134,8 @@ static LogicalResult importRotary(NodeImporter &node) {
     // The head is as wide as the window if the number of heads is not given.
     if (numHeads == 0 && isMicrosoft && width && pairs && *pairs > 0)
       numHeads = *width / (2 * *pairs);
-    FailureOr<Tensor> split = splitHeads(node, input, numHeads);
-    if (failed(split))
+    if (failed(assign(input, splitHeads(node, input, numHeads))))
       return failure();
-    input = std::move(*split);
   }
   std::optional<int64_t> pairs = cos.shape.back().getConstant();
   if (rotaryDim != 0 && pairs && *pairs * 2 != rotaryDim)
@@ -165,10 +161,7 @@ static LogicalResult importRotary(NodeImporter &node) {
                                     *tables[0], *tables[1], isInterleaved);
   if (succeeded(result) && isFlat)
     result = mergeHeads(node, *result);
-  if (failed(result))
-    return failure();
-  node.setOutput(0, std::move(*result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 void onnx::addRotaryOperators(OperatorTable &table) {

@@ -23,16 +23,12 @@ static LogicalResult importShape(NodeImporter &node) {
   int64_t end = clamp(node.getInt("end", rank));
   ArrayRef<Size> shape(input.shape);
   shape = shape.slice(start, std::max<int64_t>(end - start, 0));
-  node.setOutput(0, createElements(node.builder.getI64Type(), shape, 1));
-  return success();
+  return node.setResult(createElements(node.builder.getI64Type(), shape, 1));
 }
 
 static LogicalResult importSize(NodeImporter &node) {
-  Size count(1);
-  for (const Size &size : node.getInput(0).shape)
-    count = count * size;
-  node.setOutput(0, createElements(node.builder.getI64Type(), count, 0));
-  return success();
+  Size count = getProduct(node.getInput(0).shape);
+  return node.setResult(createElements(node.builder.getI64Type(), count, 0));
 }
 
 static LogicalResult importConstant(NodeImporter &node) {
@@ -46,9 +42,8 @@ static LogicalResult importConstant(NodeImporter &node) {
       shape.push_back(count);
     if (count == 0)
       values.clear();
-    node.setOutput(0, createConstant(DenseElementsAttr::get(
-                          RankedTensorType::get(shape, element), values)));
-    return success();
+    return node.setResult(createConstant(
+        DenseElementsAttr::get(RankedTensorType::get(shape, element), values)));
   };
   if (const AttributeProto *value = node.getAttribute("value")) {
     if (!value->tensor)
@@ -57,8 +52,7 @@ static LogicalResult importConstant(NodeImporter &node) {
         *value->tensor, [&] { return node.emitError(); });
     if (!attr)
       return failure();
-    node.setOutput(0, createConstant(attr));
-    return success();
+    return node.setResult(createConstant(attr));
   }
   if (const AttributeProto *value = node.getAttribute("value_int"))
     return create(-1, b.getI64Type(), [&](int64_t) {
@@ -87,9 +81,8 @@ static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
     for (const Size &size : shape)
       if (*size.getConstant() < 0)
         return node.emitError() << "a size is negative";
-    node.setOutput(0, createConstant(DenseElementsAttr::get(
-                          type, *value.getValues<mlir::Attribute>().begin())));
-    return success();
+    return node.setResult(createConstant(DenseElementsAttr::get(
+        type, *value.getValues<mlir::Attribute>().begin())));
   }
   Value scalar = arith::ConstantOp::create(
       node.builder, node.loc,
@@ -97,8 +90,7 @@ static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
   Value empty = createEmpty(node, shape, value.getElementType());
   Value filled = linalg::FillOp::create(node.builder, node.loc, scalar, empty)
                      .getResult(0);
-  node.setOutput(0, createTensor(node, filled, shape));
-  return success();
+  return node.setResult(createTensor(node, filled, shape));
 }
 
 static LogicalResult importConstantOfShape(NodeImporter &node) {
@@ -150,8 +142,7 @@ static LogicalResult importRange(NodeImporter &node) {
       SmallVector<Size> elements;
       for (int64_t i = 0; i < *known; ++i)
         elements.push_back(first + Size(i) * *step);
-      node.setOutput(0, createElements(element, elements, 1));
-      return success();
+      return node.setResult(createElements(element, elements, 1));
     }
     OpBuilder &builder = node.builder;
     Value origin = node.sizes.materialize(builder, node.loc, first);
@@ -163,8 +154,7 @@ static LogicalResult importRange(NodeImporter &node) {
               b, loc, arith::MulIOp::create(b, loc, index, factor), origin);
           return convertScalar(b, loc, index, element);
         });
-    node.setOutput(0, std::move(result));
-    return success();
+    return node.setResult(std::move(result));
   }
   auto getNumber = [](Tensor &tensor) -> std::optional<double> {
     if (auto attr = dyn_cast_or_null<FloatAttr>(getSplat(tensor)))
@@ -192,15 +182,13 @@ static LogicalResult importRange(NodeImporter &node) {
                                           createScalar(b, loc, wide, *first));
         return convertScalar(b, loc, sum, element);
       });
-  node.setOutput(0, std::move(result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 static LogicalResult importIdentity(NodeImporter &node) {
   node.ignore("seed");
   node.ignore("ratio");
-  node.setOutput(0, node.getInput(0));
-  return success();
+  return node.setResult(node.getInput(0));
 }
 
 /// Dropout in inference is the identity. Its mask, if used, is all true.

@@ -164,8 +164,7 @@ static LogicalResult importSlice(NodeImporter &node) {
                                        length + (step - 1), step);
     result = takeBackwards(node, result, axis, length - 1, step, steps);
   }
-  node.setOutput(0, std::move(result));
-  return success();
+  return node.setResult(std::move(result));
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,8 +230,7 @@ static LogicalResult importPad(NodeImporter &node) {
       node.builder, node.loc, type, node.getValue(cropped),
       node.sizes.getMixed(node.builder, node.loc, low),
       node.sizes.getMixed(node.builder, node.loc, high), padding);
-  node.setOutput(0, createTensor(node, result, shape));
-  return success();
+  return node.setResult(createTensor(node, result, shape));
 }
 
 static LogicalResult importTrilu(NodeImporter &node) {
@@ -251,22 +249,19 @@ static LogicalResult importTrilu(NodeImporter &node) {
     diagonal = (*given)->front();
   }
   Value offset = node.sizes.materialize(node.builder, node.loc, diagonal);
-  node.setOutput(
-      0, mapElementsTo(
-             node, &input, input.shape, input.element,
-             [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-               Value row = linalg::IndexOp::create(b, loc, rank - 2);
-               Value column = linalg::IndexOp::create(b, loc, rank - 1);
-               Value limit = arith::AddIOp::create(b, loc, row, offset);
-               Value isKept =
-                   arith::CmpIOp::create(b, loc,
-                                         isUpper ? arith::CmpIPredicate::sge
-                                                 : arith::CmpIPredicate::sle,
-                                         column, limit);
-               Value zero = createScalar(b, loc, input.element, 0);
-               return arith::SelectOp::create(b, loc, isKept, args[0], zero);
-             }));
-  return success();
+  return node.setResult(mapElementsTo(
+      node, &input, input.shape, input.element,
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        Value row = linalg::IndexOp::create(b, loc, rank - 2);
+        Value column = linalg::IndexOp::create(b, loc, rank - 1);
+        Value limit = arith::AddIOp::create(b, loc, row, offset);
+        Value isKept = arith::CmpIOp::create(
+            b, loc,
+            isUpper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
+            column, limit);
+        Value zero = createScalar(b, loc, input.element, 0);
+        return arith::SelectOp::create(b, loc, isKept, args[0], zero);
+      }));
 }
 
 /// A cumulative sum as a product with a triangle of ones: the sizes for which
@@ -313,13 +308,9 @@ static LogicalResult importCumSum(NodeImporter &node) {
     linalg::YieldOp::create(b, loc,
                             s.add(args[1], s.select(isAdded, x, s.get(0))));
   };
-  Value sums =
-      linalg::GenericOp::create(builder, node.loc, init.getType(),
-                                node.getValue(input), init, maps, loops, body)
-          .getResult(0);
-  Tensor wideResult = createTensor(node, sums, input.shape);
-  node.setOutput(0, convertTensor(node, wideResult, input.element));
-  return success();
+  Tensor sums = createGeneric(node, node.getValue(input), init, maps, loops,
+                              input.shape, body);
+  return node.setResult(convertTensor(node, sums, input.element));
 }
 
 void onnx::addSliceOperators(OperatorTable &table) {
