@@ -113,10 +113,6 @@ static std::optional<Counter> getCounter(Operation *loop, Block &condition,
 }
 
 FailureOr<SmallVector<Value>> Converter::convertWhile() {
-  auto refuse = [&](const Twine &why) -> FailureOr<SmallVector<Value>> {
-    fail(why);
-    return failure();
-  };
   size_t count = op->getNumOperands();
   Block *condition =
             op->getNumRegions() == 2 ? getBody(op->getRegion(0), 1) : nullptr,
@@ -128,14 +124,14 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
       !isa<RankedTensorType>(condition->back().getOperand(0).getType()) ||
       getType(condition->back().getOperand(0)) !=
           RankedTensorType::get({}, builder.getI1Type()))
-    return refuse("expected a condition and a body of one block each");
+    return fail("expected a condition and a body of one block each");
   for (auto [operand, type, argument, other] :
        llvm::zip_equal(op->getOperands(), op->getResultTypes(),
                        condition->getArguments(), body->getArguments()))
     if (argument.getType() != other.getType() || argument.getType() != type ||
         getType(operand).getElementType() != getElementTypeOrSelf(type) ||
         failed(verifyCompatibleShape(operand.getType(), type)))
-      return refuse("has arguments of other types than its operands");
+      return fail("has arguments of other types than its operands");
   std::optional<Counter> counter = getCounter(op, *condition, *body, sizes);
   // Arguments that the body returns unchanged are values from outside.
   SmallVector<Value> results(count), inits;
@@ -178,7 +174,7 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
       if (value.getType() != init.getType()) {
         if (getType(value).getElementType() != getType(init).getElementType() ||
             failed(verifyCompatibleShape(value.getType(), init.getType())))
-          return refuse("returns a value of another type than its argument");
+          return fail("returns a value of another type than its argument");
         value = tensor::CastOp::create(b, loc, init.getType(), value);
       }
       next.push_back(value);
@@ -256,20 +252,16 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
 }
 
 FailureOr<SmallVector<Value>> Converter::convertCase() {
-  auto refuse = [&](const Twine &why) -> FailureOr<SmallVector<Value>> {
-    fail(why);
-    return failure();
-  };
   bool isIf = op->getName().getStringRef() == "stablehlo.if";
   Value index = op->getNumOperands() == 1 ? getOperand(0) : Value();
   if (!index || getType(index).getRank() != 0 ||
       !isa<IntegerType>(getType(index).getElementType()) ||
       op->getNumRegions() == 0 || (isIf && op->getNumRegions() != 2))
-    return refuse("expected a scalar and a region for each branch");
+    return fail("expected a scalar and a region for each branch");
   for (Region &region : op->getRegions()) {
     Block *block = getBody(region, op->getNumResults());
     if (!block || block->getNumArguments() != 0)
-      return refuse("has a branch with another number of results");
+      return fail("has a branch with another number of results");
   }
   int64_t last = op->getNumRegions() - 1;
   std::optional<int64_t> known = getScalar(index, sizes);

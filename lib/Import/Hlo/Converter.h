@@ -84,6 +84,12 @@ std::optional<Shape> evaluateElements(Operation *op, StringRef name,
 /// Converts an operation of a region, if it is one of StableHLO or TTIR.
 LogicalResult convertNested(Operation *op, FunctionSizes &sizes);
 
+/// The result of a function that has emitted an error.
+struct Failed {
+  operator Value() const { return {}; }
+  template <typename T> operator FailureOr<T>() const { return failure(); }
+};
+
 /// Converts an operation that is known by its name. Functions that create
 /// values return null after an error, which they have emitted.
 class Converter {
@@ -126,9 +132,9 @@ private:
   std::optional<int64_t> getNumber(StringRef name);
   /// Whether the first operand had an unsigned type.
   bool hasUnsignedOperand() { return op->hasAttr(kUnsignedOperand); }
-  std::nullptr_t fail(const Twine &why) {
+  Failed fail(const Twine &why) {
     op->emitError() << "'" << op->getName() << "' " << why;
-    return nullptr;
+    return {};
   }
 
   /// Returns the elements of an operand, all of which are constants.

@@ -145,18 +145,14 @@ FailureOr<SmallVector<Value>>
 Converter::reduceByRegion(ArrayRef<int64_t> dims) {
   size_t count = op->getNumOperands() / 2;
   if (op->getNumOperands() != 2 * count || count == 0 ||
-      op->getNumResults() != count || op->getNumRegions() != 1) {
-    fail("expected an initial value and a result for each operand");
-    return failure();
-  }
+      op->getNumResults() != count || op->getNumRegions() != 1)
+    return fail("expected an initial value and a result for each operand");
   Shape shape = getShape(getOperand(0)), kept;
   SmallVector<utils::IteratorType> loops(shape.size(),
                                          utils::IteratorType::parallel);
   for (int64_t dim : dims) {
-    if (dim < 0 || dim >= int64_t(shape.size())) {
-      fail("reduces a dimension that its operand lacks");
-      return failure();
-    }
+    if (dim < 0 || dim >= int64_t(shape.size()))
+      return fail("reduces a dimension that its operand lacks");
     loops[dim] = utils::IteratorType::reduction;
   }
   SmallVector<AffineExpr> indices;
@@ -175,10 +171,8 @@ Converter::reduceByRegion(ArrayRef<int64_t> dims) {
     Type element = getType(input).getElementType();
     if (getType(input).getRank() != int64_t(shape.size()) ||
         getType(start).getRank() != 0 ||
-        getType(start).getElementType() != element) {
-      fail("has operands of different shapes");
-      return failure();
-    }
+        getType(start).getElementType() != element)
+      return fail("has operands of different shapes");
     Value scalar = tensor::ExtractOp::create(builder, loc, start, ValueRange());
     inputs.push_back(input);
     inits.push_back(
@@ -201,10 +195,8 @@ Converter::reduceByRegion(ArrayRef<int64_t> dims) {
                                 isSupported ? ValueRange(*combined)
                                             : args.drop_front(count));
       });
-  if (!isSupported) {
-    fail("has a region that is not supported");
-    return failure();
-  }
+  if (!isSupported)
+    return fail("has a region that is not supported");
   return SmallVector<Value>(reduced.getResults());
 }
 
@@ -216,11 +208,9 @@ FailureOr<SmallVector<Value>> Converter::createTopK(int64_t count) {
   std::optional<int64_t> length =
       shape.empty() ? std::nullopt : shape.back().getConstant();
   if (count < 1 || count > limit || !length || count > *length ||
-      !isa<FloatType>(type.getElementType())) {
-    fail(
+      !isa<FloatType>(type.getElementType()))
+    return fail(
         "is supported for at most 64 floats along a dimension of a known size");
-    return failure();
-  }
   int64_t rank = shape.size();
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   loops.back() = utils::IteratorType::reduction;

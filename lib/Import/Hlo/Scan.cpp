@@ -28,24 +28,18 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
   if (!dim || !inclusive || op->getNumOperands() != 3 ||
       op->getNumResults() != 2 || op->getNumRegions() != 1 ||
       !op->getRegion(0).hasOneBlock() ||
-      op->getRegion(0).getNumArguments() != 2) {
-    fail("is not supported in this form");
-    return failure();
-  }
+      op->getRegion(0).getNumArguments() != 2)
+    return fail("is not supported in this form");
   Block &body = op->getRegion(0).front();
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (!llvm::all_of(op->getOperandTypes(), isTensor) ||
-      body.back().getNumOperands() != 1) {
-    fail("is not supported in this form");
-    return failure();
-  }
+      body.back().getNumOperands() != 1)
+    return fail("is not supported in this form");
   Value input = getOperand(0), output = getOperand(1), start = getOperand(2);
   RankedTensorType type = getType(input), accumulator = getType(start);
   if (*dim < 0 || *dim >= type.getRank() ||
-      accumulator.getRank() + 1 != type.getRank() || getType(output) != type) {
-    fail("is not supported for these shapes");
-    return failure();
-  }
+      accumulator.getRank() + 1 != type.getRank() || getType(output) != type)
+    return fail("is not supported for these shapes");
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
         one = arith::ConstantIndexOp::create(builder, loc, 1);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, input);

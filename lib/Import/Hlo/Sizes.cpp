@@ -540,10 +540,8 @@ FailureOr<Shape> Converter::getResultShape(std::optional<unsigned> operand) {
   std::optional<Shape> elements = operand && *operand < op->getNumOperands()
                                       ? sizes.getElements(getOperand(*operand))
                                       : std::nullopt;
-  if (!elements || int64_t(elements->size()) != type.getRank()) {
-    fail("has a size that does not follow from the sizes of arguments");
-    return failure();
-  }
+  if (!elements || int64_t(elements->size()) != type.getRank())
+    return fail("has a size that does not follow from the sizes of arguments");
   for (auto [size, number, known] :
        llvm::zip_equal(shape, type.getShape(), *elements))
     if (ShapedType::isDynamic(number))

@@ -127,8 +127,7 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return SmallVector<Value>(op->getOperands());
   if (name == "composite") {
     // Its decomposition is called instead, unless it is known.
-    fail("lacks its decomposition");
-    return failure();
+    return fail("lacks its decomposition");
   }
   if (name == "custom_call")
     return convertCustomCall();
@@ -141,18 +140,14 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "reduce") {
     std::optional<Combiner> combiner = getCombiner();
     std::optional<SmallVector<int64_t>> dims = getNumbers("dimensions");
-    if (!dims) {
-      fail("lacks its dimensions");
-      return failure();
-    }
+    if (!dims)
+      return fail("lacks its dimensions");
     if (!combiner || op->getNumOperands() != 2)
       return reduceByRegion(*dims);
     return one(reduce(getOperand(0), getOperand(1), *dims, *combiner));
   }
-  if (op->getNumResults() != 1) {
-    fail("is not supported");
-    return failure();
-  }
+  if (op->getNumResults() != 1)
+    return fail("is not supported");
   RankedTensorType type = getResultType();
   if (name == "constant")
     return one(createConstant(type));
@@ -160,10 +155,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     return one(createIota(toShape(type.getShape()), type.getElementType(),
                           getNumber("iota_dimension").value_or(0), 0, 1));
   Value first = op->getNumOperands() ? getOperand(0) : Value();
-  if (!first) {
-    fail("is not supported");
-    return failure();
-  }
+  if (!first)
+    return fail("is not supported");
   if (name == "convert")
     return one(convertTo(first, type.getElementType()));
   if (name == "broadcast_in_dim" || name == "dynamic_broadcast_in_dim") {
@@ -187,10 +180,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
       return failure();
     return one(reshape(first, *shape));
   }
-  if (name == "get_dimension_size") {
-    fail("expected a dimension of its operand");
-    return failure();
-  }
+  if (name == "get_dimension_size")
+    return fail("expected a dimension of its operand");
   if (name == "real_dynamic_slice")
     return one(createRealDynamicSlice());
   if (name == "convolution")
@@ -222,10 +213,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
       sliceSizes = toShape(*listed);
     else if (op->getNumOperands() == 3)
       sliceSizes = sizes.getElements(getOperand(2));
-    if (!sliceSizes) {
-      fail("lacks its slice sizes");
-      return failure();
-    }
+    if (!sliceSizes)
+      return fail("lacks its slice sizes");
     return one(createGather(*sliceSizes));
   }
   if (name == "select")
@@ -235,10 +224,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     for (Value &operand : operands)
       if (operand = broadcastLast(operand, getShape(getOperand(1))); !operand)
         return failure();
-    if (!haveSameTypes(operands)) {
-      fail("has operands of other types");
-      return failure();
-    }
+    if (!haveSameTypes(operands))
+      return fail("has operands of other types");
     RankedTensorType clamped = getType(operands[1]);
     Value above =
         convertElementwise("maximum", {operands[1], operands[0]}, clamped);
@@ -249,10 +236,8 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
   if (name == "compare") {
     auto direction =
         dyn_cast_or_null<StringAttr>(getAttribute("comparison_direction"));
-    if (!direction) {
-      fail("lacks its direction");
-      return failure();
-    }
+    if (!direction)
+      return fail("lacks its direction");
     // The text of the attribute is EQ or #stablehlo<comparison_direction EQ>.
     StringRef text = direction.getValue().rtrim("> ");
     return one(compare(text.take_back(2), first, getOperand(1)));
@@ -286,17 +271,13 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     if (op->getNumOperands() != operand.getRank() + (isUpdate ? 2u : 1u) ||
         counts.size() != shape.size() ||
         (isUpdate &&
-         getType(getOperand(1)).getElementType() != operand.getElementType())) {
-      fail("expected an index for each dimension");
-      return failure();
-    }
+         getType(getOperand(1)).getElementType() != operand.getElementType()))
+      return fail("expected an index for each dimension");
     SmallVector<OpFoldResult> offsets;
     for (int64_t dim = 0; dim < operand.getRank(); ++dim) {
       if (sizes.table.isNonNegative(counts[dim] - shape[dim] - 1) ||
-          sizes.table.isNonNegative(Size(0) - counts[dim] - 1)) {
-        fail("has a slice that is larger than its operand");
-        return failure();
-      }
+          sizes.table.isNonNegative(Size(0) - counts[dim] - 1))
+        return fail("has a slice that is larger than its operand");
       // Slices of the whole dimension begin at 0.
       Size limit = shape[dim] - counts[dim];
       if (limit.isConstant(0)) {
@@ -326,22 +307,18 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
                              builder, loc, first, offsets, mixed, strides),
                          counts));
   }
-  if (!isElementwise(name)) {
-    fail("is not supported");
-    return failure();
-  }
+  if (!isElementwise(name))
+    return fail("is not supported");
   SmallVector<Value> operands(op->getOperands());
   if (operands.size() > (isBinaryOperation(name) ? 2 : 1) ||
-      !haveSameTypes(operands)) {
-    fail("has operands of other shapes or types");
-    return failure();
-  }
+      !haveSameTypes(operands))
+    return fail("has operands of other shapes or types");
   // Only the element type may differ from that of the operands.
   RankedTensorType target = getType(operands[0]).clone(type.getElementType());
   if (Value value = convertElementwise(name, operands, target))
     return one(value);
-  fail("is not supported for " + Twine(llvm::to_string(operands[0].getType())));
-  return failure();
+  return fail("is not supported for " +
+              Twine(llvm::to_string(operands[0].getType())));
 }
 
 bool Converter::haveSameTypes(MutableArrayRef<Value> operands) {
@@ -456,22 +433,16 @@ FailureOr<SmallVector<Value>> Converter::convertCustomCall() {
   if (text == "stablehlo.dynamic_reduce_window" && op->getNumOperands() == 7)
     return one(convertDynamicReduceWindow());
   if (text != "shape_assertion" || op->getNumOperands() == 0 ||
-      op->getNumResults() != 0) {
-    fail("calls '" + text + "', which is not supported");
-    return failure();
-  }
+      op->getNumResults() != 0)
+    return fail("calls '" + text + "', which is not supported");
   std::optional<Shape> holds = sizes.getElements(getOperand(0));
-  auto refuse = [&](const Twine &why) -> FailureOr<SmallVector<Value>> {
-    fail(why);
-    return failure();
-  };
   if (!holds || holds->size() != 1)
-    return refuse("asserts a condition that does not follow from sizes");
+    return fail("asserts a condition that does not follow from sizes");
   Size condition = holds->front();
   if (condition.isConstant(1))
     return SmallVector<Value>();
   if (condition.getConstant())
-    return refuse("asserts a condition that never holds");
+    return fail("asserts a condition that never holds");
   std::optional<FunctionSizes::Condition> known = sizes.getCondition(condition);
   if (!known)
     known = {arith::CmpIPredicate::eq, condition, Size(1)};

@@ -51,25 +51,19 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     RankedTensorType cache = getType(getOperand(0)),
                      rows = getType(getOperand(1)),
                      indices = getType(getOperand(2));
-    if (cache.getRank() != 4 || rows.getRank() != 4 || indices.getRank() != 1) {
-      fail("is not supported for these shapes");
-      return failure();
-    }
+    if (cache.getRank() != 4 || rows.getRank() != 4 || indices.getRank() != 1)
+      return fail("is not supported for these shapes");
     Value result = getOperand(0), row = getOperand(1);
     // Rows are (1, heads, sequences, dim) or (sequences, heads, 1, dim).
     int64_t numSequences = cache.getDimSize(0);
     bool isFirst =
         rows.getDimSize(0) == numSequences && rows.getDimSize(2) == 1;
-    if (!isFirst && rows.getDimSize(2) != numSequences) {
-      fail("has rows of another number of sequences than its cache");
-      return failure();
-    }
+    if (!isFirst && rows.getDimSize(2) != numSequences)
+      return fail("has rows of another number of sequences than its cache");
     // The offset is that of the first row, where there are more rows than
     // sequences.
-    if (getNumber("batch_offset").value_or(0) != 0) {
-      fail("is supported for a batch offset of 0 only");
-      return failure();
-    }
+    if (getNumber("batch_offset").value_or(0) != 0)
+      return fail("is supported for a batch offset of 0 only");
     if (indices.getDimSize(0) == 1) {
       // All rows have one index.
       if (!isFirst)
@@ -87,10 +81,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
           getAsIndexOpFoldResult(builder.getContext(), getType(row).getShape()),
           strides));
     }
-    if (indices.getDimSize(0) != numSequences) {
-      fail("has another number of indices than its cache has sequences");
-      return failure();
-    }
+    if (indices.getDimSize(0) != numSequences)
+      return fail("has another number of indices than its cache has sequences");
     for (int64_t b = 0; b < numSequences; ++b) {
       SmallVector<int64_t> begins(4, 0), ends(rows.getShape());
       int64_t dim = isFirst ? 0 : 2;
@@ -112,10 +104,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     }
     return SmallVector<Value>{result};
   }
-  if (op->getNumResults() != 1) {
-    fail("is not supported");
-    return failure();
-  }
+  if (op->getNumResults() != 1)
+    return fail("is not supported");
   RankedTensorType type = getResultType();
   if (name == "constant")
     return one(createConstant(type));
@@ -127,10 +117,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   if (name == "zeros" || name == "ones")
     return one(createSplat(type, name == "ones"));
   Value first = op->getNumOperands() ? getOperand(0) : Value();
-  if (!first) {
-    fail("is not supported");
-    return failure();
-  }
+  if (!first)
+    return fail("is not supported");
   RankedTensorType source = getType(first);
   if (name == "typecast")
     return one(convertTo(first, type.getElementType()));
@@ -148,10 +136,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     for (int64_t *dim : {&a, &b})
       if (*dim < 0)
         *dim += source.getRank();
-    if (a < 0 || b < 0 || a >= source.getRank() || b >= source.getRank()) {
-      fail("has a wrong dimension");
-      return failure();
-    }
+    if (a < 0 || b < 0 || a >= source.getRank() || b >= source.getRank())
+      return fail("has a wrong dimension");
     std::swap(permutation[a], permutation[b]);
     return one(transpose(first, permutation));
   }
@@ -175,10 +161,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       return value && value.getValue();
     };
     int64_t numBatch = std::min(rank, otherRank) - 2;
-    if (rank < 2 || otherRank < 2 || (otherRank != 2 && rank != otherRank)) {
-      fail("is not supported for these shapes");
-      return failure();
-    }
+    if (rank < 2 || otherRank < 2 || (otherRank != 2 && rank != otherRank))
+      return fail("is not supported for these shapes");
     if (otherRank == 2)
       numBatch = 0;
     SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(numBatch));
@@ -214,15 +198,11 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     SmallVector<int64_t> dims = getNumbers("dim_arg").value_or(none);
     if (dims.size() == 1 && dims[0] < 0)
       dims[0] += source.getRank();
-    if (dims.size() != 1 || dims[0] < 0 || dims[0] >= source.getRank()) {
-      fail("is supported along one dimension only");
-      return failure();
-    }
+    if (dims.size() != 1 || dims[0] < 0 || dims[0] >= source.getRank())
+      return fail("is supported along one dimension only");
     if (!isa<FloatType, IntegerType>(source.getElementType()) ||
-        !isa<IntegerType>(type.getElementType())) {
-      fail("has operands or a result of types that it does not support");
-      return failure();
-    }
+        !isa<IntegerType>(type.getElementType()))
+      return fail("has operands or a result of types that it does not support");
     return one(
         reshape(createArgMax(first, dims[0], type.getElementType()), type));
   }
@@ -230,10 +210,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
     int64_t dim = getNumber("dimension").value_or(-1);
     if (dim < 0)
       dim += source.getRank();
-    if (dim < 0 || dim >= source.getRank()) {
-      fail("has a wrong dimension");
-      return failure();
-    }
+    if (dim < 0 || dim >= source.getRank())
+      return fail("has a wrong dimension");
     return one(linalg::SoftmaxOp::create(builder, loc, TypeRange(type), first,
                                          createEmpty(type), dim)
                    ->getResult(0));
@@ -252,10 +230,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       return failure();
     return one(createEmbedding(first, rows, type));
   }
-  if (name != "where" && !isComparison(name) && !isElementwise(name)) {
-    fail("is not supported");
-    return failure();
-  }
+  if (name != "where" && !isComparison(name) && !isElementwise(name))
+    return fail("is not supported");
   SmallVector<Value> operands(op->getOperands());
   if (name == "where") {
     for (Value &operand : operands)
@@ -271,10 +247,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
   Value value = isComparison(name)
                     ? compare(name, operands[0], operands[1])
                     : convertElementwise(name, operands, getType(operands[0]));
-  if (!value) {
-    fail("is not supported");
-    return failure();
-  }
+  if (!value)
+    return fail("is not supported");
   // Conditions may be numbers of the operands' type.
   return one(convertTo(value, type.getElementType()));
 }
