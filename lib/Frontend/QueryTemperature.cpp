@@ -15,6 +15,8 @@
 
 #include "ModelModule.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -78,22 +80,17 @@ static Value createPositions(OpBuilder &builder, Location loc, Value query,
       tensor::EmptyOp::create(builder, loc, sizes, builder.getI64Type());
   MLIRContext *context = builder.getContext();
   AffineMap all = builder.getMultiDimIdentityMap(2);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), lengths, init,
-             ArrayRef<AffineMap>{
-                 AffineMap::get(2, 0, builder.getAffineDimExpr(0), context),
-                 all},
-             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value token = arith::IndexCastOp::create(
-                   b, l, b.getI64Type(), linalg::IndexOp::create(b, l, 1));
-               Value first = arith::SubIOp::create(
-                   b, l, extend(b, l, args[0]),
-                   arith::ConstantIntOp::create(b, l, type.getDimSize(1), 64));
-               linalg::YieldOp::create(
-                   b, l, arith::AddIOp::create(b, l, first, token).getResult());
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, lengths, init,
+      {AffineMap::get(2, 0, builder.getAffineDimExpr(0), context), all},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        Value token = arith::IndexCastOp::create(
+            b, l, b.getI64Type(), linalg::IndexOp::create(b, l, 1));
+        Value first = arith::SubIOp::create(
+            b, l, extend(b, l, args[0]),
+            arith::ConstantIntOp::create(b, l, type.getDimSize(1), 64));
+        return arith::AddIOp::create(b, l, first, token);
+      });
 }
 
 Value ModelModule::scaleQueries(func::FuncOp function, Value query) {
@@ -108,39 +105,30 @@ Value ModelModule::scaleQueries(func::FuncOp function, Value query) {
 
   // One factor per token; the logarithm is not computed for each channel.
   int64_t tokens = cast<RankedTensorType>(positions.getType()).getRank();
-  AffineMap ofToken = builder.getMultiDimIdentityMap(tokens);
   Value factors = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, positions), compute);
-  factors = linalg::GenericOp::create(
-                builder, loc, factors.getType(), positions, factors,
-                ArrayRef<AffineMap>{ofToken, ofToken},
-                SmallVector<utils::IteratorType>(tokens,
-                                                 utils::IteratorType::parallel),
-                [&](OpBuilder &b, Location l, ValueRange args) {
-                  linalg::YieldOp::create(
-                      b, l, createFactor(b, l, args[0], temperature, compute));
-                })
-                .getResult(0);
+  factors = createParallelGeneric(
+      builder, loc, positions, factors, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        return createFactor(b, l, args[0], temperature, compute);
+      });
 
   int64_t rank = type.getRank();
   AffineMap all = builder.getMultiDimIdentityMap(rank);
   Value init =
       createDestination(type, createSizes(query, type.getNumDynamicDims()));
-  return linalg::GenericOp::create(
-             builder, loc, type, ValueRange{query, factors}, init,
-             ArrayRef<AffineMap>{all, all.getMajorSubMap(tokens), all},
-             SmallVector<utils::IteratorType>(rank,
-                                              utils::IteratorType::parallel),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value x = args[0];
-               if (x.getType() != compute)
-                 x = arith::ExtFOp::create(b, l, compute, x);
-               x = arith::MulFOp::create(b, l, x, args[1]);
-               if (element != compute)
-                 x = arith::TruncFOp::create(b, l, element, x);
-               linalg::YieldOp::create(b, l, x);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {query, factors}, init,
+      {all, all.getMajorSubMap(tokens), all},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        Value x = args[0];
+        if (x.getType() != compute)
+          x = arith::ExtFOp::create(b, l, compute, x);
+        x = arith::MulFOp::create(b, l, x, args[1]);
+        if (element != compute)
+          x = arith::TruncFOp::create(b, l, element, x);
+        return x;
+      });
 }
 
 std::string ModelModule::describeTemperature(const Layer &layer) {

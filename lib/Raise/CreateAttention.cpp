@@ -10,6 +10,7 @@
 #include "Materialize.h"
 #include "SoftmaxForm.h"
 #include "posenc/IR/Attention.h"
+#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -160,18 +161,16 @@ Value AttentionSearch::createSinks(OpBuilder &builder, FloatType type) {
   }
   const Expr *wide = widen(exprs, sink, type);
   Value init = tensor::EmptyOp::create(builder, loc, shape.numHeads, type);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             builder.getMultiDimIdentityMap(1), utils::IteratorType::parallel,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> loops(getSizes().size(),
-                                        linalg::IndexOp::create(b, loc, 0));
-               Value number = Materializer(b, loc, exprs, loops).get(wide);
-               if (number.getType() != type)
-                 number = arith::TruncFOp::create(b, loc, type, number);
-               linalg::YieldOp::create(b, loc, number);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> loops(getSizes().size(),
+                                 linalg::IndexOp::create(b, loc, 0));
+        Value number = Materializer(b, loc, exprs, loops).get(wide);
+        if (number.getType() != type)
+          number = arith::TruncFOp::create(b, loc, type, number);
+        return number;
+      });
 }
 
 /// Returns the indices of the contraction's loops from those of a region:

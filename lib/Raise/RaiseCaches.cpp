@@ -22,6 +22,7 @@
 #include "Materialize.h"
 #include "Raise.h"
 #include "SoftmaxForm.h"
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -291,40 +292,36 @@ Value CacheSearch::createSlots(OpBuilder &builder, UpdateGroup &group,
         last = getNumber(end);
   Value init =
       tensor::EmptyOp::create(builder, loc, sizes, builder.getI64Type());
-  SmallVector<utils::IteratorType> kinds(2, utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             builder.getMultiDimIdentityMap(2), kinds,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               Value batch = linalg::IndexOp::create(b, loc, 0),
-                     row = linalg::IndexOp::create(b, loc, 1),
-                     zero = arith::ConstantIndexOp::create(b, loc, 0);
-               SmallVector<Value> loops(group.exprs.getSizes().size(), zero);
-               loops[kBatch] = batch;
-               loops[kRow] = row;
-               Value position = getValueOrCreateCastToIndexLike(
-                   b, loc, b.getIndexType(),
-                   Materializer(b, loc, group.exprs, loops)
-                       .get(update.position));
-               if (update.isConsecutive)
-                 position = arith::AddIOp::create(b, loc, position, row);
-               // Rows outside of the cache are not written.
-               Value exists = arith::CmpIOp::create(
-                   b, loc, arith::CmpIPredicate::ult, position, numTokens);
-               Value first =
-                   arith::ConstantIndexOp::create(b, loc, update.firstSequence);
-               Value sequence = arith::AddIOp::create(b, loc, batch, first);
-               Value slot = arith::AddIOp::create(
-                   b, loc, arith::MulIOp::create(b, loc, sequence, numTokens),
-                   position);
-               Value none = arith::ConstantIndexOp::create(b, loc, -1);
-               slot = arith::SelectOp::create(b, loc, exists, slot, none);
-               // Entry points accept numbers that a function clamps.
-               slot = arith::IndexCastOp::create(b, loc, b.getI64Type(), slot);
-               slot = arith::MinSIOp::create(b, loc, slot, last);
-               linalg::YieldOp::create(b, loc, slot);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        Value batch = linalg::IndexOp::create(b, loc, 0),
+              row = linalg::IndexOp::create(b, loc, 1),
+              zero = arith::ConstantIndexOp::create(b, loc, 0);
+        SmallVector<Value> loops(group.exprs.getSizes().size(), zero);
+        loops[kBatch] = batch;
+        loops[kRow] = row;
+        Value position = getValueOrCreateCastToIndexLike(
+            b, loc, b.getIndexType(),
+            Materializer(b, loc, group.exprs, loops).get(update.position));
+        if (update.isConsecutive)
+          position = arith::AddIOp::create(b, loc, position, row);
+        // Rows outside of the cache are not written.
+        Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             position, numTokens);
+        Value first =
+            arith::ConstantIndexOp::create(b, loc, update.firstSequence);
+        Value sequence = arith::AddIOp::create(b, loc, batch, first);
+        Value slot = arith::AddIOp::create(
+            b, loc, arith::MulIOp::create(b, loc, sequence, numTokens),
+            position);
+        Value none = arith::ConstantIndexOp::create(b, loc, -1);
+        slot = arith::SelectOp::create(b, loc, exists, slot, none);
+        // Entry points accept numbers that a function clamps.
+        slot = arith::IndexCastOp::create(b, loc, b.getI64Type(), slot);
+        slot = arith::MinSIOp::create(b, loc, slot, last);
+        return slot;
+      });
 }
 
 /// Whether the value is computed from the other one.

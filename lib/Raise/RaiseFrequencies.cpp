@@ -18,6 +18,7 @@
 #include "Raise.h"
 #include "RotationAngles.h"
 #include "RotationTables.h"
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Remarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -156,28 +157,24 @@ Value TableSearch::createPositions(SmallVectorImpl<int64_t> &tableDims) {
   Type element =
       position->type.isInteger(32) ? position->type : rewriter.getI64Type();
   Value init = tensor::EmptyOp::create(rewriter, loc, sizes, element);
-  SmallVector<utils::IteratorType> iterators(tableDims.size(),
-                                             utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             rewriter, loc, init.getType(), ValueRange(), init,
-             rewriter.getMultiDimIdentityMap(tableDims.size()), iterators,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> indices(exprs.getSizes().size());
-               for (auto [number, dim] : llvm::enumerate(tableDims))
-                 indices[dim] = linalg::IndexOp::create(b, loc, number);
-               // Loops that do not occur need a value, too.
-               Value any = linalg::IndexOp::create(b, loc, 0);
-               for (Value &index : indices)
-                 if (!index)
-                   index = any;
-               Value value = Materializer(b, loc, exprs, indices).get(position);
-               if (value.getType().isIndex())
-                 value = arith::IndexCastOp::create(b, loc, element, value);
-               else if (value.getType() != element)
-                 value = arith::ExtSIOp::create(b, loc, element, value);
-               linalg::YieldOp::create(b, loc, value);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      rewriter, loc, {}, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> indices(exprs.getSizes().size());
+        for (auto [number, dim] : llvm::enumerate(tableDims))
+          indices[dim] = linalg::IndexOp::create(b, loc, number);
+        // Loops that do not occur need a value, too.
+        Value any = linalg::IndexOp::create(b, loc, 0);
+        for (Value &index : indices)
+          if (!index)
+            index = any;
+        Value value = Materializer(b, loc, exprs, indices).get(position);
+        if (value.getType().isIndex())
+          value = arith::IndexCastOp::create(b, loc, element, value);
+        else if (value.getType() != element)
+          value = arith::ExtSIOp::create(b, loc, element, value);
+        return value;
+      });
 }
 
 /// Returns the only reader of the rows if it splits dimensions other than the

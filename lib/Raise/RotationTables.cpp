@@ -10,6 +10,8 @@
 
 #include "Materialize.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -137,22 +139,18 @@ Value mlir::posenc::raise::createTable(OpBuilder &builder, Location loc,
     sizes.push_back(tensor::getMixedSize(builder, loc, like, dim));
   sizes.push_back(builder.getIndexAttr(numLanes));
   Value init = tensor::EmptyOp::create(builder, loc, sizes, expr->type);
-  SmallVector<utils::IteratorType> loops(sizes.size(),
-                                         utils::IteratorType::parallel);
-  AffineMap map = builder.getMultiDimIdentityMap(sizes.size());
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init, map, loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> indices(exprs.getSizes().size());
-               for (auto [position, dim] : llvm::enumerate(dims))
-                 indices[dim] = linalg::IndexOp::create(b, loc, position);
-               indices.back() = linalg::IndexOp::create(b, loc, dims.size());
-               // Loops that do not occur need a value, too.
-               for (Value &index : indices)
-                 if (!index)
-                   index = indices.back();
-               Materializer values(b, loc, exprs, indices);
-               linalg::YieldOp::create(b, loc, values.get(expr));
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> indices(exprs.getSizes().size());
+        for (auto [position, dim] : llvm::enumerate(dims))
+          indices[dim] = linalg::IndexOp::create(b, loc, position);
+        indices.back() = linalg::IndexOp::create(b, loc, dims.size());
+        // Loops that do not occur need a value, too.
+        for (Value &index : indices)
+          if (!index)
+            index = indices.back();
+        Materializer values(b, loc, exprs, indices);
+        return values.get(expr);
+      });
 }

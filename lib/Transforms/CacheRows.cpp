@@ -10,6 +10,7 @@
 
 #include "HeadRows.h"
 
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/Transforms/AttentionIndices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,10 +23,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static SmallVector<utils::IteratorType> getParallelLoops(int64_t rank) {
-  return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
-}
 
 /// Extracts a slice without its dimensions `dropped`, whose sizes are 1.
 static Value extract(OpBuilder &builder, Location loc, Value tensor,
@@ -67,28 +64,24 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
     return extract(builder, loc, scales, offsets, sizes, dropped);
   Value init = tensor::EmptyOp::create(
       builder, loc, ArrayRef<OpFoldResult>{keys.count}, type.getElementType());
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(1)},
-             getParallelLoops(1),
-             [&](OpBuilder &b, Location l, ValueRange) {
-               auto index = [&](Value value, int64_t dim) -> Value {
-                 if (!isOne(dim))
-                   return value;
-                 return arith::ConstantIndexOp::create(b, l, 0);
-               };
-               Value row = linalg::IndexOp::create(b, l, 0);
-               Value key = arith::AddIOp::create(b, l, keys.first, row);
-               ImplicitLocOpBuilder nested(l, b);
-               auto [page, slot] = emitPagedKey(nested, keys.blockTable,
-                                                keys.sequence, key, keys.slots);
-               Value scale = tensor::ExtractOp::create(
-                   b, l, scales,
-                   ValueRange{index(page, 0), index(keys.head, 1),
-                              index(slot, 2)});
-               linalg::YieldOp::create(b, l, scale);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location l, ValueRange) -> Value {
+        auto index = [&](Value value, int64_t dim) -> Value {
+          if (!isOne(dim))
+            return value;
+          return arith::ConstantIndexOp::create(b, l, 0);
+        };
+        Value row = linalg::IndexOp::create(b, l, 0);
+        Value key = arith::AddIOp::create(b, l, keys.first, row);
+        ImplicitLocOpBuilder nested(l, b);
+        auto [page, slot] = emitPagedKey(nested, keys.blockTable, keys.sequence,
+                                         key, keys.slots);
+        Value scale = tensor::ExtractOp::create(
+            b, l, scales,
+            ValueRange{index(page, 0), index(keys.head, 1), index(slot, 2)});
+        return scale;
+      });
 }
 
 /// Converts an element of a cache to the float type `sum`.
@@ -136,34 +129,26 @@ Value mlir::posenc::widenRows(OpBuilder &builder, Location loc, Value rows,
   }
   maps.push_back(all);
   Value init = createEmptyLike(builder, loc, rows, sum);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), inputs, init, maps,
-             getParallelLoops(rank),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value x = widen(b, l, args[0], sum);
-               if (args.size() == 3)
-                 x = arith::MulFOp::create(b, l, x, widen(b, l, args[1], sum));
-               linalg::YieldOp::create(b, l, x);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, inputs, init, maps,
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        Value x = widen(b, l, args[0], sum);
+        if (args.size() == 3)
+          x = arith::MulFOp::create(b, l, x, widen(b, l, args[1], sum));
+        return x;
+      });
 }
 
 Value mlir::posenc::narrowRows(OpBuilder &builder, Location loc, Value rows,
                                Type element) {
   if (getElementTypeOrSelf(rows.getType()) == element)
     return rows;
-  int64_t rank = cast<RankedTensorType>(rows.getType()).getRank();
-  AffineMap all = builder.getMultiDimIdentityMap(rank);
   Value init = createEmptyLike(builder, loc, rows, element);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), rows, init,
-             ArrayRef<AffineMap>{all, all}, getParallelLoops(rank),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               linalg::YieldOp::create(
-                   b, l,
-                   arith::TruncFOp::create(b, l, element, args[0]).getResult());
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, rows, init, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        return arith::TruncFOp::create(b, l, element, args[0]);
+      });
 }
 
 /// Returns the largest magnitude of a quantized element.
@@ -197,8 +182,7 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
   };
   AffineMap all = builder.getMultiDimIdentityMap(rank);
   AffineMap row = all.getSubMap(order);
-  AffineMap each = builder.getMultiDimIdentityMap(rank - 1);
-  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   loops.back() = utils::IteratorType::reduction;
 
   scales = linalg::FillOp::create(builder, loc, constant(builder, 0), scales)
@@ -215,42 +199,33 @@ std::pair<Value, Value> mlir::posenc::quantizeRows(OpBuilder &builder,
                 arith::MaximumFOp::create(b, l, size, args[1]).getResult());
           })
           .getResult(0);
-  scales = linalg::GenericOp::create(
-               builder, loc, scales.getType(), ValueRange(), scales,
-               ArrayRef<AffineMap>{each}, getParallelLoops(rank - 1),
-               [&](OpBuilder &b, Location l, ValueRange args) {
-                 linalg::YieldOp::create(
-                     b, l,
-                     arith::DivFOp::create(b, l, args[0], constant(b, limit))
-                         .getResult());
-               })
-               .getResult(0);
+  scales = createParallelGeneric(
+      builder, loc, {}, scales, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        return arith::DivFOp::create(b, l, args[0], constant(b, limit));
+      });
 
   Value init = createEmptyLike(builder, loc, rows, element);
-  Value quantized =
-      linalg::GenericOp::create(
-          builder, loc, init.getType(), ValueRange{rows, scales}, init,
-          ArrayRef<AffineMap>{all, row, all}, getParallelLoops(rank),
-          [&](OpBuilder &b, Location l, ValueRange args) {
-            auto compare = [&](arith::CmpFPredicate predicate, double value) {
-              return arith::CmpFOp::create(b, l, predicate, args[1],
-                                           constant(b, value));
-            };
-            // The scale is neither 0 nor infinite nor NaN.
-            Value isUsual = arith::AndIOp::create(
-                b, l, compare(arith::CmpFPredicate::OGT, 0),
-                compare(arith::CmpFPredicate::OLT,
-                        std::numeric_limits<double>::infinity()));
-            Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
-            // The quotient may exceed the limit slightly, as the scale was
-            // rounded.
-            ratio = arith::MinNumFOp::create(b, l, ratio, constant(b, limit));
-            ratio = arith::MaxNumFOp::create(b, l, ratio, constant(b, -limit));
-            ratio =
-                arith::SelectOp::create(b, l, isUsual, ratio, constant(b, 0));
-            linalg::YieldOp::create(b, l, round(b, l, ratio, element));
-          })
-          .getResult(0);
+  Value quantized = createParallelGeneric(
+      builder, loc, {rows, scales}, init, {all, row, all},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        auto compare = [&](arith::CmpFPredicate predicate, double value) {
+          return arith::CmpFOp::create(b, l, predicate, args[1],
+                                       constant(b, value));
+        };
+        // The scale is neither 0 nor infinite nor NaN.
+        Value isUsual = arith::AndIOp::create(
+            b, l, compare(arith::CmpFPredicate::OGT, 0),
+            compare(arith::CmpFPredicate::OLT,
+                    std::numeric_limits<double>::infinity()));
+        Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
+        // The quotient may exceed the limit slightly, as the scale was
+        // rounded.
+        ratio = arith::MinNumFOp::create(b, l, ratio, constant(b, limit));
+        ratio = arith::MaxNumFOp::create(b, l, ratio, constant(b, -limit));
+        ratio = arith::SelectOp::create(b, l, isUsual, ratio, constant(b, 0));
+        return round(b, l, ratio, element);
+      });
   return {quantized, scales};
 }
 
@@ -262,26 +237,22 @@ Value mlir::posenc::quantizeRowsBy(OpBuilder &builder, Location loc, Value rows,
   AffineMap all = builder.getMultiDimIdentityMap(rank);
   auto [kept, indexed] = dropUnitDims(builder, loc, scales, dims);
   Value init = createEmptyLike(builder, loc, rows, element);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange{rows, kept}, init,
-             ArrayRef<AffineMap>{all, all.getSubMap(indexed), all},
-             getParallelLoops(rank),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               auto constant = [&](double value) -> Value {
-                 return arith::ConstantOp::create(
-                     b, l, b.getFloatAttr(b.getF32Type(), value));
-               };
-               // Minimum and maximum propagate NaN, which f8 can hold.
-               Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
-               ratio = arith::MinimumFOp::create(b, l, ratio, constant(limit));
-               ratio = arith::MaximumFOp::create(b, l, ratio, constant(-limit));
-               if (element.isInteger()) {
-                 Value isNaN = arith::CmpFOp::create(
-                     b, l, arith::CmpFPredicate::UNO, ratio, ratio);
-                 ratio =
-                     arith::SelectOp::create(b, l, isNaN, constant(0), ratio);
-               }
-               linalg::YieldOp::create(b, l, round(b, l, ratio, element));
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {rows, kept}, init, {all, all.getSubMap(indexed), all},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        auto constant = [&](double value) -> Value {
+          return arith::ConstantOp::create(
+              b, l, b.getFloatAttr(b.getF32Type(), value));
+        };
+        // Minimum and maximum propagate NaN, which f8 can hold.
+        Value ratio = arith::DivFOp::create(b, l, args[0], args[1]);
+        ratio = arith::MinimumFOp::create(b, l, ratio, constant(limit));
+        ratio = arith::MaximumFOp::create(b, l, ratio, constant(-limit));
+        if (element.isInteger()) {
+          Value isNaN = arith::CmpFOp::create(b, l, arith::CmpFPredicate::UNO,
+                                              ratio, ratio);
+          ratio = arith::SelectOp::create(b, l, isNaN, constant(0), ratio);
+        }
+        return round(b, l, ratio, element);
+      });
 }

@@ -8,6 +8,7 @@
 
 #include "AttentionDecomposition.h"
 
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Remarks.h"
 #include "posenc/Transforms/Passes.h"
 #include "posenc/Transforms/VectorizableAttention.h"
@@ -206,22 +207,16 @@ AttentionDecomposition::createStateOfPiece(State first) {
   for (auto [part, other] :
        {std::pair<size_t, double>(1, -infinity), {2, 0.0}}) {
     Value tensor = first[part];
-    AffineMap identity = builder.getMultiDimIdentityMap(3);
     Value init = tensor::EmptyOp::create(
         builder, loc, cast<RankedTensorType>(tensor.getType()).getShape(), sum);
-    first[part] =
-        linalg::GenericOp::create(
-            builder, loc, init.getType(), tensor, init,
-            ArrayRef<AffineMap>{identity, identity},
-            SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
-            [&, other = other](OpBuilder &b, Location l, ValueRange args) {
-              Value none =
-                  arith::ConstantOp::create(b, l, b.getFloatAttr(sum, other));
-              Value value =
-                  arith::SelectOp::create(b, l, isFirst, args[0], none);
-              linalg::YieldOp::create(b, l, value);
-            })
-            .getResult(0);
+    first[part] = createParallelGeneric(
+        builder, loc, tensor, init, {},
+        [&, other = other](OpBuilder &b, Location l, ValueRange args) -> Value {
+          Value none =
+              arith::ConstantOp::create(b, l, b.getFloatAttr(sum, other));
+          Value value = arith::SelectOp::create(b, l, isFirst, args[0], none);
+          return value;
+        });
   }
   return first;
 }

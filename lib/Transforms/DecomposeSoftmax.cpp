@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,17 +34,12 @@ using namespace mlir::posenc;
 template <typename OpTy>
 static Value convert(OpBuilder &builder, Location loc, Value tensor,
                      Value init) {
-  auto type = cast<RankedTensorType>(init.getType());
-  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value converted = OpTy::create(b, loc, type.getElementType(), args[0]);
-    linalg::YieldOp::create(b, loc, converted);
-  };
-  return linalg::GenericOp::create(builder, loc, type, tensor, init,
-                                   ArrayRef<AffineMap>{map, map}, loops, body)
-      .getResult(0);
+  Type element = getElementTypeOrSelf(init.getType());
+  return createParallelGeneric(
+      builder, loc, tensor, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        return OpTy::create(b, loc, element, args[0]);
+      });
 }
 
 /// Replaces the softmax by one in f32 with conversions around it; returns it.

@@ -8,6 +8,8 @@
 
 #include "HeadRows.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,10 +18,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static SmallVector<utils::IteratorType> getParallelLoops(int64_t rank) {
-  return SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel);
-}
 
 static Value convertFloat(OpBuilder &builder, Location loc, Value value,
                           Type type) {
@@ -64,7 +62,7 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows,
   SmallVector<OpFoldResult> allSizes =
       tensor::getMixedSizes(builder, loc, rows);
   SmallVector<OpFoldResult> sizes;
-  SmallVector<utils::IteratorType> loops = getParallelLoops(rank);
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   int64_t count = 1;
   for (unsigned dim = 0; dim < rank; ++dim) {
     if (llvm::is_contained(normed, dim)) {
@@ -94,38 +92,29 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows,
                                   linalg::YieldOp::create(b, l, squares);
                                 })
           .getResult(0);
-  AffineMap each = builder.getMultiDimIdentityMap(others.size());
-  factors =
-      linalg::GenericOp::create(
-          builder, loc, factors.getType(), ValueRange(), factors,
-          ArrayRef<AffineMap>{each}, getParallelLoops(others.size()),
-          [&](OpBuilder &b, Location l, ValueRange args) {
-            Value mean =
-                arith::DivFOp::create(b, l, args[0], constant(b, count));
-            Value shifted =
-                arith::AddFOp::create(b, l, mean, constant(b, transform.eps));
-            Value root = math::SqrtOp::create(b, l, shifted);
-            Value factor = arith::DivFOp::create(b, l, constant(b, 1.0), root);
-            linalg::YieldOp::create(b, l, factor);
-          })
-          .getResult(0);
+  factors = createParallelGeneric(
+      builder, loc, {}, factors, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        Value mean = arith::DivFOp::create(b, l, args[0], constant(b, count));
+        Value shifted =
+            arith::AddFOp::create(b, l, mean, constant(b, transform.eps));
+        Value root = math::SqrtOp::create(b, l, shifted);
+        Value factor = arith::DivFOp::create(b, l, constant(b, 1.0), root);
+        return factor;
+      });
   Value init = createEmptyLike(builder, loc, rows, result);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange{rows, factors, norm},
-             init, ArrayRef<AffineMap>{all, row, weight, all},
-             getParallelLoops(rank),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               Value x = convertFloat(b, l, args[0], sum);
-               Value w = convertFloat(b, l, args[2], sum);
-               if (transform.weightOffset != 0)
-                 w = arith::AddFOp::create(b, l, w,
-                                           constant(b, transform.weightOffset));
-               Value scaled = arith::MulFOp::create(b, l, x, args[1]);
-               Value normed = arith::MulFOp::create(b, l, scaled, w);
-               linalg::YieldOp::create(b, l,
-                                       convertFloat(b, l, normed, result));
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {rows, factors, norm}, init, {all, row, weight, all},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        Value x = convertFloat(b, l, args[0], sum);
+        Value w = convertFloat(b, l, args[2], sum);
+        if (transform.weightOffset != 0)
+          w = arith::AddFOp::create(b, l, w,
+                                    constant(b, transform.weightOffset));
+        Value scaled = arith::MulFOp::create(b, l, x, args[1]);
+        Value normed = arith::MulFOp::create(b, l, scaled, w);
+        return convertFloat(b, l, normed, result);
+      });
 }
 
 /// Returns the type in which rows are normed and rotated.
@@ -151,17 +140,12 @@ Value mlir::posenc::normalizeHeads(OpBuilder &builder, Location loc,
 /// Rounds each element to the type `element`.
 static Value roundTo(OpBuilder &builder, Location loc, Value tensor,
                      Type element) {
-  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
-  AffineMap all = builder.getMultiDimIdentityMap(rank);
   Value init = createEmptyLike(builder, loc, tensor, element);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), tensor, init,
-             ArrayRef<AffineMap>{all, all}, getParallelLoops(rank),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               linalg::YieldOp::create(b, l,
-                                       convertFloat(b, l, args[0], element));
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, tensor, init, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        return convertFloat(b, l, args[0], element);
+      });
 }
 
 Value mlir::posenc::transformRows(OpBuilder &builder, Location loc, Value rows,

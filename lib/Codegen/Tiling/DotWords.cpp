@@ -18,6 +18,8 @@
 
 #include "ProductTiling.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -110,30 +112,26 @@ Value WordPacker::packWords(Value destination, OpFoldResult firstDepth,
   bool isInOrder = rank > 2;
   SmallVector<AffineMap> maps(inputs.size(), isInOrder ? identity : swapped);
   maps.push_back(isInOrder ? swapped : identity);
-  words =
-      linalg::GenericOp::create(
-          b, loc, words.getType(), inputs, words, maps,
-          SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
-          [&](OpBuilder &nested, Location l, ValueRange args) {
-            auto getBits = [&](Value element) -> Value {
-              if (!element.getType().isBF16())
-                element = arith::TruncFOp::create(
-                    nested, l, nested.getBF16Type(), element);
-              Value bits = arith::BitcastOp::create(
-                  nested, l, nested.getI16Type(), element);
-              return arith::ExtUIOp::create(nested, l, nested.getI32Type(),
-                                            bits);
-            };
-            Value word = getBits(args[0]);
-            if (isWhole) {
-              Value half = arith::ConstantIntOp::create(nested, l, 16, 32);
-              Value upper =
-                  arith::ShLIOp::create(nested, l, getBits(args[1]), half);
-              word = arith::OrIOp::create(nested, l, word, upper);
-            }
-            linalg::YieldOp::create(nested, l, word);
-          })
-          .getResult(0);
+  words = createParallelGeneric(
+      b, loc, inputs, words, maps,
+      [&](OpBuilder &nested, Location l, ValueRange args) -> Value {
+        auto getBits = [&](Value element) -> Value {
+          if (!element.getType().isBF16())
+            element = arith::TruncFOp::create(nested, l, nested.getBF16Type(),
+                                              element);
+          Value bits =
+              arith::BitcastOp::create(nested, l, nested.getI16Type(), element);
+          return arith::ExtUIOp::create(nested, l, nested.getI32Type(), bits);
+        };
+        Value word = getBits(args[0]);
+        if (isWhole) {
+          Value half = arith::ConstantIntOp::create(nested, l, 16, 32);
+          Value upper =
+              arith::ShLIOp::create(nested, l, getBits(args[1]), half);
+          word = arith::OrIOp::create(nested, l, word, upper);
+        }
+        return word;
+      });
   SmallVector<OpFoldResult> offsets(rank, attr(0)), strides(rank, attr(1));
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, words);
   offsets[wordsDim] = firstWord;

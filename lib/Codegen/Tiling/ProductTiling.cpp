@@ -24,6 +24,8 @@
 
 #include "ProductTiling.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -224,20 +226,16 @@ Value ProductTiling::convert(Value source, bool swapped, Value destination) {
                                  ArrayRef<unsigned>{1, 0}, b.getContext())
                            : identity;
   Type to = getElementTypeOrSelf(destination.getType());
-  return linalg::GenericOp::create(
-             b, loc, destination.getType(), source, destination,
-             ArrayRef{from, identity},
-             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
-             [&](OpBuilder &nested, Location l, ValueRange args) {
-               Value x = args[0];
-               if (to.getIntOrFloatBitWidth() >
-                   x.getType().getIntOrFloatBitWidth())
-                 x = arith::ExtFOp::create(nested, l, to, x);
-               else if (to != x.getType())
-                 x = arith::TruncFOp::create(nested, l, to, x);
-               linalg::YieldOp::create(nested, l, x);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      b, loc, source, destination, {from, identity},
+      [&](OpBuilder &nested, Location l, ValueRange args) -> Value {
+        Value x = args[0];
+        if (to.getIntOrFloatBitWidth() > x.getType().getIntOrFloatBitWidth())
+          x = arith::ExtFOp::create(nested, l, to, x);
+        else if (to != x.getType())
+          x = arith::TruncFOp::create(nested, l, to, x);
+        return x;
+      });
 }
 
 Value ProductTiling::pack(Value source, bool swapped, ArrayRef<int64_t> shape,
@@ -325,17 +323,14 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
     AffineMap identity = b.getMultiDimIdentityMap(3);
     AffineMap to = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0, 2},
                                                 b.getContext());
-    Value copy =
-        linalg::GenericOp::create(
-            b, loc, panels.getType(), rows, panels, ArrayRef{identity, to},
-            SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
-            [&](OpBuilder &nested, Location l, ValueRange args) {
-              Value x = args[0];
-              if (x.getType() != sum)
-                x = arith::ExtFOp::create(nested, l, sum, x);
-              linalg::YieldOp::create(nested, l, x);
-            })
-            .getResult(0);
+    Value copy = createParallelGeneric(
+        b, loc, rows, panels, {identity, to},
+        [&](OpBuilder &nested, Location l, ValueRange args) -> Value {
+          Value x = args[0];
+          if (x.getType() != sum)
+            x = arith::ExtFOp::create(nested, l, sum, x);
+          return x;
+        });
     return insert(copy, scratch, offsets, sizes);
   };
   if (getConstantIntValue(columns) == tiles.blockColumns)

@@ -17,6 +17,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/KernelConfig.h"
 #include "posenc/Transforms/Loops.h"
 
@@ -303,18 +304,16 @@ Value MatrixCopies::copy(Value matrix, AffineMap map, bool swapped) {
   if (usesBF16Dots)
     return packDotWords(b, loc, matrix, depthDim, depth, empty,
                         permutation[depthDim]);
-  return linalg::GenericOp::create(
-             b, loc, empty.getType(), matrix, empty,
-             ArrayRef{AffineMap::getPermutationMap(permutation, b.getContext()),
-                      b.getMultiDimIdentityMap(2)},
-             SmallVector<utils::IteratorType>(2, utils::IteratorType::parallel),
-             [&](OpBuilder &nested, Location l, ValueRange args) {
-               Value x = args[0];
-               if (x.getType() != element)
-                 x = arith::ExtFOp::create(nested, l, element, x);
-               linalg::YieldOp::create(nested, l, x);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      b, loc, matrix, empty,
+      {AffineMap::getPermutationMap(permutation, b.getContext()),
+       b.getMultiDimIdentityMap(2)},
+      [&](OpBuilder &nested, Location l, ValueRange args) -> Value {
+        Value x = args[0];
+        if (x.getType() != element)
+          x = arith::ExtFOp::create(nested, l, element, x);
+        return x;
+      });
 }
 
 /// Returns the cheap elementwise operation that is the only user of the

@@ -14,6 +14,7 @@
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
+#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -55,18 +56,11 @@ static Value convert(OpBuilder &builder, Location loc, Value tensor,
                      Type element) {
   Value empty = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, tensor), element);
-  int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
-  AffineMap map = builder.getMultiDimIdentityMap(rank);
-  return linalg::GenericOp::create(
-             builder, loc, empty.getType(), tensor, empty,
-             ArrayRef<AffineMap>{map, map},
-             SmallVector<utils::IteratorType>(rank,
-                                              utils::IteratorType::parallel),
-             [&](OpBuilder &b, Location l, ValueRange args) {
-               linalg::YieldOp::create(
-                   b, l, OpTy::create(b, l, element, args[0]).getResult());
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, tensor, empty, {},
+      [&](OpBuilder &b, Location l, ValueRange args) -> Value {
+        return OpTy::create(b, l, element, args[0]);
+      });
 }
 
 /// Returns the initial value of the sum in f32.

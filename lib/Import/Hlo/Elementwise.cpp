@@ -8,6 +8,8 @@
 
 #include "Converter.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -122,19 +124,12 @@ Value Converter::createElementwise(StringRef name, Type type,
   auto tensor = cast<RankedTensorType>(type);
   if (!name.starts_with("complex."))
     return create(builder, type, operands);
-  AffineMap map = builder.getMultiDimIdentityMap(tensor.getRank());
-  SmallVector<utils::IteratorType> loops(tensor.getRank(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, type, operands,
-             createEmpty(getShape(operands[0]), tensor.getElementType()),
-             SmallVector<AffineMap>(operands.size() + 1, map), loops,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(
-                   b, loc,
-                   create(b, tensor.getElementType(), args.drop_back()));
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, operands,
+      createEmpty(getShape(operands[0]), tensor.getElementType()), {},
+      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        return create(b, tensor.getElementType(), args.drop_back());
+      });
 }
 
 Value Converter::createSplat(RankedTensorType type, double number) {

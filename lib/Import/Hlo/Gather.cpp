@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Converter.h"
+#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -305,23 +306,18 @@ Value Converter::createScatter() {
                                                offsets, operandSizes, one);
     Value update = tensor::ExtractSliceOp::create(
         b, loc, windowType, updates, updateOffsets, updateSizes, updateOne);
-    AffineMap map = b.getMultiDimIdentityMap(window.size());
-    SmallVector<utils::IteratorType> loops(window.size(),
-                                           utils::IteratorType::parallel);
-    Value written =
-        linalg::GenericOp::create(
-            b, loc, windowType, update, old, ArrayRef{map, map}, loops,
-            [&](OpBuilder &nested, Location loc, ValueRange args) {
-              FailureOr<SmallVector<Value>> combined = emitScalars(
-                  nested, op->getRegion(0), ValueRange{args[1], args[0]});
-              isSupported = succeeded(combined) && combined->size() == 1;
-              Value value = isSupported ? combined->front() : args[0];
-              if (isInside)
-                value = arith::SelectOp::create(nested, loc, isInside, value,
-                                                args[1]);
-              linalg::YieldOp::create(nested, loc, value);
-            })
-            .getResult(0);
+    Value written = createParallelGeneric(
+        b, loc, update, old, {},
+        [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+          FailureOr<SmallVector<Value>> combined = emitScalars(
+              nested, op->getRegion(0), ValueRange{args[1], args[0]});
+          isSupported = succeeded(combined) && combined->size() == 1;
+          Value value = isSupported ? combined->front() : args[0];
+          if (isInside)
+            value =
+                arith::SelectOp::create(nested, loc, isInside, value, args[1]);
+          return value;
+        });
     return tensor::InsertSliceOp::create(b, loc, written, result, offsets,
                                          operandSizes, one);
   };

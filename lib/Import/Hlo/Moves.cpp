@@ -8,6 +8,8 @@
 
 #include "Converter.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
@@ -20,17 +22,12 @@ using namespace mlir::posenc::hlo;
 static Value createMove(OpBuilder &builder, Location loc, Value value,
                         AffineMap map, Value init) {
   auto type = cast<RankedTensorType>(init.getType());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, type, value, init,
-             ArrayRef<AffineMap>{
-                 map, builder.getMultiDimIdentityMap(type.getRank())},
-             loops,
-             [](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(b, loc, args[0]);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, value, init,
+      {map, builder.getMultiDimIdentityMap(type.getRank())},
+      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+        return args[0];
+      });
 }
 
 Value Converter::broadcast(Value value, ArrayRef<Size> shape,
@@ -208,20 +205,16 @@ Value Converter::gatherElements(
     Value source, ArrayRef<Size> shape,
     function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> getIndices) {
   Value init = createEmpty(shape, getType(source).getElementType());
-  SmallVector<utils::IteratorType> loops(shape.size(),
-                                         utils::IteratorType::parallel);
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             builder.getMultiDimIdentityMap(shape.size()), loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               SmallVector<Value> indices;
-               for (size_t dim = 0; dim < shape.size(); ++dim)
-                 indices.push_back(linalg::IndexOp::create(b, loc, dim));
-               Value element = tensor::ExtractOp::create(
-                   b, loc, source, getIndices(b, indices));
-               linalg::YieldOp::create(b, loc, element);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+        SmallVector<Value> indices;
+        for (size_t dim = 0; dim < shape.size(); ++dim)
+          indices.push_back(linalg::IndexOp::create(b, loc, dim));
+        Value element =
+            tensor::ExtractOp::create(b, loc, source, getIndices(b, indices));
+        return element;
+      });
 }
 
 Value Converter::concatenate(ValueRange values, int64_t dim) {

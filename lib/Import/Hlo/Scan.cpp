@@ -13,6 +13,8 @@
 
 #include "Converter.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -51,23 +53,16 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
     offsets[*dim] = index;
     Value slice = tensor::ExtractSliceOp::create(b, loc, accumulator, input,
                                                  offsets, sizes, strides);
-    AffineMap map = b.getMultiDimIdentityMap(accumulator.getRank());
-    SmallVector<utils::IteratorType> loops(accumulator.getRank(),
-                                           utils::IteratorType::parallel);
-    Value next =
-        linalg::GenericOp::create(
-            b, loc, accumulator, slice, carried[1], ArrayRef{map, map}, loops,
-            [&](OpBuilder &nested, Location loc, ValueRange args) {
-              IRMapping mapping;
-              mapping.map(body.getArguments(), args);
-              // The terminator is not registered, so it is not known as one.
-              for (Operation &combined : llvm::drop_end(body))
-                nested.clone(combined, mapping);
-              linalg::YieldOp::create(
-                  nested, loc,
-                  mapping.lookupOrDefault(body.back().getOperand(0)));
-            })
-            .getResult(0);
+    Value next = createParallelGeneric(
+        b, loc, slice, carried[1], {},
+        [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+          IRMapping mapping;
+          mapping.map(body.getArguments(), args);
+          // The terminator is not registered, so it is not known as one.
+          for (Operation &combined : llvm::drop_end(body))
+            nested.clone(combined, mapping);
+          return mapping.lookupOrDefault(body.back().getOperand(0));
+        });
     Value written = tensor::InsertSliceOp::create(
         b, loc, inclusive.getValue() ? next : carried[1], carried[0], offsets,
         sizes, strides);

@@ -14,6 +14,8 @@
 
 #include "Converter.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -57,18 +59,11 @@ Value Converter::createPrefix(Combiner combiner, int64_t dim, bool isReversed) {
         offsets[dim] = index;
         Value slice = tensor::ExtractSliceOp::create(b, loc, accumulator, input,
                                                      offsets, counts, strides);
-        AffineMap map = b.getMultiDimIdentityMap(rest.size());
-        SmallVector<IteratorType> loops(rest.size(), IteratorType::parallel);
-        Value next =
-            linalg::GenericOp::create(
-                b, loc, accumulator, slice, carried[1], ArrayRef{map, map},
-                loops,
-                [&](OpBuilder &nested, Location loc, ValueRange args) {
-                  linalg::YieldOp::create(
-                      nested, loc,
-                      combine(nested, loc, combiner, args[1], args[0]));
-                })
-                .getResult(0);
+        Value next = createParallelGeneric(
+            b, loc, slice, carried[1], {},
+            [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+              return combine(nested, loc, combiner, args[1], args[0]);
+            });
         Value written = tensor::InsertSliceOp::create(b, loc, next, carried[0],
                                                       offsets, counts, strides);
         scf::YieldOp::create(b, loc, ValueRange{written, next});

@@ -8,6 +8,7 @@
 
 #include "Ops.h"
 #include "Scalars.h"
+#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -97,19 +98,17 @@ static LogicalResult importGather(NodeImporter &node) {
     dims.push_back(builder.getAffineDimExpr(axis + dim));
   AffineMap maps[] = {AffineMap::get(outRank, 0, dims, builder.getContext()),
                       builder.getMultiDimIdentityMap(outRank)};
-  SmallVector<utils::IteratorType> loops(outRank,
-                                         utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
     SmallVector<Value> index = createIndices(b, loc, 0, axis);
     Value number =
         arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
     index.push_back(wrapIndex(b, loc, number, count));
     llvm::append_range(index, createIndices(b, loc, axis + depth, outRank));
-    Value element = tensor::ExtractOp::create(b, loc, source, index);
-    linalg::YieldOp::create(b, loc, element);
+    return tensor::ExtractOp::create(b, loc, source, index);
   };
-  return node.setResult(createGeneric(node, node.getValue(indices), init, maps,
-                                      loops, shape, body));
+  Value result = createParallelGeneric(
+      builder, node.loc, node.getValue(indices), init, maps, body);
+  return node.setResult(createTensor(node, result, shape));
 }
 
 static LogicalResult importGatherElements(NodeImporter &node) {

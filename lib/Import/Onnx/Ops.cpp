@@ -8,6 +8,8 @@
 
 #include "Ops.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -228,7 +230,6 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
   }
   maps.push_back(builder.getMultiDimIdentityMap(rank));
   Value init = createEmpty(node, shape, element);
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   auto create = [&](OpBuilder &b, Location loc, ValueRange args) {
     SmallVector<Value> values;
     for (auto [number, scalar, constant] :
@@ -240,9 +241,11 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
       else
         values.push_back(scalar);
     }
-    linalg::YieldOp::create(b, loc, body(b, loc, values));
+    return body(b, loc, values);
   };
-  return createGeneric(node, inputs, init, maps, loops, shape, create);
+  Value result =
+      createParallelGeneric(builder, node.loc, inputs, init, maps, create);
+  return createTensor(node, result, shape);
 }
 
 FailureOr<Tensor> onnx::mapElements(NodeImporter &node,

@@ -14,6 +14,8 @@
 
 #include "Ops.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -257,17 +259,16 @@ Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
     dims.push_back(builder.getAffineDimExpr(dim));
   AffineMap maps[] = {AffineMap::get(rank, 0, dims, builder.getContext()),
                       builder.getMultiDimIdentityMap(rank)};
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
+  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
     Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
     if (wraps)
       row = wrapIndex(b, loc, row, count);
     Value column = linalg::IndexOp::create(b, loc, rank - 1);
-    Value element =
-        tensor::ExtractOp::create(b, loc, source, ValueRange{row, column});
-    linalg::YieldOp::create(b, loc, element);
+    return tensor::ExtractOp::create(b, loc, source, ValueRange{row, column});
   };
-  return createGeneric(node, rows, init, maps, loops, shape, body);
+  Value result =
+      createParallelGeneric(builder, node.loc, rows, init, maps, body);
+  return createTensor(node, result, shape);
 }
 
 Value onnx::wrapIndex(OpBuilder &b, Location loc, Value index, Value size) {
