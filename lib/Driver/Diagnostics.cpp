@@ -8,7 +8,6 @@
 
 #include "posenc/Driver/Diagnostics.h"
 
-#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/raw_ostream.h"

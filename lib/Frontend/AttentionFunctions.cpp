@@ -11,7 +11,6 @@
 #include "posenc/IR/Attention.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::posenc;

@@ -16,7 +16,6 @@
 #include <cmath>
 
 using namespace posenc::frontend;
-using llvm::StringLiteral;
 using llvm::StringRef;
 
 namespace {

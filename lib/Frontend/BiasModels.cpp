@@ -18,7 +18,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace posenc::frontend;
-using llvm::StringLiteral;
 using llvm::StringRef;
 using llvm::Twine;
 

@@ -16,7 +16,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace posenc::frontend;
-using llvm::StringLiteral;
 using llvm::StringRef;
 using llvm::Twine;
 

@@ -29,7 +29,6 @@
 using namespace posenc::frontend;
 using llvm::StringLiteral;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// Reports keys that occur twice in an object with different values. The
 /// maximum depth of the parser bounds the recursion.

@@ -8,7 +8,6 @@
 
 #include "posenc/IR/Posenc.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APInt.h"
 
 using namespace mlir;

@@ -10,14 +10,11 @@
 
 #include "posenc/IR/CheckReshapes.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
-using ::posenc::reference::Array;
 using ::posenc::reference::numElements;
 
 /// Returns a value with the type, limits and flags of another, without

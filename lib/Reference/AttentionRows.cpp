@@ -11,7 +11,6 @@
 
 #include <cassert>
 #include <cmath>
-#include <numeric>
 
 namespace posenc::reference {
 

@@ -11,7 +11,6 @@
 #include "Parallel.h"
 
 #include <cmath>
-#include <limits>
 
 namespace posenc::reference {
 

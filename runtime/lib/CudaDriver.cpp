@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 
 #include <mutex>
-#include <string>
 
 using namespace posenc::runtime;
 

@@ -9,8 +9,6 @@
 #include "Error.h"
 #include "KernelLibrary.h"
 
-#include <cstring>
-
 using namespace posenc::runtime;
 
 /// The element at `index`, or null.

@@ -9,8 +9,6 @@
 #include "VulkanCode.h"
 #include "posenc/kernel/VulkanCode.h"
 
-#include <cstring>
-
 using namespace posenc::runtime;
 
 /// The longest name and the most arguments of a kernel.

@@ -24,7 +24,6 @@
 #include <cstring>
 
 using namespace mlir::posenc;
-using llvm::StringRef;
 using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 

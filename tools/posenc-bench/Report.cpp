@@ -12,7 +12,6 @@
 
 #include "benchmark/benchmark.h"
 
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatAdapters.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_os_ostream.h"

@@ -14,7 +14,6 @@
 
 using namespace mlir::posenc;
 using llvm::StringRef;
-using llvm::Twine;
 
 std::string mlir::posenc::formatTensorType(llvm::ArrayRef<int64_t> sizes,
                                            StringRef type) {

@@ -17,7 +17,6 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir::posenc;
-using llvm::StringRef;
 using llvm::Twine;
 namespace runtime = ::posenc::runtime;
 

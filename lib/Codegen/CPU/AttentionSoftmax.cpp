@@ -12,7 +12,6 @@
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cfloat>
 #include <limits>

@@ -19,7 +19,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
-#include "mlir/IR/TypeUtilities.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_CONVERTPOSENCATTENTIONTOVECTORPASS

@@ -10,8 +10,6 @@
 
 #include "posenc/IR/Posenc.h"
 
-#include "mlir/IR/TypeUtilities.h"
-
 using namespace mlir;
 using namespace mlir::posenc;
 

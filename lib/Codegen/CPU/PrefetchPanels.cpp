@@ -22,7 +22,6 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/Remarks.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -27,7 +27,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCPREFETCHROWSPASS

@@ -9,7 +9,6 @@
 #include "VectorLoops.h"
 #include "posenc/IR/CreateIndex.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
