@@ -62,54 +62,46 @@ static bool isConvertedFor(RopeOp op, ConvertPairingOp convert) {
          convert.getOffset() == op.getOffset();
 }
 
-namespace {
 /// rope<to>(convert(x)) = convert(rope<from>(x)).
-struct RotateFirst final : OpRewritePattern<RopeOp> {
-  using Base::Base;
-
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
-    // Where operations may be their own operands, this would not end.
-    if (mayBeGraphRegion(*op->getParentRegion()))
-      return rewriter.notifyMatchFailure(op, "in a graph region");
-    SmallVector<Value> inputs;
-    ConvertPairingOp first;
-    for (Value input : op.getInputs()) {
-      auto convert = input.getDefiningOp<ConvertPairingOp>();
-      if (!convert || !isConvertedFor(op, convert) ||
-          (first && convert.getFrom() != first.getFrom()))
-        return rewriter.notifyMatchFailure(op, "an input is not converted");
-      if (!llvm::all_of(convert->getUsers(),
-                        [&](Operation *user) { return user == op; }))
-        return rewriter.notifyMatchFailure(op, "conversion has other users");
-      first = convert;
-      inputs.push_back(convert.getInput());
-    }
-    // Destinations are overwritten, so that those before the conversion serve.
-    SmallVector<Value> inits(op.getInits());
-    for (Value &init : inits)
-      if (auto convert = init.getDefiningOp<ConvertPairingOp>())
-        init = convert.getInput();
-    auto rope = RopeOp::create(
-        rewriter, op.getLoc(), op.getResultTypes(), inputs, op.getPositions(),
-        op.getTurns(), inits, first.getFromAttr(), op.getFrequenciesAttr(),
-        op.getAxesAttr(), op.getScaleAttr(), op.getDimsAttr(),
-        op.getOffsetAttr(), op.getInverseAttr());
-    SmallVector<Value> results;
-    for (Value rotated : rope.getResults())
-      results.push_back(ConvertPairingOp::create(
-          rewriter, op.getLoc(), rotated.getType(), rotated,
-          first.getFromAttr(), first.getToAttr(), first.getDimAttr(),
-          first.getOffsetAttr()));
-    rewriter.replaceOp(op, results);
-    return success();
+static LogicalResult rotateFirst(RopeOp op, PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics())
+    return rewriter.notifyMatchFailure(op, "not on tensors");
+  // Where operations may be their own operands, this would not end.
+  if (mayBeGraphRegion(*op->getParentRegion()))
+    return rewriter.notifyMatchFailure(op, "in a graph region");
+  SmallVector<Value> inputs;
+  ConvertPairingOp first;
+  for (Value input : op.getInputs()) {
+    auto convert = input.getDefiningOp<ConvertPairingOp>();
+    if (!convert || !isConvertedFor(op, convert) ||
+        (first && convert.getFrom() != first.getFrom()))
+      return rewriter.notifyMatchFailure(op, "an input is not converted");
+    if (!llvm::all_of(convert->getUsers(),
+                      [&](Operation *user) { return user == op; }))
+      return rewriter.notifyMatchFailure(op, "conversion has other users");
+    first = convert;
+    inputs.push_back(convert.getInput());
   }
-};
-} // namespace
+  // Destinations are overwritten, so that those before the conversion serve.
+  SmallVector<Value> inits(op.getInits());
+  for (Value &init : inits)
+    if (auto convert = init.getDefiningOp<ConvertPairingOp>())
+      init = convert.getInput();
+  auto rope = RopeOp::create(
+      rewriter, op.getLoc(), op.getResultTypes(), inputs, op.getPositions(),
+      op.getTurns(), inits, first.getFromAttr(), op.getFrequenciesAttr(),
+      op.getAxesAttr(), op.getScaleAttr(), op.getDimsAttr(), op.getOffsetAttr(),
+      op.getInverseAttr());
+  SmallVector<Value> results;
+  for (Value rotated : rope.getResults())
+    results.push_back(ConvertPairingOp::create(
+        rewriter, op.getLoc(), rotated.getType(), rotated, first.getFromAttr(),
+        first.getToAttr(), first.getDimAttr(), first.getOffsetAttr()));
+  rewriter.replaceOp(op, results);
+  return success();
+}
 
 void ConvertPairingOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                    MLIRContext *context) {
-  patterns.add<RotateFirst>(context);
+  patterns.add(rotateFirst);
 }

@@ -64,8 +64,6 @@ LogicalResult RopeOp::fold(FoldAdaptor adaptor,
   return failure();
 }
 
-namespace {
-
 static Value toI64(PatternRewriter &rewriter, Location loc, Value positions) {
   auto type = cast<ShapedType>(positions.getType());
   if (type.getElementType().isInteger(64))
@@ -100,120 +98,103 @@ static FailureOr<Value> combine(PatternRewriter &rewriter, Operation *op,
 
 /// rope(rope(x, p), q) = rope(x, p+q), and p-q where one of both is inverse.
 /// The attention factors of a rope and an inverse rope cancel.
-struct ComposeRopes : OpRewritePattern<RopeOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    RopeOp producer = getProducer(op);
-    if (!producer || !haveSameRotation(op, producer))
-      return rewriter.notifyMatchFailure(op, "not a rope of an equal rope");
-    if (op.getFrequencies().roundsAngles())
-      return rewriter.notifyMatchFailure(op, "angles are rounded");
-    bool subtract = op.getInverse() != producer.getInverse();
-    if (!subtract && !op.getFrequencies().hasUnitAttentionFactor())
-      return rewriter.notifyMatchFailure(op, "attention factor is not 1");
-    // With other users, the inner rope remains, so composing saves nothing.
-    if (!llvm::all_of(producer->getUsers(),
-                      [&](Operation *user) { return user == op; }))
-      return rewriter.notifyMatchFailure(op, "inner rope has other users");
-    FailureOr<Value> positions = combine(rewriter, op, producer.getPositions(),
-                                         op.getPositions(), subtract);
-    if (failed(positions))
-      return failure();
-    // Keeps the direction of the inner rope: inverse(p), then inverse(q), is
-    // inverse(p+q).
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getInputsMutable().assign(producer.getInputs());
-      op.getPositionsMutable().assign(*positions);
-      // The destinations are overwritten, so that those of the inner rope
-      // serve.
-      for (OpOperand &init : op.getInitsMutable())
-        if (init.get().getDefiningOp() == producer) {
-          unsigned number = cast<OpResult>(init.get()).getResultNumber();
-          init.set(producer.getInits()[number]);
-        }
-      op.setInverse(producer.getInverse());
-      if (subtract)
-        op.setFrequenciesAttr(op.getFrequencies().withUnitAttentionFactor());
-    });
-    return success();
-  }
-};
+static LogicalResult composeRopes(RopeOp op, PatternRewriter &rewriter) {
+  RopeOp producer = getProducer(op);
+  if (!producer || !haveSameRotation(op, producer))
+    return rewriter.notifyMatchFailure(op, "not a rope of an equal rope");
+  if (op.getFrequencies().roundsAngles())
+    return rewriter.notifyMatchFailure(op, "angles are rounded");
+  bool subtract = op.getInverse() != producer.getInverse();
+  if (!subtract && !op.getFrequencies().hasUnitAttentionFactor())
+    return rewriter.notifyMatchFailure(op, "attention factor is not 1");
+  // With other users, the inner rope remains, so composing saves nothing.
+  if (!llvm::all_of(producer->getUsers(),
+                    [&](Operation *user) { return user == op; }))
+    return rewriter.notifyMatchFailure(op, "inner rope has other users");
+  FailureOr<Value> positions = combine(rewriter, op, producer.getPositions(),
+                                       op.getPositions(), subtract);
+  if (failed(positions))
+    return failure();
+  // Keeps the direction of the inner rope: inverse(p), then inverse(q), is
+  // inverse(p+q).
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getInputsMutable().assign(producer.getInputs());
+    op.getPositionsMutable().assign(*positions);
+    // The destinations are overwritten, so that those of the inner rope
+    // serve.
+    for (OpOperand &init : op.getInitsMutable())
+      if (init.get().getDefiningOp() == producer) {
+        unsigned number = cast<OpResult>(init.get()).getResultNumber();
+        init.set(producer.getInits()[number]);
+      }
+    op.setInverse(producer.getInverse());
+    if (subtract)
+      op.setFrequenciesAttr(op.getFrequencies().withUnitAttentionFactor());
+  });
+  return success();
+}
 
 /// The rotation of a sinusoidal row is the row at another position: with s =
 /// sin and c = cos of p*f, rope by k maps (s, c) to the row at p-k, and (c, s)
 /// to the row at p+k.
-struct ShiftSinusoidal : OpRewritePattern<RopeOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getInputs().size() != 1 || !op.hasPureTensorSemantics() ||
-        op.getScale())
-      return rewriter.notifyMatchFailure(op, "not one tensor without a scale");
-    auto table = op.getInputs().front().getDefiningOp<SinusoidalOp>();
-    if (!table || !table->hasOneUse())
-      return rewriter.notifyMatchFailure(op, "not a rope of a table");
-    if (op.getFrequencies().roundsAngles())
-      return rewriter.notifyMatchFailure(op, "angles are rounded");
-    bool isZipped = table.getOrder() == TableOrder::Interleaved;
-    if (table.getAxes() || table.getPaddingPosition() || op.getAxes() ||
-        !op.getTurns().empty() || op.getOffset() != 0 ||
-        op.getFrequencies() != table.getFrequencies() ||
-        !op.getFrequencies().hasUnitAttentionFactor() ||
-        isZipped != (op.getPairing() == Pairing::Interleaved))
-      return rewriter.notifyMatchFailure(op, "not the rotation of a table row");
-    if (!llvm::equal(op.getDims(), llvm::seq<int64_t>(table.getNumLoops())))
-      return rewriter.notifyMatchFailure(op, "positions are transposed");
-    bool isSinFirst = table.getOrder() != TableOrder::CosSin;
-    FailureOr<Value> positions =
-        combine(rewriter, op, table.getPositions(), op.getPositions(),
-                /*subtract=*/isSinFirst != op.getInverse());
-    if (failed(positions))
-      return failure();
-    rewriter.replaceOpWithNewOp<SinusoidalOp>(
-        op, op.getResultTypes(), *positions, op.getInits(),
-        table.getOrderAttr(), table.getFrequenciesAttr(), table.getAxesAttr(),
-        table.getZeroPadAttr(), table.getPaddingPositionAttr());
-    return success();
-  }
-};
+static LogicalResult shiftSinusoidal(RopeOp op, PatternRewriter &rewriter) {
+  if (op.getInputs().size() != 1 || !op.hasPureTensorSemantics() ||
+      op.getScale())
+    return rewriter.notifyMatchFailure(op, "not one tensor without a scale");
+  auto table = op.getInputs().front().getDefiningOp<SinusoidalOp>();
+  if (!table || !table->hasOneUse())
+    return rewriter.notifyMatchFailure(op, "not a rope of a table");
+  if (op.getFrequencies().roundsAngles())
+    return rewriter.notifyMatchFailure(op, "angles are rounded");
+  bool isZipped = table.getOrder() == TableOrder::Interleaved;
+  if (table.getAxes() || table.getPaddingPosition() || op.getAxes() ||
+      !op.getTurns().empty() || op.getOffset() != 0 ||
+      op.getFrequencies() != table.getFrequencies() ||
+      !op.getFrequencies().hasUnitAttentionFactor() ||
+      isZipped != (op.getPairing() == Pairing::Interleaved))
+    return rewriter.notifyMatchFailure(op, "not the rotation of a table row");
+  if (!llvm::equal(op.getDims(), llvm::seq<int64_t>(table.getNumLoops())))
+    return rewriter.notifyMatchFailure(op, "positions are transposed");
+  bool isSinFirst = table.getOrder() != TableOrder::CosSin;
+  FailureOr<Value> positions =
+      combine(rewriter, op, table.getPositions(), op.getPositions(),
+              /*subtract=*/isSinFirst != op.getInverse());
+  if (failed(positions))
+    return failure();
+  rewriter.replaceOpWithNewOp<SinusoidalOp>(
+      op, op.getResultTypes(), *positions, op.getInits(), table.getOrderAttr(),
+      table.getFrequenciesAttr(), table.getAxesAttr(), table.getZeroPadAttr(),
+      table.getPaddingPositionAttr());
+  return success();
+}
 
 /// Removes tensors whose rotation has no users.
-struct DropUnusedTensors : OpRewritePattern<RopeOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getNumResults() < 2 || op->use_empty() ||
-        llvm::none_of(op.getResults(),
-                      [](Value result) { return result.use_empty(); }))
-      return rewriter.notifyMatchFailure(op, "every result is used");
-    SmallVector<Value> inputs, inits, used;
-    for (auto [input, init, result] :
-         llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
-      if (result.use_empty())
-        continue;
-      inputs.push_back(input);
-      inits.push_back(init);
-      used.push_back(result);
-    }
-    auto narrow = RopeOp::create(
-        rewriter, op.getLoc(), ValueRange(inits).getTypes(), inputs,
-        op.getPositions(), op.getTurns(), inits, op.getPairingAttr(),
-        op.getFrequenciesAttr(), op.getAxesAttr(), op.getScaleAttr(),
-        op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
-    for (auto [old, replacement] : llvm::zip_equal(used, narrow.getResults()))
-      rewriter.replaceAllUsesWith(old, replacement);
-    rewriter.eraseOp(op);
-    return success();
+static LogicalResult dropUnusedTensors(RopeOp op, PatternRewriter &rewriter) {
+  if (op.getNumResults() < 2 || op->use_empty() ||
+      llvm::none_of(op.getResults(),
+                    [](Value result) { return result.use_empty(); }))
+    return rewriter.notifyMatchFailure(op, "every result is used");
+  SmallVector<Value> inputs, inits, used;
+  for (auto [input, init, result] :
+       llvm::zip_equal(op.getInputs(), op.getInits(), op.getResults())) {
+    if (result.use_empty())
+      continue;
+    inputs.push_back(input);
+    inits.push_back(init);
+    used.push_back(result);
   }
-};
-
-} // namespace
+  auto narrow = RopeOp::create(
+      rewriter, op.getLoc(), ValueRange(inits).getTypes(), inputs,
+      op.getPositions(), op.getTurns(), inits, op.getPairingAttr(),
+      op.getFrequenciesAttr(), op.getAxesAttr(), op.getScaleAttr(),
+      op.getDimsAttr(), op.getOffsetAttr(), op.getInverseAttr());
+  for (auto [old, replacement] : llvm::zip_equal(used, narrow.getResults()))
+    rewriter.replaceAllUsesWith(old, replacement);
+  rewriter.eraseOp(op);
+  return success();
+}
 
 void RopeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                          MLIRContext *context) {
-  patterns.add<ComposeRopes, ShiftSinusoidal, DropUnusedTensors>(context);
+  patterns.add(composeRopes).add(shiftSinusoidal).add(dropUnusedTensors);
 }

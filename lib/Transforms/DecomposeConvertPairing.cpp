@@ -51,42 +51,36 @@ static Value transposeLanes(OpBuilder &builder, Location loc, Value lanes,
                                          groups);
 }
 
-namespace {
-struct DecomposeConvertPairing final : OpRewritePattern<ConvertPairingOp> {
-  using Base::Base;
-
-  LogicalResult matchAndRewrite(ConvertPairingOp op,
-                                PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Value input = op.getInput();
-    auto type = cast<RankedTensorType>(input.getType());
-    if (input == op.getResult())
-      return rewriter.notifyMatchFailure(op, "its own operand");
-    if (op.getFrom() == op.getTo()) {
-      rewriter.replaceOp(op, input);
-      return success();
-    }
-    int64_t dim = op.getDim();
-    if (dim == type.getShape().back()) {
-      rewriter.replaceOp(op,
-                         transposeLanes(rewriter, loc, input, op.getFrom()));
-      return success();
-    }
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(rewriter, loc, input);
-    sizes.back() = rewriter.getIndexAttr(dim);
-    SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0));
-    offsets.back() = rewriter.getIndexAttr(op.getOffset());
-    SmallVector<OpFoldResult> strides(sizes.size(), rewriter.getIndexAttr(1));
-    Value window = tensor::ExtractSliceOp::create(rewriter, loc, input, offsets,
-                                                  sizes, strides);
-    window = transposeLanes(rewriter, loc, window, op.getFrom());
-    rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(op, window, input,
-                                                       offsets, sizes, strides);
+static LogicalResult decomposeConvertPairing(ConvertPairingOp op,
+                                             PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  Value input = op.getInput();
+  auto type = cast<RankedTensorType>(input.getType());
+  if (input == op.getResult())
+    return rewriter.notifyMatchFailure(op, "its own operand");
+  if (op.getFrom() == op.getTo()) {
+    rewriter.replaceOp(op, input);
     return success();
   }
-};
+  int64_t dim = op.getDim();
+  if (dim == type.getShape().back()) {
+    rewriter.replaceOp(op, transposeLanes(rewriter, loc, input, op.getFrom()));
+    return success();
+  }
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, loc, input);
+  sizes.back() = rewriter.getIndexAttr(dim);
+  SmallVector<OpFoldResult> offsets(sizes.size(), rewriter.getIndexAttr(0));
+  offsets.back() = rewriter.getIndexAttr(op.getOffset());
+  SmallVector<OpFoldResult> strides(sizes.size(), rewriter.getIndexAttr(1));
+  Value window = tensor::ExtractSliceOp::create(rewriter, loc, input, offsets,
+                                                sizes, strides);
+  window = transposeLanes(rewriter, loc, window, op.getFrom());
+  rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(op, window, input, offsets,
+                                                     sizes, strides);
+  return success();
+}
 
+namespace {
 struct DecomposeConvertPairingPass final
     : mlir::posenc::impl::PosencDecomposeConvertPairingPassBase<
           DecomposeConvertPairingPass> {
@@ -94,7 +88,7 @@ struct DecomposeConvertPairingPass final
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeConvertPairing>(&getContext());
+    patterns.add(decomposeConvertPairing);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

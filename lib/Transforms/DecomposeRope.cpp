@@ -25,30 +25,23 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-namespace {
-
 /// Rewrites rope(x, p) to rotate(x, sincos(p)).
-struct DecomposeRope : OpRewritePattern<RopeOp> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult decomposeRope(RopeOp op, PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics())
+    return rewriter.notifyMatchFailure(op, "not on tensors");
+  replaceByRotation(rewriter, op);
+  return success();
+}
 
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
-    replaceByRotation(rewriter, op);
-    return success();
-  }
-};
-
+namespace {
 struct PosencDecomposeRopePass
     : mlir::posenc::impl::PosencDecomposeRopePassBase<PosencDecomposeRopePass> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeRope>(&getContext());
+    patterns.add(decomposeRope);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
-
 } // namespace

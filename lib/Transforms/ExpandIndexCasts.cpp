@@ -36,36 +36,28 @@ static Type getWide(Type type) {
   return i64;
 }
 
+template <typename CastTy>
+static LogicalResult expandCast(CastTy op, PatternRewriter &rewriter) {
+  Type type = op.getType(), element = getElementTypeOrSelf(type);
+  if (!element.isInteger() || element.getIntOrFloatBitWidth() >= 64 ||
+      isa<MemRefType>(type))
+    return rewriter.notifyMatchFailure(
+        op, "expected a result of integers narrower than 64 bits");
+  Value wide = CastTy::create(rewriter, op.getLoc(), getWide(type), op.getIn());
+  rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, type, wide);
+  return success();
+}
+
 namespace {
-
-template <typename CastTy> struct ExpandCast : OpRewritePattern<CastTy> {
-  using OpRewritePattern<CastTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(CastTy op,
-                                PatternRewriter &rewriter) const override {
-    Type type = op.getType(), element = getElementTypeOrSelf(type);
-    if (!element.isInteger() || element.getIntOrFloatBitWidth() >= 64 ||
-        isa<MemRefType>(type))
-      return rewriter.notifyMatchFailure(
-          op, "expected a result of integers narrower than 64 bits");
-    Value wide =
-        CastTy::create(rewriter, op.getLoc(), getWide(type), op.getIn());
-    rewriter.replaceOpWithNewOp<arith::TruncIOp>(op, type, wide);
-    return success();
-  }
-};
-
 struct ExpandIndexCasts final
     : mlir::posenc::impl::PosencExpandIndexCastsPassBase<ExpandIndexCasts> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<ExpandCast<arith::IndexCastOp>, ExpandCast<arith::IndexCastUIOp>>(
-            &getContext());
+    patterns.add(expandCast<arith::IndexCastOp>)
+        .add(expandCast<arith::IndexCastUIOp>);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
-
 } // namespace

@@ -184,70 +184,63 @@ static Value createScales(PatternRewriter &rewriter, Location loc,
                                        conversion.scales, groups, sizes);
 }
 
-namespace {
-
-struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
-  using Base::Base;
-
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const override {
-    // The scales of a paged cache are indexed by page instead of batch, in the
-    // same order.
-    if (!op.hasPureTensorSemantics() || op.getKeyScales())
-      return rewriter.notifyMatchFailure(op, "expected tensors without scales");
-    if (op.normsAllKeyHeads())
-      return rewriter.notifyMatchFailure(
-          op, "a norm over all heads needs converted keys");
-    FailureOr<Conversion> key = findConversion(rewriter, op, op.getKey());
-    FailureOr<Conversion> value = findConversion(rewriter, op, op.getValue());
-    if (failed(key) || failed(value))
-      return failure();
-    Type stored = getElementTypeOrSelf(key->stored);
-    if (stored != getElementTypeOrSelf(value->stored))
-      return rewriter.notifyMatchFailure(op, "types of keys and values differ");
-    SmallVector<unsigned> order = getScaleOrder(op);
-    if (!areScalesSupported(*key, order) || !areScalesSupported(*value, order))
-      return rewriter.notifyMatchFailure(op, "scales are not one per row");
-    bool isQuantized =
-        isa<IntegerType, Float8E4M3FNType, Float8E5M2Type>(stored);
-    auto isScaled = [](const Conversion &conversion) {
-      return conversion.scales || conversion.factor;
-    };
-    if (isQuantized ? !op.getSumType().isF32()
-                    : isScaled(*key) || isScaled(*value))
-      return rewriter.notifyMatchFailure(
-          op, "attention does not scale this combination of types");
-    reportChoice(op, DEBUG_TYPE,
-                 llvm::formatv("loads keys and values of {0}{1}", stored,
-                               isQuantized ? " and their scales" : ""));
-    rewriter.setInsertionPoint(op);
-    Value keyScales, valueScales;
-    if (isQuantized) {
-      keyScales = createScales(rewriter, op.getLoc(), *key, order);
-      valueScales = createScales(rewriter, op.getLoc(), *value, order);
-    }
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getKeyMutable().assign(key->stored);
-      op.getValueMutable().assign(value->stored);
-      if (isQuantized) {
-        op.getKeyScalesMutable().assign(keyScales);
-        op.getValueScalesMutable().assign(valueScales);
-      }
-    });
-    return success();
+static LogicalResult foldIntoAttention(AttentionOp op,
+                                       PatternRewriter &rewriter) {
+  // The scales of a paged cache are indexed by page instead of batch, in the
+  // same order.
+  if (!op.hasPureTensorSemantics() || op.getKeyScales())
+    return rewriter.notifyMatchFailure(op, "expected tensors without scales");
+  if (op.normsAllKeyHeads())
+    return rewriter.notifyMatchFailure(
+        op, "a norm over all heads needs converted keys");
+  FailureOr<Conversion> key = findConversion(rewriter, op, op.getKey());
+  FailureOr<Conversion> value = findConversion(rewriter, op, op.getValue());
+  if (failed(key) || failed(value))
+    return failure();
+  Type stored = getElementTypeOrSelf(key->stored);
+  if (stored != getElementTypeOrSelf(value->stored))
+    return rewriter.notifyMatchFailure(op, "types of keys and values differ");
+  SmallVector<unsigned> order = getScaleOrder(op);
+  if (!areScalesSupported(*key, order) || !areScalesSupported(*value, order))
+    return rewriter.notifyMatchFailure(op, "scales are not one per row");
+  bool isQuantized = isa<IntegerType, Float8E4M3FNType, Float8E5M2Type>(stored);
+  auto isScaled = [](const Conversion &conversion) {
+    return conversion.scales || conversion.factor;
+  };
+  if (isQuantized ? !op.getSumType().isF32()
+                  : isScaled(*key) || isScaled(*value))
+    return rewriter.notifyMatchFailure(
+        op, "attention does not scale this combination of types");
+  reportChoice(op, DEBUG_TYPE,
+               llvm::formatv("loads keys and values of {0}{1}", stored,
+                             isQuantized ? " and their scales" : ""));
+  rewriter.setInsertionPoint(op);
+  Value keyScales, valueScales;
+  if (isQuantized) {
+    keyScales = createScales(rewriter, op.getLoc(), *key, order);
+    valueScales = createScales(rewriter, op.getLoc(), *value, order);
   }
-};
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getKeyMutable().assign(key->stored);
+    op.getValueMutable().assign(value->stored);
+    if (isQuantized) {
+      op.getKeyScalesMutable().assign(keyScales);
+      op.getValueScalesMutable().assign(valueScales);
+    }
+  });
+  return success();
+}
 
+namespace {
 struct FoldConversions final
     : mlir::posenc::impl::PosencFoldConversionsPassBase<FoldConversions> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldIntoAttention>(&getContext());
+    patterns.add(foldIntoAttention);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };
-
 } // namespace

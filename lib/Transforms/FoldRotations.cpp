@@ -112,99 +112,90 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
                   positions, rope.getTurns()};
 }
 
-namespace {
 /// Moves a rope of queries or keys into attention. f16 and bf16 rows are left
 /// alone, as a rope rounds its result and attention does not.
-struct FoldIntoAttention final : OpRewritePattern<AttentionOp> {
-  using Base::Base;
-
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
-    if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
-      return rewriter.notifyMatchFailure(op, "a rope would round its rows");
-    // Both rotations of attention have the same turns.
-    bool isRotated = op.getQueryRotationAttr() || op.getKeyRotationAttr();
-    auto fold = [&](OpOperand &rows, MutableOperandRange positions,
-                    unsigned tokenDim,
-                    function_ref<void(RotationAttr)> setRotation) {
-      auto rope = rows.get().getDefiningOp<RopeOp>();
-      if (rope && isRotated && rope.getTurns() != op.getTurns())
-        return false;
-      FailureOr<Rotation> rotation =
-          findRotation(rewriter, op, rows.get(), tokenDim);
-      if (failed(rotation))
-        return false;
-      rewriter.modifyOpInPlace(op, [&] {
-        rows.set(rotation->rows);
-        positions.assign(rotation->positions);
-        op.getTurnsMutable().assign(rotation->turns);
-        setRotation(rotation->attr);
-      });
-      return true;
-    };
-    bool areQueriesRaw = !op.getQueryRotationAttr() && !op.getQueryNorm();
-    if (areQueriesRaw &&
-        fold(op.getQueryMutable(), op.getQueryPositionsMutable(),
-             op.getQueryTokenDim(),
-             [&](RotationAttr attr) { op.setQueryRotationAttr(attr); })) {
-      reportChoice(op, DEBUG_TYPE, "rotates its queries");
-      return success();
-    }
-    // Attention without a fused kernel would rotate the keys again for each
-    // tile of queries.
-    bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
-                      !op.getBlockTable() && !op.hasMixedTypes() &&
-                      !getVectorUnsupportedReason(op);
-    if (areKeysRaw && fold(op.getKeyMutable(), op.getKeyPositionsMutable(),
-                           op.getKeyTokenDim(), [&](RotationAttr attr) {
-                             op.setKeyRotationAttr(attr);
-                           })) {
-      reportChoice(op, DEBUG_TYPE, "rotates its keys");
-      return success();
-    }
-    return rewriter.notifyMatchFailure(op, "no rope to fold");
+static LogicalResult foldIntoAttention(AttentionOp op,
+                                       PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics())
+    return rewriter.notifyMatchFailure(op, "not on tensors");
+  if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
+    return rewriter.notifyMatchFailure(op, "a rope would round its rows");
+  // Both rotations of attention have the same turns.
+  bool isRotated = op.getQueryRotationAttr() || op.getKeyRotationAttr();
+  auto fold = [&](OpOperand &rows, MutableOperandRange positions,
+                  unsigned tokenDim,
+                  function_ref<void(RotationAttr)> setRotation) {
+    auto rope = rows.get().getDefiningOp<RopeOp>();
+    if (rope && isRotated && rope.getTurns() != op.getTurns())
+      return false;
+    FailureOr<Rotation> rotation =
+        findRotation(rewriter, op, rows.get(), tokenDim);
+    if (failed(rotation))
+      return false;
+    rewriter.modifyOpInPlace(op, [&] {
+      rows.set(rotation->rows);
+      positions.assign(rotation->positions);
+      op.getTurnsMutable().assign(rotation->turns);
+      setRotation(rotation->attr);
+    });
+    return true;
+  };
+  bool areQueriesRaw = !op.getQueryRotationAttr() && !op.getQueryNorm();
+  if (areQueriesRaw && fold(op.getQueryMutable(), op.getQueryPositionsMutable(),
+                            op.getQueryTokenDim(), [&](RotationAttr attr) {
+                              op.setQueryRotationAttr(attr);
+                            })) {
+    reportChoice(op, DEBUG_TYPE, "rotates its queries");
+    return success();
   }
-};
+  // Attention without a fused kernel would rotate the keys again for each
+  // tile of queries.
+  bool areKeysRaw = !op.getKeyRotationAttr() && !op.getKeyNorm() &&
+                    !op.getBlockTable() && !op.hasMixedTypes() &&
+                    !getVectorUnsupportedReason(op);
+  if (areKeysRaw &&
+      fold(op.getKeyMutable(), op.getKeyPositionsMutable(), op.getKeyTokenDim(),
+           [&](RotationAttr attr) { op.setKeyRotationAttr(attr); })) {
+    reportChoice(op, DEBUG_TYPE, "rotates its keys");
+    return success();
+  }
+  return rewriter.notifyMatchFailure(op, "no rope to fold");
+}
 
 /// Moves a rope of new keys into kv_append. The keys are rounded once, to the
 /// cache's type, so this is done only if the rope adds no other rounding.
-struct FoldIntoKvAppend final : OpRewritePattern<KvAppendOp> {
-  using Base::Base;
+static LogicalResult foldIntoKvAppend(KvAppendOp op,
+                                      PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
+    return rewriter.notifyMatchFailure(
+        op, "expected tensors, without a norm or rotation of keys");
+  // An f32 rope adds no rounding to that of the cache.
+  Type element = getElementTypeOrSelf(op.getKey());
+  if (!element.isF32() && !element.isF64() &&
+      element != getElementTypeOrSelf(op.getInits().front()))
+    return rewriter.notifyMatchFailure(op, "a rope would round its rows");
+  FailureOr<Rotation> rotation =
+      findRotation(rewriter, op, op.getKey(), op.getTokenDim());
+  if (failed(rotation))
+    return failure();
+  reportChoice(op, DEBUG_TYPE, "rotates its keys");
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getKeyMutable().assign(rotation->rows);
+    op.getPositionsMutable().assign(rotation->positions);
+    op.getTurnsMutable().assign(rotation->turns);
+    op.setRotationAttr(rotation->attr);
+  });
+  return success();
+}
 
-  LogicalResult matchAndRewrite(KvAppendOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
-      return rewriter.notifyMatchFailure(
-          op, "expected tensors, without a norm or rotation of keys");
-    // An f32 rope adds no rounding to that of the cache.
-    Type element = getElementTypeOrSelf(op.getKey());
-    if (!element.isF32() && !element.isF64() &&
-        element != getElementTypeOrSelf(op.getInits().front()))
-      return rewriter.notifyMatchFailure(op, "a rope would round its rows");
-    FailureOr<Rotation> rotation =
-        findRotation(rewriter, op, op.getKey(), op.getTokenDim());
-    if (failed(rotation))
-      return failure();
-    reportChoice(op, DEBUG_TYPE, "rotates its keys");
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getKeyMutable().assign(rotation->rows);
-      op.getPositionsMutable().assign(rotation->positions);
-      op.getTurnsMutable().assign(rotation->turns);
-      op.setRotationAttr(rotation->attr);
-    });
-    return success();
-  }
-};
-
+namespace {
 struct FoldRotations final
     : mlir::posenc::impl::PosencFoldRotationsPassBase<FoldRotations> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldIntoAttention, FoldIntoKvAppend>(&getContext());
+    patterns.add(foldIntoAttention).add(foldIntoKvAppend);
     // Canonicalization drops the tensors of a rope that have no readers left.
     RopeOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -35,47 +35,42 @@ using namespace mlir::posenc;
 /// Maximum number of tensors of a merged rope (rope_c1).
 static constexpr size_t kMaxTensors = 16;
 
-namespace {
-
 /// Rewrites rotate(x, sincos(p)) to rope(x, p).
-struct FuseSincosIntoRotate : OpRewritePattern<RotateOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(RotateOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
-    auto sincos = op.getCos().getDefiningOp<SincosOp>();
-    if (op.getFullTables())
-      return rewriter.notifyMatchFailure(op, "tables have all lanes");
-    if (!sincos || op.getCos() != sincos.getResult(0) ||
-        op.getSin() != sincos.getResult(1))
-      return rewriter.notifyMatchFailure(op, "tables are not of one sincos");
-    bool wide = getElementTypeOrSelf(op.getInputs().front()).isF64();
-    Type table = getElementTypeOrSelf(op.getCos());
-    if (wide ? !table.isF64() : !table.isF32())
-      return rewriter.notifyMatchFailure(
-          op, "the tables of a rope have another type");
-    // An inverse rotate multiplies by the tables' attention factor, an inverse
-    // rope divides by it.
-    FrequenciesAttr frequencies = sincos.getFrequencies();
-    if (op.getInverse() && !frequencies.hasUnitAttentionFactor()) {
-      reportMissed(op, DEBUG_TYPE,
-                   "an inverse rotation by tables does not divide by the "
-                   "attention factor, which is not 1");
-      return rewriter.notifyMatchFailure(op, "attention factor is not 1");
-    }
-
-    reportChoice(op, DEBUG_TYPE, "fused with its sincos");
-    rewriter.replaceOpWithNewOp<RopeOp>(
-        op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
-        sincos.getTurns(), op.getInits(), op.getPairingAttr(), frequencies,
-        sincos.getAxesAttr(), /*scale=*/nullptr, op.getDimsAttr(),
-        op.getOffsetAttr(), op.getInverseAttr());
-    return success();
+static LogicalResult fuseSincosIntoRotate(RotateOp op,
+                                          PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics())
+    return rewriter.notifyMatchFailure(op, "not on tensors");
+  auto sincos = op.getCos().getDefiningOp<SincosOp>();
+  if (op.getFullTables())
+    return rewriter.notifyMatchFailure(op, "tables have all lanes");
+  if (!sincos || op.getCos() != sincos.getResult(0) ||
+      op.getSin() != sincos.getResult(1))
+    return rewriter.notifyMatchFailure(op, "tables are not of one sincos");
+  bool wide = getElementTypeOrSelf(op.getInputs().front()).isF64();
+  Type table = getElementTypeOrSelf(op.getCos());
+  if (wide ? !table.isF64() : !table.isF32())
+    return rewriter.notifyMatchFailure(
+        op, "the tables of a rope have another type");
+  // An inverse rotate multiplies by the tables' attention factor, an inverse
+  // rope divides by it.
+  FrequenciesAttr frequencies = sincos.getFrequencies();
+  if (op.getInverse() && !frequencies.hasUnitAttentionFactor()) {
+    reportMissed(op, DEBUG_TYPE,
+                 "an inverse rotation by tables does not divide by the "
+                 "attention factor, which is not 1");
+    return rewriter.notifyMatchFailure(op, "attention factor is not 1");
   }
-};
 
+  reportChoice(op, DEBUG_TYPE, "fused with its sincos");
+  rewriter.replaceOpWithNewOp<RopeOp>(
+      op, op.getResultTypes(), op.getInputs(), sincos.getPositions(),
+      sincos.getTurns(), op.getInits(), op.getPairingAttr(), frequencies,
+      sincos.getAxesAttr(), /*scale=*/nullptr, op.getDimsAttr(),
+      op.getOffsetAttr(), op.getInverseAttr());
+  return success();
+}
+
+namespace {
 /// Merges two operations of one block that agree in everything but their
 /// tensors into one operation on the tensors of both.
 template <typename OpTy> struct MergeTensors : OpRewritePattern<OpTy> {
@@ -218,11 +213,10 @@ struct PosencFuseRopesPass
     RewritePatternSet rotations(&getContext());
     rotations.add<MergeTensors<RotateOp>>(&getContext());
     RewritePatternSet ropes(&getContext());
-    ropes.add<FuseSincosIntoRotate, MergeTensors<RopeOp>>(&getContext());
+    ropes.add(fuseSincosIntoRotate).add<MergeTensors<RopeOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(rotations))) ||
         failed(applyPatternsGreedily(getOperation(), std::move(ropes))))
       signalPassFailure();
   }
 };
-
 } // namespace

@@ -141,21 +141,18 @@ struct ComposeAngles final : OpRewritePattern<RopeOp> {
 private:
   int64_t minRows;
 };
+} // namespace
 
 /// Rewrites a rope with a scale to a rotation by tables.
-struct TabulateScale final : OpRewritePattern<RopeOp> {
-  using Base::Base;
+static LogicalResult tabulateScale(RopeOp op, PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics() || !op.getScaleAttr())
+    return rewriter.notifyMatchFailure(op, "no tensors with a scale");
+  reportChoice(op, DEBUG_TYPE, "has tables, as its factors need them");
+  replaceByRotation(rewriter, op);
+  return success();
+}
 
-  LogicalResult matchAndRewrite(RopeOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || !op.getScaleAttr())
-      return rewriter.notifyMatchFailure(op, "no tensors with a scale");
-    reportChoice(op, DEBUG_TYPE, "has tables, as its factors need them");
-    replaceByRotation(rewriter, op);
-    return success();
-  }
-};
-
+namespace {
 struct TabulateRopes final
     : mlir::posenc::impl::PosencTabulateRopesPassBase<TabulateRopes> {
   using Base::Base;
@@ -164,7 +161,7 @@ struct TabulateRopes final
     RewritePatternSet patterns(&getContext());
     // Composes ropes with scales as well, before they are tables.
     patterns.add<ComposeAngles>(&getContext(), minRows);
-    patterns.add<TabulateScale>(&getContext());
+    patterns.add(tabulateScale);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

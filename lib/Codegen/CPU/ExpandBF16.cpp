@@ -30,88 +30,73 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-namespace {
-
 /// Rounds to nearest, ties to even; a NaN becomes quiet and keeps its sign.
-struct ExpandTruncation : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(arith::TruncFOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getType()).isBF16() ||
-        !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
-        isa<TensorType>(op.getType()))
-      return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
-    ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
-    Value bits = b.cast<arith::BitcastOp>(rewriter.getI32Type(), op.getIn());
-    Value isNaN =
-        arith::CmpFOp::create(rewriter, op.getLoc(), arith::CmpFPredicate::UNO,
-                              op.getIn(), op.getIn());
-    Value half = b.cast<arith::TruncIOp>(rewriter.getI16Type(),
-                                         roundToBF16(b, bits, isNaN));
-    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), half);
-    return success();
-  }
-};
+static LogicalResult expandTruncation(arith::TruncFOp op,
+                                      PatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getType()).isBF16() ||
+      !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
+      isa<TensorType>(op.getType()))
+    return rewriter.notifyMatchFailure(op, "not from f32 to bf16");
+  ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
+  Value bits = b.cast<arith::BitcastOp>(rewriter.getI32Type(), op.getIn());
+  Value isNaN = arith::CmpFOp::create(
+      rewriter, op.getLoc(), arith::CmpFPredicate::UNO, op.getIn(), op.getIn());
+  Value half = b.cast<arith::TruncIOp>(rewriter.getI16Type(),
+                                       roundToBF16(b, bits, isNaN));
+  rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), half);
+  return success();
+}
 
 /// Shifts the bits of a bf16 to the upper half of an f32.
-struct ExpandExtension : OpRewritePattern<arith::ExtFOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(arith::ExtFOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
-        !getElementTypeOrSelf(op.getType()).isF32() ||
-        isa<TensorType>(op.getType()))
-      return rewriter.notifyMatchFailure(op, "not from bf16 to f32");
-    ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
-    Value bits = b.cast<arith::BitcastOp>(rewriter.getI16Type(), op.getIn());
-    Value wide = b.cast<arith::ExtUIOp>(rewriter.getI32Type(), bits);
-    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(),
-                                                  b.shl(wide, b.i32(16)));
-    return success();
-  }
-};
+static LogicalResult expandExtension(arith::ExtFOp op,
+                                     PatternRewriter &rewriter) {
+  if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
+      !getElementTypeOrSelf(op.getType()).isF32() ||
+      isa<TensorType>(op.getType()))
+    return rewriter.notifyMatchFailure(op, "not from bf16 to f32");
+  ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
+  Value bits = b.cast<arith::BitcastOp>(rewriter.getI16Type(), op.getIn());
+  Value wide = b.cast<arith::ExtUIOp>(rewriter.getI32Type(), bits);
+  rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(),
+                                                b.shl(wide, b.i32(16)));
+  return success();
+}
 
 /// Expands the bf16 dot product. As the instruction does, it treats subnormal
 /// inputs and results as 0.
-struct ExpandDot : OpRewritePattern<x86vector::DotBF16Op> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult expandDot(x86vector::DotBF16Op op,
+                               PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  ElementwiseBuilder b(rewriter, loc, op.getSrc());
+  Value smallest = b.f32(0x1p-126);
+  Value sign = b.i32(0x80000000);
+  Type i32 = rewriter.getI32Type(), f32 = rewriter.getF32Type();
+  auto flush = [&](Value x) {
+    Value isSmall =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
+                              math::AbsFOp::create(rewriter, loc, x), smallest);
+    Value signed0 = b.cast<arith::BitcastOp>(
+        f32, b.andi(b.cast<arith::BitcastOp>(i32, x), sign));
+    return b.select(isSmall, signed0, x);
+  };
+  BF16Halves x = splitBF16(rewriter, loc, op.getA());
+  BF16Halves y = splitBF16(rewriter, loc, op.getB());
+  Value sum = flush(op.getSrc());
+  for (auto [one, other] : {std::pair(x.odd, y.odd), {x.even, y.even}})
+    sum = flush(b.fma(flush(one), flush(other), sum));
+  rewriter.replaceOp(op, sum);
+  return success();
+}
 
-  LogicalResult matchAndRewrite(x86vector::DotBF16Op op,
-                                PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    ElementwiseBuilder b(rewriter, loc, op.getSrc());
-    Value smallest = b.f32(0x1p-126);
-    Value sign = b.i32(0x80000000);
-    Type i32 = rewriter.getI32Type(), f32 = rewriter.getF32Type();
-    auto flush = [&](Value x) {
-      Value isSmall = arith::CmpFOp::create(
-          rewriter, loc, arith::CmpFPredicate::OLT,
-          math::AbsFOp::create(rewriter, loc, x), smallest);
-      Value signed0 = b.cast<arith::BitcastOp>(
-          f32, b.andi(b.cast<arith::BitcastOp>(i32, x), sign));
-      return b.select(isSmall, signed0, x);
-    };
-    BF16Halves x = splitBF16(rewriter, loc, op.getA());
-    BF16Halves y = splitBF16(rewriter, loc, op.getB());
-    Value sum = flush(op.getSrc());
-    for (auto [one, other] : {std::pair(x.odd, y.odd), {x.even, y.even}})
-      sum = flush(b.fma(flush(one), flush(other), sum));
-    rewriter.replaceOp(op, sum);
-    return success();
-  }
-};
-
+namespace {
 struct ExpandBF16 final
     : mlir::posenc::impl::PosencExpandBF16PassBase<ExpandBF16> {
   using Base::Base;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandDot, ExpandExtension, ExpandTruncation>(&getContext());
+    patterns.add(expandDot).add(expandExtension).add(expandTruncation);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
-
 } // namespace

@@ -98,43 +98,39 @@ static void expandIndices(RewriterBase &rewriter, linalg::LinalgOp tile) {
   }
 }
 
-namespace {
 /// Reduces a vector by combining its halves until one element is left. Adding
 /// the elements one by one would be one long dependency chain, with a larger
 /// rounding error.
-struct ReduceByHalves final : OpRewritePattern<vector::ReductionOp> {
-  using Base::Base;
-
-  LogicalResult matchAndRewrite(vector::ReductionOp op,
-                                PatternRewriter &rewriter) const override {
-    VectorType type = op.getSourceVectorType();
-    if (!isa<FloatType>(type.getElementType()) || type.isScalable() ||
-        type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()))
-      return rewriter.notifyMatchFailure(
-          op, "expected a fixed-length 1-D vector of 2^n floats");
-    if (cast<vector::MaskableOpInterface>(op.getOperation()).isMasked())
-      return rewriter.notifyMatchFailure(op, "expected an unmasked reduction");
-    Location loc = op.getLoc();
-    auto combine = [&](Value a, Value b) {
-      return vector::makeArithReduction(rewriter, loc, op.getKind(), a, b,
-                                        op.getFastmathAttr());
+static LogicalResult reduceByHalves(vector::ReductionOp op,
+                                    PatternRewriter &rewriter) {
+  VectorType type = op.getSourceVectorType();
+  if (!isa<FloatType>(type.getElementType()) || type.isScalable() ||
+      type.getRank() != 1 || !llvm::isPowerOf2_64(type.getNumElements()))
+    return rewriter.notifyMatchFailure(
+        op, "expected a fixed-length 1-D vector of 2^n floats");
+  if (cast<vector::MaskableOpInterface>(op.getOperation()).isMasked())
+    return rewriter.notifyMatchFailure(op, "expected an unmasked reduction");
+  Location loc = op.getLoc();
+  auto combine = [&](Value a, Value b) {
+    return vector::makeArithReduction(rewriter, loc, op.getKind(), a, b,
+                                      op.getFastmathAttr());
+  };
+  Value vector = op.getVector();
+  for (int64_t half = type.getNumElements() / 2; half > 0; half /= 2) {
+    auto slice = [&](int64_t offset) -> Value {
+      return vector::ExtractStridedSliceOp::create(rewriter, loc, vector,
+                                                   offset, half, 1);
     };
-    Value vector = op.getVector();
-    for (int64_t half = type.getNumElements() / 2; half > 0; half /= 2) {
-      auto slice = [&](int64_t offset) -> Value {
-        return vector::ExtractStridedSliceOp::create(rewriter, loc, vector,
-                                                     offset, half, 1);
-      };
-      vector = combine(slice(0), slice(half));
-    }
-    Value result = vector::ExtractOp::create(rewriter, loc, vector, 0);
-    if (Value acc = op.getAcc())
-      result = combine(result, acc);
-    rewriter.replaceOp(op, result);
-    return success();
+    vector = combine(slice(0), slice(half));
   }
-};
+  Value result = vector::ExtractOp::create(rewriter, loc, vector, 0);
+  if (Value acc = op.getAcc())
+    result = combine(result, acc);
+  rewriter.replaceOp(op, result);
+  return success();
+}
 
+namespace {
 struct VectorizeLinalg final
     : mlir::posenc::impl::PosencVectorizeLinalgPassBase<VectorizeLinalg> {
   using Base::Base;
@@ -254,9 +250,8 @@ struct VectorizeLinalg final
         })))
       return signalPassFailure();
     // The lowering above has turned row reductions into vector.reduction.
-    if (failed(apply([](RewritePatternSet &patterns) {
-          patterns.add<ReduceByHalves>(patterns.getContext());
-        })))
+    if (failed(apply(
+            [](RewritePatternSet &patterns) { patterns.add(reduceByHalves); })))
       return signalPassFailure();
     // Upstream lowers vector.fma to llvm.intr.fmuladd, which LLVM may split
     // into a product and a sum with two roundings; math.fma always rounds once.

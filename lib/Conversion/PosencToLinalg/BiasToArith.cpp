@@ -25,96 +25,81 @@ static bool isInAttention(Operation *op) {
   return isa<AttentionOp, OnlineAttentionOp>(op->getParentOp());
 }
 
-namespace {
-
 /// Converts to `-(slope * |query - key|)`, with the slopes in a constant table
 /// that `head` indexes.
-struct ConvertAlibi : OpRewritePattern<AlibiOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(AlibiOp op,
-                                PatternRewriter &rewriter) const override {
-    if (isInAttention(op))
-      return rewriter.notifyMatchFailure(op, "in a region of attention");
-    Location loc = op.getLoc();
-    Type type = op.getType();
-    SmallVector<Attribute> slopes;
-    for (int64_t head = 0, heads = op.getHeads(); head < heads; ++head)
-      slopes.push_back(rewriter.getFloatAttr(type, op.getSlope(head)));
-    auto tableType =
-        RankedTensorType::get({static_cast<int64_t>(slopes.size())}, type);
-    Value table = arith::ConstantOp::create(
-        rewriter, loc, DenseElementsAttr::get(tableType, slopes));
-    Value slope = tensor::ExtractOp::create(rewriter, loc, table, op.getHead());
-    Value difference =
-        arith::SubIOp::create(rewriter, loc, op.getQuery(), op.getKey());
-    difference = arith::IndexCastOp::create(rewriter, loc,
-                                            rewriter.getI64Type(), difference);
-    Value magnitude = arith::UIToFPOp::create(
-        rewriter, loc, type, math::AbsIOp::create(rewriter, loc, difference));
-    Value product = arith::MulFOp::create(rewriter, loc, slope, magnitude);
-    rewriter.replaceOpWithNewOp<arith::NegFOp>(op, product);
-    return success();
-  }
-};
+static LogicalResult convertAlibi(AlibiOp op, PatternRewriter &rewriter) {
+  if (isInAttention(op))
+    return rewriter.notifyMatchFailure(op, "in a region of attention");
+  Location loc = op.getLoc();
+  Type type = op.getType();
+  SmallVector<Attribute> slopes;
+  for (int64_t head = 0, heads = op.getHeads(); head < heads; ++head)
+    slopes.push_back(rewriter.getFloatAttr(type, op.getSlope(head)));
+  auto tableType =
+      RankedTensorType::get({static_cast<int64_t>(slopes.size())}, type);
+  Value table = arith::ConstantOp::create(
+      rewriter, loc, DenseElementsAttr::get(tableType, slopes));
+  Value slope = tensor::ExtractOp::create(rewriter, loc, table, op.getHead());
+  Value difference =
+      arith::SubIOp::create(rewriter, loc, op.getQuery(), op.getKey());
+  difference = arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(),
+                                          difference);
+  Value magnitude = arith::UIToFPOp::create(
+      rewriter, loc, type, math::AbsIOp::create(rewriter, loc, difference));
+  Value product = arith::MulFOp::create(rewriter, loc, slope, magnitude);
+  rewriter.replaceOpWithNewOp<arith::NegFOp>(op, product);
+  return success();
+}
 
 /// The bucket is the number of thresholds that the magnitude of the relative
 /// position reaches. For the first thresholds, 1, 2, 3, ..., that is the
 /// magnitude itself.
-struct ConvertT5Bucket : OpRewritePattern<T5BucketOp> {
-  using OpRewritePattern::OpRewritePattern;
+static LogicalResult convertT5Bucket(T5BucketOp op, PatternRewriter &rewriter) {
+  Location loc = op.getLoc();
+  Type type = op.getType();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(rewriter, loc,
+                                     rewriter.getIntegerAttr(type, value));
+  };
+  // The minimum integer has no negation.
+  int64_t min = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
+                                   : std::numeric_limits<int64_t>::min();
+  Value relative = arith::MaxSIOp::create(rewriter, loc, op.getRelative(),
+                                          constant(min + 1));
+  Value zero = constant(0);
+  Value opposite = arith::SubIOp::create(rewriter, loc, zero, relative);
+  Value magnitude = arith::MaxSIOp::create(
+      rewriter, loc, opposite, op.getBidirectional() ? relative : zero);
 
-  LogicalResult matchAndRewrite(T5BucketOp op,
-                                PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    Type type = op.getType();
-    auto constant = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       rewriter.getIntegerAttr(type, value));
-    };
-    // The minimum integer has no negation.
-    int64_t min = type.isInteger(32) ? std::numeric_limits<int32_t>::min()
-                                     : std::numeric_limits<int64_t>::min();
-    Value relative = arith::MaxSIOp::create(rewriter, loc, op.getRelative(),
-                                            constant(min + 1));
-    Value zero = constant(0);
-    Value opposite = arith::SubIOp::create(rewriter, loc, zero, relative);
-    Value magnitude = arith::MaxSIOp::create(
-        rewriter, loc, opposite, op.getBidirectional() ? relative : zero);
-
-    SmallVector<int64_t> thresholds = op.getThresholds();
-    int64_t exact = 0;
-    while (exact < static_cast<int64_t>(thresholds.size()) &&
-           thresholds[exact] == exact + 1)
-      ++exact;
-    Value bucket =
-        arith::MinSIOp::create(rewriter, loc, magnitude, constant(exact));
-    for (int64_t threshold : ArrayRef(thresholds).drop_front(exact)) {
-      Value reaches =
-          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::sge,
-                                magnitude, constant(threshold));
-      Value one =
-          type.isIndex()
-              ? Value(
-                    arith::IndexCastUIOp::create(rewriter, loc, type, reaches))
-              : Value(arith::ExtUIOp::create(rewriter, loc, type, reaches));
-      bucket = arith::AddIOp::create(rewriter, loc, bucket, one);
-    }
-    if (op.getBidirectional()) {
-      Value isAfter = arith::CmpIOp::create(
-          rewriter, loc, arith::CmpIPredicate::sgt, relative, zero);
-      Value base = arith::SelectOp::create(rewriter, loc, isAfter,
-                                           constant(op.getNumBuckets()), zero);
-      bucket = arith::AddIOp::create(rewriter, loc, bucket, base);
-    }
-    rewriter.replaceOp(op, bucket);
-    return success();
+  SmallVector<int64_t> thresholds = op.getThresholds();
+  int64_t exact = 0;
+  while (exact < static_cast<int64_t>(thresholds.size()) &&
+         thresholds[exact] == exact + 1)
+    ++exact;
+  Value bucket =
+      arith::MinSIOp::create(rewriter, loc, magnitude, constant(exact));
+  for (int64_t threshold : ArrayRef(thresholds).drop_front(exact)) {
+    Value reaches =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::sge,
+                              magnitude, constant(threshold));
+    Value one =
+        type.isIndex()
+            ? Value(arith::IndexCastUIOp::create(rewriter, loc, type, reaches))
+            : Value(arith::ExtUIOp::create(rewriter, loc, type, reaches));
+    bucket = arith::AddIOp::create(rewriter, loc, bucket, one);
   }
-};
-
-} // namespace
+  if (op.getBidirectional()) {
+    Value isAfter = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::sgt, relative, zero);
+    Value base = arith::SelectOp::create(rewriter, loc, isAfter,
+                                         constant(op.getNumBuckets()), zero);
+    bucket = arith::AddIOp::create(rewriter, loc, bucket, base);
+  }
+  rewriter.replaceOp(op, bucket);
+  return success();
+}
 
 void mlir::posenc::populatePosencBiasToArithPatterns(
     RewritePatternSet &patterns) {
-  patterns.add<ConvertAlibi, ConvertT5Bucket>(patterns.getContext());
+  patterns.add(convertAlibi).add(convertT5Bucket);
 }

@@ -26,28 +26,21 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-namespace {
-
-struct ConvertSincos : OpRewritePattern<SincosOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(SincosOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics())
-      return rewriter.notifyMatchFailure(op, "not on tensors");
-    if (isEmptyTensor(op.getInits()[0])) {
-      rewriter.replaceOp(op, op.getInits());
-      return success();
-    }
-    rewriter.replaceOp(
-        op,
-        createSincosGeneric(rewriter, op.getLoc(), op.getFrequencies(),
-                            op.getAxesAttr(), op.getPositions(), op.getTurns(),
-                            op.getInits()[0], op.getInits()[1]));
+static LogicalResult convertSincos(SincosOp op, PatternRewriter &rewriter) {
+  if (!op.hasPureTensorSemantics())
+    return rewriter.notifyMatchFailure(op, "not on tensors");
+  if (isEmptyTensor(op.getInits()[0])) {
+    rewriter.replaceOp(op, op.getInits());
     return success();
   }
-};
+  rewriter.replaceOp(op, createSincosGeneric(
+                             rewriter, op.getLoc(), op.getFrequencies(),
+                             op.getAxesAttr(), op.getPositions(), op.getTurns(),
+                             op.getInits()[0], op.getInits()[1]));
+  return success();
+}
 
+namespace {
 /// A strided range of lanes in the last dimension of a tensor.
 struct Lanes {
   int64_t offset, size, stride;
@@ -117,7 +110,6 @@ private:
   RankedTensorType type;
   SmallVector<OpFoldResult> sizes;
 };
-
 } // namespace
 
 /// Emits `(x, y) -> (x*c - y*t, y*c + x*t)`. With `fullTables`, the arguments
@@ -246,5 +238,5 @@ struct ConvertPosencRopeToLinalgPass
 
 void mlir::posenc::populatePosencRopeToLinalgPatterns(
     RewritePatternSet &patterns) {
-  patterns.add<ConvertRotate, ConvertSincos>(patterns.getContext());
+  patterns.add<ConvertRotate>(patterns.getContext()).add(convertSincos);
 }
