@@ -110,6 +110,10 @@ std::optional<AttentionShape>
 mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
                               const RowOperand &keys, const RowOperand &values,
                               bool hasGroups, std::string &reason) {
+  auto miss = [&](StringRef why) {
+    reason = why.str();
+    return std::nullopt;
+  };
   AttentionShape shape;
   shape.coordinates = queries.outer;
   shape.coordinateSizes = queries.outerSizes;
@@ -139,24 +143,18 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
     group = shape.head;
     int64_t perGroup = queries.outerSizes[hasBatch + 1];
     if (ShapedType::isDynamic(shape.numHeads) ||
-        ShapedType::isDynamic(perGroup)) {
-      reason = "the number of heads is not static";
-      return std::nullopt;
-    }
+        ShapedType::isDynamic(perGroup))
+      return miss("the number of heads is not static");
     shape.head = exprs.getIndex(group->index * perGroup +
                                 queries.outer[hasBatch + 1]->index);
     shape.numHeads *= perGroup;
   }
-  if (ShapedType::isDynamic(shape.numHeads)) {
-    reason = "the number of heads is not static";
-    return std::nullopt;
-  }
+  if (ShapedType::isDynamic(shape.numHeads))
+    return miss("the number of heads is not static");
   std::optional<HeadLayout> layout = getLayout(queries, numHeadDims);
-  if (!layout) {
-    reason = "the dimensions of the queries have another order than batch, "
-             "head and token";
-    return std::nullopt;
-  }
+  if (!layout)
+    return miss("the dimensions of the queries have another order than batch, "
+                "head and token");
   shape.queryLayout = *layout;
 
   std::optional<int64_t> numKeyHeads;
@@ -165,18 +163,14 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
     ArrayRef<const Expr *> outer(rows->outer);
     ArrayRef<int64_t> sizes(rows->outerSizes);
     if (hasBatch) {
-      if (outer.empty() || outer.front() != shape.batch) {
-        reason = "keys or values have another batch than the queries";
-        return std::nullopt;
-      }
+      if (outer.empty() || outer.front() != shape.batch)
+        return miss("keys or values have another batch than the queries");
       outer = outer.drop_front();
       sizes = sizes.drop_front();
     }
     int64_t heads = 1;
-    if (outer.size() > 1) {
-      reason = "keys or values have more dimensions than attention";
-      return std::nullopt;
-    }
+    if (outer.size() > 1)
+      return miss("keys or values have more dimensions than attention");
     if (outer.size() == 1) {
       heads = sizes[0];
       const Expr *expected =
@@ -186,25 +180,19 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
           : group ? group
                   : exprs.getIndex(
                         shape.head->index.floorDiv(shape.numHeads / heads));
-      if (outer[0] != expected) {
-        reason =
+      if (outer[0] != expected)
+        return miss(
             "the heads of keys or values are not those of the queries, nor "
-            "groups of them";
-        return std::nullopt;
-      }
+            "groups of them");
     }
-    if (numKeyHeads && *numKeyHeads != heads) {
-      reason = "keys and values have different numbers of heads";
-      return std::nullopt;
-    }
+    if (numKeyHeads && *numKeyHeads != heads)
+      return miss("keys and values have different numbers of heads");
     numKeyHeads = heads;
     std::optional<HeadLayout> layout = getLayout(*rows, outer.size());
-    if (!layout) {
-      reason =
+    if (!layout)
+      return miss(
           "the dimensions of keys or values have another order than batch, "
-          "head and token";
-      return std::nullopt;
-    }
+          "head and token");
     *rowLayout = *layout;
   }
   shape.numKeyHeads = *numKeyHeads;

@@ -55,10 +55,7 @@ static const Expr *replaceConstants(ExprContext &exprs, const Expr *expr,
   SmallVector<const Expr *> operands;
   for (const Expr *operand : expr->operands)
     operands.push_back(replaceConstants(exprs, operand, indices));
-  if (expr->kind == Expr::Kind::Element)
-    return exprs.getElement(expr->tensor, operands);
-  return exprs.getOperation(*expr->name, expr->properties, expr->type,
-                            operands);
+  return exprs.getLike(expr, operands);
 }
 
 /// Returns a function of k with the numbers as values, or null: affine in k, in

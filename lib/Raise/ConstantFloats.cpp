@@ -145,14 +145,6 @@ std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
 }
 
 bool mlir::posenc::raise::isExponential(const Expr *expr) {
-  SmallVector<const Expr *> stack{expr};
-  llvm::DenseSet<const Expr *> seen;
-  while (!stack.empty()) {
-    const Expr *next = stack.pop_back_val();
-    if (next->is<math::ExpOp, math::Exp2Op>())
-      return true;
-    if (seen.insert(next).second)
-      llvm::append_range(stack, next->operands);
-  }
-  return false;
+  return expr->hasPart(
+      [](const Expr *part) { return part->is<math::ExpOp, math::Exp2Op>(); });
 }

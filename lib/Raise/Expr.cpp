@@ -21,6 +21,20 @@ using namespace mlir::posenc::raise;
 // Constants
 //===----------------------------------------------------------------------===//
 
+bool Expr::hasPart(llvm::function_ref<bool(const Expr *)> holds) const {
+  SmallVector<const Expr *> stack{this};
+  llvm::DenseSet<const Expr *> seen;
+  while (!stack.empty()) {
+    const Expr *next = stack.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (holds(next))
+      return true;
+    llvm::append_range(stack, next->operands);
+  }
+  return false;
+}
+
 std::optional<int64_t> Expr::getIndexConstant() const {
   if (kind == Kind::Index)
     if (auto number = dyn_cast<AffineConstantExpr>(index))

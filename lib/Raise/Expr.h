@@ -57,6 +57,9 @@ struct Expr : llvm::FoldingSetNode {
   template <typename... Ops> static bool isAnyOf(OperationName name) {
     return ((name.getTypeID() == TypeID::get<Ops>()) || ...);
   }
+  /// Whether a condition holds for the expression or for one that it is
+  /// computed from.
+  bool hasPart(llvm::function_ref<bool(const Expr *)> holds) const;
   /// Returns the number if it is a constant index.
   std::optional<int64_t> getIndexConstant() const;
   /// Returns the number if it is a constant float.
@@ -143,6 +146,13 @@ public:
     return getOperation(like->getName(), like->getPropertiesAsAttribute(),
                         getElementTypeOrSelf(like->getResult(0).getType()),
                         operands);
+  }
+  /// Returns an element or an operation with other operands.
+  const Expr *getLike(const Expr *like, ArrayRef<const Expr *> operands) {
+    return like->kind == Expr::Kind::Element
+               ? getElement(like->tensor, operands)
+               : getOperation(*like->name, like->properties, like->type,
+                              operands);
   }
   /// Returns an operation of `arith` on floats.
   template <typename Op> const Expr *getArith(ArrayRef<const Expr *> operands) {

@@ -45,8 +45,7 @@ static const Expr *removeSigns(ExprContext &exprs, const Expr *factor,
   SmallVector<const Expr *> operands;
   for (const Expr *operand : factor->operands)
     operands.push_back(removeSigns(exprs, operand, isNegative));
-  return exprs.getOperation(*factor->name, factor->properties, factor->type,
-                            operands);
+  return exprs.getLike(factor, operands);
 }
 
 /// Multiplies all terms. Signs are kept apart, so that equal factors are equal

@@ -24,16 +24,7 @@ static constexpr double kLargestHidden = -1e9;
 static constexpr double kLeastF16 = -65504;
 
 static bool contains(const Expr *expr, const Expr *part) {
-  SmallVector<const Expr *> stack{expr};
-  llvm::DenseSet<const Expr *> seen;
-  while (!stack.empty()) {
-    const Expr *next = stack.pop_back_val();
-    if (next == part)
-      return true;
-    if (seen.insert(next).second)
-      llvm::append_range(stack, next->operands);
-  }
-  return false;
+  return expr->hasPart([&](const Expr *other) { return other == part; });
 }
 
 /// Returns the expression with operands that `change` maps to others. `change`
@@ -51,10 +42,7 @@ rebuild(ExprContext &exprs, const Expr *expr,
     SmallVector<const Expr *> operands;
     for (const Expr *operand : expr->operands)
       operands.push_back(rebuild(exprs, operand, known, change));
-    result = expr->kind == Expr::Kind::Element
-                 ? exprs.getElement(expr->tensor, operands)
-                 : exprs.getOperation(*expr->name, expr->properties, expr->type,
-                                      operands);
+    result = exprs.getLike(expr, operands);
   }
   return known[expr] = result;
 }

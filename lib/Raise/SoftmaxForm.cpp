@@ -23,17 +23,9 @@ const Expr *mlir::posenc::raise::stripCasts(const Expr *expr) {
 }
 
 bool mlir::posenc::raise::dependsOnLoop(const Expr *expr, unsigned loop) {
-  SmallVector<const Expr *> stack{expr};
-  llvm::DenseSet<const Expr *> seen;
-  while (!stack.empty()) {
-    const Expr *next = stack.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    if (next->kind == Expr::Kind::Index && next->index.isFunctionOfDim(loop))
-      return true;
-    llvm::append_range(stack, next->operands);
-  }
-  return false;
+  return expr->hasPart([&](const Expr *part) {
+    return part->kind == Expr::Kind::Index && part->index.isFunctionOfDim(loop);
+  });
 }
 
 /// Returns s of `s - m`, where m does not depend on the loop, or of several
