@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/runtime/Array.h"
+#include "Error.h"
 #include "Types.h"
 
 #include <cstdlib>
@@ -18,26 +19,18 @@ Array::~Array() { std::free(memory); }
 
 bool Array::allocate(posenc_dtype dtype, std::vector<int64_t> shape, Array &out,
                      std::string &error) {
-  if (!posenc_dtype_size(dtype)) {
-    error = "unknown element type";
-    return false;
-  }
-  if (shape.size() > POSENC_MAX_RANK) {
-    error = "rank " + std::to_string(shape.size()) + " is more than " +
-            std::to_string(POSENC_MAX_RANK);
-    return false;
-  }
+  if (!posenc_dtype_size(dtype))
+    return fail(error, "unknown element type");
+  if (shape.size() > POSENC_MAX_RANK)
+    return fail(error, "rank " + std::to_string(shape.size()) +
+                           " is more than " + std::to_string(POSENC_MAX_RANK));
   uint64_t bytes = 0;
   if (!tensorBytes(dtype, shape.data(), static_cast<int32_t>(shape.size()),
-                   bytes)) {
-    error = "a size is negative, or the sizes are too large";
-    return false;
-  }
+                   bytes))
+    return fail(error, "a size is negative, or the sizes are too large");
   void *memory = allocateAligned(bytes);
-  if (!memory) {
-    error = "out of memory: " + std::to_string(bytes) + " bytes";
-    return false;
-  }
+  if (!memory)
+    return fail(error, "out of memory: " + std::to_string(bytes) + " bytes");
   std::memset(memory, 0, bytes);
   Array result;
   result.type = dtype;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AtomicFile.h"
+#include "Error.h"
 
 #include <atomic>
 #include <cerrno>
@@ -20,16 +21,14 @@
 using namespace posenc::runtime;
 
 bool AtomicFile::fail(std::string &error) const {
-  error = name + ": " + std::strerror(errno);
-  return false;
+  return posenc::runtime::fail(error, name + ": " + std::strerror(errno));
 }
 
 bool AtomicFile::open(const std::string &path, std::string &error) {
   name = target = path;
-  if (path.empty() || path.find('\0') != std::string::npos) {
-    error = "not a file name: '" + std::string(path.c_str()) + "'";
-    return false;
-  }
+  if (path.empty() || path.find('\0') != std::string::npos)
+    return posenc::runtime::fail(error, "not a file name: '" +
+                                            std::string(path.c_str()) + "'");
   if (char *real = ::realpath(path.c_str(), nullptr)) {
     target = real;
     std::free(real);

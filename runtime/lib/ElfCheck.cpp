@@ -8,6 +8,7 @@
 
 #include "ElfCheck.h"
 #include "ElfDynamic.h"
+#include "Error.h"
 #include "posenc/kernel/Symbols.h"
 
 #include <algorithm>
@@ -70,10 +71,8 @@ bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
       continue;
     const char *text = dynamic.string(symbol.st_name);
     size_t length = strnlen(text, maxName + 1);
-    if (length > maxName) {
-      error = "malformed: the name of a function is too long";
-      return false;
-    }
+    if (length > maxName)
+      return fail(error, "malformed: the name of a function is too long");
     std::string name(text, length);
     if (!isFunction) {
       uint64_t offset;
@@ -83,25 +82,21 @@ bool posenc::runtime::checkElf(const void *data, size_t size, ElfSummary &out,
     }
     if (name.size() > suffix.size() &&
         name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
-      if (!summary.metadataSymbol.empty()) {
-        error = "not a posenc kernel library: it has both '" +
-                summary.metadataSymbol + "' and '" + name + "'";
-        return false;
-      }
+      if (!summary.metadataSymbol.empty())
+        return fail(error, "not a posenc kernel library: it has both '" +
+                               summary.metadataSymbol + "' and '" + name + "'");
       summary.metadataSymbol = name;
     }
     summary.functions.push_back(std::move(name));
   }
-  if (summary.metadataSymbol.empty()) {
-    error =
-        "not a posenc kernel library: it has no '..." + suffix + "' function";
-    return false;
-  }
-  if (!haveCommonPrefix(summary)) {
-    error = "not a posenc kernel library: it has '" + summary.metadataSymbol +
-            "', but its other functions do not share the prefix";
-    return false;
-  }
+  if (summary.metadataSymbol.empty())
+    return fail(error, "not a posenc kernel library: it has no '..." + suffix +
+                           "' function");
+  if (!haveCommonPrefix(summary))
+    return fail(error,
+                "not a posenc kernel library: it has '" +
+                    summary.metadataSymbol +
+                    "', but its other functions do not share the prefix");
   if (!dynamic.checkRelocations(error) || !dynamic.checkVersions(error))
     return false;
   std::sort(summary.functions.begin(), summary.functions.end());

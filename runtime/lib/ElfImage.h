@@ -9,6 +9,8 @@
 #ifndef POSENC_RUNTIME_LIB_ELFIMAGE_H
 #define POSENC_RUNTIME_LIB_ELFIMAGE_H
 
+#include "Error.h"
+
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
@@ -16,12 +18,6 @@
 #include <vector>
 
 namespace posenc::runtime {
-
-/// Sets `error`; returns false.
-inline bool fail(std::string &error, const char *what) {
-  error = what;
-  return false;
-}
 
 /// The bytes of an ELF file, which this does not own. Every read is checked
 /// against the size of the file. Addresses are those in the file, before it is

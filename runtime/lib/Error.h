@@ -14,6 +14,8 @@
 
 #include <cstdint>
 #include <new>
+#include <string>
+#include <utility>
 
 namespace posenc::runtime {
 
@@ -21,6 +23,12 @@ namespace posenc::runtime {
 /// so that it works after an allocation has failed.
 posenc_status fail(posenc_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/// Sets `error`; returns false.
+inline bool fail(std::string &error, std::string what) {
+  error = std::move(what);
+  return false;
+}
 
 /// The status of an entry point that returned `code`, a PosencEntryStatus;
 /// KERNEL_FAILED for other codes.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Error.h"
 #include "Signature.h"
 
 #include <nlohmann/json.hpp>
@@ -28,8 +29,8 @@ private:
   using IsKind = bool (Json::*)() const noexcept;
 
   bool fail(const std::string &where, const std::string &what) {
-    error = (where.empty() ? "" : where + ": ") + what;
-    return false;
+    return posenc::runtime::fail(error,
+                                 (where.empty() ? "" : where + ": ") + what);
   }
   const Json *get(const Json &json, const std::string &where, const char *key,
                   IsKind isKind, const char *kindName);
@@ -357,18 +358,15 @@ bool Reader::metadata(const Json &json, Metadata &out) {
 
 bool posenc::runtime::parseMetadata(const char *text, size_t size,
                                     Metadata &out, std::string &error) {
-  if (size > maxMetadataSize) {
-    error = "more than " + std::to_string(maxMetadataSize) + " bytes";
-    return false;
-  }
+  if (size > maxMetadataSize)
+    return fail(error,
+                "more than " + std::to_string(maxMetadataSize) + " bytes");
   // Neither the parser nor the destructor of the result recurses, so deep
   // nesting does not overflow the stack. The last one of duplicate keys counts.
   Json json = Json::parse(text, text + size, nullptr,
                           /*allow_exceptions=*/false);
-  if (json.is_discarded()) {
-    error = "not valid JSON";
-    return false;
-  }
+  if (json.is_discarded())
+    return fail(error, "not valid JSON");
   out = Metadata();
   return Reader(error).metadata(json, out);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NpyHeader.h"
+#include "Error.h"
 #include "Types.h"
 
 #include <cstring>
@@ -42,8 +43,7 @@ public:
 
 private:
   bool fail(const std::string &what) {
-    error = "malformed .npy header: " + what;
-    return false;
+    return posenc::runtime::fail(error, "malformed .npy header: " + what);
   }
   void skipSpace() {
     while (cursor < end && (*cursor == ' ' || *cursor == '\n' ||
@@ -209,27 +209,20 @@ bool posenc::runtime::parseNpyPreamble(const char *bytes, size_t size,
                                        size_t &begin, size_t &length,
                                        std::string &error) {
   auto byte = [&](size_t i) { return size_t(uint8_t(bytes[i])); };
-  if (size < magicSize || std::memcmp(bytes, magic, magicSize)) {
-    error = "not an .npy file";
-    return false;
-  }
-  if (size < 10 || (byte(6) > 1 && size < npyPreambleSize)) {
-    error = "truncated .npy header";
-    return false;
-  }
-  if (byte(6) < 1 || byte(6) > 3 || byte(7) != 0) {
-    error = "unknown .npy format " + std::to_string(byte(6)) + "." +
-            std::to_string(byte(7));
-    return false;
-  }
+  if (size < magicSize || std::memcmp(bytes, magic, magicSize))
+    return fail(error, "not an .npy file");
+  if (size < 10 || (byte(6) > 1 && size < npyPreambleSize))
+    return fail(error, "truncated .npy header");
+  if (byte(6) < 1 || byte(6) > 3 || byte(7) != 0)
+    return fail(error, "unknown .npy format " + std::to_string(byte(6)) + "." +
+                           std::to_string(byte(7)));
   begin = byte(6) == 1 ? 10 : 12;
   length = byte(8) | byte(9) << 8;
   if (begin == 12)
     length |= byte(10) << 16 | byte(11) << 24;
-  if (length > maxNpyText) {
-    error = "the .npy header is too long: " + std::to_string(length) + " bytes";
-    return false;
-  }
+  if (length > maxNpyText)
+    return fail(error, "the .npy header is too long: " +
+                           std::to_string(length) + " bytes");
   return true;
 }
 

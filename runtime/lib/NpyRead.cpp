@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Error.h"
 #include "NpyHeader.h"
 #include "posenc/runtime/npy.h"
 
@@ -41,14 +42,10 @@ bool File::open(const std::string &path, std::string &error) {
   struct stat info;
   // Without O_NONBLOCK, opening a pipe would wait for a writer.
   descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0 || ::fstat(descriptor, &info)) {
-    error = std::strerror(errno);
-    return false;
-  }
-  if (!S_ISREG(info.st_mode)) {
-    error = "not a regular file";
-    return false;
-  }
+  if (descriptor < 0 || ::fstat(descriptor, &info))
+    return fail(error, std::strerror(errno));
+  if (!S_ISREG(info.st_mode))
+    return fail(error, "not a regular file");
   total = static_cast<uint64_t>(info.st_size);
   return true;
 }
@@ -60,10 +57,8 @@ bool File::read(void *out, uint64_t count, std::string &error) {
     ssize_t got = ::read(descriptor, next, chunk);
     if (got < 0 && errno == EINTR)
       continue;
-    if (got <= 0) {
-      error = got ? std::strerror(errno) : "truncated";
-      return false;
-    }
+    if (got <= 0)
+      return fail(error, got ? std::strerror(errno) : "truncated");
     next += got;
     count -= static_cast<uint64_t>(got);
   }
@@ -113,10 +108,8 @@ static void transpose(const Array &from, const Array &to) {
 
 static bool readFile(const std::string &path, Array &out, std::string &error) {
   File file;
-  if (path.find('\0') != std::string::npos) {
-    error = "not a file name";
-    return false;
-  }
+  if (path.find('\0') != std::string::npos)
+    return fail(error, "not a file name");
   if (!file.open(path, error))
     return false;
   char preamble[npyPreambleSize];
@@ -125,18 +118,14 @@ static bool readFile(const std::string &path, Array &out, std::string &error) {
   if (!file.read(preamble, first, error) ||
       !parseNpyPreamble(preamble, first, begin, length, error))
     return false;
-  if (begin + length > file.size()) {
-    error = "truncated .npy header";
-    return false;
-  }
+  if (begin + length > file.size())
+    return fail(error, "truncated .npy header");
   // In format 1 the preamble is shorter, and the rest of what was read already
   // is the beginning of the text.
   std::string text(preamble + begin, std::min(length, first - begin));
   size_t have = text.size();
-  if (have < first - begin) {
-    error = "malformed .npy header: too short";
-    return false;
-  }
+  if (have < first - begin)
+    return fail(error, "malformed .npy header: too short");
   text.resize(length);
   NpyHeader header;
   if (!file.read(&text[0] + have, length - have, error) ||
@@ -146,12 +135,12 @@ static bool readFile(const std::string &path, Array &out, std::string &error) {
   // Checked before the allocation, so that a damaged header cannot request more
   // memory than the file has bytes.
   uint64_t payload = file.size() - begin - length;
-  if (payload != header.payload) {
-    error = (payload < header.payload ? "truncated: " : "trailing data: ") +
-            std::to_string(payload) + " bytes of data, the header says " +
-            std::to_string(header.payload);
-    return false;
-  }
+  if (payload != header.payload)
+    return fail(error,
+                (payload < header.payload ? "truncated: " : "trailing data: ") +
+                    std::to_string(payload) +
+                    " bytes of data, the header says " +
+                    std::to_string(header.payload));
   Array array, ordered;
   if (!Array::allocate(header.dtype, header.shape, array, error) ||
       !file.read(array.data(), payload, error))
@@ -172,6 +161,5 @@ bool posenc::runtime::readNpy(const std::string &path, Array &out,
                               std::string &error) {
   if (readFile(path, out, error))
     return true;
-  error = path + ": " + error;
-  return false;
+  return fail(error, path + ": " + error);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AtomicFile.h"
+#include "Error.h"
 #include "NpyHeader.h"
 #include "Types.h"
 #include "posenc/runtime/npy.h"
@@ -32,10 +33,8 @@ static const char *findProblem(const posenc_tensor &tensor, uint64_t &bytes) {
 bool posenc::runtime::makeNpyHeader(const posenc_tensor &tensor,
                                     std::string &header, std::string &error) {
   uint64_t bytes = 0;
-  if (const char *problem = findProblem(tensor, bytes)) {
-    error = problem;
-    return false;
-  }
+  if (const char *problem = findProblem(tensor, bytes))
+    return fail(error, problem);
   header = formatNpyHeader(tensor.dtype, tensor.shape, tensor.rank);
   return true;
 }
@@ -44,10 +43,8 @@ bool posenc::runtime::writeNpy(const std::string &path,
                                const posenc_tensor &tensor,
                                std::string &error) {
   uint64_t bytes = 0;
-  if (const char *problem = findProblem(tensor, bytes)) {
-    error = path + ": " + problem;
-    return false;
-  }
+  if (const char *problem = findProblem(tensor, bytes))
+    return fail(error, path + ": " + problem);
   std::string header = formatNpyHeader(tensor.dtype, tensor.shape, tensor.rank);
   AtomicFile file;
   return file.open(path, error) &&

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SpirvModule.h"
+#include "Error.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,22 +34,19 @@ static constexpr uint32_t maxBound = 0x3fffff;
 bool SpirvModule::read(const uint32_t *words, size_t numWords,
                        std::string &error) {
   *this = {};
-  if (numWords < headerWords || words[0] != magic) {
-    error = "not SPIR-V: expected a header with the magic number 0x07230203";
-    return false;
-  }
+  if (numWords < headerWords || words[0] != magic)
+    return fail(
+        error,
+        "not SPIR-V: expected a header with the magic number 0x07230203");
   version = words[1];
-  if (!words[3] || words[3] > maxBound || words[4]) {
-    error = "damaged SPIR-V: bad header";
-    return false;
-  }
+  if (!words[3] || words[3] > maxBound || words[4])
+    return fail(error, "damaged SPIR-V: bad header");
   for (size_t at = headerWords; at < numWords;) {
     uint32_t opcode = words[at] & 0xffff, length = words[at] >> 16;
-    if (!length || length > numWords - at) {
-      error = "damaged SPIR-V: the instruction at word " + std::to_string(at) +
-              " has a length of " + std::to_string(length);
-      return false;
-    }
+    if (!length || length > numWords - at)
+      return fail(error, "damaged SPIR-V: the instruction at word " +
+                             std::to_string(at) + " has a length of " +
+                             std::to_string(length));
     const uint32_t *operands = words + at + 1;
     at += length;
     if (opcode == OpCapability && length == 2) {
@@ -67,9 +65,7 @@ bool SpirvModule::read(const uint32_t *words, size_t numWords,
           std::copy_n(operands + 2, 3, kernel.workgroupSize);
     }
   }
-  if (kernels.empty()) {
-    error = "SPIR-V without a compute kernel";
-    return false;
-  }
+  if (kernels.empty())
+    return fail(error, "SPIR-V without a compute kernel");
   return true;
 }
