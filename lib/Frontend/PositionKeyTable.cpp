@@ -51,6 +51,12 @@ static constexpr PositionKey key(StringLiteral name, StringLiteral effect) {
   return {name, effect};
 }
 
+/// A key of the dictionaries `rope_scaling` and `rope_parameters`.
+static constexpr PositionKey dictionaryKey(StringLiteral name,
+                                           StringLiteral effect) {
+  return key(name, effect).inDictionary();
+}
+
 // Effects that several keys have.
 static constexpr StringLiteral setsBase = "sets the base of the frequencies";
 static constexpr StringLiteral setsFullBase =
@@ -369,79 +375,69 @@ static constexpr PositionKey rows[] = {
         .unless(kZero),
 
     // Keys of the dictionaries rope_scaling and rope_parameters.
-    key("rope_type", "selects the scaling").inDictionary().read(),
-    key("type", "selects the scaling").inDictionary().read(),
-    key("rope_theta", setsBase).inDictionary().read(),
-    key("partial_rotary_factor", setsFraction).inDictionary().read(),
-    key("factor", "is the factor by which contexts are extended")
-        .inDictionary()
+    dictionaryKey("rope_type", "selects the scaling").read(),
+    dictionaryKey("type", "selects the scaling").read(),
+    dictionaryKey("rope_theta", setsBase).read(),
+    dictionaryKey("partial_rotary_factor", setsFraction).read(),
+    dictionaryKey("factor", "is the factor by which contexts are extended")
         .read(),
-    key("original_max_position_embeddings",
-        "is the length of the training before the scaling")
-        .inDictionary()
+    dictionaryKey("original_max_position_embeddings",
+                  "is the length of the training before the scaling")
         .read(),
-    key("max_position_embeddings", "repeats the key of the config")
-        .inDictionary()
+    dictionaryKey("max_position_embeddings", "repeats the key of the config")
         .read(),
-    key("low_freq_factor", "bounds the frequencies that llama3 scales")
-        .inDictionary()
+    dictionaryKey("low_freq_factor",
+                  "bounds the frequencies that llama3 scales")
         .read(),
-    key("high_freq_factor", "bounds the frequencies that llama3 scales")
-        .inDictionary()
+    dictionaryKey("high_freq_factor",
+                  "bounds the frequencies that llama3 scales")
         .read(),
-    key("beta_fast", "bounds the frequencies that yarn scales")
-        .inDictionary()
+    dictionaryKey("beta_fast", "bounds the frequencies that yarn scales")
         .read(),
-    key("beta_slow", "bounds the frequencies that yarn scales")
-        .inDictionary()
+    dictionaryKey("beta_slow", "bounds the frequencies that yarn scales")
         .read(),
-    key("truncate", "rounds the bounds of yarn to whole pairs")
-        .inDictionary()
+    dictionaryKey("truncate", "rounds the bounds of yarn to whole pairs")
         .read(),
-    key("attention_factor", "multiplies cos and sin").inDictionary().read(),
-    key("mscale", "sets the factor of cos and sin of yarn")
-        .inDictionary()
-        .read(),
-    key("mscale_all_dim",
+    dictionaryKey("attention_factor", "multiplies cos and sin").read(),
+    dictionaryKey("mscale", "sets the factor of cos and sin of yarn").read(),
+    dictionaryKey(
+        "mscale_all_dim",
         "sets the factor of cos and sin of yarn, and that of the scores of "
         "latent attention")
-        .inDictionary()
         .read(),
-    key("attn_factor", "multiplies cos and sin of yarn").inDictionary().read(),
-    key("extrapolation_factor", "weakens the interpolation of yarn")
-        .inDictionary()
+    dictionaryKey("attn_factor", "multiplies cos and sin of yarn").read(),
+    dictionaryKey("extrapolation_factor", "weakens the interpolation of yarn")
         .read(),
-    key("apply_yarn_scaling", "multiplies cos and sin by the factor of yarn")
-        .inDictionary()
+    dictionaryKey("apply_yarn_scaling",
+                  "multiplies cos and sin by the factor of yarn")
         .unless(kTrue)
         .advising("write \"attention_factor\": 1 instead"),
-    key("mixed_b", "is the exponent of ntk; 1 if absent").inDictionary().read(),
-    key("alpha", "is the factor of the base of dynamic").inDictionary().read(),
-    key("short_factor", "lists the divisors of longrope for short sequences")
-        .inDictionary()
+    dictionaryKey("mixed_b", "is the exponent of ntk; 1 if absent").read(),
+    dictionaryKey("alpha", "is the factor of the base of dynamic").read(),
+    dictionaryKey("short_factor",
+                  "lists the divisors of longrope for short sequences")
         .read(),
-    key("long_factor", "lists the divisors of longrope for long sequences")
-        .inDictionary()
+    dictionaryKey("long_factor",
+                  "lists the divisors of longrope for long sequences")
         .read(),
-    key("short_mscale", "multiplies cos and sin of longrope for short "
-                        "sequences")
-        .inDictionary()
+    dictionaryKey("short_mscale",
+                  "multiplies cos and sin of longrope for short "
+                  "sequences")
         .read(),
-    key("long_mscale", "multiplies cos and sin of longrope for long sequences")
-        .inDictionary()
+    dictionaryKey("long_mscale",
+                  "multiplies cos and sin of longrope for long sequences")
         .read(),
-    key("mrope_section", "divides pairs among several positions of a token")
-        .inDictionary()
+    dictionaryKey("mrope_section",
+                  "divides pairs among several positions of a token")
         .read(),
-    key("mrope_interleaved", "interleaves these pairs").inDictionary().read(),
-    key("xdrope_section", "divides pairs among several positions of a token")
-        .inDictionary(),
-    key("use_fope", "replaces rotations by sums of several frequencies")
-        .inDictionary()
+    dictionaryKey("mrope_interleaved", "interleaves these pairs").read(),
+    dictionaryKey("xdrope_section",
+                  "divides pairs among several positions of a token"),
+    dictionaryKey("use_fope",
+                  "replaces rotations by sums of several frequencies")
         .unless(kFalse),
-    key("llama_4_scaling_beta",
-        "multiplies queries by a logarithm of their position")
-        .inDictionary()
+    dictionaryKey("llama_4_scaling_beta",
+                  "multiplies queries by a logarithm of their position")
         .unless(kZero)
         .read(),
 };
