@@ -42,15 +42,6 @@ Value ExactSincos::emitPhaseOfHigh(OpBuilder &builder, Location loc,
   return b.addi(b.shl(b.muli(factor, high), thirtyTwo), b.muli(factor, low));
 }
 
-/// Evaluates a polynomial in f64, highest power first.
-static Value emitSeries(ElementwiseBuilder &b, Value z,
-                        ArrayRef<double> coefficients) {
-  Value sum = b.f64(coefficients.front());
-  for (double coefficient : coefficients.drop_front())
-    sum = b.fma(sum, z, b.f64(coefficient));
-  return sum;
-}
-
 /// Computes cos and sin of an angle in [-pi/4, pi/4] with a relative error of
 /// 2^-47.
 static std::pair<Value, Value> emitToRound(ElementwiseBuilder &b, Value u) {

@@ -15,9 +15,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Evaluates a polynomial in f64, highest power first.
-static Value emitSeries(ElementwiseBuilder &b, Value z,
-                        ArrayRef<double> coefficients) {
+Value mlir::posenc::emitSeries(ElementwiseBuilder &b, Value z,
+                               ArrayRef<double> coefficients) {
   Value sum = b.f64(coefficients.front());
   for (double coefficient : coefficients.drop_front())
     sum = b.fma(sum, z, b.f64(coefficient));

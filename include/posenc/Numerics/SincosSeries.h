@@ -18,6 +18,9 @@ struct CosSin {
   Value cos, sin;
 };
 
+/// Evaluates a polynomial of `z` in f64, highest power first.
+Value emitSeries(ElementwiseBuilder &b, Value z, ArrayRef<double> coefficients);
+
 /// Emits `bits * unit - minus` exactly, for integers `bits` below 2^32 and a
 /// power of two `unit`. This needs no conversion from 64-bit integers, which
 /// AVX2 does not have.
