@@ -10,7 +10,6 @@
 
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Remarks.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 

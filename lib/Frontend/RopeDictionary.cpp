@@ -9,7 +9,6 @@
 #include "RopeDictionary.h"
 
 #include "LayerTypes.h"
-#include "RopeTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"

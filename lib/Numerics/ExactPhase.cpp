@@ -13,7 +13,6 @@
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "posenc/IR/PairFrequencies.h"
-#include "posenc/Numerics/ExactSincos.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"

@@ -9,7 +9,6 @@
 #include "Raise.h"
 
 #include "posenc/IR/CheckReshapes.h"
-#include "posenc/IR/Posenc.h"
 #include "posenc/Raise/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

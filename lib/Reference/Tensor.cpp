@@ -12,7 +12,6 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace posenc::reference {
 

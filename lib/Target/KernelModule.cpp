@@ -8,7 +8,6 @@
 
 #include "posenc/Target/KernelModule.h"
 
-#include "posenc/ABI/CInterface.h"
 #include "posenc/ABI/Passes.h"
 #include "posenc/Codegen/Passes.h"
 #include "posenc/IR/KernelConfig.h"

@@ -10,7 +10,6 @@
 
 #include "Streaming.h"
 #include "VectorLoops.h"
-#include "posenc/IR/Posenc.h"
 #include "posenc/Numerics/BF16.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
