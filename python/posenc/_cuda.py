@@ -221,6 +221,12 @@ _CODES = {"bool": (6, 8), "uint8": (1, 8), **DLPACK_CODES,
              for bits in (8, 16, 32, 64)}}
 
 
+# Attributes of ctypes.pythonapi are shared, and jax.ffi.pycapsule sets their types.
+_make_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
+    ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+
+
 class _Exporter:
     """An array that has a capsule for `__dlpack__`."""
 
@@ -246,12 +252,9 @@ def _empty(index: int, shape: tuple, dtype: str) -> tvm_ffi.Tensor:
         None, ctypes.cast(_delete, ctypes.c_void_p))
     with _lock:
         _managed[ctypes.addressof(managed)] = managed, sizes, driver, address
-    make_capsule = ctypes.pythonapi.PyCapsule_New
-    make_capsule.restype = ctypes.py_object
-    make_capsule.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
     return tvm_ffi.from_dlpack(_Exporter(
         (CUDA, index),
-        lambda **_: make_capsule(ctypes.addressof(managed), b"dltensor", None)))
+        lambda **_: _make_capsule(ctypes.addressof(managed), b"dltensor", None)))
 
 
 # ===----------------------------------------------------------------------===#

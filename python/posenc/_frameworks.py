@@ -183,15 +183,20 @@ _ON_CUDA = Backend("DLPack", _empty_numpy, check=lambda function, inputs: True)
 
 
 def widen(value):
-    """Returns an array of integers of 64 bits for one of 32 of NumPy or PyTorch, with
-    its elements in order. Other values are returned as they are."""
-    if isinstance(value, np.ndarray):
-        return value.astype(np.int64, order="C") if value.dtype == np.int32 else value
-    torch = sys.modules.get("torch")
-    if (torch is not None and isinstance(value, torch.Tensor)
-            and value.dtype == torch.int32):
+    """Returns an array of integers of 64 bits for one of 32, with its elements in order.
+    Other values are returned as they are."""
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and isinstance(value, torch.Tensor):
+        if value.dtype != torch.int32:
+            return value
         return value.to(torch.int64, memory_format=torch.contiguous_format)
-    return value
+    if getattr(value, "dtype", None) != np.int32:
+        return value
+    if jax is not None and isinstance(value, jax.Array):
+        with jax.enable_x64(True):
+            return jax.lax.convert_element_type(value, np.int64)
+    # Of NumPy or CuPy.
+    return value.astype(np.int64, order="C") if hasattr(value, "astype") else value
 
 
 # ===----------------------------------------------------------------------===#
@@ -340,6 +345,11 @@ def _make_jax_backend() -> Backend:
             return convert(tensor)
 
     return Backend("JAX", _empty_aligned, check=check, finish=finish, mutable=False)
+
+
+def is_of_jax(value) -> bool:
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.Array)
 
 
 def is_divided(value) -> bool:

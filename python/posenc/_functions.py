@@ -20,7 +20,7 @@ import numpy as np
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
 from ._frameworks import (
-    check_memory, find_backend, is_divided, is_dtensor, is_for_jax, view_arrays)
+    check_memory, find_backend, is_divided, is_dtensor, is_for_jax, is_of_jax, view_arrays)
 
 
 # What TVM FFI raises for an argument, and for an error of the kernel.
@@ -35,14 +35,13 @@ class Function:
     workspace_size: Callable[..., int] | None = None  # bytes, of the sizes
 
     def __init__(self, metadata: dict, call, spec: str | None,
-                 make_cuda_method: Callable[[str | None], Callable] | None):
+                 compile_for_cuda: Callable[[str | None], Function] | None):
         self.name = metadata["name"]
         self.has_cuda_code = "cuda" in metadata
-        # Of a target, or None for code for CUDA that the function has. It is None for
-        # a function whose arrays are on a CUDA device.
-        self._make_cuda_method = make_cuda_method
-        self.on_cuda = make_cuda_method is None
-        self._cuda_methods: dict[int, Callable] = {}  # by the device
+        # It is None for a function whose arrays are on a CUDA device.
+        self._compile_for_cuda = compile_for_cuda
+        self.on_cuda = compile_for_cuda is None
+        self._on_cuda: dict[int, Function] = {}  # by the device
         self.metadata = metadata
         self.inputs, self.outputs = metadata["inputs"], metadata["outputs"]
         self.sizes = metadata["sizes"]
@@ -67,6 +66,11 @@ class Function:
             return _operators.call(self.spec, self.name, inputs, {}, out)
         index = None if self.on_cuda else self._find_cuda_device(inputs)
         if index is not None:
+            if is_of_jax(inputs[self.first_tensor]):
+                from . import _jax, _jax_targets
+
+                if _jax_targets.can_call(self):
+                    return _jax.call_on_cuda(self, inputs, out)
             return self.call_on_cuda(index, inputs, out)
         if torch is not None and any(isinstance(one, torch.Tensor) for one in inputs):
             from . import _operators
@@ -93,17 +97,27 @@ class Function:
 
     def call_on_cuda(self, index: int, inputs, out):
         """Makes a call whose first array is on the CUDA device `index`."""
-        method = self._cuda_methods.get(index)
-        if method is None:
-            assert self._make_cuda_method is not None
-            target = None
-            if not self.has_cuda_code:
-                from . import _cuda
+        function = self._on_cuda.get(index)
+        if function is None:
+            target = None if self.has_cuda_code else self.find_cuda_target(index)
+            function = self._on_cuda[index] = self.compile_for_cuda(target)
+        return function.method(None, *inputs, out=out)
 
-                name = self.inputs[self.first_tensor]["name"]
-                target = _cuda.find_target(index, f"{self.name}: {name}")
-            method = self._cuda_methods[index] = self._make_cuda_method(target)
-        return method(None, *inputs, out=out)
+    def find_cuda_target(self, index: int) -> str:
+        """Returns the target for the CUDA device `index`, which the first array is on."""
+        from . import _cuda
+
+        return _cuda.find_target(
+            index, f"{self.name}: {self.inputs[self.first_tensor]['name']}")
+
+    def compile_for_cuda(self, target: str | None) -> Function:
+        """Returns the function for arrays on CUDA devices: compiled for a target, or, for
+        None, of the code for CUDA that this one has."""
+        assert self._compile_for_cuda is not None
+        return self._compile_for_cuda(target)
+
+    def __repr__(self) -> str:
+        return f"<function {self.name} of posenc.Kernels>"
 
     def suggest_operator(self) -> str:
         """Returns the call of an operator of PyTorch that does the same."""

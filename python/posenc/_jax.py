@@ -7,17 +7,15 @@
 # ===----------------------------------------------------------------------===#
 """Calls with inputs that JAX traces: under jit, vmap and grad.
 
-The package jax_tvm_ffi makes a function of TVM FFI a target of XLA's custom calls.
-Here, such a call gets a rule for vmap, which merges the mapped axis with the batch,
-and one for grad, which rotations have. JAX without 64-bit types has positions of 32
-bits; they are widened where the target is called.
+The package jax_tvm_ffi makes a function of TVM FFI a target of XLA's custom calls; see
+_jax_targets.py. Here, such a call gets a rule for vmap, which merges the mapped axis with
+the batch, and one for grad, which rotations have. JAX without 64-bit types has positions
+of 32 bits; they are widened where the target is called.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,12 +23,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ._cuda import check_devices
 from ._dtypes import FRAMEWORK_NAMES
 from ._errors import Error
-from ._fork import Lock
 from ._frameworks import find_backend
 from ._functions import read_number
 from ._jax_partition import partition
+from ._jax_targets import bind, register
 from ._sharding import Rule, find_rule
 from ._sizes import evaluate
 from ._spec import (
@@ -46,6 +45,22 @@ def call(function, inputs: Sequence, out):
     if out is not None:
         raise Error(f"{function.name}: an input is traced by JAX, so results cannot be "
                     "written to arrays: leave out `out`")
+    return _call_target(function, inputs)
+
+
+def call_on_cuda(function, inputs: Sequence, out):
+    """Calls a function of `Kernels` with arrays of JAX on a CUDA device, of which the
+    first is one. XLA allocates results and enqueues the kernels, and nothing waits."""
+    if out is not None:
+        raise Error(f"{function.name}: results are arrays of JAX, which are immutable: "
+                    "leave out `out`")
+    # Arrays of NumPy are copied to the device.
+    check_devices(function, [value if isinstance(value, jax.Array) else None
+                             for value in inputs], function.inputs)
+    return _call_target(function, inputs)
+
+
+def _call_target(function, inputs: Sequence):
     numbers, given = [], []
     for value, argument in zip(inputs, function.inputs):
         what = f"{function.name}: {argument['name']}"
@@ -168,52 +183,8 @@ class _Shapes:
 
 
 # ===----------------------------------------------------------------------===#
-# Targets of XLA
+# Calls of targets
 # ===----------------------------------------------------------------------===#
-
-_lock = Lock()
-_targets: dict[Any, str] = {}
-_loaded = itertools.count()
-
-
-def _register(function) -> str:
-    """Returns the name of the target that is a function. It is the same in another
-    process, unless the function is of a loaded library. The code of a target is kept."""
-    try:
-        import jax_tvm_ffi  # type: ignore[import-untyped]
-    except ImportError:
-        raise Error(f"{function.name}: an input is traced by JAX, and a call under "
-                    "jax.jit needs the package jax-tvm-ffi: install it") from None
-    key = (function.spec or function, function.name)
-    with _lock:
-        if key not in _targets:
-            text = function.spec or f"library {next(_loaded)}"
-            digest = hashlib.sha256(f"{text} {function.name}".encode()).hexdigest()
-            name = f"posenc_{function.name}_{digest[:16]}"
-            try:
-                jax_tvm_ffi.register_ffi_target(
-                    name, function.call, _order_arguments(function), platform="cpu")
-            except RuntimeError as error:
-                raise Error(f"{function.name}: cannot make a target of XLA: "
-                            f"{error}") from None
-            _targets[key] = name
-        return _targets[key]
-
-
-def _order_arguments(function) -> list[str]:
-    """Describes the arguments of a target: arrays, and numbers as attributes."""
-    order: list[str] = []
-    for argument in function.inputs:
-        if argument["kind"] != "tensor":
-            order.append(f"attrs.{argument['name']}")
-        elif order[-1:] == ["args"]:
-            continue
-        elif "args" in order:
-            raise Error(f"{function.name}: JAX cannot pass a number between arrays: call "
-                        "it outside of jax.jit")
-        else:
-            order.append("args")
-    return [*order, "rets"]
 
 
 def _stand_in(function, argument: dict, shapes: _Shapes) -> jax.Array:
@@ -229,7 +200,7 @@ def _stand_in(function, argument: dict, shapes: _Shapes) -> jax.Array:
 def _make_call(function, is_given: tuple[bool, ...],
                numbers: tuple[tuple[str, Any], ...]) -> Callable:
     """Returns the call of a function's target, of the arrays that are given."""
-    target = _register(function)
+    register(function)  # A program that was exported for CPUs may have its name.
     tensors = [a for a in function.inputs if a["kind"] == "tensor"]
     given = [a for a, is_there in zip(function.inputs, is_given) if is_there]
     dtypes = {a["name"]: np.float64 if a["dtype"].startswith("f") else np.int64
@@ -243,13 +214,11 @@ def _make_call(function, is_given: tuple[bool, ...],
             for argument in tensors:
                 if argument["name"] not in operands:
                     operands[argument["name"]] = _stand_in(function, argument, shapes)
-            results = [shapes.struct(output) for output in function.outputs]
-            if function.workspace_size is not None:
-                size = function.workspace_size(*map(shapes.evaluate, function.sizes))
-                results.append(jax.ShapeDtypeStruct((size,), jnp.uint8))
-            invoke = jax.ffi.ffi_call(target, results, vmap_method="sequential")
-            outputs = invoke(*(operands[a["name"]] for a in tensors), **attributes)
-        return tuple(vary(outputs[:len(function.outputs)], arrays))
+            outputs = bind(
+                function, [operands[a["name"]] for a in tensors],
+                tuple(map(shapes.struct, function.outputs)),
+                map(shapes.evaluate, function.sizes), attributes)
+        return tuple(vary(outputs, arrays))
 
     rule = find_rule(function.spec, function.metadata)
     if rule is None:

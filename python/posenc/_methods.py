@@ -234,24 +234,27 @@ def make_method(function: dict, identifier: str, code, spec: str | None):
     """Returns the method of a function. Arrays on a CUDA device have another one, which
     is made when it is needed, of the same code or of code for the device."""
     @once
-    def make_cuda_method(target: str | None) -> Callable[..., Any]:
+    def compile_for_device(target: str | None) -> Function:
         if target is None:
-            return _make(function, identifier, code, spec, on_cuda=True)
+            return _make(function, identifier, code, spec)
         from ._compile import compile_for_cuda
 
         own, metadata = compile_for_cuda(spec, function["name"], target)
-        return _make(metadata, identifier, own, spec, on_cuda=True)
+        return _make(metadata, identifier, own, spec)
 
-    method = _make(function, identifier, code, spec, make_cuda_method=make_cuda_method)
+    method = _make(function, identifier, code, spec, compile_for_device).method
     vars(method)[TRACED_INSTEAD] = make_traceable(spec, function["name"])
     return method
 
 
-def _make(function: dict, identifier: str, code, spec: str | None, *,
-          on_cuda: bool = False, make_cuda_method=None) -> Callable[..., Any]:
+def _make(function: dict, identifier: str, code, spec: str | None,
+          compile_for_device: Callable[[str | None], Function] | None = None) -> Function:
+    """Makes a function and its method. Without `compile_for_device`, arrays are on CUDA
+    devices."""
+    on_cuda = compile_for_device is None
     call = tvm_ffi.Function.__from_extern_c__(code.symbol(function["tvm_ffi"]),
                                               keep_alive_object=code)
-    support = Function(function, call, spec, make_cuda_method)
+    support = Function(function, call, spec, compile_for_device)
     scope: dict[str, Any] = {
         "Array": Array, "_backends": backends, "_find": find_backend, "_numpy": NUMPY,
         "_widen": widen, "_function": support, "_call": call, "_failures": FAILURES}
@@ -275,7 +278,7 @@ def _make(function: dict, identifier: str, code, spec: str | None, *,
     method.__qualname__ = f"Kernels.{identifier}"
     method.__doc__ = _write_doc(function)
     support.method = method
-    return method
+    return support
 
 
 # torch.compile traces the function in this attribute of another one in its place.

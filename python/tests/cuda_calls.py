@@ -9,6 +9,7 @@
 hand-made capsules of DLPack. Prints the error of each check, as JSON."""
 
 import ctypes
+import functools
 import json
 import os
 import subprocess
@@ -17,6 +18,7 @@ import tempfile
 import traceback
 
 import numpy as np
+import tvm_ffi
 
 import posenc
 from posenc import _compile, _cuda
@@ -24,13 +26,20 @@ from posenc._attention_mlir import Attention, write_attention
 from posenc.vllm import _kernels
 from conftest import CONFIG, attend, is_close, make_inputs, rotate
 
+try:
+    import jax
+    import xla_calls
+except ImportError:
+    jax = None
+
 driver = ctypes.CDLL("libcuda.so.1")
-new_capsule = ctypes.pythonapi.PyCapsule_New
-new_capsule.restype = ctypes.py_object
-new_capsule.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
-get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-get_pointer.restype = ctypes.c_void_p
-get_pointer.argtypes = ctypes.py_object, ctypes.c_char_p
+# Attributes of ctypes.pythonapi are shared, and JAX sets their types.
+new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
+    ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+get_pointer = ctypes.PYFUNCTYPE(
+    ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
 def cuda(name, *arguments):
@@ -57,9 +66,11 @@ class DeviceArray:
         self.streams = []  # those that were given to __dlpack__
         array = np.ascontiguousarray(array)
         self.address = ctypes.c_uint64()
-        cuda("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(array.nbytes))
-        cuda("cuMemcpyHtoD_v2", self.address, ctypes.c_void_p(array.ctypes.data),
-             ctypes.c_size_t(array.nbytes))
+        if array.nbytes:
+            cuda("cuMemAlloc_v2", ctypes.byref(self.address),
+                 ctypes.c_size_t(array.nbytes))
+            cuda("cuMemcpyHtoD_v2", self.address, ctypes.c_void_p(array.ctypes.data),
+                 ctypes.c_size_t(array.nbytes))
         self.sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
         code = {"f": 2, "i": 0, "u": 1, "b": 6}[array.dtype.kind]
         self.managed = _cuda._ManagedTensor(
@@ -343,6 +354,106 @@ def check_vllm():
     stored = read(cache)
     assert np.array_equal(stored[4, :4, :, :dim], rows[1][0][16:])
     assert (stored[2] == 9).all() and (stored[4, 4:] == 9).all()
+
+
+def prepare_jax(function, *inputs):
+    """Lowers a call under jax.jit for the device. Returns its target, and arrays for its
+    results and workspace."""
+    with xla_calls.record_targets() as targets, xla_calls.pretend_devices(0):
+        text = xla_calls.lower(function, *inputs)
+    [(name, _, results)] = xla_calls.read_calls(text)
+    assert "sm_90a" in name
+    return targets[name], [DeviceArray(np.full(shape, 7, dtype))
+                           for shape, dtype in results]
+
+
+def check_jax():
+    """Calls under jax.jit, with the stream of XLA, which may be captured."""
+    own = posenc.compile(CONFIG, precision="hf_f32")  # Their targets were not made yet.
+    target, results = prepare_jax(own.rope, *host[:2], host[3])
+    assert target.get_traits() == 1  # It is compatible with command buffers.
+    with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 1):
+        target([q, k, positions], results)
+        assert _get_stream() == 1
+    expected = own.rope(*host[:2], host[3])
+    assert all(np.array_equal(read(x), y) for x, y in zip(results, expected))
+    target, results = prepare_jax(own.attention, *host)
+    output, workspace = results
+    assert workspace.dtype == np.uint8 and workspace.shape[0] > 1
+    stream, graph, executable = (ctypes.c_void_p() for _ in range(3))
+    cuda("cuStreamCreate", ctypes.byref(stream), 1)
+    read_log()
+    cuda("cuStreamBeginCapture_v2", stream, 0)
+    target([q, k, v, positions], results, stream)
+    cuda("cuStreamEndCapture", stream, ctypes.byref(graph))
+    assert (read(output) == 7).all()
+    cuda("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph,
+         ctypes.c_uint64(0))
+    cuda("cuGraphLaunch", executable, stream)
+    cuda("cuStreamSynchronize", stream)
+    assert np.array_equal(read(output), read(own.attention(q, k, v, positions)))
+    assert is_close(read(output), attend(*(rotate(x, host[3]) for x in host[:2]), host[2]),
+                    1e-5)
+
+
+def _get_stream():
+    get = ctypes.CDLL(tvm_ffi.libinfo.find_libtvm_ffi()).TVMFFIEnvGetStream
+    get.restype = ctypes.c_void_p
+    return get(2, 0)
+
+
+def check_jax_flex():
+    arrays = [x.swapaxes(1, 2).copy() for x in host[:3]]
+
+    def call(*inputs):
+        return posenc.flex_attention(*inputs, score_mod=lambda s, b, h, i, j: s - (i - j),
+                                     mask_mod=lambda b, h, i, j: i >= j, enable_gqa=True)
+
+    target, results = prepare_jax(call, *arrays)
+    target(list(map(DeviceArray, arrays)), results)
+    assert is_close(read(results[0]), call(*arrays), 1e-5)
+
+
+def check_jax_gradient():
+    """The gradient of a rotation, a call with the gradients and negative positions."""
+    rope = posenc.compile(CONFIG, kernels="rope", rope_length=77).rope
+
+    def differentiate(gradient):
+        return jax.vjp(lambda q: rope(q, host[1], host[3])[0], host[0])[1](gradient)
+
+    target, results = prepare_jax(differentiate, np.ones_like(host[0]))
+    weights = make_inputs(seed=1)[0]
+    target([DeviceArray(weights), DeviceArray(np.zeros_like(host[1])),
+            DeviceArray(-host[3])], results)
+    assert is_close(read(results[0]), rotate(weights, host[3], sign=-1))
+
+
+def check_jax_errors():
+    rope = posenc.compile(CONFIG, kernels=["rope"], rope_length=99).rope
+    call = functools.partial(xla_calls.lower, rope, *host[:2], host[3])
+    raises(call,
+           "rope: cannot be lowered for CUDA, as JAX has no CUDA device here")
+    with xla_calls.pretend_devices(7):
+        raises(call,
+               "rope: q is on the CUDA device 7: there is no CUDA device 7")
+    query = _cuda._query
+    _cuda._query = lambda index: _cuda._Facts(arch=(70, 80, 90)[index])
+    try:
+        with xla_calls.pretend_devices(0):
+            raises(call,
+                   "rope: q is on the CUDA device 0, which has compute capability 7.0")
+        with xla_calls.pretend_devices(1, 2):
+            raises(call, "rope: the CUDA devices have different "
+                   "architectures, cuda:sm_80 and cuda:sm_90a: compile for all")
+    finally:
+        _cuda._query = query
+    target, results = prepare_jax(kernels.rope, *host[:2], host[3])
+    try:
+        target([q, k, positions], results, device=99)
+    except RuntimeError as error:
+        assert "rope: there is no CUDA device 99" in str(error), error
+    else:
+        raise AssertionError("expected an error")
 
 
 def check_architecture():

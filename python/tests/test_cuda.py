@@ -9,6 +9,7 @@
 in another process."""
 
 import ctypes
+import importlib.util
 import json
 import os
 import subprocess
@@ -24,6 +25,7 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(os.path.dirname(os.environ.get("POSENC_BIN", "")), "test", "ptx")
 CHECKS = ["rope", "attention", "capture", "masked", "functional", "flex", "out", "errors",
           "targets", "library", "unsupported", "architecture", "vllm"]
+JAX_CHECKS = ["jax", "jax_flex", "jax_gradient", "jax_errors"]
 
 
 @pytest.fixture(scope="module")
@@ -35,14 +37,22 @@ def errors(cache, tmp_path_factory):
     environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "POSENC_PTXAS": "off",
                    "POSENC_FAKE_CUDA_LOG": str(tmp_path_factory.mktemp("cuda") / "log")}
     script = os.path.join(TESTS, "cuda_calls.py")
-    result = subprocess.run([sys.executable, "-B", script, *CHECKS], env=environment,
+    result = subprocess.run([sys.executable, "-B", script, *CHECKS, *find_jax_checks()],
+                            env=environment,
                             capture_output=True, text=True, check=False, timeout=300)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", CHECKS)
+def find_jax_checks():
+    has_jax = all(map(importlib.util.find_spec, ("jax", "jax_tvm_ffi")))
+    return JAX_CHECKS if has_jax else []
+
+
+@pytest.mark.parametrize("name", CHECKS + JAX_CHECKS)
 def test_calls(errors, name):
+    if name not in errors:
+        pytest.skip("jax and jax-tvm-ffi are not installed")
     assert errors[name] is None, errors[name]
 
 
