@@ -22,7 +22,7 @@ import numpy as np
 from ._array import Array
 from ._attention_mlir import Append, Attention, write_append, write_attention
 from ._compile import compile
-from ._cuda import find_device, find_target_ahead
+from ._cuda import find_device, find_target_ahead, put_like
 from ._dtypes import FRAMEWORK_NAMES, name_of
 from ._errors import Error
 from ._kernels import Kernels
@@ -106,7 +106,8 @@ def _find_last_positions(lengths, tokens: int):
         return lengths.to(torch.int64)[:, None] + last
     # Arrays of JAX may have 32 bits.
     wide = lengths.astype(np.int64) if isinstance(lengths, np.ndarray) else lengths
-    return wide[:, None] + np.arange(-tokens, 0, dtype=wide.dtype)
+    last = np.arange(-tokens, 0, dtype=wide.dtype)
+    return wide[:, None] + put_like(lengths, last)
 
 
 def _check_arrays(name: str, arrays: Mapping[str, Any]) -> None:
@@ -266,7 +267,7 @@ def _make_rows(array, first: int, end: int):
     if _is_torch(array) and array.is_cuda:
         rows = sys.modules["torch"].arange(first, end, device=array.device)
         return rows[None].repeat(batch, 1)
-    return np.arange(first, end)[None].repeat(batch, 0)
+    return put_like(array, np.arange(first, end)[None].repeat(batch, 0))
 
 
 def _attend(name: str, names: tuple[str, str], q, k, v, lists: Mapping[str, Any], *,

@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import tvm_ffi
 
 from ._compiler import open_library
@@ -34,6 +35,7 @@ from ._once import once
 
 CPU, CUDA, MANAGED = 1, 2, 13  # Types of devices of DLPack.
 _LEGACY_STREAM = 1  # The default stream, as `__dlpack__` takes it.
+_NOT_INITIALIZED = 3  # A CUresult. It is that of all calls in a forked process.
 # The oldest architecture that there is code for, and those that have instructions which
 # later ones lack.
 _OLDEST, _EXACT = 75, (90, 100)
@@ -150,6 +152,9 @@ class _Driver:
 
     def _call(self, name: str, *arguments) -> None:
         code = getattr(self._library, name)(*arguments)
+        if code == _NOT_INITIALIZED:
+            raise Error(f"CUDA: {name}: this process was forked from one that had used "
+                        "CUDA, so that it cannot: start processes by 'spawn'")
         if code:
             text = ctypes.c_char_p()
             self._library.cuGetErrorString(code, ctypes.byref(text))
@@ -288,6 +293,20 @@ def _run_in(index: int, stream: int, call: Callable, arguments: Sequence) -> Non
         call(*tensors)
 
 
+def is_of_cupy(value) -> bool:
+    return type(value).__module__.split(".")[0] == "cupy"
+
+
+def put_like(array, value: np.ndarray):
+    """Returns an array of NumPy as one that a call with `array` takes: of CuPy, on its
+    device, if that is one of CuPy. JAX puts it where it calls."""
+    if not is_of_cupy(array):
+        return value
+    cupy = sys.modules["cupy"]
+    with cupy.cuda.Device(find_device(array)):
+        return cupy.asarray(value)
+
+
 @once
 def _make_cupy_backend(index: int) -> Backend:
     import cupy  # type: ignore[import-not-found]
@@ -349,7 +368,7 @@ def find_cuda_backend(value, what: str) -> Backend:
     device = locate(value)
     if device is None or device[0] != CUDA:
         raise Error(f"{what} is not on a CUDA device")
-    if type(value).__module__.split(".")[0] == "cupy":
+    if is_of_cupy(value):
         return _make_cupy_backend(device[1])
     if jax is not None and isinstance(value, jax.Array):
         return _make_jax_backend(device[1])

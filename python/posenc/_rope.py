@@ -21,6 +21,7 @@ import numpy as np
 
 from ._array import Array
 from ._compile import compile, write_json
+from ._cuda import is_of_cupy, put_like
 from ._dtypes import name_of
 from ._errors import CompileError, Error
 from ._fork import Lock
@@ -238,6 +239,15 @@ def rotate_both(q, k, positions, options: RopeOptions):
     return rope(q, k, positions, **options._asdict())
 
 
+def _make_zeros(array, shape: tuple[int, ...]):
+    """Returns an array of CuPy or JAX like another one, on its device."""
+    if is_of_cupy(array):
+        return put_like(array, np.zeros(shape, array.dtype))
+    jax = sys.modules["jax"]
+    where = None if isinstance(array, jax.core.Tracer) else array.sharding
+    return jax.numpy.zeros(shape, array.dtype, device=where)
+
+
 def rotate_one(x, positions, options: RopeOptions):
     """As `rotate_both`, of one array."""
     if len(x.shape) == 3:
@@ -253,7 +263,7 @@ def rotate_one(x, positions, options: RopeOptions):
         result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     else:
         # A further head takes less time than the concatenation, and XLA may divide x.
-        other = sys.modules["jax"].numpy.zeros((*x.shape[:2], 1, x.shape[3]), x.dtype)
+        other = _make_zeros(x, (*x.shape[:2], 1, x.shape[3]))
         return rope(x, other, positions, **options._asdict())[0]
     rope(first, last, positions, **options._asdict(),
          out=(result[:, :, :-1], result[:, :, -1:]))

@@ -28,6 +28,12 @@ def is_recorded() -> bool:
     return torch.compiler.is_compiling() or is_traced()
 
 
+def is_captured() -> bool:
+    """Whether a CUDA graph records the current stream, so that nothing may wait for
+    values on the device."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+
+
 def is_in_forward_mode() -> bool:
     """Whether tensors may have tangents, for derivatives in forward mode."""
     return forward_ad._current_level >= 0

@@ -8,6 +8,7 @@
 """The checks of test_cuda.py, in a process whose CUDA driver interprets PTX. Arrays have
 hand-made capsules of DLPack. Prints the error of each check, as JSON."""
 
+import contextlib
 import ctypes
 import functools
 import json
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import types
 
 import numpy as np
 import tvm_ffi
@@ -258,6 +260,26 @@ def check_targets():
            "there are no kernels for this GPU, of compute capability 9.0")
 
 
+def check_fork():
+    """A process that is forked from one that has used CUDA cannot use it."""
+    out = DeviceArray(np.zeros_like(host[0])), DeviceArray(np.zeros_like(host[1]))
+    kernels.rope(q, k, positions, out=out)
+    reader, writer = os.pipe()
+    process = os.fork()
+    if not process:
+        messages = []
+        for given in (out, None):
+            try:
+                kernels.rope(q, k, positions, out=given)
+            except Exception as error:
+                messages.append(str(error))
+        os.write(writer, json.dumps(messages).encode())
+        os._exit(0)
+    os.waitpid(process, 0)
+    messages = json.loads(os.read(reader, 4096))
+    assert len(messages) == 2 and all("forked from" in one for one in messages), messages
+
+
 def check_library():
     with tempfile.TemporaryDirectory() as folder:
         def load(target):
@@ -273,8 +295,21 @@ def check_library():
     raises(lambda: on_cpu.rope(q, k, positions),
            "rope: the library has no code for CUDA: compile it with "
            "--target=cuda:sm_90a, too")
-    assert np.array_equal(read(on_cuda.rope(q, k, positions)[0]),
-                          on_cpu.rope(*host[:2], host[3])[0])
+    expected = on_cpu.rope(*host[:2], host[3])[0]
+    assert np.array_equal(read(on_cuda.rope(q, k, positions)[0]), expected)
+    # Code of a library finds the stream, too.
+    function = vars(type(on_cuda))["rope"].__globals__["_function"]
+    out = DeviceArray(np.zeros_like(host[0])), DeviceArray(np.zeros_like(host[1]))
+    tensors = [_cuda._export(array, 1) for array in (q, k, positions, *out)]
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    cuda("cuStreamCreate", ctypes.byref(stream), 1)
+    cuda("cuStreamBeginCapture_v2", stream, 0)
+    with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), stream.value):
+        function.call(*tensors)
+    cuda("cuStreamEndCapture", stream, ctypes.byref(graph))
+    count = ctypes.c_size_t()
+    cuda("cuGraphGetNodes", graph, None, ctypes.byref(count))
+    assert count.value and not read(out[0]).any()
 
 
 def check_unsupported():
@@ -288,6 +323,51 @@ def check_unsupported():
     x = DeviceArray(np.ones((4, 4), np.float32))
     raises(lambda: module.f(x, x, x), "f: has no code for CUDA devices: ",
            "linalg.matmul")
+
+
+class CupyArray(DeviceArray):
+    """As an array of CuPy."""
+
+    def __getitem__(self, index):
+        return CupyArray(read(self)[index])
+
+    def __add__(self, other):
+        return CupyArray(read(self) + read(other))
+
+    def astype(self, dtype, order="K"):
+        return CupyArray(read(self).astype(dtype, order))
+
+
+CupyArray.__module__ = "cupy"
+
+
+def check_cupy():
+    """Calls are in CuPy's current stream, and arrays that they need besides are on the
+    device."""
+    stream = ctypes.c_void_p()
+    cuda("cuStreamCreate", ctypes.byref(stream), 1)
+    sys.modules["cupy"] = types.SimpleNamespace(
+        empty=lambda shape, dtype: CupyArray(np.zeros(shape, dtype)), asarray=CupyArray,
+        cuda=types.SimpleNamespace(
+            Device=lambda index: contextlib.nullcontext(),
+            get_current_stream=lambda: types.SimpleNamespace(ptr=stream.value)))
+    try:
+        x, y, z = (CupyArray(one) for one in host[:3])
+        result = posenc.functional.attention(x, y, z, causal=True, theta=1e4)
+        assert isinstance(result, CupyArray) and x.streams[-1] == stream.value
+        at = np.arange(7)[None].repeat(2, 0)
+        keys = rotate(host[1], at).astype(np.float32)
+        expected = attend(rotate(host[0], at), keys, host[2])
+        assert is_close(read(result), expected, 1e-5)
+        # The caches have the tokens that the lengths say, here of 32 bits.
+        lengths = CupyArray(np.array([7, 5], np.int32))
+        caches = [CupyArray(one.transpose(0, 2, 1, 3)) for one in (keys, host[2])]
+        query = np.stack([host[0][0, 6:7], host[0][1, 4:5]])
+        result = read(posenc.functional.decode(
+            CupyArray(query), *caches, lengths, theta=1e4))
+        assert is_close(result, np.stack([expected[0, 6:7], expected[1, 4:5]]), 1e-5)
+    finally:
+        del sys.modules["cupy"]
 
 
 class View:

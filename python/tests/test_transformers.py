@@ -145,6 +145,23 @@ def test_masks():
                     queries == 1 and expected.all())
 
 
+def test_masks_in_a_capture(monkeypatch):
+    """While a CUDA graph records, no values of masks are looked at."""
+    def refuse(*_):
+        raise AssertionError("this would wait for the device")
+
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "all", refuse)
+    monkeypatch.setattr(torch, "equal", refuse)
+    window = transformers.masking_utils.sliding_window_causal_mask_function(8)
+    for queries, keys in ((1, 8), (5, 12)):
+        mask = make_mask(2, queries, keys, q_offset=40 - queries, kv_offset=40 - keys,
+                         mask_function=window, local_size=8,
+                         attention_mask=torch.ones((2, 40), dtype=torch.int64))
+        assert mask.shape == (2, 1, queries, keys) and mask._is_of_posenc
+
+
 def test_padding():
     check_padding(make_model(), make_tokens())
 

@@ -28,7 +28,8 @@ from .._dtypes import name_of
 from .._errors import Error
 from .._kernels import Kernels
 from .._once import once
-from .._torch_state import constant_number, constant_size, is_recorded
+from .._torch_state import (
+    constant_number, constant_size, is_captured, is_recorded)
 from .._operators import innermost, register
 from ._support import UNKNOWN_INPUTS, get_config_type, has_masks_of_bool
 from ._warmup import is_looking, postpone
@@ -234,7 +235,8 @@ def make_mask(batch_size: int, q_length: int, kv_length: int, q_offset: int = 0,
     """As `sdpa_mask`, the mask [batch, 1, queries, keys] or None, but there are no
     masks of sliding windows without padding. Those of long prompts would be large."""
     last, device = q_offset + q_length - 1, options.get("device", "cpu")
-    is_free = allow_is_causal_skip and not is_recorded()
+    # Looking at the values of a mask waits for them.
+    is_free = allow_is_causal_skip and not is_recorded() and not is_captured()
     if (is_free and local_size is not None and q_length > 1 and kv_length >= local_size
             and isinstance(last, int) and last == kv_offset + kv_length - 1
             and (attention_mask is None or bool(
