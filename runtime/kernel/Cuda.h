@@ -26,6 +26,9 @@ enum {
 /* The state of a device after its first use. */
 struct CudaDevice {
   int32_t exactArch; /* of the image, if it runs on no other one; else 0 */
+  int32_t isUsed;    /* the driver has loaded a kernel of the library */
+  int32_t rejection; /* the driver's error for the last image that it refused */
+  int64_t rank;      /* of the image; 0 before the first one */
   void *context;     /* the primary context, for callers without a context */
   void *library;
 };
@@ -37,6 +40,8 @@ struct CudaCall {
   struct GpuCall gpu;
   void *stream;
   int32_t device;
+  int32_t isRejected; /* the driver has refused the image of the library */
+  void *library;
 };
 
 /* Sets and returns the status of a call after an error of the driver. */
@@ -75,14 +80,17 @@ static const struct CudaImage *chooseImage(const struct CudaImage *images,
   return best;
 }
 
-/* Loads the best image for the device, whose context is current, unless one is
- * loaded. */
+/* Sets the library of the call: loads the best image for the device, whose
+ * context is current, unless one is loaded. */
 static int32_t prepareDevice(struct CudaCall *cuda,
                              const struct CudaImage *images,
                              int64_t numImages) {
   struct CudaDevice *device = &cudaDevices[cuda->device];
-  if (__atomic_load_n(&device->library, __ATOMIC_ACQUIRE))
+  if (__atomic_load_n(&device->isUsed, __ATOMIC_ACQUIRE)) {
+    cuda->library = device->library;
+    cuda->gpu.exactArch = device->exactArch;
     return kEntryOk;
+  }
   int major = 0, minor = 0, handle = 0;
   int error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
   if (!error)
@@ -94,26 +102,29 @@ static int32_t prepareDevice(struct CudaCall *cuda,
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
   /* If the driver rejects machine code, it may still compile the PTX. */
-  int64_t arch = 10 * major + minor, rank = INT64_MAX;
+  int64_t arch = 10 * major + minor;
   const struct CudaImage *image;
   lockCuda();
-  /* Another thread may have loaded it meanwhile, and may read it already, so
-   * that it must not be stored again. */
+  int64_t rank = device->rank ? device->rank : INT64_MAX;
+  error = device->rejection;
+  /* Another thread may have loaded it meanwhile. */
   void *library = device->library;
-  int isLoaded = library != NULL;
   while (!library &&
          (image = chooseImage(images, numImages, arch, &rank)) != NULL) {
-    error = CUDA(kCuLibraryLoadData, void **, const void *, void *, void *,
-                 unsigned, void *, void *,
-                 unsigned)(&library, image->data, NULL, NULL, 0, NULL, NULL, 0);
-    if (error)
+    int refusal = CUDA(kCuLibraryLoadData, void **, const void *, void *,
+                       void *, unsigned, void *, void *, unsigned)(
+        &library, image->data, NULL, NULL, 0, NULL, NULL, 0);
+    if (refusal) {
       library = NULL;
-    else
-      device->exactArch =
-          image->flags & kImageIsExact ? (int32_t)image->arch : 0;
+      error = refusal;
+      continue;
+    }
+    device->library = library;
+    device->rank = rank;
+    device->exactArch = image->flags & kImageIsExact ? (int32_t)image->arch : 0;
   }
-  if (library && !isLoaded)
-    __atomic_store_n(&device->library, library, __ATOMIC_RELEASE);
+  cuda->library = library;
+  cuda->gpu.exactArch = device->exactArch;
   unlockCuda();
   if (library)
     return kEntryOk;
@@ -123,6 +134,50 @@ static int32_t prepareDevice(struct CudaCall *cuda,
                                "there are no kernels for this GPU, of compute "
                                "capability %d.%d",
                                VALUES(major, minor));
+}
+
+/* Whether an error of the driver means that it does not take an image: machine
+ * code or PTX of a newer toolkit, or PTX without a compiler for it. */
+static int isRejection(int error) {
+  enum { /* CUresult */
+         kInvalidImage = 200,
+         kNoBinaryForGpu = 209,
+         kInvalidPtx = 218,
+         kJitCompilerNotFound = 221,
+         kUnsupportedPtxVersion = 222,
+         kJitCompilationDisabled = 223,
+         kInvalidSource = 300
+  };
+  return error == kInvalidImage || error == kNoBinaryForGpu ||
+         error == kInvalidPtx || error == kJitCompilerNotFound ||
+         error == kUnsupportedPtxVersion || error == kJitCompilationDisabled ||
+         error == kInvalidSource;
+}
+
+/* Notes that the device needs another image than that of the call's library,
+ * which stays loaded, as other threads may use it. */
+static void rejectImage(struct CudaCall *cuda, int error) {
+  struct CudaDevice *device = &cudaDevices[cuda->device];
+  cuda->isRejected = 1;
+  cuda->gpu.code = kEntryGpuFailed;
+  lockCuda();
+  if (device->library == cuda->library) {
+    device->library = NULL;
+    device->rejection = error;
+  }
+  unlockCuda();
+}
+
+/* Notes that the driver has loaded a kernel, so that the device has its image
+ * from now on. */
+static void keepImage(struct CudaCall *cuda) {
+  struct CudaDevice *device = &cudaDevices[cuda->device];
+  if (__atomic_load_n(&device->isUsed, __ATOMIC_RELAXED))
+    return;
+  lockCuda();
+  if (device->library == cuda->library)
+    __atomic_store_n(&device->isUsed, 1, __ATOMIC_RELEASE);
+  unlockCuda();
 }
 
 /* Permits a kernel all of its dynamic shared memory on the device; by default
@@ -160,12 +215,19 @@ static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
   if (handle)
     return handle;
   void *function;
-  int error = CUDA(kCuLibraryGetKernel, void **, void *, const char *)(
-      &handle, cudaDevices[cuda->device].library, kernel->name);
+  int error = CUDA(kCuLibraryGetKernel, void **, void *,
+                   const char *)(&handle, cuda->library, kernel->name);
   /* Loads the kernel now: the first launch, which would load it otherwise, may
    * be part of a capture. */
   if (!error)
     error = CUDA(kCuKernelGetFunction, void **, void *)(&function, handle);
+  /* Libraries are loaded lazily, so the driver may look at the image only now.
+   * The call has launched no kernel then. */
+  if (isRejection(error) &&
+      !__atomic_load_n(&cudaDevices[cuda->device].isUsed, __ATOMIC_ACQUIRE)) {
+    rejectImage(cuda, error);
+    return NULL;
+  }
   /* Code for old GPUs lacks the kernels of attention. */
   enum { kNotFound = 500 }; /* a CUresult */
   if (error == kNotFound) {
@@ -180,6 +242,7 @@ static void *getKernel(struct CudaCall *cuda, struct GpuKernel *kernel) {
     failOnce(cuda, "a kernel cannot be loaded", error);
     return NULL;
   }
+  keepImage(cuda);
   if (permitSharedMemory(cuda, kernel, handle))
     return NULL;
   __atomic_store_n(slot, handle, __ATOMIC_RELEASE);
@@ -226,6 +289,12 @@ static int32_t enterContext(struct CudaCall *cuda, int *isPushed) {
   int handle = 0;
   if (!error)
     error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
+  enum { kNotInitialized = 3 }; /* a CUresult */
+  if (error == kNotInitialized)
+    return failOnce(cuda,
+                    "this process was forked from one that had used CUDA, so "
+                    "that it cannot: start processes by 'spawn'",
+                    error);
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
   if (current && device == handle)
@@ -257,10 +326,13 @@ static int32_t runCuda(struct CudaCall *cuda, const struct CudaImage *images,
    * being captured. */
   int mode = 2;
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
-  if (!prepareDevice(cuda, images, numImages)) {
-    cuda->gpu.exactArch = cudaDevices[cuda->device].exactArch;
-    runGpu(&cuda->gpu);
-  }
+  do {
+    cuda->isRejected = 0;
+    cuda->gpu.code = kEntryOk;
+    cuda->gpu.usedBytes = 0;
+    if (!prepareDevice(cuda, images, numImages))
+      runGpu(&cuda->gpu);
+  } while (cuda->isRejected);
   CUDA(kCuThreadExchangeStreamCaptureMode, int *)(&mode);
   void *old;
   if (isPushed)
@@ -296,7 +368,11 @@ static int32_t callCuda(struct Call *call, const int64_t *arguments,
                         void *stream, const struct CudaImage *images,
                         int64_t numImages) {
   struct CudaCall cuda = {
-      {call, kEntryOk, 0, launchOnCuda, encodeMap, NULL, 0, 0}, stream, 0};
+      {call, kEntryOk, 0, launchOnCuda, encodeMap, NULL, 0, 0},
+      stream,
+      0,
+      0,
+      NULL};
   int64_t outputBytes;
   int32_t code = bindArguments(call, arguments);
   if (!code)

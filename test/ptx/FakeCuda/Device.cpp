@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -65,6 +66,14 @@ void Driver::note(const Twine &line) {
     os << line << "\n";
 }
 
+bool Driver::isInitialized() const { return process == getpid(); }
+
+CUresult Driver::initialize() {
+  if (!process)
+    process = getpid();
+  return isInitialized() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
 unsigned Driver::getSharedLimit() const {
   switch (capability) {
   case 70:
@@ -84,7 +93,7 @@ unsigned Driver::getSharedLimit() const {
 }
 
 CUresult checkReady(const Driver &driver) {
-  if (!driver.isInitialized)
+  if (!driver.isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   if (contexts.empty() || !contexts.back())
     return CUDA_ERROR_INVALID_CONTEXT;
@@ -100,8 +109,7 @@ POSENC_CUDA cuInit(unsigned flags) {
   std::lock_guard<std::recursive_mutex> lock(driver.mutex);
   if (flags)
     return CUDA_ERROR_INVALID_VALUE;
-  driver.isInitialized = true;
-  return CUDA_SUCCESS;
+  return driver.initialize();
 }
 POSENC_CUDA_SYMBOL(cuInit)
 
@@ -112,7 +120,7 @@ POSENC_CUDA cuDriverGetVersion(int *version) {
 POSENC_CUDA_SYMBOL(cuDriverGetVersion)
 
 POSENC_CUDA cuDeviceGetCount(int *count) {
-  if (!Driver::get().isInitialized)
+  if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   *count = 1;
   return CUDA_SUCCESS;
@@ -120,7 +128,7 @@ POSENC_CUDA cuDeviceGetCount(int *count) {
 POSENC_CUDA_SYMBOL(cuDeviceGetCount)
 
 POSENC_CUDA cuDeviceGet(CUdevice *device, int ordinal) {
-  if (!Driver::get().isInitialized)
+  if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   if (ordinal != 0)
     return CUDA_ERROR_INVALID_DEVICE;
@@ -234,7 +242,7 @@ POSENC_CUDA_SYMBOL(cuDeviceGetAttribute)
 POSENC_CUDA cuDevicePrimaryCtxRetain(Context **context, CUdevice device) {
   Driver &driver = Driver::get();
   std::lock_guard<std::recursive_mutex> lock(driver.mutex);
-  if (!driver.isInitialized)
+  if (!driver.isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   if (device != 0)
     return CUDA_ERROR_INVALID_DEVICE;
@@ -267,7 +275,7 @@ POSENC_CUDA cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
 POSENC_CUDA_SYMBOL(cuDevicePrimaryCtxGetState)
 
 POSENC_CUDA cuCtxGetCurrent(Context **context) {
-  if (!Driver::get().isInitialized)
+  if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   *context = contexts.empty() ? nullptr : contexts.back();
   return CUDA_SUCCESS;
@@ -279,7 +287,7 @@ static bool isContext(const Context *context) {
 }
 
 POSENC_CUDA cuCtxSetCurrent(Context *context) {
-  if (!Driver::get().isInitialized)
+  if (!Driver::get().isInitialized())
     return CUDA_ERROR_NOT_INITIALIZED;
   if (context && !isContext(context))
     return CUDA_ERROR_INVALID_CONTEXT;
@@ -292,6 +300,8 @@ POSENC_CUDA cuCtxSetCurrent(Context *context) {
 POSENC_CUDA_SYMBOL(cuCtxSetCurrent)
 
 POSENC_CUDA cuCtxPushCurrent_v2(Context *context) {
+  if (!Driver::get().isInitialized())
+    return CUDA_ERROR_NOT_INITIALIZED;
   if (!isContext(context))
     return CUDA_ERROR_INVALID_CONTEXT;
   contexts.push_back(context);

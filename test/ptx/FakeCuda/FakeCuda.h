@@ -25,6 +25,11 @@
 //                          finished kernel, with its statistics, appends a line
 //   POSENC_FAKE_CUDA_EDIT  `from=>to`: replaces `from` by `to` in all PTX, to
 //                          inject a fault
+//   CUDA_MODULE_LOADING    LAZY or EAGER, as of the real driver: whether a
+//   library
+//                          whose image is refused is an error at its first
+//                          kernel or when it is loaded (LAZY)
+// A forked process cannot use what its parent has initialized.
 
 #define POSENC_CUDA extern "C" __attribute__((visibility("default"))) CUresult
 
@@ -79,6 +84,12 @@ struct LoadedModule {
   std::map<std::string, std::unique_ptr<LoadedFunction>> functions;
 };
 
+/// A library whose image was refused, and each of its kernels, which have the
+/// same address.
+struct RefusedLibrary {
+  CUresult error;
+};
+
 /// Work of a stream. Returns its error.
 using Work = std::function<CUresult()>;
 
@@ -107,7 +118,9 @@ struct Driver {
   static Driver &get();
 
   std::recursive_mutex mutex;
-  bool isInitialized = false;
+  /// Whether this process has initialized the driver, which did not fork it.
+  bool isInitialized() const;
+  CUresult initialize();
   /// The error of the first faulting kernel. Like a CUDA context, every later
   /// call returns it.
   CUresult sticky = CUDA_SUCCESS;
@@ -119,6 +132,7 @@ struct Driver {
   Context primary;
   Stream defaultStream;
   std::set<LoadedModule *> modules;
+  std::set<void *> refused; // RefusedLibrary
   std::set<Stream *> streams;
   std::set<Event *> events;
   std::set<Graph *> graphs, executables;
@@ -130,6 +144,7 @@ struct Driver {
 
 private:
   Driver();
+  int process = 0; // that has initialized the driver
 };
 
 /// Declares `driver` and locks it for the rest of the call.

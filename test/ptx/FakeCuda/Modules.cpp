@@ -12,6 +12,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
+
 using namespace llvm;
 using namespace posenc;
 using namespace posenc::fakecuda;
@@ -152,23 +154,63 @@ POSENC_CUDA cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size,
 }
 POSENC_CUDA_SYMBOL(cuModuleGetGlobal_v2)
 
-// Libraries are implemented as modules, and kernels as functions.
-POSENC_CUDA cuLibraryLoadData(LoadedModule **library, const void *image, int *,
-                              void **, unsigned, int *, void **, unsigned) {
-  return cuModuleLoadData(library, image);
+static bool isLoadedEagerly() {
+  const char *mode = std::getenv("CUDA_MODULE_LOADING");
+  return mode && StringRef(mode) == "EAGER";
+}
+
+static const RefusedLibrary *findRefused(const Driver &driver, void *handle) {
+  return driver.refused.count(handle) ? static_cast<RefusedLibrary *>(handle)
+                                      : nullptr;
+}
+
+// Libraries are implemented as modules, and kernels as functions. As those of
+// the real driver, they are loaded when a function is needed, so that only then
+// an image is refused. Here, other images are loaded at once.
+POSENC_CUDA cuLibraryLoadData(void **library, const void *image, int *, void **,
+                              unsigned, int *, void **, unsigned) {
+  LOCK_DRIVER
+  LoadedModule *module = nullptr;
+  CUresult result = cuModuleLoadData(&module, image);
+  *library = module;
+  bool isRefused = result == CUDA_ERROR_INVALID_IMAGE ||
+                   result == CUDA_ERROR_NO_BINARY_FOR_GPU ||
+                   result == CUDA_ERROR_INVALID_PTX;
+  if (!isRefused || isLoadedEagerly())
+    return result;
+  *library = new RefusedLibrary{result};
+  driver.refused.insert(*library);
+  return CUDA_SUCCESS;
 }
 POSENC_CUDA_SYMBOL(cuLibraryLoadData)
-POSENC_CUDA cuLibraryUnload(LoadedModule *library) {
-  return cuModuleUnload(library);
+POSENC_CUDA cuLibraryUnload(void *library) {
+  LOCK_DRIVER
+  if (driver.refused.erase(library)) {
+    delete static_cast<RefusedLibrary *>(library);
+    return CUDA_SUCCESS;
+  }
+  return cuModuleUnload(static_cast<LoadedModule *>(library));
 }
 POSENC_CUDA_SYMBOL(cuLibraryUnload)
-POSENC_CUDA cuLibraryGetKernel(LoadedFunction **kernel, LoadedModule *library,
-                               const char *name) {
-  return cuModuleGetFunction(kernel, library, name);
+POSENC_CUDA cuLibraryGetKernel(void **kernel, void *library, const char *name) {
+  LOCK_DRIVER
+  if (findRefused(driver, library)) {
+    *kernel = library;
+    return CUDA_SUCCESS;
+  }
+  LoadedFunction *function = nullptr;
+  CUresult result = cuModuleGetFunction(
+      &function, static_cast<LoadedModule *>(library), name);
+  *kernel = function;
+  return result;
 }
 POSENC_CUDA_SYMBOL(cuLibraryGetKernel)
-POSENC_CUDA cuKernelGetFunction(LoadedFunction **function,
-                                LoadedFunction *kernel) {
+POSENC_CUDA cuKernelGetFunction(void **function, void *kernel) {
+  LOCK_DRIVER
+  if (CUresult result = checkReady(driver))
+    return result;
+  if (const RefusedLibrary *refused = findRefused(driver, kernel))
+    return refused->error;
   *function = kernel;
   return CUDA_SUCCESS;
 }
