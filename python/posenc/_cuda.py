@@ -29,7 +29,6 @@ import tvm_ffi
 from ._compiler import open_library
 from ._dtypes import DLPACK_CODES, FRAMEWORK_NAMES
 from ._errors import Error
-from ._fork import Lock
 from ._frameworks import Backend, make_torch_backend
 from ._once import once
 
@@ -207,15 +206,14 @@ class _ManagedTensor(ctypes.Structure):
                 ("deleter", ctypes.c_void_p)]
 
 
-# The tensors that DLPack's consumers have, by their addresses.
+# The tensors that DLPack's consumers have, by their addresses. There is no lock: the
+# garbage collector may call `_delete` in any thread, at any place.
 _managed: dict[int, tuple] = {}
-_lock = Lock()
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _delete(address: int) -> None:
-    with _lock:
-        _, _, driver, memory = _managed.pop(address)
+    _, _, driver, memory = _managed.pop(address)
     with contextlib.suppress(Error):  # The driver may have been shut down.
         driver.free(memory)
 
@@ -255,8 +253,7 @@ def _empty(index: int, shape: tuple, dtype: str) -> tvm_ffi.Tensor:
         _DLTensor(address, CUDA, index, len(shape), code, bits, 1,
                   ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)), None, 0),
         None, ctypes.cast(_delete, ctypes.c_void_p))
-    with _lock:
-        _managed[ctypes.addressof(managed)] = managed, sizes, driver, address
+    _managed[ctypes.addressof(managed)] = managed, sizes, driver, address
     return tvm_ffi.from_dlpack(_Exporter(
         (CUDA, index),
         lambda **_: _make_capsule(ctypes.addressof(managed), b"dltensor", None)))

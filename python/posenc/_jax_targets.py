@@ -131,7 +131,7 @@ def _infer(*_, results: Results, **__):
                 mesh, PartitionSpec(*[None] * len(one.shape)))) for one in results]
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def _jit(**parameters):
     return jax.jit(functools.partial(_primitive.bind, **parameters))
 

@@ -11,6 +11,7 @@ hand-made capsules of DLPack. Prints the error of each check, as JSON."""
 import contextlib
 import ctypes
 import functools
+import gc
 import json
 import os
 import subprocess
@@ -258,6 +259,30 @@ def check_targets():
     newer = posenc.compile(CONFIG, kernels="rope", target="cuda:sm_120")
     raises(lambda: newer.rope(q, k, positions),
            "there are no kernels for this GPU, of compute capability 9.0")
+
+
+def check_collection():
+    """The garbage collector, which may run anywhere, deletes results while another one
+    is allocated."""
+    class Collecting(dict):
+        def __setitem__(self, key, value):
+            gc.collect()
+            super().__setitem__(key, value)
+
+    managed, _cuda._managed = _cuda._managed, Collecting(_cuda._managed)
+    try:
+        before = len(_cuda._managed)
+        for _ in range(3):
+            cycle = [_cuda._empty(0, (3,), "float32")]
+            cycle.append(cycle)
+        assert len(_cuda._managed) == before + 2
+        del cycle
+        gc.collect()
+        assert len(_cuda._managed) == before
+    finally:
+        managed.clear()
+        managed.update(_cuda._managed)
+        _cuda._managed = managed
 
 
 def check_fork():

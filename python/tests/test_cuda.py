@@ -24,7 +24,8 @@ from conftest import make_inputs
 TESTS = os.path.dirname(os.path.abspath(__file__))
 FAKE = os.path.join(os.path.dirname(os.environ.get("POSENC_BIN", "")), "test", "ptx")
 CHECKS = ["rope", "attention", "capture", "masked", "functional", "flex", "out", "errors",
-          "targets", "library", "unsupported", "architecture", "vllm", "fork", "cupy"]
+          "targets", "library", "unsupported", "architecture", "vllm", "fork", "cupy",
+          "collection"]
 JAX_CHECKS = ["jax", "jax_flex", "jax_gradient", "jax_errors"]
 
 
