@@ -287,9 +287,13 @@ TRACED_INSTEAD = "_torchdynamo_inline"
 
 def make_traceable(spec: str | None, name: str) -> Callable:
     """Returns a method that torch.compile can trace: the call of an operator."""
-    def call(self, *inputs, out=None, **named):
-        from . import _operators
+    # PyTorch 2.11 reads the cells and defaults of this function from the method that it
+    # stands for. So it has no cells, and the same defaults.
+    source = f"""def call(self, *inputs, out=None, **named):
+    from . import _operators
 
-        return _operators.call(spec, name, inputs, named, out)
-
-    return call
+    return _operators.call({spec!r}, {name!r}, inputs, named, out)
+"""
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<posenc {name}>", "exec", dont_inherit=True), globals(), made)
+    return made["call"]
