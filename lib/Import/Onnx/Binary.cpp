@@ -123,42 +123,36 @@ static bool importSizes(NodeImporter &node, ArrayRef<Tensor *> operands,
 //===----------------------------------------------------------------------===//
 
 /// Divides integers without the traps of a division by 0 and of an overflow.
-static Value divide(OpBuilder &b, Location loc, Value x, Value y,
-                    bool wantsRemainder) {
-  Type type = x.getType();
-  Value zero = createScalar(b, loc, type, 0),
-        one = createScalar(b, loc, type, 1);
-  Value minus = createScalar(b, loc, type, -1);
+static Value divide(Scalars &s, Value x, Value y, bool wantsRemainder) {
+  Value zero = s.get(0), one = s.get(1);
+  Value minus = s.get(-1);
   auto equals = [&](Value value) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y, value);
+    return arith::CmpIOp::create(s, arith::CmpIPredicate::eq, y, value);
   };
   Value isMinus = equals(minus);
-  Value isUnsafe = arith::OrIOp::create(b, loc, equals(zero), isMinus);
-  Value divisor = arith::SelectOp::create(b, loc, isUnsafe, one, y);
+  Value isUnsafe = arith::OrIOp::create(s, equals(zero), isMinus);
+  Value divisor = s.select(isUnsafe, one, y);
   if (wantsRemainder)
-    return arith::RemSIOp::create(b, loc, x, divisor);
-  Value quotient = arith::DivSIOp::create(b, loc, x, divisor);
-  Value negated = arith::SubIOp::create(b, loc, zero, x);
-  return arith::SelectOp::create(b, loc, isMinus, negated, quotient);
+    return arith::RemSIOp::create(s, x, divisor);
+  Value quotient = arith::DivSIOp::create(s, x, divisor);
+  return s.select(isMinus, s.sub(zero, x), quotient);
 }
 
 /// The remainder with the sign of the dividend, or of the divisor.
-static Value createMod(OpBuilder &b, Location loc, Value x, Value y,
-                       bool hasSignOfDividend) {
+static Value createMod(Scalars &s, Value x, Value y, bool hasSignOfDividend) {
   bool isFloat = isa<FloatType>(x.getType());
-  Value rest = isFloat ? arith::RemFOp::create(b, loc, x, y).getResult()
-                       : divide(b, loc, x, y, /*wantsRemainder=*/true);
+  Value rest = isFloat ? arith::RemFOp::create(s, x, y).getResult()
+                       : divide(s, x, y, /*wantsRemainder=*/true);
   if (hasSignOfDividend)
     return rest;
-  Value zero = createScalar(b, loc, x.getType(), 0);
-  Value signs = arith::XOrIOp::create(b, loc, rest, y);
+  Value zero = s.get(0);
+  Value signs = arith::XOrIOp::create(s, rest, y);
   Value differ =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, signs, zero);
+      arith::CmpIOp::create(s, arith::CmpIPredicate::slt, signs, zero);
   Value isWhole =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, rest, zero);
-  Value sum = arith::AddIOp::create(b, loc, rest, y);
-  Value adjusted = arith::SelectOp::create(b, loc, differ, sum, rest);
-  return arith::SelectOp::create(b, loc, isWhole, rest, adjusted);
+      arith::CmpIOp::create(s, arith::CmpIPredicate::eq, rest, zero);
+  Value adjusted = s.select(differ, s.add(rest, y), rest);
+  return s.select(isWhole, rest, adjusted);
 }
 
 static LogicalResult importArithmetic(NodeImporter &node) {
@@ -181,11 +175,8 @@ static LogicalResult importArithmetic(NodeImporter &node) {
   if (!isFloat && !hasSignOfDividend && operands.size() > 1 &&
       importSizes(node, operands, element))
     return success();
-  Type wide = getWideType(element);
-  return node.setResult(mapElements(
-      node, operands, element,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, wide);
+  return node.setResult(
+      mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
         auto combine = [&](Value x, Value y) {
           if (op == "Add" || op == "Sum" || op == "Mean")
             return s.add(x, y);
@@ -198,14 +189,14 @@ static LogicalResult importArithmetic(NodeImporter &node) {
           if (op == "Min")
             return s.min(x, y);
           if (op == "Mod")
-            return createMod(b, loc, x, y, hasSignOfDividend);
+            return createMod(s, x, y, hasSignOfDividend);
           return isFloat ? s.div(x, y)
-                         : divide(b, loc, x, y, /*wantsRemainder=*/false);
+                         : divide(s, x, y, /*wantsRemainder=*/false);
         };
-        Value value = convertScalar(b, loc, args[0], wide);
+        Value value = s.convert(args[0]);
         for (Value arg : args.drop_front())
-          value = combine(value, convertScalar(b, loc, arg, wide));
-        return convertScalar(b, loc, value, element);
+          value = combine(value, s.convert(arg));
+        return value;
       }));
 }
 
@@ -229,29 +220,25 @@ static LogicalResult importPow(NodeImporter &node) {
     return node.emitError() << "expected numbers, found bool";
   if (!base.isFloat() && !isSmall)
     return node.emitError() << "integers need a constant exponent from 0 to 4";
-  Type wide = getWideType(element);
   Tensor *operands[] = {&base, &exponent};
-  return node.setResult(
-      mapElements(node, operands, element,
-                  [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                    Scalars s(b, loc, wide);
-                    Value x = convertScalar(b, loc, args[0], wide), value;
-                    if (isSmall) {
-                      value = *power == 0 ? s.get(1) : x;
-                      for (int i = 1; i < *power; ++i)
-                        value = s.mul(value, x);
-                    } else if (power == 0.5) {
-                      value = math::SqrtOp::create(b, loc, x);
-                    } else if (power == -0.5) {
-                      value = s.div(s.get(1), math::SqrtOp::create(b, loc, x));
-                    } else if (power == -1) {
-                      value = s.div(s.get(1), x);
-                    } else {
-                      value = math::PowFOp::create(
-                          b, loc, x, convertScalar(b, loc, args[1], wide));
-                    }
-                    return convertScalar(b, loc, value, element);
-                  }));
+  return node.setResult(mapElements(
+      node, operands, element, [&](Scalars &s, ValueRange args) -> Value {
+        Value x = s.convert(args[0]), value;
+        if (isSmall) {
+          value = *power == 0 ? s.get(1) : x;
+          for (int i = 1; i < *power; ++i)
+            value = s.mul(value, x);
+        } else if (power == 0.5) {
+          value = math::SqrtOp::create(s, x);
+        } else if (power == -0.5) {
+          value = s.div(s.get(1), math::SqrtOp::create(s, x));
+        } else if (power == -1) {
+          value = s.div(s.get(1), x);
+        } else {
+          value = math::PowFOp::create(s, x, s.convert(args[1]));
+        }
+        return value;
+      }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,15 +259,14 @@ static LogicalResult importComparison(NodeImporter &node) {
   if (!isFloat && importSizes(node, operands, i1))
     return success();
   return node.setResult(mapElements(
-      node, operands, i1,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+      node, operands, i1, [&](Scalars &s, ValueRange args) -> Value {
         Value x = args[0], y = args[1];
         if (op == "And")
-          return arith::AndIOp::create(b, loc, x, y);
+          return arith::AndIOp::create(s, x, y);
         if (op == "Or")
-          return arith::OrIOp::create(b, loc, x, y);
+          return arith::OrIOp::create(s, x, y);
         if (op == "Xor")
-          return arith::XOrIOp::create(b, loc, x, y);
+          return arith::XOrIOp::create(s, x, y);
         if (isFloat) {
           Type wide = getWideType(element);
           auto kind = llvm::StringSwitch<arith::CmpFPredicate>(op)
@@ -289,9 +275,8 @@ static LogicalResult importComparison(NodeImporter &node) {
                           .Case("Greater", arith::CmpFPredicate::OGT)
                           .Case("GreaterOrEqual", arith::CmpFPredicate::OGE)
                           .Default(arith::CmpFPredicate::OEQ);
-          return arith::CmpFOp::create(b, loc, kind,
-                                       convertScalar(b, loc, x, wide),
-                                       convertScalar(b, loc, y, wide));
+          return arith::CmpFOp::create(s, kind, s.convert(x, wide),
+                                       s.convert(y, wide));
         }
         auto kind = llvm::StringSwitch<arith::CmpIPredicate>(op)
                         .Case("Less", arith::CmpIPredicate::slt)
@@ -299,7 +284,7 @@ static LogicalResult importComparison(NodeImporter &node) {
                         .Case("Greater", arith::CmpIPredicate::sgt)
                         .Case("GreaterOrEqual", arith::CmpIPredicate::sge)
                         .Default(arith::CmpIPredicate::eq);
-        return arith::CmpIOp::create(b, loc, kind, x, y);
+        return arith::CmpIOp::create(s, kind, x, y);
       }));
 }
 
@@ -327,9 +312,8 @@ static LogicalResult importWhere(NodeImporter &node) {
     }
   }
   return node.setResult(mapElements(
-      node, operands, element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        return arith::SelectOp::create(b, loc, args[0], args[1], args[2]);
+      node, operands, element, [&](Scalars &s, ValueRange args) -> Value {
+        return arith::SelectOp::create(s, args[0], args[1], args[2]);
       }));
 }
 
@@ -338,9 +322,8 @@ static LogicalResult importPRelu(NodeImporter &node) {
   Type element = operands[0]->element;
   if (!isa<FloatType>(element) || operands[1]->element != element)
     return node.emitError() << "expected floats of one type";
-  return node.setResult(mapFloats(
-      node, operands, [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, args[0].getType());
+  return node.setResult(
+      mapFloats(node, operands, [&](Scalars &s, ValueRange args) {
         Value x = args[0], slope = args[1];
         return s.select(s.less(x, s.get(0)), s.mul(slope, x), x);
       }));

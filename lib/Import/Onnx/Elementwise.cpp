@@ -23,28 +23,23 @@ FailureOr<Tensor> onnx::mapFloats(NodeImporter &node,
   Type element = operands.front()->element;
   if (!isa<FloatType>(element))
     return node.emitError() << "expected floats, found " << element;
-  Type wide = getWideType(element);
-  return mapElements(node, operands, element,
-                     [&](OpBuilder &b, Location loc, ValueRange args) {
-                       SmallVector<Value> values;
-                       for (Value arg : args)
-                         values.push_back(convertScalar(b, loc, arg, wide));
-                       return convertScalar(b, loc, body(b, loc, values),
-                                            element);
-                     });
+  return mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
+    SmallVector<Value> values;
+    for (Value arg : args)
+      values.push_back(s.convert(arg));
+    return body(s, values);
+  });
 }
 
 FailureOr<Tensor> onnx::addTensors(NodeImporter &node,
                                    ArrayRef<Tensor *> operands) {
-  Type element = operands.front()->element, wide = getWideType(element);
-  return mapElements(node, operands, element,
-                     [&](OpBuilder &b, Location loc, ValueRange args) {
-                       Scalars s(b, loc, wide);
-                       Value sum = convertScalar(b, loc, args[0], wide);
-                       for (Value arg : args.drop_front())
-                         sum = s.add(sum, convertScalar(b, loc, arg, wide));
-                       return convertScalar(b, loc, sum, element);
-                     });
+  Type element = operands.front()->element;
+  return mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
+    Value sum = s.convert(args[0]);
+    for (Value arg : args.drop_front())
+      sum = s.add(sum, s.convert(arg));
+    return sum;
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -52,7 +47,6 @@ FailureOr<Tensor> onnx::addTensors(NodeImporter &node,
 //===----------------------------------------------------------------------===//
 
 static LogicalResult importUnary(NodeImporter &node) {
-  Scalars s;
   StringRef op = node.node.op;
   double alpha = 0, beta = 0;
   bool isTanh = false;
@@ -73,10 +67,8 @@ static LogicalResult importUnary(NodeImporter &node) {
     if (!isTanh && form != "none")
       return node.emitError() << "unknown approximation of Gelu";
   }
-  return node.setResult(mapFloats(
-      node, &node.getInput(0),
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        s.set(b, loc, args[0].getType());
+  return node.setResult(
+      mapFloats(node, &node.getInput(0), [&](Scalars &s, ValueRange args) {
         Value x = args[0];
         if (op == "Relu")
           return s.max(x, s.get(0));
@@ -99,35 +91,35 @@ static LogicalResult importUnary(NodeImporter &node) {
         if (op == "Softplus") {
           // ln(1 + e^x) without overflow.
           Value tail = math::Log1pOp::create(
-              b, loc, s.exp(s.neg(math::AbsFOp::create(b, loc, x))));
+              s, s.exp(s.neg(math::AbsFOp::create(s, x))));
           return s.add(s.max(x, s.get(0)), tail);
         }
         if (op == "Softsign")
-          return s.div(x, s.add(s.get(1), math::AbsFOp::create(b, loc, x)));
+          return s.div(x, s.add(s.get(1), math::AbsFOp::create(s, x)));
         if (op == "Gelu")
           return s.gelu(x, isTanh);
         if (op == "Sqrt")
-          return math::SqrtOp::create(b, loc, x).getResult();
+          return math::SqrtOp::create(s, x).getResult();
         if (op == "Reciprocal")
           return s.div(s.get(1), x);
         if (op == "Exp")
           return s.exp(x);
         if (op == "Log")
-          return math::LogOp::create(b, loc, x).getResult();
+          return math::LogOp::create(s, x).getResult();
         if (op == "Erf")
-          return math::ErfOp::create(b, loc, x).getResult();
+          return math::ErfOp::create(s, x).getResult();
         if (op == "Tanh")
-          return math::TanhOp::create(b, loc, x).getResult();
+          return math::TanhOp::create(s, x).getResult();
         if (op == "Sin")
-          return math::SinOp::create(b, loc, x).getResult();
+          return math::SinOp::create(s, x).getResult();
         if (op == "Cos")
-          return math::CosOp::create(b, loc, x).getResult();
+          return math::CosOp::create(s, x).getResult();
         if (op == "Floor")
-          return math::FloorOp::create(b, loc, x).getResult();
+          return math::FloorOp::create(s, x).getResult();
         if (op == "Ceil")
-          return math::CeilOp::create(b, loc, x).getResult();
+          return math::CeilOp::create(s, x).getResult();
         assert(op == "Round" && "expected an operator of the table");
-        return math::RoundEvenOp::create(b, loc, x).getResult();
+        return math::RoundEvenOp::create(s, x).getResult();
       }));
 }
 
@@ -145,31 +137,28 @@ static LogicalResult importSigned(NodeImporter &node) {
         createElements(input.element, elements, input.getRank()));
   }
   return node.setResult(mapElements(
-      node, &input, input.element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+      node, &input, input.element, [&](Scalars &s, ValueRange args) -> Value {
         Value x = args[0];
-        Value zero = createScalar(b, loc, x.getType(), 0);
+        Value zero = createScalar(s, s.getLoc(), x.getType(), 0);
         bool isFloat = input.isFloat();
         if (op == "Neg")
-          return isFloat ? arith::NegFOp::create(b, loc, x).getResult()
-                         : arith::SubIOp::create(b, loc, zero, x).getResult();
+          return isFloat ? arith::NegFOp::create(s, x).getResult()
+                         : arith::SubIOp::create(s, zero, x).getResult();
         if (op == "Abs")
-          return isFloat ? math::AbsFOp::create(b, loc, x).getResult()
-                         : math::AbsIOp::create(b, loc, x).getResult();
-        Value one = createScalar(b, loc, x.getType(), 1);
-        Value minus = createScalar(b, loc, x.getType(), -1);
-        Scalars s(b, loc, x.getType());
+          return isFloat ? math::AbsFOp::create(s, x).getResult()
+                         : math::AbsIOp::create(s, x).getResult();
+        Value one = createScalar(s, s.getLoc(), x.getType(), 1);
+        Value minus = createScalar(s, s.getLoc(), x.getType(), -1);
         Value isLess =
-            isFloat ? s.less(x, zero)
-                    : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                            x, zero);
+            isFloat
+                ? s.less(x, zero)
+                : arith::CmpIOp::create(s, arith::CmpIPredicate::slt, x, zero);
         Value isMore =
-            isFloat ? s.less(zero, x)
-                    : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
-                                            x, zero);
-        Value up =
-            arith::SelectOp::create(b, loc, isMore, one, isFloat ? x : zero);
-        return arith::SelectOp::create(b, loc, isLess, minus, up);
+            isFloat
+                ? s.less(zero, x)
+                : arith::CmpIOp::create(s, arith::CmpIPredicate::sgt, x, zero);
+        Value up = arith::SelectOp::create(s, isMore, one, isFloat ? x : zero);
+        return arith::SelectOp::create(s, isLess, minus, up);
       }));
 }
 
@@ -184,19 +173,18 @@ static LogicalResult importPredicate(NodeImporter &node) {
   bool positive = node.node.op != "IsInf" || node.getInt("detect_positive", 1);
   FailureOr<Tensor> result = mapElements(
       node, &input, node.builder.getI1Type(),
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+      [&](Scalars &s, ValueRange args) -> Value {
         Value x = args[0];
         if (isNot)
-          return arith::XOrIOp::create(b, loc, x,
-                                       createScalar(b, loc, b.getI1Type(), 1));
-        x = convertScalar(b, loc, x, getWideType(x.getType()));
-        Scalars s(b, loc, x.getType());
+          return arith::XOrIOp::create(
+              s, x, createScalar(s, s.getLoc(), s.getI1Type(), 1));
+        x = s.convert(x, getWideType(x.getType()));
         if (op == "IsNaN")
-          return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
-        Value infinity = s.getInfinity();
+          return arith::CmpFOp::create(s, arith::CmpFPredicate::UNO, x, x);
+        Value infinity = createScalar(s, s.getLoc(), x.getType(), INFINITY);
         Value low = s.equal(x, s.neg(infinity)), high = s.equal(x, infinity);
-        Value no = createScalar(b, loc, b.getI1Type(), 0);
-        return arith::OrIOp::create(b, loc, negative ? low : no,
+        Value no = createScalar(s, s.getLoc(), s.getI1Type(), 0);
+        return arith::OrIOp::create(s, negative ? low : no,
                                     positive ? high : no);
       });
   if (failed(result))
@@ -238,17 +226,15 @@ static LogicalResult importClip(NodeImporter &node) {
     place = operands.size();
     operands.push_back(&bounds[number]);
   }
-  return node.setResult(
-      mapElements(node, operands, input.element,
-                  [&](OpBuilder &b, Location loc, ValueRange args) {
-                    Value x = args[0];
-                    Scalars s(b, loc, x.getType());
-                    if (low >= 0)
-                      x = s.max(x, args[low]);
-                    if (high >= 0)
-                      x = s.min(x, args[high]);
-                    return x;
-                  }));
+  return node.setResult(mapElements(node, operands, input.element,
+                                    [&](Scalars &s, ValueRange args) {
+                                      Value x = args[0];
+                                      if (low >= 0)
+                                        x = s.max(x, args[low]);
+                                      if (high >= 0)
+                                        x = s.min(x, args[high]);
+                                      return x;
+                                    }));
 }
 
 static LogicalResult importCast(NodeImporter &node) {
@@ -275,9 +261,8 @@ static LogicalResult importBiasGelu(NodeImporter &node) {
   if (node.hasInput(1))
     operands.push_back(&node.getInput(1));
   bool isTanh = node.node.op == "FastGelu";
-  return node.setResult(mapFloats(
-      node, operands, [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, args[0].getType());
+  return node.setResult(
+      mapFloats(node, operands, [&](Scalars &s, ValueRange args) {
         Value x = args.size() > 1 ? s.add(args[0], args[1]) : args[0];
         return s.gelu(x, isTanh);
       }));

@@ -124,12 +124,12 @@ static LogicalResult importGatherElements(NodeImporter &node) {
       node.sizes.materialize(node.builder, node.loc, data.shape[*axis]);
   return node.setResult(mapElementsTo(
       node, &indices, indices.shape, data.element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        SmallVector<Value> index = createIndices(b, loc, 0, data.getRank());
-        Value number =
-            arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
-        index[*axis] = wrapIndex(b, loc, number, count);
-        return tensor::ExtractOp::create(b, loc, source, index);
+      [&](Scalars &s, ValueRange args) -> Value {
+        SmallVector<Value> index =
+            createIndices(s, s.getLoc(), 0, data.getRank());
+        Value number = arith::IndexCastOp::create(s, s.getIndexType(), args[0]);
+        index[*axis] = wrapIndex(s, s.getLoc(), number, count);
+        return tensor::ExtractOp::create(s, source, index);
       }));
 }
 
@@ -185,15 +185,15 @@ static LogicalResult importGatherND(NodeImporter &node) {
     sizes.push_back(
         node.sizes.materialize(node.builder, node.loc, data.shape[dim]));
   return node.setResult(mapElementsTo(
-      node, {}, shape, data.element,
-      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-        SmallVector<Value> at = createIndices(b, loc, 0, outer);
+      node, {}, shape, data.element, [&](Scalars &s, ValueRange) -> Value {
+        SmallVector<Value> at = createIndices(s, s.getLoc(), 0, outer);
         SmallVector<Value> index(at.begin(), at.begin() + batch);
-        llvm::append_range(index, readIndices(b, loc, numbers, at, sizes));
-        llvm::append_range(
-            index,
-            createIndices(b, loc, outer, static_cast<int64_t>(shape.size())));
-        return tensor::ExtractOp::create(b, loc, source, index);
+        llvm::append_range(index,
+                           readIndices(s, s.getLoc(), numbers, at, sizes));
+        llvm::append_range(index,
+                           createIndices(s, s.getLoc(), outer,
+                                         static_cast<int64_t>(shape.size())));
+        return tensor::ExtractOp::create(s, source, index);
       }));
 }
 

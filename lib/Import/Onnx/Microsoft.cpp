@@ -121,34 +121,29 @@ static void computePositions(NodeImporter &node, GroupQuery &group,
       convertScalar(builder, node.loc,
                     node.sizes.materialize(builder, node.loc, numKeys), i64);
   // Entry points cannot check numbers that are computed.
-  group.totals =
-      mapElementsTo(node, operand, {batch}, i64,
-                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                      Value one = createScalar(b, loc, i64, 1);
-                      Value sum = arith::AddIOp::create(
-                          b, loc, convertScalar(b, loc, args[0], i64), one);
-                      Scalars s(b, loc, i64);
-                      return s.min(s.max(sum, s.get(0)), limit);
-                    });
+  group.totals = mapElementsTo(
+      node, operand, {batch}, i64, [&](Scalars &s, ValueRange args) -> Value {
+        Value one = s.get(1);
+        Value sum = arith::AddIOp::create(s, s.convert(args[0]), one);
+        return s.min(s.max(sum, s.get(0)), limit);
+      });
   group.shift = mapElementsTo(
       node, &group.totals, {batch}, i64,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value missing = arith::SubIOp::create(b, loc, count, args[0]);
-        return arith::SelectOp::create(b, loc, isFirst, missing,
-                                       createScalar(b, loc, i64, 0));
+      [&](Scalars &s, ValueRange args) -> Value {
+        Value missing = arith::SubIOp::create(s, count, args[0]);
+        return arith::SelectOp::create(s, isFirst, missing, s.get(0));
       });
   FailureOr<Tensor> columns[] = {reshape(node, group.totals, {batch, Size(1)}),
                                  reshape(node, group.shift, {batch, Size(1)})};
   Tensor *operands[] = {&*columns[0], &*columns[1]};
-  group.positions = mapElementsTo(
-      node, operands, {batch, tokens}, i64,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value index = linalg::IndexOp::create(b, loc, 1);
-        Value first = arith::SubIOp::create(b, loc, args[0], count);
-        first = arith::AddIOp::create(b, loc, first, args[1]);
-        return arith::AddIOp::create(b, loc, first,
-                                     convertScalar(b, loc, index, i64));
-      });
+  group.positions =
+      mapElementsTo(node, operands, {batch, tokens}, i64,
+                    [&](Scalars &s, ValueRange args) -> Value {
+                      Value index = linalg::IndexOp::create(s, 1);
+                      Value first = arith::SubIOp::create(s, args[0], count);
+                      first = arith::AddIOp::create(s, first, args[1]);
+                      return arith::AddIOp::create(s, first, s.convert(index));
+                    });
 }
 
 /// Rotates queries and keys.
@@ -205,14 +200,12 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
         last = getValue(caches[0].shape[0] * tokens - 1);
   Tensor numbers =
       mapElementsTo(node, &group.positions, group.positions.shape, i64,
-                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                      Scalars s(b, loc, i64);
-                      Value sequence = convertScalar(
-                          b, loc, linalg::IndexOp::create(b, loc, 0), i64);
+                    [&](Scalars &s, ValueRange args) -> Value {
+                      Value sequence = s.convert(linalg::IndexOp::create(s, 0));
                       Value slot = s.add(s.mul(sequence, length), args[0]);
                       // Tokens beyond the end of their cache are not written.
                       Value isInside = arith::CmpIOp::create(
-                          b, loc, arith::CmpIPredicate::slt, args[0], length);
+                          s, arith::CmpIPredicate::slt, args[0], length);
                       return s.min(s.select(isInside, slot, s.get(-1)), last);
                     });
   slots = node.getValue(numbers);

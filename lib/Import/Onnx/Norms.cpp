@@ -52,32 +52,25 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
   if (norm.isCentered) {
     Tensor sum = reduce(node, input, axes, Reduction::Sum, wide);
     Tensor *operand = &sum;
-    Tensor mean =
-        mapElementsTo(node, operand, sum.shape, wide,
-                      [&](OpBuilder &b, Location loc, ValueRange args) {
-                        return Scalars(b, loc, wide).div(args[0], count);
-                      });
+    Tensor mean = mapElementsTo(
+        node, operand, sum.shape, wide,
+        [&](Scalars &s, ValueRange args) { return s.div(args[0], count); });
     if (failed(assign(norm.mean, keepDims(node, mean, norm))))
       return failure();
     Tensor *operands[] = {&input, &norm.mean};
-    centered =
-        mapElementsTo(node, operands, input.shape, wide,
-                      [&](OpBuilder &b, Location loc, ValueRange args) {
-                        return Scalars(b, loc, wide)
-                            .sub(convertScalar(b, loc, args[0], wide), args[1]);
-                      });
+    centered = mapElementsTo(node, operands, input.shape, wide,
+                             [&](Scalars &s, ValueRange args) {
+                               return s.sub(s.convert(args[0]), args[1]);
+                             });
   }
-  Tensor squares = reduce(node, centered, axes, Reduction::Sum, wide,
-                          [&](OpBuilder &b, Location loc, ValueRange args) {
-                            return Scalars(b, loc, wide).mul(args[0], args[0]);
-                          });
+  Tensor squares = reduce(
+      node, centered, axes, Reduction::Sum, wide,
+      [&](Scalars &s, ValueRange args) { return s.mul(args[0], args[0]); });
   Tensor *operand = &squares;
   Tensor inverse = mapElementsTo(
-      node, operand, squares.shape, wide,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, wide);
+      node, operand, squares.shape, wide, [&](Scalars &s, ValueRange args) {
         Value mean = s.add(s.div(args[0], count), s.get(norm.epsilon));
-        return s.div(s.get(1), math::SqrtOp::create(b, loc, mean));
+        return s.div(s.get(1), math::SqrtOp::create(s, mean));
       });
   if (failed(assign(norm.inverse, keepDims(node, inverse, norm))))
     return failure();
@@ -92,17 +85,15 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
     return failure();
   if (shape->size() != input.shape.size())
     return node.emitError() << "the weight has more dimensions than the input";
-  return mapElementsTo(
-      node, operands, *shape, element,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Scalars s(b, loc, wide);
-        Value x = s.mul(convertScalar(b, loc, args[0], wide), args[1]);
-        if (norm.weight)
-          x = s.mul(x, convertScalar(b, loc, args[2], wide));
-        if (norm.bias)
-          x = s.add(x, convertScalar(b, loc, args.back(), wide));
-        return convertScalar(b, loc, x, element);
-      });
+  return mapElementsTo(node, operands, *shape, element,
+                       [&](Scalars &s, ValueRange args) {
+                         Value x = s.mul(s.convert(args[0]), args[1]);
+                         if (norm.weight)
+                           x = s.mul(x, s.convert(args[2]));
+                         if (norm.bias)
+                           x = s.add(x, s.convert(args.back()));
+                         return x;
+                       });
 }
 
 /// RMSNormalization, SimplifiedLayerNormalization and LayerNormalization.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Ops.h"
+#include "Scalars.h"
 
 #include "posenc/IR/CreateGeneric.h"
 
@@ -241,7 +241,8 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
       else
         values.push_back(scalar);
     }
-    return body(b, loc, values);
+    Scalars s(b, loc, getWideType(element));
+    return s.convert(body(s, values), element);
   };
   Value result =
       createParallelGeneric(builder, node.loc, inputs, init, maps, create);
@@ -259,9 +260,8 @@ FailureOr<Tensor> onnx::mapElements(NodeImporter &node,
 
 Tensor onnx::broadcast(NodeImporter &node, Tensor &tensor,
                        ArrayRef<Size> shape) {
-  return mapElementsTo(
-      node, &tensor, shape, tensor.element,
-      [](OpBuilder &, Location, ValueRange args) { return args[0]; });
+  return mapElementsTo(node, &tensor, shape, tensor.element,
+                       [](Scalars &, ValueRange args) { return args[0]; });
 }
 
 Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
@@ -270,11 +270,8 @@ Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (tensor.elements && integer && integer.getWidth() >= 32)
     return createElements(element, *tensor.elements, tensor.getRank());
-  Tensor *operand = &tensor;
-  return mapElementsTo(node, operand, tensor.shape, element,
-                       [&](OpBuilder &b, Location loc, ValueRange args) {
-                         return convertScalar(b, loc, args[0], element);
-                       });
+  return mapElementsTo(node, &tensor, tensor.shape, element,
+                       [](Scalars &, ValueRange args) { return args[0]; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -340,9 +337,10 @@ Tensor onnx::reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
                       AffineMap::get(rank, 0, kept, builder.getContext())};
   Value init = fill(node, shape, createNeutral(node, kind, element));
   auto create = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value x = convertScalar(b, loc, args[0], element);
+    Scalars s(b, loc, element);
+    Value x = s.convert(args[0]);
     if (transform)
-      x = transform(b, loc, x);
+      x = transform(s, x);
     linalg::YieldOp::create(b, loc, combine(b, loc, kind, args[1], x));
   };
   return createGeneric(node, node.getValue(tensor), init, maps, loops, shape,

@@ -44,7 +44,11 @@ Value convertScalar(OpBuilder &builder, Location loc, Value value, Type type);
 /// The type in which floats of a type are computed: f32 for f16 and bf16.
 Type getWideType(Type type);
 
-using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+class Scalars;
+/// Returns an element of a result from those of the operands. The type of the
+/// scalars is that in which the elements of the result are computed, to which
+/// the returned one is rounded.
+using Body = function_ref<Value(Scalars &, ValueRange)>;
 
 /// Creates a linalg.generic and returns its result, of the shape.
 Tensor

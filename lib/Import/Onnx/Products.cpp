@@ -141,20 +141,18 @@ static LogicalResult importGemm(NodeImporter &node) {
   SmallVector<Tensor *> operands{&*product};
   if (hasSummand)
     operands.push_back(&node.getInput(2));
-  Type element = left.element, wide = getWideType(element);
+  Type element = left.element;
   return node.setResult(
-      mapElements(node, operands, element,
-                  [&](OpBuilder &b, Location loc, ValueRange args) {
-                    Scalars s(b, loc, wide);
-                    Value x = convertScalar(b, loc, args[0], wide);
-                    if (alpha != 1)
-                      x = s.mul(x, s.get(alpha));
-                    if (hasSummand) {
-                      Value y = convertScalar(b, loc, args[1], wide);
-                      x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
-                    }
-                    return convertScalar(b, loc, x, element);
-                  }));
+      mapElements(node, operands, element, [&](Scalars &s, ValueRange args) {
+        Value x = s.convert(args[0]);
+        if (alpha != 1)
+          x = s.mul(x, s.get(alpha));
+        if (hasSummand) {
+          Value y = s.convert(args[1]);
+          x = s.add(x, beta == 1 ? y : s.mul(y, s.get(beta)));
+        }
+        return x;
+      }));
 }
 
 void onnx::addProductOperators(OperatorTable &table) {

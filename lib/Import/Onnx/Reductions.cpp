@@ -71,16 +71,16 @@ static LogicalResult importReduction(NodeImporter &node) {
                                         : Reduction::Sum;
   Tensor result;
   if (op == "ReduceL2" || op == "ReduceSumSquare")
-    result = reduce(node, input, axes, kind, wide,
-                    [&](OpBuilder &b, Location loc, ValueRange args) {
-                      return Scalars(b, loc, wide).mul(args[0], args[0]);
-                    });
+    result =
+        reduce(node, input, axes, kind, wide, [&](Scalars &s, ValueRange args) {
+          return s.mul(args[0], args[0]);
+        });
   else if (op == "ReduceL1")
     result = reduce(node, input, axes, kind, wide,
-                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                    [&](Scalars &s, ValueRange args) -> Value {
                       if (isFloat)
-                        return math::AbsFOp::create(b, loc, args[0]);
-                      return math::AbsIOp::create(b, loc, args[0]);
+                        return math::AbsFOp::create(s, args[0]);
+                      return math::AbsIOp::create(s, args[0]);
                     });
   else
     result = reduce(node, input, axes, kind, isExtremum ? element : wide);
@@ -90,13 +90,13 @@ static LogicalResult importReduction(NodeImporter &node) {
   Tensor *operand = &result;
   if (count || op == "ReduceL2" || result.element != element)
     result = mapElementsTo(node, operand, result.shape, element,
-                           [&](OpBuilder &b, Location loc, ValueRange args) {
+                           [&](Scalars &s, ValueRange args) {
                              Value x = args[0];
                              if (count)
-                               x = arith::DivFOp::create(b, loc, x, count);
+                               x = arith::DivFOp::create(s, x, count);
                              if (op == "ReduceL2")
-                               x = math::SqrtOp::create(b, loc, x);
-                             return convertScalar(b, loc, x, element);
+                               x = math::SqrtOp::create(s, x);
+                             return x;
                            });
   if (keepsDims) {
     SmallVector<Size> shape = input.shape;
@@ -144,26 +144,21 @@ static LogicalResult importLogSoftmax(NodeImporter &node) {
   if (failed(tops))
     return failure();
   Tensor *shifting[] = {&input, &*tops};
-  Tensor shifted =
-      mapElementsTo(node, shifting, input.shape, wide,
-                    [&](OpBuilder &b, Location loc, ValueRange args) {
-                      return Scalars(b, loc, wide)
-                          .sub(convertScalar(b, loc, args[0], wide), args[1]);
-                    });
-  Tensor sum = reduce(node, shifted, *axis, Reduction::Sum, wide,
-                      [&](OpBuilder &b, Location loc, ValueRange args) {
-                        return Scalars(b, loc, wide).exp(args[0]);
-                      });
+  Tensor shifted = mapElementsTo(node, shifting, input.shape, wide,
+                                 [&](Scalars &s, ValueRange args) {
+                                   return s.sub(s.convert(args[0]), args[1]);
+                                 });
+  Tensor sum =
+      reduce(node, shifted, *axis, Reduction::Sum, wide,
+             [&](Scalars &s, ValueRange args) { return s.exp(args[0]); });
   FailureOr<Tensor> sums = reshape(node, sum, shape);
   if (failed(sums))
     return failure();
   Tensor *operands[] = {&shifted, &*sums};
   return node.setResult(mapElementsTo(
-      node, operands, input.shape, element,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Value log = math::LogOp::create(b, loc, args[1]);
-        return convertScalar(b, loc, Scalars(b, loc, wide).sub(args[0], log),
-                             element);
+      node, operands, input.shape, element, [&](Scalars &s, ValueRange args) {
+        Value log = math::LogOp::create(s, args[1]);
+        return s.sub(args[0], log);
       }));
 }
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include "Scalars.h"
 
 #include "posenc/IR/Posenc.h"
 
@@ -95,13 +96,13 @@ static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
     return gatherRows(node, table, positions, /*wraps=*/false);
   if (positions.getRank() != 1 || !positions.shape[0].isConstant(1))
     return node.emitError() << "expected positions of rank 2, or one offset";
-  Tensor rows = mapElementsTo(
-      node, &positions, {Size(1), tokens}, positions.element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value index = linalg::IndexOp::create(b, loc, 1);
-        return arith::AddIOp::create(
-            b, loc, args[0], convertScalar(b, loc, index, positions.element));
-      });
+  Tensor rows =
+      mapElementsTo(node, &positions, {Size(1), tokens}, positions.element,
+                    [&](Scalars &s, ValueRange args) -> Value {
+                      Value index = linalg::IndexOp::create(s, 1);
+                      return arith::AddIOp::create(
+                          s, args[0], s.convert(index, positions.element));
+                    });
   return gatherRows(node, table, rows, /*wraps=*/false);
 }
 

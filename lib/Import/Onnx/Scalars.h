@@ -11,78 +11,75 @@
 
 #include "Ops.h"
 
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
 #include <cmath>
 
 namespace mlir::posenc::onnx {
 
 /// Emits arithmetic on scalars of one float type; add, sub, mul, max, min and
 /// select also work on integers.
-class Scalars {
+class Scalars : public ImplicitLocOpBuilder {
 public:
-  Scalars() = default;
-  Scalars(OpBuilder &b, Location loc, Type type) { set(b, loc, type); }
-  void set(OpBuilder &builder, Location where, Type elementType) {
-    b = &builder;
-    loc = where;
-    type = elementType;
+  Scalars(OpBuilder &b, Location loc, Type type)
+      : ImplicitLocOpBuilder(loc, b), type(type) {}
+
+  Value get(double value) { return createScalar(*this, getLoc(), type, value); }
+  Value getInfinity() { return get(INFINITY); }
+  /// Converts a scalar to the type as the operator Cast does.
+  Value convert(Value x) { return convert(x, type); }
+  Value convert(Value x, Type to) {
+    return convertScalar(*this, getLoc(), x, to);
   }
 
-  Value get(double value) const { return createScalar(*b, *loc, type, value); }
-  Value getInfinity() const { return get(INFINITY); }
-
-  Value add(Value x, Value y) const {
+  Value add(Value x, Value y) {
     return pick<arith::AddFOp, arith::AddIOp>(x, y);
   }
-  Value sub(Value x, Value y) const {
+  Value sub(Value x, Value y) {
     return pick<arith::SubFOp, arith::SubIOp>(x, y);
   }
-  Value mul(Value x, Value y) const {
+  Value mul(Value x, Value y) {
     return pick<arith::MulFOp, arith::MulIOp>(x, y);
   }
   /// NaN if an operand is, as in NumPy.
-  Value max(Value x, Value y) const {
+  Value max(Value x, Value y) {
     return pick<arith::MaximumFOp, arith::MaxSIOp>(x, y);
   }
-  Value min(Value x, Value y) const {
+  Value min(Value x, Value y) {
     return pick<arith::MinimumFOp, arith::MinSIOp>(x, y);
   }
-  Value div(Value x, Value y) const {
-    return arith::DivFOp::create(*b, *loc, x, y);
+  Value div(Value x, Value y) { return arith::DivFOp::create(*this, x, y); }
+  Value neg(Value x) { return arith::NegFOp::create(*this, x); }
+  Value exp(Value x) { return math::ExpOp::create(*this, x); }
+  Value less(Value x, Value y) {
+    return arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, x, y);
   }
-  Value neg(Value x) const { return arith::NegFOp::create(*b, *loc, x); }
-  Value exp(Value x) const { return math::ExpOp::create(*b, *loc, x); }
-  Value less(Value x, Value y) const {
-    return arith::CmpFOp::create(*b, *loc, arith::CmpFPredicate::OLT, x, y);
+  Value equal(Value x, Value y) {
+    return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, x, y);
   }
-  Value equal(Value x, Value y) const {
-    return arith::CmpFOp::create(*b, *loc, arith::CmpFPredicate::OEQ, x, y);
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(*this, condition, x, y);
   }
-  Value select(Value condition, Value x, Value y) const {
-    return arith::SelectOp::create(*b, *loc, condition, x, y);
-  }
-  Value sigmoid(Value x) const { return div(get(1), add(get(1), exp(neg(x)))); }
-  Value gelu(Value x, bool isTanh) const {
+  Value sigmoid(Value x) { return div(get(1), add(get(1), exp(neg(x)))); }
+  Value gelu(Value x, bool isTanh) {
     if (!isTanh) {
-      Value erf = math::ErfOp::create(*b, *loc, mul(x, get(M_SQRT1_2)));
+      Value erf = math::ErfOp::create(*this, mul(x, get(M_SQRT1_2)));
       return mul(mul(get(0.5), x), add(get(1), erf));
     }
     Value cube = mul(mul(x, x), x);
     Value inner =
         mul(get(std::sqrt(2 / M_PI)), add(x, mul(get(0.044715), cube)));
-    Value tanh = math::TanhOp::create(*b, *loc, inner);
+    Value tanh = math::TanhOp::create(*this, inner);
     return mul(mul(get(0.5), x), add(get(1), tanh));
   }
 
 private:
-  template <typename FloatOp, typename IntOp>
-  Value pick(Value x, Value y) const {
+  template <typename FloatOp, typename IntOp> Value pick(Value x, Value y) {
     if (isa<FloatType>(x.getType()))
-      return FloatOp::create(*b, *loc, x, y);
-    return IntOp::create(*b, *loc, x, y);
+      return FloatOp::create(*this, x, y);
+    return IntOp::create(*this, x, y);
   }
 
-  OpBuilder *b = nullptr;
-  std::optional<Location> loc;
   Type type;
 };
 

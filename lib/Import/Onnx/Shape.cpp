@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ops.h"
+#include "Scalars.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -146,13 +147,13 @@ static LogicalResult importRange(NodeImporter &node) {
     }
     OpBuilder &builder = node.builder;
     Value origin = node.sizes.materialize(builder, node.loc, first);
-    Tensor result = mapElementsTo(
-        node, {}, count, element, [&](OpBuilder &b, Location loc, ValueRange) {
-          Value index = linalg::IndexOp::create(b, loc, 0);
-          Value factor = arith::ConstantIndexOp::create(b, loc, *step);
+    Tensor result =
+        mapElementsTo(node, {}, count, element, [&](Scalars &s, ValueRange) {
+          Value index = linalg::IndexOp::create(s, 0);
+          Value factor = arith::ConstantIndexOp::create(s, *step);
           index = arith::AddIOp::create(
-              b, loc, arith::MulIOp::create(b, loc, index, factor), origin);
-          return convertScalar(b, loc, index, element);
+              s, arith::MulIOp::create(s, index, factor), origin);
+          return index;
         });
     return node.setResult(std::move(result));
   }
@@ -171,16 +172,10 @@ static LogicalResult importRange(NodeImporter &node) {
     return node.emitError() << "the number of elements overflows";
   Tensor result = mapElementsTo(
       node, {}, Size(static_cast<int64_t>(count)), element,
-      [&](OpBuilder &b, Location loc, ValueRange) {
-        Type wide = getWideType(element);
-        Value index = convertScalar(b, loc, linalg::IndexOp::create(b, loc, 0),
-                                    b.getI64Type());
-        Value number = convertScalar(b, loc, index, wide);
-        Value product = arith::MulFOp::create(
-            b, loc, number, createScalar(b, loc, wide, *step));
-        Value sum = arith::AddFOp::create(b, loc, product,
-                                          createScalar(b, loc, wide, *first));
-        return convertScalar(b, loc, sum, element);
+      [&](Scalars &s, ValueRange) {
+        Value index = s.convert(linalg::IndexOp::create(s, 0), s.getI64Type());
+        Value number = s.convert(index);
+        return s.add(s.mul(number, s.get(*step)), s.get(*first));
       });
   return node.setResult(std::move(result));
 }

@@ -45,15 +45,14 @@ static Tensor takeBackwards(NodeImporter &node, Tensor &tensor, int64_t dim,
   Value source = node.getValue(tensor);
   Value origin = node.sizes.materialize(builder, node.loc, first);
   return mapElementsTo(
-      node, {}, shape, tensor.element,
-      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
+      node, {}, shape, tensor.element, [&](Scalars &s, ValueRange) -> Value {
         SmallVector<Value> index;
         for (int64_t i = 0, rank = shape.size(); i < rank; ++i)
-          index.push_back(linalg::IndexOp::create(b, loc, i));
+          index.push_back(linalg::IndexOp::create(s, i));
         Value back = arith::MulIOp::create(
-            b, loc, index[dim], arith::ConstantIndexOp::create(b, loc, step));
-        index[dim] = arith::SubIOp::create(b, loc, origin, back);
-        return tensor::ExtractOp::create(b, loc, source, index);
+            s, index[dim], arith::ConstantIndexOp::create(s, step));
+        index[dim] = arith::SubIOp::create(s, origin, back);
+        return tensor::ExtractOp::create(s, source, index);
       });
 }
 
@@ -251,16 +250,15 @@ static LogicalResult importTrilu(NodeImporter &node) {
   Value offset = node.sizes.materialize(node.builder, node.loc, diagonal);
   return node.setResult(mapElementsTo(
       node, &input, input.shape, input.element,
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        Value row = linalg::IndexOp::create(b, loc, rank - 2);
-        Value column = linalg::IndexOp::create(b, loc, rank - 1);
-        Value limit = arith::AddIOp::create(b, loc, row, offset);
+      [&](Scalars &s, ValueRange args) -> Value {
+        Value row = linalg::IndexOp::create(s, rank - 2);
+        Value column = linalg::IndexOp::create(s, rank - 1);
+        Value limit = arith::AddIOp::create(s, row, offset);
         Value isKept = arith::CmpIOp::create(
-            b, loc,
-            isUpper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
+            s, isUpper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
             column, limit);
-        Value zero = createScalar(b, loc, input.element, 0);
-        return arith::SelectOp::create(b, loc, isKept, args[0], zero);
+        Value zero = createScalar(s, s.getLoc(), input.element, 0);
+        return arith::SelectOp::create(s, isKept, args[0], zero);
       }));
 }
 
