@@ -8,86 +8,117 @@
 
 #include "posenc/Driver/Input.h"
 
+#include "ConfigOptions.h"
+
 #include "posenc/Driver/Options.h"
 
 using namespace mlir::posenc;
+using llvm::StringLiteral;
+using llvm::StringRef;
+
+namespace {
+/// A flag of InputOptions.
+struct InputFlag {
+  StringLiteral name;
+  /// Stands for its value in the help; empty for a flag without one.
+  StringLiteral value;
+  /// Whether it applies only to a module that is built from a config.json.
+  bool isForConfig;
+  StringLiteral help;
+  std::optional<std::string> InputOptions::*text;
+  bool InputOptions::*isSet = nullptr;
+};
+} // namespace
+
+static constexpr InputFlag inputFlags[] = {
+    {"--dtype", "TYPE", /*isForConfig=*/true,
+     "element type f32, bf16, f16 or f64 (default: the config's)",
+     &InputOptions::dtype},
+    {"--pairing", "PAIRING", /*isForConfig=*/true,
+     "pairing of channels, half or interleaved (default: the model's)",
+     &InputOptions::pairing},
+    {"--k-cache", "KIND", /*isForConfig=*/true,
+     "whether the cached keys that @decode reads are rotated or raw "
+     "(default: rotated)",
+     &InputOptions::keyCache},
+    {"--cache-dtype", "TYPE", /*isForConfig=*/true,
+     "element type of the KV cache that @decode reads, f16, bf16, i8, "
+     "f8e4m3 or f8e5m2; i8 and f8 caches take f32 scales as further "
+     "arguments (default: the type of the queries)",
+     &InputOptions::cacheType},
+    {"--cache-scales", "KIND", /*isForConfig=*/true,
+     "row for i8 and f8 caches with a scale of each token and head, or "
+     "tensor for one scale of all keys and one of all values, which append "
+     "is given (default: row)",
+     &InputOptions::cacheScales},
+    {"--decode-tokens", "N", /*isForConfig=*/true,
+     "queries per sequence in a call of @decode (default: 1)",
+     &InputOptions::decodeTokens},
+    {"--rope-length", "N|input", /*isForConfig=*/true,
+     "length of the sequences, for rope types whose frequencies depend on "
+     "it (dynamic, longrope); input: functions take it as the argument "
+     "rope_length (default: one more than the largest position of a call)",
+     &InputOptions::ropeLength},
+    {"--precision", "PRECISION", /*isForConfig=*/false,
+     "exact, or hf_f32 for angles that are rounded as in transformers; for "
+     "a module that spells rotations out, cos and sin of known frequencies "
+     "are computed with these angles (default: exact for a config.json, "
+     "else the tables of the module)",
+     &InputOptions::precision},
+    {"--qk-norm", "", /*isForConfig=*/true,
+     "attention normalizes queries and keys as the model does, with the "
+     "checkpoint's weights q_norm and k_norm",
+     /*text=*/nullptr, &InputOptions::qkNorm},
+    {"--index-type", "TYPE", /*isForConfig=*/true,
+     "type of positions, lengths, slots and cu_seqlens, i64 or i32 "
+     "(default: i64)",
+     &InputOptions::indexType},
+    {"--lse", "", /*isForConfig=*/true,
+     "functions with attention have a last result lse, the log-sum-exp of "
+     "the scores of each query",
+     /*text=*/nullptr, &InputOptions::logSumExp},
+    {"--rotation", "KIND", /*isForConfig=*/true,
+     "model, or none for functions that take queries and keys as they are "
+     "(default: model)",
+     &InputOptions::rotation},
+    {"--causal", "KIND", /*isForConfig=*/true,
+     "model, or no for attention in which queries see later keys, too "
+     "(default: model)",
+     &InputOptions::causal},
+    {"--raise", "yes|no", /*isForConfig=*/false,
+     "whether rotary embeddings and attention that a module spells out in "
+     "linalg become posenc operations (default: yes)",
+     &InputOptions::raise},
+    {"--assert", "check|drop", /*isForConfig=*/false,
+     "whether calls check the assertions of a module, or nothing does "
+     "(default: check)",
+     &InputOptions::assertions},
+    {"--stack-limit", "BYTES", /*isForConfig=*/false,
+     "maximum stack use of a function per thread; a function that needs "
+     "more takes a workspace argument (default: no limit)",
+     &InputOptions::stackLimit},
+};
 
 void mlir::posenc::addInputOptions(OptionParser &parser,
                                    InputOptions &options) {
-  parser.add("dtype", "TYPE",
-             "for a config.json: element type f32, bf16, f16 or f64 (default: "
-             "the config's)",
-             options.dtype);
-  parser.add("pairing", "PAIRING",
-             "for a config.json: pairing of channels, half or interleaved "
-             "(default: the model's)",
-             options.pairing);
-  parser.add(
-      "k-cache", "KIND",
-      "for a config.json: whether the cached keys that @decode reads are "
-      "rotated or raw (default: rotated)",
-      options.keyCache);
-  parser.add(
-      "cache-dtype", "TYPE",
-      "for a config.json: element type of the KV cache that @decode reads, "
-      "f16, bf16, i8, f8e4m3 or f8e5m2; i8 and f8 caches take f32 scales as "
-      "further arguments (default: the type of the queries)",
-      options.cacheType);
-  parser.add("cache-scales", "KIND",
-             "for a config.json: row for i8 and f8 caches with a scale of each "
-             "token and head, or tensor for one scale of all keys and one of "
-             "all values, which append is given (default: row)",
-             options.cacheScales);
-  parser.add("decode-tokens", "N",
-             "for a config.json: queries per sequence in a call of @decode "
-             "(default: 1)",
-             options.decodeTokens);
-  parser.add("rope-length", "N|input",
-             "for a config.json: length of the sequences, for rope types whose "
-             "frequencies depend on it (dynamic, longrope); input: functions "
-             "take it as the argument rope_length (default: one more than the "
-             "largest position of a call)",
-             options.ropeLength);
-  parser.add(
-      "precision", "PRECISION",
-      "exact, or hf_f32 for angles that are rounded as in transformers; for a "
-      "module that spells rotations out, cos and sin of known frequencies are "
-      "computed with these angles (default: exact for a config.json, else the "
-      "tables of the module)",
-      options.precision);
-  parser.add("qk-norm",
-             "for a config.json: attention normalizes queries and keys as the "
-             "model does, with the checkpoint's weights q_norm and k_norm",
-             options.qkNorm);
-  parser.add("index-type", "TYPE",
-             "for a config.json: type of positions, lengths, slots and "
-             "cu_seqlens, i64 or i32 (default: i64)",
-             options.indexType);
-  parser.add("lse",
-             "for a config.json: functions with attention have a last result "
-             "lse, the log-sum-exp of the scores of each query",
-             options.logSumExp);
-  parser.add("rotation", "KIND",
-             "for a config.json: model, or none for functions that take "
-             "queries and keys as they are (default: model)",
-             options.rotation);
-  parser.add("causal", "KIND",
-             "for a config.json: model, or no for attention in which queries "
-             "see later keys, too (default: model)",
-             options.causal);
-  parser.add("raise", "yes|no",
-             "whether rotary embeddings and attention that a module spells out "
-             "in linalg become posenc operations (default: yes)",
-             options.raise);
-  parser.add("assert", "check|drop",
-             "whether calls check the assertions of a module, or nothing does "
-             "(default: check)",
-             options.assertions);
-  parser.add(
-      "stack-limit", "BYTES",
-      "maximum stack use of a function per thread; a function that needs "
-      "more takes a workspace argument (default: no limit)",
-      options.stackLimit);
+  for (const InputFlag &flag : inputFlags) {
+    StringRef name = flag.name.drop_front(2);
+    std::string help = flag.help.str();
+    if (flag.isForConfig)
+      help = "for a config.json: " + help;
+    if (flag.isSet)
+      parser.add(name, help, options.*flag.isSet);
+    else
+      parser.add(name, flag.value, help, options.*flag.text);
+  }
+}
+
+StringRef mlir::posenc::findConfigFlag(const InputOptions &options) {
+  for (const InputFlag &flag : inputFlags)
+    if (flag.isForConfig &&
+        (flag.isSet ? options.*flag.isSet : (options.*flag.text).has_value()))
+      return flag.name;
+  return "";
 }
 
 void mlir::posenc::addKernelsOption(OptionParser &parser,
@@ -125,27 +156,11 @@ void mlir::posenc::addOptLevelOption(OptionParser &parser,
 std::vector<std::string>
 mlir::posenc::getInputFlags(const InputOptions &options) {
   std::vector<std::string> flags;
-  auto add = [&](const char *flag, const std::optional<std::string> &value) {
-    if (value)
-      flags.push_back(flag + *value);
-  };
-  add("--dtype=", options.dtype);
-  add("--pairing=", options.pairing);
-  add("--k-cache=", options.keyCache);
-  add("--cache-dtype=", options.cacheType);
-  add("--cache-scales=", options.cacheScales);
-  add("--decode-tokens=", options.decodeTokens);
-  add("--rope-length=", options.ropeLength);
-  add("--precision=", options.precision);
-  if (options.qkNorm)
-    flags.push_back("--qk-norm");
-  add("--index-type=", options.indexType);
-  if (options.logSumExp)
-    flags.push_back("--lse");
-  add("--rotation=", options.rotation);
-  add("--causal=", options.causal);
-  add("--raise=", options.raise);
-  add("--assert=", options.assertions);
-  add("--stack-limit=", options.stackLimit);
+  for (const InputFlag &flag : inputFlags) {
+    if (flag.isSet && options.*flag.isSet)
+      flags.push_back(flag.name.str());
+    else if (flag.text && options.*flag.text)
+      flags.push_back(flag.name.str() + "=" + *(options.*flag.text));
+  }
   return flags;
 }
