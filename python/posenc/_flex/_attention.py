@@ -304,10 +304,12 @@ def _apply_autocast(arrays: Sequence[Any]) -> list[Any]:
     """Returns tensors in the type of torch.autocast, if it is active."""
     torch: Any = sys.modules.get("torch")
     first = arrays[0]
-    if not is_torch(first) or not torch.amp.is_autocast_available(
-            first.device.type) or not torch.is_autocast_enabled(first.device.type):
+    # Others, such as "meta", have none. PyTorch 2.11 does not trace the function that
+    # says so.
+    kind = first.device.type if is_torch(first) else None
+    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
         return list(arrays)
-    dtype = torch.get_autocast_dtype(first.device.type)
+    dtype = torch.get_autocast_dtype(kind)
     return [array.to(dtype) if is_torch(array) and array.dtype != torch.float64 else array
             for array in arrays]
 
