@@ -26,6 +26,7 @@ enum {
 /* The state of a device after its first use. */
 struct CudaDevice {
   int32_t exactArch; /* of the image, if it runs on no other one; else 0 */
+  int32_t multiprocessors;
   int32_t isUsed;    /* the driver has loaded a kernel of the library */
   int32_t rejection; /* the driver's error for the last image that it refused */
   int64_t rank;      /* of the image; 0 before the first one */
@@ -89,9 +90,10 @@ static int32_t prepareDevice(struct CudaCall *cuda,
   if (__atomic_load_n(&device->isUsed, __ATOMIC_ACQUIRE)) {
     cuda->library = device->library;
     cuda->gpu.exactArch = device->exactArch;
+    cuda->gpu.multiprocessors = device->multiprocessors;
     return kEntryOk;
   }
-  int major = 0, minor = 0, handle = 0;
+  int major = 0, minor = 0, multiprocessors = 0, handle = 0;
   int error = CUDA(kCuDeviceGet, int *, int)(&handle, cuda->device);
   if (!error)
     error = CUDA(kCuDeviceGetAttribute, int *, int,
@@ -99,6 +101,9 @@ static int32_t prepareDevice(struct CudaCall *cuda,
   if (!error)
     error = CUDA(kCuDeviceGetAttribute, int *, int,
                  int)(&minor, kCudaMinorAttribute, handle);
+  if (!error)
+    error = CUDA(kCuDeviceGetAttribute, int *, int,
+                 int)(&multiprocessors, kCudaMultiprocessorsAttribute, handle);
   if (error)
     return failOnce(cuda, "the device is unknown to the driver", error);
   /* If the driver rejects machine code, it may still compile the PTX. */
@@ -122,9 +127,11 @@ static int32_t prepareDevice(struct CudaCall *cuda,
     device->library = library;
     device->rank = rank;
     device->exactArch = image->flags & kImageIsExact ? (int32_t)image->arch : 0;
+    device->multiprocessors = multiprocessors;
   }
   cuda->library = library;
   cuda->gpu.exactArch = device->exactArch;
+  cuda->gpu.multiprocessors = device->multiprocessors;
   unlockCuda();
   if (library)
     return kEntryOk;
@@ -368,7 +375,7 @@ static int32_t callCuda(struct Call *call, const int64_t *arguments,
                         void *stream, const struct CudaImage *images,
                         int64_t numImages) {
   struct CudaCall cuda = {
-      {call, kEntryOk, 0, launchOnCuda, encodeMap, NULL, 0, 0},
+      {call, kEntryOk, 0, 0, launchOnCuda, encodeMap, NULL, 0, 0},
       stream,
       0,
       0,

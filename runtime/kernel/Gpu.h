@@ -51,7 +51,8 @@ struct TensorMapWords {
 struct GpuCall {
   struct Call *call;
   int32_t code;
-  int32_t exactArch; /* of kernels for one architecture alone, else 0 */
+  int32_t exactArch;       /* of kernels for one architecture alone, else 0 */
+  int32_t multiprocessors; /* of the device; 0 if it is not known */
   void (*launch)(struct GpuCall *gpu, struct GpuKernel *kernel,
                  const struct GpuLaunch *shape, void **parameters);
   void (*encode)(
@@ -87,6 +88,14 @@ int64_t runsOn(struct GpuCall *gpu, int64_t arch) __asm__("posenc.runs_on");
 /* Whether the kernels are those for this architecture alone, such as sm_90a. */
 int64_t runsOn(struct GpuCall *gpu, int64_t arch) {
   return !gpu->code && gpu->exactArch == arch;
+}
+
+int64_t
+countMultiprocessors(struct GpuCall *gpu) __asm__("posenc.multiprocessors");
+
+/* The number of the device's multiprocessors, at least 1. */
+int64_t countMultiprocessors(struct GpuCall *gpu) {
+  return gpu->multiprocessors > 0 ? gpu->multiprocessors : 1;
 }
 
 void encodeTensorMap(
@@ -137,7 +146,7 @@ static int32_t runGpu(struct GpuCall *gpu) {
  * words, including padding for the alignment. The host code computes it as in a
  * call, but launches nothing. */
 static int32_t measureGpu(struct Call *call, int64_t *bytes) {
-  struct GpuCall gpu = {call, kEntryOk, 0, NULL, NULL, NULL, 0, 0};
+  struct GpuCall gpu = {call, kEntryOk, 0, 0, NULL, NULL, NULL, 0, 0};
   int32_t code = runGpu(&gpu);
   *bytes = gpu.usedBytes ? gpu.usedBytes + kDeviceAlignment - 1 : 0;
   return code;

@@ -51,7 +51,8 @@ int32_t launchVulkan(const struct Description *description,
   struct Call call = {description, words, message, size, 0, kDLVulkan, NULL};
   if (message && size > 0)
     *message = 0;
-  struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0, launchOnVulkan,
+  struct VulkanCall vulkan = {{&call, kEntryOk, /*exactArch=*/0,
+                               /*multiprocessors=*/0, launchOnVulkan,
                                /*encode=*/NULL, allocateOnVulkan, 0, 0},
                               launcher};
   int64_t outputBytes;

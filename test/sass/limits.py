@@ -47,9 +47,11 @@ def count_mma(kernel, body):
 def find_key_loop(kernel):
     """Returns the number of tensor-core instructions of the loop over tiles of keys and
     its instructions, (0, 0) if there is none. Several loops are over tiles: the shortest
-    is that without masks."""
-    loops = [(count_mma(kernel, body), len(body))
-             for body in kernel.get_loops().values()]
+    is that without masks. With wgmma, a loop around them is over tiles of queries."""
+    bodies = [body for body in kernel.get_loops().values() if count_mma(kernel, body)]
+    if any(ins.is_async for ins in kernel.code):
+        bodies = [body for body in bodies if not any(other < body for other in bodies)]
+    loops = [(count_mma(kernel, body), len(body)) for body in bodies]
     most = max((mma for mma, _ in loops), default=0)
     return (most, min(length for mma, length in loops if mma == most)) if most else (0, 0)
 

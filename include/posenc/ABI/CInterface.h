@@ -36,6 +36,8 @@ inline constexpr llvm::StringLiteral kEnqueueSymbol = "posenc.enqueue";
 inline constexpr llvm::StringLiteral kEncodeTensorMapSymbol =
     "posenc.encode_tensor_map";
 inline constexpr llvm::StringLiteral kRunsOnSymbol = "posenc.runs_on";
+inline constexpr llvm::StringLiteral kMultiprocessorsSymbol =
+    "posenc.multiprocessors";
 inline constexpr llvm::StringLiteral kAllocateSymbol = "posenc.allocate";
 inline constexpr llvm::StringLiteral kLaunchCudaSymbol = "posenc.launch_cuda";
 inline constexpr llvm::StringLiteral kLaunchVulkanSymbol =

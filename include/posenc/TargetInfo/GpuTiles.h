@@ -97,6 +97,9 @@ struct WarpgroupTiles {
   int64_t consumers = 2, keys = 80, stages = 2;
   /// Registers of a thread of the copying and of the other warpgroups.
   int64_t producerRegisters = 24, consumerRegisters = 240;
+  /// The most keys of a sequence for which blocks are persistent and compute
+  /// several tiles of queries each; 0 for never. Results do not depend on it.
+  int64_t maxPersistentKeys = 0;
 
   /// Rows of a warpgroup, threads of it, and bytes of a swizzled row.
   static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;

@@ -81,17 +81,21 @@ void AttentionKernel::captureOperands() {
       if (!loops.getRegion().isAncestor(operand.getParentRegion()))
         reader.capture(operand);
   });
-  for (OpFoldResult size : loops.getMixedUpperBound())
-    gridSizes.push_back(kernel.addIndex(
-        host, getValueOrCreateConstantIndexOp(host, loops.getLoc(), size)));
+  Location loc = loops.getLoc();
+  numTiles = createIndex(host, loc, 1);
+  for (OpFoldResult mixed : loops.getMixedUpperBound()) {
+    Value size = getValueOrCreateConstantIndexOp(host, loc, mixed);
+    gridSizes.push_back(kernel.addIndex(host, size));
+    numTiles = host.createOrFold<arith::MulIOp>(loc, numTiles, size);
+  }
 }
 
-/// Computes the indices of the block: sequences, heads and tiles of queries.
-/// The last tiles of a head, which see the most keys if attention is causal,
-/// come first.
-void AttentionKernel::findBlock() {
+/// Computes the indices of a tile of queries, which are those of a sequence, of
+/// a head and of a tile in it, and the scalars of the loops. The last tiles of
+/// a head, which see the most keys if attention is causal, come first.
+void AttentionKernel::takeQueries(Value number) {
   constexpr size_t kQueryTile = 2;
-  Value rest = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  Value rest = number;
   SmallVector<Value> indices(gridSizes.size());
   for (size_t dim = gridSizes.size(); dim-- > 1;)
     std::tie(rest, indices[dim]) =
@@ -101,6 +105,7 @@ void AttentionKernel::findBlock() {
       b.sub(b.add(gridSizes[kQueryTile], -1), indices[kQueryTile]);
   scf::ForallOp loops = nest.loops;
   reader.getScalars().map(loops.getInductionVars(), indices);
+  reader.cloneScalars(*loops.getBody());
 }
 
 /// Finds the rows of a thread of `warp`.
@@ -413,6 +418,11 @@ AttentionKernel::State AttentionKernel::addTile(Value stage, State state) {
 // Kernel
 //===----------------------------------------------------------------------===//
 
+void AttentionKernel::emitGrid() {
+  takeQueries(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  emitBlock();
+}
+
 void AttentionKernel::emitBlock() {
   findRows(b.div(thread, GpuAttentionTiles::kWarp));
   // Both uses of a tile's bounds, to skip it and to evaluate `where`.
@@ -424,19 +434,11 @@ void AttentionKernel::emitBlock() {
 
 void AttentionKernel::emit() {
   captureOperands();
-  findBlock();
-  scf::ForallOp loops = nest.loops;
-  reader.cloneScalars(*loops.getBody());
   thread = b.toI32(gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   copier = thread;
   numCopiers = tiles.getThreads();
-  emitBlock();
+  emitGrid();
   kernel.getBody().setInsertionPointToEnd(&kernel.getFunction().front());
 
-  Location loc = op.getLoc();
-  Value blocks = createIndex(host, loc, 1);
-  for (OpFoldResult size : loops.getMixedUpperBound())
-    blocks = host.createOrFold<arith::MulIOp>(
-        loc, blocks, getValueOrCreateConstantIndexOp(host, loc, size));
-  kernel.launch(host, blocks, getSharedBytes());
+  kernel.launch(host, getNumBlocks(), getSharedBytes());
 }

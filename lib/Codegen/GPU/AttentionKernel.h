@@ -38,8 +38,13 @@ public:
   void emit();
 
 protected:
+  /// Emits the code of a block: by default, that of the tile of queries with
+  /// its number.
+  virtual void emitGrid();
   /// Emits what the block does, after its indices and scalars are known.
   virtual void emitBlock();
+  /// Returns the number of blocks, an index of the host.
+  virtual Value getNumBlocks() { return numTiles; }
   virtual int64_t getSharedBytes() const { return tiles.getSharedBytes(sizes); }
   /// Returns where 16 bytes of a query, or of the result that replaces it, are.
   virtual SharedAddress getQuery(Value row, Value channel);
@@ -79,7 +84,7 @@ protected:
   };
 
   void captureOperands();
-  void findBlock();
+  void takeQueries(Value number);
   void findRows(Value warp);
   void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
@@ -218,6 +223,8 @@ protected:
   Value laneRow, laneColumn;
   SmallVector<Row> rows;
   SmallVector<Value> gridSizes;
+  /// The number of tiles of queries, an index of the host.
+  Value numTiles;
   DenseMap<Operation *, SmallVector<Value>> slopes;
 };
 

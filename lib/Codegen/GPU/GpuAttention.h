@@ -23,6 +23,9 @@ inline constexpr llvm::StringLiteral kAttentionChip = "sm_80";
 /// A function that host code calls to know whether code for exactly one
 /// architecture, ten times its compute capability, runs.
 inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";
+/// A function that host code calls to know the number of multiprocessors.
+inline constexpr llvm::StringLiteral kMultiprocessorsFunction =
+    "posenc_multiprocessors";
 
 /// Returns the sizes of an `attention` or an `online_attention` that choose its
 /// tiles.
@@ -36,6 +39,11 @@ template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {
           op.getCausal() || op.getWindowLeft() || op.getWindowRight(),
           op.getMask() || !op.getScore().empty()};
 }
+
+/// Emits a call of one of these functions, which is declared in the module of
+/// `op` if it is not yet.
+Value callSupport(OpBuilder &builder, Operation *op, StringRef function,
+                  Type result, ValueRange arguments);
 
 /// Returns why NVIDIA GPUs have no kernel for the operation; nullopt if they
 /// have.

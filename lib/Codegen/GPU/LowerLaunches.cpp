@@ -211,16 +211,29 @@ Value LaunchLowering::emitArray(Location loc, ValueRange words) {
   return array;
 }
 
-/// Lowers the question whether code for exactly one architecture runs.
+/// Returns the symbol of the support library that replaces a function which
+/// host code asks about the device; an empty one for other functions.
+static StringRef getQuerySymbol(StringRef function) {
+  return llvm::StringSwitch<StringRef>(function)
+      .Case(kRunsOnFunction, kRunsOnSymbol)
+      .Case(kMultiprocessorsFunction, kMultiprocessorsSymbol)
+      .Default("");
+}
+
+/// Lowers a question about the device, whose answer is an i64 or an i1.
 void LaunchLowering::lower(func::CallOp query, Value call) {
   Location loc = query.getLoc();
   builder.setInsertionPoint(query);
-  Value runs = LLVM::CallOp::create(builder, loc, TypeRange(i64), kRunsOnSymbol,
-                                    ValueRange{call, query.getOperand(0)})
-                   .getResult();
-  query.replaceAllUsesWith(ValueRange(
-      arith::TruncIOp::create(builder, loc, builder.getI1Type(), runs)
-          .getResult()));
+  SmallVector<Value> arguments{call};
+  llvm::append_range(arguments, query.getOperands());
+  Value answer =
+      LLVM::CallOp::create(builder, loc, TypeRange(i64),
+                           getQuerySymbol(query.getCallee()), arguments)
+          .getResult();
+  Type type = query.getResultTypes().front();
+  if (type != i64)
+    answer = arith::TruncIOp::create(builder, loc, type, answer);
+  query.replaceAllUsesWith(ValueRange(answer));
   query.erase();
 }
 
@@ -315,7 +328,7 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   SmallVector<nvgpu::TmaCreateDescriptorOp> descriptors;
   SmallVector<func::CallOp> queries;
   function.walk([&](func::CallOp query) {
-    if (query.getCallee() == kRunsOnFunction)
+    if (!getQuerySymbol(query.getCallee()).empty())
       queries.push_back(query);
   });
   function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
@@ -332,8 +345,9 @@ LogicalResult LaunchLowering::lower(func::FuncOp function) {
   declare(kEnqueueSymbol, nothing, {i64, pointer, i64, i64, i64, pointer});
   if (!descriptors.empty())
     declare(kEncodeTensorMapSymbol, nothing, {i64, pointer, pointer});
-  if (!queries.empty())
-    declare(kRunsOnSymbol, i64, {i64, i64});
+  for (func::CallOp query : queries)
+    declare(getQuerySymbol(query.getCallee()), i64,
+            SmallVector<Type>(1 + query.getNumOperands(), i64));
   if (!memories.empty())
     declare(kAllocateSymbol, i64, {i64, i64});
   // The last argument is the handle of the call that the launches belong to.
@@ -375,8 +389,6 @@ struct LowerLaunches final
                         "rename it";
       return signalPassFailure();
     }
-    // Calls of it become calls of the support library.
-    auto runsOn = getOperation().lookupSymbol<func::FuncOp>(kRunsOnFunction);
     LaunchLowering lowering(getOperation());
     if (failed(lowering.checkLaunches()))
       return signalPassFailure();
@@ -385,8 +397,11 @@ struct LowerLaunches final
       if (getAbi(function) && !getKernelConfig(function).hasLaunches &&
           failed(lowering.lower(function)))
         return signalPassFailure();
-    if (runsOn && SymbolTable::symbolKnownUseEmpty(runsOn, getOperation()))
-      runsOn.erase();
+    // Calls of these have become calls of the support library.
+    for (StringRef name : {kRunsOnFunction, kMultiprocessorsFunction})
+      if (auto query = getOperation().lookupSymbol<func::FuncOp>(name))
+        if (SymbolTable::symbolKnownUseEmpty(query, getOperation()))
+          query.erase();
   }
 };
 } // namespace

@@ -85,6 +85,22 @@ mlir::posenc::getGpuUnsupportedReason(AttentionOp op) {
   return std::nullopt;
 }
 
+Value mlir::posenc::callSupport(OpBuilder &builder, Operation *op,
+                                StringRef function, Type result,
+                                ValueRange arguments) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module.lookupSymbol(function)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    func::FuncOp::create(builder, op->getLoc(), function,
+                         builder.getFunctionType(arguments.getTypes(), result))
+        .setPrivate();
+  }
+  return func::CallOp::create(builder, op->getLoc(), function, result,
+                              arguments)
+      .getResult(0);
+}
+
 //===----------------------------------------------------------------------===//
 // Rotations
 //===----------------------------------------------------------------------===//
@@ -329,17 +345,8 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
 /// one of sm_90a, and rows are aligned to 16 bytes.
 Value AttentionNesting::canUseWarpgroups() {
   constexpr int64_t kArch = 90;
-  Type i64 = b.getI64Type(), i1 = b.getI1Type();
-  auto module = op->getParentOfType<ModuleOp>();
-  if (!module.lookupSymbol(kRunsOnFunction)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    func::FuncOp::create(b, loc, kRunsOnFunction, b.getFunctionType(i64, i1))
-        .setPrivate();
-  }
   Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
-  Value can =
-      func::CallOp::create(b, loc, kRunsOnFunction, i1, arch).getResult(0);
+  Value can = callSupport(b, op, kRunsOnFunction, b.getI1Type(), arch);
   for (Value operand :
        {op.getQuery(), op.getKey(), op.getValue(), op.getInits().front()})
     can = arith::AndIOp::create(b, loc, can,

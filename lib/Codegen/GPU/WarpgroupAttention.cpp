@@ -162,6 +162,14 @@ WarpgroupAttention::Stage WarpgroupAttention::getNext(const Stage &stage) {
           b.select(wraps, flipped, stage.phase)};
 }
 
+WarpgroupAttention::Stage WarpgroupAttention::getStage(Value number) {
+  return {b.rem(number, groups.stages), b.rem(b.div(number, groups.stages), 2)};
+}
+
+Value WarpgroupAttention::getNumber(const Stage &stage) {
+  return b.add(b.mul(stage.phase, groups.stages), stage.number);
+}
+
 //===----------------------------------------------------------------------===//
 // Producer
 //===----------------------------------------------------------------------===//
@@ -190,15 +198,18 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
   }
 }
 
-/// Emits the copies of all tiles that are not skipped. If tiles have headers,
-/// all lanes of a warp run this code.
-void WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane) {
+/// Emits the copies of all tiles that are not skipped, from the stage with the
+/// number `firstNumber` on; returns the number of the next stage, or null for
+/// tiles with headers. If tiles have these, all lanes of a warp run this code.
+Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
+                                     Value firstNumber) {
   scf::ForOp loop = nest.keys;
   scf::IfOp branch = nest.isSeen;
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
         end = b.toI32(reader.get(loop.getUpperBound()));
   SmallVector<Type> types(2, b.getI32Type());
-  SmallVector<Value> first{b.i32(0), b.i32(0)};
+  Stage firstStage = getStage(firstNumber);
+  SmallVector<Value> first{firstStage.number, firstStage.phase};
   auto emitTile = [&](Value key, ValueRange carried) {
     Stage stage{carried[0], carried[1]};
     auto take = [&]() -> SmallVector<Value> {
@@ -224,8 +235,8 @@ void WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane) {
     return b.emitLoop(begin, end, b.i32(groups.keys), first, emitTile);
   };
   if (!hasHeaders()) {
-    b.emitIf(isFirstLane, [&] { (void)emitTiles(); });
-    return;
+    SmallVector<Value> last = emitTiles();
+    return getNumber({last[0], last[1]});
   }
   // Code that does not depend on the tile may only run if there is a tile.
   SmallVector<Value> last;
@@ -239,13 +250,14 @@ void WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane) {
         [&] { return first; });
   });
   if (copies.arrived != kKeysArrived)
-    return;
+    return {};
   b.emitIf(isFirstLane, [&] {
     w.waitFor(getBarrier(copies.read, last[0]),
               arith::XOrIOp::create(b, last[1], b.i32(1)));
     b.store(b.i32(-1), getHeader(last[0]), 4);
     w.arrive(getBarrier(copies.arrived, last[0]), isFirstLane);
   });
+  return {};
 }
 
 void WarpgroupAttention::emitProducer() {
@@ -256,8 +268,14 @@ void WarpgroupAttention::emitProducer() {
   if (hasHeaders())
     reader.setLane(lane);
   auto emitWarp = [&](int64_t number, const Copies &copies) {
-    b.emitIf(b.compare(arith::CmpIPredicate::eq, warp, b.i32(number)),
-             [&] { emitCopies(copies, isFirstLane); });
+    Value isCopying = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
+    // All lanes evaluate the bounds of a region.
+    if (!hasHeaders())
+      isCopying = b.both(isCopying, isFirstLane);
+    b.emitIf(isCopying, [&] {
+      emitTilesOfQueries(
+          [&](Value first) { return emitCopies(copies, isFirstLane, first); });
+    });
   };
   int64_t keys = groups.getQueryBytes(sizes);
   int64_t values = keys + groups.stages * groups.getKeyBytes(sizes);
@@ -443,9 +461,11 @@ void WarpgroupAttention::scaleIfNeeded(ArrayRef<Value> factors, State &state) {
       [&] { return before; });
 }
 
-void WarpgroupAttention::emitConsumer() {
-  w.setRegisters(groups.consumerRegisters, /*raises=*/true);
+/// Emits the tile of queries whose scalars have been cloned; returns the number
+/// of the stage after `firstNumber` and those of the tile.
+Value WarpgroupAttention::consumeTile(Value firstNumber) {
   Value warp = b.add(b.div(thread, GpuAttentionTiles::kWarp), -4);
+  rows.clear();
   findRows(warp);
   // All lanes have the same number, which the shuffle tells the assembler:
   // loops that depend on it keep the number of a stage in uniform registers.
@@ -463,16 +483,109 @@ void WarpgroupAttention::emitConsumer() {
   valueDescriptor =
       w.describe(b.add(keys, groups.stages * groups.getKeyBytes(sizes)),
                  groups.keys * WarpgroupTiles::kRowBytes);
-  storeResults(emitTilesOfKeys());
+  Progress progress = emitTilesOfKeys(getStage(firstNumber));
+  storeResults(progress.state);
+  return getNumber(progress.stage);
 }
 
-void WarpgroupAttention::emitBlock() {
+void WarpgroupAttention::emitConsumer() {
+  w.setRegisters(groups.consumerRegisters, /*raises=*/true);
+  Value first = thread;
+  emitTilesOfQueries([&](Value firstNumber) {
+    // The shuffle hides from compilers that the number of the thread is that of
+    // the tile before: values that follow from it would keep their registers
+    // from tile to tile.
+    if (isPersistent())
+      thread = b.shuffle(first, b.rem(first, GpuAttentionTiles::kWarp));
+    Value next = consumeTile(firstNumber);
+    // The next queries replace results that other warps read.
+    if (isPersistent())
+      syncRows();
+    return next;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of queries
+//===----------------------------------------------------------------------===//
+
+/// Whether blocks may compute several tiles of queries: the tiles allow it, and
+/// the host knows how long each tile takes, since no length, list of sequences
+/// or region decides.
+bool WarpgroupAttention::isPersistent() {
+  scf::ForallOp loops = nest.loops;
+  return groups.maxPersistentKeys > 0 && op.getWhere().empty() &&
+         loops.getBody()->getOps<tensor::ExtractOp>().empty();
+}
+
+/// Returns the number of the tile of queries that the block computes in a
+/// round. Blocks take consecutive tiles in each round, in alternating order: in
+/// causal attention, each tile of a head takes less time than the one before.
+Value WarpgroupAttention::findTileOfQueries(Value round) {
+  Value block = b.toI32(gpu::BlockIdOp::create(b, gpu::Dimension::x));
+  Value blocks = b.toI32(gpu::GridDimOp::create(b, gpu::Dimension::x));
+  Value isOdd = b.compare(arith::CmpIPredicate::ne, b.rem(round, 2), b.i32(0));
+  Value inRound = b.select(isOdd, b.sub(b.add(blocks, -1), block), block);
+  return b.add(b.mul(round, blocks), inRound);
+}
+
+void WarpgroupAttention::emitTilesOfQueries(
+    function_ref<Value(Value firstNumber)> body) {
+  if (!isPersistent()) {
+    body(b.i32(0));
+    return;
+  }
+  // Carries the round times the numbers of stages, plus the number of the next
+  // stage, in one register.
+  int64_t numNumbers = 2 * groups.stages;
+  b.emitWhile(
+      b.i32(0),
+      [&](ValueRange all) {
+        Value tile = findTileOfQueries(b.div(all[0], numNumbers));
+        return b.compare(arith::CmpIPredicate::ult, tile, tilesOfGrid);
+      },
+      [&](ValueRange all) -> SmallVector<Value> {
+        Value round = b.div(all[0], numNumbers), next;
+        reader.withScope([&] {
+          takeQueries(b.toIndex(findTileOfQueries(round)));
+          next = body(b.rem(all[0], numNumbers));
+        });
+        return {b.add(b.mul(b.add(round, 1), numNumbers), next)};
+      });
+}
+
+/// Sequences of few keys have as many blocks as the GPU has multiprocessors,
+/// each of which has the registers of one block.
+Value WarpgroupAttention::getNumBlocks() {
+  if (!isPersistent())
+    return numTiles;
+  Location loc = op.getLoc();
+  tensor::ExtractSliceOp slice = findSlice(op.getKey());
+  Value memref =
+      slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
+  Value keys = host.createOrFold<memref::DimOp>(loc, memref, getRowDim(slice));
+  Value isShort = host.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::ule, keys,
+      createIndex(host, loc, groups.maxPersistentKeys));
+  Value multiprocessors = host.createOrFold<arith::IndexCastOp>(
+      loc, host.getIndexType(),
+      callSupport(host, nest.loops, kMultiprocessorsFunction, host.getI64Type(),
+                  {}));
+  Value few = host.createOrFold<arith::MinUIOp>(loc, numTiles, multiprocessors);
+  return host.createOrFold<arith::SelectOp>(loc, isShort, few, numTiles);
+}
+
+void WarpgroupAttention::emitGrid() {
   Value start = b.getSharedAddress();
   Value end = b.add(start, kAlignment - 1);
   base = arith::AndIOp::create(b, end, b.i32(-kAlignment));
   baseOffset = b.sub(base, start);
   keyMap = addMap(op.getKey());
   valueMap = addMap(op.getValue());
+  if (isPersistent())
+    tilesOfGrid = b.toI32(kernel.addIndex(host, numTiles));
+  else
+    takeQueries(gpu::BlockIdOp::create(b, gpu::Dimension::x));
   initBarriers();
   Value group = b.div(thread, WarpgroupTiles::kThreads);
   Value isProducer = b.compare(arith::CmpIPredicate::eq, group, b.i32(0));

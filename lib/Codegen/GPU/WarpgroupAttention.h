@@ -18,6 +18,11 @@
 // writes a header that tells the consumers which tile they multiply and whether
 // it has masked pairs; the header after the last tile is -1.
 //
+// Blocks of short sequences are persistent: the launch has as many of them as
+// the GPU has multiprocessors, and each computes several tiles of queries. The
+// stages of the ring continue across these, so that the producer copies the
+// first keys and values of a tile while the consumers finish the one before.
+//
 // Tiles in shared memory consist of columns of 64 channels, with rows of 128
 // bytes, whose units of 16 bytes are swizzled: unit c of row r is at c ^ (r mod
 // 8).
@@ -51,7 +56,8 @@ private:
   /// multiple of 16.
   enum HeaderFlag : int64_t { kIsPartial = 1, kAppliesWhere = 2 };
 
-  void emitBlock() override;
+  void emitGrid() override;
+  Value getNumBlocks() override;
   int64_t getSharedBytes() const override {
     return groups.getSharedBytes(sizes);
   }
@@ -64,7 +70,15 @@ private:
   Value addMap(Value tensor);
   Value getBarrier(BarrierKind kind, Value stage);
   Stage getNext(const Stage &stage);
+  /// Convert between a stage and its number among those of both phases, an i32.
+  Stage getStage(Value number);
+  Value getNumber(const Stage &stage);
   void initBarriers();
+  bool isPersistent();
+  Value findTileOfQueries(Value round);
+  /// Emits code for the block's tiles of queries. `body` gets the number of the
+  /// tile's first stage, and returns that of the next tile's.
+  void emitTilesOfQueries(function_ref<Value(Value firstNumber)> body);
   void emitProducer();
   /// Tiles of keys or values, and their stages in shared memory.
   struct Copies {
@@ -72,7 +86,7 @@ private:
     BarrierKind arrived, read;
     int64_t offset, bytes;
   };
-  void emitCopies(const Copies &copies, Value isFirstLane);
+  Value emitCopies(const Copies &copies, Value isFirstLane, Value firstNumber);
   void copyTile(const Copies &copies, const Stage &stage, Value key);
   /// Whether tiles have headers: some may be skipped or have no masked pairs.
   bool hasHeaders() const {
@@ -84,6 +98,7 @@ private:
   Value hasFlag(Value header, HeaderFlag flag);
   Value getFirstKey(Value header);
   void emitConsumer();
+  Value consumeTile(Value firstNumber);
   /// The state after some tiles, the stage of the next one, and its header if
   /// tiles have headers.
   struct Progress {
@@ -102,8 +117,8 @@ private:
   Progress unpackProgress(ValueRange all) const;
   SmallVector<Value> packPending(const Pending &pending) const;
   Pending unpackPending(ValueRange all) const;
-  State emitTilesOfKeys();
-  State emitTilesWithHeaders(Progress progress);
+  Progress emitTilesOfKeys(const Stage &firstStage);
+  Progress emitTilesWithHeaders(Progress progress);
   std::pair<Value, Value> findUnmasked(Value begin, Value end);
   Progress emitUnmasked(Value begin, Value end, const Progress &progress);
   Progress emitFullTiles(const Progress &progress);
@@ -115,7 +130,7 @@ private:
   void addVisibleTile(const Tile &tile, const Stage &stage, State &state);
   Value hasSpecials(Value stage);
   void moveToNext(Progress &progress);
-  Stage findStage(Value begin, Value key);
+  Stage findStage(const Stage &firstStage, Value begin, Value key);
   Value getUniform(Value number);
   void waitForKeys(const Stage &stage);
   void releaseKeys(const Stage &stage);
@@ -140,6 +155,8 @@ private:
   WarpgroupTiles groups;
   WarpgroupBuilder w;
   Value keyMap, valueMap;
+  /// The number of tiles of queries if blocks are persistent, an i32.
+  Value tilesOfGrid;
   /// The address of shared memory, aligned to the swizzle's 1024 bytes, and its
   /// offset from the symbol; descriptors of the first operands.
   Value base, baseOffset;

@@ -63,13 +63,14 @@ void WarpgroupAttention::moveToNext(Progress &progress) {
     progress.header = readHeader(progress.stage);
 }
 
-/// Emits the stage of the tile at `key`, if all tiles from `begin` on have one.
-/// It equals that of the loop over the tiles before, of which the assembler
-/// does not know that it is the same for all lanes.
-WarpgroupAttention::Stage WarpgroupAttention::findStage(Value begin,
-                                                        Value key) {
+/// Emits the stage of the tile at `key`, if all tiles from `begin` on have one,
+/// beginning with `firstStage`. It equals that of the loop over the tiles
+/// before, of which the assembler does not know that it is the same for all
+/// lanes.
+WarpgroupAttention::Stage
+WarpgroupAttention::findStage(const Stage &firstStage, Value begin, Value key) {
   Value count = b.div(b.sub(key, begin), groups.keys);
-  return {b.rem(count, groups.stages), b.rem(b.div(count, groups.stages), 2)};
+  return getStage(b.add(getNumber(firstStage), count));
 }
 
 /// Waits for a tile of keys, unless its header has been read.
@@ -307,25 +308,31 @@ Value WarpgroupAttention::hasSpecials(Value stage) {
 
 /// Emits the loops over tiles of keys: those from the first tile on that have
 /// keys before a window, those without masked pairs, and the others up to the
-/// last.
-AttentionKernel::State WarpgroupAttention::emitTilesOfKeys() {
+/// last. The stage of the result is that after all of them.
+WarpgroupAttention::Progress
+WarpgroupAttention::emitTilesOfKeys(const Stage &firstStage) {
   scf::ForOp loop = nest.keys;
-  Progress progress{createState(), {b.i32(0), b.i32(0)}, {}};
+  Progress progress{createState(), firstStage, {}};
   if (hasHeaders())
     return emitTilesWithHeaders(progress);
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
         end = b.toI32(reader.get(loop.getUpperBound()));
-  if (!op.getWhere().empty() || op.getMask())
-    return emitMasked(begin, end, progress).state;
-  if (!op.getNumKeys() && !getLeftWindow() && !getRightWindow())
-    return emitUnmasked(begin, end, progress).state;
-  auto [first, last] = findUnmasked(begin, end);
-  if (getLeftWindow()) {
-    progress = emitMasked(begin, first, progress);
-    progress.stage = findStage(begin, first);
+  if (!op.getWhere().empty() || op.getMask()) {
+    progress = emitMasked(begin, end, progress);
+  } else if (!op.getNumKeys() && !getLeftWindow() && !getRightWindow()) {
+    progress = emitUnmasked(begin, end, progress);
+  } else {
+    auto [first, last] = findUnmasked(begin, end);
+    if (getLeftWindow()) {
+      progress = emitMasked(begin, first, progress);
+      progress.stage = findStage(firstStage, begin, first);
+    }
+    progress = emitMasked(last, end, emitUnmasked(first, last, progress));
   }
-  progress = emitUnmasked(first, last, progress);
-  return emitMasked(last, end, progress).state;
+  Value count = b.createOrFold<arith::MaxSIOp>(b.sub(end, begin), b.i32(0));
+  progress.stage =
+      findStage(firstStage, b.i32(0), b.add(count, groups.keys - 1));
+  return progress;
 }
 
 /// Returns the range of keys, multiples of a tile, in which positions mask no
@@ -356,7 +363,7 @@ std::pair<Value, Value> WarpgroupAttention::findUnmasked(Value begin,
 }
 
 /// Emits the loop over the tiles that the producer has not skipped.
-AttentionKernel::State
+WarpgroupAttention::Progress
 WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
   progress.header = readHeader(progress.stage);
   SmallVector<Value> results = b.emitWhile(
@@ -376,7 +383,7 @@ WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
             },
             [&] { return packProgress(emitFullTiles(unpackProgress(all))); });
       });
-  return unpackProgress(results).state;
+  return unpackProgress(results);
 }
 
 /// Emits the loop over tiles without masked pairs up to the next other tile.

@@ -34,6 +34,13 @@ func.func @causal_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v
   return %r : tensor<?x?x2x128xbf16>
 }
 
+func.func @window_128(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>) -> tensor<?x?x8x128xbf16> {
+  %r = posenc.attention causal window_left = 512
+    ins(%q, %k, %v : tensor<?x?x8x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    outs(%q : tensor<?x?x8x128xbf16>)
+  return %r : tensor<?x?x8x128xbf16>
+}
+
 func.func @full_256(%q: tensor<?x?x2x256xbf16>, %k: tensor<?x?x2x256xbf16>, %v: tensor<?x?x2x256xbf16>) -> tensor<?x?x2x256xbf16> {
   %r = posenc.attention
     ins(%q, %k, %v : tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>, tensor<?x?x2x256xbf16>)

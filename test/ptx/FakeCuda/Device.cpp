@@ -41,6 +41,7 @@ static uint64_t getNumber(const char *name, uint64_t defaultValue) {
 
 Driver::Driver() {
   capability = getNumber("POSENC_FAKE_CUDA_SM", 90);
+  multiprocessors = getNumber("POSENC_FAKE_CUDA_MULTIPROCESSORS", 132);
   seed = getNumber("POSENC_FAKE_CUDA_SEED", 0);
   if (const char *path = std::getenv("POSENC_FAKE_CUDA_LOG"))
     log = path;
@@ -192,7 +193,7 @@ POSENC_CUDA cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     *value = 1980000;
     break;
   case 16: // multiprocessors
-    *value = 132;
+    *value = driver.multiprocessors;
     break;
   case 36: // memory clock in kHz
     *value = 2619000;

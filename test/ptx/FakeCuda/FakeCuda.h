@@ -20,6 +20,9 @@
 // interpreter runs. Functions that it does not support are not exported.
 // Environment variables and their defaults:
 //   POSENC_FAKE_CUDA_SM    the compute capability: 80 for sm_80 (90)
+//   POSENC_FAKE_CUDA_MULTIPROCESSORS
+//                          their number, which does not change the order in
+//                          which blocks run (132)
 //   POSENC_FAKE_CUDA_SEED  the order of warps; see RunOptions::seed (0)
 //   POSENC_FAKE_CUDA_LOG   a file; each module load, launch, allocation and
 //                          finished kernel, with its statistics, appends a line
@@ -125,6 +128,7 @@ struct Driver {
   /// call returns it.
   CUresult sticky = CUDA_SUCCESS;
   unsigned capability = 90; // major * 10 + minor
+  unsigned multiprocessors = 132;
   uint32_t seed = 0;
   std::string log;
   std::string editFrom, editTo;

@@ -13,9 +13,10 @@
  * runtime open. */
 #define POSENC_CUDA_DRIVER "libcuda.so.1"
 
-/* CUdevice_attribute: the compute capability, and the most shared memory that a
- * block can have, in bytes. */
+/* CUdevice_attribute: the number of multiprocessors, the compute capability,
+ * and the most shared memory that a block can have, in bytes. */
 enum {
+  kCudaMultiprocessorsAttribute = 16,
   kCudaMajorAttribute = 75,
   kCudaMinorAttribute = 76,
   kCudaSharedAttribute = 97
