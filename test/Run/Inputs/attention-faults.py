@@ -70,6 +70,9 @@ PLACES = [
      rf"(((?!wgmma).)*{ARRIVE})", r"\1\4 \3"),
     ("wrong phase of keys that are read", True,
      r"xor\.b32 (\s*%r\d+, %r\d+), 1;", r"mov.b32 \1;"),
+    ("phase of a stage is lost between tiles of queries", False,
+     r"(selp\.b32 \s*%r\d+), 3, 0,", r"\1, 0, 0,"),
+    ("no barrier between tiles of queries", False, r"bar\.sync %r\d+, 128;", ";"),
     ("phase of a stage does not change", False,
      r"(selp\.b32 \s*(%r\d+), 1, 0, %p\d+;\s*)xor\.b32 (\s*%r\d+, %r\d+), \2;",
      r"\1mov.b32 \3;"),
@@ -129,7 +132,9 @@ def call(function, arch, edit):
     """Returns the result, or the error."""
     path = pathlib.Path(FOLDER, "result.npy")
     path.unlink(missing_ok=True)
-    environment = dict(os.environ, POSENC_FAKE_CUDA_SM=str(arch))
+    # A block computes several tiles of queries.
+    environment = dict(os.environ, POSENC_FAKE_CUDA_SM=str(arch),
+                       POSENC_FAKE_CUDA_MULTIPROCESSORS="3")
     if edit:
         environment["POSENC_FAKE_CUDA_EDIT"] = edit
     files = [f"--input=@{FOLDER}/{function}.{name}.npy" for name in "qkv"]
