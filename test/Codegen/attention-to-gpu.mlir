@@ -16,7 +16,12 @@
 // Three kernels: of warpgroups, for rows aligned to 16 bytes, and for others.
 // LAUNCH-LABEL: func.func @causal
 // LAUNCH: call @posenc_runs_on
-// LAUNCH: gpu.launch_func @kernels::@causal_attention_sm_90a blocks in (%{{.*}}, %c1, %c1) threads in (%c512, %c1, %c1) dynamic_shared_memory_size %c124012_i32
+// LAUNCH: arith.cmpi ule, %{{.*}}, %c1024
+// LAUNCH: arith.cmpi ule, %[[TILES:.*]], %c2147483647
+// LAUNCH: call @posenc_multiprocessors() : () -> i64
+// LAUNCH: %[[FEW:.*]] = arith.minui %[[TILES]],
+// LAUNCH-NEXT: %[[BLOCKS:.*]] = arith.select %{{.*}}, %[[FEW]], %[[TILES]]
+// LAUNCH-NEXT: gpu.launch_func @kernels::@causal_attention_sm_90a blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c512, %c1, %c1) dynamic_shared_memory_size %c124012_i32
 // LAUNCH: gpu.launch_func @kernels::@causal_attention blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c55296_i32
 // LAUNCH: gpu.launch_func @kernels::@causal_attention_narrow blocks
 // LAUNCH-NOT: gpu.launch_func

@@ -20,6 +20,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -555,7 +557,8 @@ void WarpgroupAttention::emitTilesOfQueries(
 }
 
 /// Sequences of few keys have as many blocks as the GPU has multiprocessors,
-/// each of which has the registers of one block.
+/// each of which has the registers of one block. Grids that are too large for a
+/// launch stay so.
 Value WarpgroupAttention::getNumBlocks() {
   if (!isPersistent())
     return numTiles;
@@ -564,9 +567,13 @@ Value WarpgroupAttention::getNumBlocks() {
   Value memref =
       slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
   Value keys = host.createOrFold<memref::DimOp>(loc, memref, getRowDim(slice));
-  Value isShort = host.createOrFold<arith::CmpIOp>(
-      loc, arith::CmpIPredicate::ule, keys,
-      createIndex(host, loc, groups.maxPersistentKeys));
+  auto isAtMost = [&](Value value, int64_t limit) {
+    return host.createOrFold<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ule, value, createIndex(host, loc, limit));
+  };
+  Value isShort = host.createOrFold<arith::AndIOp>(
+      loc, isAtMost(keys, groups.maxPersistentKeys),
+      isAtMost(numTiles, std::numeric_limits<int32_t>::max()));
   Value multiprocessors = host.createOrFold<arith::IndexCastOp>(
       loc, host.getIndexType(),
       callSupport(host, nest.loops, kMultiprocessorsFunction, host.getI64Type(),
