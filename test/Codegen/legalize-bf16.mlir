@@ -52,3 +52,10 @@ llvm.func @compute(%p: !llvm.ptr) {
   llvm.store %y, %p : bf16, !llvm.ptr
   llvm.return
 }
+
+// -----
+
+// Attributes of the dialect are as they were, also if they are not those of a
+// kernel.
+// CHECK: llvm.func @described(i16) attributes {argument = #posenc.arg<"x", tensor<4xbf16>, []>}
+llvm.func @described(bf16) attributes {argument = #posenc.arg<"x", tensor<4xbf16>, []>}
