@@ -137,7 +137,8 @@ def attention(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
     device = query.device.index if query.is_cuda else None
     further = (heads, key_heads, dim, value_dim, name_of(query.dtype), scale,
                s_aux is not None, None if softcap is None else constant_number(softcap))
-    if is_looking():
+    # PyTorch 2.11 does not trace what asks for it.
+    if not is_recorded() and is_looking():
         return _look(name, device, options.get("sliding_window"), query, value,
                      further), None
     if query.shape[0] != batch:
