@@ -79,6 +79,8 @@ class _Mode(TorchFunctionMode):
                     indices)):
                 return _INDEXED[function](Row(trace, array), *indices)
         arguments, keywords = read_rows((arguments, keywords))
+        if function is torch.Tensor.item and isinstance(arguments[0], Scalar):
+            return self._read_number(arguments[0])
         if function is torch.Tensor.__getitem__ and isinstance(arguments[0], Scalar):
             return _torch_shapes.choose(*arguments)
         made = (_make_constant(trace, function, arguments, keywords)
@@ -93,6 +95,16 @@ class _Mode(TorchFunctionMode):
             result = function(*arguments, **keywords)
         self._note(function, tensors, result)
         return result
+
+    def _read_number(self, scalar: Scalar) -> Any:
+        """Returns what a tensor of one number gives as a number of Python. PyTorch 2.11
+        records it for floats that change between calls of a compiled function."""
+        node, graph = scalar.node, self._trace.graph
+        if node.op == "constant":
+            return node.payload
+        if not node.is_float:
+            return scalar
+        return Scalar(graph.convert(node, graph.score_dtype), self._trace, scalar.device)
 
     def _note(self, function, tensors: list[torch.Tensor], result) -> None:
         """Notes what a function of captured tensors alone tells of them."""
