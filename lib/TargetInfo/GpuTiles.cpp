@@ -24,7 +24,7 @@ static constexpr int64_t kMaxRegisters = 168;
 
 int64_t
 GpuAttentionTiles::getValueChannels(const GpuAttentionSizes &sizes) const {
-  return llvm::alignTo(llvm::divideCeil(sizes.valueDim, valueParts), kRowTile);
+  return llvm::alignTo(llvm::divideCeil(sizes.valueDim, valueParts), valueUnit);
 }
 
 int64_t GpuAttentionTiles::getPitch(int64_t dim, int64_t elementBytes) {
@@ -150,15 +150,25 @@ mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
   };
   static constexpr Row kRows[] = {
       {64,
-       {3, 128, 3, 32, 160, kFewKeys},
-       {3, 128, 3, 32, 160, kFewKeys},
+       {3, 128, 3, 32, 160, 1, kFewKeys},
+       {3, 128, 3, 32, 160, 1, kFewKeys},
        {2, 128, 3, 24, 240}},
       {128,
-       {3, 80, 3, 32, 160, kFewKeys},
-       {3, 80, 3, 32, 160, kFewKeys},
+       {3, 80, 3, 32, 160, 1, kFewKeys},
+       {3, 80, 3, 32, 160, 1, kFewKeys},
        {2, 128, 2, 24, 240}},
       {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
       {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}, {2, 64, 2, 24, 240}}};
+  // The accumulators of more channels do not fit in the registers of one
+  // warpgroup: two or three share the rows.
+  struct WideRow {
+    int64_t maxKeyDim, maxValueDim;
+    WarpgroupTiles tiles;
+  };
+  static constexpr WideRow kWideRows[] = {{320, 320, {2, 64, 2, 24, 240, 2}},
+                                          {384, 384, {2, 48, 2, 24, 240, 2}},
+                                          {576, 512, {2, 32, 2, 24, 240, 2}},
+                                          {576, 576, {3, 32, 2, 32, 160, 3}}};
   if (sizes.elementBytes != 2)
     return std::nullopt;
   for (const Row &row : kRows)
@@ -166,5 +176,8 @@ mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
       return sizes.changesScores    ? row.changed
              : sizes.masksPositions ? row.masked
                                     : row.tiles;
+  for (const WideRow &row : kWideRows)
+    if (sizes.keyDim <= row.maxKeyDim && sizes.valueDim <= row.maxValueDim)
+      return row.tiles;
   return std::nullopt;
 }

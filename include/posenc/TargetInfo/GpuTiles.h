@@ -41,6 +41,8 @@ struct GpuAttentionTiles {
   /// Warps that have the same rows; each of these has a part of the tiles of
   /// keys.
   int64_t keyParts = 1;
+  /// The channels of a part of the value are a multiple of this.
+  int64_t valueUnit = kRowTile;
 
   static constexpr int64_t kWarp = 32, kRowTile = 16;
   int64_t getThreads() const { return kWarp * warps; }
@@ -92,11 +94,14 @@ std::optional<GpuAttentionTiles>
 chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows);
 
 /// The tiles of an attention kernel for sm_90a: one warpgroup, four warps,
-/// copies tiles of keys and values, and others, of 64 rows each, multiply.
+/// copies tiles of keys and values, and others multiply.
 struct WarpgroupTiles {
   int64_t consumers = 2, keys = 80, stages = 2;
   /// Registers of a thread of the copying and of the other warpgroups.
   int64_t producerRegisters = 24, consumerRegisters = 240;
+  /// Consumers that have the same 64 rows. Each of these computes all scores,
+  /// and has a part of the value's channels.
+  int64_t valueParts = 1;
   /// The most keys of a sequence for which blocks are persistent and compute
   /// several tiles of queries each; 0 for never. Results do not depend on it.
   int64_t maxPersistentKeys = 0;
@@ -105,7 +110,7 @@ struct WarpgroupTiles {
   static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;
   /// Barriers of a stage, bytes of one, and of a stage's header.
   static constexpr int64_t kBarriers = 4, kBarrierBytes = 8, kHeaderBytes = 4;
-  int64_t getRows() const { return kRows * consumers; }
+  int64_t getRows() const { return kRows * consumers / valueParts; }
   int64_t getThreads() const { return kThreads * (consumers + 1); }
   /// Columns of 128 bytes of a row of `dim` channels.
   static int64_t getColumns(int64_t dim) { return (dim + 63) / 64; }
@@ -115,8 +120,16 @@ struct WarpgroupTiles {
   int64_t getKeyBytes(const GpuAttentionSizes &sizes) const {
     return keys * kRowBytes * getColumns(sizes.keyDim);
   }
+  /// Columns of a consumer's part of the value. Columns after the last channel
+  /// are zeros.
+  int64_t getPartColumns(const GpuAttentionSizes &sizes) const {
+    return (getColumns(sizes.valueDim) + valueParts - 1) / valueParts;
+  }
+  int64_t getPartBytes(const GpuAttentionSizes &sizes) const {
+    return keys * kRowBytes * getPartColumns(sizes);
+  }
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const {
-    return keys * kRowBytes * getColumns(sizes.valueDim);
+    return valueParts * getPartBytes(sizes);
   }
   /// Bytes of all, with the barriers and headers of the stages, and to align
   /// the first row.

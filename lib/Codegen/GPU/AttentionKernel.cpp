@@ -108,13 +108,14 @@ void AttentionKernel::takeQueries(Value number) {
   reader.cloneScalars(*loops.getBody());
 }
 
-/// Finds the rows of a thread of `warp`.
-void AttentionKernel::findRows(Value warp) {
+/// Finds the rows of a thread, given the number of its warp's rows and of its
+/// part of the value's channels.
+void AttentionKernel::findRows(Value warpRows, Value part) {
   lane = b.rem(thread, GpuAttentionTiles::kWarp);
   laneRow = b.div(lane, 4);
   laneColumn = b.rem(lane, 4);
-  warpRow = b.mul(b.div(warp, tiles.valueParts), tiles.getRowsPerWarp());
-  valuePart = b.rem(warp, tiles.valueParts);
+  warpRow = b.mul(warpRows, tiles.getRowsPerWarp());
+  valuePart = part;
   for (int64_t row = 0; row < getNumRows(); ++row)
     rows.push_back(getRow(b.add(b.add(warpRow, laneRow), 8 * row)));
 }
@@ -424,7 +425,8 @@ void AttentionKernel::emitGrid() {
 }
 
 void AttentionKernel::emitBlock() {
-  findRows(b.div(thread, GpuAttentionTiles::kWarp));
+  Value warp = b.div(thread, GpuAttentionTiles::kWarp);
+  findRows(b.div(warp, tiles.valueParts), b.rem(warp, tiles.valueParts));
   // Both uses of a tile's bounds, to skip it and to evaluate `where`.
   if (nest.isFull)
     reader.setLane(lane);

@@ -50,6 +50,8 @@ protected:
   virtual SharedAddress getQuery(Value row, Value channel);
   /// Waits until the threads that share rows have read them.
   virtual void syncRows() { b.barrier(); }
+  /// Whether the results of warps that share rows replace the queries, too.
+  virtual bool stagesParts() const { return false; }
   /// Waits for the threads that copy and read the same tiles of keys.
   virtual void syncTiles() { b.barrier(); }
   /// The tiles of keys that a warp reads: indices, and i32 numbers of the first
@@ -85,7 +87,7 @@ protected:
 
   void captureOperands();
   void takeQueries(Value number);
-  void findRows(Value warp);
+  void findRows(Value warpRows, Value part);
   void loadQueries(Value first, int64_t step, Value firstRow, int64_t count);
   void loadRows(Value tensor, Value offset, int64_t pitch, int64_t channels);
   void loadTile(Value stage);

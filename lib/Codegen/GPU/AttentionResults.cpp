@@ -119,8 +119,8 @@ void AttentionKernel::forEachPair(
   }
 }
 
-/// Stores the outputs by way of the shared memory of the warp's own queries, so
-/// that threads write 16 bytes at a time.
+/// Stores the outputs by way of the shared memory of the warp's own queries and
+/// channels, so that threads write 16 bytes at a time.
 void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
                                   const State &state, ArrayRef<RowSums> sums) {
   syncRows();
@@ -130,13 +130,21 @@ void AttentionKernel::storeStaged(const AttentionNestParts::Output &output,
               2 * sizes.elementBytes);
     });
   NVVM::SyncWarpOp::create(b, b.i32(-1));
-  int64_t lanes = 16 / sizes.elementBytes, columns = sizes.valueDim / lanes;
+  int64_t lanes = 16 / sizes.elementBytes, dim = sizes.valueDim;
+  int64_t channels =
+      tiles.valueParts == 1 ? dim : tiles.getValueChannels(sizes);
+  int64_t columns = channels / lanes;
   auto type = VectorType::get({lanes}, element);
   b.emitLoop(lane, b.i32(tiles.getRowsPerWarp() * columns),
              b.i32(GpuAttentionTiles::kWarp), {},
              [&](Value item, ValueRange) -> SmallVector<Value> {
                Row row = getRow(b.add(warpRow, b.div(item, columns)));
-               Value channel = b.mul(b.rem(item, columns), lanes);
+               Value channel = b.add(b.mul(valuePart, channels),
+                                     b.mul(b.rem(item, columns), lanes));
+               if (tiles.valueParts * channels != dim)
+                 row.exists =
+                     b.both(row.exists, b.compare(arith::CmpIPredicate::ult,
+                                                  channel, b.i32(dim)));
                ifStored(output, row, [&](ArrayRef<Value> at) {
                  Value vector = b.load(getQuery(row.number, channel), type, 16);
                  SmallVector<Value> indices(at);
@@ -182,7 +190,7 @@ void AttentionKernel::storeResults(const State &state) {
     linalg::GenericOp compute = output.compute;
     bool hasChannels = compute.getNumLoops() == 3;
     bool isStaged =
-        isWide && tiles.valueParts == 1 &&
+        isWide && (tiles.valueParts == 1 || stagesParts()) &&
         getElementTypeOrSelf(output.getDestination().getType()) == element &&
         sizes.valueDim <= sizes.keyDim &&
         sizes.valueDim % (16 / sizes.elementBytes) == 0;

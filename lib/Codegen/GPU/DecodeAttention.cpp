@@ -175,7 +175,7 @@ AttentionKernel::State DecodeAttention::mergeStates() {
 
 void DecodeAttention::emitBlock() {
   warp = b.div(thread, GpuAttentionTiles::kWarp);
-  findRows(b.i32(0));
+  findRows(b.i32(0), b.i32(0));
   copier = lane;
   numCopiers = GpuAttentionTiles::kWarp;
   loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());

@@ -65,6 +65,10 @@ static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
   tiles.rowTiles = 1;
   tiles.keys = groups.keys;
   tiles.stages = groups.stages;
+  tiles.valueParts = groups.valueParts;
+  // Products of a part begin with a column.
+  if (groups.valueParts > 1)
+    tiles.valueUnit = kColumn;
   return tiles;
 }
 
@@ -130,7 +134,8 @@ SharedAddress WarpgroupAttention::getQuery(Value row, Value channel) {
 }
 
 void WarpgroupAttention::syncRows() {
-  w.syncThreads(b.add(consumer, kFirstBarrier), WarpgroupTiles::kThreads);
+  w.syncThreads(b.add(rowGroup, kFirstRowsBarrier),
+                groups.valueParts * WarpgroupTiles::kThreads);
 }
 
 Value WarpgroupAttention::getBarrier(BarrierKind kind, Value stage) {
@@ -384,11 +389,16 @@ SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
             arith::ExtUIOp::create(b, b.getI64Type(),
                                    b.mul(getUniform(stage.number),
                                          groups.getKeyBytes(sizes) >> 4)));
+  // Loops would keep the descriptors of all products of wide heads, two
+  // registers each.
+  Value queries = queryDescriptor;
+  if (groups.valueParts > 1)
+    queries = w.tie(queries).front();
   SmallVector<Value> scores;
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
     int64_t column = channel / kColumn, inRow = channel % kColumn * 2;
-    Value a = w.advance(queryDescriptor, inRow + column * groups.getRows() *
-                                                     WarpgroupTiles::kRowBytes);
+    Value a = w.advance(queries, inRow + column * groups.getRows() *
+                                             WarpgroupTiles::kRowBytes);
     Value other = w.advance(keys, inRow + column * groups.keys *
                                               WarpgroupTiles::kRowBytes);
     scores = w.multiply(groups.keys, a, other, scores, element);
@@ -423,17 +433,17 @@ SharedAddress WarpgroupAttention::getValues(const Tile &tile, int64_t key,
   Value swizzled =
       arith::XOrIOp::create(b, b.add(b.div(lane, 16), unit), b.rem(lane, 8));
   SharedAddress first{
-      b.add(tile.values,
+      b.add(b.add(tile.values, b.mul(valuePart, groups.getPartBytes(sizes))),
             b.add(b.mul(row, WarpgroupTiles::kRowBytes), b.mul(swizzled, 16)))};
   return first.plus((column + key) * WarpgroupTiles::kRowBytes);
 }
 
-/// All warps of a warpgroup decide alike.
+/// All warps of the warpgroups that share rows decide alike.
 AttentionKernel::QueryRange WarpgroupAttention::getQueryRange() {
   constexpr int64_t kRows = WarpgroupTiles::kRows;
   if (queriesPerHead % kRows != 0)
     return {b.i32(0), b.i32(queriesPerHead - 1)};
-  Value first = b.rem(b.mul(consumer, kRows), queriesPerHead);
+  Value first = b.rem(b.mul(rowGroup, kRows), queriesPerHead);
   return {first, b.add(first, kRows - 1)};
 }
 
@@ -467,23 +477,28 @@ void WarpgroupAttention::scaleIfNeeded(ArrayRef<Value> factors, State &state) {
 /// of the stage after `firstNumber` and those of the tile.
 Value WarpgroupAttention::consumeTile(Value firstNumber) {
   Value warp = b.add(b.div(thread, GpuAttentionTiles::kWarp), -4);
-  rows.clear();
-  findRows(warp);
   // All lanes have the same number, which the shuffle tells the assembler:
   // loops that depend on it keep the number of a stage in uniform registers.
   consumer = b.shuffle(b.div(warp, 4), b.i32(0));
+  int64_t parts = groups.valueParts,
+          numLoaders = parts * WarpgroupTiles::kThreads;
+  rowGroup = b.div(consumer, parts);
+  rows.clear();
+  findRows(b.sub(warp, b.mul(b.sub(consumer, rowGroup), 4)),
+           b.rem(consumer, parts));
   isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
-  Value firstRow = b.mul(consumer, WarpgroupTiles::kRows);
-  loadQueries(b.rem(thread, WarpgroupTiles::kThreads), WarpgroupTiles::kThreads,
-              firstRow, WarpgroupTiles::kRows);
+  Value firstRow = b.mul(rowGroup, WarpgroupTiles::kRows);
+  loadQueries(b.rem(b.add(thread, -WarpgroupTiles::kThreads), numLoaders),
+              numLoaders, firstRow, WarpgroupTiles::kRows);
   w.fenceAsyncProxy();
   syncRows();
   Value keys = b.add(base, groups.getQueryBytes(sizes));
   queryDescriptor =
       w.describe(b.add(base, b.mul(firstRow, WarpgroupTiles::kRowBytes)), 16);
   keyDescriptor = w.describe(keys, 16);
+  Value values = b.add(keys, groups.stages * groups.getKeyBytes(sizes));
   valueDescriptor =
-      w.describe(b.add(keys, groups.stages * groups.getKeyBytes(sizes)),
+      w.describe(b.add(values, b.mul(valuePart, groups.getPartBytes(sizes))),
                  groups.keys * WarpgroupTiles::kRowBytes);
   Progress progress = emitTilesOfKeys(getStage(firstNumber));
   storeResults(progress.state);

@@ -8,10 +8,13 @@
 //
 // The block's first warpgroup, the producer, copies tiles of keys and values to
 // a ring of stages by bulk copies (TMA), one thread for keys and one for
-// values. Each of the other warpgroups, the consumers, computes 64 rows. While
-// a warpgroup computes the weights of a tile, the products of the tile before
-// it and its values are under way. For each stage there are four barriers: keys
-// and values have arrived, and keys and values have been read.
+// values. Each of the other warpgroups, the consumers, computes 64 rows; if the
+// accumulators of all channels do not fit in its registers, several of them
+// share the rows, compute the same scores, and have a part of the value's
+// channels each. While a warpgroup computes the weights of a tile, the products
+// of the tile before it and its values are under way. For each stage there are
+// four barriers: keys and values have arrived, and keys and values have been
+// read.
 //
 // If `where` may mask whole tiles, the producer evaluates the bounds of the
 // region, and copies only tiles that have visible pairs. For each stage, it
@@ -63,6 +66,7 @@ private:
   }
   SharedAddress getQuery(Value row, Value channel) override;
   void syncRows() override;
+  bool stagesParts() const override { return true; }
   SharedAddress getValues(const Tile &tile, int64_t key,
                           int64_t channel) override;
   QueryRange getQueryRange() override;
@@ -149,8 +153,9 @@ private:
   Value getValues(Value stage);
   void scaleIfNeeded(ArrayRef<Value> factors, State &state);
 
-  /// Numbered barriers of the warpgroups; 0 is that of the block.
-  static constexpr int64_t kFirstBarrier = 5;
+  /// Numbered barriers of the groups of rows and of the warpgroups; 0 is that
+  /// of the block.
+  static constexpr int64_t kFirstRowsBarrier = 1, kFirstBarrier = 5;
 
   WarpgroupTiles groups;
   WarpgroupBuilder w;
@@ -161,8 +166,9 @@ private:
   /// offset from the symbol; descriptors of the first operands.
   Value base, baseOffset;
   Value queryDescriptor, keyDescriptor, valueDescriptor;
-  /// The warpgroup among consumers, and whether the thread is its warp's first.
-  Value consumer, isLeader;
+  /// The warpgroup among consumers, the number of its 64 rows among those of
+  /// the block, and whether the thread is its warp's first.
+  Value consumer, rowGroup, isLeader;
 };
 
 } // namespace mlir::posenc

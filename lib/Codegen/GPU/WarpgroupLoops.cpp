@@ -279,14 +279,16 @@ void WarpgroupAttention::addVisibleTile(const Tile &tile, const Stage &stage,
   w.arrive(getBarrier(kValuesRead, stage.number), isLeader);
 }
 
-/// Emits an i1, equal in all threads of the warpgroup, which read a part each:
-/// whether a stage's values are infinite or NaN.
+/// Emits an i1, equal in all threads of the warpgroup, which read some bytes
+/// each: whether a stage's values in the warpgroup's channels are infinite or
+/// NaN.
 Value WarpgroupAttention::hasSpecials(Value stage) {
   constexpr int64_t kBytes = 16, kWords = 4;
-  Value start = getValues(stage);
+  Value start =
+      b.add(getValues(stage), b.mul(valuePart, groups.getPartBytes(sizes)));
   Value first = b.mul(b.rem(thread, WarpgroupTiles::kThreads), kBytes);
   Value all = b.emitLoop(
-      first, b.i32(groups.getValueBytes(sizes)),
+      first, b.i32(groups.getPartBytes(sizes)),
       b.i32(WarpgroupTiles::kThreads * kBytes), b.i32(0),
       [&](Value offset, ValueRange carried) -> SmallVector<Value> {
         Value words = b.load({b.add(start, offset)},

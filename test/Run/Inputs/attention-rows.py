@@ -37,9 +37,11 @@ CALLERS = {
     "soft_cap": (2, 1, 256, True),
     "alibi": (6, 2, 64, True),
     "rotated_interleaved": (4, 1, 64, False),
+    # Of wide-attention.mlir.
+    "window_320": (2, 1, 320, True),
 }
 # Those whose first queries do not see later keys.
-CAUSAL = ["causal_bf16", "window", "causal_region", "soft_cap", "alibi"]
+CAUSAL = ["causal_bf16", "window", "causal_region", "soft_cap", "alibi", "window_320"]
 
 
 def make(shape, is_bf16, random):

@@ -93,9 +93,9 @@ TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
     sizes.masksPositions = i % 3 == 1;
     sizes.changesScores = i % 3 == 2;
     std::optional<WarpgroupTiles> tiles = chooseWarpgroupTiles(sizes);
-    EXPECT_EQ(tiles.has_value(), dim <= 256);
-    if (!tiles)
-      continue;
+    ASSERT_TRUE(tiles);
+    EXPECT_EQ(tiles->valueParts > 1, dim > 256);
+    EXPECT_EQ(tiles->consumers % tiles->valueParts, 0);
     EXPECT_LE(tiles->getSharedBytes(sizes), 227 * 1024);
     EXPECT_GE(tiles->getColumns(dim) * 64, dim);
     // wgmma multiplies 8 to 256 columns, and 16 keys at a time.
@@ -111,7 +111,13 @@ TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
     // The loop over tiles of queries takes registers that others lack.
     EXPECT_EQ(tiles->maxPersistentKeys > 0, dim <= 128 && i % 3 != 2);
     // Results and scores in f32, and weights of two keys per register.
-    EXPECT_LE(dim / 2 + tiles->keys / 2 + tiles->keys / 4 + kOthers,
+    int64_t channels = dim;
+    if (tiles->valueParts > 1) {
+      channels = 64 * tiles->getPartColumns(sizes);
+      EXPECT_GE(channels * tiles->valueParts, dim);
+      EXPECT_LE(channels, 256);
+    }
+    EXPECT_LE(channels / 2 + tiles->keys / 2 + tiles->keys / 4 + kOthers,
               tiles->consumerRegisters);
   }
 }
@@ -119,7 +125,25 @@ TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
 TEST(GpuTiles, WarpgroupsMultiplyTwoBytes) {
   for (int64_t bytes : {4, 8})
     EXPECT_FALSE(chooseWarpgroupTiles({64, 64, bytes}));
-  EXPECT_FALSE(chooseWarpgroupTiles({576, 512, 2}));
+}
+
+TEST(GpuTiles, WarpgroupsShareTheRowsOfWideHeads) {
+  auto choose = [](int64_t keyDim, int64_t valueDim) {
+    return chooseWarpgroupTiles({keyDim, valueDim, 2});
+  };
+  EXPECT_EQ(choose(256, 256)->valueParts, 1);
+  EXPECT_EQ(choose(576, 512)->valueParts, 2);
+  EXPECT_EQ(choose(576, 512)->getRows(), 64);
+  EXPECT_EQ(choose(576, 520)->valueParts, 3);
+  EXPECT_EQ(choose(64, 320)->valueParts, 2);
+  EXPECT_FALSE(choose(584, 64));
+  EXPECT_FALSE(choose(64, 584));
+  // All widths fit in shared memory; parts begin with a column of 64 channels.
+  for (int64_t keyDim = 8; keyDim <= kMaxDim; keyDim += 8)
+    for (int64_t valueDim = 8; valueDim <= kMaxDim; valueDim += 8)
+      EXPECT_LE(choose(keyDim, valueDim)->getSharedBytes({keyDim, valueDim, 2}),
+                227 * 1024)
+          << keyDim << ", " << valueDim;
 }
 
 TEST(GpuTiles, PitchesSpreadRowsOverBanks) {
