@@ -160,14 +160,16 @@ mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
       {192, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}, {2, 96, 2, 24, 240}},
       {256, {2, 80, 2, 24, 240}, {2, 64, 2, 24, 240}, {2, 64, 2, 24, 240}}};
   // The accumulators of more channels do not fit in the registers of one
-  // warpgroup: two or three share the rows.
+  // warpgroup: two or three share the rows. The queries of wide keys leave no
+  // shared memory for more rows either.
   struct WideRow {
     int64_t maxKeyDim, maxValueDim;
     WarpgroupTiles tiles;
   };
-  static constexpr WideRow kWideRows[] = {{320, 320, {2, 64, 2, 24, 240, 2}},
-                                          {384, 384, {2, 48, 2, 24, 240, 2}},
-                                          {576, 512, {2, 32, 2, 24, 240, 2}},
+  static constexpr WideRow kWideRows[] = {{576, 128, {2, 32, 2, 168, 168, 2}},
+                                          {320, 320, {2, 64, 2, 40, 232, 2}},
+                                          {384, 384, {2, 48, 2, 40, 232, 2}},
+                                          {576, 512, {2, 32, 2, 40, 232, 2}},
                                           {576, 576, {3, 32, 2, 32, 160, 3}}};
   if (sizes.elementBytes != 2)
     return std::nullopt;

@@ -97,7 +97,8 @@ chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows);
 /// copies tiles of keys and values, and others multiply.
 struct WarpgroupTiles {
   int64_t consumers = 2, keys = 80, stages = 2;
-  /// Registers of a thread of the copying and of the other warpgroups.
+  /// Registers of a thread of the copying and of the other warpgroups, those
+  /// that it has from the launch on if they are equal.
   int64_t producerRegisters = 24, consumerRegisters = 240;
   /// Consumers that have the same 64 rows. Each of these computes all scores,
   /// and has a part of the value's channels.
@@ -112,6 +113,7 @@ struct WarpgroupTiles {
   static constexpr int64_t kBarriers = 4, kBarrierBytes = 8, kHeaderBytes = 4;
   int64_t getRows() const { return kRows * consumers / valueParts; }
   int64_t getThreads() const { return kThreads * (consumers + 1); }
+  bool movesRegisters() const { return producerRegisters < consumerRegisters; }
   /// Columns of 128 bytes of a row of `dim` channels.
   static int64_t getColumns(int64_t dim) { return (dim + 63) / 64; }
   int64_t getQueryBytes(const GpuAttentionSizes &sizes) const {

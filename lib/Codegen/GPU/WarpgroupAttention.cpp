@@ -268,7 +268,8 @@ Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
 }
 
 void WarpgroupAttention::emitProducer() {
-  w.setRegisters(groups.producerRegisters, /*raises=*/false);
+  if (groups.movesRegisters())
+    w.setRegisters(groups.producerRegisters, /*raises=*/false);
   Value lane = b.rem(thread, GpuAttentionTiles::kWarp);
   Value isFirstLane = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   Value warp = b.div(thread, GpuAttentionTiles::kWarp);
@@ -506,7 +507,8 @@ Value WarpgroupAttention::consumeTile(Value firstNumber) {
 }
 
 void WarpgroupAttention::emitConsumer() {
-  w.setRegisters(groups.consumerRegisters, /*raises=*/true);
+  if (groups.movesRegisters())
+    w.setRegisters(groups.consumerRegisters, /*raises=*/true);
   Value first = thread;
   emitTilesOfQueries([&](Value firstNumber) {
     // The shuffle hides from compilers that the number of the thread is that of

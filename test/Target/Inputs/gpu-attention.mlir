@@ -101,3 +101,11 @@ func.func @mask_128(%q: tensor<?x?x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: 
     outs(%q : tensor<?x?x2x128xbf16>)
   return %r : tensor<?x?x2x128xbf16>
 }
+
+// Warpgroups share the rows of wide heads.
+func.func @causal_latent(%q: tensor<?x?x16x576xbf16>, %k: tensor<?x?x1x576xbf16>, %v: tensor<?x?x1x512xbf16>, %o: tensor<?x?x16x512xbf16>) -> tensor<?x?x16x512xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x16x576xbf16>, tensor<?x?x1x576xbf16>, tensor<?x?x1x512xbf16>)
+    outs(%o : tensor<?x?x16x512xbf16>)
+  return %r : tensor<?x?x16x512xbf16>
+}

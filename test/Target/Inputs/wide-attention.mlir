@@ -141,7 +141,7 @@ func.func @holes_512(%q: tensor<?x?x1x512xbf16>, %k: tensor<?x?x1x512xbf16>, %v:
 // Keys and values that a query does not see have no effect, even if they are infinite
 // or NaN; here those of token 50, in the channels of both parts and of one.
 // INPUTS: 1x80x1x512xbf16 1x80x1x512xbf16 1x80x1x512xbf16
-func.func @hidden_nan(%q: tensor<1x?x1x512xbf16>, %x: tensor<1x?x1x512xbf16>, %y: tensor<1x?x1x512xbf16>) -> tensor<1x?x1x512xbf16> {
+func.func @hidden_nan_512(%q: tensor<1x?x1x512xbf16>, %x: tensor<1x?x1x512xbf16>, %y: tensor<1x?x1x512xbf16>) -> tensor<1x?x1x512xbf16> {
   %nan = arith.constant dense<0x7FC0> : tensor<1x1x1x512xbf16>
   %infinity = arith.constant dense<0x7F80> : tensor<1x1x1x512xbf16>
   %part = arith.constant dense<0xFF80> : tensor<1x1x1x128xbf16>
