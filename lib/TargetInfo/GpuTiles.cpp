@@ -8,6 +8,7 @@
 
 #include "posenc/TargetInfo/GpuTiles.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -17,6 +18,9 @@ using namespace mlir::posenc;
 /// Shared memory of a block on sm_86, sm_89 and sm_120, the smallest of all
 /// GPUs from sm_80 on.
 static constexpr int64_t kSharedBytes = 99 * 1024;
+
+/// Shared memory of a block on sm_90.
+static constexpr int64_t kSharedBytes90 = 227 * 1024;
 
 /// Registers of a thread that the accumulators and scores may take. The other
 /// registers of at most 255 hold operands and addresses.
@@ -38,11 +42,20 @@ int64_t GpuAttentionTiles::getQueryBytes(const GpuAttentionSizes &sizes) const {
   return getRows() * getPitch(sizes.keyDim, sizes.elementBytes);
 }
 
+/// Returns the bytes of a row in all columns of 128 bytes.
+static int64_t getSwizzledBytes(int64_t dim, int64_t elementBytes) {
+  return llvm::alignTo(dim * elementBytes, GpuAttentionTiles::kRowBytes);
+}
+
 int64_t GpuAttentionTiles::getKeyBytes(const GpuAttentionSizes &sizes) const {
+  if (isSwizzled)
+    return keys * getSwizzledBytes(sizes.keyDim, sizes.elementBytes);
   return keys * getPitch(sizes.keyDim, sizes.elementBytes);
 }
 
 int64_t GpuAttentionTiles::getValueBytes(const GpuAttentionSizes &sizes) const {
+  if (isSwizzled)
+    return keys * getSwizzledBytes(sizes.valueDim, sizes.elementBytes);
   return keys *
          getPitch(valueParts * getValueChannels(sizes), sizes.elementBytes);
 }
@@ -65,11 +78,16 @@ int64_t GpuAttentionTiles::getStateBytes(const GpuAttentionSizes &sizes) const {
   return warps * numbers * std::max<int64_t>(sizes.elementBytes, 4);
 }
 
-int64_t
-GpuAttentionTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
+int64_t GpuAttentionTiles::getTileBytes(const GpuAttentionSizes &sizes) const {
   int64_t tiles = getQueryBytes(sizes) +
                   getNumStages() * (getKeyBytes(sizes) + getValueBytes(sizes));
   return std::max(tiles, getStateBytes(sizes));
+}
+
+int64_t
+GpuAttentionTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
+  int64_t others = isSwizzled ? kAlignment + getNumStages() * kBarrierBytes : 0;
+  return others + getTileBytes(sizes);
 }
 
 /// Returns the registers of a thread's accumulators and scores.
@@ -106,6 +124,25 @@ mlir::posenc::chooseAttentionTiles(const GpuAttentionSizes &sizes) {
   return std::nullopt;
 }
 
+/// Returns the first of some tiles that fits in `sharedBytes` and in the
+/// registers, with two tiles of rows if one has too few rows and both fit.
+static std::optional<GpuAttentionTiles>
+chooseFitting(llvm::ArrayRef<GpuAttentionTiles> all,
+              const GpuAttentionSizes &sizes, int64_t rows,
+              int64_t sharedBytes) {
+  auto fits = [&](const GpuAttentionTiles &tiles) {
+    return tiles.getSharedBytes(sizes) <= sharedBytes &&
+           countRegisters(tiles, sizes) <= kMaxRegisters;
+  };
+  for (const GpuAttentionTiles &tiles : all)
+    if (fits(tiles)) {
+      GpuAttentionTiles twice = tiles;
+      twice.rowTiles = 2;
+      return rows > tiles.getRows() && fits(twice) ? twice : tiles;
+    }
+  return std::nullopt;
+}
+
 std::optional<GpuAttentionTiles>
 mlir::posenc::chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows) {
   // Each warp has two tiles of its own, so that no barrier of the block ends a
@@ -114,18 +151,20 @@ mlir::posenc::chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows) {
       {4, 1, 1, 32, 2, 4}, {4, 1, 1, 16, 2, 4}, {2, 1, 1, 16, 2, 2}};
   static constexpr GpuAttentionTiles kThreads[] = {
       {4, 1, 1, 16, 2, 4}, {4, 1, 1, 8, 2, 4}, {2, 1, 1, 8, 2, 2}};
-  auto fits = [&](const GpuAttentionTiles &tiles) {
-    return tiles.getSharedBytes(sizes) <= kSharedBytes &&
-           countRegisters(tiles, sizes) <= kMaxRegisters;
-  };
-  for (const GpuAttentionTiles &tiles :
-       sizes.elementBytes == 2 ? kTensorCores : kThreads)
-    if (fits(tiles)) {
-      GpuAttentionTiles twice = tiles;
-      twice.rowTiles = 2;
-      return rows > tiles.getRows() && fits(twice) ? twice : tiles;
-    }
-  return std::nullopt;
+  llvm::ArrayRef<GpuAttentionTiles> all(kThreads);
+  if (sizes.elementBytes == 2)
+    all = kTensorCores;
+  return chooseFitting(all, sizes, rows, kSharedBytes);
+}
+
+std::optional<GpuAttentionTiles>
+mlir::posenc::chooseRingTiles(const GpuAttentionSizes &sizes, int64_t rows) {
+  static constexpr GpuAttentionTiles kTensorCores[] = {
+      {4, 1, 1, 32, 2, 4, /*isSwizzled=*/true},
+      {4, 1, 1, 16, 2, 4, /*isSwizzled=*/true}};
+  if (sizes.elementBytes != 2)
+    return std::nullopt;
+  return chooseFitting(kTensorCores, sizes, rows, kSharedBytes90);
 }
 
 int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {

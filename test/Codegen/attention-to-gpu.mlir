@@ -12,6 +12,7 @@
 // RUN: FileCheck %s --input-file=%t --check-prefix=MMA
 // RUN: FileCheck %s --input-file=%t --check-prefix=COPY
 // RUN: FileCheck %s --input-file=%t --check-prefix=GROUPS
+// RUN: FileCheck %s --input-file=%t --check-prefix=RING
 
 // Three kernels: of warpgroups, for rows aligned to 16 bytes, and for others.
 // LAUNCH-LABEL: func.func @causal
@@ -24,6 +25,11 @@
 // LAUNCH-NEXT: gpu.launch_func @kernels::@causal_attention_sm_90a blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c512, %c1, %c1) dynamic_shared_memory_size %c124012_i32
 // LAUNCH: gpu.launch_func @kernels::@causal_attention blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c55296_i32
 // LAUNCH: gpu.launch_func @kernels::@causal_attention_narrow blocks
+// LAUNCH-NOT: gpu.launch_func
+// LAUNCH-LABEL: func.func @few
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_sm_90a blocks in (%{{.*}}, %c1, %c1) threads in (%c128, %c1, %c1) dynamic_shared_memory_size %c136512_i32
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode blocks
+// LAUNCH: gpu.launch_func @kernels::@few_attention_decode_narrow blocks
 // LAUNCH-NOT: gpu.launch_func
 // LAUNCH-NOT: posenc.online_attention
 
@@ -54,6 +60,7 @@
 // COPY-NOT: gpu.barrier
 // COPY-LABEL: gpu.func @causal_attention_narrow(
 // COPY-NOT: nvvm.cp.async.shared.global
+// COPY-LABEL: gpu.func @few_attention_decode_sm_90a(
 
 // The producer has few registers; scores of the next tile are multiplied before
 // the results of the last one.
@@ -80,5 +87,41 @@ func.func @causal(%q: memref<?x?x4x64xbf16>, %k: memref<?x?x2x64xbf16>, %v: memr
   posenc.attention causal
     ins(%q, %k, %v : memref<?x?x4x64xbf16>, memref<?x?x2x64xbf16>, memref<?x?x2x64xbf16>)
     outs(%o : memref<?x?x4x64xbf16>)
+  return
+}
+
+// Two tiles of keys and values, of two columns each, are copied before the queries are
+// loaded. After the tile has been read by all lanes, the first lane copies the next one.
+// Of 8 rows, 4 stand for queries, so a lane has one row's maximum.
+// RING-LABEL: gpu.func @few_attention_decode_sm_90a(
+// RING-COUNT-2: mbarrier.init.shared.b64
+// RING: fence.mbarrier_init.release.cluster
+// RING: nvvm.bar.warp.sync
+// RING: mbarrier.arrive.expect_tx.shared.b64 _, [$0], $1
+// RING-COUNT-4: cp.async.bulk.tensor.4d
+// RING: mbarrier.arrive.expect_tx
+// RING-COUNT-4: cp.async.bulk.tensor.4d
+// RING-NOT: cp.async
+// RING: gpu.barrier
+// RING-COUNT-8: nvvm.ldmatrix
+// RING: scf.for {{.*}} iter_args
+// RING-NOT: nvvm.ldmatrix
+// RING: mbarrier.try_wait.parity
+// RING-COUNT-32: nvvm.mma.sync
+// RING-NOT: nvvm.mma.sync
+// RING-COUNT-2: nvvm.shfl.sync bfly
+// RING-NOT: nvvm.shfl.sync
+// RING-COUNT-32: nvvm.mma.sync
+// RING: nvvm.bar.warp.sync
+// RING: scf.if
+// RING: mbarrier.arrive.expect_tx
+// RING-COUNT-4: cp.async.bulk.tensor.4d
+// RING: scf.yield
+// RING: gpu.barrier
+// RING-LABEL: gpu.func @few_attention_decode(
+func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x1024x128xbf16>, %v: memref<?x2x1024x128xbf16>, %o: memref<?x1x8x128xbf16>) {
+  posenc.attention key_layout = head_major
+    ins(%q, %k, %v : memref<?x1x8x128xbf16>, memref<?x2x1024x128xbf16>, memref<?x2x1024x128xbf16>)
+    outs(%o : memref<?x1x8x128xbf16>)
   return
 }

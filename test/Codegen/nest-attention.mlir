@@ -168,6 +168,62 @@ func.func @ragged(%q: memref<?x8x64xf16>, %k: memref<?x2x?x64xf16>, %v: memref<?
 
 // -----
 
+// The kernel of bulk copies has larger tiles of keys than that of sm_80.
+// CHECK-LABEL: func.func @few(
+// CHECK-NOT: posenc.chip
+// CHECK: scf.for {{.*}} step %c16 iter_args({{.*}}) -> (tensor<1x4x1x128xf32>,
+// GROUPS-LABEL: func.func @few(
+// GROUPS: %[[RUNS:.*]] = call @posenc_runs_on(%c90_i64)
+// GROUPS: arith.andi %[[RUNS]],
+// GROUPS-COUNT-2: memref.alloc(
+// GROUPS: scf.if
+// GROUPS: scf.if %[[CAN:.*]] {
+// GROUPS: scf.for {{.*}} step %c32 iter_args({{.*}}) -> (tensor<1x4x1x128xf32>,
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
+// GROUPS: } else {
+// GROUPS: scf.for {{.*}} step %c16 iter_args(
+// GROUPS: scf.if %[[CAN]] {
+// GROUPS: scf.for {{.*}} step %c32 iter_args(
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
+// GROUPS: } else {
+// GROUPS: scf.for {{.*}} step %c16 iter_args(
+// GROUPS-NOT: scf.if
+// GROUPS: gpu.launch_func @{{.*}}merge_pieces
+func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x?x128xbf16>, %v: memref<?x2x?x128xbf16>, %n: memref<?xi64>, %o: memref<?x1x8x128xbf16>) {
+  posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : memref<?x1x8x128xbf16>, memref<?x2x?x128xbf16>, memref<?x2x?x128xbf16>)
+    lengths(%n : memref<?xi64>)
+    outs(%o : memref<?x1x8x128xbf16>)
+  return
+}
+
+// -----
+
+// Bulk copies neither rotate nor convert, and pages are not in one tensor.
+// GROUPS-LABEL: func.func @few_on_load(
+// GROUPS-NOT: posenc_runs_on
+// GROUPS: return
+func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v: memref<?x2x?x64xbf16>, %i: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %p: memref<?x2x16x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x64xbf16>) {
+  posenc.attention causal key_layout = head_major query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
+    ins(%q, %k, %v : memref<?x1x8x64xbf16>, memref<?x2x?x64xbf16>, memref<?x2x?x64xbf16>)
+    lengths(%n : memref<?xi64>)
+    outs(%o : memref<?x1x8x64xbf16>)
+  posenc.attention causal key_layout = head_major
+    ins(%q, %i, %i : memref<?x1x8x64xbf16>, memref<?x2x?x64xi8>, memref<?x2x?x64xi8>)
+    lengths(%n : memref<?xi64>)
+    key_scales(%s : memref<?x2x?xf32>)
+    value_scales(%s : memref<?x2x?xf32>)
+    outs(%o : memref<?x1x8x64xbf16>)
+  posenc.attention causal key_layout = head_major
+    ins(%q, %p, %p : memref<?x1x8x64xbf16>, memref<?x2x16x64xbf16>, memref<?x2x16x64xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x1x8x64xbf16>)
+  return
+}
+
+// -----
+
 // Sequences of few queries have few keys here: no kernel divides them.
 // CHECK-LABEL: func.func @ragged_prompts(
 // CHECK: = scf.forall

@@ -41,10 +41,17 @@ struct GpuAttentionTiles {
   /// Warps that have the same rows; each of these has a part of the tiles of
   /// keys.
   int64_t keyParts = 1;
+  /// Whether tiles of keys and values are those of bulk copies (TMA): columns
+  /// of 64 channels with swizzled rows of 128 bytes, instead of padded rows.
+  bool isSwizzled = false;
   /// The channels of a part of the value are a multiple of this.
   int64_t valueUnit = kRowTile;
 
   static constexpr int64_t kWarp = 32, kRowTile = 16;
+  /// Bytes of a swizzled row, alignment of swizzled tiles, and bytes of the
+  /// barrier of a stage.
+  static constexpr int64_t kRowBytes = 128, kAlignment = 1024,
+                           kBarrierBytes = 8;
   int64_t getThreads() const { return kWarp * warps; }
   int64_t getRowsPerWarp() const { return kRowTile * rowTiles; }
   int64_t getRows() const {
@@ -68,6 +75,9 @@ struct GpuAttentionTiles {
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const;
   int64_t getStateBytes(const GpuAttentionSizes &sizes) const;
   int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
+  /// Bytes of tiles, queries and states, after which swizzled tiles have their
+  /// barriers.
+  int64_t getTileBytes(const GpuAttentionSizes &sizes) const;
 };
 
 /// Returns the tiles for GPUs from sm_80 on, or nullopt if no tiles fit in the
@@ -92,6 +102,10 @@ inline int64_t getMaxRaggedDecodedQueries(int64_t group) {
 /// keys, or nullopt if none fit. The rows do not determine the tiles of keys.
 std::optional<GpuAttentionTiles>
 chooseDecodeTiles(const GpuAttentionSizes &sizes, int64_t rows);
+
+/// The same for sm_90a, whose bulk copies fill swizzled tiles.
+std::optional<GpuAttentionTiles> chooseRingTiles(const GpuAttentionSizes &sizes,
+                                                 int64_t rows);
 
 /// The tiles of an attention kernel for sm_90a: one warpgroup, four warps,
 /// copies tiles of keys and values, and others multiply.

@@ -295,7 +295,7 @@ Value AttentionKernel::scaleInit(Value maximum) {
 /// Emits the state before the first key. Maxima are in units of ln(2).
 AttentionKernel::State AttentionKernel::createState() {
   State state;
-  state.accumulators.assign(getNumRows() * getNumChannels(), b.real(sum, 0.0));
+  state.accumulators.assign(getNumAccumulators(), b.real(sum, 0.0));
   // One thread of a row has the initial sum.
   Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
   for (const Row &row : rows) {
@@ -327,7 +327,6 @@ AttentionKernel::TileRange AttentionKernel::getTileRange() {
           createIndex(b, b.getLoc(), tiles.keys), b.i32(0), b.i32(1)};
 }
 
-/// Emits the loop over tiles of keys.
 AttentionKernel::State AttentionKernel::emitTiles(State state) {
   scf::ForOp loop = nest.keys;
   TileRange range = getTileRange();

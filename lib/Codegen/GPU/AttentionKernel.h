@@ -98,7 +98,8 @@ protected:
   Value scaleInit(Value maximum);
   SmallVector<Value> pack(const State &state) const;
   State unpack(ValueRange all) const;
-  State emitTiles(State state);
+  /// Emits the loop over tiles of keys.
+  virtual State emitTiles(State state);
   State addTile(Value stage, State state);
   Row getRow(Value number);
 
@@ -154,6 +155,11 @@ protected:
 
   // AttentionProducts.cpp: products of fragments.
   SmallVector<Value> multiplyKeys(const Tile &tile);
+  /// Returns a tile of 16 rows x 16 channels of the warp's queries.
+  virtual SmallVector<Value> loadQueryMatrices(int64_t rowTile,
+                                               int64_t channel);
+  /// Returns where the lane's row of 16 x 16 keys is.
+  virtual SharedAddress getKeys(const Tile &tile, int64_t key, int64_t channel);
   SmallVector<Value> multiplyKeysByThreads(const Tile &tile);
   SmallVector<SmallVector<Value>> packWeights(ArrayRef<Value> weights,
                                               int64_t key);
@@ -179,7 +185,12 @@ protected:
   /// Returns the lowest finite number of a type.
   static double getLowest(FloatType type);
   bool hasTensorCores() const { return sizes.elementBytes == 2; }
-  int64_t getNumRows() const { return 2 * tiles.rowTiles; }
+  /// Rows of a thread.
+  int64_t getNumRows() const { return isHalfTile ? 1 : 2 * tiles.rowTiles; }
+  /// Elements of a thread's fragments of results.
+  int64_t getNumAccumulators() const {
+    return 2 * tiles.rowTiles * getNumChannels();
+  }
   /// Columns of a row's scores in a thread.
   int64_t getNumColumns() const { return tiles.keys / 4; }
   /// Index of a row's element in the thread's fragments, whose rows have
@@ -215,6 +226,9 @@ protected:
   int64_t queriesPerHead, numRows;
   /// Bytes from row to row in shared memory.
   int64_t keyPitch, valuePitch;
+  /// Whether the last 8 of 16 rows stand for no query, so that a thread has one
+  /// row. Their scores are zeros, and their results are not used.
+  bool isHalfTile = false;
   /// Whether queries are stored as multiples of `scale * log2(e)`.
   bool scalesQueries;
   Value thread, lane, warpRow, valuePart;

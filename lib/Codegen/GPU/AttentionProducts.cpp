@@ -18,28 +18,37 @@ using namespace mlir::posenc;
 /// elements.
 static constexpr int64_t kFragment = 16, kUnitBytes = 16;
 
+/// The lane addresses one of 16 queries.
+SmallVector<Value> AttentionKernel::loadQueryMatrices(int64_t rowTile,
+                                                      int64_t channel) {
+  SharedAddress first = getQuery(b.add(warpRow, b.rem(lane, kFragment)),
+                                 b.mul(b.div(lane, kFragment), kUnitBytes / 2));
+  return b.loadMatrices(
+      first.plus(rowTile * kFragment * keyPitch + 2 * channel), false);
+}
+
+/// The lane addresses one of twice 8 keys.
+SharedAddress AttentionKernel::getKeys(const Tile &tile, int64_t key,
+                                       int64_t channel) {
+  Value row = b.add(b.rem(lane, 8), b.mul(b.div(lane, kFragment), 8));
+  SharedAddress first{b.add(b.add(tile.keys, b.mul(row, keyPitch)),
+                            b.mul(b.rem(b.div(lane, 8), 2), kUnitBytes))};
+  return first.plus(key * keyPitch + 2 * channel);
+}
+
 /// Emits the products of queries and keys.
 SmallVector<Value> AttentionKernel::multiplyKeys(const Tile &tile) {
   if (!hasTensorCores())
     return multiplyKeysByThreads(tile);
   int64_t fragments = tiles.keys / 8;
   SmallVector<Value> scores(tiles.rowTiles * fragments * 4, b.real(sum, 0.0));
-  // The rows that the lane addresses: 16 queries, and twice 8 keys.
-  Value half = b.div(lane, kFragment);
-  SharedAddress queries{
-      b.add(b.mul(b.add(warpRow, b.rem(lane, kFragment)), keyPitch),
-            b.mul(half, kUnitBytes))};
-  Value row = b.add(b.rem(lane, 8), b.mul(half, 8));
-  SharedAddress keys{b.add(b.add(tile.keys, b.mul(row, keyPitch)),
-                           b.mul(b.rem(b.div(lane, 8), 2), kUnitBytes))};
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kFragment) {
     SmallVector<SmallVector<Value>> a;
     for (int64_t i = 0; i < tiles.rowTiles; ++i)
-      a.push_back(b.loadMatrices(
-          queries.plus(i * kFragment * keyPitch + 2 * channel), false));
+      a.push_back(loadQueryMatrices(i, channel));
     for (int64_t key = 0; key < tiles.keys; key += kFragment) {
       SmallVector<Value> both =
-          b.loadMatrices(keys.plus(key * keyPitch + 2 * channel), false);
+          b.loadMatrices(getKeys(tile, key, channel), false);
       for (int64_t n : {0, 1})
         for (int64_t i = 0; i < tiles.rowTiles; ++i) {
           MutableArrayRef<Value> part = MutableArrayRef(scores).slice(
@@ -61,6 +70,10 @@ AttentionKernel::packWeights(ArrayRef<Value> weights, int64_t key) {
   for (int64_t i = 0; i < tiles.rowTiles; ++i)
     for (int64_t n : {0, 1})
       for (int64_t r : {0, 2}) {
+        if (isHalfTile && r != 0) {
+          a[i].push_back(b.i32(0));
+          continue;
+        }
         int64_t at = (i * tiles.keys / 8 + key / 8 + n) * 4 + r;
         a[i].push_back(b.pack(weights[at], weights[at + 1], element));
       }

@@ -51,8 +51,11 @@ AttentionKernel::Tile AttentionKernel::findTile(Value stage) {
   tile.values = b.add(b.mul(stage, tiles.getValueBytes(sizes)),
                       tiles.getQueryBytes(sizes) +
                           tiles.getNumStages() * tiles.getKeyBytes(sizes));
-  if (scf::IfOp branch = nest.isFull)
+  if (scf::IfOp branch = nest.isFull) {
     tile.isFull = reader.get(branch.getCondition());
+    // Sizes that a mask's padding depends on.
+    reader.cloneScalars(*op->getBlock());
+  }
   return tile;
 }
 

@@ -9,6 +9,8 @@
 #include "AttentionKernel.h"
 #include "DecodeAttention.h"
 #include "GpuAttention.h"
+#include "RingDecode.h"
+#include "TileCopies.h"
 #include "WarpgroupAttention.h"
 
 #include "posenc/Codegen/Passes.h"
@@ -68,11 +70,15 @@ static LogicalResult convert(scf::ForallOp loops) {
   OnlineAttentionOp tile = nest->tile;
   OpBuilder builder(loops);
   if (loops->hasAttr(PosencDialect::kChipAttrName)) {
+    std::optional<GpuAttentionTiles> ring = getDecodeTiles(*nest);
     std::optional<WarpgroupTiles> groups =
         chooseWarpgroupTiles(getAttentionSizes(tile));
-    if (!groups || !hasWarpgroupKernel(*nest))
-      return loops.emitOpError("has no kernel of warpgroups");
-    WarpgroupAttention(builder, *nest, *groups).emit();
+    if ((!ring && !groups) || !canCopyTiles(*nest))
+      return loops.emitOpError("has no kernel with bulk copies of tiles");
+    if (ring)
+      RingDecode(builder, *nest, *ring).emit();
+    else
+      WarpgroupAttention(builder, *nest, *groups).emit();
     eraseLoops(loops);
     return success();
   }

@@ -34,7 +34,11 @@ mlir::posenc::getDecodeTiles(const AttentionNestParts &nest) {
   if (loops.getRank() != kLoopsWithPieces)
     return std::nullopt;
   auto shape = cast<ShapedType>(tile.getQuery().getType()).getShape();
-  return chooseDecodeTiles(getAttentionSizes(tile), shape[0] * shape[1]);
+  int64_t rows = shape[0] * shape[1];
+  GpuAttentionSizes sizes = getAttentionSizes(tile);
+  return loops->hasAttr(PosencDialect::kChipAttrName)
+             ? chooseRingTiles(sizes, rows)
+             : chooseDecodeTiles(sizes, rows);
 }
 
 void DecodeAttention::syncTiles() { NVVM::SyncWarpOp::create(b, b.i32(-1)); }
@@ -63,7 +67,7 @@ AttentionKernel::TileRange DecodeAttention::getTileRange() {
 AttentionKernel::State DecodeAttention::createNeutralState() {
   State state;
   Value zero = b.real(sum, 0.0);
-  state.accumulators.assign(getNumRows() * getNumChannels(), zero);
+  state.accumulators.assign(getNumAccumulators(), zero);
   state.maxima.assign(getNumRows(),
                       b.real(sum, -std::numeric_limits<double>::infinity()));
   state.sums.assign(getNumRows(), zero);
@@ -164,7 +168,8 @@ AttentionKernel::State DecodeAttention::mergeStates() {
                                 VectorType::get({kFragment}, sum), 16);
         // The first two elements are of the first row, the others of the one
         // that is 8 rows below.
-        for (int64_t at = 0; at < kFragment; ++at)
+        for (int64_t at = 0; at < (isHalfTile ? kFragment / 2 : kFragment);
+             ++at)
           sums[at] = b.fma(vector::ExtractOp::create(b, fragment, at),
                            factors[2 * i + at / 2][part], sums[at]);
       }
@@ -178,6 +183,7 @@ void DecodeAttention::emitBlock() {
   findRows(b.i32(0), b.i32(0));
   copier = lane;
   numCopiers = GpuAttentionTiles::kWarp;
+  startTiles();
   loadQueries(thread, tiles.getThreads(), b.i32(0), tiles.getRows());
   b.barrier();
   storeState(emitTiles(createNeutralState()));

@@ -21,23 +21,34 @@
 
 namespace mlir::posenc {
 
-/// Returns the tiles of loops that have few queries; nullopt for other loops.
+/// Returns the tiles of loops that have few queries, for the architecture of
+/// the loops; nullopt for other loops.
 std::optional<GpuAttentionTiles> getDecodeTiles(const AttentionNestParts &nest);
 
-class DecodeAttention final : public AttentionKernel {
+class DecodeAttention : public AttentionKernel {
 public:
   DecodeAttention(OpBuilder &host, const AttentionNestParts &nest,
                   const GpuAttentionTiles &tiles, bool isWide)
-      : AttentionKernel(host, nest, tiles, tiles.getThreads(), isWide,
+      : DecodeAttention(host, nest, tiles, isWide,
                         isWide ? "_attention_decode"
-                               : "_attention_decode_narrow"),
+                               : "_attention_decode_narrow") {}
+
+protected:
+  DecodeAttention(OpBuilder &host, const AttentionNestParts &nest,
+                  const GpuAttentionTiles &tiles, bool isWide, StringRef suffix)
+      : AttentionKernel(host, nest, tiles, tiles.getThreads(), isWide, suffix),
         sharedBytes(tiles.getSharedBytes(sizes)) {}
+
+  /// Emits what precedes the loads of queries.
+  virtual void startTiles() {}
+  void syncTiles() override;
+  TileRange getTileRange() override;
+
+  Value warp;
 
 private:
   void emitBlock() override;
   int64_t getSharedBytes() const override { return sharedBytes; }
-  void syncTiles() override;
-  TileRange getTileRange() override;
   State createNeutralState();
   int64_t getNumFragments() const;
   SharedAddress getFragment(int64_t warp, Value number);
@@ -46,7 +57,6 @@ private:
   State mergeStates();
 
   int64_t sharedBytes;
-  Value warp;
 };
 
 } // namespace mlir::posenc

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -136,13 +137,19 @@ private:
     OperandRange inits = op.getInits();
     return {inits.front(), inits.size() > 1 ? inits.back() : Value()};
   }
+  void emitFewQueries(AttentionNestOptions options,
+                      const AttentionResults &results);
   void emitPieces(AttentionNestOptions options, const GpuAttentionTiles &tiles);
   RaggedPieces getRaggedPieces(int64_t maxQueries);
-  Value canUseWarpgroups();
+  Value canUseBulkCopies();
 
   IRRewriter &b;
   Location loc;
   AttentionOp op;
+  /// An i1: whether kernels of sm_90a can be launched; null if there are none.
+  Value hasBulkCopies;
+  /// The tiles of few queries for sm_90a, if it has a kernel of its own.
+  std::optional<GpuAttentionTiles> ring;
 };
 } // namespace
 
@@ -288,6 +295,27 @@ RaggedPieces AttentionNesting::getRaggedPieces(int64_t maxQueries) {
   return {op.getCuSeqlens()[0], op.getQueryTokenDim(), maxQueries};
 }
 
+/// Emits the loops for few queries that compute `results`; where bulk copies
+/// can read the operands, those with the tiles of their kernel.
+void AttentionNesting::emitFewQueries(AttentionNestOptions options,
+                                      const AttentionResults &results) {
+  if (!ring || !hasBulkCopies) {
+    emitLoops(options, results);
+    return;
+  }
+  OpBuilder::InsertionGuard guard(b);
+  auto branch =
+      scf::IfOp::create(b, loc, hasBulkCopies, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.elseBlock());
+  emitLoops(options, results);
+  b.setInsertionPointToStart(branch.thenBlock());
+  options.rowsPerQueryTile = ring->getRows();
+  options.keysPerTile = ring->keys;
+  emitLoops(options, results)
+      ->setAttr(PosencDialect::kChipAttrName,
+                ChipAttr::get(b.getContext(), kWarpgroupsChip));
+}
+
 /// Emits the loops for few queries: the results of pieces of the keys, which
 /// another kernel merges, unless all keys are one piece. The number of keys is
 /// that of the longest sequence which the operands can have.
@@ -303,8 +331,8 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
       loc, keys, createIndex(b, loc, kKeysPerPiece));
   Value isSingle = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ule,
                                                  count, createIndex(b, loc, 1));
-  if (isConstantIntValue(isSingle, 1)) {
-    emitLoops(options);
+  if (matchPattern(isSingle, m_One())) {
+    emitFewQueries(options, getResults());
     return;
   }
   AttentionResults results = getResults(), pieces;
@@ -334,16 +362,16 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
       allocate(ArrayRef(shape).drop_back(), op.getSumType(), sizes);
   auto branch = scf::IfOp::create(b, loc, isSingle, /*withElseRegion=*/true);
   b.setInsertionPointToStart(branch.thenBlock());
-  emitLoops(options);
+  emitFewQueries(options, results);
   b.setInsertionPointToStart(branch.elseBlock());
   options.numPieces = count;
-  emitLoops(options, pieces);
+  emitFewQueries(options, pieces);
   mergePieces(b, op, pieces, results, ragged);
 }
 
-/// Emits an i1: whether the kernel of warpgroups can be launched: the GPU is
+/// Emits an i1: whether kernels with bulk copies can be launched: the GPU is
 /// one of sm_90a, and rows are aligned to 16 bytes.
-Value AttentionNesting::canUseWarpgroups() {
+Value AttentionNesting::canUseBulkCopies() {
   constexpr int64_t kArch = 90;
   Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
   Value can = callSupport(b, op, kRunsOnFunction, b.getI1Type(), arch);
@@ -351,20 +379,33 @@ Value AttentionNesting::canUseWarpgroups() {
        {op.getQuery(), op.getKey(), op.getValue(), op.getInits().front()})
     can = arith::AndIOp::create(b, loc, can,
                                 areAligned(b, loc, operand, /*lanes=*/8));
+  // The driver refuses other strides, such as negative ones.
+  constexpr int64_t kMaxStride = (int64_t{1} << 40) / 2;
+  for (Value operand : {op.getKey(), op.getValue()}) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, operand);
+    for (Value stride : metadata.getStrides().drop_back()) {
+      Value fits =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, stride,
+                                createIndex(b, loc, kMaxStride));
+      can = arith::AndIOp::create(b, loc, can, fits);
+    }
+  }
   return can;
 }
 
 /// Whether the operands suit bulk copies, which change no element and read rows
 /// that follow each other.
-static bool supportsWarpgroups(AttentionOp op) {
+static bool supportsBulkCopies(AttentionOp op) {
   return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
-         !op.getBlockTable() && chooseWarpgroupTiles(getAttentionSizes(op));
+         !op.getBlockTable();
 }
 
 namespace {
 /// The tiles for sequences of few queries, and the most that these have.
 struct FewQueries {
   GpuAttentionTiles tiles;
+  /// The tiles for sm_90a, if bulk copies can fill them.
+  std::optional<GpuAttentionTiles> ring;
   int64_t maxQueries;
 };
 } // namespace
@@ -389,7 +430,8 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op) {
   GpuAttentionSizes sizes = getAttentionSizes(op);
   std::optional<GpuAttentionTiles> tiles =
       chooseDecodeTiles(sizes, group * count);
-  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes), count};
+  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes),
+                    chooseRingTiles(sizes, group * count), count};
 }
 
 void AttentionNesting::nest(bool hasWarpgroups) {
@@ -411,7 +453,15 @@ void AttentionNesting::nest(bool hasWarpgroups) {
                             ? options.queryTables
                             : createTables(keyRotation, op.getKeyPositions());
   }
-  if (std::optional<FewQueries> few = findFewQueries(op)) {
+  std::optional<FewQueries> few = findFewQueries(op);
+  std::optional<WarpgroupTiles> groups;
+  if (!few || op.hasRaggedQueries())
+    groups = chooseWarpgroupTiles(sizes);
+  if (few)
+    ring = few->ring;
+  if (hasWarpgroups && (groups || ring) && supportsBulkCopies(op))
+    hasBulkCopies = canUseBulkCopies();
+  if (few) {
     if (!op.hasRaggedQueries()) {
       emitPieces(options, few->tiles);
       op.erase();
@@ -425,13 +475,12 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     options.maxQueries = 0;
     options.minQueries = few->maxQueries + 1;
   }
-  if (hasWarpgroups && supportsWarpgroups(op)) {
-    auto branch = scf::IfOp::create(b, loc, canUseWarpgroups(),
+  if (hasBulkCopies && groups) {
+    auto branch = scf::IfOp::create(b, loc, hasBulkCopies,
                                     /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
-    WarpgroupTiles groups = *chooseWarpgroupTiles(sizes);
-    options.rowsPerQueryTile = groups.getRows();
-    options.keysPerTile = groups.keys;
+    options.rowsPerQueryTile = groups->getRows();
+    options.keysPerTile = groups->keys;
     emitLoops(options)->setAttr(PosencDialect::kChipAttrName,
                                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
     b.setInsertionPointToStart(branch.elseBlock());

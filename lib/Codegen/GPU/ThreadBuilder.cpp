@@ -135,8 +135,12 @@ Value ThreadBuilder::getSharedAddress() {
 
 Value ThreadBuilder::getPointer(SharedAddress address) {
   auto type = LLVM::LLVMPointerType::get(getContext(), kSharedSpace);
-  Value pointer = LLVM::GEPOp::create(*this, type, getI8Type(), shared,
-                                      ArrayRef<LLVM::GEPArg>{address.base});
+  Value pointer;
+  if (address.isAbsolute)
+    pointer = LLVM::IntToPtrOp::create(*this, type, address.base);
+  else
+    pointer = LLVM::GEPOp::create(*this, type, getI8Type(), shared,
+                                  ArrayRef<LLVM::GEPArg>{address.base});
   if (address.offset == 0)
     return pointer;
   return LLVM::GEPOp::create(

@@ -23,12 +23,16 @@
 namespace mlir::posenc {
 
 /// An address in shared memory, in bytes: a value that a thread computes, and a
-/// constant, which becomes part of the instruction.
+/// constant, which becomes part of the instruction. It is relative to the
+/// kernel's array unless `isAbsolute`.
 struct SharedAddress {
   Value base;
   int64_t offset = 0;
+  bool isAbsolute = false;
 
-  SharedAddress plus(int64_t bytes) const { return {base, offset + bytes}; }
+  SharedAddress plus(int64_t bytes) const {
+    return {base, offset + bytes, isAbsolute};
+  }
 };
 
 class ThreadBuilder : public ImplicitLocOpBuilder {

@@ -9,15 +9,11 @@
 #include "WarpgroupAttention.h"
 
 #include "GpuAttention.h"
+#include "TileCopies.h"
 
 #include "posenc/IR/CreateIndex.h"
 
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -28,36 +24,6 @@ using namespace mlir::posenc;
 static constexpr int64_t kAlignment = 1024;
 /// Channels of 128 bytes, and of a product.
 static constexpr int64_t kColumn = 64, kContracted = 16;
-
-/// Returns the slice of an operand that a tile is, with padding after the last
-/// row; null if it is computed.
-static tensor::ExtractSliceOp findSlice(Value tile) {
-  if (auto copy = tile.getDefiningOp<linalg::CopyOp>())
-    tile = copy.getInputs().front();
-  if (auto padded = tile.getDefiningOp<tensor::InsertSliceOp>())
-    tile = padded.getSource();
-  auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice || !slice.getSource().getDefiningOp<bufferization::ToTensorOp>() ||
-      slice.getSourceType().getRank() > 5 ||
-      !isConstantIntValue(slice.getMixedOffsets().back(), 0))
-    return nullptr;
-  return slice;
-}
-
-/// Returns the dimension of the rows of a slice.
-static int64_t getRowDim(tensor::ExtractSliceOp slice) {
-  llvm::SmallBitVector dropped = slice.getDroppedDims();
-  return dropped.flip().find_first();
-}
-
-bool mlir::posenc::hasWarpgroupKernel(const AttentionNestParts &nest) {
-  OnlineAttentionOp op = nest.tile;
-  Type element = getElementTypeOrSelf(op.getQuery().getType());
-  for (Value tile : {op.getKey(), op.getValue()})
-    if (getElementTypeOrSelf(tile.getType()) != element || !findSlice(tile))
-      return false;
-  return true;
-}
 
 static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
   GpuAttentionTiles tiles;
@@ -85,41 +51,6 @@ WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
 //===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
-
-/// Passes a map of the tensor of which `tile` is a slice.
-Value WarpgroupAttention::addMap(Value tile) {
-  tensor::ExtractSliceOp slice = findSlice(tile);
-  Value memref =
-      slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
-  auto type = cast<MemRefType>(memref.getType());
-  Location loc = op.getLoc();
-  SmallVector<Value> box(type.getRank(), createIndex(host, loc, 1));
-  box.back() = createIndex(host, loc, kColumn);
-  box[getRowDim(slice)] = createIndex(host, loc, groups.keys);
-  auto space = gpu::AddressSpaceAttr::get(
-      host.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  SmallVector<int64_t> shape(type.getRank(), 1);
-  shape.back() = kColumn;
-  shape[getRowDim(slice)] = groups.keys;
-  auto map = nvgpu::TensorMapDescriptorType::get(
-      host.getContext(),
-      MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
-                      space),
-      nvgpu::TensorMapSwizzleKind::SWIZZLE_128B,
-      nvgpu::TensorMapL2PromoKind::L2PROMO_128B,
-      nvgpu::TensorMapOOBKind::OOB_ZERO,
-      nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
-  Value unranked = memref::CastOp::create(
-      host, loc,
-      UnrankedMemRefType::get(type.getElementType(), type.getMemorySpace()),
-      memref);
-  Value descriptor =
-      nvgpu::TmaCreateDescriptorOp::create(host, loc, map, unranked, box);
-  Value argument = kernel.addScalar(descriptor);
-  return UnrealizedConversionCastOp::create(
-             b, LLVM::LLVMPointerType::get(b.getContext()), argument)
-      .getResult(0);
-}
 
 SharedAddress WarpgroupAttention::getQuery(Value row, Value channel) {
   // The column of 64 channels, and the swizzled unit of 16 bytes in its row.
@@ -193,10 +124,7 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
   w.expectBytes(barrier, copies.bytes);
   Value to =
       b.add(b.add(base, copies.offset), b.mul(stage.number, copies.bytes));
-  SmallVector<Value> coordinates;
-  for (OpFoldResult first :
-       llvm::reverse(findSlice(copies.tensor).getMixedOffsets()))
-    coordinates.push_back(b.toI32(reader.get(first)));
+  SmallVector<Value> coordinates = getTileCoordinates(reader, b, copies.tensor);
   int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
   for (int64_t column = 0; column * columnBytes < copies.bytes; ++column) {
     coordinates.front() = b.i32(column * kColumn);
@@ -580,10 +508,7 @@ Value WarpgroupAttention::getNumBlocks() {
   if (!isPersistent())
     return numTiles;
   Location loc = op.getLoc();
-  tensor::ExtractSliceOp slice = findSlice(op.getKey());
-  Value memref =
-      slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
-  Value keys = host.createOrFold<memref::DimOp>(loc, memref, getRowDim(slice));
+  Value keys = getNumRows(host, loc, op.getKey());
   auto isAtMost = [&](Value value, int64_t limit) {
     return host.createOrFold<arith::CmpIOp>(
         loc, arith::CmpIPredicate::ule, value, createIndex(host, loc, limit));
@@ -604,8 +529,8 @@ void WarpgroupAttention::emitGrid() {
   Value end = b.add(start, kAlignment - 1);
   base = arith::AndIOp::create(b, end, b.i32(-kAlignment));
   baseOffset = b.sub(base, start);
-  keyMap = addMap(op.getKey());
-  valueMap = addMap(op.getValue());
+  keyMap = addTensorMap(host, kernel, b, op.getKey(), groups.keys);
+  valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
   if (isPersistent())
     tilesOfGrid = b.toI32(kernel.addIndex(host, numTiles));
   else

@@ -40,10 +40,6 @@
 
 namespace mlir::posenc {
 
-/// Whether the loops' keys and values are slices that bulk copies can read, and
-/// queries have a kernel of warpgroups.
-bool hasWarpgroupKernel(const AttentionNestParts &nest);
-
 class WarpgroupAttention final : public AttentionKernel {
 public:
   WarpgroupAttention(OpBuilder &host, const AttentionNestParts &nest,
@@ -71,7 +67,6 @@ private:
                           int64_t channel) override;
   QueryRange getQueryRange() override;
 
-  Value addMap(Value tensor);
   Value getBarrier(BarrierKind kind, Value stage);
   Stage getNext(const Stage &stage);
   /// Convert between a stage and its number among those of both phases, an i32.

@@ -6,10 +6,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""usage: attention-faults.py TABLE.md LIBRARY.so FOLDER POSENC_RUN
+"""usage: attention-faults.py TABLE.md LIBRARY.so DECODE_LIBRARY.so FOLDER POSENC_RUN
 
-Runs functions of attention-forms.mlir on the driver that executes PTX, without and with
-each fault in their PTX. Prints what reports the fault: the driver or a wrong result.
+Runs functions of attention-forms.mlir and decode-forms.mlir, which the libraries
+contain, on the driver that executes PTX, without and with each fault in their PTX. Prints what reports the fault: the driver or a wrong result.
 Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
 """
 
@@ -21,11 +21,15 @@ import sys
 
 import numpy
 
-TABLE, LIBRARY, FOLDER, RUN = sys.argv[1:]
+TABLE, LIBRARY, DECODE_LIBRARY, FOLDER, RUN = sys.argv[1:]
 # The shapes of queries, and of keys and values: more than two tiles, so that stages
 # are used again.
 SHAPES = {"causal_bf16": ((1, 300, 4, 128), (1, 300, 2, 128)),
-          "holes": ((1, 20, 1, 64), (1, 1030, 1, 64))}
+          "holes": ((1, 20, 1, 64), (1, 1030, 1, 64)),
+          "group_1": ((1, 1, 2, 128), (1, 400, 2, 128))}
+# The numbers of keys of a function that takes them.
+LENGTHS = {"group_1": [390]}
+LIBRARIES = {"group_1": DECODE_LIBRARY}
 # Of the relative error of bf16 on GPUs.
 LIMIT = 4e-3
 # The architecture, a name, the text of the instruction, what replaces it, and the
@@ -86,6 +90,23 @@ PLACES = [
     ("results of a warp are not scaled", False,
      r"(?<=aligned 1;)(((?!vote).)*)vote\.sync\.any", r"\1vote.sync.all"),
 ]
+# Faults of the kernel whose warps have rings, where the first match counts.
+RING_PLACES = [
+    ("no wait for a tile", WAIT, ""),
+    # In the loop, of which the copies are the last ones before states are merged.
+    ("no barrier of the warp before a copy",
+     r"bar\.warp\.sync \s*-1;(?=((?!bar\.warp).)*expect_tx((?!expect_tx).)*"
+     r"ld\.shared\.v4)", ""),
+    ("no fence of the barriers of a ring", r"fence\.mbarrier_init[^;]*;", ""),
+    ("phase of a stage of a ring does not change",
+     r"(selp\.b32 \s*(%r\d+), 1, 0, %p\d+;\s*)xor\.b32 (\s*%r\d+, %r\d+), \2;",
+     r"\1mov.b32 \3;"),
+    ("too few bytes of a tile", r"(mov\.b32 \s*%r\d+), 16384;", r"\1, 8192;"),
+    ("wrong swizzle of a tile", r"(xor\.b32 \s*%r\d+, %r\d+), 32;", r"\1, 64;"),
+    ("wrong stage of a ring",
+     r"selp\.b32 (\s*%r\d+), 0, (%r\d+), (%p\d+;)(?=\s*selp\.b32 \s*%r\d+, 1, 0,)",
+     r"selp.b32 \1, \2, 0, \3"),
+]
 
 
 def get_distance(result, right):
@@ -95,13 +116,15 @@ def get_distance(result, right):
     return numpy.linalg.norm(result - right) / numpy.linalg.norm(right)
 
 
-def find_edit(text, in_producer, pattern, replacement):
-    """Returns the edit of one place in the PTX of a library."""
-    begin = text.index("causal_bf16_attention_sm_90a(")
-    kernel = text[begin : text.index("\n}", begin)]
-    producer, consumer = kernel.split("setmaxnreg.inc", 1)
-    part = producer if in_producer else consumer
-    begin += 0 if in_producer else len(kernel) - len(consumer)
+def find_edit(text, name, in_producer, pattern, replacement):
+    """Returns the edit of one place in the PTX of a library: in the producer of a kernel
+    of warpgroups, in its consumers, or, if in_producer is None, in all of a kernel."""
+    begin = text.index(f"{name}(")
+    part = kernel = text[begin : text.index("\n}", begin)]
+    if in_producer is not None:
+        producer, consumer = kernel.split("setmaxnreg.inc", 1)
+        part = producer if in_producer else consumer
+        begin += 0 if in_producer else len(kernel) - len(consumer)
     match = re.search(pattern, part, re.DOTALL)
     if not match:
         return None
@@ -120,12 +143,16 @@ def list_faults():
     """Yields the architecture, the name, the edit and the function of each fault."""
     for arch, name, old, new, *others in FAULTS:
         yield arch, name, f"{old}=>{new}", others[0] if others else "causal_bf16"
-    text = pathlib.Path(LIBRARY).read_bytes().decode("latin-1")
-    for name, *place in PLACES:
-        edit = find_edit(text, *place)
-        if not edit:
-            sys.exit(f"the PTX has no place for the fault: {name}")
-        yield 90, name, edit, "causal_bf16"
+    ring = [(name, None, *place) for name, *place in RING_PLACES]
+    for library, kernel, function, places in [
+            (LIBRARY, "causal_bf16_attention_sm_90a", "causal_bf16", PLACES),
+            (DECODE_LIBRARY, "group_1_attention_decode_sm_90a", "group_1", ring)]:
+        text = pathlib.Path(library).read_bytes().decode("latin-1")
+        for name, *place in places:
+            edit = find_edit(text, kernel, *place)
+            if not edit:
+                sys.exit(f"the PTX has no place for the fault: {name}")
+            yield 90, name, edit, function
 
 
 def call(function, arch, edit):
@@ -137,9 +164,11 @@ def call(function, arch, edit):
                        POSENC_FAKE_CUDA_MULTIPROCESSORS="3")
     if edit:
         environment["POSENC_FAKE_CUDA_EDIT"] = edit
-    files = [f"--input=@{FOLDER}/{function}.{name}.npy" for name in "qkv"]
+    names = "qkvn" if function in LENGTHS else "qkv"
+    files = [f"--input=@{FOLDER}/{function}.{name}.npy" for name in names]
+    library = LIBRARIES.get(function, LIBRARY)
     done = subprocess.run(
-        [RUN, LIBRARY, f"--function={function}", "--device=cuda:0", *files,
+        [RUN, library, f"--function={function}", "--device=cuda:0", *files,
          f"--output=@{path}"], capture_output=True, text=True, check=False,
         env=environment)
     if done.returncode:
@@ -161,15 +190,19 @@ def main():
                 values *= factors.reshape(1, shape[1], 1, 1)
             numpy.save(pathlib.Path(FOLDER, f"{function}.{name}.npy"),
                        (values.view(numpy.uint32) >> 16).astype(numpy.uint16))
+    for function, lengths in LENGTHS.items():
+        numpy.save(pathlib.Path(FOLDER, f"{function}.n.npy"), numpy.array(lengths))
     right = {}
-    for function, arch in [("causal_bf16", 80), ("causal_bf16", 90), ("holes", 90)]:
+    for function, arch in [("causal_bf16", 80), ("causal_bf16", 90), ("holes", 90),
+                           ("group_1", 80), ("group_1", 90)]:
         result = call(function, arch, "")
         if isinstance(result, str):
             sys.exit(f"sm_{arch}: {result}")
         right[function, arch] = result
-    distance = get_distance(right["causal_bf16", 90], right["causal_bf16", 80])
-    if not distance <= 2 * LIMIT:
-        sys.exit(f"the results of the kernels differ by {distance}")
+    for function in ["causal_bf16", "group_1"]:
+        distance = get_distance(right[function, 90], right[function, 80])
+        if not distance <= 2 * LIMIT:
+            sys.exit(f"the results of the kernels of {function} differ by {distance}")
     table = pathlib.Path(TABLE).read_text(encoding="utf-8")
     number = missed = 0
     for arch, name, edit, function in list_faults():

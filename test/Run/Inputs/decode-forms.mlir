@@ -137,3 +137,97 @@ func.func @hidden(%q: tensor<?x2x4x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
     outs(%q : tensor<?x2x4x64xf16>)
   return %r : tensor<?x2x4x64xf16>
 }
+
+// The forms up to @narrower have tiles of bulk copies on sm_90a. Heads of their own.
+// INPUTS: 2x1x2x128xbf16 2x1100x2x128xbf16 2x1100x2x128xbf16 i64[1081,3]
+func.func @group_1(%q: tensor<?x1x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %n: tensor<?xi64>) -> tensor<?x1x2x128xbf16> {
+  %r = posenc.attention causal query_rotation = <pairing = half, frequencies = <dim = 128>>
+    ins(%q, %k, %v : tensor<?x1x2x128xbf16>, tensor<?x?x2x128xbf16>, tensor<?x?x2x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x1x2x128xbf16>)
+  return %r : tensor<?x1x2x128xbf16>
+}
+
+// Groups of 8 with two queries: 16 rows. A tile of the second piece has one key.
+// INPUTS: 1x2x16x128xbf16 1x2x2200x128xbf16 1x2x2200x128xbf16 i64[2177] 1x2x16xf32=0
+func.func @group_8(%q: tensor<?x2x16x128xbf16>, %k: tensor<?x2x?x128xbf16>, %v: tensor<?x2x?x128xbf16>, %n: tensor<?xi64>, %l: tensor<?x2x16xf32>) -> (tensor<?x2x16x128xbf16>, tensor<?x2x16xf32>) {
+  %r:2 = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x2x16x128xbf16>, tensor<?x2x?x128xbf16>, tensor<?x2x?x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q, %l : tensor<?x2x16x128xbf16>, tensor<?x2x16xf32>)
+  return %r#0, %r#1 : tensor<?x2x16x128xbf16>, tensor<?x2x16xf32>
+}
+
+// A group of 16 with scores of a region.
+// INPUTS: 2x1x16x64xf16 2x1x300x64xf16 2x1x300x64xf16 i64[300,129]
+func.func @group_16(%q: tensor<?x1x16x64xf16>, %k: tensor<?x1x?x64xf16>, %v: tensor<?x1x?x64xf16>, %n: tensor<?xi64>) -> tensor<?x1x16x64xf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x16x64xf16>, tensor<?x1x?x64xf16>, tensor<?x1x?x64xf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x1x16x64xf16>)
+    score(%s, %b, %h, %i, %j) {
+      %a = posenc.alibi(%h, %i, %j) heads = 16 : f32
+      %y = arith.addf %s, %a : f32
+      posenc.yield %y : f32
+    }
+  return %r : tensor<?x1x16x64xf16>
+}
+
+// Sixteen queries in groups of 4: two tiles of 32 rows, with windows.
+// INPUTS: 1x16x4x128xf16 1x1x700x128xf16 1x1x700x128xf16 i64[693]
+func.func @sixteen(%q: tensor<?x16x4x128xf16>, %k: tensor<?x1x?x128xf16>, %v: tensor<?x1x?x128xf16>, %n: tensor<?xi64>) -> tensor<?x16x4x128xf16> {
+  %r = posenc.attention causal window_left = 411 key_layout = head_major
+    ins(%q, %k, %v : tensor<?x16x4x128xf16>, tensor<?x1x?x128xf16>, tensor<?x1x?x128xf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x16x4x128xf16>)
+  return %r : tensor<?x16x4x128xf16>
+}
+
+// Tiles that a region masks are not copied.
+// INPUTS: 1x2x4x64xbf16 1x2x1500x64xbf16 1x2x1500x64xbf16 1x1x2x1500xf32
+func.func @skipped(%q: tensor<?x2x4x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>, %m: tensor<?x1x2x?xf32>) -> tensor<?x2x4x64xbf16> {
+  %r = posenc.attention key_layout = head_major
+    ins(%q, %k, %v : tensor<?x2x4x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+    mask(%m : tensor<?x1x2x?xf32>)
+    outs(%q : tensor<?x2x4x64xbf16>)
+    where(%b, %h, %i, %j) {
+      %first = arith.constant 100 : index
+      %last = arith.constant 1300 : index
+      %sink = arith.cmpi ult, %j, %first : index
+      %near = arith.cmpi uge, %j, %last : index
+      %seen = arith.ori %sink, %near : i1
+      posenc.yield %seen : i1
+    }
+  return %r : tensor<?x2x4x64xbf16>
+}
+
+// INPUTS: 1x1x4x256xbf16 1x1x2100x256xbf16 1x1x2100x256xbf16 i64[2070]
+func.func @wide(%q: tensor<?x1x4x256xbf16>, %k: tensor<?x1x?x256xbf16>, %v: tensor<?x1x?x256xbf16>, %n: tensor<?xi64>) -> tensor<?x1x4x256xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x256xbf16>, tensor<?x1x?x256xbf16>, tensor<?x1x?x256xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x1x4x256xbf16>)
+  return %r : tensor<?x1x4x256xbf16>
+}
+
+// Values that are narrower than keys.
+// INPUTS: 1x1x12x192xbf16 1x1x260x192xbf16 1x1x260x128xbf16 i64[250] 1x1x12x128xbf16=0
+func.func @narrower(%q: tensor<?x1x12x192xbf16>, %k: tensor<?x1x?x192xbf16>, %v: tensor<?x1x?x128xbf16>, %n: tensor<?xi64>, %o: tensor<?x1x12x128xbf16>) -> tensor<?x1x12x128xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x12x192xbf16>, tensor<?x1x?x192xbf16>, tensor<?x1x?x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%o : tensor<?x1x12x128xbf16>)
+  return %r : tensor<?x1x12x128xbf16>
+}
+
+// Rows that are not aligned to 16 bytes.
+// INPUTS: 1x1x4x64xf16 1x1x150x66xf16 1x1x150x64xf16
+func.func @unaligned(%q: tensor<?x1x4x64xf16>, %all: tensor<?x1x150x66xf16>, %v: tensor<?x1x150x64xf16>) -> tensor<?x1x4x64xf16> {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %q, %c0 : tensor<?x1x4x64xf16>
+  %k = tensor.extract_slice %all[0, 0, 0, 1] [%b, 1, 150, 64] [1, 1, 1, 1] : tensor<?x1x150x66xf16> to tensor<?x1x150x64xf16>
+  %r = posenc.attention key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x64xf16>, tensor<?x1x150x64xf16>, tensor<?x1x150x64xf16>)
+    outs(%q : tensor<?x1x4x64xf16>)
+  return %r : tensor<?x1x4x64xf16>
+}

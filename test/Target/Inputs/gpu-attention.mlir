@@ -109,3 +109,28 @@ func.func @causal_latent(%q: tensor<?x?x16x576xbf16>, %k: tensor<?x?x1x576xbf16>
     outs(%o : tensor<?x?x16x512xbf16>)
   return %r : tensor<?x?x16x512xbf16>
 }
+
+// Few queries, of which a thread has one row, two and four.
+func.func @decode_128(%q: tensor<?x1x8x128xbf16>, %k: tensor<?x2x2048x128xbf16>, %v: tensor<?x2x2048x128xbf16>, %n: tensor<?xi64>) -> tensor<?x1x8x128xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x8x128xbf16>, tensor<?x2x2048x128xbf16>, tensor<?x2x2048x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x1x8x128xbf16>)
+  return %r : tensor<?x1x8x128xbf16>
+}
+
+func.func @decode_64(%q: tensor<?x1x16x64xf16>, %k: tensor<?x1x2048x64xf16>, %v: tensor<?x1x2048x64xf16>, %n: tensor<?xi64>) -> tensor<?x1x16x64xf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x16x64xf16>, tensor<?x1x2048x64xf16>, tensor<?x1x2048x64xf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x1x16x64xf16>)
+  return %r : tensor<?x1x16x64xf16>
+}
+
+func.func @speculative_128(%q: tensor<?x8x8x128xbf16>, %k: tensor<?x2x2048x128xbf16>, %v: tensor<?x2x2048x128xbf16>, %n: tensor<?xi64>) -> tensor<?x8x8x128xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x8x8x128xbf16>, tensor<?x2x2048x128xbf16>, tensor<?x2x2048x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%q : tensor<?x8x8x128xbf16>)
+  return %r : tensor<?x8x8x128xbf16>
+}

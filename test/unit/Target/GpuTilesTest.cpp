@@ -85,6 +85,36 @@ TEST(GpuTiles, RowsDoNotChangeTheKeysOfDecodeTiles) {
     }
 }
 
+TEST(GpuTiles, RingsHaveTheirSharedMemoryAndRegisters) {
+  for (int64_t dim = 8; dim <= kMaxDim; dim += 8) {
+    SCOPED_TRACE(dim);
+    GpuAttentionSizes sizes{dim, dim, 2};
+    std::optional<GpuAttentionTiles> few = chooseRingTiles(sizes, 16),
+                                     many = chooseRingTiles(sizes, 17);
+    EXPECT_EQ(few.has_value(), many.has_value());
+    EXPECT_TRUE(few || dim > 256);
+    if (!few)
+      continue;
+    EXPECT_EQ(few->getRows(), 16);
+    EXPECT_EQ(few->keys, many->keys);
+    EXPECT_EQ(few->keyParts, many->keyParts);
+    EXPECT_EQ(kKeysPerPiece % (few->keys * few->keyParts), 0);
+    for (const GpuAttentionTiles &tiles : {*few, *many}) {
+      EXPECT_LE(tiles.getSharedBytes(sizes), 227 * 1024);
+      EXPECT_GE(tiles.getTileBytes(sizes), tiles.getStateBytes(sizes));
+      // The next tile must be aligned as the swizzle's pattern is.
+      EXPECT_EQ(tiles.getKeyBytes(sizes) % GpuAttentionTiles::kAlignment, 0);
+      EXPECT_EQ(tiles.getValueBytes(sizes) % GpuAttentionTiles::kAlignment, 0);
+      EXPECT_EQ(tiles.getTileBytes(sizes) % GpuAttentionTiles::kBarrierBytes,
+                0);
+    }
+  }
+  EXPECT_EQ(chooseRingTiles({128, 128, 2}, 4)->keys, 32);
+  EXPECT_FALSE(chooseRingTiles({128, 128, 4}, 4));
+  // MLA.
+  EXPECT_FALSE(chooseRingTiles({576, 512, 2}, 16));
+}
+
 TEST(GpuTiles, WarpgroupsHaveTheirSharedMemoryAndRegisters) {
   for (int64_t i = 0; i < 3 * kMaxDim / 8; ++i) {
     int64_t dim = 8 * (i / 3 + 1);

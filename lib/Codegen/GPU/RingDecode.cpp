@@ -1,0 +1,258 @@
+//===- RingDecode.cpp - kernels for few queries on sm_90a -----------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RingDecode.h"
+
+#include "GpuAttention.h"
+#include "TileCopies.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+/// Rows and columns of a matrix of queries, and bytes of a swizzled unit.
+static constexpr int64_t kMatrix = 16, kUnitBytes = 16;
+
+/// Rows of a fragment that a thread has one row of.
+static constexpr int64_t kHalfRows = 8;
+
+/// Registers of a thread that results, scores and queries may take. The other
+/// registers of at most 255 hold operands and addresses.
+static constexpr int64_t kMaxRegisters = 160;
+
+RingDecode::RingDecode(OpBuilder &host, const AttentionNestParts &nest,
+                       const GpuAttentionTiles &tiles)
+    : DecodeAttention(host, nest, tiles, /*isWide=*/true,
+                      "_attention_decode_sm_90a"),
+      w(b) {
+  kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
+                                ChipAttr::get(b.getContext(), kWarpgroupsChip));
+  isHalfTile = tiles.rowTiles == 1 && numRows <= kHalfRows;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+Value RingDecode::getBarrier(Value stage) {
+  return b.add(barriers, b.mul(stage, GpuAttentionTiles::kBarrierBytes));
+}
+
+SharedAddress RingDecode::getQuery(Value row, Value channel) {
+  Value offset = b.add(b.mul(row, keyPitch), b.mul(channel, 2));
+  return {
+      b.add(b.add(baseOffset, offset), tiles.getNumStages() * getStageBytes())};
+}
+
+SmallVector<Value> RingDecode::loadQueryMatrices(int64_t rowTile,
+                                                 int64_t channel) {
+  if (queries.empty())
+    return DecodeAttention::loadQueryMatrices(rowTile, channel);
+  int64_t columns = llvm::divideCeil(sizes.keyDim, kMatrix);
+  return queries[rowTile * columns + channel / kMatrix];
+}
+
+/// Returns where a unit of 8 channels is in a row of swizzled columns, which
+/// begin at the address `first`: `key` rows after `row`, and in the columns
+/// after `channel`, a multiple of 16. The row's number mod 8 is the lane's.
+SharedAddress RingDecode::getSwizzled(Value first, Value row, Value unit,
+                                      int64_t key, int64_t channel) {
+  Value swizzled = arith::XOrIOp::create(b, unit, b.rem(lane, 8));
+  // The only part that does not change in loops. Columns are aligned, and
+  // channels flip bits of the unit.
+  Value inTile = b.add(b.mul(row, GpuAttentionTiles::kRowBytes),
+                       b.mul(swizzled, kUnitBytes));
+  Value address = arith::XOrIOp::create(b, b.add(first, inTile),
+                                        b.i32(channel % kColumnChannels * 2));
+  return {address,
+          (channel / kColumnChannels * tiles.keys + key) *
+              GpuAttentionTiles::kRowBytes,
+          /*isAbsolute=*/true};
+}
+
+SharedAddress RingDecode::getKeys(const Tile &tile, int64_t key,
+                                  int64_t channel) {
+  Value row = b.add(b.rem(lane, 8), b.mul(b.div(lane, kMatrix), 8));
+  return getSwizzled(tile.keys, row, b.rem(b.div(lane, 8), 2), key, channel);
+}
+
+SharedAddress RingDecode::getValues(const Tile &tile, int64_t key,
+                                    int64_t channel) {
+  return getSwizzled(tile.values, b.rem(lane, kMatrix), b.div(lane, kMatrix),
+                     key, channel);
+}
+
+/// Returns the tile whose scalars have been cloned; `keys` and `values` are
+/// addresses.
+AttentionKernel::Tile RingDecode::findTile(Value stage) {
+  Tile tile = DecodeAttention::findTile(stage);
+  tile.keys = b.add(ring, b.mul(stage, getStageBytes()));
+  tile.values = b.add(tile.keys, tiles.getKeyBytes(sizes));
+  return tile;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// Clones the scalars of the loop over keys for the tile at `key`, an i32.
+void RingDecode::mapKey(Value key) {
+  scf::ForOp loop = nest.keys;
+  reader.getScalars().map(loop.getInductionVar(), b.toIndex(key));
+  reader.cloneScalars(*loop.getBody());
+}
+
+/// Copies the tile whose scalars have been cloned. One thread runs this code.
+void RingDecode::copyTile(Value stage) {
+  Value barrier = getBarrier(stage);
+  Value to = b.add(ring, b.mul(stage, getStageBytes()));
+  w.expectBytes(barrier, getStageBytes());
+  int64_t columnBytes = tiles.keys * GpuAttentionTiles::kRowBytes;
+  auto copy = [&](Value tile, Value map, int64_t offset, int64_t bytes) {
+    SmallVector<Value> coordinates = getTileCoordinates(reader, b, tile);
+    for (int64_t column = 0; column * columnBytes < bytes; ++column) {
+      coordinates.front() = b.i32(column * kColumnChannels);
+      w.loadTile(b.add(to, offset + column * columnBytes), map, coordinates,
+                 barrier);
+    }
+  };
+  int64_t keyBytes = tiles.getKeyBytes(sizes);
+  copy(op.getKey(), keyMap, 0, keyBytes);
+  copy(op.getValue(), valueMap, keyBytes, tiles.getValueBytes(sizes));
+}
+
+/// Starts the copies of the tile at `key`, if there is one, in a stage that
+/// all lanes have read. Returns an i1: whether the tile is seen; null if tiles
+/// are not skipped. The barrier of a skipped tile waits for nothing.
+Value RingDecode::startTile(Value key, Value stage) {
+  Value exists = b.compare(arith::CmpIPredicate::slt, key, end), isSeen;
+  scf::IfOp branch = nest.isSeen;
+  if (!branch) {
+    b.emitIf(b.both(exists, isLeader), [&] {
+      reader.withScope([&] {
+        mapKey(key);
+        copyTile(stage);
+      });
+    });
+    return isSeen;
+  }
+  Value no = arith::ConstantIntOp::create(b, 0, 1);
+  return b.emitIf(
+      exists, Type(b.getI1Type()),
+      [&]() -> SmallVector<Value> {
+        reader.withScope([&] {
+          mapKey(key);
+          isSeen = reader.get(branch.getCondition());
+          b.emitIf(b.both(isSeen, isLeader), [&] {
+            reader.withScope([&] {
+              reader.cloneScalars(*branch.thenBlock());
+              copyTile(stage);
+            });
+          });
+          Value isSkipped = b.select(isSeen, no, isLeader);
+          w.arrive(getBarrier(stage), isSkipped);
+        });
+        return {isSeen};
+      },
+      [&]() -> SmallVector<Value> { return {no}; })[0];
+}
+
+/// Initializes the barriers, and starts the copies of the first tiles, which
+/// are under way while queries are loaded.
+void RingDecode::startTiles() {
+  Value start = b.getSharedAddress();
+  Value aligned =
+      arith::AndIOp::create(b, b.add(start, GpuAttentionTiles::kAlignment - 1),
+                            b.i32(-GpuAttentionTiles::kAlignment));
+  baseOffset = b.sub(aligned, start);
+  Value first = b.mul(warp, tiles.stages);
+  ring = b.add(aligned, b.mul(first, getStageBytes()));
+  barriers = b.add(b.add(aligned, tiles.getTileBytes(sizes)),
+                   b.mul(first, GpuAttentionTiles::kBarrierBytes));
+  keyMap = addTensorMap(host, kernel, b, op.getKey(), tiles.keys);
+  valueMap = addTensorMap(host, kernel, b, op.getValue(), tiles.keys);
+  isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
+  TileRange range = getTileRange();
+  begin = b.toI32(range.begin);
+  end = b.toI32(range.end);
+  step = b.toI32(range.step);
+  b.emitIf(isLeader, [&] {
+    for (int64_t stage = 0; stage < tiles.stages; ++stage)
+      w.initBarrier(getBarrier(b.i32(stage)), 1);
+    w.publishBarriers();
+  });
+  syncTiles();
+  for (int64_t stage = 0; stage < tiles.stages; ++stage)
+    if (Value isSeen =
+            startTile(b.add(begin, b.mul(step, stage)), b.i32(stage)))
+      seen.push_back(isSeen);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of keys
+//===----------------------------------------------------------------------===//
+
+/// Emits the state after the tile at `key`, whose copies have ended.
+AttentionKernel::State RingDecode::addTileAt(Value key, Value stage,
+                                             Value isSeen, ValueRange before) {
+  State state;
+  reader.withScope([&] {
+    mapKey(key);
+    scf::IfOp branch = nest.isSeen;
+    if (!branch) {
+      state = addTile(stage, unpack(before));
+      return;
+    }
+    state = unpack(b.emitIf(
+        isSeen, before.getTypes(),
+        [&] {
+          reader.cloneScalars(*branch.thenBlock());
+          return pack(addTile(stage, unpack(before)));
+        },
+        [&] { return llvm::to_vector(before); }));
+  });
+  return state;
+}
+
+AttentionKernel::State RingDecode::emitTiles(State state) {
+  // A thread has 4 of 16 x 8 elements, and 4 words of 16 x 16 queries.
+  int64_t columns = tiles.getValueChannels(sizes) + tiles.keys;
+  int64_t queryColumns = llvm::alignTo(sizes.keyDim, kMatrix);
+  if (tiles.rowTiles * (columns / 2 + queryColumns / 4) <= kMaxRegisters)
+    for (int64_t i = 0; i < tiles.rowTiles; ++i)
+      for (int64_t channel = 0; channel < queryColumns; channel += kMatrix)
+        queries.push_back(DecodeAttention::loadQueryMatrices(i, channel));
+  SmallVector<Value> carried = pack(state);
+  size_t numParts = carried.size();
+  llvm::append_values(carried, b.i32(0), b.i32(0));
+  llvm::append_range(carried, seen);
+  SmallVector<Value> results = b.emitLoop(
+      begin, end, step, carried, [&](Value key, ValueRange arguments) {
+        Value stage = arguments[numParts], phase = arguments[numParts + 1];
+        ValueRange flags = arguments.drop_front(numParts + 2);
+        w.waitFor(getBarrier(stage), phase);
+        SmallVector<Value> all =
+            pack(addTileAt(key, stage, flags.empty() ? Value() : flags[0],
+                           arguments.take_front(numParts)));
+        syncTiles();
+        Value isSeen = startTile(b.add(key, b.mul(step, tiles.stages)), stage);
+        Value next = b.add(stage, 1);
+        Value wraps =
+            b.compare(arith::CmpIPredicate::eq, next, b.i32(tiles.stages));
+        all.push_back(b.select(wraps, b.i32(0), next));
+        Value flipped = arith::XOrIOp::create(b, phase, b.i32(1));
+        all.push_back(b.select(wraps, flipped, phase));
+        if (isSeen) {
+          llvm::append_range(all, flags.drop_front());
+          all.push_back(isSeen);
+        }
+        return all;
+      });
+  return unpack(ValueRange(results).take_front(numParts));
+}

@@ -1,0 +1,79 @@
+//===- RingDecode.h - kernels for few queries on sm_90a ---------*- C++ -*-===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A DecodeAttention whose tiles bulk copies (TMA) write. Each warp has a ring
+// of stages of its own, with one barrier for each. The warp's first lane starts
+// the copies of a tile of keys and values, all lanes wait for the barrier and
+// multiply the tile, and after a barrier of the warp the first lane starts the
+// copies of the next tile of that stage. So all stages but one are being filled
+// while a tile is multiplied, and all while the warp waits.
+//
+// Shared memory: stages of keys and values in swizzled columns (TileCopies.h),
+// queries in padded rows, barriers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef POSENC_LIB_CODEGEN_GPU_RINGDECODE_H
+#define POSENC_LIB_CODEGEN_GPU_RINGDECODE_H
+
+#include "DecodeAttention.h"
+#include "WarpgroupBuilder.h"
+
+namespace mlir::posenc {
+
+class RingDecode final : public DecodeAttention {
+public:
+  /// `tiles` are swizzled.
+  RingDecode(OpBuilder &host, const AttentionNestParts &nest,
+             const GpuAttentionTiles &tiles);
+
+private:
+  void startTiles() override;
+  State emitTiles(State state) override;
+  SharedAddress getQuery(Value row, Value channel) override;
+  SmallVector<Value> loadQueryMatrices(int64_t rowTile,
+                                       int64_t channel) override;
+  SharedAddress getKeys(const Tile &tile, int64_t key,
+                        int64_t channel) override;
+  SharedAddress getValues(const Tile &tile, int64_t key,
+                          int64_t channel) override;
+  Tile findTile(Value stage) override;
+
+  int64_t getStageBytes() const {
+    return tiles.getKeyBytes(sizes) + tiles.getValueBytes(sizes);
+  }
+  Value getBarrier(Value stage);
+  SharedAddress getSwizzled(Value first, Value row, Value unit, int64_t key,
+                            int64_t channel);
+  void mapKey(Value key);
+  void copyTile(Value stage);
+  Value startTile(Value key, Value stage);
+  State addTileAt(Value key, Value stage, Value isSeen, ValueRange before);
+
+  WarpgroupBuilder w;
+  Value keyMap, valueMap;
+  /// The warp's first stage and its first barrier: addresses in shared memory.
+  Value ring, barriers;
+  /// The offset from the symbol of shared memory to its first aligned address.
+  Value baseOffset;
+  /// Whether the thread is its warp's first.
+  Value isLeader;
+  /// The warp's first key, the end of the keys, and the distance of its tiles:
+  /// i32.
+  Value begin, end, step;
+  /// Whether the tiles that are being copied have visible pairs; empty if no
+  /// tile is skipped.
+  SmallVector<Value> seen;
+  /// The queries' matrices, by tile of rows and channels; empty if they do not
+  /// fit in registers.
+  SmallVector<SmallVector<Value>> queries;
+};
+
+} // namespace mlir::posenc
+
+#endif // POSENC_LIB_CODEGEN_GPU_RINGDECODE_H
