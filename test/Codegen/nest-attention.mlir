@@ -199,11 +199,28 @@ func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x?x128xbf16>, %v: memre
 
 // -----
 
-// Bulk copies neither rotate nor convert, and pages are not in one tensor.
+// A tile of 32 keys has two pages.
+// GROUPS-LABEL: func.func @few_in_pages(
+// GROUPS: scf.for {{.*}} step %c32 iter_args(
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
+// GROUPS: scf.for {{.*}} step %c16 iter_args(
+// GROUPS: return
+func.func @few_in_pages(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x16x128xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x128xbf16>) {
+  posenc.attention causal key_layout = head_major
+    ins(%q, %k, %k : memref<?x1x8x128xbf16>, memref<?x2x16x128xbf16>, memref<?x2x16x128xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x1x8x128xbf16>)
+  return
+}
+
+// -----
+
+// Bulk copies neither rotate nor convert, and no boxes of 24 tokens make up a tile.
 // GROUPS-LABEL: func.func @few_on_load(
 // GROUPS-NOT: posenc_runs_on
 // GROUPS: return
-func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v: memref<?x2x?x64xbf16>, %i: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %p: memref<?x2x16x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x64xbf16>) {
+func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v: memref<?x2x?x64xbf16>, %i: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %p: memref<?x2x24x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x64xbf16>) {
   posenc.attention causal key_layout = head_major query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
     ins(%q, %k, %v : memref<?x1x8x64xbf16>, memref<?x2x?x64xbf16>, memref<?x2x?x64xbf16>)
     lengths(%n : memref<?xi64>)
@@ -215,7 +232,7 @@ func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v:
     value_scales(%s : memref<?x2x?xf32>)
     outs(%o : memref<?x1x8x64xbf16>)
   posenc.attention causal key_layout = head_major
-    ins(%q, %p, %p : memref<?x1x8x64xbf16>, memref<?x2x16x64xbf16>, memref<?x2x16x64xbf16>)
+    ins(%q, %p, %p : memref<?x1x8x64xbf16>, memref<?x2x24x64xbf16>, memref<?x2x24x64xbf16>)
     lengths(%n : memref<?xi64>)
     block_table(%t : memref<?x?xi32>)
     outs(%o : memref<?x1x8x64xbf16>)

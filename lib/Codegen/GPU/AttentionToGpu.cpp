@@ -73,7 +73,8 @@ static LogicalResult convert(scf::ForallOp loops) {
     std::optional<GpuAttentionTiles> ring = getDecodeTiles(*nest);
     std::optional<WarpgroupTiles> groups =
         chooseWarpgroupTiles(getAttentionSizes(tile));
-    if ((!ring && !groups) || !canCopyTiles(*nest))
+    if ((!ring && !groups) ||
+        !canCopyTiles(*nest, ring ? ring->keys : groups->keys))
       return loops.emitOpError("has no kernel with bulk copies of tiles");
     if (ring)
       RingDecode(builder, *nest, *ring).emit();

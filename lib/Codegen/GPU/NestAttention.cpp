@@ -10,6 +10,7 @@
 #include "GpuAttention.h"
 #include "GpuKernel.h"
 #include "MergePieces.h"
+#include "TileCopies.h"
 
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Conversion/PosencToLinalg.h"
@@ -393,11 +394,14 @@ Value AttentionNesting::canUseBulkCopies() {
   return can;
 }
 
-/// Whether the operands suit bulk copies, which change no element and read rows
-/// that follow each other.
-static bool supportsBulkCopies(AttentionOp op) {
+/// Whether the operands suit bulk copies of tiles of `keys` keys, which change
+/// no element.
+static bool supportsBulkCopies(AttentionOp op, int64_t keys) {
+  auto type = cast<ShapedType>(op.getKey().getType());
+  bool hasPages = op.getBlockTable() != nullptr;
   return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
-         !op.getBlockTable();
+         (!hasPages ||
+          getPageBoxRows(keys, type.getDimSize(op.getKeyTokenDim())));
 }
 
 namespace {
@@ -455,11 +459,14 @@ void AttentionNesting::nest(bool hasWarpgroups) {
   }
   std::optional<FewQueries> few = findFewQueries(op);
   std::optional<WarpgroupTiles> groups;
-  if (!few || op.hasRaggedQueries())
+  // Warpgroups copy no pages.
+  if ((!few || op.hasRaggedQueries()) && !op.getBlockTable())
     groups = chooseWarpgroupTiles(sizes);
-  if (few)
+  if (groups && !supportsBulkCopies(op, groups->keys))
+    groups.reset();
+  if (few && few->ring && supportsBulkCopies(op, few->ring->keys))
     ring = few->ring;
-  if (hasWarpgroups && (groups || ring) && supportsBulkCopies(op))
+  if (hasWarpgroups && (groups || ring))
     hasBulkCopies = canUseBulkCopies();
   if (few) {
     if (!op.hasRaggedQueries()) {

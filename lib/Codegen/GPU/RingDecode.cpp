@@ -108,36 +108,86 @@ void RingDecode::mapKey(Value key) {
   reader.cloneScalars(*loop.getBody());
 }
 
-/// Copies the tile whose scalars have been cloned. One thread runs this code.
-void RingDecode::copyTile(Value stage) {
+/// Returns the coordinates of all boxes of the tile whose scalars have been
+/// cloned.
+SmallVector<Value> RingDecode::findBoxes() {
+  SmallVector<Value> all;
+  for (Value tile : {op.getKey(), op.getValue()}) {
+    int64_t rows = getBoxRows(tile, tiles.keys);
+    for (int64_t row = 0; row < tiles.keys; row += rows)
+      llvm::append_range(all, getBoxCoordinates(reader, b, tile, row, rows));
+  }
+  return all;
+}
+
+/// Copies the boxes of a tile. One thread runs this code.
+void RingDecode::copyBoxes(ArrayRef<Value> boxes, Value stage) {
   Value barrier = getBarrier(stage);
   Value to = b.add(ring, b.mul(stage, getStageBytes()));
   w.expectBytes(barrier, getStageBytes());
   int64_t columnBytes = tiles.keys * GpuAttentionTiles::kRowBytes;
-  auto copy = [&](Value tile, Value map, int64_t offset, int64_t bytes) {
-    SmallVector<Value> coordinates = getTileCoordinates(reader, b, tile);
-    for (int64_t column = 0; column * columnBytes < bytes; ++column) {
-      coordinates.front() = b.i32(column * kColumnChannels);
-      w.loadTile(b.add(to, offset + column * columnBytes), map, coordinates,
-                 barrier);
+  auto copy = [&](Value tile, Value map, ArrayRef<Value> some, int64_t offset,
+                  int64_t bytes) {
+    int64_t rows = getBoxRows(tile, tiles.keys);
+    size_t rank = some.size() * rows / tiles.keys;
+    for (int64_t row = 0; row < tiles.keys; row += rows) {
+      SmallVector<Value> coordinates(some.take_front(rank));
+      some = some.drop_front(rank);
+      int64_t first = offset + row * GpuAttentionTiles::kRowBytes;
+      for (int64_t column = 0; column * columnBytes < bytes; ++column) {
+        coordinates.front() = b.i32(column * kColumnChannels);
+        w.loadTile(b.add(to, first + column * columnBytes), map, coordinates,
+                   barrier);
+      }
     }
   };
+  // Keys and values have as many boxes.
   int64_t keyBytes = tiles.getKeyBytes(sizes);
-  copy(op.getKey(), keyMap, 0, keyBytes);
-  copy(op.getValue(), valueMap, keyBytes, tiles.getValueBytes(sizes));
+  copy(op.getKey(), keyMap, boxes.take_front(boxes.size() / 2), 0, keyBytes);
+  copy(op.getValue(), valueMap, boxes.drop_front(boxes.size() / 2), keyBytes,
+       tiles.getValueBytes(sizes));
+}
+
+/// Returns the coordinates of the boxes of the tile at `key`, if there is one.
+/// The pages are read from memory, which takes time. Empty if tiles are no
+/// pages, or skipped.
+SmallVector<Value> RingDecode::findPages(Value key) {
+  if (nest.isSeen || !arePages(op.getKey()))
+    return {};
+  size_t count = 0;
+  Value exists = b.compare(arith::CmpIPredicate::slt, key, end);
+  Value isCopied = b.both(exists, isLeader);
+  for (Value tile : {op.getKey(), op.getValue()})
+    count +=
+        getNumCoordinates(tile) * tiles.keys / getBoxRows(tile, tiles.keys);
+  SmallVector<Type> types(count, b.getI32Type());
+  return b.emitIf(
+      isCopied, types,
+      [&] {
+        SmallVector<Value> boxes;
+        reader.withScope([&] {
+          mapKey(key);
+          boxes = findBoxes();
+        });
+        return boxes;
+      },
+      [&] { return SmallVector<Value>(count, b.i32(0)); });
 }
 
 /// Starts the copies of the tile at `key`, if there is one, in a stage that
-/// all lanes have read. Returns an i1: whether the tile is seen; null if tiles
-/// are not skipped. The barrier of a skipped tile waits for nothing.
-Value RingDecode::startTile(Value key, Value stage) {
+/// all lanes have read. `pages` are from `findPages`, or empty. Returns an i1:
+/// whether the tile is seen; null if tiles are not skipped. The barrier of a
+/// skipped tile waits for nothing.
+Value RingDecode::startTile(Value key, Value stage, ArrayRef<Value> pages) {
   Value exists = b.compare(arith::CmpIPredicate::slt, key, end), isSeen;
   scf::IfOp branch = nest.isSeen;
   if (!branch) {
     b.emitIf(b.both(exists, isLeader), [&] {
+      if (!pages.empty())
+        return copyBoxes(pages, stage);
       reader.withScope([&] {
         mapKey(key);
-        copyTile(stage);
+        copyBoxes(findBoxes(), stage);
       });
     });
     return isSeen;
@@ -152,7 +202,7 @@ Value RingDecode::startTile(Value key, Value stage) {
           b.emitIf(b.both(isSeen, isLeader), [&] {
             reader.withScope([&] {
               reader.cloneScalars(*branch.thenBlock());
-              copyTile(stage);
+              copyBoxes(findBoxes(), stage);
             });
           });
           Value isSkipped = b.select(isSeen, no, isLeader);
@@ -190,7 +240,7 @@ void RingDecode::startTiles() {
   syncTiles();
   for (int64_t stage = 0; stage < tiles.stages; ++stage)
     if (Value isSeen =
-            startTile(b.add(begin, b.mul(step, stage)), b.i32(stage)))
+            startTile(b.add(begin, b.mul(step, stage)), b.i32(stage), {}))
       seen.push_back(isSeen);
 }
 
@@ -236,12 +286,15 @@ AttentionKernel::State RingDecode::emitTiles(State state) {
       begin, end, step, carried, [&](Value key, ValueRange arguments) {
         Value stage = arguments[numParts], phase = arguments[numParts + 1];
         ValueRange flags = arguments.drop_front(numParts + 2);
+        // The loads are under way during the wait and the products.
+        Value ahead = b.add(key, b.mul(step, tiles.stages));
+        SmallVector<Value> pages = findPages(ahead);
         w.waitFor(getBarrier(stage), phase);
         SmallVector<Value> all =
             pack(addTileAt(key, stage, flags.empty() ? Value() : flags[0],
                            arguments.take_front(numParts)));
         syncTiles();
-        Value isSeen = startTile(b.add(key, b.mul(step, tiles.stages)), stage);
+        Value isSeen = startTile(ahead, stage, pages);
         Value next = b.add(stage, 1);
         Value wraps =
             b.compare(arith::CmpIPredicate::eq, next, b.i32(tiles.stages));

@@ -51,8 +51,10 @@ private:
   SharedAddress getSwizzled(Value first, Value row, Value unit, int64_t key,
                             int64_t channel);
   void mapKey(Value key);
-  void copyTile(Value stage);
-  Value startTile(Value key, Value stage);
+  SmallVector<Value> findBoxes();
+  void copyBoxes(ArrayRef<Value> boxes, Value stage);
+  SmallVector<Value> findPages(Value key);
+  Value startTile(Value key, Value stage, ArrayRef<Value> pages);
   State addTileAt(Value key, Value stage, Value isSeen, ValueRange before);
 
   WarpgroupBuilder w;

@@ -19,51 +19,119 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Returns the slice of an operand that a tile is, with padding after the last
-/// row; null if it is computed.
-static tensor::ExtractSliceOp findSlice(Value tile) {
+/// The innermost swizzled rows that have another order each.
+static constexpr int64_t kSwizzledRows = 8;
+
+namespace {
+/// Where the rows of a tile are: a slice of a tensor from memory, or pages of
+/// it.
+struct TileSource {
+  tensor::ExtractSliceOp slice;
+  linalg::GenericOp gather;
+  Value tensor;
+  /// The dimension of the rows, or of the tokens of a page, in the tensor.
+  int64_t rowDim = 0;
+};
+} // namespace
+
+/// Returns the dimension of the index that is a token in its page, of which the
+/// tensor has a static number.
+static std::optional<int64_t> findTokenDim(tensor::ExtractOp gather) {
+  auto type = cast<ShapedType>(gather.getTensor().getType());
+  for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
+    auto remainder = index.getDefiningOp<arith::RemUIOp>();
+    if (remainder && !type.isDynamicDim(dim) &&
+        isConstantIntValue(remainder.getRhs(), type.getDimSize(dim)))
+      return dim;
+  }
+  return std::nullopt;
+}
+
+/// Finds where a tile comes from, with padding after the last row; nullopt if
+/// it is computed.
+static std::optional<TileSource> findSource(Value tile) {
   if (auto copy = tile.getDefiningOp<linalg::CopyOp>())
     tile = copy.getInputs().front();
   if (auto padded = tile.getDefiningOp<tensor::InsertSliceOp>())
     tile = padded.getSource();
-  auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice || !slice.getSource().getDefiningOp<bufferization::ToTensorOp>() ||
-      slice.getSourceType().getRank() > 5 ||
-      !isConstantIntValue(slice.getMixedOffsets().back(), 0))
-    return nullptr;
-  return slice;
+  TileSource source;
+  if ((source.gather = tile.getDefiningOp<linalg::GenericOp>())) {
+    tensor::ExtractOp element = findGather(source.gather);
+    std::optional<int64_t> dim = element ? findTokenDim(element) : std::nullopt;
+    if (!dim)
+      return std::nullopt;
+    source.tensor = element.getTensor();
+    source.rowDim = *dim;
+  } else if ((source.slice = tile.getDefiningOp<tensor::ExtractSliceOp>())) {
+    if (!isConstantIntValue(source.slice.getMixedOffsets().back(), 0))
+      return std::nullopt;
+    source.tensor = source.slice.getSource();
+    llvm::SmallBitVector dropped = source.slice.getDroppedDims();
+    source.rowDim = dropped.flip().find_first();
+  } else {
+    return std::nullopt;
+  }
+  if (!source.tensor.getDefiningOp<bufferization::ToTensorOp>() ||
+      cast<ShapedType>(source.tensor.getType()).getRank() > 5)
+    return std::nullopt;
+  return source;
 }
 
-/// Returns the dimension of the rows of a slice.
-static int64_t getRowDim(tensor::ExtractSliceOp slice) {
-  llvm::SmallBitVector dropped = slice.getDroppedDims();
-  return dropped.flip().find_first();
+std::optional<int64_t> mlir::posenc::getPageBoxRows(int64_t keys,
+                                                    int64_t pageSize) {
+  if (pageSize > 0 && pageSize % keys == 0)
+    return keys;
+  if (pageSize > 0 && keys % pageSize == 0 && pageSize % kSwizzledRows == 0)
+    return pageSize;
+  return std::nullopt;
 }
 
-bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest) {
+bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
   OnlineAttentionOp op = nest.tile;
   Type element = getElementTypeOrSelf(op.getQuery().getType());
-  for (Value tile : {op.getKey(), op.getValue()})
-    if (getElementTypeOrSelf(tile.getType()) != element || !findSlice(tile))
+  for (Value tile : {op.getKey(), op.getValue()}) {
+    std::optional<TileSource> source = findSource(tile);
+    if (getElementTypeOrSelf(tile.getType()) != element || !source)
       return false;
+    auto type = cast<ShapedType>(source->tensor.getType());
+    if (source->gather &&
+        !getPageBoxRows(keys, type.getDimSize(source->rowDim)))
+      return false;
+  }
   return true;
 }
 
+int64_t mlir::posenc::getBoxRows(Value tile, int64_t keys) {
+  TileSource source = *findSource(tile);
+  auto type = cast<ShapedType>(source.tensor.getType());
+  return source.gather ? *getPageBoxRows(keys, type.getDimSize(source.rowDim))
+                       : keys;
+}
+
+bool mlir::posenc::arePages(Value tile) {
+  return findSource(tile)->gather != nullptr;
+}
+
+int64_t mlir::posenc::getNumCoordinates(Value tile) {
+  return cast<ShapedType>(findSource(tile)->tensor.getType()).getRank();
+}
+
 Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
-                                 ThreadBuilder &b, Value tile, int64_t rows) {
-  tensor::ExtractSliceOp slice = findSlice(tile);
+                                 ThreadBuilder &b, Value tile, int64_t keys) {
+  TileSource source = *findSource(tile);
+  int64_t rows = getBoxRows(tile, keys);
   Value memref =
-      slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
+      source.tensor.getDefiningOp<bufferization::ToTensorOp>().getBuffer();
   auto type = cast<MemRefType>(memref.getType());
   Location loc = b.getLoc();
   SmallVector<Value> box(type.getRank(), createIndex(host, loc, 1));
   box.back() = createIndex(host, loc, kColumnChannels);
-  box[getRowDim(slice)] = createIndex(host, loc, rows);
+  box[source.rowDim] = createIndex(host, loc, rows);
   auto space = gpu::AddressSpaceAttr::get(
       host.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
   SmallVector<int64_t> shape(type.getRank(), 1);
   shape.back() = kColumnChannels;
-  shape[getRowDim(slice)] = rows;
+  shape[source.rowDim] = rows;
   auto map = nvgpu::TensorMapDescriptorType::get(
       host.getContext(),
       MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
@@ -84,18 +152,35 @@ Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
       .getResult(0);
 }
 
-SmallVector<Value> mlir::posenc::getTileCoordinates(TileReader &reader,
-                                                    ThreadBuilder &b,
-                                                    Value tile) {
-  SmallVector<Value> coordinates;
-  for (OpFoldResult first : llvm::reverse(findSlice(tile).getMixedOffsets()))
-    coordinates.push_back(b.toI32(reader.get(first)));
-  return coordinates;
+SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
+                                                   ThreadBuilder &b, Value tile,
+                                                   int64_t row,
+                                                   int64_t boxRows) {
+  TileSource source = *findSource(tile);
+  SmallVector<Value> indices;
+  if (source.slice) {
+    for (OpFoldResult first : source.slice.getMixedOffsets())
+      indices.push_back(reader.get(first));
+  } else {
+    // The table may have no page for keys that do not exist.
+    Value first = createIndex(b, b.getLoc(), row);
+    if (row != 0) {
+      Value last = b.add(reader.getSize(source.gather.getResult(0), 0), -1);
+      last = b.mul(b.createOrFold<arith::DivUIOp>(
+                       last, createIndex(b, b.getLoc(), boxRows)),
+                   boxRows);
+      first = b.createOrFold<arith::MinUIOp>(first, last);
+    }
+    indices = reader.getGathered(source.gather,
+                                 {first, createIndex(b, b.getLoc(), 0)});
+  }
+  return llvm::map_to_vector(llvm::reverse(indices),
+                             [&](Value index) { return b.toI32(index); });
 }
 
 Value mlir::posenc::getNumRows(OpBuilder &host, Location loc, Value tile) {
-  tensor::ExtractSliceOp slice = findSlice(tile);
+  TileSource source = *findSource(tile);
   Value memref =
-      slice.getSource().getDefiningOp<bufferization::ToTensorOp>().getBuffer();
-  return host.createOrFold<memref::DimOp>(loc, memref, getRowDim(slice));
+      source.tensor.getDefiningOp<bufferization::ToTensorOp>().getBuffer();
+  return host.createOrFold<memref::DimOp>(loc, memref, source.rowDim);
 }

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Kernels for sm_90a copy tiles of keys and values by tensor maps (TMA). A copy
-// moves a column of 64 channels, and swizzles units of 16 bytes: unit c of row
+// moves a column of 64 channels of a tile, or of the part of it that is in one
+// page, and swizzles units of 16 bytes: unit c of row
 // r is at c ^ (r mod 8).
 //
 //===----------------------------------------------------------------------===//
@@ -23,19 +24,32 @@ namespace mlir::posenc {
 /// Channels of 16 bits of a copied column.
 inline constexpr int64_t kColumnChannels = 64;
 
-/// Whether the loops' keys and values are slices of the queries' type, which
-/// bulk copies can read.
-bool canCopyTiles(const AttentionNestParts &nest);
+/// Returns the rows of a box, of which a tile of `keys` keys in pages of
+/// `pageSize` tokens has one or several; nullopt if no boxes make up a tile.
+std::optional<int64_t> getPageBoxRows(int64_t keys, int64_t pageSize);
 
-/// Passes a map of the tensor of which `tile` is a slice to the kernel, for
-/// columns of `rows` rows. Returns its address.
+/// Whether the loops' keys and values are slices of the queries' type, or in
+/// pages of that type, which bulk copies can read as tiles of `keys` keys.
+bool canCopyTiles(const AttentionNestParts &nest, int64_t keys);
+
+/// Returns the rows of a box of a tile of `keys` keys.
+int64_t getBoxRows(Value tile, int64_t keys);
+
+/// Whether a tile is in pages, and the number of coordinates of a box.
+bool arePages(Value tile);
+int64_t getNumCoordinates(Value tile);
+
+/// Passes a map of the tensor that `tile` is a part of to the kernel, for boxes
+/// of one column. Returns its address.
 Value addTensorMap(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &b,
-                   Value tile, int64_t rows);
+                   Value tile, int64_t keys);
 
-/// Returns the coordinates of a tile, i32, innermost first. The scalars that it
-/// depends on must have been cloned.
-SmallVector<Value> getTileCoordinates(TileReader &reader, ThreadBuilder &b,
-                                      Value tile);
+/// Returns the coordinates of a box of a tile, i32, innermost first. The box
+/// begins at `row`, a multiple of its rows; one without existing keys is
+/// another box of the tile. The scalars that it depends on must have been
+/// cloned, and the tile must have keys.
+SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
+                                     Value tile, int64_t row, int64_t boxRows);
 
 /// Returns the rows of the tensor that `tile` is a part of, an index of the host.
 Value getNumRows(OpBuilder &host, Location loc, Value tile);

@@ -124,9 +124,7 @@ Value TileReader::readClamped(Value tensor, ArrayRef<Value> at) {
   return getLanes(read(tensor, indices, 1)).front();
 }
 
-/// Whether the operation copies rows of a tensor from computed places: its last
-/// index is that of the lane.
-static tensor::ExtractOp findGather(linalg::GenericOp op) {
+tensor::ExtractOp mlir::posenc::findGather(linalg::GenericOp op) {
   auto extract = op.getBody()
                      ->getTerminator()
                      ->getOperand(0)
@@ -168,17 +166,22 @@ void TileReader::evaluate(linalg::GenericOp op, ArrayRef<Value> at,
   }
 }
 
+SmallVector<Value> TileReader::getGathered(linalg::GenericOp op,
+                                           ArrayRef<Value> at) {
+  tensor::ExtractOp gather = findGather(op);
+  SmallVector<Value> indices;
+  withScope([&] {
+    evaluate(op, at, 0, gather);
+    indices = llvm::map_to_vector(gather.getIndices(),
+                                  [&](Value v) { return get(v); });
+  });
+  return indices;
+}
+
 /// Returns the offset of the element that the operation copies.
 Value TileReader::getOffsetOf(linalg::GenericOp op, tensor::ExtractOp gather,
                               ArrayRef<Value> at) {
-  Value offset;
-  withScope([&] {
-    evaluate(op, at, 0, gather);
-    auto indices = llvm::map_to_vector(gather.getIndices(),
-                                       [&](Value v) { return get(v); });
-    offset = getOffsetOf(gather.getTensor(), indices);
-  });
-  return offset;
+  return getOffsetOf(gather.getTensor(), getGathered(op, at));
 }
 
 Value TileReader::readGeneric(linalg::GenericOp op, ArrayRef<Value> at,

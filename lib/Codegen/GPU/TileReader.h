@@ -33,6 +33,10 @@ namespace mlir::posenc {
 /// depends on. `isInside` tells whether an operation belongs to the loops.
 bool isReadable(Value tensor, function_ref<bool(Operation *)> isInside);
 
+/// Returns the element that the operation copies, if it copies rows of a tensor
+/// from computed places: its last index is that of the lane.
+tensor::ExtractOp findGather(linalg::GenericOp op);
+
 /// Returns the largest power of two up to `limit` that divides `value`.
 int64_t getDivisor(int64_t value, int64_t limit);
 
@@ -98,6 +102,8 @@ public:
   std::optional<Row> locate(Value tensor, ArrayRef<Value> at);
   /// Returns the address of an element of a captured value as an i64.
   Value getAddress(Value root, Value offset);
+  /// Returns the indices of the element that a gather copies to `at`.
+  SmallVector<Value> getGathered(linalg::GenericOp op, ArrayRef<Value> at);
   /// Whether rows of the value can be read 16 bytes at a time.
   bool isAligned(Value root) const;
 

@@ -124,7 +124,8 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
   w.expectBytes(barrier, copies.bytes);
   Value to =
       b.add(b.add(base, copies.offset), b.mul(stage.number, copies.bytes));
-  SmallVector<Value> coordinates = getTileCoordinates(reader, b, copies.tensor);
+  SmallVector<Value> coordinates =
+      getBoxCoordinates(reader, b, copies.tensor, /*row=*/0, groups.keys);
   int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
   for (int64_t column = 0; column * columnBytes < copies.bytes; ++column) {
     coordinates.front() = b.i32(column * kColumn);

@@ -138,7 +138,8 @@ func.func @hidden(%q: tensor<?x2x4x64xf16>, %k: tensor<?x2x?x64xf16>, %v: tensor
   return %r : tensor<?x2x4x64xf16>
 }
 
-// The forms up to @narrower have tiles of bulk copies on sm_90a. Heads of their own.
+// From here on, forms of which most have tiles of bulk copies on sm_90a. Heads that
+// share no keys.
 // INPUTS: 2x1x2x128xbf16 2x1100x2x128xbf16 2x1100x2x128xbf16 i64[1081,3]
 func.func @group_1(%q: tensor<?x1x2x128xbf16>, %k: tensor<?x?x2x128xbf16>, %v: tensor<?x?x2x128xbf16>, %n: tensor<?xi64>) -> tensor<?x1x2x128xbf16> {
   %r = posenc.attention causal query_rotation = <pairing = half, frequencies = <dim = 128>>
@@ -218,6 +219,39 @@ func.func @narrower(%q: tensor<?x1x12x192xbf16>, %k: tensor<?x1x?x192xbf16>, %v:
     lengths(%n : tensor<?xi64>)
     outs(%o : tensor<?x1x12x128xbf16>)
   return %r : tensor<?x1x12x128xbf16>
+}
+
+// A tile of 32 keys has two pages, the last tile only one, for which the table ends.
+// INPUTS: 1x2x8x128xbf16 134x16x2x128xbf16 134x16x2x128xbf16 1x133xi32=iota i64[2121]
+func.func @pages_16(%q: tensor<?x2x8x128xbf16>, %k: tensor<?x16x2x128xbf16>, %v: tensor<?x16x2x128xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x2x8x128xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x2x8x128xbf16>, tensor<?x16x2x128xbf16>, tensor<?x16x2x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x2x8x128xbf16>)
+  return %r : tensor<?x2x8x128xbf16>
+}
+
+// A page has two tiles.
+// INPUTS: 2x1x4x96xf16 12x2x64x96xf16 12x2x64x96xf16 2x6xi32=iota i64[321,64]
+func.func @pages_64(%q: tensor<?x1x4x96xf16>, %k: tensor<?x2x64x96xf16>, %v: tensor<?x2x64x96xf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x1x4x96xf16> {
+  %r = posenc.attention causal window_left = 200 key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x96xf16>, tensor<?x2x64x96xf16>, tensor<?x2x64x96xf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x1x4x96xf16>)
+  return %r : tensor<?x1x4x96xf16>
+}
+
+// No boxes of 24 tokens make up a tile.
+// INPUTS: 1x1x4x64xf16 8x2x24x64xf16 8x2x24x64xf16 1x8xi32=iota i64[180]
+func.func @pages_24(%q: tensor<?x1x4x64xf16>, %k: tensor<?x2x24x64xf16>, %v: tensor<?x2x24x64xf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x1x4x64xf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x64xf16>, tensor<?x2x24x64xf16>, tensor<?x2x24x64xf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x1x4x64xf16>)
+  return %r : tensor<?x1x4x64xf16>
 }
 
 // Rows that are not aligned to 16 bytes.
