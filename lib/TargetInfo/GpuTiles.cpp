@@ -85,8 +85,20 @@ int64_t GpuAttentionTiles::getTileBytes(const GpuAttentionSizes &sizes) const {
 }
 
 int64_t
+GpuAttentionTiles::getSpecialBytes(const GpuAttentionSizes &sizes) const {
+  // Other accumulators stay in registers.
+  constexpr int64_t kMaxChannels = 192;
+  int64_t channels = getValueChannels(sizes);
+  if (!isSwizzled || channels <= kMaxChannels)
+    return 0;
+  return warps * getRowsPerWarp() * channels * 4;
+}
+
+int64_t
 GpuAttentionTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
-  int64_t others = isSwizzled ? kAlignment + getNumStages() * kBarrierBytes : 0;
+  int64_t others = isSwizzled ? kAlignment + getSpecialBytes(sizes) +
+                                    getNumStages() * kBarrierBytes
+                              : 0;
   return others + getTileBytes(sizes);
 }
 

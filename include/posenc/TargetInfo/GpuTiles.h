@@ -75,9 +75,11 @@ struct GpuAttentionTiles {
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const;
   int64_t getStateBytes(const GpuAttentionSizes &sizes) const;
   int64_t getSharedBytes(const GpuAttentionSizes &sizes) const;
-  /// Bytes of tiles, queries and states, after which swizzled tiles have their
-  /// barriers.
+  /// Bytes of tiles, queries and states, and those in which the warps of
+  /// swizzled tiles put accumulators while a tile has infinite values or NaN.
+  /// Barriers follow.
   int64_t getTileBytes(const GpuAttentionSizes &sizes) const;
+  int64_t getSpecialBytes(const GpuAttentionSizes &sizes) const;
 };
 
 /// Returns the tiles for GPUs from sm_80 on, or nullopt if no tiles fit in the

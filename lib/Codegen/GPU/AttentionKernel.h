@@ -179,8 +179,14 @@ protected:
   Value hasSpecialValues(const Tile &tile);
   /// Returns the packed weights of 16 keys of each tile of rows.
   using GetWeights = function_ref<SmallVector<SmallVector<Value>>(int64_t key)>;
-  SmallVector<Value> addSpecialValues(const Tile &tile, GetWeights getWeights,
-                                      ArrayRef<Value> before);
+  /// Emits the accumulators after a tile that has infinite values or NaN.
+  virtual SmallVector<Value> addSpecialValues(const Tile &tile,
+                                              GetWeights getWeights,
+                                              ArrayRef<Value> before);
+  SmallVector<Value>
+  addSpecialChannels(GetWeights getWeights,
+                     function_ref<SharedAddress(int64_t key)> getRow,
+                     ArrayRef<Value> before);
 
   /// Returns the lowest finite number of a type.
   static double getLowest(FloatType type);

@@ -95,26 +95,24 @@ static Value takeRange(ThreadBuilder &b, Value word, const BitRange &range,
   return result;
 }
 
-/// Emits the accumulators after a tile that has infinite values or NaN: the
-/// products of its finite values, and then, in a loop, those of a matrix that
-/// is 1 at plus infinity, minus infinity and NaN.
-SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
-                                                     GetWeights getWeights,
-                                                     ArrayRef<Value> before) {
+/// Emits the accumulators of 16 channels, 8 for each tile of rows, after a tile
+/// that has infinite values or NaN: the products of its finite values, and
+/// then, in a loop, those of a matrix that is 1 at plus infinity, minus
+/// infinity and NaN.
+SmallVector<Value> AttentionKernel::addSpecialChannels(
+    GetWeights getWeights, function_ref<SharedAddress(int64_t key)> getRow,
+    ArrayRef<Value> before) {
   PackedBits bits(element);
   SmallVector<Value> accumulators(before);
-  int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
-  // Adds the products of a range of values with 16 channels to `sums`, from
-  // `at` on.
-  auto multiply = [&](const BitRange &range, Value kept, int64_t channel,
-                      int64_t at, MutableArrayRef<Value> sums) {
+  // Adds the products of a range of values to `sums`.
+  auto multiply = [&](const BitRange &range, Value kept,
+                      MutableArrayRef<Value> sums) {
     for (int64_t key = 0; key < tiles.keys; key += 16) {
       limitRegisters(b);
-      SmallVector<Value> words =
-          b.loadMatrices(getValues(tile, key, channel), true);
+      SmallVector<Value> words = b.loadMatrices(getRow(key), true);
       for (Value &word : words)
         word = takeRange(b, word, range, kept);
-      multiplyValues(getWeights(key), words, at, sums);
+      multiplyValues(getWeights(key), words, /*channel=*/0, sums);
     }
   };
   double infinity = std::numeric_limits<double>::infinity();
@@ -123,41 +121,50 @@ SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
                     Value nan) {
     return b.select(isPlus, plus, b.select(isMinus, minus, nan));
   };
+  multiply({size, b.i32(0), b.i32(bits.exponent - 1)}, {}, accumulators);
+  return b.emitLoop(
+      b.i32(0), b.i32(3), b.i32(1), accumulators,
+      [&](Value kind, ValueRange carried) {
+        auto isKind = [&](int64_t number) {
+          return b.compare(arith::CmpIPredicate::eq, kind, b.i32(number));
+        };
+        Value isPlus = isKind(0), isMinus = isKind(1);
+        Value all = b.i32(0xFFFF), minus = b.i32(bits.exponent | 0x8000);
+        BitRange range{
+            choose(isPlus, isMinus, all, all, size),
+            choose(isPlus, isMinus, exponent, minus, b.add(exponent, 1)),
+            choose(isPlus, isMinus, exponent, minus, size)};
+        Value special = choose(
+            isPlus, isMinus, b.real(sum, infinity), b.real(sum, -infinity),
+            b.real(sum, std::numeric_limits<double>::quiet_NaN()));
+        SmallVector<Value> seen(carried.size(), b.real(sum, 0.0)),
+            next(carried);
+        multiply(range, b.i32(bits.one), seen);
+        // plus + minus and NaN are NaN, as in the sum of the values.
+        for (auto [x, weight] : llvm::zip_equal(next, seen)) {
+          Value isSeen = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                               weight, b.real(sum, 0.0));
+          x = b.select(isSeen, b.addf(x, special), x);
+        }
+        return next;
+      });
+}
+
+SmallVector<Value> AttentionKernel::addSpecialValues(const Tile &tile,
+                                                     GetWeights getWeights,
+                                                     ArrayRef<Value> before) {
+  SmallVector<Value> accumulators(before);
+  int64_t channels = tiles.getValueChannels(sizes), fragments = channels / 8;
   for (int64_t channel = 0; channel < channels; channel += 16) {
-    multiply({size, b.i32(0), b.i32(bits.exponent - 1)}, {}, channel, channel,
-             accumulators);
     SmallVector<int64_t> places;
     for (int64_t i = 0; i < tiles.rowTiles; ++i)
       for (int64_t at = 0; at < 8; ++at)
         places.push_back((i * fragments + channel / 8) * 4 + at);
     auto sums = llvm::map_to_vector(
         places, [&](int64_t at) { return accumulators[at]; });
-    SmallVector<Value> results = b.emitLoop(
-        b.i32(0), b.i32(3), b.i32(1), sums,
-        [&](Value kind, ValueRange carried) {
-          auto isKind = [&](int64_t number) {
-            return b.compare(arith::CmpIPredicate::eq, kind, b.i32(number));
-          };
-          Value isPlus = isKind(0), isMinus = isKind(1);
-          Value all = b.i32(0xFFFF), minus = b.i32(bits.exponent | 0x8000);
-          BitRange range{
-              choose(isPlus, isMinus, all, all, size),
-              choose(isPlus, isMinus, exponent, minus, b.add(exponent, 1)),
-              choose(isPlus, isMinus, exponent, minus, size)};
-          Value special = choose(
-              isPlus, isMinus, b.real(sum, infinity), b.real(sum, -infinity),
-              b.real(sum, std::numeric_limits<double>::quiet_NaN()));
-          SmallVector<Value> seen(places.size(), b.real(sum, 0.0)),
-              next(carried);
-          multiply(range, b.i32(bits.one), channel, 0, seen);
-          // plus + minus and NaN are NaN, as in the sum of the values.
-          for (auto [x, weight] : llvm::zip_equal(next, seen)) {
-            Value isSeen = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                                 weight, b.real(sum, 0.0));
-            x = b.select(isSeen, b.addf(x, special), x);
-          }
-          return next;
-        });
+    SmallVector<Value> results = addSpecialChannels(
+        getWeights, [&](int64_t key) { return getValues(tile, key, channel); },
+        sums);
     for (auto [at, result] : llvm::zip_equal(places, results))
       accumulators[at] = result;
   }

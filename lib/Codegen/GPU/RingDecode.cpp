@@ -11,6 +11,7 @@
 #include "GpuAttention.h"
 #include "TileCopies.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -95,6 +96,68 @@ AttentionKernel::Tile RingDecode::findTile(Value stage) {
   tile.keys = b.add(ring, b.mul(stage, getStageBytes()));
   tile.values = b.add(tile.keys, tiles.getKeyBytes(sizes));
   return tile;
+}
+
+/// Wide heads put the accumulators into shared memory and take those of 16
+/// channels after another, as this code and the accumulators do not fit in
+/// registers together.
+SmallVector<Value> RingDecode::addSpecialValues(const Tile &tile,
+                                                GetWeights getWeights,
+                                                ArrayRef<Value> before) {
+  int64_t bytes = tiles.getSpecialBytes(sizes);
+  if (bytes == 0)
+    return DecodeAttention::addSpecialValues(tile, getWeights, before);
+  constexpr int64_t kFragment = 4, kBytes = 16, kChannels = 16;
+  constexpr int64_t kFragmentBytes = GpuAttentionTiles::kWarp * kBytes;
+  auto type = VectorType::get({kFragment}, sum);
+  int64_t fragments = tiles.getValueChannels(sizes) / 8;
+  SharedAddress first{b.add(b.add(baseOffset, b.mul(warp, bytes / tiles.warps)),
+                            b.mul(lane, kBytes)),
+                      tiles.getTileBytes(sizes)};
+  auto load = [&](SharedAddress from, SmallVectorImpl<Value> &values) {
+    Value vector = b.load(from, type, kBytes);
+    for (int64_t i = 0; i < kFragment; ++i)
+      values.push_back(vector::ExtractOp::create(b, vector, i));
+  };
+  auto store = [&](ArrayRef<Value> values, SharedAddress to) {
+    b.store(vector::FromElementsOp::create(b, type, values), to, kBytes);
+  };
+  for (int64_t i = 0, e = before.size() / kFragment; i < e; ++i)
+    store(before.slice(i * kFragment, kFragment),
+          first.plus(i * kFragmentBytes));
+  b.emitLoop(
+      b.i32(0), b.i32(tiles.getValueChannels(sizes) / kChannels), b.i32(1), {},
+      [&](Value group, ValueRange) -> SmallVector<Value> {
+        SharedAddress own{b.add(first.base, b.mul(group, 2 * kFragmentBytes)),
+                          first.offset};
+        SmallVector<SharedAddress> places;
+        SmallVector<Value> sums;
+        for (int64_t i = 0; i < tiles.rowTiles; ++i)
+          for (int64_t n : {0, 1}) {
+            places.push_back(own.plus((i * fragments + n) * kFragmentBytes));
+            load(places.back(), sums);
+          }
+        constexpr int64_t kGroups = kColumnChannels / kChannels;
+        Value flipped = b.mul(b.rem(group, kGroups), 2 * kUnitBytes);
+        Value column = b.mul(b.div(group, kGroups),
+                             tiles.keys * GpuAttentionTiles::kRowBytes);
+        SmallVector<Value> results = addSpecialChannels(
+            getWeights,
+            [&](int64_t key) {
+              SharedAddress row = getValues(tile, key, /*channel=*/0);
+              row.base =
+                  b.add(arith::XOrIOp::create(b, row.base, flipped), column);
+              return row;
+            },
+            sums);
+        for (auto [i, place] : llvm::enumerate(places))
+          store(ArrayRef(results).slice(i * kFragment, kFragment), place);
+        return {};
+      });
+  SmallVector<Value> after;
+  for (int64_t i = 0, e = before.size() / kFragment; i < e; ++i)
+    load(first.plus(i * kFragmentBytes), after);
+  return after;
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,8 +286,9 @@ void RingDecode::startTiles() {
   baseOffset = b.sub(aligned, start);
   Value first = b.mul(warp, tiles.stages);
   ring = b.add(aligned, b.mul(first, getStageBytes()));
-  barriers = b.add(b.add(aligned, tiles.getTileBytes(sizes)),
-                   b.mul(first, GpuAttentionTiles::kBarrierBytes));
+  barriers = b.add(
+      b.add(aligned, tiles.getTileBytes(sizes) + tiles.getSpecialBytes(sizes)),
+      b.mul(first, GpuAttentionTiles::kBarrierBytes));
   keyMap = addTensorMap(host, kernel, b, op.getKey(), tiles.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), tiles.keys);
   isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));

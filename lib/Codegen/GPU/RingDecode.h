@@ -43,6 +43,8 @@ private:
   SharedAddress getValues(const Tile &tile, int64_t key,
                           int64_t channel) override;
   Tile findTile(Value stage) override;
+  SmallVector<Value> addSpecialValues(const Tile &tile, GetWeights getWeights,
+                                      ArrayRef<Value> before) override;
 
   int64_t getStageBytes() const {
     return tiles.getKeyBytes(sizes) + tiles.getValueBytes(sizes);

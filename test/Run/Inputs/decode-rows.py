@@ -8,10 +8,11 @@
 # ===----------------------------------------------------------------------===#
 """usage: decode-rows.py [--fault] MODULE FOLDER POSENC_RUN [OPTION...]
 
-Runs `hidden` and `server` of decode-forms.mlir on sequences in caches of several sizes,
-alone and together. Prints the comparisons of the bits and those that differ. Unused
-slots of the caches of `hidden` are infinite or NaN. With --fault, keys that the last
-sequence of `hidden` and all of `server` see have other values in each call but the first.
+Runs `hidden`, `wide` and `server` of decode-forms.mlir on sequences in caches of several
+sizes, alone and together. Prints the comparisons of the bits and those that differ.
+Unused slots of the caches of `hidden` and, in the second call, of `wide` are infinite or
+NaN. With --fault, keys that the last sequence of `hidden` and all of the others see have
+other values in each call but the first.
 """
 
 import pathlib
@@ -25,7 +26,7 @@ MODULE, FOLDER, RUN, *OPTIONS = sys.argv[1 + HAS_FAULT:]
 LENGTHS = [2100, 2048, 2]
 QUERIES, HEADS, KEY_HEADS, CHANNELS = 2, 4, 2, 64
 # The largest relative errors, for f16 and bf16.
-LIMITS = {"hidden": 1e-3, "server": 4e-3}
+LIMITS = {"hidden": 1e-3, "wide": 4e-3, "server": 4e-3}
 
 
 def fill(random, capacity):
@@ -72,6 +73,24 @@ def compare(random):
                numpy.array_equal(bits, expected[rows]))
 
 
+def compare_wide(random):
+    """Compares heads of 256 channels with unused slots that are zeros and others."""
+    length, shape = 50, (1, 1, 60, 256)
+    queries = random.standard_normal((1, 1, 4, 256), numpy.float32)
+    keys, values = (random.standard_normal(shape, numpy.float32) for _ in range(2))
+    results = []
+    for unused in [0, numpy.nan]:
+        for cache in (keys, values):
+            cache[:, :, length:] = unused
+            cache[:, :, length::3] = numpy.inf if unused else 0
+        if unused != 0 and HAS_FAULT:
+            keys[0, 0, 0, 0] += 1
+        bits = [(array.view(numpy.uint32) >> 16).astype(numpy.uint16)
+                for array in (queries, keys, values)]
+        results.append(call("wide", *bits, numpy.array([length])))
+    yield "heads of 256 channels", numpy.array_equal(*results)
+
+
 def compare_ragged(random):
     """Compares the sequences of `server` alone and in other batches. Sequences 0, 1 and 4
     have few queries, and sequence 3 more; pages and their order differ."""
@@ -114,7 +133,8 @@ def compare_ragged(random):
 def main():
     random = numpy.random.default_rng(0)
     count = different = 0
-    for what, is_equal in [*compare(random), *compare_ragged(random)]:
+    for what, is_equal in [*compare(random), *compare_ragged(random),
+                           *compare_wide(random)]:
         count += 1
         if not is_equal:
             different += 1
