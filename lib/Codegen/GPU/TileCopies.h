@@ -52,7 +52,7 @@ SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
                                      Value tile, int64_t row, int64_t boxRows);
 
 /// Returns the rows of the tensor that `tile` is a part of, an index of the host.
-Value getNumRows(OpBuilder &host, Location loc, Value tile);
+Value getNumSourceRows(OpBuilder &host, Location loc, Value tile);
 
 } // namespace mlir::posenc
 

@@ -509,7 +509,7 @@ Value WarpgroupAttention::getNumBlocks() {
   if (!isPersistent())
     return numTiles;
   Location loc = op.getLoc();
-  Value keys = getNumRows(host, loc, op.getKey());
+  Value keys = getNumSourceRows(host, loc, op.getKey());
   auto isAtMost = [&](Value value, int64_t limit) {
     return host.createOrFold<arith::CmpIOp>(
         loc, arith::CmpIPredicate::ule, value, createIndex(host, loc, limit));
