@@ -9,6 +9,8 @@
 #include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -29,4 +31,19 @@ Value mlir::posenc::createParallelGeneric(
                linalg::YieldOp::create(b, l, body(b, l, args));
              })
       .getResult(0);
+}
+
+Value mlir::posenc::extractSlice(OpBuilder &builder, Location loc, Value tensor,
+                                 ArrayRef<OpFoldResult> offsets,
+                                 ArrayRef<OpFoldResult> sizes,
+                                 ArrayRef<int64_t> dropped) {
+  SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
+      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+  auto type =
+      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
+  SmallVector<OpFoldResult> strides(sizes.size(), builder.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
+                                        sizes, strides);
 }

@@ -20,6 +20,7 @@
 
 #include "HeadRows.h"
 
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/IR/Posenc.h"
 #include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/AttentionNest.h"
@@ -120,7 +121,9 @@ private:
                 SmallVector<OpFoldResult> &offsets,
                 SmallVector<OpFoldResult> &sizes);
   Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
-                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
+                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped) {
+    return extractSlice(builder, loc, tensor, offsets, sizes, dropped);
+  }
 
   OpFoldResult attr(int64_t value) { return builder.getIndexAttr(value); }
   Value constant(int64_t value) {

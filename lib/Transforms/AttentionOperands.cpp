@@ -9,6 +9,8 @@
 #include "AttentionDecomposition.h"
 #include "CacheRows.h"
 
+#include "posenc/IR/CreateGeneric.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -72,21 +74,6 @@ void AttentionDecomposition::getSlice(Value tensor, HeadLayout layout,
   }
 }
 
-Value AttentionDecomposition::extract(Value tensor,
-                                      ArrayRef<OpFoldResult> offsets,
-                                      ArrayRef<OpFoldResult> sizes,
-                                      ArrayRef<int64_t> dropped) {
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  auto type =
-      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
-  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
-  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
-                                        sizes, strides);
-}
-
 /// Creates a matrix of `sizes` whose elements are read from `tensor` at the
 /// indices that `locate` computes, for matrices that are no slice of it.
 static Value gather(OpBuilder &builder, Location loc, Value tensor,
@@ -96,19 +83,14 @@ static Value gather(OpBuilder &builder, Location loc, Value tensor,
                         locate) {
   Value init = tensor::EmptyOp::create(builder, loc, sizes,
                                        getElementTypeOrSelf(tensor.getType()));
-  return linalg::GenericOp::create(
-             builder, loc, init.getType(), ValueRange(), init,
-             ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(2)},
-             ArrayRef{utils::IteratorType::parallel,
-                      utils::IteratorType::parallel},
-             [&](OpBuilder &b, Location l, ValueRange) {
-               Value row = linalg::IndexOp::create(b, l, 0);
-               Value column = linalg::IndexOp::create(b, l, 1);
-               Value x = tensor::ExtractOp::create(b, l, tensor,
-                                                   locate(b, l, row, column));
-               linalg::YieldOp::create(b, l, x);
-             })
-      .getResult(0);
+  return createParallelGeneric(
+      builder, loc, {}, init, {},
+      [&](OpBuilder &b, Location l, ValueRange) -> Value {
+        Value row = linalg::IndexOp::create(b, l, 0);
+        Value column = linalg::IndexOp::create(b, l, 1);
+        return tensor::ExtractOp::create(b, l, tensor,
+                                         locate(b, l, row, column));
+      });
 }
 
 /// Returns the positions of a tile's tokens for a rope; without a positions

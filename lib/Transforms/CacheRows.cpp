@@ -24,22 +24,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Extracts a slice without its dimensions `dropped`, whose sizes are 1.
-static Value extract(OpBuilder &builder, Location loc, Value tensor,
-                     ArrayRef<OpFoldResult> offsets,
-                     ArrayRef<OpFoldResult> sizes,
-                     const llvm::SmallBitVector &dropped) {
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (!dropped[dim])
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  auto type =
-      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
-  SmallVector<OpFoldResult> strides(sizes.size(), builder.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(builder, loc, type, tensor, offsets,
-                                        sizes, strides);
-}
-
 Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
                                const ScaledKeys &keys) {
   auto type = cast<RankedTensorType>(scales.getType());
@@ -51,17 +35,17 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
     offsets.insert(offsets.begin(), keys.sequence);
     sizes.push_back(one);
   }
-  llvm::SmallBitVector dropped(rank, true);
+  auto dropped = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (!isOne(rank - 1)) {
     sizes.back() = keys.count;
-    dropped.reset(rank - 1);
+    dropped.pop_back();
   }
   for (int64_t dim = 0; dim < rank; ++dim)
     if (isOne(dim))
       offsets[dim] = zero;
   // A scale that all pages and slots share needs no lookup in the block table.
   if (!keys.blockTable || (isOne(0) && isOne(rank - 1)))
-    return extract(builder, loc, scales, offsets, sizes, dropped);
+    return extractSlice(builder, loc, scales, offsets, sizes, dropped);
   Value init = tensor::EmptyOp::create(
       builder, loc, ArrayRef<OpFoldResult>{keys.count}, type.getElementType());
   return createParallelGeneric(
@@ -77,10 +61,9 @@ Value mlir::posenc::takeScales(OpBuilder &builder, Location loc, Value scales,
         ImplicitLocOpBuilder nested(l, b);
         auto [page, slot] = emitPagedKey(nested, keys.blockTable, keys.sequence,
                                          key, keys.slots);
-        Value scale = tensor::ExtractOp::create(
+        return tensor::ExtractOp::create(
             b, l, scales,
             ValueRange{index(page, 0), index(keys.head, 1), index(slot, 2)});
-        return scale;
       });
 }
 
@@ -100,16 +83,16 @@ dropUnitDims(OpBuilder &builder, Location loc, Value scales,
              ArrayRef<unsigned> dims) {
   auto type = cast<RankedTensorType>(scales.getType());
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, scales);
-  llvm::SmallBitVector dropped(type.getRank());
+  SmallVector<int64_t> dropped;
   SmallVector<unsigned> indexed;
   for (auto [number, dim] : llvm::enumerate(dims)) {
     if (type.getDimSize(number) == 1)
-      dropped.set(number);
+      dropped.push_back(number);
     else
       indexed.push_back(dim);
   }
-  if (dropped.any())
-    scales = extract(
+  if (!dropped.empty())
+    scales = extractSlice(
         builder, loc, scales,
         SmallVector<OpFoldResult>(sizes.size(), builder.getIndexAttr(0)), sizes,
         dropped);

@@ -214,8 +214,7 @@ AttentionDecomposition::createStateOfPiece(State first) {
         [&, other = other](OpBuilder &b, Location l, ValueRange args) -> Value {
           Value none =
               arith::ConstantOp::create(b, l, b.getFloatAttr(sum, other));
-          Value value = arith::SelectOp::create(b, l, isFirst, args[0], none);
-          return value;
+          return arith::SelectOp::create(b, l, isFirst, args[0], none);
         });
   }
   return first;

@@ -9,6 +9,7 @@
 #include "CacheRows.h"
 #include "HeadRows.h"
 
+#include "posenc/IR/CreateGeneric.h"
 #include "posenc/Transforms/AttentionIndices.h"
 #include "posenc/Transforms/Passes.h"
 
@@ -63,7 +64,9 @@ private:
     return arith::ConstantIndexOp::create(builder, loc, value);
   }
   Value extract(Value tensor, ArrayRef<OpFoldResult> offsets,
-                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped);
+                ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> dropped) {
+    return extractSlice(builder, loc, tensor, offsets, sizes, dropped);
+  }
 
   OpBuilder builder;
   Location loc;
@@ -74,20 +77,6 @@ private:
 };
 
 } // namespace
-
-Value AppendLowering::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
-                              ArrayRef<OpFoldResult> sizes,
-                              ArrayRef<int64_t> dropped) {
-  SmallVector<int64_t> shape;
-  for (auto [dim, size] : llvm::enumerate(sizes))
-    if (!llvm::is_contained(dropped, static_cast<int64_t>(dim)))
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  auto type =
-      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
-  return tensor::ExtractSliceOp::create(
-      builder, loc, type, tensor, offsets, sizes,
-      SmallVector<OpFoldResult>(sizes.size(), attr(1)));
-}
 
 void AppendLowering::findSlot() {
   auto getSize = [&](Value tensor, int64_t dim) {

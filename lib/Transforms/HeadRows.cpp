@@ -99,8 +99,7 @@ static Value normalize(OpBuilder &builder, Location loc, Value rows,
         Value shifted =
             arith::AddFOp::create(b, l, mean, constant(b, transform.eps));
         Value root = math::SqrtOp::create(b, l, shifted);
-        Value factor = arith::DivFOp::create(b, l, constant(b, 1.0), root);
-        return factor;
+        return arith::DivFOp::create(b, l, constant(b, 1.0), root);
       });
   Value init = createEmptyLike(builder, loc, rows, result);
   return createParallelGeneric(

@@ -22,6 +22,12 @@ Value createParallelGeneric(
     ArrayRef<AffineMap> maps,
     function_ref<Value(OpBuilder &, Location, ValueRange)> body);
 
+/// Extracts a slice with strides of 1, without the dimensions `dropped`, whose
+/// sizes are 1.
+Value extractSlice(OpBuilder &builder, Location loc, Value tensor,
+                   ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                   ArrayRef<int64_t> dropped = {});
+
 } // namespace mlir::posenc
 
 #endif // POSENC_IR_CREATEGENERIC_H

@@ -187,22 +187,16 @@ Value ProductTiling::extract(Value tensor, AffineMap map,
   SmallVector<OpFoldResult> offsets, sizes;
   SmallVector<bool> isKept;
   getSlice(map, ranges, offsets, sizes, isKept);
-  SmallVector<int64_t> shape;
-  for (auto [size, kept] : llvm::zip_equal(sizes, isKept))
-    if (kept)
-      shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-  auto type =
-      RankedTensorType::get(shape, getElementTypeOrSelf(tensor.getType()));
-  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
-  return tensor::ExtractSliceOp::create(b, loc, type, tensor, offsets, sizes,
-                                        strides);
+  SmallVector<int64_t> dropped;
+  for (auto [dim, kept] : llvm::enumerate(isKept))
+    if (!kept)
+      dropped.push_back(dim);
+  return extractSlice(b, loc, tensor, offsets, sizes, dropped);
 }
 
 Value ProductTiling::extract(Value tensor, ArrayRef<OpFoldResult> offsets,
                              ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> strides(sizes.size(), attr(1));
-  return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
-                                        strides);
+  return extractSlice(b, loc, tensor, offsets, sizes);
 }
 
 Value ProductTiling::insert(Value source, Value tensor,

@@ -211,9 +211,8 @@ Value Converter::gatherElements(
         SmallVector<Value> indices;
         for (size_t dim = 0; dim < shape.size(); ++dim)
           indices.push_back(linalg::IndexOp::create(b, loc, dim));
-        Value element =
-            tensor::ExtractOp::create(b, loc, source, getIndices(b, indices));
-        return element;
+        return tensor::ExtractOp::create(b, loc, source,
+                                         getIndices(b, indices));
       });
 }
 
