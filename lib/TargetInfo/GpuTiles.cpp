@@ -191,10 +191,10 @@ mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
   // The tiles for heads up to a width, those if positions mask keys, whose code
   // takes more registers, and those if a mask or a region changes scores, which
   // takes still more. Three warpgroups hide each other's latency, but have 160
-  // registers each. Persistent blocks hide the start of a tile of queries, which
-  // matters if its loop over keys is short. Prototypes whose blocks take tiles
-  // from a counter gain 4 to 8 % up to 1,024 keys, nothing for 2,048, and lose 1
-  // to 3 % for 8,192 (H200).
+  // registers each. Persistent blocks hide the start of a tile of queries,
+  // which matters if its loop over keys is short. Prototypes whose blocks take
+  // tiles from a counter gain 4 to 8 % up to 1,024 keys, nothing for 2,048, and
+  // lose 1 to 3 % for 8,192 (H200).
   constexpr int64_t kFewKeys = 1024;
   struct Row {
     int64_t maxDim;

@@ -27,7 +27,9 @@ func.func @gather(%t: tensor<8x4xf32>, %x: tensor<?xi64>) -> tensor<?x4xf32> {
   %c8 = arith.constant 8 : index
   %n = tensor.dim %x, %c0 : tensor<?xi64>
   %e = tensor.empty(%n) : tensor<?x4xf32>
-  %r = linalg.generic {indexing_maps = [#row, #element], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?xi64>) outs(%e : tensor<?x4xf32>) {
+  %r = linalg.generic {indexing_maps = [#row, #element],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?xi64>) outs(%e : tensor<?x4xf32>) {
   ^bb0(%in: i64, %out: f32):
     %s = arith.addi %in, %one : i64
     %k = arith.index_cast %s : i64 to index

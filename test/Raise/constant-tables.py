@@ -71,7 +71,9 @@ def gathered(name, cos, sin):
     text = f"func.func @{name}(%x: {x}, %p: tensor<{total}xi64>) -> {x} {{\n"
     text += constant("ct", cos) + constant("st", sin)
     return text + f"""  %e = tensor.empty() : {t}
-  %c, %s = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}}
+  %c, %s = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> (d0)>,
+      affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>],
+      iterator_types = ["parallel", "parallel"]}}
       ins(%p : tensor<{total}xi64>) outs(%e, %e : {t}, {t}) {{
   ^bb0(%pi: i64, %o0: f32, %o1: f32):
     %row = arith.index_cast %pi : i64 to index

@@ -64,8 +64,8 @@ struct LegalizeBF16 final
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](BFloat16Type) { return bits; });
     using Replaced = std::optional<std::pair<Attribute, WalkResult>>;
-    // The C signature is still one of bf16. Replacements that are added last are
-    // tried first.
+    // The C signature is still one of bf16. Replacements that are added last
+    // are tried first.
     replacer.addReplacement([](Attribute attribute) -> Replaced {
       if (!isa<PosencDialect>(attribute.getDialect()))
         return std::nullopt;

@@ -178,7 +178,8 @@ SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
                              [&](Value index) { return b.toI32(index); });
 }
 
-Value mlir::posenc::getNumSourceRows(OpBuilder &host, Location loc, Value tile) {
+Value mlir::posenc::getNumSourceRows(OpBuilder &host, Location loc,
+                                     Value tile) {
   TileSource source = *findSource(tile);
   Value memref =
       source.tensor.getDefiningOp<bufferization::ToTensorOp>().getBuffer();

@@ -51,7 +51,8 @@ Value addTensorMap(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &b,
 SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
                                      Value tile, int64_t row, int64_t boxRows);
 
-/// Returns the rows of the tensor that `tile` is a part of, an index of the host.
+/// Returns the rows of the tensor that `tile` is a part of, an index of the
+/// host.
 Value getNumSourceRows(OpBuilder &host, Location loc, Value tile);
 
 } // namespace mlir::posenc
