@@ -54,15 +54,18 @@ AttentionKernel::AttentionKernel(OpBuilder &host,
   valuePitch = GpuAttentionTiles::getPitch(
       tiles.valueParts * tiles.getValueChannels(sizes), sizes.elementBytes);
   // A factor of at most 1 cannot make queries infinite.
-  double factor = op.getScoreScale() * llvm::numbers::log2e;
-  scalesQueries =
-      hasTensorCores() && !hasOwnScores() && std::abs(factor) <= 1.0;
+  double factor = op.getScoreScale() / getScoreUnit();
+  scalesQueries = hasTensorCores() && std::abs(factor) <= 1.0;
 }
 
 bool AttentionKernel::hasOwnScores() {
   return !op.getScore().empty() ||
          (op.getMask() &&
           !getElementTypeOrSelf(op.getMask().getType()).isInteger(1));
+}
+
+double AttentionKernel::getScoreUnit() {
+  return hasOwnScores() ? 1.0 : llvm::numbers::ln2;
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,7 +167,7 @@ void AttentionKernel::loadQueries(Value first, int64_t step, Value firstRow,
             Type f32 = b.getF32Type();
             Value factor = vector::BroadcastOp::create(
                 b, type.clone(f32),
-                b.real(f32, op.getScoreScale() * llvm::numbers::log2e));
+                b.real(f32, op.getScoreScale() / getScoreUnit()));
             vector = arith::MulFOp::create(b, b.convert(vector, f32), factor);
           }
           return {b.convert(vector, element)};
@@ -281,8 +284,11 @@ Value AttentionKernel::getInit(int64_t part, const Row &row) {
                     : take()[0];
 }
 
-/// Converts an initial maximum to units of ln(2). A finite sink stays finite.
+/// Converts an initial maximum to the unit of scores. A finite sink stays
+/// finite.
 Value AttentionKernel::scaleInit(Value maximum) {
+  if (hasOwnScores())
+    return maximum;
   Value infinity = b.real(sum, -std::numeric_limits<double>::infinity());
   Value isNone =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, infinity);
@@ -292,7 +298,7 @@ Value AttentionKernel::scaleInit(Value maximum) {
   return b.select(isNone, infinity, scaled);
 }
 
-/// Emits the state before the first key. Maxima are in units of ln(2).
+/// Emits the state before the first key.
 AttentionKernel::State AttentionKernel::createState() {
   State state;
   state.accumulators.assign(getNumAccumulators(), b.real(sum, 0.0));

@@ -141,7 +141,8 @@ protected:
                     function_ref<Value(int64_t row, int64_t column)> isKept);
   Value emitRegion(Region &region, const Tile &tile, Value score, int64_t row,
                    int64_t column);
-  Value emitAlibi(AlibiOp op, const Tile &tile, int64_t row, int64_t column);
+  std::pair<Value, Value> emitAlibi(AlibiOp op, const Tile &tile, int64_t row,
+                                    int64_t column);
   Value getKey(const Tile &tile, int64_t column, bool isClamped);
   Value getMaskValue(const Tile &tile, int64_t row, int64_t column);
   SmallVector<Value> emitScores(const Tile &tile, SmallVector<Value> scores,
@@ -212,8 +213,13 @@ protected:
   /// The value's channels of a warp in a thread, per row.
   int64_t getNumChannels() const { return tiles.getValueChannels(sizes) / 4; }
   /// Whether the scores of the tile are changed after scaling, by a region or a
-  /// float mask; then they are scaled in natural units.
+  /// float mask.
   bool hasOwnScores();
+  /// Returns the unit of scores and maxima: 1 if scores are changed, else
+  /// ln(2), for which exponentials take no product.
+  double getScoreUnit();
+  /// Emits the exponential of a difference of scores.
+  Value exponential(Value difference);
 
   OpBuilder &host;
   const AttentionNestParts &nest;
@@ -235,7 +241,8 @@ protected:
   /// Whether the last 8 of 16 rows stand for no query, so that a thread has one
   /// row. Their scores are zeros, and their results are not used.
   bool isHalfTile = false;
-  /// Whether queries are stored as multiples of `scale * log2(e)`.
+  /// Whether queries are stored as multiples of the scale in the unit of
+  /// scores.
   bool scalesQueries;
   Value thread, lane, warpRow, valuePart;
   /// The number of the thread among those that copy the same tiles.

@@ -174,17 +174,21 @@ void AttentionKernel::storeSums(const AttentionNestParts::Output &output,
 
 void AttentionKernel::storeResults(const State &state) {
   SmallVector<RowSums> sums;
-  Value ln2 = b.real(sum, llvm::numbers::ln2);
   for (int64_t row = 0; row < getNumRows(); ++row) {
     Value total = state.sums[row];
     for (int64_t mask : {1, 2})
       total = b.addf(total, b.shuffleXor(total, mask));
-    // A maximum that no key has raised is the sink, bit for bit.
-    Value init = getInit(1, rows[row]);
-    Value isInit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                         state.maxima[row], scaleInit(init));
-    sums.push_back({b.select(isInit, init, b.mulf(state.maxima[row], ln2)),
-                    total, arith::DivFOp::create(b, b.real(sum, 1.0), total)});
+    Value maximum = state.maxima[row];
+    if (!hasOwnScores()) {
+      // A maximum that no key has raised is the sink, bit for bit.
+      Value init = getInit(1, rows[row]);
+      Value isInit = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
+                                           maximum, scaleInit(init));
+      maximum =
+          b.select(isInit, init, b.mulf(maximum, b.real(sum, getScoreUnit())));
+    }
+    sums.push_back(
+        {maximum, total, arith::DivFOp::create(b, b.real(sum, 1.0), total)});
   }
   for (const AttentionNestParts::Output &output : nest.outputs) {
     linalg::GenericOp compute = output.compute;

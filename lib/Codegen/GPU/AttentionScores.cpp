@@ -178,11 +178,12 @@ Value AttentionKernel::getMaskValue(const Tile &tile, int64_t row,
   return reader.readClamped(mask, at);
 }
 
-/// Emits `-(slope * |query - key|)`. Positions of tokens are subtracted in i32;
-/// those of a tile are converted once for all keys of a row, which is exact up
-/// to 2^24.
-Value AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile, int64_t row,
-                                 int64_t column) {
+/// Emits the factors of an ALiBi bias, `-slope` and `|query - key|`. Positions
+/// of tokens are subtracted in i32; those of a tile are converted once for all
+/// keys of a row, which is exact up to 2^24.
+std::pair<Value, Value> AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile,
+                                                   int64_t row,
+                                                   int64_t column) {
   Value head = reader.get(op.getHead());
   Block &block = *op->getBlock();
   auto isArgument = [&](Value value) {
@@ -220,7 +221,20 @@ Value AttentionKernel::emitAlibi(AlibiOp op, const Tile &tile, int64_t row,
     distance =
         arith::SIToFPOp::create(b, type, math::AbsIOp::create(b, difference));
   }
-  return arith::NegFOp::create(b, b.mulf(slope, distance));
+  return {arith::NegFOp::create(b, slope), distance};
+}
+
+/// Returns the ALiBi bias that an operation adds to `other`; null if it adds
+/// none.
+static AlibiOp findAddedAlibi(Operation *op, Value &other) {
+  if (!isa<arith::AddFOp>(op))
+    return nullptr;
+  for (unsigned i : {0, 1})
+    if (auto alibi = op->getOperand(i).getDefiningOp<AlibiOp>()) {
+      other = op->getOperand(1 - i);
+      return alibi;
+    }
+  return nullptr;
 }
 
 /// Emits a region for one pair; `score` is null for `where`.
@@ -244,11 +258,17 @@ Value AttentionKernel::emitRegion(Region &region, const Tile &tile, Value score,
       arguments.insert(arguments.begin(), score);
     reader.getScalars().map(block.getArguments(), arguments);
     for (Operation &inner : block.without_terminator()) {
-      if (auto alibi = dyn_cast<AlibiOp>(inner))
-        reader.getScalars().map(alibi.getResult(),
-                                emitAlibi(alibi, tile, row, column));
-      else
+      Value other;
+      if (auto alibi = dyn_cast<AlibiOp>(inner)) {
+        auto [slope, distance] = emitAlibi(alibi, tile, row, column);
+        reader.getScalars().map(alibi.getResult(), b.mulf(slope, distance));
+      } else if (AlibiOp alibi = findAddedAlibi(&inner, other)) {
+        auto [slope, distance] = emitAlibi(alibi, tile, row, column);
+        reader.getScalars().map(inner.getResult(0),
+                                b.fma(slope, distance, reader.get(other)));
+      } else {
         reader.cloneScalar(inner);
+      }
     }
     result = reader.get(block.getTerminator()->getOperand(0));
   });
@@ -262,15 +282,13 @@ void AttentionKernel::maskByRegion(const Tile &tile,
   });
 }
 
-/// Scales the scores to units of ln(2), and applies the region and the mask
+/// Scales the scores to their unit, and applies the region and the mask
 /// operand.
 void AttentionKernel::changeScores(const Tile &tile,
                                    MutableArrayRef<Value> scores) {
-  double log2e = llvm::numbers::log2e;
   Value mask = op.getMask();
   bool hasBooleans = mask && getElementTypeOrSelf(mask.getType()).isInteger(1);
-  Value scale =
-      b.real(sum, op.getScoreScale() * (hasOwnScores() ? 1.0 : log2e));
+  Value scale = b.real(sum, op.getScoreScale() / getScoreUnit());
   Value infinity = b.real(sum, -kInfinity);
   for (int64_t row = 0; row < getNumRows(); ++row)
     for (int64_t column = 0; column < getNumColumns(); ++column) {
@@ -279,36 +297,32 @@ void AttentionKernel::changeScores(const Tile &tile,
         score = b.mulf(score, scale);
       if (!op.getScore().empty())
         score = emitRegion(op.getScore(), tile, score, row, column);
-      if (!mask && !hasOwnScores())
+      if (!mask)
         continue;
-      Value bias;
-      if (mask)
-        bias = getMaskValue(tile, row, column);
+      Value bias = getMaskValue(tile, row, column);
       if (hasBooleans) {
         score = b.select(bias, score, infinity);
-        bias = nullptr;
+        continue;
       }
-      if (bias) {
-        bias = b.convert(bias, sum);
-        // A bias of minus infinity masks the key, even if its score is NaN.
-        Value isMasked =
-            arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, bias, infinity);
-        score = b.select(isMasked, infinity, b.addf(score, bias));
-      }
-      if (hasOwnScores()) {
-        // The lowest finite score must not become minus infinity.
-        Value isMasked = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ,
-                                               score, infinity);
-        Value scaled = arith::MaximumFOp::create(
-            b, b.mulf(score, b.real(sum, log2e)), b.real(sum, getLowest(sum)));
-        score = b.select(isMasked, infinity, scaled);
-      }
+      bias = b.convert(bias, sum);
+      // A bias of minus infinity masks the key, even if its score is NaN.
+      Value isMasked =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, bias, infinity);
+      score = b.select(isMasked, infinity, b.addf(score, bias));
     }
 }
 
 //===----------------------------------------------------------------------===//
 // Softmax
 //===----------------------------------------------------------------------===//
+
+Value AttentionKernel::exponential(Value difference) {
+  // The unit is that of changed scores here and not before, where the lowest
+  // finite score would become infinite.
+  if (hasOwnScores())
+    difference = b.mulf(difference, b.real(sum, llvm::numbers::log2e));
+  return b.exp2(difference);
+}
 
 /// Emits the weights of the scores relative to the new maxima; updates maxima
 /// and sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of
@@ -328,20 +342,20 @@ AttentionKernel::addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state) {
       maximum = b.max(maximum, b.shuffleXor(maximum, mask));
     maximum = b.max(maximum, before);
     if (isLazy) {
-      constexpr double kMaxExponent = 8;
-      Value exceeds = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                            b.subf(maximum, before),
-                                            b.real(sum, kMaxExponent));
+      double most = 8 * llvm::numbers::ln2 / getScoreUnit();
+      Value exceeds =
+          arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
+                                b.subf(maximum, before), b.real(sum, most));
       maximum = b.select(exceeds, maximum, before);
     }
     // A row that has seen nothing has no finite maximum to subtract.
     Value isNone =
         arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, infinity);
     Value subtracted = b.select(isNone, zero, maximum);
-    Value factor = b.exp2(b.subf(before, subtracted));
+    Value factor = exponential(b.subf(before, subtracted));
     Value total = b.mulf(state.sums[row], factor);
     for (int64_t column = 0; column < columns; ++column) {
-      Value weight = b.exp2(b.subf(scores[at(column)], subtracted));
+      Value weight = exponential(b.subf(scores[at(column)], subtracted));
       weights.values[at(column)] = weight;
       total = b.addf(total, weight);
     }

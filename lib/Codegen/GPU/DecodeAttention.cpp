@@ -148,7 +148,9 @@ AttentionKernel::State DecodeAttention::mergeStates() {
     Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum,
                                          b.real(sum, -infinity));
     Value subtracted = b.select(isNone, zero, maximum);
-    auto getFactor = [&](Value x) { return b.exp2(b.subf(x, subtracted)); };
+    auto getFactor = [&](Value x) {
+      return exponential(b.subf(x, subtracted));
+    };
     Value total = b.mulf(init.sums[row], getFactor(init.maxima[row]));
     for (auto [x, y] : llvm::zip_equal(maxima, sums)) {
       factors[row].push_back(getFactor(x));
