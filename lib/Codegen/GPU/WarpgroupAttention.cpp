@@ -438,13 +438,12 @@ Value WarpgroupAttention::consumeTile(Value firstNumber) {
 void WarpgroupAttention::emitConsumer() {
   if (groups.movesRegisters())
     w.setRegisters(groups.consumerRegisters, /*raises=*/true);
-  Value first = thread;
   emitTilesOfQueries([&](Value firstNumber) {
-    // The shuffle hides from compilers that the number of the thread is that of
-    // the tile before: values that follow from it would keep their registers
-    // from tile to tile.
+    // Hides from compilers that the number of the thread is that of the tile
+    // before: it and values that follow from it would keep their registers from
+    // tile to tile.
     if (isPersistent())
-      thread = b.shuffle(first, b.rem(first, GpuAttentionTiles::kWarp));
+      thread = w.readThread();
     Value next = consumeTile(firstNumber);
     // The next queries replace results that other warps read.
     if (isPersistent())

@@ -155,6 +155,10 @@ void WarpgroupBuilder::waitForProducts(int64_t pending) {
   assembly("wgmma.wait_group.sync.aligned " + Twine(pending) + ";", {}, {});
 }
 
+Value WarpgroupBuilder::readThread() {
+  return assembly("mov.u32 $0, %tid.x;", b.getI32Type(), {}).front();
+}
+
 SmallVector<Value> WarpgroupBuilder::tie(ValueRange values) {
   return assembly("", values.getTypes(), values, values.size());
 }

@@ -60,6 +60,8 @@ public:
   void beginProducts();
   void endProducts();
   void waitForProducts(int64_t pending);
+  /// Reads the number of the thread anew.
+  Value readThread();
   /// Keeps values in their registers until this point.
   SmallVector<Value> tie(ValueRange values);
   /// Multiplies 64 x 16 by 16 x `columns`, both in shared memory. `sum` is
