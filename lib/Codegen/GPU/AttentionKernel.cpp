@@ -58,8 +58,23 @@ AttentionKernel::AttentionKernel(OpBuilder &host,
   scalesQueries = hasTensorCores() && std::abs(factor) <= 1.0;
 }
 
+bool AttentionKernel::onlyAddsAlibi() {
+  if (op.getScore().empty())
+    return false;
+  Block &block = op.getScore().front();
+  auto last =
+      block.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!last || last->getBlock() != &block)
+    return false;
+  auto isBias = [&](Value score, Value bias) {
+    return score == block.getArgument(0) && bias.getDefiningOp<AlibiOp>();
+  };
+  return isBias(last.getLhs(), last.getRhs()) ||
+         isBias(last.getRhs(), last.getLhs());
+}
+
 bool AttentionKernel::hasOwnScores() {
-  return !op.getScore().empty() ||
+  return (!op.getScore().empty() && !onlyAddsAlibi()) ||
          (op.getMask() &&
           !getElementTypeOrSelf(op.getMask().getType()).isInteger(1));
 }

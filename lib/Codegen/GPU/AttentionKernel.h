@@ -212,8 +212,10 @@ protected:
   }
   /// The value's channels of a warp in a thread, per row.
   int64_t getNumChannels() const { return tiles.getValueChannels(sizes) / 4; }
-  /// Whether the scores of the tile are changed after scaling, by a region or a
-  /// float mask.
+  /// Whether `score` adds an ALiBi bias and does nothing else.
+  bool onlyAddsAlibi();
+  /// Whether the scores of the tile are changed after scaling, by a float mask
+  /// or by a region, except for an ALiBi bias, whose slope is scaled as well.
   bool hasOwnScores();
   /// Returns the unit of scores and maxima: 1 if scores are changed, else
   /// ln(2), for which exponentials take no product.

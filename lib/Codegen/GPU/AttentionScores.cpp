@@ -264,6 +264,8 @@ Value AttentionKernel::emitRegion(Region &region, const Tile &tile, Value score,
         reader.getScalars().map(alibi.getResult(), b.mulf(slope, distance));
       } else if (AlibiOp alibi = findAddedAlibi(&inner, other)) {
         auto [slope, distance] = emitAlibi(alibi, tile, row, column);
+        if (score && !hasOwnScores())
+          slope = b.mulf(slope, b.real(sum, 1.0 / getScoreUnit()));
         reader.getScalars().map(inner.getResult(0),
                                 b.fma(slope, distance, reader.get(other)));
       } else {
