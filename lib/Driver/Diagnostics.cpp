@@ -8,6 +8,7 @@
 
 #include "posenc/Driver/Diagnostics.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Remarks.h"
 

@@ -11,6 +11,8 @@
 
 #include "AttentionCode.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 namespace mlir::posenc {
 
 /// Emits one task of the decode kernel. In this class a query is a pair of a

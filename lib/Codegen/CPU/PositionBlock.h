@@ -9,6 +9,7 @@
 #ifndef POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
 #define POSENC_LIB_CODEGEN_CPU_POSITIONBLOCK_H
 
+#include "posenc/IR/Posenc.h"
 #include "posenc/IR/PositionalOp.h"
 #include "posenc/TargetInfo/Tuning.h"
 
