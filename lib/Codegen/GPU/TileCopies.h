@@ -8,8 +8,7 @@
 //
 // Kernels for sm_90a copy tiles of keys and values by tensor maps (TMA). A copy
 // moves a column of 64 channels of a tile, or of the part of it that is in one
-// page, and swizzles units of 16 bytes: unit c of row
-// r is at c ^ (r mod 8).
+// page, and swizzles units of 16 bytes: unit c of row r is at c ^ (r mod 8).
 //
 //===----------------------------------------------------------------------===//
 

@@ -21,9 +21,8 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kAlignment = 1024;
-/// Channels of 128 bytes, and of a product.
-static constexpr int64_t kColumn = 64, kContracted = 16;
+/// Channels of a product.
+static constexpr int64_t kContracted = 16;
 
 static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
   GpuAttentionTiles tiles;
@@ -34,7 +33,7 @@ static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
   tiles.valueParts = groups.valueParts;
   // Products of a part begin with a column.
   if (groups.valueParts > 1)
-    tiles.valueUnit = kColumn;
+    tiles.valueUnit = kColumnChannels;
   return tiles;
 }
 
@@ -54,9 +53,9 @@ WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
 
 SharedAddress WarpgroupAttention::getQuery(Value row, Value channel) {
   // The column of 64 channels, and the swizzled unit of 16 bytes in its row.
-  Value column = b.mul(b.div(channel, kColumn),
+  Value column = b.mul(b.div(channel, kColumnChannels),
                        groups.getRows() * WarpgroupTiles::kRowBytes);
-  Value unit = b.div(b.rem(channel, kColumn), 8);
+  Value unit = b.div(b.rem(channel, kColumnChannels), 8);
   unit = arith::XOrIOp::create(b, unit, b.rem(row, 8));
   Value inUnit = b.mul(b.rem(channel, 8), 2);
   return {b.add(b.add(baseOffset, column),
@@ -128,7 +127,7 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
       getBoxCoordinates(reader, b, copies.tensor, /*row=*/0, groups.keys);
   int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
   for (int64_t column = 0; column * columnBytes < copies.bytes; ++column) {
-    coordinates.front() = b.i32(column * kColumn);
+    coordinates.front() = b.i32(column * kColumnChannels);
     w.loadTile(b.add(to, column * columnBytes), copies.map, coordinates,
                barrier);
   }
@@ -326,7 +325,8 @@ SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
     queries = w.tie(queries).front();
   SmallVector<Value> scores;
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
-    int64_t column = channel / kColumn, inRow = channel % kColumn * 2;
+    int64_t column = channel / kColumnChannels,
+            inRow = channel % kColumnChannels * 2;
     Value a = w.advance(queries, inRow + column * groups.getRows() *
                                              WarpgroupTiles::kRowBytes);
     Value other = w.advance(keys, inRow + column * groups.keys *
@@ -357,8 +357,8 @@ SmallVector<Value> WarpgroupAttention::multiplyWeights(const Stage &stage,
 
 SharedAddress WarpgroupAttention::getValues(const Tile &tile, int64_t key,
                                             int64_t channel) {
-  int64_t column = channel / kColumn * groups.keys,
-          unit = channel % kColumn / 8;
+  int64_t column = channel / kColumnChannels * groups.keys,
+          unit = channel % kColumnChannels / 8;
   Value row = b.rem(lane, 16);
   Value swizzled =
       arith::XOrIOp::create(b, b.add(b.div(lane, 16), unit), b.rem(lane, 8));
@@ -526,8 +526,8 @@ Value WarpgroupAttention::getNumBlocks() {
 
 void WarpgroupAttention::emitGrid() {
   Value start = b.getSharedAddress();
-  Value end = b.add(start, kAlignment - 1);
-  base = arith::AndIOp::create(b, end, b.i32(-kAlignment));
+  Value end = b.add(start, GpuAttentionTiles::kAlignment - 1);
+  base = arith::AndIOp::create(b, end, b.i32(-GpuAttentionTiles::kAlignment));
   baseOffset = b.sub(base, start);
   keyMap = addTensorMap(host, kernel, b, op.getKey(), groups.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
