@@ -206,6 +206,11 @@ if config.host_processor in ("x86_64", "AMD64"):
         # Tests check that kernels for a CPU with more features fail cleanly.
         if not {"avx512_bf16", "avx512_vnni"} <= flags:
             config.available_features.add("no-avx512bf16")
+        # Linux may refuse the tile registers to the process.
+        arch_prctl, request_permission, tile_data = 158, 0x1023, 18
+        if {"amx_bf16", "amx_tile"} <= flags and not ctypes.CDLL(None).syscall(
+                arch_prctl, request_permission, tile_data):
+            config.available_features.add("amx")
     except OSError:
         pass
 # The thread sanitizer, which does not stand every layout of memory. The program says

@@ -86,3 +86,15 @@ Value mlir::posenc::joinBF16(OpBuilder &builder, Location loc,
       builder, loc,
       cast<VectorType>(upper.getType()).clone(builder.getBF16Type()), rounded);
 }
+
+Value mlir::posenc::flushSubnormals(ElementwiseBuilder &b, Value x) {
+  Value smallest = b.f32(0x1p-126);
+  Value sign = b.i32(0x80000000);
+  Value isSmall = arith::CmpFOp::create(
+      b.builder, b.loc, arith::CmpFPredicate::OLT,
+      math::AbsFOp::create(b.builder, b.loc, x), smallest);
+  Type i32 = b.builder.getI32Type(), f32 = b.builder.getF32Type();
+  Value zero = b.cast<arith::BitcastOp>(
+      f32, b.andi(b.cast<arith::BitcastOp>(i32, x), sign));
+  return b.select(isSmall, zero, x);
+}

@@ -140,6 +140,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
   auto attention =
       getVectorOptions<ConvertPosencAttentionToVectorPassOptions>(options);
   attention.bf16Dots = options.bf16Dots;
+  attention.bf16Tiles = options.bf16Tiles;
   manager.addPass(createConvertPosencAttentionToVectorPass(attention));
   manager.addPass(createPosencDecomposeRotationsPass(
       getVectorOptions<PosencDecomposeRotationsPassOptions>(options)));
@@ -188,6 +189,8 @@ void mlir::posenc::buildTiledToVectorPipeline(
 
 void mlir::posenc::buildVectorToLLVMPipeline(
     OpPassManager &manager, const PosencToCPUOptions &options) {
+  if (!options.bf16Tiles)
+    manager.addNestedPass<func::FuncOp>(createPosencExpandTilesPass());
   VectorTransferToSCFOptions vectorToSCF;
   vectorToSCF.enableFullUnroll();
   manager.addPass(createConvertVectorToSCFPass(vectorToSCF));
@@ -212,6 +215,7 @@ void mlir::posenc::buildVectorToLLVMPipeline(
   manager.addPass(createConvertMathToLLVMPass());
   ConvertVectorToLLVMPassOptions vectorToLLVM;
   vectorToLLVM.x86Vector = options.nativeBF16;
+  vectorToLLVM.amx = options.bf16Tiles;
   manager.addPass(createConvertVectorToLLVMPass(vectorToLLVM));
   // Runs before constants are converted: for a dimension whose number is not
   // known to be constant, memref.dim becomes an alloca, in a loop perhaps,

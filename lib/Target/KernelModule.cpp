@@ -58,6 +58,9 @@ static StringRef findMissing(StringRef intrinsic, const TargetSpec &target) {
     return "instructions of another architecture";
   if (!target.hasBF16Conversion && rest.starts_with("x86.avx512bf16."))
     return "AVX512-BF16";
+  if (!target.hasBF16Tiles &&
+      (rest.starts_with("x86.tile") || rest.starts_with("x86.tdp")))
+    return "AMX-BF16";
   if (target.vectorBytes < 64 && rest.starts_with("x86.avx512"))
     return "AVX-512";
   return "";
@@ -109,6 +112,7 @@ LogicalResult mlir::posenc::lowerModule(ModuleOp module, Stage to,
   options.vectorBytes = target.vectorBytes;
   options.nativeBF16 = target.hasBF16Conversion;
   options.bf16Dots = target.hasBF16Dots;
+  options.bf16Tiles = target.hasBF16Tiles;
   options.schedule = target.schedule;
   copyTuning(target.tuning, options);
   PassManager toTiles(module.getContext()), toCode(module.getContext());

@@ -21,6 +21,11 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -83,7 +88,7 @@ struct Level {
   ArrayRef<StringRef> required;
   uint64_t cpuFeatures;
   unsigned vectorBytes;
-  bool hasBF16;
+  bool hasBF16, hasTiles;
 };
 } // namespace
 
@@ -94,16 +99,20 @@ static constexpr StringRef kV4Features[] = {"avx512bw", "avx512cd", "avx512dq",
                                             "avx512f", "avx512vl"};
 static constexpr StringRef kBF16Features[] = {"avx512bf16"};
 
+static constexpr StringRef kTileFeatures[] = {"amx-bf16", "amx-tile"};
+
 static constexpr StringRef kPrefer256 = "prefer-256-bit";
 
 /// Each level includes those before it. Every CPU with AVX512-BF16 has
 /// AVX512-VNNI, so code for AVX512-BF16 uses both, and entry points check for
 /// both.
 static const Level kX86Levels[] = {
-    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false},
-    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false},
+    {"x86-64-v3", "", kV3Features, kCpuFeatureX86V3, 32, false, false},
+    {"x86-64-v4", "", kV4Features, kCpuFeatureX86V4, 64, false, false},
     {"x86-64-v4", "+avx512bf16,+avx512vnni", kBF16Features,
-     kCpuFeatureAvx512Bf16, 64, true}};
+     kCpuFeatureAvx512Bf16, 64, true, false},
+    {"x86-64-v4", "+avx512bf16,+avx512vnni,+amx-bf16,+amx-tile", kTileFeatures,
+     kCpuFeatureAmxBf16, 64, true, true}};
 
 /// Sets the highest level whose features the CPU has; false if there is none.
 static bool setX86Level(TargetSpec &spec,
@@ -117,6 +126,7 @@ static bool setX86Level(TargetSpec &spec,
     spec.cpuFeatures |= level.cpuFeatures;
     spec.vectorBytes = level.vectorBytes;
     spec.hasBF16Conversion = spec.hasBF16Dots = level.hasBF16;
+    spec.hasBF16Tiles = level.hasTiles;
   }
   return spec.cpuFeatures != 0;
 }
@@ -125,7 +135,8 @@ static bool setX86Level(TargetSpec &spec,
 static bool isCheckedX86(const llvm::Target &target, const llvm::Triple &triple,
                          StringRef feature) {
   if (llvm::is_contained(kV4Features, feature) ||
-      llvm::is_contained(kBF16Features, feature))
+      llvm::is_contained(kBF16Features, feature) ||
+      llvm::is_contained(kTileFeatures, feature))
     return true;
   std::unique_ptr<llvm::MCSubtargetInfo> floor(
       target.createMCSubtargetInfo(triple, kX86Levels[0].cpu, ""));
@@ -144,6 +155,18 @@ static StringRef getHostArch() {
   return host.getArch() == llvm::Triple::x86_64 ? "x86-64" : host.getArchName();
 }
 
+/// Asks for the tile registers of AMX as a library does (runtime/kernel/Cpu.h).
+static bool mayUseTiles() {
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr long requestPermission = 0x1023, tileData = 18;
+  static const bool isAllowed =
+      syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+  return isAllowed;
+#else
+  return false;
+#endif
+}
+
 /// Returns the target of this machine, which gives the same code on any other
 /// machine.
 static llvm::Expected<std::string> nameHost() {
@@ -154,14 +177,26 @@ static llvm::Expected<std::string> nameHost() {
   TargetSpec host;
   bool hasVnni = features.lookup("avx512vnni");
   if (!setX86Level(host, [&](StringRef name) {
-        return features.lookup(name) && (name != "avx512bf16" || hasVnni);
+        return features.lookup(name) && (name != "avx512bf16" || hasVnni) &&
+               (name != "amx-bf16" || mayUseTiles());
       }))
     return makeFloorError("host");
-  llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + cpu);
-  if (named && named->cpuFeatures == host.cpuFeatures)
-    return named->name;
-  // A virtual machine may hide features of the CPU that it names.
-  llvm::consumeError(named.takeError());
+  // A virtual machine may hide the CPU's name, or features of the CPU that it
+  // names. Intel's CPUs with AMX, or without it if it is hidden, have a name
+  // that selects their tuning.
+  bool hasTiles = features.lookup("amx-bf16");
+  for (std::string name : {cpu, std::string("sapphirerapids"),
+                           std::string("icelake-server+avx512bf16")}) {
+    if (name != cpu && !hasTiles)
+      break;
+    llvm::Expected<TargetSpec> named = TargetSpec::parse("x86-64:" + name);
+    if (named && named->cpuFeatures == host.cpuFeatures)
+      return named->name;
+    if (named)
+      hasTiles |= named->hasBF16Tiles;
+    else
+      llvm::consumeError(named.takeError());
+  }
   return "x86-64:" + host.cpu + (host.hasBF16Conversion ? "+avx512bf16" : "");
 }
 
@@ -228,7 +263,7 @@ llvm::Expected<TargetSpec> TargetSpec::parse(StringRef text) {
     if (isNarrow) {
       spec.vectorBytes = std::min(spec.vectorBytes, 32u);
       // bf16 dot products are generated only for vectors of 64 bytes.
-      spec.hasBF16Dots = false;
+      spec.hasBF16Dots = spec.hasBF16Tiles = false;
     }
     return spec;
   }

@@ -17,7 +17,9 @@
 #include <cpuid.h>
 
 /* CpuTest.cpp defines these macros to simulate CPUs. POSENC_CPUID returns 0 if
- * the leaf does not exist. */
+ * the leaf does not exist. POSENC_REQUEST_TILES returns whether the process may
+ * use the tile registers of AMX, for which it has to ask Linux by
+ * arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
 #ifndef POSENC_CPUID
 #define POSENC_CPUID __get_cpuid_count
 static unsigned readXcr0(void) {
@@ -26,7 +28,27 @@ static unsigned readXcr0(void) {
   return low;
 }
 #define POSENC_XCR0() readXcr0()
+static int requestTiles(void) {
+  enum { kUnknown, kAllowed, kRefused };
+  static int known = kUnknown;
+  int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (answer == kUnknown) {
+    const long archPrctl = 158, requestPermission = 0x1023, tileData = 18;
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(archPrctl), "D"(requestPermission), "S"(tileData)
+                     : "rcx", "r11", "memory");
+    answer = result == 0 ? kAllowed : kRefused;
+    __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+  }
+  return answer == kAllowed;
+}
+#define POSENC_REQUEST_TILES() requestTiles()
 #endif
+
+/* Leaf 7, EDX. */
+enum { POSENC_BIT_AMX_BF16 = 1 << 22, POSENC_BIT_AMX_TILE = 1 << 24 };
 
 /* Returns bits of PosencCpuFeature. */
 static int64_t findCpuFeatures(void) {
@@ -55,11 +77,14 @@ static int64_t findCpuFeatures(void) {
   if ((found & kCpuFeatureX86V3) && (low & 0xe6) == 0xe6 &&
       (b & v4Wanted) == v4Wanted)
     found |= kCpuFeatureX86V4;
-  unsigned leaf7 = a;
+  unsigned leaf7 = a, tilesWanted = POSENC_BIT_AMX_BF16 | POSENC_BIT_AMX_TILE;
+  int hasTiles = (d & tilesWanted) == tilesWanted && (low & 0x60000) == 0x60000;
   int hasVnni = (c & bit_AVX512VNNI) != 0;
   if ((found & kCpuFeatureX86V4) && hasVnni && leaf7 >= 1 &&
       POSENC_CPUID(7, 1, &a, &b, &c, &d) && (a & bit_AVX512BF16))
     found |= kCpuFeatureAvx512Bf16;
+  if ((found & kCpuFeatureAvx512Bf16) && hasTiles)
+    found |= kCpuFeatureAmxBf16;
   return found;
 }
 
@@ -116,6 +141,20 @@ static int64_t chooseVariant(const struct Variant *variants,
       first = i;
   }
   return first;
+}
+
+/* Like chooseVariant, for this process on the CPU. Asks for tile registers only
+ * if the variant uses them, because Linux then wants larger alternate stacks for
+ * signals. */
+static int64_t findVariant(const struct Variant *variants, int64_t numVariants,
+                           int64_t cpu) {
+  int64_t best = chooseVariant(variants, numVariants, cpu);
+#if defined(__x86_64__)
+  if (best >= 0 && (variants[best].cpuFeatures & kCpuFeatureAmxBf16) &&
+      !POSENC_REQUEST_TILES())
+    best = chooseVariant(variants, numVariants, cpu & ~kCpuFeatureAmxBf16);
+#endif
+  return best;
 }
 
 #endif

@@ -165,7 +165,7 @@ void runSmallShared(struct Work *work, int64_t *word) {
 /* Returns the best variant that the CPU can run, or NULL. */
 static const struct Kernel *findKernel(const struct Description *description) {
   int64_t best =
-      chooseVariant(description->variants, description->numVariants, findCpu());
+      findVariant(description->variants, description->numVariants, findCpu());
   return best < 0 ? NULL : description->variants[best].kernel;
 }
 

@@ -57,6 +57,7 @@ static constexpr llvm::StringLiteral pipelines[] = {
     "posenc-legalize-bf16",
     "posenc-expand-bf16",
     "posenc-expand-math",
+    "func.func(posenc-expand-tiles)",
     "posenc-fuse-ropes",
     "posenc-declare-shared-memory",
     "posenc-lower-tensor-maps",

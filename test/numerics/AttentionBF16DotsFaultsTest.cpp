@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                                    {3, 40, 331},
                                    KeyValues::Finite,
                                    mlir::posenc::Stage::Vector,
-                                   /*hasBF16Dots=*/true},
+                                   Products::BF16Dots},
                                   kDotsFaults)),
     getAttentionFaultName);
 
@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                                    {3, 40, 331},
                                    KeyValues::SomeNonFinite,
                                    mlir::posenc::Stage::Vector,
-                                   /*hasBF16Dots=*/true},
+                                   Products::BF16Dots},
                                   kNonFiniteDotsFaults)),
     getAttentionFaultName);
 

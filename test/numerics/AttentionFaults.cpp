@@ -21,8 +21,8 @@ namespace vector = mlir::vector;
 
 LoweredAttention::LoweredAttention(const AttentionSubject &subject)
     : module(getModule(subject.attention), subject.stage,
-             /*vectorBytes=*/subject.hasBF16Dots ? 64 : 32,
-             subject.hasBF16Dots),
+             /*vectorBytes=*/subject.products == Products::F32 ? 32 : 64,
+             subject.products),
       data(subject.attention, subject.sizes, /*seed=*/5) {
   switch (subject.keyValues) {
   case KeyValues::Finite:

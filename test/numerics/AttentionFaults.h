@@ -36,14 +36,14 @@ enum class KeyValues {
 };
 
 /// The attention that faults are put into. Vectors have a fixed width, so that
-/// the IR is the same on every machine: 64 bytes with `hasBF16Dots`, otherwise
-/// 32.
+/// the IR is the same on every machine: 64 bytes with products of bf16,
+/// otherwise 32.
 struct AttentionSubject {
   AttentionCase attention;
   AttentionSizes sizes;
   KeyValues keyValues = KeyValues::Finite;
   mlir::posenc::Stage stage = mlir::posenc::Stage::Vector;
-  bool hasBF16Dots = false;
+  Products products = Products::F32;
 };
 
 /// The lowered module of a subject, and its inputs.

@@ -154,20 +154,24 @@ std::vector<NamedCase> getFeatures() {
       cases.push_back({"RaggedTails" + name, ragged});
     }
   }
-  // bf16 dot products. Where the CPU lacks VDPBF16PS, the instruction is
-  // replaced by arithmetic with the same results.
+  // bf16 dot products and tiles. Where the CPU lacks VDPBF16PS or AMX, the
+  // instruction is replaced by arithmetic with the same results.
   auto addBF16Dots = [&](std::string name, auto set) {
     AttentionCase c;
     c.dtype = POSENC_BF16;
-    c.route = Route::BF16Dots;
     set(c);
-    cases.push_back({name + "BF16Dots", c});
+    for (Route route : {Route::BF16Dots, Route::BF16Tiles}) {
+      c.route = route;
+      cases.push_back({name + getName(route), c});
+    }
   };
   addBF16Dots("Plain", [](Case &) {});
   addBF16Dots("HeadMajor", [](Case &c) {
     c.queryHeadMajor = c.keyHeadMajor = c.lengths = c.causal = true;
   });
   addBF16Dots("Tails", [](Case &c) { c.dim = 22, c.valueDim = 7, c.left = 9; });
+  addBF16Dots("PartsOfTiles",
+              [](Case &c) { c.dim = 44, c.valueDim = 48, c.left = 9; });
   addBF16Dots("Odd", [](Case &c) { c.dim = 13; });
   addBF16Dots("Rotated", [](Case &c) {
     c.norms = c.causal = c.interleaved = c.sinks = true;

@@ -43,6 +43,8 @@ const char *test::getName(Route route) {
     return "Vectors512";
   case Route::BF16Dots:
     return "BF16Dots";
+  case Route::BF16Tiles:
+    return "BF16Tiles";
   }
   return "";
 }
@@ -55,7 +57,7 @@ static std::unique_ptr<mlir::MLIRContext> createContext() {
 }
 
 LoweredModule::LoweredModule(const std::string &text, Stage stage,
-                             unsigned vectorBytes, bool hasBF16Dots)
+                             unsigned vectorBytes, Products products)
     : context(createContext()),
       module(mlir::parseSourceString<mlir::ModuleOp>(text, context.get())) {
   llvm::Expected<TargetSpec> target = TargetSpec::parse("host");
@@ -66,7 +68,8 @@ LoweredModule::LoweredModule(const std::string &text, Stage stage,
   }
   if (vectorBytes)
     target->vectorBytes = vectorBytes;
-  target->hasBF16Dots = hasBF16Dots;
+  target->hasBF16Dots = products != Products::F32;
+  target->hasBF16Tiles = products == Products::BF16Tiles;
   if (!module || failed(mlir::posenc::lowerModule(*module, stage, *target))) {
     ADD_FAILURE() << "cannot lower\n" << text;
     module = {};
@@ -88,8 +91,9 @@ static std::string print(mlir::ModuleOp module) {
 
 /// Lowers a module and prints it; empty after a failure.
 static std::string lowerToText(const std::string &text, Stage stage,
-                               unsigned vectorBytes, bool hasBF16Dots = false) {
-  LoweredModule lowered(text, stage, vectorBytes, hasBF16Dots);
+                               unsigned vectorBytes,
+                               Products products = Products::F32) {
+  LoweredModule lowered(text, stage, vectorBytes, products);
   mlir::OwningOpRef<mlir::ModuleOp> module = lowered.clone();
   return module ? print(*module) : "";
 }
@@ -110,7 +114,9 @@ static std::string prepare(const std::string &text, Route route) {
   case Route::Vectors512:
     return lowerToText(text, Stage::Vector, 64);
   case Route::BF16Dots:
-    return lowerToText(text, Stage::Vector, 64, /*hasBF16Dots=*/true);
+    return lowerToText(text, Stage::Vector, 64, Products::BF16Dots);
+  case Route::BF16Tiles:
+    return lowerToText(text, Stage::Vector, 64, Products::BF16Tiles);
   }
   return text;
 }

@@ -32,17 +32,21 @@ enum class Route {
   Vectors128, // as Vector, with 16-byte vectors
   Vectors512, // as Vector, with 64-byte vectors
   BF16Dots,   // as Vectors512, with bf16 dot products (VDPBF16PS)
+  BF16Tiles,  // as Vectors512, with bf16 tiles (AMX)
 };
 const char *getName(Route route);
+
+/// How attention of bf16 multiplies.
+enum class Products { F32, BF16Dots, BF16Tiles };
 
 /// A module lowered in memory to a stage for this machine. Failures are test
 /// failures.
 class LoweredModule {
 public:
-  /// `vectorBytes` of 0 means the machine's; `hasBF16Dots` is that of
-  /// TargetSpec. At Stage::Posenc the module is as it has been parsed.
+  /// `vectorBytes` of 0 means the machine's. At Stage::Posenc the module is as
+  /// it has been parsed.
   LoweredModule(const std::string &text, mlir::posenc::Stage stage,
-                unsigned vectorBytes = 0, bool hasBF16Dots = false);
+                unsigned vectorBytes = 0, Products products = Products::F32);
 
   /// Null after a failure.
   mlir::OwningOpRef<mlir::ModuleOp> clone() const;

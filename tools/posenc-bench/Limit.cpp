@@ -12,6 +12,8 @@
 #include "ScaleLoops.h"
 #include "Threads.h"
 
+#include "posenc/TargetInfo/TargetSpec.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -34,10 +36,25 @@ struct Loops {
 };
 } // namespace
 
+#if defined(__x86_64__)
+bool mlir::posenc::mayUseAMX() {
+  static const bool isAllowed = [] {
+    llvm::Expected<TargetSpec> host = TargetSpec::parse("host");
+    if (host)
+      return host->hasBF16Tiles;
+    llvm::consumeError(host.takeError());
+    return false;
+  }();
+  return isAllowed;
+}
+#endif
+
 static Loops getLoops() {
 #if defined(__x86_64__)
   bool hasAVX512 =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  if (mayUseAMX())
+    return {kAVX512BF16Loops, kAMXPeaks};
   if (hasAVX512 && __builtin_cpu_supports("avx512bf16"))
     return {kAVX512BF16Loops, kAVX512BF16Peaks};
   if (hasAVX512)

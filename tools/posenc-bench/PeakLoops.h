@@ -40,6 +40,10 @@ extern const PeakLoops kPortablePeaks;
 extern const PeakLoops kAVX2Peaks;
 extern const PeakLoops kAVX512Peaks;
 extern const PeakLoops kAVX512BF16Peaks;
+extern const PeakLoops kAMXPeaks;
+
+/// Whether this CPU has AMX-BF16, and the process may use it.
+bool mayUseAMX();
 #endif
 
 /// Applies `step`, which takes `flopsPerStep` operations, to `Count`

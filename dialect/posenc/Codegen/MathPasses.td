@@ -70,6 +70,36 @@ def PosencExpandBF16Pass : Pass<"posenc-expand-bf16"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def PosencExpandTilesPass : Pass<"posenc-expand-tiles", "::mlir::func::FuncOp"> {
+  let summary = "Expand AMX tiles into buffers and loops";
+  let description = [{
+    Input: `amx.tile_zero`, `amx.tile_load` and `amx.tile_store` without a stride,
+    and `amx.tile_mulf` of bf16, for targets without AMX-BF16. Output: a tile is a
+    buffer on the stack, and loops over its rows have the bits of the instructions:
+    the products of the even elements of a row, and those of the odd ones, are
+    added in order, then both sums, then the accumulator; subnormal numbers are 0.
+    Left alone: other `amx` operations, and those that use their results.
+
+    ```
+    %0 = amx.tile_load %a[%i, %j] : memref<64x16xf32> into !amx.tile<16x32xbf16>
+    ```
+    becomes
+    ```
+    %0 = memref.alloca() : memref<16x16xf32>
+    scf.for %row = %c0 to %c16 step %c1 {
+      %at = arith.addi %i, %row : index
+      %words = vector.load %a[%at, %j] : memref<64x16xf32>, vector<16xf32>
+      vector.store %words, %0[%row, %c0] : memref<16x16xf32>, vector<16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
 def PosencExpandF8Pass : Pass<"posenc-expand-f8"> {
   let summary = "Expand f8 conversions into integer arithmetic and f16";
   let description = [{

@@ -282,7 +282,9 @@ def ConvertPosencAttentionToVectorPass
     With `bf16-dots`, for vectors of 64 bytes, bf16 attention uses bf16 dot
     products (`x86vector.avx512.dot`): queries, rotated or normed keys and weights
     are rounded to bf16, and accumulators are f32. Attention that returns
-    log-sum-exp, or has an odd head dimension, computes in f32 instead.
+    log-sum-exp, or has an odd head dimension, computes in f32 instead. With
+    `bf16-tiles` too, tiles of 16 keys or channels by 16 queries (`amx.tile_mulf`)
+    compute these dot products, if the values have a multiple of 16 channels.
 
     Left alone, with a remark that gives the reason: f64, heads wider than 256,
     a dynamic number of heads, and regions with functions that have no
@@ -306,13 +308,16 @@ def ConvertPosencAttentionToVectorPass
   }];
   // The LLVM dialect is used for loop annotations.
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect", "::mlir::x86vector::X86VectorDialect"];
+    "::mlir::amx::AMXDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::x86vector::X86VectorDialect"];
   let options = !listconcat(Posenc_ToVectorOptions, [
     Option<"bf16Dots", "bf16-dots", "bool", /*default=*/"false",
-           "Use the bf16 dot product (VDPBF16PS) for bf16 attention">
+           "Use the bf16 dot product (VDPBF16PS) for bf16 attention">,
+    Option<"bf16Tiles", "bf16-tiles", "bool", /*default=*/"false",
+           "Compute these dot products with tiles (AMX-BF16)">
   ]);
 }
 

@@ -43,6 +43,10 @@ Value joinRoundedBF16(OpBuilder &builder, Location loc, BF16Halves bits);
 /// generates, are.
 Value joinBF16(OpBuilder &builder, Location loc, BF16Halves halves);
 
+/// Replaces subnormal f32 numbers by zeros of their sign, as the products of
+/// bf16 of AVX512-BF16 and AMX do with inputs and results.
+Value flushSubnormals(ElementwiseBuilder &b, Value x);
+
 } // namespace mlir::posenc
 
 #endif // POSENC_NUMERICS_BF16_H

@@ -32,6 +32,11 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::desc("Compute bf16 contractions and attention with bf16 dot "
                      "products (VDPBF16PS)"),
       llvm::cl::init(false)};
+  Option<bool> bf16Tiles{
+      *this, "bf16-tiles",
+      llvm::cl::desc("Compute the bf16 dot products of attention with tiles, "
+                     "and leave tiles to the backend (needs AMX-BF16)"),
+      llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("File with a transform.named_sequence @__transform_main "

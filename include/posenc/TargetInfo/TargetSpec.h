@@ -44,6 +44,8 @@ struct TargetSpec {
   bool hasBF16Conversion = false;
   /// Whether the target has bf16 dot products (VDPBF16PS).
   bool hasBF16Dots = false;
+  /// Whether the target multiplies tiles of bf16 (AMX-BF16).
+  bool hasBF16Tiles = false;
   /// The CPU's defaults, unless someone knows better.
   Tuning tuning = {};
   /// A file with a transform-dialect schedule that replaces the tiling passes;

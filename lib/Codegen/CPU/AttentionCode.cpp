@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionCode.h"
+#include "AttentionBF16Tiles.h"
 
 #include "posenc/ABI/CInterface.h"
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -130,6 +131,8 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   tiles.valueColumns = tiles.scoreRows;
+  bool hasBF16Tiles = !range && usesBF16Tiles(op, target);
+  tiles.rowStep = hasBF16Tiles ? 2 * kTileRows : tiles.scoreRows;
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
@@ -156,6 +159,8 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   };
   tiles.valueColumns = getTileRows(valueDim);
   tiles.scoreRows = getTileRows(tiles.keys);
+  if (!hasBF16Tiles)
+    tiles.rowStep = tiles.scoreRows;
   return tiles;
 }
 
@@ -171,10 +176,13 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   constexpr int64_t maxQueries = 384;
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
+  bool hasBF16Tiles = usesBF16Tiles(op, target);
   int64_t queryBytes =
       4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
   int64_t keyBytes = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
                           getQueryTile());
+  if (hasBF16Tiles)
+    keyBytes += 2 * valueDim;
   // With interleaved pairs the table has a cosine and a sine for each lane.
   auto isInterleaved = [](std::optional<RotationAttr> rotation) {
     return rotation && rotation->getPairing() == Pairing::Interleaved;
@@ -182,6 +190,8 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   bool hasTwice = isInterleaved(op.getQueryRotation()) ||
                   isInterleaved(op.getKeyRotation());
   int64_t rest = 4 * (getQueryTile() + 1) * dim * (hasTwice ? 2 : 1);
+  if (hasBF16Tiles)
+    rest += 4 * kTileRows * valueDim;
   // `rows` cannot use the buffer of keys if that holds words, or fewer or
   // shorter rows.
   int64_t rowsBytes = 4 * getQueryTile() * getRowSize(std::max(dim, valueDim));
@@ -194,7 +204,7 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
     // (6 and 8), unless it is small.
     constexpr int64_t commonRows = 24;
     numbers.clear();
-    for (int64_t count = scoreRows; count <= maxKeys; count += scoreRows)
+    for (int64_t count = rowStep; count <= maxKeys; count += rowStep)
       if (pair == 2 || count < commonRows || count % commonRows == 0)
         numbers.push_back(count);
   }
@@ -435,13 +445,14 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasBF16Dots(!range && usesBF16Dots(op, target)) {
+      hasBF16Dots(!range && usesBF16Dots(op, target)),
+      hasBF16Tiles(!range && usesBF16Tiles(op, target)) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
   int64_t queryTile = tiles.getQueryTile();
-  int64_t numKeys = alignTo(tiles.keys, tiles.scoreRows);
+  int64_t numKeys = alignTo(tiles.keys, tiles.rowStep);
   int64_t pair = getDotWidth();
   keys = allocate({numKeys, getRowSize(dim / pair)});
   if (range) {
@@ -475,6 +486,8 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
   scores = allocate({numKeys, queryTile});
   values = allocate({numKeys / pair, getRowSize(valueDim)});
+  if (hasBF16Tiles)
+    valueTiles = allocate({valueDim, getRowSize(numKeys / pair)});
   if (int64_t count = getRelativeValues(op).size())
     relativeValues =
         allocate({count, alignTo(numKeys + queryTile - 1, tiles.lanes)});

@@ -68,6 +68,10 @@ struct AttentionTiles {
   /// Register blocking: the keys whose scores, and the columns of values whose
   /// accumulators, are in registers at the same time.
   int64_t scoreRows, valueColumns;
+  /// The first key whose scores are computed, and the first whose value is
+  /// weighted, are multiples of this number: `scoreRows`, or the keys of two
+  /// AMX tiles.
+  int64_t rowStep;
   /// Keys of a tile, and queries of all heads of a task.
   int64_t keys = 0, queries;
   /// Query heads and key heads of a task.
@@ -193,6 +197,8 @@ struct AttentionCode {
   int64_t dim, valueDim;
   /// Whether the bf16 dot product (VDPBF16PS) multiplies pairs of elements.
   bool hasBF16Dots;
+  /// Whether AMX tiles compute the bf16 dot products (AttentionBF16Tiles.h).
+  bool hasBF16Tiles;
 
   /// Values of the score_mod region that depend on the relative position only,
   /// computed once per tile: memref<values x relative positions x f32>, or
@@ -206,6 +212,8 @@ struct AttentionCode {
   /// With bf16 dot products (AttentionBF16Dots.h) a word holds two channels of
   /// queries and keys, and two keys of scores and values.
   Value queries, acc, scores, keys, values, rowMax, rowSum, rows;
+  /// A buffer for AMX: the words of `values` with a row for each column.
+  Value valueTiles;
   /// Buffers of the decode kernel, f32: products (key and query, half the
   /// lanes), scores (key and query), weights (block, key and query),
   /// accumulators (query, value dim), and the state: for each block the vectors
@@ -258,7 +266,7 @@ struct AttentionBlock {
   /// holds a token.
   Value token, position, lastToken, lastPosition;
   /// The first key of the tile, and the range of rows in the tile that any
-  /// query sees; `firstRow` is rounded down to a multiple of `tiles.scoreRows`.
+  /// query sees; `firstRow` is rounded down to a multiple of `tiles.rowStep`.
   Value firstKey, firstRow, endRow;
   /// i1: whether a value of the tile is infinite or NaN, so that a weight of 0
   /// does not remove it. Null if all queries see all keys.
@@ -456,6 +464,10 @@ void emitKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
               const AttentionRows &rows, const AttentionTask &task, Value first,
               Value count);
 
+/// Fills the rows [from, end) of a buffer with 0.
+void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+               Value to, Value from, Value end);
+
 /// Prefetches a share of the next tile of keys and values, those in [first,
 /// end). The register tiles of a task prefetch equal shares, so that the load
 /// queue is not full at once.
@@ -476,6 +488,8 @@ SmallVector<DecodeRange> getDecodeRanges(AttentionOp op,
 bool isAlwaysDecode(AttentionOp op, const VectorTarget &target);
 /// Whether the bf16 dot product (VDPBF16PS) is used in the prefill kernel.
 bool usesBF16Dots(AttentionOp op, const VectorTarget &target);
+/// Whether AMX tiles compute the prefill kernel's bf16 dot products.
+bool usesBF16Tiles(AttentionOp op, const VectorTarget &target);
 /// Returns the limit, in bytes, of the partial results of KV splits, a buffer
 /// that all tasks of the decode kernel share.
 int64_t getSharedBytes(AttentionOp op);

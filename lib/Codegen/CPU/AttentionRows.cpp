@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
+#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -217,8 +218,9 @@ static void emitPlainRow(ImplicitLocOpBuilder &builder,
           scale);
 }
 
-static void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                      Value to, Value from, Value end) {
+void mlir::posenc::emitZeros(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code, Value to, Value from,
+                             Value end) {
   Value zero = createSplat(builder, code.getVectorType(), 0);
   int64_t size = cast<MemRefType>(to.getType()).getShape().back();
   createLoop(builder, from, end, 1, [&](Value row) {
@@ -408,7 +410,9 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   emitKeyRows(builder, code, rows, task, first, count);
   if (code.hasBF16Dots)
     emitValuePairs(builder, code, task, first, count);
-  else
+  if (code.hasBF16Tiles)
+    emitValueTiles(builder, code, count);
+  if (!code.hasBF16Dots)
     createLoop(builder, zero, count, 1, [&](Value row) {
       SmallVector<Value> at =
           getKeyIndices(builder, op, task, addIndex(builder, first, row));

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
+#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -68,28 +69,41 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
     rowMax.push_back(
         loadVector(builder, type, code.rowMax,
                    {block.queryTile, createIndex(builder, i * tiles.lanes)}));
+  if (code.hasBF16Tiles)
+    emitTileScores(builder, code, block);
   auto emitRows = [&](Value row, ValueRange before) {
-    SmallVector<Value> rows;
+    SmallVector<Value> rows, scores;
     for (int64_t i = 0; i < tiles.scoreRows; ++i)
       rows.push_back(addIndex(builder, row, i));
-    SmallVector<Value> start(tiles.scoreRows * tiles.vectors, none);
-    SmallVector<Value> scores = createLoop(
-        builder, zero, createIndex(builder, code.dim / code.getDotWidth()), 1,
-        start, [&](Value d, ValueRange sums) {
-          SmallVector<Value> keys;
-          for (Value key : rows)
-            keys.push_back(
-                memref::LoadOp::create(builder, code.keys, ValueRange{key, d}));
-          return addProducts(builder, code, keys, code.queries,
-                             {block.queryTile, d}, sums);
-        });
+    if (code.hasBF16Tiles) {
+      for (Value key : rows)
+        for (int64_t i = 0; i < tiles.vectors; ++i)
+          scores.push_back(
+              loadVector(builder, type, code.scores,
+                         {key, createIndex(builder, i * tiles.lanes)}));
+    } else {
+      SmallVector<Value> start(tiles.scoreRows * tiles.vectors, none);
+      scores = createLoop(
+          builder, zero, createIndex(builder, code.dim / code.getDotWidth()), 1,
+          start, [&](Value d, ValueRange sums) {
+            SmallVector<Value> keys;
+            for (Value key : rows)
+              keys.push_back(memref::LoadOp::create(builder, code.keys,
+                                                    ValueRange{key, d}));
+            return addProducts(builder, code, keys, code.queries,
+                               {block.queryTile, d}, sums);
+          });
+    }
+    SmallVector<Value> products(scores);
     emitMasks(builder, code, block, row, isPartial, appliesWhere, scores);
     SmallVector<Value> largest(before);
     for (auto [number, score] : llvm::enumerate(scores)) {
       int64_t vector = number % tiles.vectors;
-      storeVector(builder, score, code.scores,
-                  {rows[number / tiles.vectors],
-                   createIndex(builder, vector * tiles.lanes)});
+      // Tiles have stored the products already.
+      if (!code.hasBF16Tiles || score != products[number])
+        storeVector(builder, score, code.scores,
+                    {rows[number / tiles.vectors],
+                     createIndex(builder, vector * tiles.lanes)});
       // createMax may drop a NaN score: its weight becomes NaN in any case.
       largest[vector] = createMax(builder, score, largest[vector]);
     }
@@ -175,6 +189,8 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen) {
+  if (code.hasBF16Tiles && !onlySeen)
+    return emitWeightedTiles(builder, code, block, factors);
   // Each step takes the columns that fill the registers; the remainder is taken
   // four at a time.
   constexpr int64_t fewer = 4;

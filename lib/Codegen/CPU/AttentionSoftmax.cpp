@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBF16Dots.h"
+#include "AttentionBF16Tiles.h"
 #include "AttentionCode.h"
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
@@ -73,6 +74,8 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
     Value lane = createIndex(builder, i * code.tiles.lanes);
     SmallVector<Value> at{block.queryTile, lane};
     Value before = loadVector(builder, type, code.rowMax, at);
+    if (code.hasBF16Tiles)
+      maximum = delayMax(builder, before, maximum);
     storeVector(builder, maximum, code.rowMax, at);
     Value factor =
         emitExp2(builder, arith::SubFOp::create(builder, before, maximum));

@@ -13,6 +13,7 @@
 #include "posenc/Transforms/MaskBounds.h"
 #include "posenc/Transforms/VectorizableAttention.h"
 
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -50,10 +51,11 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
   PositionMask seen(op);
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
+  Value firstStep = createIndex(builder, code.tiles.rowStep);
   Value firstOfAny = maxIndex(
       builder, zero, toRow(seen.emitFirstKey(builder, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
-      firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, step));
+      firstOfAny, builder.createOrFold<arith::RemUIOp>(firstOfAny, firstStep));
   block.endRow =
       minIndex(builder, count,
                toRow(seen.emitEndKey(builder, block.lastPosition, numKeys)));
@@ -356,13 +358,14 @@ static void reportKernels(AttentionOp op,
                           const std::optional<AttentionCode> &prefill,
                           ArrayRef<DecodeVariant> codes) {
   if (prefill)
-    reportChoice(
-        op, DEBUG_TYPE,
-        llvm::formatv("prefill kernel: {0} queries of {1} heads and "
-                      "{2} keys per tile, {3}",
-                      prefill->tiles.getTokens(), prefill->tiles.heads,
-                      prefill->tiles.keys,
-                      prefill->hasBF16Dots ? "bf16 dot products" : "f32 FMA"));
+    reportChoice(op, DEBUG_TYPE,
+                 llvm::formatv("prefill kernel: {0} queries of {1} heads and "
+                               "{2} keys per tile, {3}",
+                               prefill->tiles.getTokens(), prefill->tiles.heads,
+                               prefill->tiles.keys,
+                               prefill->hasBF16Tiles  ? "bf16 tiles"
+                               : prefill->hasBF16Dots ? "bf16 dot products"
+                                                      : "f32 FMA"));
   for (const DecodeVariant &variant : codes) {
     const AttentionTiles &tiles = variant.code.tiles;
     reportChoice(op, DEBUG_TYPE,
@@ -488,6 +491,7 @@ struct ConvertPosencAttentionToVector final
     getOperation().walk([&](AttentionOp op) { operations.push_back(op); });
     VectorTarget target = VectorTarget::get(*this);
     target.hasBF16Dots = bf16Dots;
+    target.hasBF16Tiles = bf16Tiles;
     SmallVector<AttentionOp> convertible;
     for (AttentionOp op : operations) {
       if (std::optional<std::string> reason = getVectorUnsupportedReason(op)) {

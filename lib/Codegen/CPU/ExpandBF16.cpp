@@ -68,17 +68,7 @@ static LogicalResult expandDot(x86vector::DotBF16Op op,
                                PatternRewriter &rewriter) {
   Location loc = op.getLoc();
   ElementwiseBuilder b(rewriter, loc, op.getSrc());
-  Value smallest = b.f32(0x1p-126);
-  Value sign = b.i32(0x80000000);
-  Type i32 = rewriter.getI32Type(), f32 = rewriter.getF32Type();
-  auto flush = [&](Value x) {
-    Value isSmall =
-        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
-                              math::AbsFOp::create(rewriter, loc, x), smallest);
-    Value signed0 = b.cast<arith::BitcastOp>(
-        f32, b.andi(b.cast<arith::BitcastOp>(i32, x), sign));
-    return b.select(isSmall, signed0, x);
-  };
+  auto flush = [&](Value x) { return flushSubnormals(b, x); };
   BF16Halves x = splitBF16(rewriter, loc, op.getA());
   BF16Halves y = splitBF16(rewriter, loc, op.getB());
   Value sum = flush(op.getSrc());

@@ -23,14 +23,20 @@ struct FakeCpu {
   unsigned savedState; ///< XCR0
   unsigned highestLeaf = 0xd;
   bool hidesVnni = false;
+  bool hasTiles = false;
 };
 const FakeCpu *cpu;
+/// Whether the operating system gives tile registers to the process, and how
+/// often it was asked.
+bool givesTiles;
+int numRequests;
 } // namespace
 
 static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
                        unsigned *b, unsigned *c, unsigned *d);
 #define POSENC_CPUID readFakeCpu
 #define POSENC_XCR0() cpu->savedState
+#define POSENC_REQUEST_TILES() (++numRequests, givesTiles)
 extern "C" {
 #include "kernel/Cpu.h"
 }
@@ -55,6 +61,7 @@ static int readFakeCpu(unsigned leaf, unsigned subleaf, unsigned *a,
       *b |= bit_AVX512F | bit_AVX512BW | bit_AVX512CD | bit_AVX512DQ |
             bit_AVX512VL;
     *c = cpu->hasBF16 && !cpu->hidesVnni ? bit_AVX512VNNI : 0;
+    *d = cpu->hasTiles ? 1u << 22 | 1u << 24 : 0;
   } else if (leaf == 7) {
     *a = cpu->hasBF16 ? bit_AVX512BF16 : 0;
   } else if (leaf == 0x80000001) {
@@ -68,7 +75,7 @@ using namespace mlir::posenc;
 namespace {
 
 constexpr const char *kAmd = "AuthenticAMD", *kIntel = "GenuineIntel";
-constexpr unsigned kAvxState = 0x7, kAvx512State = 0xe7;
+constexpr unsigned kAvxState = 0x7, kAvx512State = 0xe7, kTileState = 0x602e7;
 
 const FakeCpu kMilan = {kAmd, 0x00a00f11, false, false, kAvxState};
 const FakeCpu kVermeer = {kAmd, 0x00a20f12, false, false, kAvxState};
@@ -77,7 +84,23 @@ const FakeCpu kRaphael = {kAmd, 0x00a60f12, true, true, kAvx512State};
 const FakeCpu kBergamo = {kAmd, 0x00aa0f02, true, true, kAvx512State};
 const FakeCpu kTurin = {kAmd, 0x00b00f21, true, true, kAvx512State};
 const FakeCpu kSkylake = {kIntel, 0x00050654, true, false, kAvx512State};
-const FakeCpu kSapphireRapids = {kIntel, 0x000806f8, true, true, kAvx512State};
+const FakeCpu kSapphireRapids = {kIntel,
+                                 0x000806f8,
+                                 true,
+                                 true,
+                                 kTileState,
+                                 /*highestLeaf=*/0x20,
+                                 /*hidesVnni=*/false,
+                                 /*hasTiles=*/true};
+/// A kernel of Linux that does not save tile registers.
+const FakeCpu kSapphireRapidsWithoutState = {kIntel,
+                                             0x000806f8,
+                                             true,
+                                             true,
+                                             kAvx512State,
+                                             /*highestLeaf=*/0x20,
+                                             /*hidesVnni=*/false,
+                                             /*hasTiles=*/true};
 /// Virtual machines that hide features of the CPU.
 const FakeCpu kTurinWithoutAvx512 = {kAmd, 0x00b00f21, false, false, kAvxState};
 const FakeCpu kGenoaWithoutState = {kAmd, 0x00a10f11, true, true, kAvxState};
@@ -153,6 +176,12 @@ TEST(CpuTest, Features) {
   EXPECT_EQ(findCpuFeatures(), int64_t{kCpuFeatureX86V3 | kCpuFeatureX86V4});
   cpu = &kOld;
   EXPECT_EQ(findCpuFeatures(), 0);
+  int64_t withoutTiles =
+      kCpuFeatureX86V3 | kCpuFeatureX86V4 | kCpuFeatureAvx512Bf16;
+  cpu = &kSapphireRapids;
+  EXPECT_EQ(findCpuFeatures(), withoutTiles | kCpuFeatureAmxBf16);
+  cpu = &kSapphireRapidsWithoutState;
+  EXPECT_EQ(findCpuFeatures(), withoutTiles);
 }
 
 TEST(CpuTest, DetectsTheCpuOnce) {
@@ -186,6 +215,26 @@ TEST(CpuTest, OtherwisePrefersTheMostFeatures) {
   EXPECT_EQ(choose(targets, kTurinWithoutAvx512), "x86-64:x86-64-v3");
   targets = {"x86-64:znver5", "x86-64:znver4"};
   EXPECT_EQ(choose(targets, kSapphireRapids), "x86-64:znver5");
+  targets = {"x86-64:znver5", "x86-64:sapphirerapids"};
+  EXPECT_EQ(choose(targets, kSapphireRapids), "x86-64:sapphirerapids");
+  EXPECT_EQ(choose(targets, kSapphireRapidsWithoutState), "x86-64:znver5");
+}
+
+TEST(CpuTest, AsksForTilesIfTheCodeUsesThem) {
+  int64_t bits = findBits(kSapphireRapids);
+  const Variant both[] = {{kCpuFeatureAmxBf16, nullptr},
+                          {kCpuFeatureX86V4, nullptr}};
+  numRequests = 0;
+  EXPECT_EQ(findVariant(both + 1, 1, bits), 0);
+  EXPECT_EQ(findVariant(both, 2, findBits(kTurin)), 1);
+  EXPECT_EQ(numRequests, 0);
+  givesTiles = true;
+  EXPECT_EQ(findVariant(both, 2, bits), 0);
+  EXPECT_EQ(numRequests, 1);
+  givesTiles = false;
+  EXPECT_EQ(findVariant(both, 2, bits), 1);
+  EXPECT_EQ(findVariant(both, 1, bits), -1);
+  EXPECT_EQ(numRequests, 3);
 }
 
 TEST(CpuTest, UnreachableTargetsAreUnused) {

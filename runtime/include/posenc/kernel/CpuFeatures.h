@@ -13,11 +13,13 @@
 
 /* Instruction sets that a kernel library checks for before it picks one of its
  * variants. One bit each, in the lower half of a word. Each level includes
- * those before it; kCpuFeatureAvx512Bf16 includes AVX512-VNNI. */
+ * those before it; kCpuFeatureAvx512Bf16 includes AVX512-VNNI, and
+ * kCpuFeatureAmxBf16 is AMX-TILE and AMX-BF16. */
 enum PosencCpuFeature {
   kCpuFeatureX86V3 = 1,
   kCpuFeatureX86V4 = 2,
-  kCpuFeatureAvx512Bf16 = 4
+  kCpuFeatureAvx512Bf16 = 4,
+  kCpuFeatureAmxBf16 = 8
 };
 
 /* CPU families that a variant may be tuned for, in the upper half of the same

@@ -1,0 +1,267 @@
+//===- ExpandTiles.cpp - AMX tiles as buffers and loops -------------------===//
+//
+// Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Code at the vector stage runs on every CPU, and tests of tiles do, because
+// this pass gives them the bits of AMX. It is not fast.
+//
+//===----------------------------------------------------------------------===//
+
+#include "posenc/Codegen/Passes.h"
+#include "posenc/Numerics/BF16.h"
+
+#include "mlir/Dialect/AMX/AMXDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::posenc {
+#define GEN_PASS_DEF_POSENCEXPANDTILESPASS
+#include "posenc/Codegen/Passes.h.inc"
+} // namespace mlir::posenc
+
+using namespace mlir;
+using namespace mlir::posenc;
+
+namespace {
+/// Keeps the tiles of a function in buffers of 32-bit words, typed f32.
+class TileExpander {
+public:
+  explicit TileExpander(func::FuncOp function) : function(function) {}
+
+  /// Expands an operation whose operands are in buffers; returns false if it is
+  /// left alone.
+  bool expand(Operation *op);
+
+private:
+  bool expandLoad(ImplicitLocOpBuilder &builder, amx::TileLoadOp op);
+  bool expandStore(ImplicitLocOpBuilder &builder, amx::TileStoreOp op);
+  bool expandProduct(ImplicitLocOpBuilder &builder, amx::TileMulFOp op);
+  /// Returns a buffer for `tile` that no tile in use has.
+  Value allocate(ImplicitLocOpBuilder &builder, Value tile);
+  /// Frees the buffers of the tiles that `op` is the last to use.
+  void release(Operation *op);
+
+  func::FuncOp function;
+  llvm::MapVector<Value, Value> used;
+  SmallVector<Value> unused;
+};
+} // namespace
+
+/// Returns the type of a row as f32 words.
+static VectorType getRowType(amx::TileType tile) {
+  int64_t bits = tile.getElementType().getIntOrFloatBitWidth();
+  return VectorType::get({tile.getShape()[1] * bits / 32},
+                         Float32Type::get(tile.getContext()));
+}
+
+/// Emits a loop over `count` rows or words; `body` returns what it carries.
+static ValueRange
+createLoop(ImplicitLocOpBuilder &builder, int64_t count, ValueRange init,
+           function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(
+      builder, arith::ConstantIndexOp::create(builder, 0),
+      arith::ConstantIndexOp::create(builder, count),
+      arith::ConstantIndexOp::create(builder, 1), init,
+      [&](OpBuilder &, Location loc, Value index, ValueRange carried) {
+        scf::YieldOp::create(builder, loc, body(index, carried));
+      });
+  return loop.getResults();
+}
+
+static void forEachRow(ImplicitLocOpBuilder &builder, amx::TileType tile,
+                       function_ref<void(Value)> body) {
+  createLoop(builder, tile.getShape()[0], {}, [&](Value row, ValueRange) {
+    body(row);
+    return SmallVector<Value>();
+  });
+}
+
+Value TileExpander::allocate(ImplicitLocOpBuilder &builder, Value tile) {
+  auto type = cast<amx::TileType>(tile.getType());
+  auto memory =
+      MemRefType::get({type.getShape()[0], getRowType(type).getDimSize(0)},
+                      builder.getF32Type());
+  auto *known = llvm::find_if(
+      unused, [&](Value buffer) { return buffer.getType() == memory; });
+  Value buffer;
+  if (known != unused.end()) {
+    buffer = *known;
+    unused.erase(known);
+  } else {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&function.getBody().front());
+    buffer = memref::AllocaOp::create(builder, memory);
+  }
+  used[tile] = buffer;
+  return buffer;
+}
+
+void TileExpander::release(Operation *op) {
+  for (Value tile : op->getOperands()) {
+    auto *known = used.find(tile);
+    if (known == used.end() ||
+        llvm::any_of(tile.getUsers(), [&](Operation *user) {
+          return user->getBlock() != op->getBlock() ||
+                 op->isBeforeInBlock(user);
+        }))
+      continue;
+    unused.push_back(known->second);
+    used.erase(known);
+  }
+}
+
+/// Returns the indices of a row of a tile in memory.
+static SmallVector<Value> getRowIndices(ImplicitLocOpBuilder &builder,
+                                        ValueRange indices, Value row) {
+  SmallVector<Value> at(indices);
+  Value &first = at[at.size() - 2];
+  first = arith::AddIOp::create(builder, first, row);
+  return at;
+}
+
+/// Returns the type of a row in a memref, or null if it is not whole words.
+static VectorType getMemoryType(amx::TileType tile, Value memory) {
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  int64_t bits = getRowType(tile).getDimSize(0) * 32;
+  return VectorType::get({bits / element.getIntOrFloatBitWidth()}, element);
+}
+
+bool TileExpander::expandLoad(ImplicitLocOpBuilder &builder,
+                              amx::TileLoadOp op) {
+  if (op.getStride())
+    return false;
+  amx::TileType tile = op.getTileType();
+  Value buffer = allocate(builder, op.getRes());
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  forEachRow(builder, tile, [&](Value row) {
+    Value words = vector::LoadOp::create(
+        builder, getMemoryType(tile, op.getBase()), op.getBase(),
+        getRowIndices(builder, op.getIndices(), row));
+    words = builder.createOrFold<vector::BitCastOp>(getRowType(tile), words);
+    vector::StoreOp::create(builder, words, buffer, ValueRange{row, zero});
+  });
+  return true;
+}
+
+bool TileExpander::expandStore(ImplicitLocOpBuilder &builder,
+                               amx::TileStoreOp op) {
+  if (op.getStride())
+    return false;
+  amx::TileType tile = op.getTileType();
+  Value buffer = used.lookup(op.getVal());
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  forEachRow(builder, tile, [&](Value row) {
+    Value words = vector::LoadOp::create(builder, getRowType(tile), buffer,
+                                         ValueRange{row, zero});
+    words = builder.createOrFold<vector::BitCastOp>(
+        getMemoryType(tile, op.getBase()), words);
+    vector::StoreOp::create(builder, words, op.getBase(),
+                            getRowIndices(builder, op.getIndices(), row));
+  });
+  return true;
+}
+
+/// For each row, sums the products of the even elements and those of the odd
+/// ones apart, then adds both sums to the accumulator.
+bool TileExpander::expandProduct(ImplicitLocOpBuilder &builder,
+                                 amx::TileMulFOp op) {
+  if (!op.getLhsTileType().getElementType().isBF16())
+    return false;
+  Value left = used.lookup(op.getLhs()), right = used.lookup(op.getRhs());
+  Value before = used.lookup(op.getAcc());
+  Value buffer = allocate(builder, op.getRes());
+  VectorType type = getRowType(op.getTileType());
+  Location loc = builder.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  Value none = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  auto split = [&](Value words) {
+    int64_t length = cast<VectorType>(words.getType()).getDimSize(0);
+    auto narrow = VectorType::get({2 * length}, builder.getBF16Type());
+    BF16Halves halves = splitBF16(
+        builder, loc, vector::BitCastOp::create(builder, narrow, words));
+    ElementwiseBuilder b(builder, loc, words);
+    return BF16Halves{flushSubnormals(b, halves.even),
+                      flushSubnormals(b, halves.odd)};
+  };
+  forEachRow(builder, op.getTileType(), [&](Value row) {
+    int64_t depth = op.getRhsTileType().getShape()[0];
+    ValueRange sums = createLoop(
+        builder, depth, {none, none},
+        [&](Value k, ValueRange carried) -> SmallVector<Value> {
+          Value word =
+              memref::LoadOp::create(builder, left, ValueRange{row, k});
+          BF16Halves x =
+              split(vector::BroadcastOp::create(builder, type, word));
+          BF16Halves y = split(vector::LoadOp::create(builder, type, right,
+                                                      ValueRange{k, zero}));
+          ElementwiseBuilder b(builder, loc, none);
+          return {flushSubnormals(b, b.fma(x.even, y.even, carried[0])),
+                  flushSubnormals(b, b.fma(x.odd, y.odd, carried[1]))};
+        });
+    ElementwiseBuilder b(builder, loc, none);
+    Value sum = flushSubnormals(b, b.add(sums[0], sums[1]));
+    Value old =
+        vector::LoadOp::create(builder, type, before, ValueRange{row, zero});
+    sum = flushSubnormals(b, b.add(flushSubnormals(b, old), sum));
+    vector::StoreOp::create(builder, sum, buffer, ValueRange{row, zero});
+  });
+  return true;
+}
+
+bool TileExpander::expand(Operation *op) {
+  ImplicitLocOpBuilder builder(op->getLoc(), op);
+  if (llvm::any_of(op->getOperands(), [&](Value operand) {
+        return isa<amx::TileType>(operand.getType()) && !used.count(operand);
+      }))
+    return false;
+  bool isExpanded = false;
+  if (auto load = dyn_cast<amx::TileLoadOp>(op)) {
+    isExpanded = expandLoad(builder, load);
+  } else if (auto store = dyn_cast<amx::TileStoreOp>(op)) {
+    isExpanded = expandStore(builder, store);
+  } else if (auto product = dyn_cast<amx::TileMulFOp>(op)) {
+    isExpanded = expandProduct(builder, product);
+  } else if (auto zeroOp = dyn_cast<amx::TileZeroOp>(op)) {
+    Value buffer = allocate(builder, zeroOp.getRes());
+    VectorType type = getRowType(zeroOp.getTileType());
+    Value none = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+    Value zero = arith::ConstantIndexOp::create(builder, 0);
+    forEachRow(builder, zeroOp.getTileType(), [&](Value row) {
+      vector::StoreOp::create(builder, none, buffer, ValueRange{row, zero});
+    });
+    isExpanded = true;
+  }
+  if (isExpanded)
+    release(op);
+  return isExpanded;
+}
+
+namespace {
+struct ExpandTiles final
+    : mlir::posenc::impl::PosencExpandTilesPassBase<ExpandTiles> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> operations, expanded;
+    getOperation().walk([&](Operation *op) {
+      if (isa_and_nonnull<amx::AMXDialect>(op->getDialect()))
+        operations.push_back(op);
+    });
+    TileExpander expander(getOperation());
+    for (Operation *op : operations)
+      if (expander.expand(op))
+        expanded.push_back(op);
+    // Operations that are left alone keep their operands.
+    for (Operation *op : llvm::reverse(expanded))
+      if (op->use_empty())
+        op->erase();
+  }
+};
+} // namespace
