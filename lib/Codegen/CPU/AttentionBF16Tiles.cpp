@@ -48,13 +48,14 @@ struct Place {
 } // namespace
 
 static Value loadTile(ImplicitLocOpBuilder &builder, const Place &place,
-                      int64_t row, int64_t column, int64_t rows,
-                      int64_t words) {
-  auto type = amx::TileType::get({rows, 2 * words}, builder.getBF16Type());
+                      int64_t row, int64_t column) {
+  auto type =
+      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
   return amx::TileLoadOp::create(builder, type, place.memory,
                                  place.at(builder, row, column));
 }
 
+/// A register tile has one shape in a function, so all tiles have the same.
 /// Stores the product of `numRows` rows of `a`, each of `depth` words, and
 /// `depth` rows of `b`, each of `code.tiles.vectors` vectors; if `accumulates`,
 /// adds it to what is there.
@@ -76,12 +77,11 @@ static void emitProducts(ImplicitLocOpBuilder &builder,
                          : Value(amx::TileZeroOp::create(builder, sumType)));
     }
   for (int64_t k = 0; k < depth; k += kTileRows) {
-    int64_t words = std::min(depth - k, kTileRows);
     SmallVector<Value> right;
     for (int64_t j = 0; j < vectors; ++j)
-      right.push_back(loadTile(builder, b, k, j * kTileRows, words, kTileRows));
+      right.push_back(loadTile(builder, b, k, j * kTileRows));
     for (int64_t i = 0; i < numRows; i += kTileRows) {
-      Value left = loadTile(builder, a, i, k, kTileRows, words);
+      Value left = loadTile(builder, a, i, k);
       for (int64_t j = 0; j < vectors; ++j) {
         Value &sum = sums[i / kTileRows * vectors + j];
         sum = amx::TileMulFOp::create(builder, sumType, left, right[j], sum);
@@ -101,8 +101,7 @@ void mlir::posenc::emitTileScores(ImplicitLocOpBuilder &builder,
                emitProducts(builder, code, {code.keys, {}, row, zero},
                             {code.queries, {block.queryTile}, zero, zero},
                             {code.scores, {}, row, zero}, code.tiles.rowStep,
-                            code.dim / code.getDotWidth(),
-                            /*accumulates=*/false);
+                            code.getNumWords(), /*accumulates=*/false);
              });
 }
 

@@ -177,8 +177,9 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
   bool hasBF16Tiles = usesBF16Tiles(op, target);
-  int64_t queryBytes =
-      4 * (alignTo(dim, lanes) / pair + alignTo(valueDim, lanes) + 2);
+  int64_t queryWords =
+      hasBF16Tiles ? alignTo(dim / pair, lanes) : alignTo(dim, lanes) / pair;
+  int64_t queryBytes = 4 * (queryWords + alignTo(valueDim, lanes) + 2);
   int64_t keyBytes = 4 * (getRowSize(dim / pair) + getRowSize(valueDim) / pair +
                           getQueryTile());
   if (hasBF16Tiles)
@@ -480,8 +481,10 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
   rows = !hasBF16Dots && valueDim <= dim && queryTile <= numKeys
              ? keys
              : allocate({queryTile, getRowSize(std::max(dim, valueDim))});
-  queries = allocate(
-      {getNumQueryTiles(), alignTo(dim, tiles.lanes) / pair, queryTile});
+  queries =
+      allocate({getNumQueryTiles(),
+                hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
+                queryTile});
   acc =
       allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
   scores = allocate({numKeys, queryTile});

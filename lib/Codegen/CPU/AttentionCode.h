@@ -237,6 +237,11 @@ struct AttentionCode {
   int64_t getNumQueryTiles() const {
     return tiles.queries / tiles.getQueryTile();
   }
+  /// The words of a row of queries or keys with AMX: whole tiles, of which the
+  /// last may end with zeros.
+  int64_t getNumWords() const {
+    return llvm::alignTo(dim / getDotWidth(), tiles.lanes);
+  }
   /// Columns of the accumulators: `valueDim` rounded up to a multiple of 4.
   int64_t getNumColumns() const { return (valueDim + 3) / 4 * 4; }
   /// Whether a score_mod region or a soft cap changes scores. Otherwise queries

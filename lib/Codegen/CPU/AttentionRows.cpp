@@ -275,6 +275,18 @@ transposeQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
              });
 }
 
+/// Fills the words after the last channel of a register tile of queries with 0.
+static void emitZeroWords(ImplicitLocOpBuilder &builder,
+                          const AttentionCode &code, Value queryTile) {
+  Value zero = createSplat(builder, code.getVectorType(), 0);
+  for (int64_t word = code.dim / code.getDotWidth(), end = code.getNumWords();
+       word < end; ++word)
+    for (int64_t i = 0; i < code.tiles.vectors; ++i)
+      storeVector(builder, zero, code.queries,
+                  {queryTile, createIndex(builder, word),
+                   createIndex(builder, i * code.tiles.lanes)});
+}
+
 void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
                                const AttentionCode &code,
                                const AttentionRows &rows,
@@ -317,6 +329,8 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
               /*toPanel=*/true, [&](Value value, int64_t) -> Value {
                 return arith::MulFOp::create(builder, value, factor);
               });
+          if (code.hasBF16Tiles)
+            emitZeroWords(builder, code, panel);
         });
   });
 }
