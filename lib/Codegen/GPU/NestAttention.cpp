@@ -459,8 +459,7 @@ void AttentionNesting::nest(bool hasWarpgroups) {
   }
   std::optional<FewQueries> few = findFewQueries(op);
   std::optional<WarpgroupTiles> groups;
-  // Warpgroups copy no pages.
-  if ((!few || op.hasRaggedQueries()) && !op.getBlockTable())
+  if (!few || op.hasRaggedQueries())
     groups = chooseWarpgroupTiles(sizes);
   if (groups && !supportsBulkCopies(op, groups->keys))
     groups.reset();

@@ -11,6 +11,8 @@
 #include "GpuAttention.h"
 #include "TileCopies.h"
 
+#include "posenc/IR/CreateIndex.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -178,7 +180,9 @@ SmallVector<Value> RingDecode::findBoxes() {
   for (Value tile : {op.getKey(), op.getValue()}) {
     int64_t rows = getBoxRows(tile, tiles.keys);
     for (int64_t row = 0; row < tiles.keys; row += rows)
-      llvm::append_range(all, getBoxCoordinates(reader, b, tile, row, rows));
+      llvm::append_range(all, getBoxCoordinates(reader, b, tile,
+                                                createIndex(b, b.getLoc(), row),
+                                                rows));
   }
   return all;
 }

@@ -16,6 +16,8 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -79,11 +81,10 @@ static std::optional<TileSource> findSource(Value tile) {
 
 std::optional<int64_t> mlir::posenc::getPageBoxRows(int64_t keys,
                                                     int64_t pageSize) {
-  if (pageSize > 0 && pageSize % keys == 0)
-    return keys;
-  if (pageSize > 0 && keys % pageSize == 0 && pageSize % kSwizzledRows == 0)
-    return pageSize;
-  return std::nullopt;
+  if (pageSize <= 0)
+    return std::nullopt;
+  int64_t rows = std::gcd(keys, pageSize);
+  return rows % kSwizzledRows == 0 ? std::optional(rows) : std::nullopt;
 }
 
 bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
@@ -154,8 +155,7 @@ Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
 
 SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
                                                    ThreadBuilder &b, Value tile,
-                                                   int64_t row,
-                                                   int64_t boxRows) {
+                                                   Value row, int64_t boxRows) {
   TileSource source = *findSource(tile);
   SmallVector<Value> indices;
   if (source.slice) {
@@ -163,8 +163,8 @@ SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
       indices.push_back(reader.get(first));
   } else {
     // The table may have no page for keys that do not exist.
-    Value first = createIndex(b, b.getLoc(), row);
-    if (row != 0) {
+    Value first = row;
+    if (!isConstantIntValue(row, 0)) {
       Value last = b.add(reader.getSize(source.gather.getResult(0), 0), -1);
       last = b.mul(b.createOrFold<arith::DivUIOp>(
                        last, createIndex(b, b.getLoc(), boxRows)),

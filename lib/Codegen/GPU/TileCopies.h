@@ -23,8 +23,9 @@ namespace mlir::posenc {
 /// Channels of 16 bits of a copied column.
 inline constexpr int64_t kColumnChannels = 64;
 
-/// Returns the rows of a box, of which a tile of `keys` keys in pages of
-/// `pageSize` tokens has one or several; nullopt if no boxes make up a tile.
+/// Returns the most rows of a box that is in one page wherever it begins: tiles
+/// of `keys` keys and pages of `pageSize` tokens consist of such boxes. nullopt
+/// if they would be smaller than the unit of the swizzle.
 std::optional<int64_t> getPageBoxRows(int64_t keys, int64_t pageSize);
 
 /// Whether the loops' keys and values are slices of the queries' type, or in
@@ -44,11 +45,11 @@ Value addTensorMap(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &b,
                    Value tile, int64_t keys);
 
 /// Returns the coordinates of a box of a tile, i32, innermost first. The box
-/// begins at `row`, a multiple of its rows; one without existing keys is
-/// another box of the tile. The scalars that it depends on must have been
-/// cloned, and the tile must have keys.
+/// begins at `row`, an index and a multiple of its rows; one without existing
+/// keys is another box of the tile. The scalars that it depends on must have
+/// been cloned, and the tile must have keys.
 SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
-                                     Value tile, int64_t row, int64_t boxRows);
+                                     Value tile, Value row, int64_t boxRows);
 
 /// Returns the rows of the tensor that `tile` is a part of, an index of the
 /// host.

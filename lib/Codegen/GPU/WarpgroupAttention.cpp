@@ -111,20 +111,32 @@ Value WarpgroupAttention::getNumber(const Stage &stage) {
 // Producer
 //===----------------------------------------------------------------------===//
 
-/// Waits for a stage, and copies the tile whose scalars have been cloned. One
+bool WarpgroupAttention::hasSeveralBoxes(const Copies &copies) const {
+  return getBoxRows(copies.tensor, groups.keys) < groups.keys;
+}
+
+/// Waits for a stage, and expects the tile whose scalars have been cloned. One
 /// thread runs this code.
-void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
-                                  Value key) {
+void WarpgroupAttention::expectTile(const Copies &copies, const Stage &stage,
+                                    Value key) {
   w.waitFor(getBarrier(copies.read, stage.number),
             arith::XOrIOp::create(b, stage.phase, b.i32(1)));
   if (hasHeaders() && copies.arrived == kKeysArrived)
     b.store(createHeader(key), getHeader(stage.number), 4);
+  w.expectBytes(getBarrier(copies.arrived, stage.number), copies.bytes);
+}
+
+/// Returns the address of a stage's tile.
+Value WarpgroupAttention::getTileAddress(const Copies &copies,
+                                         const Stage &stage) {
+  return b.add(b.add(base, copies.offset), b.mul(stage.number, copies.bytes));
+}
+
+/// Copies the columns of a box to a stage's tile, the first one to the address
+/// `to`. One thread runs this code.
+void WarpgroupAttention::copyBox(const Copies &copies, const Stage &stage,
+                                 Value to, SmallVector<Value> coordinates) {
   Value barrier = getBarrier(copies.arrived, stage.number);
-  w.expectBytes(barrier, copies.bytes);
-  Value to =
-      b.add(b.add(base, copies.offset), b.mul(stage.number, copies.bytes));
-  SmallVector<Value> coordinates =
-      getBoxCoordinates(reader, b, copies.tensor, /*row=*/0, groups.keys);
   int64_t columnBytes = groups.keys * WarpgroupTiles::kRowBytes;
   for (int64_t column = 0; column * columnBytes < copies.bytes; ++column) {
     coordinates.front() = b.i32(column * kColumnChannels);
@@ -133,9 +145,52 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
   }
 }
 
+/// Copies the tile whose scalars have been cloned, which is one box. One thread
+/// runs this code.
+void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
+                                  Value key) {
+  auto findBox = [&] {
+    return getBoxCoordinates(reader, b, copies.tensor,
+                             createIndex(b, b.getLoc(), 0), groups.keys);
+  };
+  SmallVector<Value> box;
+  // The number of the page is loaded during the wait.
+  if (arePages(copies.tensor))
+    box = findBox();
+  expectTile(copies, stage, key);
+  Value to = getTileAddress(copies, stage);
+  copyBox(copies, stage, to, box.empty() ? findBox() : box);
+}
+
+/// Copies the tile whose scalars have been cloned, box by box. All lanes of a
+/// warp run this code: each finds one box, of which there are at most 16, so
+/// that the numbers of all pages are loaded at once, and during the wait. The
+/// first lane copies all boxes.
+void WarpgroupAttention::copyBoxes(const Copies &copies, const Stage &stage,
+                                   Value key, Value isFirstLane) {
+  int64_t rows = getBoxRows(copies.tensor, groups.keys);
+  Value own = b.rem(thread, GpuAttentionTiles::kWarp);
+  SmallVector<Value> found = getBoxCoordinates(
+      reader, b, copies.tensor, b.toIndex(b.mul(own, rows)), rows);
+  b.emitIf(isFirstLane, [&] { expectTile(copies, stage, key); });
+  Value first = getTileAddress(copies, stage);
+  b.emitLoop(b.i32(0), b.i32(groups.keys / rows), b.i32(1), {},
+             [&](Value number, ValueRange) -> SmallVector<Value> {
+               SmallVector<Value> box(found);
+               for (Value &coordinate : MutableArrayRef(box).drop_front())
+                 coordinate = b.shuffle(coordinate, number);
+               Value offset = b.mul(number, rows * WarpgroupTiles::kRowBytes);
+               b.emitIf(isFirstLane, [&] {
+                 copyBox(copies, stage, b.add(first, offset), box);
+               });
+               return {};
+             });
+}
+
 /// Emits the copies of all tiles that are not skipped, from the stage with the
 /// number `firstNumber` on; returns the number of the next stage, or null for
-/// tiles with headers. If tiles have these, all lanes of a warp run this code.
+/// tiles with headers. If tiles have these or several boxes, all lanes of a
+/// warp run this code.
 Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
                                      Value firstNumber) {
   scf::ForOp loop = nest.keys;
@@ -150,7 +205,9 @@ Value WarpgroupAttention::emitCopies(const Copies &copies, Value isFirstLane,
     auto take = [&]() -> SmallVector<Value> {
       if (branch)
         reader.cloneScalars(*branch.thenBlock());
-      if (hasHeaders())
+      if (hasSeveralBoxes(copies))
+        copyBoxes(copies, stage, key, isFirstLane);
+      else if (hasHeaders())
         b.emitIf(isFirstLane, [&] { copyTile(copies, stage, key); });
       else
         copyTile(copies, stage, key);
@@ -205,8 +262,8 @@ void WarpgroupAttention::emitProducer() {
     reader.setLane(lane);
   auto emitWarp = [&](int64_t number, const Copies &copies) {
     Value isCopying = b.compare(arith::CmpIPredicate::eq, warp, b.i32(number));
-    // All lanes evaluate the bounds of a region.
-    if (!hasHeaders())
+    // All lanes evaluate the bounds of a region, and find boxes.
+    if (!hasHeaders() && !hasSeveralBoxes(copies))
       isCopying = b.both(isCopying, isFirstLane);
     b.emitIf(isCopying, [&] {
       emitTilesOfQueries(

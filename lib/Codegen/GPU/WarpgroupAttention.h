@@ -8,13 +8,14 @@
 //
 // The block's first warpgroup, the producer, copies tiles of keys and values to
 // a ring of stages by bulk copies (TMA), one thread for keys and one for
-// values. Each of the other warpgroups, the consumers, computes 64 rows; if the
-// accumulators of all channels do not fit in its registers, several of them
-// share the rows, compute the same scores, and have a part of the value's
-// channels each. While a warpgroup computes the weights of a tile, the products
-// of the tile before it and its values are under way. For each stage there are
-// four barriers: keys and values have arrived, and keys and values have been
-// read.
+// values. A tile of pages may have several boxes: the lanes of a warp find the
+// page of one each, and its first lane copies all. Each of the other
+// warpgroups, the consumers, computes 64 rows; if the accumulators of all
+// channels do not fit in its registers, several of them share the rows, compute
+// the same scores, and have a part of the value's channels each. While a
+// warpgroup computes the weights of a tile, the products of the tile before it
+// and its values are under way. For each stage there are four barriers: keys
+// and values have arrived, and keys and values have been read.
 //
 // If `where` may mask whole tiles, the producer evaluates the bounds of the
 // region, and copies only tiles that have visible pairs. For each stage, it
@@ -86,7 +87,14 @@ private:
     int64_t offset, bytes;
   };
   Value emitCopies(const Copies &copies, Value isFirstLane, Value firstNumber);
+  bool hasSeveralBoxes(const Copies &copies) const;
+  void expectTile(const Copies &copies, const Stage &stage, Value key);
+  Value getTileAddress(const Copies &copies, const Stage &stage);
+  void copyBox(const Copies &copies, const Stage &stage, Value to,
+               SmallVector<Value> coordinates);
   void copyTile(const Copies &copies, const Stage &stage, Value key);
+  void copyBoxes(const Copies &copies, const Stage &stage, Value key,
+                 Value isFirstLane);
   /// Whether tiles have headers: some may be skipped or have no masked pairs.
   bool hasHeaders() const {
     return nest.isSeen || (nest.isFull && !OnlineAttentionOp(op).getMask());
