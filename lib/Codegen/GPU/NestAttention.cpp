@@ -371,7 +371,7 @@ void AttentionNesting::emitPieces(AttentionNestOptions options,
 }
 
 /// Emits an i1: whether kernels with bulk copies can be launched: the GPU is
-/// one of sm_90a, and rows are aligned to 16 bytes.
+/// one of sm_90a, rows are aligned to 16 bytes, and pages consist of boxes.
 Value AttentionNesting::canUseBulkCopies() {
   constexpr int64_t kArch = 90;
   Value arch = arith::ConstantIntOp::create(b, loc, kArch, 64);
@@ -391,17 +391,26 @@ Value AttentionNesting::canUseBulkCopies() {
       can = arith::AndIOp::create(b, loc, can, fits);
     }
   }
+  auto keys = cast<ShapedType>(op.getKey().getType());
+  if (op.getBlockTable() && keys.isDynamicDim(op.getKeyTokenDim()))
+    can = arith::AndIOp::create(
+        b, loc, can,
+        havePagesBoxes(b, loc, getSize(op.getKey(), op.getKeyTokenDim())));
   return can;
 }
 
 /// Whether the operands suit bulk copies of tiles of `keys` keys, which change
 /// no element.
 static bool supportsBulkCopies(AttentionOp op, int64_t keys) {
-  auto type = cast<ShapedType>(op.getKey().getType());
-  bool hasPages = op.getBlockTable() != nullptr;
+  auto getPageSize = [&](Value pages) {
+    return cast<ShapedType>(pages.getType()).getDimSize(op.getKeyTokenDim());
+  };
+  int64_t pageSize = getPageSize(op.getKey());
+  bool hasBoxes =
+      !op.getBlockTable() || (pageSize == getPageSize(op.getValue()) &&
+                              getPageBoxRows(keys, pageSize));
   return !op.hasMixedTypes() && !op.getKeyNorm() && !op.getKeyRotationAttr() &&
-         (!hasPages ||
-          getPageBoxRows(keys, type.getDimSize(op.getKeyTokenDim())));
+         hasBoxes;
 }
 
 namespace {

@@ -11,8 +11,6 @@
 #include "GpuAttention.h"
 #include "TileCopies.h"
 
-#include "posenc/IR/CreateIndex.h"
-
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -173,16 +171,15 @@ void RingDecode::mapKey(Value key) {
   reader.cloneScalars(*loop.getBody());
 }
 
-/// Returns the coordinates of all boxes of the tile whose scalars have been
-/// cloned.
+/// Returns the coordinates of all boxes that the tile whose scalars have been
+/// cloned may have.
 SmallVector<Value> RingDecode::findBoxes() {
   SmallVector<Value> all;
   for (Value tile : {op.getKey(), op.getValue()}) {
-    int64_t rows = getBoxRows(tile, tiles.keys);
-    for (int64_t row = 0; row < tiles.keys; row += rows)
-      llvm::append_range(all, getBoxCoordinates(reader, b, tile,
-                                                createIndex(b, b.getLoc(), row),
-                                                rows));
+    int64_t fewest = getBoxRows(tile, tiles.keys);
+    for (int64_t i = 0; i < tiles.keys / fewest; ++i)
+      llvm::append_range(
+          all, getBoxCoordinates(reader, b, tile, b.mul(boxRows, i), boxRows));
   }
   return all;
 }
@@ -195,17 +192,25 @@ void RingDecode::copyBoxes(ArrayRef<Value> boxes, Value stage) {
   int64_t columnBytes = tiles.keys * GpuAttentionTiles::kRowBytes;
   auto copy = [&](Value tile, Value map, ArrayRef<Value> some, int64_t offset,
                   int64_t bytes) {
-    int64_t rows = getBoxRows(tile, tiles.keys);
-    size_t rank = some.size() * rows / tiles.keys;
-    for (int64_t row = 0; row < tiles.keys; row += rows) {
+    int64_t fewest = getBoxRows(tile, tiles.keys);
+    size_t rank = some.size() * fewest / tiles.keys;
+    for (int64_t i = 0; i < tiles.keys / fewest; ++i) {
       SmallVector<Value> coordinates(some.take_front(rank));
       some = some.drop_front(rank);
-      int64_t first = offset + row * GpuAttentionTiles::kRowBytes;
-      for (int64_t column = 0; column * columnBytes < bytes; ++column) {
-        coordinates.front() = b.i32(column * kColumnChannels);
-        w.loadTile(b.add(to, first + column * columnBytes), map, coordinates,
-                   barrier);
-      }
+      Value row = b.mul(b.toI32(boxRows), i);
+      Value first = b.add(b.mul(row, GpuAttentionTiles::kRowBytes), offset);
+      auto copyBox = [&] {
+        for (int64_t column = 0; column * columnBytes < bytes; ++column) {
+          coordinates.front() = b.i32(column * kColumnChannels);
+          w.loadTile(b.add(to, b.add(first, column * columnBytes)), map,
+                     coordinates, barrier);
+        }
+      };
+      if (i == 0 || !hasDynamicBoxes(tile))
+        copyBox();
+      else
+        b.emitIf(b.compare(arith::CmpIPredicate::ult, row, b.i32(tiles.keys)),
+                 copyBox);
     }
   };
   // Keys and values have as many boxes.
@@ -295,6 +300,7 @@ void RingDecode::startTiles() {
       b.mul(first, GpuAttentionTiles::kBarrierBytes));
   keyMap = addTensorMap(host, kernel, b, op.getKey(), tiles.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), tiles.keys);
+  boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), tiles.keys);
   isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   TileRange range = getTileRange();
   begin = b.toI32(range.begin);

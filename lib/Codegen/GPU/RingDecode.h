@@ -61,6 +61,8 @@ private:
 
   WarpgroupBuilder w;
   Value keyMap, valueMap;
+  /// The rows of a box of keys or values, an index.
+  Value boxRows;
   /// The warp's first stage and its first barrier: addresses in shared memory.
   Value ring, barriers;
   /// The offset from the symbol of shared memory to its first aligned address.

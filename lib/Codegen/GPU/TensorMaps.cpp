@@ -63,6 +63,22 @@ static std::optional<int64_t> getDataType(Type element) {
   }
 }
 
+/// Returns the constants that a size may be, which `arith.select` selects;
+/// empty if it may have other values.
+static SmallVector<int64_t> getConstants(Value size) {
+  if (std::optional<int64_t> constant = getConstantIntValue(size))
+    return {*constant};
+  auto select = size.getDefiningOp<arith::SelectOp>();
+  if (!select)
+    return {};
+  SmallVector<int64_t> constants = getConstants(select.getTrueValue());
+  SmallVector<int64_t> others = getConstants(select.getFalseValue());
+  if (constants.empty() || others.empty())
+    return {};
+  llvm::append_range(constants, others);
+  return constants;
+}
+
 LogicalResult mlir::posenc::checkTensorMap(nvgpu::TmaCreateDescriptorOp op) {
   Value tensor = getTensor(op);
   if (!tensor)
@@ -82,10 +98,15 @@ LogicalResult mlir::posenc::checkTensorMap(nvgpu::TmaCreateDescriptorOp op) {
            << type.getElementType();
   auto box = op.getBoxDimensions();
   constexpr int64_t kMaxBox = 256;
+  SmallVector<SmallVector<int64_t>> choices;
+  for (Value size : box)
+    choices.push_back(getConstants(size));
   if (static_cast<int64_t>(box.size()) != type.getRank() ||
-      !llvm::all_of(box, [](Value size) {
-        std::optional<int64_t> constant = getConstantIntValue(size);
-        return constant && *constant >= 1 && *constant <= kMaxBox;
+      !llvm::all_of(choices, [](ArrayRef<int64_t> constants) {
+        return !constants.empty() &&
+               llvm::all_of(constants, [](int64_t constant) {
+                 return constant >= 1 && constant <= kMaxBox;
+               });
       }))
     return op.emitOpError("expected a box of one constant from 1 to 256 for "
                           "each of the ")
@@ -96,9 +117,15 @@ LogicalResult mlir::posenc::checkTensorMap(nvgpu::TmaCreateDescriptorOp op) {
     return op.emitOpError("expected a map without interleaving that reads "
                           "zeros out of bounds");
   // The verifier has compared the rows of the tile with the swizzle pattern.
+  // It knows the smallest box, of which a selected one is a multiple.
   SmallVector<int64_t> sizes;
-  for (Value size : box)
-    sizes.push_back(*getConstantIntValue(size));
+  for (ArrayRef<int64_t> constants : choices) {
+    int64_t size = *llvm::min_element(constants);
+    sizes.push_back(size);
+    if (llvm::any_of(constants, [&](int64_t other) { return other % size; }))
+      return op.emitOpError("expected sizes of a box that are multiples of the "
+                            "smallest one");
+  }
   auto dropOnes = [](ArrayRef<int64_t> shape) {
     return llvm::to_vector(
         llvm::make_filter_range(shape, [](int64_t size) { return size != 1; }));

@@ -36,14 +36,27 @@ struct TileSource {
 };
 } // namespace
 
-/// Returns the dimension of the index that is a token in its page, of which the
-/// tensor has a static number.
+/// Whether a remainder is that of a division in its block, as that of a key's
+/// index and the size of pages is.
+static bool hasQuotient(arith::RemUIOp remainder) {
+  return llvm::any_of(remainder.getLhs().getUsers(), [&](Operation *user) {
+    auto quotient = dyn_cast<arith::DivUIOp>(user);
+    return quotient && quotient->getBlock() == remainder->getBlock() &&
+           quotient.getLhs() == remainder.getLhs() &&
+           quotient.getRhs() == remainder.getRhs();
+  });
+}
+
+/// Returns the dimension of the index that is a token in its page.
 static std::optional<int64_t> findTokenDim(tensor::ExtractOp gather) {
   auto type = cast<ShapedType>(gather.getTensor().getType());
   for (auto [dim, index] : llvm::enumerate(gather.getIndices())) {
     auto remainder = index.getDefiningOp<arith::RemUIOp>();
-    if (remainder && !type.isDynamicDim(dim) &&
-        isConstantIntValue(remainder.getRhs(), type.getDimSize(dim)))
+    if (!remainder)
+      continue;
+    if (type.isDynamicDim(dim)
+            ? hasQuotient(remainder)
+            : isConstantIntValue(remainder.getRhs(), type.getDimSize(dim)))
       return dim;
   }
   return std::nullopt;
@@ -81,10 +94,20 @@ static std::optional<TileSource> findSource(Value tile) {
 
 std::optional<int64_t> mlir::posenc::getPageBoxRows(int64_t keys,
                                                     int64_t pageSize) {
+  if (ShapedType::isDynamic(pageSize))
+    return kSwizzledRows;
   if (pageSize <= 0)
     return std::nullopt;
   int64_t rows = std::gcd(keys, pageSize);
   return rows % kSwizzledRows == 0 ? std::optional(rows) : std::nullopt;
+}
+
+Value mlir::posenc::havePagesBoxes(OpBuilder &host, Location loc,
+                                   Value pageSize) {
+  Value rest = host.createOrFold<arith::RemUIOp>(
+      loc, pageSize, createIndex(host, loc, kSwizzledRows));
+  return host.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rest,
+                                          createIndex(host, loc, 0));
 }
 
 bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
@@ -109,6 +132,38 @@ int64_t mlir::posenc::getBoxRows(Value tile, int64_t keys) {
                        : keys;
 }
 
+bool mlir::posenc::hasDynamicBoxes(Value tile) {
+  TileSource source = *findSource(tile);
+  return source.gather &&
+         cast<ShapedType>(source.tensor.getType()).isDynamicDim(source.rowDim);
+}
+
+/// Emits the rows of a box on the host: if the size of pages is dynamic, one of
+/// the numbers that divide a tile.
+static Value emitBoxRows(OpBuilder &host, Location loc, Value tile,
+                         int64_t keys) {
+  int64_t fewest = getBoxRows(tile, keys);
+  Value result = createIndex(host, loc, fewest);
+  if (!hasDynamicBoxes(tile))
+    return result;
+  Value pageSize = getNumSourceRows(host, loc, tile);
+  for (int64_t rows = 2 * fewest; rows <= keys; rows += fewest) {
+    if (keys % rows != 0)
+      continue;
+    Value some = createIndex(host, loc, rows);
+    Value rest = arith::RemUIOp::create(host, loc, pageSize, some);
+    Value divides = arith::CmpIOp::create(host, loc, arith::CmpIPredicate::eq,
+                                          rest, createIndex(host, loc, 0));
+    result = arith::SelectOp::create(host, loc, divides, some, result);
+  }
+  return result;
+}
+
+Value mlir::posenc::addBoxRows(OpBuilder &host, GpuKernel &kernel, Location loc,
+                               Value tile, int64_t keys) {
+  return kernel.addIndex(host, emitBoxRows(host, loc, tile, keys));
+}
+
 bool mlir::posenc::arePages(Value tile) {
   return findSource(tile)->gather != nullptr;
 }
@@ -127,7 +182,7 @@ Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
   Location loc = b.getLoc();
   SmallVector<Value> box(type.getRank(), createIndex(host, loc, 1));
   box.back() = createIndex(host, loc, kColumnChannels);
-  box[source.rowDim] = createIndex(host, loc, rows);
+  box[source.rowDim] = emitBoxRows(host, loc, tile, keys);
   auto space = gpu::AddressSpaceAttr::get(
       host.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
   SmallVector<int64_t> shape(type.getRank(), 1);
@@ -155,7 +210,7 @@ Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
 
 SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
                                                    ThreadBuilder &b, Value tile,
-                                                   Value row, int64_t boxRows) {
+                                                   Value row, Value boxRows) {
   TileSource source = *findSource(tile);
   SmallVector<Value> indices;
   if (source.slice) {
@@ -166,9 +221,7 @@ SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
     Value first = row;
     if (!isConstantIntValue(row, 0)) {
       Value last = b.add(reader.getSize(source.gather.getResult(0), 0), -1);
-      last = b.mul(b.createOrFold<arith::DivUIOp>(
-                       last, createIndex(b, b.getLoc(), boxRows)),
-                   boxRows);
+      last = b.mul(b.createOrFold<arith::DivUIOp>(last, boxRows), boxRows);
       first = b.createOrFold<arith::MinUIOp>(first, last);
     }
     indices = reader.getGathered(source.gather,

@@ -25,15 +25,28 @@ inline constexpr int64_t kColumnChannels = 64;
 
 /// Returns the most rows of a box that is in one page wherever it begins: tiles
 /// of `keys` keys and pages of `pageSize` tokens consist of such boxes. nullopt
-/// if they would be smaller than the unit of the swizzle.
+/// if they would be smaller than the unit of the swizzle. If the size of pages
+/// is dynamic, returns that unit, of which boxes have one or several.
 std::optional<int64_t> getPageBoxRows(int64_t keys, int64_t pageSize);
+
+/// Emits an i1 on the host: whether pages of a dynamic size consist of boxes.
+Value havePagesBoxes(OpBuilder &host, Location loc, Value pageSize);
 
 /// Whether the loops' keys and values are slices of the queries' type, or in
 /// pages of that type, which bulk copies can read as tiles of `keys` keys.
 bool canCopyTiles(const AttentionNestParts &nest, int64_t keys);
 
-/// Returns the rows of a box of a tile of `keys` keys.
+/// Returns the rows of a box of a tile of `keys` keys, or the fewest if the
+/// size of pages is dynamic.
 int64_t getBoxRows(Value tile, int64_t keys);
+
+/// Whether the size of pages, and so the rows of a box, are dynamic.
+bool hasDynamicBoxes(Value tile);
+
+/// Returns the rows of a box, an index in the kernel: a constant, or an
+/// argument if the size of pages is dynamic.
+Value addBoxRows(OpBuilder &host, GpuKernel &kernel, Location loc, Value tile,
+                 int64_t keys);
 
 /// Whether a tile is in pages, and the number of coordinates of a box.
 bool arePages(Value tile);
@@ -49,7 +62,7 @@ Value addTensorMap(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &b,
 /// keys is another box of the tile. The scalars that it depends on must have
 /// been cloned, and the tile must have keys.
 SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
-                                     Value tile, Value row, int64_t boxRows);
+                                     Value tile, Value row, Value boxRows);
 
 /// Returns the rows of the tensor that `tile` is a part of, an index of the
 /// host.

@@ -151,7 +151,7 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
                                   Value key) {
   auto findBox = [&] {
     return getBoxCoordinates(reader, b, copies.tensor,
-                             createIndex(b, b.getLoc(), 0), groups.keys);
+                             createIndex(b, b.getLoc(), 0), boxRows);
   };
   SmallVector<Value> box;
   // The number of the page is loaded during the wait.
@@ -168,22 +168,22 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
 /// first lane copies all boxes.
 void WarpgroupAttention::copyBoxes(const Copies &copies, const Stage &stage,
                                    Value key, Value isFirstLane) {
-  int64_t rows = getBoxRows(copies.tensor, groups.keys);
-  Value own = b.rem(thread, GpuAttentionTiles::kWarp);
-  SmallVector<Value> found = getBoxCoordinates(
-      reader, b, copies.tensor, b.toIndex(b.mul(own, rows)), rows);
+  Value lane = b.toIndex(b.rem(thread, GpuAttentionTiles::kWarp));
+  SmallVector<Value> found = getBoxCoordinates(reader, b, copies.tensor,
+                                               b.mul(lane, boxRows), boxRows);
   b.emitIf(isFirstLane, [&] { expectTile(copies, stage, key); });
   Value first = getTileAddress(copies, stage);
-  b.emitLoop(b.i32(0), b.i32(groups.keys / rows), b.i32(1), {},
-             [&](Value number, ValueRange) -> SmallVector<Value> {
+  b.emitLoop(b.i32(0), b.i32(groups.keys), b.toI32(boxRows), b.i32(0),
+             [&](Value row, ValueRange carried) -> SmallVector<Value> {
+               Value number = carried[0];
                SmallVector<Value> box(found);
                for (Value &coordinate : MutableArrayRef(box).drop_front())
                  coordinate = b.shuffle(coordinate, number);
-               Value offset = b.mul(number, rows * WarpgroupTiles::kRowBytes);
+               Value offset = b.mul(row, WarpgroupTiles::kRowBytes);
                b.emitIf(isFirstLane, [&] {
                  copyBox(copies, stage, b.add(first, offset), box);
                });
-               return {};
+               return {b.add(number, 1)};
              });
 }
 
@@ -588,6 +588,7 @@ void WarpgroupAttention::emitGrid() {
   baseOffset = b.sub(base, start);
   keyMap = addTensorMap(host, kernel, b, op.getKey(), groups.keys);
   valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
+  boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
   if (isPersistent())
     tilesOfGrid = b.toI32(kernel.addIndex(host, numTiles));
   else

@@ -163,6 +163,8 @@ private:
   WarpgroupTiles groups;
   WarpgroupBuilder w;
   Value keyMap, valueMap;
+  /// The rows of a box of keys or values, an index.
+  Value boxRows;
   /// The number of tiles of queries if blocks are persistent, an i32.
   Value tilesOfGrid;
   /// The address of shared memory, aligned to the swizzle's 1024 bytes, and its
