@@ -178,8 +178,8 @@ SmallVector<Value> RingDecode::findBoxes() {
   for (Value tile : {op.getKey(), op.getValue()}) {
     int64_t fewest = getBoxRows(tile, tiles.keys);
     for (int64_t i = 0; i < tiles.keys / fewest; ++i)
-      llvm::append_range(
-          all, getBoxCoordinates(reader, b, tile, b.mul(boxRows, i), boxRows));
+      llvm::append_range(all,
+                         getBoxCoordinates(reader, b, tile, b.mul(boxRows, i)));
   }
   return all;
 }

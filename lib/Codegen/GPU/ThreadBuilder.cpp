@@ -249,6 +249,11 @@ Value ThreadBuilder::shuffle(Value value, Value lane) {
   return shuffleBits(value, lane, /*isXor=*/false);
 }
 
+Value ThreadBuilder::shuffleDown(Value value) {
+  return NVVM::ShflOp::create(*this, value.getType(), i32(-1), value, i32(1),
+                              i32(31), NVVM::ShflKind::down, UnitAttr());
+}
+
 Value ThreadBuilder::any(Value condition) {
   return NVVM::VoteSyncOp::create(*this, getI1Type(), i32(-1), condition,
                                   NVVM::VoteSyncKind::any);

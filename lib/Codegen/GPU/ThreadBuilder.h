@@ -102,6 +102,8 @@ public:
   /// `lane`.
   Value shuffleXor(Value value, int64_t mask);
   Value shuffle(Value value, Value lane);
+  /// Returns the i32 of the next lane; in the last lane, its own.
+  Value shuffleDown(Value value);
   /// Whether a condition, an i1, holds in any lane of the warp.
   Value any(Value condition);
   /// Combines the lanes' integers by `combine`, of which the order of operands

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -106,8 +107,12 @@ Value mlir::posenc::havePagesBoxes(OpBuilder &host, Location loc,
                                    Value pageSize) {
   Value rest = host.createOrFold<arith::RemUIOp>(
       loc, pageSize, createIndex(host, loc, kSwizzledRows));
-  return host.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, rest,
-                                          createIndex(host, loc, 0));
+  Value isMultiple = host.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::eq, rest, createIndex(host, loc, 0));
+  Value isNarrow = host.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::ule, pageSize,
+      createIndex(host, loc, std::numeric_limits<int32_t>::max()));
+  return host.createOrFold<arith::AndIOp>(loc, isMultiple, isNarrow);
 }
 
 bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
@@ -210,7 +215,7 @@ Value mlir::posenc::addTensorMap(OpBuilder &host, GpuKernel &kernel,
 
 SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
                                                    ThreadBuilder &b, Value tile,
-                                                   Value row, Value boxRows) {
+                                                   Value row) {
   TileSource source = *findSource(tile);
   SmallVector<Value> indices;
   if (source.slice) {
@@ -219,13 +224,15 @@ SmallVector<Value> mlir::posenc::getBoxCoordinates(TileReader &reader,
   } else {
     // The table may have no page for keys that do not exist.
     Value first = row;
+    Value zero = createIndex(b, b.getLoc(), 0);
     if (!isConstantIntValue(row, 0)) {
-      Value last = b.add(reader.getSize(source.gather.getResult(0), 0), -1);
-      last = b.mul(b.createOrFold<arith::DivUIOp>(last, boxRows), boxRows);
-      first = b.createOrFold<arith::MinUIOp>(first, last);
+      Value size = reader.getSize(source.gather.getResult(0), 0);
+      Value exists = b.compare(arith::CmpIPredicate::ult, row, size);
+      first = b.select(exists, row, zero);
     }
-    indices = reader.getGathered(source.gather,
-                                 {first, createIndex(b, b.getLoc(), 0)});
+    reader.setNarrowDivisions(true);
+    indices = reader.getGathered(source.gather, {first, zero});
+    reader.setNarrowDivisions(false);
   }
   return llvm::map_to_vector(llvm::reverse(indices),
                              [&](Value index) { return b.toI32(index); });

@@ -29,7 +29,8 @@ inline constexpr int64_t kColumnChannels = 64;
 /// is dynamic, returns that unit, of which boxes have one or several.
 std::optional<int64_t> getPageBoxRows(int64_t keys, int64_t pageSize);
 
-/// Emits an i1 on the host: whether pages of a dynamic size consist of boxes.
+/// Emits an i1 on the host: whether pages of a dynamic size consist of boxes,
+/// and an index in a page has 32 bits.
 Value havePagesBoxes(OpBuilder &host, Location loc, Value pageSize);
 
 /// Whether the loops' keys and values are slices of the queries' type, or in
@@ -59,10 +60,10 @@ Value addTensorMap(OpBuilder &host, GpuKernel &kernel, ThreadBuilder &b,
 
 /// Returns the coordinates of a box of a tile, i32, innermost first. The box
 /// begins at `row`, an index and a multiple of its rows; one without existing
-/// keys is another box of the tile. The scalars that it depends on must have
+/// keys is the first box of the tile. The scalars that it depends on must have
 /// been cloned, and the tile must have keys.
 SmallVector<Value> getBoxCoordinates(TileReader &reader, ThreadBuilder &b,
-                                     Value tile, Value row, Value boxRows);
+                                     Value tile, Value row);
 
 /// Returns the rows of the tensor that `tile` is a part of, an index of the
 /// host.

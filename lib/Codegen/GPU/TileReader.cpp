@@ -250,6 +250,15 @@ void TileReader::cloneScalar(Operation &op) {
       least = b.createOrFold<arith::MinSIOp>(least, other);
     return scalars.map(min.getResult(), least);
   }
+  if (hasNarrowDivisions && isa<arith::DivUIOp, arith::RemUIOp>(op) &&
+      op.getResult(0).getType().isIndex()) {
+    Value lhs = get(op.getOperand(0)), rhs = get(op.getOperand(1));
+    if (!matchPattern(rhs, m_Constant())) {
+      auto [quotient, rest] = divide32(b, b.getLoc(), lhs, rhs);
+      return scalars.map(op.getResult(0),
+                         isa<arith::DivUIOp>(op) ? quotient : rest);
+    }
+  }
   if (auto loop = dyn_cast<scf::ForOp>(op))
     if (cloneReduction(loop))
       return;

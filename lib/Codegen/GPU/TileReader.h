@@ -104,6 +104,9 @@ public:
   Value getAddress(Value root, Value offset);
   /// Returns the indices of the element that a gather copies to `at`.
   SmallVector<Value> getGathered(linalg::GenericOp op, ArrayRef<Value> at);
+  /// Divides indices by other numbers than constants in 32 bits from here on,
+  /// in which all of these must fit, or no longer.
+  void setNarrowDivisions(bool value) { hasNarrowDivisions = value; }
   /// Whether rows of the value can be read 16 bytes at a time.
   bool isAligned(Value root) const;
 
@@ -134,6 +137,7 @@ private:
   bool isWide;
   /// Whether rotated rows keep the type in which they are computed.
   bool keepsSums = false;
+  bool hasNarrowDivisions = false;
   /// The lane of the warp that shares loops; null if each thread runs them.
   Value lane;
   DenseMap<Value, GpuKernel::Tensor> tensors;

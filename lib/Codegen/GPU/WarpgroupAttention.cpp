@@ -37,12 +37,25 @@ static GpuAttentionTiles getTiles(const WarpgroupTiles &groups) {
   return tiles;
 }
 
+/// Gives the producer registers of the consumers if it has few and finds boxes
+/// of pages of a dynamic size, whose code takes up to 32.
+static WarpgroupTiles getRegisters(WarpgroupTiles groups,
+                                   const AttentionNestParts &nest) {
+  constexpr int64_t kFew = 24, kMoved = 16;
+  OnlineAttentionOp tile = nest.tile;
+  if (groups.producerRegisters <= kFew && hasDynamicBoxes(tile.getKey())) {
+    groups.producerRegisters += kMoved;
+    groups.consumerRegisters -= kMoved / groups.consumers;
+  }
+  return groups;
+}
+
 WarpgroupAttention::WarpgroupAttention(OpBuilder &host,
                                        const AttentionNestParts &nest,
                                        const WarpgroupTiles &groups)
     : AttentionKernel(host, nest, getTiles(groups), groups.getThreads(),
                       /*isWide=*/true, "_attention_sm_90a"),
-      groups(groups), w(b) {
+      groups(getRegisters(groups, nest)), w(b) {
   kernel.getFunction()->setAttr(PosencDialect::kChipAttrName,
                                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
 }
@@ -151,7 +164,7 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
                                   Value key) {
   auto findBox = [&] {
     return getBoxCoordinates(reader, b, copies.tensor,
-                             createIndex(b, b.getLoc(), 0), boxRows);
+                             createIndex(b, b.getLoc(), 0));
   };
   SmallVector<Value> box;
   // The number of the page is loaded during the wait.
@@ -165,25 +178,26 @@ void WarpgroupAttention::copyTile(const Copies &copies, const Stage &stage,
 /// Copies the tile whose scalars have been cloned, box by box. All lanes of a
 /// warp run this code: each finds one box, of which there are at most 16, so
 /// that the numbers of all pages are loaded at once, and during the wait. The
-/// first lane copies all boxes.
+/// first lane copies all boxes, which move to it from lane to lane.
 void WarpgroupAttention::copyBoxes(const Copies &copies, const Stage &stage,
                                    Value key, Value isFirstLane) {
-  Value lane = b.toIndex(b.rem(thread, GpuAttentionTiles::kWarp));
-  SmallVector<Value> found = getBoxCoordinates(reader, b, copies.tensor,
-                                               b.mul(lane, boxRows), boxRows);
+  Value rows = b.toI32(boxRows);
+  Value lane = b.rem(thread, GpuAttentionTiles::kWarp);
+  SmallVector<Value> own =
+      getBoxCoordinates(reader, b, copies.tensor, b.toIndex(b.mul(lane, rows)));
   b.emitIf(isFirstLane, [&] { expectTile(copies, stage, key); });
-  Value first = getTileAddress(copies, stage);
-  b.emitLoop(b.i32(0), b.i32(groups.keys), b.toI32(boxRows), b.i32(0),
-             [&](Value row, ValueRange carried) -> SmallVector<Value> {
-               Value number = carried[0];
-               SmallVector<Value> box(found);
-               for (Value &coordinate : MutableArrayRef(box).drop_front())
-                 coordinate = b.shuffle(coordinate, number);
+  Value to = getTileAddress(copies, stage);
+  // The first coordinate is that of a column.
+  b.emitLoop(b.i32(0), b.i32(groups.keys), rows, ValueRange(own).drop_front(),
+             [&](Value row, ValueRange carried) {
+               SmallVector<Value> box(own);
+               llvm::copy(carried, box.begin() + 1);
                Value offset = b.mul(row, WarpgroupTiles::kRowBytes);
                b.emitIf(isFirstLane, [&] {
-                 copyBox(copies, stage, b.add(first, offset), box);
+                 copyBox(copies, stage, b.add(to, offset), box);
                });
-               return {b.add(number, 1)};
+               return llvm::map_to_vector(
+                   carried, [&](Value value) { return b.shuffleDown(value); });
              });
 }
 

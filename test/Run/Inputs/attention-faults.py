@@ -6,10 +6,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""usage: attention-faults.py TABLE.md LIBRARY.so DECODE_LIBRARY.so FOLDER POSENC_RUN
+"""usage: attention-faults.py TABLE.md LIBRARY.so DECODE_LIBRARY.so PAGES_LIBRARY.so FOLDER
+    POSENC_RUN
 
-Runs functions of attention-forms.mlir and decode-forms.mlir, which the libraries
-contain, on the driver that executes PTX, without and with each fault in their PTX. Prints what reports the fault: the driver or a wrong result.
+Runs functions of attention-forms.mlir, decode-forms.mlir and paged-forms.mlir, which the
+libraries contain, on the driver that executes PTX, without and with each fault in their
+PTX. Prints what reports the fault: the driver or a wrong result.
 Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
 """
 
@@ -21,15 +23,19 @@ import sys
 
 import numpy
 
-TABLE, LIBRARY, DECODE_LIBRARY, FOLDER, RUN = sys.argv[1:]
+TABLE, LIBRARY, DECODE_LIBRARY, PAGES_LIBRARY, FOLDER, RUN = sys.argv[1:]
 # The shapes of queries, and of keys and values: more than two tiles, so that stages
 # are used again.
 SHAPES = {"causal_bf16": ((1, 300, 4, 128), (1, 300, 2, 128)),
           "holes": ((1, 20, 1, 64), (1, 1030, 1, 64)),
-          "group_1": ((1, 1, 2, 128), (1, 400, 2, 128))}
-# The numbers of keys of a function that takes them.
-LENGTHS = {"group_1": [390]}
-LIBRARIES = {"group_1": DECODE_LIBRARY}
+          "group_1": ((1, 1, 2, 128), (1, 400, 2, 128)),
+          "alibi": ((60, 4, 64), (9, 24, 2, 64))}
+# The other arguments: the table of pages, of which all elements are used, the starts of
+# sequences and the numbers of keys.
+OTHERS = {"group_1": {"n": numpy.array([390])},
+          "alibi": {"t": numpy.array([[5, 2, 7, 0, 3, 8, 1]], numpy.int32),
+                    "c": numpy.array([0, 60]), "n": numpy.array([150])}}
+LIBRARIES = {"group_1": DECODE_LIBRARY, "alibi": PAGES_LIBRARY}
 # Of the relative error of bf16 on GPUs.
 LIMIT = 4e-3
 # The architecture, a name, the text of the instruction, what replaces it, and the
@@ -107,6 +113,17 @@ RING_PLACES = [
      r"selp\.b32 (\s*%r\d+), 0, (%r\d+), (%p\d+;)(?=\s*selp\.b32 \s*%r\d+, 1, 0,)",
      r"selp.b32 \1, \2, 0, \3"),
 ]
+# Faults in the producer of a kernel whose tiles have several boxes, where the first match
+# counts. The page is the last coordinate.
+PAGE_PLACES = [
+    ("wrong page of a box", r"shfl\.sync\.down\.b32 (\s*%r\d+, %r\d+), 1, 31, -1;(?=\s*@)",
+     r"mov.b32 \1;"),
+    ("a box is not copied", r"cp\.async\.bulk\.tensor[^;]*;", ""),
+    ("too few bytes of boxes", r"(mov\.b32 \s*%r\d+), 16384;", r"\1, 8192;"),
+    ("too many bytes of boxes", r"(mov\.b32 \s*%r\d+), 16384;", r"\1, 32768;"),
+    ("wrong rows of a box", r"(add\.s32 \s*%r\d+, %r\d+), 1024;", r"\1, 2048;"),
+    ("boxes without keys", r"selp\.b64 (\s*%rd\d+, %rd\d+), 0, %p\d+;", r"mov.b64 \1;"),
+]
 
 
 def get_distance(result, right):
@@ -144,9 +161,11 @@ def list_faults():
     for arch, name, old, new, *others in FAULTS:
         yield arch, name, f"{old}=>{new}", others[0] if others else "causal_bf16"
     ring = [(name, None, *place) for name, *place in RING_PLACES]
+    pages = [(name, True, *place) for name, *place in PAGE_PLACES]
     for library, kernel, function, places in [
             (LIBRARY, "causal_bf16_attention_sm_90a", "causal_bf16", PLACES),
-            (DECODE_LIBRARY, "group_1_attention_decode_sm_90a", "group_1", ring)]:
+            (DECODE_LIBRARY, "group_1_attention_decode_sm_90a", "group_1", ring),
+            (PAGES_LIBRARY, "alibi_attention_sm_90a", "alibi", pages)]:
         text = pathlib.Path(library).read_bytes().decode("latin-1")
         for name, *place in places:
             edit = find_edit(text, kernel, *place)
@@ -164,8 +183,8 @@ def call(function, arch, edit):
                        POSENC_FAKE_CUDA_MULTIPROCESSORS="3")
     if edit:
         environment["POSENC_FAKE_CUDA_EDIT"] = edit
-    names = "qkvn" if function in LENGTHS else "qkv"
-    files = [f"--input=@{FOLDER}/{function}.{name}.npy" for name in names]
+    files = [f"--input=@{FOLDER}/{function}.{name}.npy"
+             for name in ["q", "k", "v", *OTHERS.get(function, [])]]
     library = LIBRARIES.get(function, LIBRARY)
     done = subprocess.run(
         [RUN, library, f"--function={function}", "--device=cuda:0", *files,
@@ -186,20 +205,22 @@ def main():
             values = random.standard_normal(shape, numpy.float32)
             if name == "q":
                 # Large scores, for which results are scaled when a maximum grows.
-                factors = 1 + numpy.arange(shape[1]) % 16
-                values *= factors.reshape(1, shape[1], 1, 1)
+                factors = 1 + numpy.arange(shape[-3]) % 16
+                values *= factors.reshape(-1, 1, 1)
             numpy.save(pathlib.Path(FOLDER, f"{function}.{name}.npy"),
                        (values.view(numpy.uint32) >> 16).astype(numpy.uint16))
-    for function, lengths in LENGTHS.items():
-        numpy.save(pathlib.Path(FOLDER, f"{function}.n.npy"), numpy.array(lengths))
+    for function, others in OTHERS.items():
+        for name, values in others.items():
+            numpy.save(pathlib.Path(FOLDER, f"{function}.{name}.npy"), values)
     right = {}
     for function, arch in [("causal_bf16", 80), ("causal_bf16", 90), ("holes", 90),
-                           ("group_1", 80), ("group_1", 90)]:
+                           ("group_1", 80), ("group_1", 90), ("alibi", 80),
+                           ("alibi", 90)]:
         result = call(function, arch, "")
         if isinstance(result, str):
             sys.exit(f"sm_{arch}: {result}")
         right[function, arch] = result
-    for function in ["causal_bf16", "group_1"]:
+    for function in ["causal_bf16", "group_1", "alibi"]:
         distance = get_distance(right[function, 90], right[function, 80])
         if not distance <= 2 * LIMIT:
             sys.exit(f"the results of the kernels of {function} differ by {distance}")

@@ -243,11 +243,22 @@ func.func @pages_64(%q: tensor<?x1x4x96xf16>, %k: tensor<?x2x64x96xf16>, %v: ten
   return %r : tensor<?x1x4x96xf16>
 }
 
-// No boxes of 24 tokens make up a tile.
+// A page has three boxes, and a tile four.
 // INPUTS: 1x1x4x64xf16 8x2x24x64xf16 8x2x24x64xf16 1x8xi32=iota i64[180]
 func.func @pages_24(%q: tensor<?x1x4x64xf16>, %k: tensor<?x2x24x64xf16>, %v: tensor<?x2x24x64xf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x1x4x64xf16> {
   %r = posenc.attention causal key_layout = head_major
     ins(%q, %k, %v : tensor<?x1x4x64xf16>, tensor<?x2x24x64xf16>, tensor<?x2x24x64xf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x1x4x64xf16>)
+  return %r : tensor<?x1x4x64xf16>
+}
+
+// Boxes of 4 tokens would be smaller than the unit of the swizzle.
+// INPUTS: 1x1x4x64xf16 16x2x12x64xf16 16x2x12x64xf16 1x16xi32=iota i64[180]
+func.func @pages_12(%q: tensor<?x1x4x64xf16>, %k: tensor<?x2x12x64xf16>, %v: tensor<?x2x12x64xf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x1x4x64xf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x1x4x64xf16>, tensor<?x2x12x64xf16>, tensor<?x2x12x64xf16>)
     lengths(%n : tensor<?xi64>)
     block_table(%t : tensor<?x?xi32>)
     outs(%q : tensor<?x1x4x64xf16>)

@@ -59,7 +59,7 @@ func.func @pages_256(%q: tensor<?x4x64xbf16>, %k: tensor<?x256x2x64xbf16>, %v: t
 }
 
 // Tiles of 80 keys have boxes of 8, 16, 40 or 80 rows.
-// GROUP: server_128 PAGES: 8 16 40 64 128 160 512
+// GROUP: server_128 PAGES: 8 16 40 64 128 512
 func.func @server_128(%q: tensor<?x2x128xf16>, %k: tensor<?x?x1x128xf16>, %v: tensor<?x?x1x128xf16>, %t: tensor<?x?xi32>, %c: tensor<?xi32>, %n: tensor<?xi32>, %p: tensor<?xi64>) -> tensor<?x2x128xf16> {
   %r = posenc.attention causal window_left = 130 query_rotation = <pairing = half, frequencies = <dim = 128>>
     ins(%q, %k, %v : tensor<?x2x128xf16>, tensor<?x?x1x128xf16>, tensor<?x?x1x128xf16>)
@@ -85,7 +85,7 @@ func.func @sinks_256(%q: tensor<?x4x256xbf16>, %k: tensor<?x2x64x256xbf16>, %v: 
   return %r : tensor<?x4x256xbf16>
 }
 
-// GROUP: cap_256 PAGES: 8 24 512
+// GROUP: cap_256 PAGES: 8 512
 // SEQUENCES: 20/130 3/65
 func.func @cap_256(%q: tensor<?x4x256xbf16>, %k: tensor<?x?x2x256xbf16>, %v: tensor<?x?x2x256xbf16>, %t: tensor<?x?xi32>, %c: tensor<?xi64>, %n: tensor<?xi64>) -> tensor<?x4x256xbf16> {
   %r = posenc.attention

@@ -6,12 +6,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""usage: pages.py [--only=FUNCTION,...] MODULE FOLDER POSENC_RUN [OPTION...]
+"""usage: pages.py [--fault] [--only=FUNCTION,...] MODULE FOLDER POSENC_RUN [OPTION...]
 
 Runs the functions of paged-forms.mlir, whose comments have the sizes of pages, and
 compares their results with the reference, and the bits within each group. Pages are in
 random order. Slots after the last key of a sequence and pages of no sequence are
-infinite or NaN, and unused elements of the table are no pages.
+infinite or NaN, and unused elements of the table are no pages. With --fault, keys have
+another first channel in each call of a group but the first.
 """
 
 import pathlib
@@ -23,7 +24,7 @@ import numpy
 
 # Prefill, a chunk of a prompt, decode, a sequence without queries, speculative decode, a
 # long chunk, and one query after all keys of a page.
-SEQUENCES = [(37, 37), (90, 333), (1, 70), (0, 5), (3, 140), (20, 600), (1, 512)]
+SEQUENCES = [(37, 37), (20, 333), (1, 70), (0, 5), (3, 140), (9, 530), (1, 512)]
 LIMITS = {"f32": "1e-5", "f16": "1e-3", "bf16": "4e-3"}
 UNUSED = [-1, 2**31 - 1, -2**31, 12345678]
 
@@ -113,6 +114,9 @@ def call(function, arrays, results, module, folder, run, options):
 
 
 def main():
+    has_fault = sys.argv[1] == "--fault"
+    if has_fault:
+        sys.argv.pop(1)
     only = None
     if sys.argv[1].startswith("--only="):
         only = sys.argv.pop(1).partition("=")[2].split(",")
@@ -135,6 +139,8 @@ def main():
             sequences = [tuple(map(int, pair.split("/"))) for pair in lengths.split()]
         for page in map(int, sizes.split()):
             arrays = make_inputs((name, arguments, body), group, page, sequences)
+            if has_fault and group in known:
+                arrays[1][..., 0] += 1
             bits = call(name, arrays, results, module, folder, run, options)
             calls += 1
             if isinstance(bits, str):
