@@ -13,6 +13,7 @@
 // RUN: FileCheck %s --input-file=%t --check-prefix=COPY
 // RUN: FileCheck %s --input-file=%t --check-prefix=GROUPS
 // RUN: FileCheck %s --input-file=%t --check-prefix=RING
+// RUN: FileCheck %s --input-file=%t --check-prefix=PAGES
 
 // Three kernels: of warpgroups, for rows aligned to 16 bytes, and for others.
 // LAUNCH-LABEL: func.func @causal
@@ -31,6 +32,7 @@
 // LAUNCH: gpu.launch_func @kernels::@few_attention_decode blocks
 // LAUNCH: gpu.launch_func @kernels::@few_attention_decode_narrow blocks
 // LAUNCH-NOT: gpu.launch_func
+// LAUNCH-LABEL: func.func @pages
 // LAUNCH-NOT: posenc.online_attention
 
 // A warp has 2 x 8 fragments of scores, each of 4 products, and of results.
@@ -123,5 +125,33 @@ func.func @few(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x1024x128xbf16>, %v: me
   posenc.attention key_layout = head_major
     ins(%q, %k, %v : memref<?x1x8x128xbf16>, memref<?x2x1024x128xbf16>, memref<?x2x1024x128xbf16>)
     outs(%o : memref<?x1x8x128xbf16>)
+  return
+}
+
+// The host chooses the rows of a box. Each lane of the producer loads the number of a page
+// before the first one waits and copies all boxes, which move to it.
+// PAGES-LABEL: func.func @pages(
+// PAGES: %[[ROWS:.*]] = arith.select %{{.*}}, %c128, %{{.*}} : index
+// PAGES: nvgpu.tma.create.descriptor %{{.*}} box[%c1, %c1, %[[ROWS]], %c64]
+// PAGES: gpu.launch_func @kernels::@pages_attention_sm_90a {{.*}}%[[ROWS]] : index
+// PAGES-LABEL: gpu.func @pages_attention_sm_90a(
+// PAGES: setmaxnreg.dec
+// PAGES: scf.for
+// PAGES: %[[NUMBER:.*]] = arith.divui %{{.*}} : i32
+// PAGES: memref.load
+// PAGES: arith.remui %{{.*}} : i32
+// PAGES: mbarrier.try_wait
+// PAGES: expect_tx
+// PAGES: scf.for {{.*}} iter_args
+// PAGES: scf.if
+// PAGES: llvm.inline_asm {{.*}}cp.async.bulk.tensor.4d
+// PAGES-COUNT-3: nvvm.shfl.sync down
+// PAGES-NEXT: scf.yield
+func.func @pages(%q: memref<?x?x4x64xbf16>, %k: memref<?x2x?x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x?x4x64xbf16>) {
+  posenc.attention causal key_layout = head_major
+    ins(%q, %k, %k : memref<?x?x4x64xbf16>, memref<?x2x?x64xbf16>, memref<?x2x?x64xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x?x4x64xbf16>)
   return
 }

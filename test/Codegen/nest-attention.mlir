@@ -216,11 +216,58 @@ func.func @few_in_pages(%q: memref<?x1x8x128xbf16>, %k: memref<?x2x16x128xbf16>,
 
 // -----
 
-// Bulk copies neither rotate nor convert, and no boxes of 24 tokens make up a tile.
+// Many queries: a tile of 80 keys has boxes of 8 rows if pages have 24 tokens. The host
+// knows pages of a dynamic size.
+// GROUPS-LABEL: func.func @many_in_pages(
+// GROUPS: scf.for {{.*}} step %c80 iter_args(
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
+// GROUPS: %[[SIZE:.*]] = memref.dim %{{.*}}, %c1 : memref<?x?x2x128xbf16>
+// GROUPS: %[[REST:.*]] = arith.remui %[[SIZE]], %c8
+// GROUPS: %[[BOXES:.*]] = arith.cmpi eq, %[[REST]], %c0
+// GROUPS: %[[FITS:.*]] = arith.cmpi ule, %[[SIZE]], %c2147483647
+// GROUPS: %[[BOTH:.*]] = arith.andi %[[BOXES]], %[[FITS]]
+// GROUPS: %[[CAN:.*]] = arith.andi %{{.*}}, %[[BOTH]]
+// GROUPS: scf.if %[[CAN]] {
+// GROUPS: scf.for {{.*}} step %c80 iter_args(
+// GROUPS: {posenc.chip = #posenc.chip<"sm_90a">}
+// GROUPS: return
+func.func @many_in_pages(%q: memref<?x?x8x128xbf16>, %k: memref<?x24x2x128xbf16>, %p: memref<?x?x2x128xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x?x8x128xbf16>) {
+  posenc.attention causal
+    ins(%q, %k, %k : memref<?x?x8x128xbf16>, memref<?x24x2x128xbf16>, memref<?x24x2x128xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x?x8x128xbf16>)
+  posenc.attention causal
+    ins(%q, %p, %p : memref<?x?x8x128xbf16>, memref<?x?x2x128xbf16>, memref<?x?x2x128xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x?x8x128xbf16>)
+  return
+}
+
+// -----
+
+// The page size of the values is unknown.
+// GROUPS-LABEL: func.func @unlike_pages(
+// GROUPS-NOT: posenc_runs_on
+// GROUPS: return
+func.func @unlike_pages(%q: memref<?x?x8x128xbf16>, %k: memref<?x24x2x128xbf16>, %v: memref<?x?x2x128xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x?x8x128xbf16>) {
+  posenc.attention causal
+    ins(%q, %k, %v : memref<?x?x8x128xbf16>, memref<?x24x2x128xbf16>, memref<?x?x2x128xbf16>)
+    lengths(%n : memref<?xi64>)
+    block_table(%t : memref<?x?xi32>)
+    outs(%o : memref<?x?x8x128xbf16>)
+  return
+}
+
+// -----
+
+// Bulk copies neither rotate nor convert, and boxes of 4 tokens would be smaller than the unit of
+// the swizzle.
 // GROUPS-LABEL: func.func @few_on_load(
 // GROUPS-NOT: posenc_runs_on
 // GROUPS: return
-func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v: memref<?x2x?x64xbf16>, %i: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %p: memref<?x2x24x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x64xbf16>) {
+func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v: memref<?x2x?x64xbf16>, %i: memref<?x2x?x64xi8>, %s: memref<?x2x?xf32>, %p: memref<?x2x12x64xbf16>, %t: memref<?x?xi32>, %n: memref<?xi64>, %o: memref<?x1x8x64xbf16>) {
   posenc.attention causal key_layout = head_major query_rotation = <pairing = half, frequencies = <dim = 64>> key_rotation = <pairing = half, frequencies = <dim = 64>>
     ins(%q, %k, %v : memref<?x1x8x64xbf16>, memref<?x2x?x64xbf16>, memref<?x2x?x64xbf16>)
     lengths(%n : memref<?xi64>)
@@ -232,7 +279,7 @@ func.func @few_on_load(%q: memref<?x1x8x64xbf16>, %k: memref<?x2x?x64xbf16>, %v:
     value_scales(%s : memref<?x2x?xf32>)
     outs(%o : memref<?x1x8x64xbf16>)
   posenc.attention causal key_layout = head_major
-    ins(%q, %p, %p : memref<?x1x8x64xbf16>, memref<?x2x24x64xbf16>, memref<?x2x24x64xbf16>)
+    ins(%q, %p, %p : memref<?x1x8x64xbf16>, memref<?x2x12x64xbf16>, memref<?x2x12x64xbf16>)
     lengths(%n : memref<?xi64>)
     block_table(%t : memref<?x?xi32>)
     outs(%o : memref<?x1x8x64xbf16>)

@@ -134,3 +134,31 @@ func.func @speculative_128(%q: tensor<?x8x8x128xbf16>, %k: tensor<?x2x2048x128xb
     outs(%q : tensor<?x8x8x128xbf16>)
   return %r : tensor<?x8x8x128xbf16>
 }
+
+// Pages of a dynamic size, and of 16 tokens.
+func.func @paged_64(%q: tensor<?x?x8x64xbf16>, %k: tensor<?x2x?x64xbf16>, %v: tensor<?x2x?x64xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x?x8x64xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x?x8x64xbf16>, tensor<?x2x?x64xbf16>, tensor<?x2x?x64xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x?x8x64xbf16>)
+  return %r : tensor<?x?x8x64xbf16>
+}
+
+func.func @paged_128(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x2x?x128xbf16>, %v: tensor<?x2x?x128xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x?x8x128xbf16> {
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x?x8x128xbf16>, tensor<?x2x?x128xbf16>, tensor<?x2x?x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x?x8x128xbf16>)
+  return %r : tensor<?x?x8x128xbf16>
+}
+
+func.func @pages_16_128(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x16x2x128xbf16>, %v: tensor<?x16x2x128xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>) -> tensor<?x?x8x128xbf16> {
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x?x8x128xbf16>, tensor<?x16x2x128xbf16>, tensor<?x16x2x128xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%q : tensor<?x?x8x128xbf16>)
+  return %r : tensor<?x?x8x128xbf16>
+}
