@@ -181,9 +181,8 @@ mlir::posenc::chooseRingTiles(const GpuAttentionSizes &sizes, int64_t rows) {
 
 int64_t WarpgroupTiles::getSharedBytes(const GpuAttentionSizes &sizes) const {
   constexpr int64_t kAlignment = 1024;
-  return kAlignment + getQueryBytes(sizes) +
-         stages * (getKeyBytes(sizes) + getValueBytes(sizes) +
-                   kBarriers * kBarrierBytes + kHeaderBytes);
+  return kAlignment + getTileBytes(sizes) +
+         stages * (kBarriers * kBarrierBytes + kHeaderBytes);
 }
 
 std::optional<WarpgroupTiles>
@@ -224,8 +223,21 @@ mlir::posenc::chooseWarpgroupTiles(const GpuAttentionSizes &sizes) {
                                           {384, 384, {2, 48, 2, 40, 232, 2}},
                                           {576, 512, {2, 32, 2, 40, 232, 2}},
                                           {576, 576, {3, 32, 2, 32, 160, 3}}};
+  // Two consumers have the scores of 32 of 64 keys each, and half of the
+  // value's channels. The queries of 576 channels and two stages fill shared
+  // memory.
+  static constexpr WarpgroupTiles kSharedValues = {
+      2, 64, 2, 40, 232, 2, 0, /*sharesValues=*/true};
+  constexpr int64_t kMaxUnsharedDim = 256, kMaxSharedDim = 512;
   if (sizes.elementBytes != 2)
     return std::nullopt;
+  // The keys have all columns of both parts.
+  if (sizes.sharesValues && sizes.valueDim > kMaxUnsharedDim &&
+      sizes.valueDim <= kMaxSharedDim &&
+      kSharedValues.valueParts * kSharedValues.getPartColumns(sizes) <=
+          WarpgroupTiles::getColumns(sizes.keyDim) &&
+      kSharedValues.getSharedBytes(sizes) <= kSharedBytes90)
+    return kSharedValues;
   for (const Row &row : kRows)
     if (std::max(sizes.keyDim, sizes.valueDim) <= row.maxDim)
       return sizes.changesScores    ? row.changed

@@ -52,8 +52,11 @@ def check_operand(kernel, register, operand, sources, is_of_output):
                    for definition in definitions):
             return f"the accumulator R{register} is overwritten"
     elif operand == "a" and is_of_output:
-        # The weights of rows that stand for no query are zeros.
-        if not (names <= set(CONVERSIONS) or all(map(is_zero, definitions))):
+        # The weights of rows that stand for no query are zeros, and those that
+        # warpgroups exchange are loaded, at one place.
+        is_loaded = names == {"LDS"} and len(definitions) == 1
+        if not (names <= set(CONVERSIONS) or all(map(is_zero, definitions))
+                or is_loaded):
             return f"P in R{register} is not only the result of conversions"
     elif len(definitions) > 1:
         # Fragments are loaded once, or once more in each iteration. An operand that

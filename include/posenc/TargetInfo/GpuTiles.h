@@ -27,6 +27,8 @@ struct GpuAttentionSizes {
   bool masksPositions = false;
   /// Whether it has a mask or a region `score`, whose code takes registers.
   bool changesScores = false;
+  /// Whether values are the first channels of the keys in memory.
+  bool sharesValues = false;
 };
 
 /// The tiles of an attention kernel of one block of threads.
@@ -122,6 +124,10 @@ struct WarpgroupTiles {
   /// The most keys of a sequence for which blocks are persistent and compute
   /// several tiles of queries each; 0 for never. Results do not depend on it.
   int64_t maxPersistentKeys = 0;
+  /// Whether values are the first channels of the keys in shared memory, too.
+  /// Consumers that have the same rows then compute the scores of a part of the
+  /// tile's keys each, and exchange maxima and weights.
+  bool sharesValues = false;
 
   /// Rows of a warpgroup, threads of it, and bytes of a swizzled row.
   static constexpr int64_t kRows = 64, kThreads = 128, kRowBytes = 128;
@@ -146,8 +152,27 @@ struct WarpgroupTiles {
   int64_t getPartBytes(const GpuAttentionSizes &sizes) const {
     return keys * kRowBytes * getPartColumns(sizes);
   }
+  /// Bytes of a stage's values, without those that are in the keys.
   int64_t getValueBytes(const GpuAttentionSizes &sizes) const {
-    return valueParts * getPartBytes(sizes);
+    return sharesValues ? 0 : valueParts * getPartBytes(sizes);
+  }
+  /// Keys of which a consumer computes scores, and bytes of the weights of a
+  /// tile and of the maxima that consumers exchange.
+  int64_t getScoredKeys() const {
+    return sharesValues ? keys / valueParts : keys;
+  }
+  int64_t getWeightBytes() const {
+    return sharesValues ? getRows() * keys * 2 : 0;
+  }
+  int64_t getMaximumBytes() const {
+    return sharesValues ? getRows() * valueParts * 4 : 0;
+  }
+  /// Bytes of the queries, of all stages, and of what consumers exchange, which
+  /// comes last. Barriers follow.
+  int64_t getTileBytes(const GpuAttentionSizes &sizes) const {
+    return getQueryBytes(sizes) +
+           stages * (getKeyBytes(sizes) + getValueBytes(sizes)) +
+           getWeightBytes() + getMaximumBytes();
   }
   /// Bytes of all, with the barriers and headers of the stages, and to align
   /// the first row.

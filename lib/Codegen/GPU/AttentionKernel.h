@@ -152,6 +152,12 @@ protected:
     SmallVector<Value> values, factors;
   };
   Weights addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state);
+  Value findMaximum(ArrayRef<Value> scores, int64_t row);
+  /// Returns the maxima of the scores of all threads that have a row, if other
+  /// warps have some of these; else nothing.
+  virtual SmallVector<Value> findSharedMaxima(ArrayRef<Value> scores) {
+    return {};
+  }
   void scaleAccumulators(ArrayRef<Value> factors, State &state);
 
   // AttentionProducts.cpp: products of fragments.

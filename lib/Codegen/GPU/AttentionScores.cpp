@@ -326,6 +326,17 @@ Value AttentionKernel::exponential(Value difference) {
   return b.exp2(difference);
 }
 
+/// Emits the maximum of a row's scores in the warp.
+Value AttentionKernel::findMaximum(ArrayRef<Value> scores, int64_t row) {
+  int64_t columns = getNumColumns();
+  Value maximum = scores[getIndex(row, 0, columns)];
+  for (int64_t column = 1; column < columns; ++column)
+    maximum = b.max(maximum, scores[getIndex(row, column, columns)]);
+  for (int64_t mask : {1, 2})
+    maximum = b.max(maximum, b.shuffleXor(maximum, mask));
+  return maximum;
+}
+
 /// Emits the weights of the scores relative to the new maxima; updates maxima
 /// and sums. If `isLazy`, a maximum is kept until it is exceeded by a factor of
 /// 2^8, so that the factor of the accumulators is usually 1; that depends on
@@ -335,13 +346,11 @@ AttentionKernel::addSoftmax(ArrayRef<Value> scores, bool isLazy, State &state) {
   Weights weights{SmallVector<Value>(scores), {}};
   Value infinity = b.real(sum, -kInfinity), zero = b.real(sum, 0.0);
   int64_t columns = getNumColumns();
+  SmallVector<Value> shared = findSharedMaxima(scores);
   for (int64_t row = 0; row < getNumRows(); ++row) {
     auto at = [&](int64_t column) { return getIndex(row, column, columns); };
-    Value before = state.maxima[row], maximum = scores[at(0)];
-    for (int64_t column = 1; column < columns; ++column)
-      maximum = b.max(maximum, scores[at(column)]);
-    for (int64_t mask : {1, 2})
-      maximum = b.max(maximum, b.shuffleXor(maximum, mask));
+    Value before = state.maxima[row];
+    Value maximum = shared.empty() ? findMaximum(scores, row) : shared[row];
     maximum = b.max(maximum, before);
     if (isLazy) {
       double most = 8 * llvm::numbers::ln2 / getScoreUnit();

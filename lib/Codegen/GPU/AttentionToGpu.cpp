@@ -72,7 +72,7 @@ static LogicalResult convert(scf::ForallOp loops) {
   if (loops->hasAttr(PosencDialect::kChipAttrName)) {
     std::optional<GpuAttentionTiles> ring = getDecodeTiles(*nest);
     std::optional<WarpgroupTiles> groups =
-        chooseWarpgroupTiles(getAttentionSizes(tile));
+        chooseWarpgroupTiles(getNestSizes(*nest));
     if ((!ring && !groups) ||
         !canCopyTiles(*nest, ring ? ring->keys : groups->keys))
       return loops.emitOpError("has no kernel with bulk copies of tiles");

@@ -20,10 +20,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-/// Loops over sequences, heads and tiles of queries have a fourth one over
-/// pieces of keys if there are few queries.
-static constexpr int64_t kLoopsWithPieces = 4;
-
 /// Elements of a fragment in a thread.
 static constexpr int64_t kFragment = 4;
 

@@ -27,6 +27,10 @@ inline constexpr llvm::StringLiteral kRunsOnFunction = "posenc_runs_on";
 inline constexpr llvm::StringLiteral kMultiprocessorsFunction =
     "posenc_multiprocessors";
 
+/// Loops over sequences, heads and tiles of queries have a fourth one over
+/// pieces of keys if there are few queries.
+inline constexpr int64_t kLoopsWithPieces = 4;
+
 /// Returns the sizes of an `attention` or an `online_attention` that choose its
 /// tiles.
 template <typename Op> GpuAttentionSizes getAttentionSizes(Op op) {

@@ -108,6 +108,11 @@ Value mlir::posenc::callSupport(OpBuilder &builder, Operation *op,
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// The tiles of a kernel for sm_90a: rows of queries, and keys.
+struct BulkTiles {
+  int64_t rows, keys;
+};
+
 /// Prepares one attention on memrefs.
 class AttentionNesting {
 public:
@@ -150,7 +155,7 @@ private:
   /// An i1: whether kernels of sm_90a can be launched; null if there are none.
   Value hasBulkCopies;
   /// The tiles of few queries for sm_90a, if it has a kernel of its own.
-  std::optional<GpuAttentionTiles> ring;
+  std::optional<BulkTiles> fewTiles;
 };
 } // namespace
 
@@ -300,7 +305,7 @@ RaggedPieces AttentionNesting::getRaggedPieces(int64_t maxQueries) {
 /// can read the operands, those with the tiles of their kernel.
 void AttentionNesting::emitFewQueries(AttentionNestOptions options,
                                       const AttentionResults &results) {
-  if (!ring || !hasBulkCopies) {
+  if (!fewTiles || !hasBulkCopies) {
     emitLoops(options, results);
     return;
   }
@@ -310,8 +315,8 @@ void AttentionNesting::emitFewQueries(AttentionNestOptions options,
   b.setInsertionPointToStart(branch.elseBlock());
   emitLoops(options, results);
   b.setInsertionPointToStart(branch.thenBlock());
-  options.rowsPerQueryTile = ring->getRows();
-  options.keysPerTile = ring->keys;
+  options.rowsPerQueryTile = fewTiles->rows;
+  options.keysPerTile = fewTiles->keys;
   emitLoops(options, results)
       ->setAttr(PosencDialect::kChipAttrName,
                 ChipAttr::get(b.getContext(), kWarpgroupsChip));
@@ -418,10 +423,25 @@ namespace {
 struct FewQueries {
   GpuAttentionTiles tiles;
   /// The tiles for sm_90a, if bulk copies can fill them.
-  std::optional<GpuAttentionTiles> ring;
+  std::optional<BulkTiles> bulk;
   int64_t maxQueries;
 };
 } // namespace
+
+/// Returns the most queries of a sequence for which the keys of an operation
+/// have pieces. `posenc-heads-to-tokens` makes queries of the heads of a token;
+/// heads without a kernel of few queries are wide, and their tiles are the same
+/// for all numbers of queries.
+static int64_t getMaxQueries(AttentionOp op) {
+  constexpr int64_t kMaxHeads = 128;
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  bool isOneToken = op.getQueryLayout() == HeadLayout::HeadMajor &&
+                    !sizes.masksPositions && !sizes.changesScores &&
+                    op.getWhere().empty();
+  return isOneToken && !chooseDecodeTiles(sizes, GpuAttentionTiles::kRowTile)
+             ? kMaxHeads
+             : kMaxDecodedQueries;
+}
 
 /// Returns the tiles of an operation all or some of whose sequences have few
 /// queries; nullopt if there are none.
@@ -436,15 +456,26 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op) {
     return std::nullopt; // Few queries have as few keys.
   if (op.hasRaggedQueries())
     count = getMaxRaggedDecodedQueries(group);
-  else if (ShapedType::isDynamic(count) || count > kMaxDecodedQueries)
+  else if (ShapedType::isDynamic(count) || count > getMaxQueries(op))
     return std::nullopt;
   // Heads that are too wide for the kernel of few queries, such as those of
   // DeepSeek's MLA, have pieces of the keys with the tiles of many queries.
   GpuAttentionSizes sizes = getAttentionSizes(op);
   std::optional<GpuAttentionTiles> tiles =
       chooseDecodeTiles(sizes, group * count);
-  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes),
-                    chooseRingTiles(sizes, group * count), count};
+  std::optional<BulkTiles> bulk;
+  if (auto ring = chooseRingTiles(sizes, group * count)) {
+    bulk = BulkTiles{ring->getRows(), ring->keys};
+  } else if (!op.getBlockTable()) {
+    // Warpgroups copy no pages.
+    sizes.sharesValues =
+        !op.getMask() && areFirstChannels(op.getValue(), op.getKey());
+    if (auto groups = chooseWarpgroupTiles(sizes))
+      bulk = BulkTiles{groups->getRows(), groups->keys};
+  }
+  if (bulk && !supportsBulkCopies(op, bulk->keys))
+    bulk.reset();
+  return FewQueries{tiles ? *tiles : *chooseAttentionTiles(sizes), bulk, count};
 }
 
 void AttentionNesting::nest(bool hasWarpgroups) {
@@ -472,9 +503,9 @@ void AttentionNesting::nest(bool hasWarpgroups) {
     groups = chooseWarpgroupTiles(sizes);
   if (groups && !supportsBulkCopies(op, groups->keys))
     groups.reset();
-  if (few && few->ring && supportsBulkCopies(op, few->ring->keys))
-    ring = few->ring;
-  if (hasWarpgroups && (groups || ring))
+  if (few)
+    fewTiles = few->bulk;
+  if (hasWarpgroups && (groups || fewTiles))
     hasBulkCopies = canUseBulkCopies();
   if (few) {
     if (!op.hasRaggedQueries()) {

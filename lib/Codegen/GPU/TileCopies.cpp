@@ -8,6 +8,8 @@
 
 #include "TileCopies.h"
 
+#include "GpuAttention.h"
+
 #include "posenc/IR/CreateIndex.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -128,6 +130,39 @@ bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
       return false;
   }
   return true;
+}
+
+bool mlir::posenc::areFirstChannels(Value values, Value keys) {
+  if (values == keys)
+    return true;
+  auto view = values.getDefiningOp<memref::SubViewOp>();
+  auto isZero = [](OpFoldResult offset) {
+    return isConstantIntValue(offset, 0);
+  };
+  auto isOne = [](OpFoldResult stride) {
+    return isConstantIntValue(stride, 1);
+  };
+  // The operation checks that there are as many values as keys.
+  return view && view.getSource() == keys && view.getDroppedDims().none() &&
+         llvm::all_of(view.getMixedOffsets(), isZero) &&
+         llvm::all_of(view.getMixedStrides(), isOne);
+}
+
+GpuAttentionSizes mlir::posenc::getNestSizes(const AttentionNestParts &nest) {
+  OnlineAttentionOp op = nest.tile;
+  scf::ForallOp loops = nest.loops;
+  GpuAttentionSizes sizes = getAttentionSizes(op);
+  std::optional<TileSource> keys = findSource(op.getKey()),
+                            values = findSource(op.getValue());
+  auto getBuffer = [](const TileSource &source) {
+    return Value(source.tensor)
+        .getDefiningOp<bufferization::ToTensorOp>()
+        .getBuffer();
+  };
+  sizes.sharesValues = loops.getRank() == kLoopsWithPieces && keys && values &&
+                       !op.getMask() &&
+                       areFirstChannels(getBuffer(*values), getBuffer(*keys));
+  return sizes;
 }
 
 int64_t mlir::posenc::getBoxRows(Value tile, int64_t keys) {

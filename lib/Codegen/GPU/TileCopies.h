@@ -18,6 +18,8 @@
 #include "AttentionNestParts.h"
 #include "TileReader.h"
 
+#include "posenc/TargetInfo/GpuTiles.h"
+
 namespace mlir::posenc {
 
 /// Channels of 16 bits of a copied column.
@@ -36,6 +38,14 @@ Value havePagesBoxes(OpBuilder &host, Location loc, Value pageSize);
 /// Whether the loops' keys and values are slices of the queries' type, or in
 /// pages of that type, which bulk copies can read as tiles of `keys` keys.
 bool canCopyTiles(const AttentionNestParts &nest, int64_t keys);
+
+/// Whether a memref of values is that of the keys, or a view of the first
+/// channels of all keys, as in multi-head latent attention (MLA).
+bool areFirstChannels(Value values, Value keys);
+
+/// Returns the sizes of the loops' tile. Few queries, whose loops have pieces
+/// of the keys, may have values that are in the keys.
+GpuAttentionSizes getNestSizes(const AttentionNestParts &nest);
 
 /// Returns the rows of a box of a tile of `keys` keys, or the fewest if the
 /// size of pages is dynamic.

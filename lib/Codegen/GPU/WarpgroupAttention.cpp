@@ -82,10 +82,8 @@ void WarpgroupAttention::syncRows() {
 }
 
 Value WarpgroupAttention::getBarrier(BarrierKind kind, Value stage) {
-  int64_t offset =
-      groups.getQueryBytes(sizes) +
-      groups.stages * (groups.getKeyBytes(sizes) + groups.getValueBytes(sizes) +
-                       kind * WarpgroupTiles::kBarrierBytes);
+  int64_t offset = groups.getTileBytes(sizes) +
+                   groups.stages * kind * WarpgroupTiles::kBarrierBytes;
   return b.add(b.add(base, offset),
                b.mul(stage, WarpgroupTiles::kBarrierBytes));
 }
@@ -286,10 +284,12 @@ void WarpgroupAttention::emitProducer() {
   };
   int64_t keys = groups.getQueryBytes(sizes);
   int64_t values = keys + groups.stages * groups.getKeyBytes(sizes);
-  emitWarp(0, {op.getKey(), keyMap, kKeysArrived, kKeysRead, keys,
+  emitWarp(0, {op.getKey(), keyMap, kKeysArrived,
+               groups.sharesValues ? kValuesRead : kKeysRead, keys,
                groups.getKeyBytes(sizes)});
-  emitWarp(1, {op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
-               groups.getValueBytes(sizes)});
+  if (!groups.sharesValues)
+    emitWarp(1, {op.getValue(), valueMap, kValuesArrived, kValuesRead, values,
+                 groups.getValueBytes(sizes)});
   reader.setLane(nullptr);
 }
 
@@ -299,10 +299,8 @@ void WarpgroupAttention::emitProducer() {
 
 SharedAddress WarpgroupAttention::getHeader(Value stage) {
   int64_t offset =
-      groups.getQueryBytes(sizes) +
-      groups.stages *
-          (groups.getKeyBytes(sizes) + groups.getValueBytes(sizes) +
-           WarpgroupTiles::kBarriers * WarpgroupTiles::kBarrierBytes);
+      groups.getTileBytes(sizes) +
+      groups.stages * WarpgroupTiles::kBarriers * WarpgroupTiles::kBarrierBytes;
   SharedAddress first{
       b.add(baseOffset, b.mul(stage, WarpgroupTiles::kHeaderBytes))};
   return first.plus(offset);
@@ -367,10 +365,19 @@ AttentionKernel::Tile WarpgroupAttention::findTile(Value stage) {
 }
 
 Value WarpgroupAttention::getValues(Value stage) {
-  int64_t values =
-      groups.getQueryBytes(sizes) + groups.stages * groups.getKeyBytes(sizes);
-  return b.add(b.add(baseOffset, values),
-               b.mul(stage, groups.getValueBytes(sizes)));
+  return b.add(b.add(baseOffset, getFirstValues()),
+               b.mul(stage, getValueStageBytes()));
+}
+
+int64_t WarpgroupAttention::getFirstValues() const {
+  int64_t keys = groups.getQueryBytes(sizes);
+  return groups.sharesValues ? keys
+                             : keys + groups.stages * groups.getKeyBytes(sizes);
+}
+
+int64_t WarpgroupAttention::getValueStageBytes() const {
+  return groups.sharesValues ? groups.getKeyBytes(sizes)
+                             : groups.getValueBytes(sizes);
 }
 
 /// Moves a number that all lanes have to a uniform register, in which the
@@ -394,6 +401,11 @@ SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
   Value queries = queryDescriptor;
   if (groups.valueParts > 1)
     queries = w.tie(queries).front();
+  if (groups.sharesValues)
+    keys = b.add(keys,
+                 arith::ExtUIOp::create(
+                     b, b.getI64Type(),
+                     b.mul(getFirstOwnKey(), WarpgroupTiles::kRowBytes >> 4)));
   SmallVector<Value> scores;
   for (int64_t channel = 0; channel < sizes.keyDim; channel += kContracted) {
     int64_t column = channel / kColumnChannels,
@@ -402,7 +414,7 @@ SmallVector<Value> WarpgroupAttention::multiplyQueries(const Stage &stage) {
                                              WarpgroupTiles::kRowBytes);
     Value other = w.advance(keys, inRow + column * groups.keys *
                                               WarpgroupTiles::kRowBytes);
-    scores = w.multiply(groups.keys, a, other, scores, element);
+    scores = w.multiply(groups.getScoredKeys(), a, other, scores, element);
   }
   w.endProducts();
   return scores;
@@ -414,9 +426,9 @@ SmallVector<Value> WarpgroupAttention::multiplyWeights(const Stage &stage,
                                                        ValueRange sums) {
   Value values =
       b.add(valueDescriptor,
-            arith::ExtUIOp::create(b, b.getI64Type(),
-                                   b.mul(getUniform(stage.number),
-                                         groups.getValueBytes(sizes) >> 4)));
+            arith::ExtUIOp::create(
+                b, b.getI64Type(),
+                b.mul(getUniform(stage.number), getValueStageBytes() >> 4)));
   SmallVector<Value> results(sums);
   for (int64_t key = 0; key < groups.keys; key += kContracted)
     results = w.multiplyRegisters(
@@ -450,7 +462,7 @@ AttentionKernel::QueryRange WarpgroupAttention::getQueryRange() {
 
 SmallVector<Value> WarpgroupAttention::packAll(ArrayRef<Value> weights) {
   SmallVector<Value> words;
-  for (int64_t key = 0; key < groups.keys; key += kContracted)
+  for (int64_t key = 0; key < groups.getScoredKeys(); key += kContracted)
     llvm::append_range(words, packWeights(weights, key).front());
   return words;
 }
@@ -497,11 +509,13 @@ Value WarpgroupAttention::consumeTile(Value firstNumber) {
   queryDescriptor =
       w.describe(b.add(base, b.mul(firstRow, WarpgroupTiles::kRowBytes)), 16);
   keyDescriptor = w.describe(keys, 16);
-  Value values = b.add(keys, groups.stages * groups.getKeyBytes(sizes));
+  Value values = b.add(base, getFirstValues());
   valueDescriptor =
       w.describe(b.add(values, b.mul(valuePart, groups.getPartBytes(sizes))),
                  groups.keys * WarpgroupTiles::kRowBytes);
   Progress progress = emitTilesOfKeys(getStage(firstNumber));
+  if (groups.sharesValues)
+    addSums(progress.state);
   storeResults(progress.state);
   return getNumber(progress.stage);
 }
@@ -601,7 +615,8 @@ void WarpgroupAttention::emitGrid() {
   base = arith::AndIOp::create(b, end, b.i32(-GpuAttentionTiles::kAlignment));
   baseOffset = b.sub(base, start);
   keyMap = addTensorMap(host, kernel, b, op.getKey(), groups.keys);
-  valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
+  if (!groups.sharesValues)
+    valueMap = addTensorMap(host, kernel, b, op.getValue(), groups.keys);
   boxRows = addBoxRows(host, kernel, b.getLoc(), op.getKey(), groups.keys);
   if (isPersistent())
     tilesOfGrid = b.toI32(kernel.addIndex(host, numTiles));

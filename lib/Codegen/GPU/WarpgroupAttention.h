@@ -22,6 +22,13 @@
 // writes a header that tells the consumers which tile they multiply and whether
 // it has masked pairs; the header after the last tile is -1.
 //
+// Values may be the first channels of the keys, as in multi-head latent
+// attention. Then a stage has keys only, and is free when its values have been
+// read. The consumers that share rows divide the keys of a tile: each computes
+// the scores of its part, and after barriers they have the maxima and the
+// weights of all keys. Tiles are computed one after the other, as the copies of
+// the next one need the stage of the one before.
+//
 // Blocks of short sequences are persistent: the launch has as many of them as
 // the GPU has multiprocessors, and each computes several tiles of queries. The
 // stages of the ring continue across these, so that the producer copies the
@@ -131,6 +138,7 @@ private:
   Progress emitFullTiles(const Progress &progress);
   Pending startUnmasked(Value key, bool isFirst, Progress progress);
   void addUnmasked(Value key, Pending &pending);
+  Progress addWhole(Value key, const Progress &progress);
   Progress finishUnmasked(Pending pending);
   Progress emitMasked(Value begin, Value end, const Progress &progress);
   void addMasked(Value key, Progress &progress);
@@ -140,6 +148,7 @@ private:
   Stage findStage(const Stage &firstStage, Value begin, Value key);
   Value getUniform(Value number);
   void waitForKeys(const Stage &stage);
+  void waitForValues(const Stage &stage);
   void releaseKeys(const Stage &stage);
   Weights weighUnmasked(Value key, const Stage &stage,
                         SmallVector<Value> scores, State &state);
@@ -154,7 +163,25 @@ private:
   Tile findTile(Value stage) override;
   /// Returns the offset of a stage's values in shared memory.
   Value getValues(Value stage);
+  /// The offset of the first stage's values from the first row, and the
+  /// distance of stages.
+  int64_t getFirstValues() const;
+  int64_t getValueStageBytes() const;
   void scaleIfNeeded(ArrayRef<Value> factors, State &state);
+
+  // WarpgroupExchange.cpp: consumers that divide the keys of a tile.
+  /// Emits code for the keys whose scores the consumer computes.
+  void withOwnKeys(function_ref<void()> body);
+  Tile getOwnKeys(Tile tile);
+  Value getFirstOwnKey();
+  SharedAddress getExchanged(Value part, int64_t vector);
+  SharedAddress getExchangedMaximum(Value part, Value row);
+  SmallVector<Value> findSharedMaxima(ArrayRef<Value> scores) override;
+  void shareWeights(ArrayRef<Value> words);
+  SmallVector<Value> loadSharedWeights(int64_t key);
+  SmallVector<Value> loadSharedWeights();
+  void initOwnSums(State &state);
+  void addSums(State &state);
 
   /// Numbered barriers of the groups of rows and of the warpgroups; 0 is that
   /// of the block.

@@ -83,7 +83,8 @@ void WarpgroupAttention::releaseKeys(const Stage &stage) {
   // All lanes have read the header.
   if (hasHeaders())
     NVVM::SyncWarpOp::create(b, b.i32(-1));
-  w.arrive(getBarrier(kKeysRead, stage.number), isLeader);
+  if (!groups.sharesValues)
+    w.arrive(getBarrier(kKeysRead, stage.number), isLeader);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,10 +101,17 @@ SmallVector<Value> WarpgroupAttention::finishQueries(const Stage &stage) {
   return w.tie(scores);
 }
 
+/// Waits for a tile of values, unless they are in the keys, for which the
+/// scores have waited.
+void WarpgroupAttention::waitForValues(const Stage &stage) {
+  if (!groups.sharesValues)
+    w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
+}
+
 /// Waits for a tile of values, and adds its products with the weights.
 void WarpgroupAttention::finishWeights(const Stage &stage, ValueRange weights,
                                        State &state) {
-  w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
+  waitForValues(stage);
   SmallVector<Value> tied = w.tie(weights);
   SmallVector<Value> sums = w.tie(state.accumulators);
   w.beginProducts();
@@ -123,8 +131,10 @@ WarpgroupAttention::weighUnmasked(Value key, const Stage &stage,
     Tile tile = findTile(stage.number);
     // All keys exist.
     tile.limit = nullptr;
-    changeScores(tile, scores);
-    weights = addSoftmax(scores, /*isLazy=*/true, state);
+    withOwnKeys([&] {
+      changeScores(getOwnKeys(tile), scores);
+      weights = addSoftmax(scores, /*isLazy=*/true, state);
+    });
   });
   return weights;
 }
@@ -139,6 +149,10 @@ WarpgroupAttention::startUnmasked(Value key, bool isFirst, Progress progress) {
   if (!isFirst)
     scaleIfNeeded(weights.factors, progress.state);
   SmallVector<Value> words = packAll(weights.values);
+  if (groups.sharesValues) {
+    shareWeights(words);
+    words = loadSharedWeights();
+  }
   moveToNext(progress);
   return {progress, words, stage};
 }
@@ -169,6 +183,12 @@ void WarpgroupAttention::addUnmasked(Value key, Pending &pending) {
   pending.last = stage;
 }
 
+/// Emits one iteration without products under way after it.
+WarpgroupAttention::Progress
+WarpgroupAttention::addWhole(Value key, const Progress &progress) {
+  return finishUnmasked(startUnmasked(key, /*isFirst=*/false, progress));
+}
+
 /// Adds the values of the last tile.
 WarpgroupAttention::Progress
 WarpgroupAttention::finishUnmasked(Pending pending) {
@@ -184,6 +204,11 @@ WarpgroupAttention::emitUnmasked(Value begin, Value end,
                                  const Progress &progress) {
   SmallVector<Value> before = packProgress(progress);
   Value step = b.i32(groups.keys);
+  if (groups.sharesValues)
+    return unpackProgress(b.emitLoop(
+        begin, end, step, before, [&](Value key, ValueRange arguments) {
+          return packProgress(addWhole(key, unpackProgress(arguments)));
+        }));
   return unpackProgress(b.emitIf(
       b.compare(arith::CmpIPredicate::slt, begin, end),
       ValueRange(before).getTypes(),
@@ -243,7 +268,7 @@ void WarpgroupAttention::addMasked(Value key, Progress &progress) {
         [&] {
           waitForKeys(stage);
           releaseKeys(stage);
-          w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
+          waitForValues(stage);
           w.arrive(getBarrier(kValuesRead, stage.number), isLeader);
           return before;
         }));
@@ -253,19 +278,31 @@ void WarpgroupAttention::addMasked(Value key, Progress &progress) {
 
 void WarpgroupAttention::addVisibleTile(const Tile &tile, const Stage &stage,
                                         State &state) {
-  Value isMasked;
-  SmallVector<Value> scores = emitScores(tile, finishQueries(stage), isMasked);
-  Weights all = addSoftmax(scores, /*isLazy=*/true, state);
+  Value isMasked, isAnyMasked;
+  if (groups.sharesValues)
+    isAnyMasked = isPartial(tile, getQueryRange());
+  Weights all;
+  withOwnKeys([&] {
+    SmallVector<Value> scores =
+        emitScores(getOwnKeys(tile), finishQueries(stage), isMasked);
+    all = addSoftmax(scores, /*isLazy=*/true, state);
+  });
+  if (isAnyMasked)
+    isMasked = arith::OrIOp::create(b, isMasked, isAnyMasked);
   scaleIfNeeded(all.factors, state);
   SmallVector<Value> weights = packAll(all.values);
+  if (groups.sharesValues)
+    shareWeights(weights);
   // The weight of a masked key is 0, but 0 times infinity is NaN.
-  w.waitFor(getBarrier(kValuesArrived, stage.number), stage.phase);
+  waitForValues(stage);
   Value no = arith::ConstantIntOp::create(b, 0, 1);
   Value isUnsafe = b.emitIf(
       isMasked ? isMasked : no, Type(b.getI1Type()),
       [&]() -> SmallVector<Value> { return {hasSpecials(stage.number)}; },
       [&]() -> SmallVector<Value> { return {no}; })[0];
   auto getWeights = [&](int64_t at) -> SmallVector<SmallVector<Value>> {
+    if (groups.sharesValues)
+      return {loadSharedWeights(at)};
     return {SmallVector<Value>(ValueRange(weights).slice(at / 4, 4))};
   };
   state.accumulators = b.emitIf(
@@ -273,6 +310,8 @@ void WarpgroupAttention::addVisibleTile(const Tile &tile, const Stage &stage,
       [&] { return addSpecialValues(tile, getWeights, state.accumulators); },
       [&] {
         State next = state;
+        if (groups.sharesValues)
+          weights = loadSharedWeights();
         finishWeights(stage, weights, next);
         return next.accumulators;
       });
@@ -315,6 +354,8 @@ WarpgroupAttention::Progress
 WarpgroupAttention::emitTilesOfKeys(const Stage &firstStage) {
   scf::ForOp loop = nest.keys;
   Progress progress{createState(), firstStage, {}};
+  if (groups.sharesValues)
+    initOwnSums(progress.state);
   if (hasHeaders())
     return emitTilesWithHeaders(progress);
   Value begin = b.toI32(reader.get(loop.getLowerBound())),
@@ -391,9 +432,20 @@ WarpgroupAttention::emitTilesWithHeaders(Progress progress) {
 /// Emits the loop over tiles without masked pairs up to the next other tile.
 WarpgroupAttention::Progress
 WarpgroupAttention::emitFullTiles(const Progress &progress) {
+  Value yes = arith::ConstantIntOp::create(b, 1, 1);
+  if (groups.sharesValues)
+    return unpackProgress(b.emitWhile(
+        packProgress(progress),
+        [&](ValueRange all) {
+          Value header = unpackProgress(all).header;
+          return arith::XOrIOp::create(b, hasFlag(header, kIsPartial), yes);
+        },
+        [&](ValueRange all) {
+          Progress current = unpackProgress(all);
+          return packProgress(addWhole(getFirstKey(current.header), current));
+        }));
   Pending pending = startUnmasked(getFirstKey(progress.header),
                                   /*isFirst=*/false, progress);
-  Value yes = arith::ConstantIntOp::create(b, 1, 1);
   SmallVector<Value> results = b.emitWhile(
       packPending(pending),
       [&](ValueRange all) {
