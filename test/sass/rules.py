@@ -53,8 +53,8 @@ def check_operand(kernel, register, operand, sources, is_of_output):
             return f"the accumulator R{register} is overwritten"
     elif operand == "a" and is_of_output:
         # The weights of rows that stand for no query are zeros, and those that
-        # warpgroups exchange are loaded, at one place.
-        is_loaded = names == {"LDS"} and len(definitions) == 1
+        # warpgroups exchange are loaded four at a time.
+        is_loaded = [definition.opcode for definition in definitions] == ["LDS.128"]
         if not (names <= set(CONVERSIONS) or all(map(is_zero, definitions))
                 or is_loaded):
             return f"P in R{register} is not only the result of conversions"

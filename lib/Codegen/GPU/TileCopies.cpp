@@ -132,9 +132,29 @@ bool mlir::posenc::canCopyTiles(const AttentionNestParts &nest, int64_t keys) {
   return true;
 }
 
+/// Whether two operations add the same dimensions of size 1, and none after
+/// that of channels.
+static bool addSameOnes(memref::ExpandShapeOp a, memref::ExpandShapeOp b) {
+  if (a.getReassociationIndices() != b.getReassociationIndices() ||
+      a.getReassociationIndices().back().size() != 1)
+    return false;
+  ArrayRef<int64_t> shape = a.getResultType().getShape();
+  auto isKept = [&](int64_t dim) { return shape[dim] != 1; };
+  return shape.drop_back() == b.getResultType().getShape().drop_back() &&
+         llvm::all_of(a.getReassociationIndices(),
+                      [&](ArrayRef<int64_t> group) {
+                        return llvm::count_if(group, isKept) <= 1;
+                      });
+}
+
 bool mlir::posenc::areFirstChannels(Value values, Value keys) {
   if (values == keys)
     return true;
+  auto expandedValues = values.getDefiningOp<memref::ExpandShapeOp>();
+  auto expandedKeys = keys.getDefiningOp<memref::ExpandShapeOp>();
+  if (expandedValues && expandedKeys &&
+      addSameOnes(expandedValues, expandedKeys))
+    return areFirstChannels(expandedValues.getSrc(), expandedKeys.getSrc());
   auto view = values.getDefiningOp<memref::SubViewOp>();
   auto isZero = [](OpFoldResult offset) {
     return isConstantIntValue(offset, 0);

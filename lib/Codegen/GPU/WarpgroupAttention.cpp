@@ -486,19 +486,24 @@ void WarpgroupAttention::scaleIfNeeded(ArrayRef<Value> factors, State &state) {
       [&] { return before; });
 }
 
-/// Emits the tile of queries whose scalars have been cloned; returns the number
-/// of the stage after `firstNumber` and those of the tile.
-Value WarpgroupAttention::consumeTile(Value firstNumber) {
+/// Finds the thread's consumer, its rows, and its part of the values.
+void WarpgroupAttention::findConsumer() {
   Value warp = b.add(b.div(thread, GpuAttentionTiles::kWarp), -4);
   // All lanes have the same number, which the shuffle tells the assembler:
   // loops that depend on it keep the number of a stage in uniform registers.
   consumer = b.shuffle(b.div(warp, 4), b.i32(0));
-  int64_t parts = groups.valueParts,
-          numLoaders = parts * WarpgroupTiles::kThreads;
+  int64_t parts = groups.valueParts;
   rowGroup = b.div(consumer, parts);
   rows.clear();
   findRows(b.sub(warp, b.mul(b.sub(consumer, rowGroup), 4)),
            b.rem(consumer, parts));
+}
+
+/// Emits the tile of queries whose scalars have been cloned; returns the number
+/// of the stage after `firstNumber` and those of the tile.
+Value WarpgroupAttention::consumeTile(Value firstNumber) {
+  findConsumer();
+  int64_t numLoaders = groups.valueParts * WarpgroupTiles::kThreads;
   isLeader = b.compare(arith::CmpIPredicate::eq, lane, b.i32(0));
   Value firstRow = b.mul(rowGroup, WarpgroupTiles::kRows);
   loadQueries(b.rem(b.add(thread, -WarpgroupTiles::kThreads), numLoaders),
@@ -514,8 +519,12 @@ Value WarpgroupAttention::consumeTile(Value firstNumber) {
       w.describe(b.add(values, b.mul(valuePart, groups.getPartBytes(sizes))),
                  groups.keys * WarpgroupTiles::kRowBytes);
   Progress progress = emitTilesOfKeys(getStage(firstNumber));
-  if (groups.sharesValues)
+  if (groups.sharesValues) {
     addSums(progress.state);
+    // Rows take no registers of the loops.
+    thread = w.readThread();
+    findConsumer();
+  }
   storeResults(progress.state);
   return getNumber(progress.stage);
 }

@@ -112,6 +112,7 @@ private:
   Value hasFlag(Value header, HeaderFlag flag);
   Value getFirstKey(Value header);
   void emitConsumer();
+  void findConsumer();
   Value consumeTile(Value firstNumber);
   /// The state after some tiles, the stage of the next one, and its header if
   /// tiles have headers.
@@ -174,8 +175,10 @@ private:
   void withOwnKeys(function_ref<void()> body);
   Tile getOwnKeys(Tile tile);
   Value getFirstOwnKey();
-  SharedAddress getExchanged(Value part, int64_t vector);
-  SharedAddress getExchangedMaximum(Value part, Value row);
+  SharedAddress getOwnExchanged();
+  SharedAddress getExchanged(int64_t part);
+  int64_t getExchangedPartBytes() const;
+  SharedAddress getExchangedMaximum(Value part);
   SmallVector<Value> findSharedMaxima(ArrayRef<Value> scores) override;
   void shareWeights(ArrayRef<Value> words);
   SmallVector<Value> loadSharedWeights(int64_t key);

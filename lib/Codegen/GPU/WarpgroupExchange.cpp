@@ -33,6 +33,11 @@ using namespace mlir::posenc;
 /// Words of a vector that a thread stores at once, and its bytes.
 static constexpr int64_t kWords = 4, kVectorBytes = 16;
 
+/// Bytes of the vectors of all threads of a consumer, and the distance of a
+/// thread's rows.
+static constexpr int64_t kAllBytes = WarpgroupTiles::kThreads * kVectorBytes,
+                         kRowDistance = 8;
+
 void WarpgroupAttention::withOwnKeys(function_ref<void()> body) {
   int64_t all = tiles.keys;
   tiles.keys = groups.getScoredKeys();
@@ -56,24 +61,33 @@ AttentionKernel::Tile WarpgroupAttention::getOwnKeys(Tile tile) {
   return tile;
 }
 
-/// Returns where a vector of the thread, or of the thread with its number in
-/// another consumer, is.
-SharedAddress WarpgroupAttention::getExchanged(Value part, int64_t vector) {
-  int64_t vectors = groups.getScoredKeys() / 4 / kWords;
-  int64_t bytes = WarpgroupTiles::kThreads * kVectorBytes;
-  Value number = b.rem(thread, WarpgroupTiles::kThreads);
-  SharedAddress first{b.add(baseOffset, b.add(b.mul(part, vectors * bytes),
-                                              b.mul(number, kVectorBytes)))};
-  return first.plus(groups.getTileBytes(sizes) - groups.getMaximumBytes() -
-                    groups.getWeightBytes() + vector * bytes);
+/// Returns where the thread's vectors of its own part of the keys are. Those of
+/// other parts, which threads with its number have stored, are at constant
+/// distances from those of the first one.
+SharedAddress WarpgroupAttention::getOwnExchanged() {
+  return {
+      b.add(getExchanged(0).base, b.mul(valuePart, getExchangedPartBytes())),
+      getExchanged(0).offset};
 }
 
-/// Returns where the maximum of a row in a part of the keys is.
-SharedAddress WarpgroupAttention::getExchangedMaximum(Value part, Value row) {
+SharedAddress WarpgroupAttention::getExchanged(int64_t part) {
+  Value number = b.rem(thread, WarpgroupTiles::kThreads);
+  SharedAddress first{b.add(baseOffset, b.mul(number, kVectorBytes))};
+  return first.plus(groups.getTileBytes(sizes) - groups.getMaximumBytes() -
+                    groups.getWeightBytes() + part * getExchangedPartBytes());
+}
+
+int64_t WarpgroupAttention::getExchangedPartBytes() const {
+  return groups.getWeightBytes() / groups.valueParts;
+}
+
+/// Returns where the maximum of the thread's first row is in the maxima of a
+/// part of the keys. That of its other row follows at a constant distance.
+SharedAddress WarpgroupAttention::getExchangedMaximum(Value part) {
   int64_t bytes = sum.getWidth() / 8;
   SharedAddress first{
-      b.add(baseOffset,
-            b.add(b.mul(part, groups.getRows() * bytes), b.mul(row, bytes)))};
+      b.add(baseOffset, b.add(b.mul(part, groups.getRows() * bytes),
+                              b.mul(rows.front().number, bytes)))};
   return first.plus(groups.getTileBytes(sizes) - groups.getMaximumBytes());
 }
 
@@ -88,15 +102,17 @@ WarpgroupAttention::findSharedMaxima(ArrayRef<Value> scores) {
   // The four lanes of a row have the same maximum.
   Value isFirst = b.compare(arith::CmpIPredicate::eq, laneColumn, b.i32(0));
   b.emitIf(isFirst, [&] {
-    for (auto [row, maximum] : llvm::zip_equal(rows, maxima))
-      b.store(maximum, getExchangedMaximum(valuePart, row.number), bytes);
+    SharedAddress own = getExchangedMaximum(valuePart);
+    for (auto [i, maximum] : llvm::enumerate(maxima))
+      b.store(maximum, own.plus(i * kRowDistance * bytes), bytes);
   });
   syncRows();
-  for (auto [row, maximum] : llvm::zip_equal(rows, maxima)) {
+  SharedAddress first = getExchangedMaximum(b.i32(0));
+  for (auto [i, maximum] : llvm::enumerate(maxima)) {
     Value all;
     for (int64_t part = 0; part < groups.valueParts; ++part) {
-      Value other =
-          b.load(getExchangedMaximum(b.i32(part), row.number), sum, bytes);
+      int64_t row = part * groups.getRows() + i * kRowDistance;
+      Value other = b.load(first.plus(row * bytes), sum, bytes);
       all = all ? b.max(all, other) : other;
     }
     maximum = all;
@@ -110,7 +126,7 @@ void WarpgroupAttention::shareWeights(ArrayRef<Value> words) {
   for (int64_t i = 0, e = words.size() / kWords; i < e; ++i)
     b.store(vector::FromElementsOp::create(b, type,
                                            words.slice(i * kWords, kWords)),
-            getExchanged(valuePart, i), kVectorBytes);
+            getOwnExchanged().plus(i * kAllBytes), kVectorBytes);
   syncRows();
 }
 
@@ -118,8 +134,9 @@ void WarpgroupAttention::shareWeights(ArrayRef<Value> words) {
 SmallVector<Value> WarpgroupAttention::loadSharedWeights(int64_t key) {
   auto type = VectorType::get({kWords}, b.getI32Type());
   int64_t keys = groups.getScoredKeys();
-  Value vector = b.load(getExchanged(b.i32(key / keys), key % keys / 16), type,
-                        kVectorBytes);
+  SharedAddress from =
+      getExchanged(key / keys).plus(key % keys / 16 * kAllBytes);
+  Value vector = b.load(from, type, kVectorBytes);
   SmallVector<Value> words;
   for (int64_t word = 0; word < kWords; ++word)
     words.push_back(vector::ExtractOp::create(b, vector, word));
@@ -146,13 +163,12 @@ void WarpgroupAttention::addSums(State &state) {
   int64_t bytes = sum.getWidth() / 8;
   syncRows();
   for (auto [i, total] : llvm::enumerate(state.sums))
-    b.store(total, getExchanged(valuePart, 0).plus(i * bytes), bytes);
+    b.store(total, getOwnExchanged().plus(i * bytes), bytes);
   syncRows();
   for (auto [i, total] : llvm::enumerate(state.sums)) {
     Value all;
     for (int64_t part = 0; part < groups.valueParts; ++part) {
-      Value other =
-          b.load(getExchanged(b.i32(part), 0).plus(i * bytes), sum, bytes);
+      Value other = b.load(getExchanged(part).plus(i * bytes), sum, bytes);
       all = all ? b.addf(all, other) : other;
     }
     total = all;

@@ -307,7 +307,17 @@ void WarpgroupAttention::addVisibleTile(const Tile &tile, const Stage &stage,
   };
   state.accumulators = b.emitIf(
       isUnsafe, ValueRange(state.accumulators).getTypes(),
-      [&] { return addSpecialValues(tile, getWeights, state.accumulators); },
+      [&] {
+        // Hides the lane, so that addresses of this code take no registers of
+        // the loop.
+        Value known = lane;
+        if (groups.sharesValues)
+          lane = w.tie(lane).front();
+        SmallVector<Value> sums =
+            addSpecialValues(tile, getWeights, state.accumulators);
+        lane = known;
+        return sums;
+      },
       [&] {
         State next = state;
         if (groups.sharesValues)

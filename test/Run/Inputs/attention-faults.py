@@ -6,13 +6,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""usage: attention-faults.py TABLE.md LIBRARY.so DECODE_LIBRARY.so PAGES_LIBRARY.so FOLDER
-    POSENC_RUN
+"""usage: attention-faults.py TABLE.md LIBRARY.so DECODE_LIBRARY.so PAGES_LIBRARY.so
+    LATENT_LIBRARY.so FOLDER POSENC_RUN
 
-Runs functions of attention-forms.mlir, decode-forms.mlir and paged-forms.mlir, which the
-libraries contain, on the driver that executes PTX, without and with each fault in their
-PTX. Prints what reports the fault: the driver or a wrong result.
-Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
+Runs functions of attention-forms.mlir, decode-forms.mlir, paged-forms.mlir and
+latent-forms.mlir, which the libraries contain, on the driver that executes PTX, without
+and with each fault in their PTX. Prints what reports the fault: the driver or a wrong
+result. Fails if a fault is not in the PTX, or is no row of the table in TABLE.md.
 """
 
 import os
@@ -23,19 +23,24 @@ import sys
 
 import numpy
 
-TABLE, LIBRARY, DECODE_LIBRARY, PAGES_LIBRARY, FOLDER, RUN = sys.argv[1:]
+(TABLE, LIBRARY, DECODE_LIBRARY, PAGES_LIBRARY, LATENT_LIBRARY, FOLDER,
+ RUN) = sys.argv[1:]
 # The shapes of queries, and of keys and values: more than two tiles, so that stages
-# are used again.
+# are used again. The last one of heads_16 is that of results.
 SHAPES = {"causal_bf16": ((1, 300, 4, 128), (1, 300, 2, 128)),
           "holes": ((1, 20, 1, 64), (1, 1030, 1, 64)),
           "group_1": ((1, 1, 2, 128), (1, 400, 2, 128)),
-          "alibi": ((60, 4, 64), (9, 24, 2, 64))}
+          "alibi": ((60, 4, 64), (9, 24, 2, 64)),
+          "heads_16": ((1, 1, 16, 576), (1, 1, 400, 576), (1, 1, 16, 512))}
 # The other arguments: the table of pages, of which all elements are used, the starts of
 # sequences and the numbers of keys.
 OTHERS = {"group_1": {"n": numpy.array([390])},
           "alibi": {"t": numpy.array([[5, 2, 7, 0, 3, 8, 1]], numpy.int32),
-                    "c": numpy.array([0, 60]), "n": numpy.array([150])}}
-LIBRARIES = {"group_1": DECODE_LIBRARY, "alibi": PAGES_LIBRARY}
+                    "c": numpy.array([0, 60]), "n": numpy.array([150])},
+          "heads_16": {"n": numpy.array([390])}}
+ARGUMENTS = {"group_1": "qkvn", "alibi": "qkvtcn", "heads_16": "qknv"}
+LIBRARIES = {"group_1": DECODE_LIBRARY, "alibi": PAGES_LIBRARY,
+             "heads_16": LATENT_LIBRARY}
 # Of the relative error of bf16 on GPUs.
 LIMIT = 4e-3
 # The architecture, a name, the text of the instruction, what replaces it, and the
@@ -124,6 +129,23 @@ PAGE_PLACES = [
     ("wrong rows of a box", r"(add\.s32 \s*%r\d+, %r\d+), 1024;", r"\1, 2048;"),
     ("boxes without keys", r"selp\.b64 (\s*%rd\d+, %rd\d+), 0, %p\d+;", r"mov.b64 \1;"),
 ]
+# Faults of consumers that divide the keys of a tile, and of the producer.
+SHARED = r"(ld\.shared\.%s \s*[^,]*(?:, [^\[]*)?\[%%rd\d+\+)%d\]"
+LATENT_PLACES = [
+    ("no barrier of maxima", False,
+     r"bar\.sync %r\d+, 256;(?=((?!bar\.sync).)*ld\.shared\.b32)", ";"),
+    ("no barrier of weights", False,
+     r"bar\.sync %r\d+, 256;(?=((?!bar\.sync).)*ld\.shared\.v4)", ";"),
+    ("no barrier before sums", False,
+     r"bar\.sync %r\d+, 256;(?=\s*// end inline asm\s*st\.shared\.b32)", ";"),
+    ("weights of one part of the keys", False, SHARED % ("v4.b32", 225280),
+     r"\g<1>221184]"),
+    ("sums of one part of the keys", False, SHARED % ("b32", 225280), r"\g<1>221184]"),
+    ("keys are released before their values are read", False,
+     rf"(wgmma\.wait_group\.sync\.aligned 0;)(((?!wgmma).)*{ARRIVE})", r"\2 \1"),
+    ("no wait until the values in keys are read", True, WAIT, ""),
+    ("too few bytes of keys", True, r"(mov\.b32 \s*%r\d+), 73728;", r"\1, 36864;"),
+]
 
 
 def get_distance(result, right):
@@ -165,7 +187,8 @@ def list_faults():
     for library, kernel, function, places in [
             (LIBRARY, "causal_bf16_attention_sm_90a", "causal_bf16", PLACES),
             (DECODE_LIBRARY, "group_1_attention_decode_sm_90a", "group_1", ring),
-            (PAGES_LIBRARY, "alibi_attention_sm_90a", "alibi", pages)]:
+            (PAGES_LIBRARY, "alibi_attention_sm_90a", "alibi", pages),
+            (LATENT_LIBRARY, "heads_16_attention_sm_90a", "heads_16", LATENT_PLACES)]:
         text = pathlib.Path(library).read_bytes().decode("latin-1")
         for name, *place in places:
             edit = find_edit(text, kernel, *place)
@@ -184,7 +207,7 @@ def call(function, arch, edit):
     if edit:
         environment["POSENC_FAKE_CUDA_EDIT"] = edit
     files = [f"--input=@{FOLDER}/{function}.{name}.npy"
-             for name in ["q", "k", "v", *OTHERS.get(function, [])]]
+             for name in ARGUMENTS.get(function, "qkv")]
     library = LIBRARIES.get(function, LIBRARY)
     done = subprocess.run(
         [RUN, library, f"--function={function}", "--device=cuda:0", *files,
@@ -200,8 +223,8 @@ def call(function, arch, edit):
 def main():
     pathlib.Path(FOLDER).mkdir(exist_ok=True)
     random = numpy.random.default_rng(1)
-    for function, (query, key) in SHAPES.items():
-        for name, shape in [("q", query), ("k", key), ("v", key)]:
+    for function, (query, *keys) in SHAPES.items():
+        for name, shape in [("q", query), ("k", keys[0]), ("v", keys[-1])]:
             values = random.standard_normal(shape, numpy.float32)
             if name == "q":
                 # Large scores, for which results are scaled when a maximum grows.
@@ -215,12 +238,12 @@ def main():
     right = {}
     for function, arch in [("causal_bf16", 80), ("causal_bf16", 90), ("holes", 90),
                            ("group_1", 80), ("group_1", 90), ("alibi", 80),
-                           ("alibi", 90)]:
+                           ("alibi", 90), ("heads_16", 80), ("heads_16", 90)]:
         result = call(function, arch, "")
         if isinstance(result, str):
             sys.exit(f"sm_{arch}: {result}")
         right[function, arch] = result
-    for function in ["causal_bf16", "group_1", "alibi"]:
+    for function in ["causal_bf16", "group_1", "alibi", "heads_16"]:
         distance = get_distance(right[function, 90], right[function, 80])
         if not distance <= 2 * LIMIT:
             sys.exit(f"the results of the kernels of {function} differ by {distance}")

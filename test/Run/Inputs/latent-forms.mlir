@@ -161,6 +161,23 @@ func.func @same(%q: tensor<?x1x12x512xbf16>, %k: tensor<?x1x?x512xbf16>, %n: ten
   return %r : tensor<?x1x12x512xbf16>
 }
 
+// The dimension of the only head is added to keys and values alike.
+// INPUTS: 2x3x4x576xf16 2x70x576xf16 i64[70,66] 2x3x4x512xf16=0
+func.func @expanded(%q: tensor<?x3x4x576xf16>, %all: tensor<?x?x576xf16>, %n: tensor<?xi64>, %o: tensor<?x3x4x512xf16>) -> tensor<?x3x4x512xf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %all, %c0 : tensor<?x?x576xf16>
+  %c = tensor.dim %all, %c1 : tensor<?x?x576xf16>
+  %first = tensor.extract_slice %all[0, 0, 0] [%b, %c, 512] [1, 1, 1] : tensor<?x?x576xf16> to tensor<?x?x512xf16>
+  %k = tensor.expand_shape %all [[0], [1, 2], [3]] output_shape [%b, 1, %c, 576] : tensor<?x?x576xf16> into tensor<?x1x?x576xf16>
+  %v = tensor.expand_shape %first [[0], [1, 2], [3]] output_shape [%b, 1, %c, 512] : tensor<?x?x512xf16> into tensor<?x1x?x512xf16>
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x3x4x576xf16>, tensor<?x1x?x576xf16>, tensor<?x1x?x512xf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%o : tensor<?x3x4x512xf16>)
+  return %r : tensor<?x3x4x512xf16>
+}
+
 // Near misses, whose values are copied: the last channels, a mask operand, and f32.
 // INPUTS: 1x1x16x576xbf16 1x1x100x576xbf16 i64[90] 1x1x16x512xbf16=0
 func.func @last_channels(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {

@@ -162,3 +162,15 @@ func.func @pages_16_128(%q: tensor<?x?x8x128xbf16>, %k: tensor<?x16x2x128xbf16>,
     outs(%q : tensor<?x?x8x128xbf16>)
   return %r : tensor<?x?x8x128xbf16>
 }
+
+// The values of latent attention are the first channels of the keys.
+func.func @decode_latent(%q: tensor<?x2x16x576xbf16>, %k: tensor<?x1x2048x576xbf16>, %n: tensor<?xi64>, %o: tensor<?x2x16x512xbf16>) -> tensor<?x2x16x512xbf16> {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %k, %c0 : tensor<?x1x2048x576xbf16>
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, 1, 2048, 512] [1, 1, 1, 1] : tensor<?x1x2048x576xbf16> to tensor<?x1x2048x512xbf16>
+  %r = posenc.attention causal key_layout = head_major
+    ins(%q, %k, %v : tensor<?x2x16x576xbf16>, tensor<?x1x2048x576xbf16>, tensor<?x1x2048x512xbf16>)
+    lengths(%n : tensor<?xi64>)
+    outs(%o : tensor<?x2x16x512xbf16>)
+  return %r : tensor<?x2x16x512xbf16>
+}
