@@ -8,7 +8,8 @@
 
 #include "Sizes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "Arithmetic.h"
+
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -225,93 +226,74 @@ bool SizeTable::areDifferent(const Size &left, const Size &right) const {
   return isNonNegative(left - right - 1) || isNonNegative(right - left - 1);
 }
 
-Value SizeTable::materialize(OpBuilder &builder, Location loc,
-                             const Size &size) {
+/// Creates the value of a term. Its operands have smaller numbers, so this
+/// ends.
+Value SizeTable::materializeTerm(ImplicitLocOpBuilder &b, const Symbol &term) {
+  Value left = materialize(b, term.left), right = materialize(b, term.right);
+  bool isNatural = isNonNegative(term.left);
+  auto select = [&](arith::CmpIPredicate predicate) -> Value {
+    Value holds = arith::CmpIOp::create(b, predicate, left, right);
+    Value one = arith::ConstantIndexOp::create(b, 1);
+    Value zero = arith::ConstantIndexOp::create(b, 0);
+    return arith::SelectOp::create(b, holds, one, zero);
+  };
+  switch (term.kind) {
+  case Term::Quotient:
+    if (isNatural)
+      return arith::DivSIOp::create(b, left, right);
+    return arith::FloorDivSIOp::create(b, left, right);
+  case Term::Remainder: {
+    if (isNatural)
+      return arith::RemSIOp::create(b, left, right);
+    Value quotient = arith::FloorDivSIOp::create(b, left, right);
+    Value whole = arith::MulIOp::create(b, quotient, right);
+    return arith::SubIOp::create(b, left, whole);
+  }
+  case Term::Min:
+    return arith::MinSIOp::create(b, left, right);
+  case Term::Max:
+    return arith::MaxSIOp::create(b, left, right);
+  case Term::IsEqual:
+    return select(arith::CmpIPredicate::eq);
+  case Term::IsAtLeast:
+    return select(arith::CmpIPredicate::sge);
+  case Term::Wrap:
+    return wrapIndex(b, left, right);
+  }
+  llvm_unreachable("an unknown kind of term");
+}
+
+Value SizeTable::materialize(ImplicitLocOpBuilder &b, const Size &size) {
   if (auto it = values.find(size); it != values.end())
     return it->second;
   Value sum;
   for (const auto &[monomial, coefficient] : size.getTerms()) {
     Value product;
     if (coefficient != 1 || monomial.empty())
-      product = arith::ConstantIndexOp::create(builder, loc, coefficient);
+      product = arith::ConstantIndexOp::create(b, coefficient);
     for (unsigned number : monomial) {
+      if (!symbols[number].value)
+        symbols[number].value = materializeTerm(b, symbols[number]);
       Value factor = symbols[number].value;
-      if (!factor) {
-        // The operands have smaller numbers, so this ends.
-        Size first = symbols[number].left, second = symbols[number].right;
-        Value left = materialize(builder, loc, first);
-        Value right = materialize(builder, loc, second);
-        bool isNatural = isNonNegative(first);
-        switch (symbols[number].kind) {
-        case Term::Quotient:
-          factor = isNatural
-                       ? arith::DivSIOp::create(builder, loc, left, right)
-                             .getResult()
-                       : arith::FloorDivSIOp::create(builder, loc, left, right)
-                             .getResult();
-          break;
-        case Term::Remainder:
-          if (isNatural) {
-            factor = arith::RemSIOp::create(builder, loc, left, right);
-          } else {
-            Value quotient =
-                arith::FloorDivSIOp::create(builder, loc, left, right);
-            Value whole = arith::MulIOp::create(builder, loc, quotient, right);
-            factor = arith::SubIOp::create(builder, loc, left, whole);
-          }
-          break;
-        case Term::Min:
-          factor = arith::MinSIOp::create(builder, loc, left, right);
-          break;
-        case Term::Max:
-          factor = arith::MaxSIOp::create(builder, loc, left, right);
-          break;
-        case Term::IsEqual:
-        case Term::IsAtLeast: {
-          Value holds = arith::CmpIOp::create(
-              builder, loc,
-              symbols[number].kind == Term::IsEqual ? arith::CmpIPredicate::eq
-                                                    : arith::CmpIPredicate::sge,
-              left, right);
-          Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-          Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-          factor = arith::SelectOp::create(builder, loc, holds, one, zero);
-          break;
-        }
-        case Term::Wrap: {
-          Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-          Value isNegative = arith::CmpIOp::create(
-              builder, loc, arith::CmpIPredicate::slt, left, zero);
-          Value sum = arith::AddIOp::create(builder, loc, left, right);
-          factor = arith::SelectOp::create(builder, loc, isNegative, sum, left);
-          break;
-        }
-        }
-        symbols[number].value = factor;
-      }
       product =
-          product
-              ? arith::MulIOp::create(builder, loc, product, factor).getResult()
-              : factor;
+          product ? Value(arith::MulIOp::create(b, product, factor)) : factor;
     }
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, product).getResult()
-              : product;
+    sum = sum ? Value(arith::AddIOp::create(b, sum, product)) : product;
   }
   if (!sum)
-    sum = arith::ConstantIndexOp::create(builder, loc, 0);
+    sum = arith::ConstantIndexOp::create(b, 0);
   values[size] = sum;
   return sum;
 }
 
-OpFoldResult SizeTable::getMixed(OpBuilder &builder, Location loc,
-                                 const Size &size) {
+OpFoldResult SizeTable::getMixed(ImplicitLocOpBuilder &b, const Size &size) {
   if (std::optional<int64_t> constant = size.getConstant())
-    return builder.getIndexAttr(*constant);
-  return materialize(builder, loc, size);
+    return b.getIndexAttr(*constant);
+  return materialize(b, size);
 }
 
-SmallVector<OpFoldResult> SizeTable::getMixed(OpBuilder &builder, Location loc,
+SmallVector<OpFoldResult> SizeTable::getMixed(ImplicitLocOpBuilder &b,
                                               ArrayRef<Size> sizes) {
   return llvm::map_to_vector(
-      sizes, [&](const Size &size) { return getMixed(builder, loc, size); });
+      sizes, [&](const Size &size) { return getMixed(b, size); });
 }

@@ -68,16 +68,14 @@ public:
   /// Whether the sizes are known to differ: dynamic sizes are not negative.
   bool areDifferent(const Size &left, const Size &right) const;
 
-  /// Returns a value of type index, which is created where `builder` stands
+  /// Returns a value of type index, which is created where the builder stands
   /// unless it exists already.
-  Value materialize(OpBuilder &builder, Location loc, const Size &size);
-  OpFoldResult getMixed(OpBuilder &builder, Location loc, const Size &size);
-  SmallVector<OpFoldResult> getMixed(OpBuilder &builder, Location loc,
+  Value materialize(ImplicitLocOpBuilder &b, const Size &size);
+  OpFoldResult getMixed(ImplicitLocOpBuilder &b, const Size &size);
+  SmallVector<OpFoldResult> getMixed(ImplicitLocOpBuilder &b,
                                      ArrayRef<Size> sizes);
 
 private:
-  bool dependsOn(const Size &size, unsigned symbol) const;
-
   struct Symbol {
     Value value;
     bool isNonNegative;
@@ -90,7 +88,9 @@ private:
     int64_t min = 0;
     std::optional<Size> replacement = std::nullopt;
   };
+  bool dependsOn(const Size &size, unsigned symbol) const;
   unsigned getDepth(const Size &size) const;
+  Value materializeTerm(ImplicitLocOpBuilder &b, const Symbol &term);
 
   std::vector<Symbol> symbols;
   std::map<std::tuple<Term, Size, Size>, unsigned> numbers;

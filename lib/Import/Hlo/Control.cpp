@@ -59,7 +59,8 @@ struct Counter {
 } // namespace
 
 /// Returns the constant of a scalar that is defined outside of a loop or in it.
-static std::optional<int64_t> getScalar(Value value, FunctionSizes &sizes) {
+static std::optional<int64_t> getKnownScalar(Value value,
+                                             FunctionSizes &sizes) {
   if (Operation *op = value.getDefiningOp();
       op && isNamed(*op, "stablehlo.constant")) {
     auto attr = op->getAttrOfType<DenseIntElementsAttr>("value");
@@ -97,9 +98,11 @@ static std::optional<Counter> getCounter(Operation *loop, Block &condition,
   Value other = add->getOperand(0) == counted   ? add->getOperand(1)
                 : add->getOperand(1) == counted ? add->getOperand(0)
                                                 : Value();
-  std::optional<int64_t> start = getScalar(loop->getOperand(number), sizes),
-                         limit = getScalar(compare->getOperand(1), sizes),
-                         step = other ? getScalar(other, sizes) : std::nullopt;
+  std::optional<int64_t> start =
+                             getKnownScalar(loop->getOperand(number), sizes),
+                         limit = getKnownScalar(compare->getOperand(1), sizes),
+                         step = other ? getKnownScalar(other, sizes)
+                                      : std::nullopt;
   constexpr int64_t bound = int64_t(1) << 31;
   auto isSmall = [](int64_t number) {
     return number >= -bound && number <= bound;
@@ -154,7 +157,7 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
     auto type = cast<RankedTensorType>(argument.getType());
     Shape shape = getShape(init);
     if (init.getType() != type)
-      init = withShape(tensor::CastOp::create(builder, loc, type, init), shape);
+      init = withShape(tensor::CastOp::create(builder, type, init), shape);
     inits.push_back(init);
   }
   auto replaceArguments = [&](Block &from, ValueRange arguments) {
@@ -166,7 +169,7 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
   };
   // Returns the values of the next iteration.
   auto getNext =
-      [&](OpBuilder &b,
+      [&](ImplicitLocOpBuilder &b,
           ArrayRef<Value> returned) -> FailureOr<SmallVector<Value>> {
     SmallVector<Value> next;
     for (auto [number, init] : llvm::zip_equal(carried, inits)) {
@@ -175,38 +178,37 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
         if (getType(value).getElementType() != getType(init).getElementType() ||
             failed(verifyCompatibleShape(value.getType(), init.getType())))
           return fail("returns a value of another type than its argument");
-        value = tensor::CastOp::create(b, loc, init.getType(), value);
+        value = tensor::CastOp::create(b, init.getType(), value);
       }
       next.push_back(value);
     }
     return next;
   };
   if (counter) {
-    Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
-          limit = arith::ConstantIndexOp::create(builder, loc, counter->count),
-          one = arith::ConstantIndexOp::create(builder, loc, 1);
-    auto loop = scf::ForOp::create(builder, loc, zero, limit, one, inits);
+    Value zero = arith::ConstantIndexOp::create(builder, 0),
+          limit = arith::ConstantIndexOp::create(builder, counter->count),
+          one = arith::ConstantIndexOp::create(builder, 1);
+    auto loop = scf::ForOp::create(builder, zero, limit, one, inits);
     Block &target = *loop.getBody();
     if (!target.empty() && target.back().hasTrait<OpTrait::IsTerminator>())
       target.back().erase();
-    OpBuilder b = OpBuilder::atBlockBegin(&target);
+    auto b = ImplicitLocOpBuilder::atBlockBegin(builder.getLoc(), &target);
     replaceArguments(*body, loop.getRegionIterArgs());
     Value argument = body->getArgument(counter->number);
     if (!argument.use_empty()) {
       auto type = cast<RankedTensorType>(argument.getType());
       Value scaled = loop.getInductionVar();
       auto constant = [&](int64_t number) -> Value {
-        return arith::ConstantIndexOp::create(b, loc, number);
+        return arith::ConstantIndexOp::create(b, number);
       };
       if (counter->step != 1)
-        scaled = arith::MulIOp::create(b, loc, scaled, constant(counter->step));
+        scaled = arith::MulIOp::create(b, scaled, constant(counter->step));
       if (counter->start != 0)
-        scaled =
-            arith::AddIOp::create(b, loc, scaled, constant(counter->start));
+        scaled = arith::AddIOp::create(b, scaled, constant(counter->start));
       Value number =
-          arith::IndexCastOp::create(b, loc, type.getElementType(), scaled);
+          arith::IndexCastOp::create(b, type.getElementType(), scaled);
       argument.replaceAllUsesWith(
-          tensor::FromElementsOp::create(b, loc, type, number));
+          tensor::FromElementsOp::create(b, type, number));
     }
     FailureOr<SmallVector<Value>> returned =
         moveAndConvert(*body, target, target.end(), sizes);
@@ -216,14 +218,14 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
     FailureOr<SmallVector<Value>> next = getNext(b, *returned);
     if (failed(next))
       return failure();
-    scf::YieldOp::create(b, loc, *next);
+    scf::YieldOp::create(b, *next);
     for (auto [number, result, init] :
          llvm::zip_equal(carried, loop.getResults(), inits))
       results[number] = withShape(result, getShape(init));
     return results;
   }
-  auto loop = scf::WhileOp::create(builder, loc, ValueRange(inits).getTypes(),
-                                   inits, nullptr, nullptr);
+  auto loop = scf::WhileOp::create(builder, ValueRange(inits).getTypes(), inits,
+                                   nullptr, nullptr);
   for (bool isBody : {false, true}) {
     Block &from = isBody ? *body : *condition,
           &target = isBody ? loop.getAfter().front() : loop.getBefore().front();
@@ -233,17 +235,16 @@ FailureOr<SmallVector<Value>> Converter::convertWhile() {
         moveAndConvert(from, target, target.end(), sizes);
     if (failed(returned))
       return failure();
-    OpBuilder b = OpBuilder::atBlockEnd(&target);
+    auto b = ImplicitLocOpBuilder::atBlockEnd(builder.getLoc(), &target);
     if (isBody) {
       FailureOr<SmallVector<Value>> next = getNext(b, *returned);
       if (failed(next))
         return failure();
-      scf::YieldOp::create(b, loc, *next);
+      scf::YieldOp::create(b, *next);
       continue;
     }
-    Value holds =
-        tensor::ExtractOp::create(b, loc, returned->front(), ValueRange());
-    scf::ConditionOp::create(b, loc, holds, target.getArguments());
+    Value holds = tensor::ExtractOp::create(b, returned->front(), ValueRange());
+    scf::ConditionOp::create(b, holds, target.getArguments());
   }
   for (auto [number, result, init] :
        llvm::zip_equal(carried, loop.getResults(), inits))
@@ -264,7 +265,7 @@ FailureOr<SmallVector<Value>> Converter::convertCase() {
       return fail("has a branch with another number of results");
   }
   int64_t last = op->getNumRegions() - 1;
-  std::optional<int64_t> known = getScalar(index, sizes);
+  std::optional<int64_t> known = getKnownScalar(index, sizes);
   // A true `if` takes its first branch.
   if (known && isIf)
     known = *known == 0 ? 1 : 0;

@@ -9,7 +9,7 @@
 #ifndef POSENC_IMPORT_HLO_CONVERTER_H
 #define POSENC_IMPORT_HLO_CONVERTER_H
 
-#include "../Sizes.h"
+#include "../Arithmetic.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -23,11 +23,16 @@ namespace mlir::posenc::hlo {
 /// Whether the name is one of an elementwise operation.
 bool isElementwise(StringRef name);
 
-/// How a reduction combines two numbers.
-enum class Combiner { Add, Mul, Max, Min, And, Or };
-
-/// Returns the combination of two scalars.
-Value combine(OpBuilder &b, Location loc, Combiner combiner, Value x, Value y);
+/// Returns the comparison of two numbers, or two tensors of them, by a
+/// direction such as LT; null if there is none for the direction or the type.
+Value createComparison(ImplicitLocOpBuilder &b, StringRef direction, Value x,
+                       Value y, bool isUnsigned);
+/// Returns the predicate of a direction for integers, or nullopt.
+std::optional<arith::CmpIPredicate> getPredicate(StringRef direction,
+                                                 bool isUnsigned);
+/// Returns the direction of a comparison: EQ or the like, of the attribute
+/// EQ or #stablehlo<comparison_direction EQ>. Empty if there is none.
+StringRef getDirection(Operation *op);
 
 /// Returns the name of the operation of arith or math that an elementwise
 /// operation is on scalars of a type, if it is one.
@@ -95,7 +100,7 @@ struct Failed {
 class Converter {
 public:
   Converter(Operation *op, FunctionSizes &sizes)
-      : op(op), loc(op->getLoc()), builder(op), sizes(sizes) {}
+      : op(op), builder(op->getLoc(), op), sizes(sizes) {}
 
   /// Converts an operation of StableHLO, or of TTIR, whose name without the
   /// dialect is `name`. Returns its results; fails after an error.
@@ -178,6 +183,15 @@ private:
     return createEmpty(toShape(type.getShape()), type.getElementType());
   }
   Value createEmpty(ArrayRef<Size> shape, Type element);
+  /// Returns a tensor with a number in all elements.
+  Value createFilled(ArrayRef<Size> shape, Value scalar);
+  Value createFilled(ArrayRef<Size> shape, TypedAttr number) {
+    return createFilled(shape, arith::ConstantOp::create(builder, number));
+  }
+  /// Returns the element of a tensor of rank 0.
+  Value getScalar(Value tensor) {
+    return tensor::ExtractOp::create(builder, tensor, ValueRange());
+  }
   /// Returns a tensor of the sizes of `like` with a number in all elements.
   Value createSplatLike(Value like, double number);
   /// Returns the value with the type's shape, which has a dimension for each of
@@ -199,7 +213,8 @@ private:
   /// returns for those of an element of the result.
   Value gatherElements(
       Value source, ArrayRef<Size> shape,
-      function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> getIndices);
+      function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)>
+          getIndices);
   Value concatenate(ValueRange values, int64_t dim);
   Value convertTo(Value value, Type element);
   Value compare(StringRef direction, Value lhs, Value rhs);
@@ -222,8 +237,8 @@ private:
   FailureOr<SmallVector<Value>> reduceByRegion(ArrayRef<int64_t> dims);
   /// Returns the results of a region on scalars, for arguments. Fails without
   /// an error if an operation is not supported there.
-  FailureOr<SmallVector<Value>> emitScalars(OpBuilder &b, Region &region,
-                                            ValueRange arguments);
+  FailureOr<SmallVector<Value>>
+  emitScalars(ImplicitLocOpBuilder &b, Region &region, ValueRange arguments);
   /// Gathers slices of these sizes.
   Value createGather(ArrayRef<Size> sliceSizes);
   Value createScatter();
@@ -280,8 +295,7 @@ private:
   }
 
   Operation *op;
-  Location loc;
-  OpBuilder builder;
+  ImplicitLocOpBuilder builder;
   FunctionSizes &sizes;
   bool isInvalid = false;
 };

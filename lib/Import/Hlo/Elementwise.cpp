@@ -8,8 +8,6 @@
 
 #include "Converter.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -114,7 +112,7 @@ Value Converter::createElementwise(StringRef name, Type type,
                                    ValueRange operands,
                                    ArrayRef<NamedAttribute> attributes) {
   auto create = [&](OpBuilder &b, Type result, ValueRange inputs) {
-    OperationState state(loc, name);
+    OperationState state(builder.getLoc(), name);
     state.addOperands(inputs);
     state.addTypes(result);
     state.addAttributes(attributes);
@@ -124,12 +122,12 @@ Value Converter::createElementwise(StringRef name, Type type,
   auto tensor = cast<RankedTensorType>(type);
   if (!name.starts_with("complex."))
     return create(builder, type, operands);
-  return createParallelGeneric(
-      builder, loc, operands,
-      createEmpty(getShape(operands[0]), tensor.getElementType()), {},
-      [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        return create(b, tensor.getElementType(), args.drop_back());
-      });
+  Type element = tensor.getElementType();
+  return createGeneric(builder, operands,
+                       createEmpty(getShape(operands[0]), element), {}, {},
+                       [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                         return create(b, element, args.drop_back());
+                       });
 }
 
 Value Converter::createSplat(RankedTensorType type, double number) {
@@ -138,7 +136,7 @@ Value Converter::createSplat(RankedTensorType type, double number) {
       isa<FloatType>(element)
           ? Attribute(builder.getFloatAttr(element, number))
           : Attribute(builder.getIntegerAttr(element, int64_t(number)));
-  return arith::ConstantOp::create(builder, loc,
+  return arith::ConstantOp::create(builder,
                                    DenseElementsAttr::get(type, attribute));
 }
 
@@ -146,7 +144,7 @@ Value Converter::createConstant(RankedTensorType type) {
   auto value = dyn_cast_or_null<TypedAttr>(getAttribute("value"));
   if (!isa_and_nonnull<ElementsAttr>(value) || value.getType() != type)
     return fail("lacks a value of its type");
-  return arith::ConstantOp::create(builder, loc, type, value);
+  return arith::ConstantOp::create(builder, type, value);
 }
 
 Value Converter::select(Value condition, Value yes, Value no) {
@@ -156,46 +154,60 @@ Value Converter::select(Value condition, Value yes, Value no) {
   condition = broadcastLast(condition, getShape(yes));
   if (!condition)
     return {};
-  return arith::SelectOp::create(builder, loc, condition, yes, no);
+  return arith::SelectOp::create(builder, condition, yes, no);
+}
+
+std::optional<arith::CmpIPredicate> hlo::getPredicate(StringRef direction,
+                                                      bool isUnsigned) {
+  using P = arith::CmpIPredicate;
+  return llvm::StringSwitch<std::optional<P>>(direction.upper())
+      .Case("EQ", P::eq)
+      .Case("NE", P::ne)
+      .Case("LT", isUnsigned ? P::ult : P::slt)
+      .Case("LE", isUnsigned ? P::ule : P::sle)
+      .Case("GT", isUnsigned ? P::ugt : P::sgt)
+      .Case("GE", isUnsigned ? P::uge : P::sge)
+      .Default(std::nullopt);
+}
+
+StringRef hlo::getDirection(Operation *op) {
+  auto direction = op->getAttrOfType<StringAttr>("comparison_direction");
+  return direction ? direction.getValue().rtrim("> ").take_back(2) : "";
+}
+
+Value hlo::createComparison(ImplicitLocOpBuilder &b, StringRef direction,
+                            Value x, Value y, bool isUnsigned) {
+  Type element = getElementTypeOrSelf(x.getType());
+  if (isa<IntegerType>(element)) {
+    auto predicate = getPredicate(direction, isUnsigned);
+    return predicate ? Value(arith::CmpIOp::create(b, *predicate, x, y))
+                     : Value();
+  }
+  using P = arith::CmpFPredicate;
+  auto predicate = llvm::StringSwitch<std::optional<P>>(direction.upper())
+                       .Case("EQ", P::OEQ)
+                       .Case("NE", P::UNE)
+                       .Case("LT", P::OLT)
+                       .Case("LE", P::OLE)
+                       .Case("GT", P::OGT)
+                       .Case("GE", P::OGE)
+                       .Default(std::nullopt);
+  return predicate && isa<FloatType>(element)
+             ? Value(arith::CmpFOp::create(b, *predicate, x, y))
+             : Value();
 }
 
 Value Converter::compare(StringRef direction, Value lhs, Value rhs) {
-  RankedTensorType type = getType(lhs);
-  if (getType(rhs).getElementType() != type.getElementType() ||
-      !isa<FloatType, IntegerType>(type.getElementType()))
+  Type element = getType(lhs).getElementType();
+  if (getType(rhs).getElementType() != element ||
+      !isa<FloatType, IntegerType>(element))
     return fail("has operands of types that it cannot compare");
-  if (isa<FloatType>(type.getElementType())) {
-    auto predicate = llvm::StringSwitch<std::optional<arith::CmpFPredicate>>(
-                         direction.lower())
-                         .Case("eq", arith::CmpFPredicate::OEQ)
-                         .Case("ne", arith::CmpFPredicate::UNE)
-                         .Case("lt", arith::CmpFPredicate::OLT)
-                         .Case("le", arith::CmpFPredicate::OLE)
-                         .Case("gt", arith::CmpFPredicate::OGT)
-                         .Case("ge", arith::CmpFPredicate::OGE)
-                         .Default(std::nullopt);
-    if (!predicate)
-      return fail("has an unknown direction '" + direction + "'");
-    return arith::CmpFOp::create(builder, loc, *predicate, lhs, rhs);
-  }
   // false < true for i1.
-  bool isUnsigned = type.getElementType().isInteger(1) || hasUnsignedOperand();
-  auto predicate =
-      llvm::StringSwitch<std::optional<arith::CmpIPredicate>>(direction.lower())
-          .Case("eq", arith::CmpIPredicate::eq)
-          .Case("ne", arith::CmpIPredicate::ne)
-          .Case("lt", isUnsigned ? arith::CmpIPredicate::ult
-                                 : arith::CmpIPredicate::slt)
-          .Case("le", isUnsigned ? arith::CmpIPredicate::ule
-                                 : arith::CmpIPredicate::sle)
-          .Case("gt", isUnsigned ? arith::CmpIPredicate::ugt
-                                 : arith::CmpIPredicate::sgt)
-          .Case("ge", isUnsigned ? arith::CmpIPredicate::uge
-                                 : arith::CmpIPredicate::sge)
-          .Default(std::nullopt);
-  if (!predicate)
+  bool isUnsigned = element.isInteger(1) || hasUnsignedOperand();
+  Value result = createComparison(builder, direction, lhs, rhs, isUnsigned);
+  if (!result)
     return fail("has an unknown direction '" + direction + "'");
-  return arith::CmpIOp::create(builder, loc, *predicate, lhs, rhs);
+  return result;
 }
 
 Value Converter::convertTo(Value value, Type element) {
@@ -240,32 +252,23 @@ Value Converter::createIota(ArrayRef<Size> shape, Type element, int64_t dim,
       !isa<FloatType, IntegerType>(element))
     return fail("has a wrong dimension or type");
   Value init = createEmpty(shape, element);
-  auto type = cast<RankedTensorType>(init.getType());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
-  return linalg::GenericOp::create(
-             builder, loc, type, ValueRange(), init, map, loops,
-             [&](OpBuilder &b, Location loc, ValueRange) {
-               Value index = linalg::IndexOp::create(b, loc, dim);
-               bool isFloat = isa<FloatType>(element);
-               Type integer = isFloat ? b.getI64Type() : element;
-               Value number =
-                   arith::IndexCastOp::create(b, loc, integer, index);
-               auto constant = [&](int64_t value) -> Value {
-                 return arith::ConstantOp::create(
-                     b, loc, b.getIntegerAttr(integer, value));
-               };
-               if (step != 1)
-                 number = arith::MulIOp::create(b, loc, number, constant(step));
-               if (start != 0)
-                 number =
-                     arith::AddIOp::create(b, loc, number, constant(start));
-               if (isFloat)
-                 number = arith::SIToFPOp::create(b, loc, element, number);
-               linalg::YieldOp::create(b, loc, number);
-             })
-      .getResult(0);
+  bool isFloat = isa<FloatType>(element);
+  Type integer = isFloat ? builder.getI64Type() : element;
+  return createGeneric(
+      builder, {}, init, {}, {}, [&](ImplicitLocOpBuilder &b, ValueRange) {
+        Value index = linalg::IndexOp::create(b, dim);
+        Value number = arith::IndexCastOp::create(b, integer, index);
+        auto constant = [&](int64_t value) -> Value {
+          return arith::ConstantOp::create(b, b.getIntegerAttr(integer, value));
+        };
+        if (step != 1)
+          number = arith::MulIOp::create(b, number, constant(step));
+        if (start != 0)
+          number = arith::AddIOp::create(b, number, constant(start));
+        if (isFloat)
+          number = arith::SIToFPOp::create(b, element, number);
+        return number;
+      });
 }
 
 Value Converter::convertElementwise(StringRef name, ValueRange operands,
@@ -278,66 +281,63 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
   if (name == "negate" || name == "neg") {
     if (isFloat)
       return apply<arith::NegFOp>(type, x);
-    return arith::SubIOp::create(builder, loc, number(0), x);
+    return arith::SubIOp::create(builder, number(0), x);
   }
   if (name == "logistic" || name == "sigmoid") {
     Value exp = apply<math::ExpOp>(type, apply<arith::NegFOp>(type, x));
     return arith::DivFOp::create(
-        builder, loc, number(1),
-        arith::AddFOp::create(builder, loc, number(1), exp));
+        builder, number(1), arith::AddFOp::create(builder, number(1), exp));
   }
   if (name == "reciprocal")
-    return arith::DivFOp::create(builder, loc, number(1), x);
+    return arith::DivFOp::create(builder, number(1), x);
   if (name == "relu")
-    return arith::MaximumFOp::create(builder, loc, x, number(0));
+    return arith::MaximumFOp::create(builder, x, number(0));
   if (name == "silu")
-    return arith::MulFOp::create(builder, loc, x,
+    return arith::MulFOp::create(builder, x,
                                  convertElementwise("sigmoid", x, type));
   if (name == "gelu") {
-    Value scaled =
-        arith::MulFOp::create(builder, loc, x, number(std::sqrt(0.5)));
-    Value sum = arith::AddFOp::create(builder, loc, number(1),
+    Value scaled = arith::MulFOp::create(builder, x, number(std::sqrt(0.5)));
+    Value sum = arith::AddFOp::create(builder, number(1),
                                       apply<math::ErfOp>(type, scaled));
-    Value half = arith::MulFOp::create(builder, loc, x, number(0.5));
-    return arith::MulFOp::create(builder, loc, half, sum);
+    Value half = arith::MulFOp::create(builder, x, number(0.5));
+    return arith::MulFOp::create(builder, half, sum);
   }
   if (name == "sign" && isFloat) {
     // 0 and NaN are their own sign.
     Value one = apply<math::CopySignOp>(type, {number(1), x});
-    Value isSigned = arith::CmpFOp::create(
-        builder, loc, arith::CmpFPredicate::ONE, x, number(0));
-    return arith::SelectOp::create(builder, loc, isSigned, one, x);
+    Value isSigned =
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::ONE, x, number(0));
+    return arith::SelectOp::create(builder, isSigned, one, x);
   }
   if (name == "sign" && isa<IntegerType>(element) && !isBool) {
-    Value low = arith::MaxSIOp::create(builder, loc, x, number(-1));
-    return arith::MinSIOp::create(builder, loc, low, number(1));
+    Value low = arith::MaxSIOp::create(builder, x, number(-1));
+    return arith::MinSIOp::create(builder, low, number(1));
   }
   if (name.starts_with("shift_") && isa<IntegerType>(element) && !isBool) {
     // Shifts by the width or more give 0, or the sign.
     bool isArithmetic = name == "shift_right_arithmetic";
     unsigned width = element.getIntOrFloatBitWidth();
     Value amount = operands[1], last = number(width - 1);
-    Value isInside = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::ule, amount, last);
-    amount = arith::MinUIOp::create(builder, loc, amount, last);
+    Value isInside =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, amount, last);
+    amount = arith::MinUIOp::create(builder, amount, last);
     if (isArithmetic)
-      return arith::ShRSIOp::create(builder, loc, x, amount);
-    Value shifted =
-        name == "shift_left"
-            ? Value(arith::ShLIOp::create(builder, loc, x, amount))
-            : Value(arith::ShRUIOp::create(builder, loc, x, amount));
-    return arith::SelectOp::create(builder, loc, isInside, shifted, number(0));
+      return arith::ShRSIOp::create(builder, x, amount);
+    Value shifted = name == "shift_left"
+                        ? Value(arith::ShLIOp::create(builder, x, amount))
+                        : Value(arith::ShRUIOp::create(builder, x, amount));
+    return arith::SelectOp::create(builder, isInside, shifted, number(0));
   }
   if (hasUnsignedOperand() && isa<IntegerType>(element)) {
     if (name == "maximum")
-      return arith::MaxUIOp::create(builder, loc, x, operands[1]);
+      return arith::MaxUIOp::create(builder, x, operands[1]);
     if (name == "minimum")
-      return arith::MinUIOp::create(builder, loc, x, operands[1]);
+      return arith::MinUIOp::create(builder, x, operands[1]);
   }
   if (name == "not" || name == "logical_not" || name == "bitwise_not") {
     if (name == "logical_not" && !isBool)
       return convertTo(compare("EQ", x, number(0)), element);
-    return arith::XOrIOp::create(builder, loc, x, number(isBool ? 1 : -1));
+    return arith::XOrIOp::create(builder, x, number(isBool ? 1 : -1));
   }
   if (name == "is_finite")
     return apply<math::IsFiniteOp>(type, x);
@@ -354,17 +354,16 @@ Value Converter::convertElementwise(StringRef name, ValueRange operands,
     // Division by zero gives -1, and a remainder by zero the dividend.
     Value zero = number(0), isZero = compare("EQ", operands[1], zero);
     Value divisor =
-        arith::SelectOp::create(builder, loc, isZero, number(1), operands[1]);
+        arith::SelectOp::create(builder, isZero, number(1), operands[1]);
     bool isUnsigned = hasUnsignedOperand();
     Value result =
         name == "remainder"
-            ? (isUnsigned
-                   ? Value(arith::RemUIOp::create(builder, loc, x, divisor))
-                   : Value(arith::RemSIOp::create(builder, loc, x, divisor)))
-        : isUnsigned ? Value(arith::DivUIOp::create(builder, loc, x, divisor))
-                     : Value(arith::DivSIOp::create(builder, loc, x, divisor));
+            ? (isUnsigned ? Value(arith::RemUIOp::create(builder, x, divisor))
+                          : Value(arith::RemSIOp::create(builder, x, divisor)))
+        : isUnsigned ? Value(arith::DivUIOp::create(builder, x, divisor))
+                     : Value(arith::DivSIOp::create(builder, x, divisor));
     Value other = name == "remainder" ? x : number(-1);
-    return arith::SelectOp::create(builder, loc, isZero, other, result);
+    return arith::SelectOp::create(builder, isZero, other, result);
   }
   std::optional<StringRef> target = getScalarOperation(name, element);
   return target ? createElementwise(*target, type, operands) : Value();

@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Converter.h"
-#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -94,15 +93,14 @@ static bool isValid(const DimensionNumbers &numbers, RankedTensorType operand,
 
 /// Returns a start index, for the batch dimensions, as an index. `component` is
 /// its position in the vector of indices.
-static Value getStart(OpBuilder &b, Location loc,
-                      const DimensionNumbers &numbers, Value starts,
-                      ArrayRef<Value> batch, int64_t component) {
+static Value getStart(ImplicitLocOpBuilder &b, const DimensionNumbers &numbers,
+                      Value starts, ArrayRef<Value> batch, int64_t component) {
   SmallVector<Value> at(batch);
   if (numbers.vectorDim < cast<RankedTensorType>(starts.getType()).getRank())
     at.insert(at.begin() + numbers.vectorDim,
-              arith::ConstantIndexOp::create(b, loc, component));
-  Value start = tensor::ExtractOp::create(b, loc, starts, at);
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), start);
+              arith::ConstantIndexOp::create(b, component));
+  Value start = tensor::ExtractOp::create(b, starts, at);
+  return arith::IndexCastOp::create(b, b.getIndexType(), start);
 }
 
 /// Returns the index of an operand's batching dimension.
@@ -203,9 +201,9 @@ Value Converter::createGather(ArrayRef<Size> sliceSizes) {
   SmallVector<Value> limits(source.getRank());
   for (int64_t dim : numbers.startMap)
     limits[dim] = getIndex(shape[dim] - sliceSizes[dim]);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
   return gatherElements(
-      operand, resultShape, [&](OpBuilder &b, ValueRange loops) {
+      operand, resultShape, [&](ImplicitLocOpBuilder &b, ValueRange loops) {
         SmallVector<Value> batch, offsets;
         for (auto [dim, index] : llvm::enumerate(loops))
           (llvm::is_contained(numbers.offsetDims, int64_t(dim)) ? offsets
@@ -219,12 +217,12 @@ Value Converter::createGather(ArrayRef<Size> sliceSizes) {
             index = offsets[nextOffset++];
           auto *it = llvm::find(numbers.startMap, dim);
           if (it != numbers.startMap.end()) {
-            Value start = getStart(b, loc, numbers, starts, batch,
+            Value start = getStart(b, numbers, starts, batch,
                                    it - numbers.startMap.begin());
-            start = arith::MaxSIOp::create(b, loc, start, zero);
-            start = arith::MinSIOp::create(b, loc, start, limits[dim]);
-            index = index ? Value(arith::AddIOp::create(b, loc, start, index))
-                          : start;
+            start = arith::MaxSIOp::create(b, start, zero);
+            start = arith::MinSIOp::create(b, start, limits[dim]);
+            index =
+                index ? Value(arith::AddIOp::create(b, start, index)) : start;
           }
           at.push_back(index ? index : zero);
         }
@@ -271,29 +269,29 @@ Value Converter::createScatter() {
   SmallVector<Value> limits(source.getRank());
   for (int64_t dim : numbers.startMap)
     limits[dim] = getIndex(shape[dim] - windowInOperand[dim]);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
-        step = arith::ConstantIndexOp::create(builder, loc, 1);
+  Value zero = arith::ConstantIndexOp::create(builder, 0),
+        step = arith::ConstantIndexOp::create(builder, 1);
   SmallVector<Value> counts = llvm::map_to_vector(
       batchSizes, [&](const Size &s) { return getIndex(s); });
   bool isSupported = true;
   // Writes the window of one update.
-  auto write = [&](OpBuilder &b, ArrayRef<Value> batch, Value result) -> Value {
+  auto write = [&](ImplicitLocOpBuilder &b, ArrayRef<Value> batch,
+                   Value result) -> Value {
     SmallVector<OpFoldResult> offsets, updateOffsets;
     Value isInside;
     for (int64_t dim = 0; dim < source.getRank(); ++dim) {
       Value index = getBatching(numbers, dim, batch);
       auto *it = llvm::find(numbers.startMap, dim);
       if (it != numbers.startMap.end()) {
-        Value start = getStart(b, loc, numbers, starts, batch,
-                               it - numbers.startMap.begin());
-        index = arith::MaxSIOp::create(b, loc, start, zero);
-        index = arith::MinSIOp::create(b, loc, index, limits[dim]);
+        Value start =
+            getStart(b, numbers, starts, batch, it - numbers.startMap.begin());
+        index = arith::MaxSIOp::create(b, start, zero);
+        index = arith::MinSIOp::create(b, index, limits[dim]);
         // Windows that are not inside are not written.
-        Value same = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                           index, start);
-        isInside = isInside
-                       ? Value(arith::AndIOp::create(b, loc, isInside, same))
-                       : same;
+        Value same =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::eq, index, start);
+        isInside =
+            isInside ? Value(arith::AndIOp::create(b, isInside, same)) : same;
       }
       offsets.push_back(index ? OpFoldResult(index) : b.getIndexAttr(0));
     }
@@ -302,37 +300,37 @@ Value Converter::createScatter() {
       updateOffsets.push_back(llvm::is_contained(numbers.offsetDims, dim)
                                   ? OpFoldResult(b.getIndexAttr(0))
                                   : OpFoldResult(batch[nextBatch++]));
-    Value old = tensor::ExtractSliceOp::create(b, loc, windowType, result,
-                                               offsets, operandSizes, one);
+    Value old = tensor::ExtractSliceOp::create(b, windowType, result, offsets,
+                                               operandSizes, one);
     Value update = tensor::ExtractSliceOp::create(
-        b, loc, windowType, updates, updateOffsets, updateSizes, updateOne);
-    Value written = createParallelGeneric(
-        b, loc, update, old, {},
-        [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+        b, windowType, updates, updateOffsets, updateSizes, updateOne);
+    Value written = createGeneric(
+        b, update, old, {}, {},
+        [&](ImplicitLocOpBuilder &nested, ValueRange args) -> Value {
           FailureOr<SmallVector<Value>> combined = emitScalars(
               nested, op->getRegion(0), ValueRange{args[1], args[0]});
           isSupported = succeeded(combined) && combined->size() == 1;
           Value value = isSupported ? combined->front() : args[0];
           if (isInside)
-            value =
-                arith::SelectOp::create(nested, loc, isInside, value, args[1]);
+            value = arith::SelectOp::create(nested, isInside, value, args[1]);
           return value;
         });
-    return tensor::InsertSliceOp::create(b, loc, written, result, offsets,
+    return tensor::InsertSliceOp::create(b, written, result, offsets,
                                          operandSizes, one);
   };
   SmallVector<Value> batch;
-  std::function<Value(OpBuilder &, Value)> loop = [&](OpBuilder &b,
-                                                      Value result) -> Value {
+  std::function<Value(ImplicitLocOpBuilder &, Value)> loop =
+      [&](ImplicitLocOpBuilder &b, Value result) -> Value {
     if (batch.size() == counts.size())
       return write(b, batch, result);
     auto nest = scf::ForOp::create(
-        b, loc, zero, counts[batch.size()], step, result,
+        b, zero, counts[batch.size()], step, result,
         [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
+          ImplicitLocOpBuilder inside(loc, nested);
           batch.push_back(index);
-          Value written = loop(nested, carried[0]);
+          Value written = loop(inside, carried[0]);
           batch.pop_back();
-          scf::YieldOp::create(nested, loc, written);
+          scf::YieldOp::create(inside, written);
         });
     return nest.getResult(0);
   };

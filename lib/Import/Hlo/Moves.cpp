@@ -8,8 +8,6 @@
 
 #include "Converter.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
@@ -17,18 +15,6 @@
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::hlo;
-
-/// Returns the operation `result[loops] = value[map(loops)]`.
-static Value createMove(OpBuilder &builder, Location loc, Value value,
-                        AffineMap map, Value init) {
-  auto type = cast<RankedTensorType>(init.getType());
-  return createParallelGeneric(
-      builder, loc, value, init,
-      {map, builder.getMultiDimIdentityMap(type.getRank())},
-      [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-        return args[0];
-      });
-}
 
 Value Converter::broadcast(Value value, ArrayRef<Size> shape,
                            ArrayRef<int64_t> dims) {
@@ -47,10 +33,12 @@ Value Converter::broadcast(Value value, ArrayRef<Size> shape,
                           ? builder.getAffineConstantExpr(0)
                           : builder.getAffineDimExpr(dim));
   }
-  return createMove(
-      builder, loc, value,
-      AffineMap::get(shape.size(), 0, indices, builder.getContext()),
-      createEmpty(shape, getType(value).getElementType()));
+  AffineMap map =
+      AffineMap::get(shape.size(), 0, indices, builder.getContext());
+  Value init = createEmpty(shape, getType(value).getElementType());
+  return createGeneric(
+      builder, value, init, {map, builder.getMultiDimIdentityMap(shape.size())},
+      {}, [](ImplicitLocOpBuilder &, ValueRange args) { return args[0]; });
 }
 
 Value Converter::broadcastLast(Value value, ArrayRef<Size> shape) {
@@ -73,9 +61,9 @@ Value Converter::reshape(Value value, RankedTensorType type) {
     return fail("changes the number of elements");
   auto groups = getReassociationIndicesForReshape(source, type);
   if (groups && source.getRank() > type.getRank())
-    return tensor::CollapseShapeOp::create(builder, loc, type, value, *groups);
+    return tensor::CollapseShapeOp::create(builder, type, value, *groups);
   if (groups && source.getRank() < type.getRank())
-    return tensor::ExpandShapeOp::create(builder, loc, type, value, *groups);
+    return tensor::ExpandShapeOp::create(builder, type, value, *groups);
   // By way of a single dimension.
   RankedTensorType flat = type.clone(ArrayRef(type.getNumElements()));
   auto all = [](RankedTensorType shape) {
@@ -85,18 +73,17 @@ Value Converter::reshape(Value value, RankedTensorType type) {
     return SmallVector<ReassociationIndices>{group};
   };
   if (source.getRank() != 1)
-    value =
-        source.getRank() == 0
-            ? Value(tensor::ExpandShapeOp::create(
-                  builder, loc, flat, value, ArrayRef<ReassociationIndices>()))
-            : Value(tensor::CollapseShapeOp::create(builder, loc, flat, value,
-                                                    all(source)));
+    value = source.getRank() == 0
+                ? Value(tensor::ExpandShapeOp::create(
+                      builder, flat, value, ArrayRef<ReassociationIndices>()))
+                : Value(tensor::CollapseShapeOp::create(builder, flat, value,
+                                                        all(source)));
   if (type.getRank() == 1)
     return value;
   if (type.getRank() == 0)
-    return tensor::CollapseShapeOp::create(builder, loc, type, value,
+    return tensor::CollapseShapeOp::create(builder, type, value,
                                            ArrayRef<ReassociationIndices>());
-  return tensor::ExpandShapeOp::create(builder, loc, type, value, all(type));
+  return tensor::ExpandShapeOp::create(builder, type, value, all(type));
 }
 
 Value Converter::reshape(Value value, ArrayRef<Size> shape) {
@@ -152,14 +139,14 @@ Value Converter::reshape(Value value, ArrayRef<Size> shape) {
     middleShape.push_back(product);
   }
   if (collapsed.size() != from.size())
-    value = withShape(
-        tensor::CollapseShapeOp::create(builder, loc, value, collapsed),
-        middleShape);
+    value =
+        withShape(tensor::CollapseShapeOp::create(builder, value, collapsed),
+                  middleShape);
   if (value.getType() != needed)
-    value = withShape(tensor::CastOp::create(builder, loc, needed, value),
-                      middleShape);
+    value =
+        withShape(tensor::CastOp::create(builder, needed, value), middleShape);
   if (expanded.size() != shape.size())
-    value = tensor::ExpandShapeOp::create(builder, loc, type, value, expanded,
+    value = tensor::ExpandShapeOp::create(builder, type, value, expanded,
                                           getMixed(shape));
   return withShape(value, shape);
 }
@@ -171,7 +158,7 @@ Value Converter::transpose(Value value, ArrayRef<int64_t> permutation) {
   for (int64_t dim : permutation)
     shape.push_back(source[dim]);
   Value init = createEmpty(shape, getType(value).getElementType());
-  return linalg::TransposeOp::create(builder, loc, value, init, permutation)
+  return linalg::TransposeOp::create(builder, value, init, permutation)
       ->getResult(0);
 }
 
@@ -196,24 +183,24 @@ Value Converter::slice(Value value, ArrayRef<int64_t> begins,
 Value Converter::sliceBy(Value value, ArrayRef<Size> offsets,
                          ArrayRef<Size> counts, ArrayRef<int64_t> strides) {
   return withShape(tensor::ExtractSliceOp::create(
-                       builder, loc, value, getMixed(offsets), getMixed(counts),
+                       builder, value, getMixed(offsets), getMixed(counts),
                        getAsIndexOpFoldResult(builder.getContext(), strides)),
                    counts);
 }
 
 Value Converter::gatherElements(
     Value source, ArrayRef<Size> shape,
-    function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> getIndices) {
+    function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)>
+        getIndices) {
   Value init = createEmpty(shape, getType(source).getElementType());
-  return createParallelGeneric(
-      builder, loc, {}, init, {},
-      [&](OpBuilder &b, Location loc, ValueRange) -> Value {
-        SmallVector<Value> indices;
-        for (size_t dim = 0; dim < shape.size(); ++dim)
-          indices.push_back(linalg::IndexOp::create(b, loc, dim));
-        return tensor::ExtractOp::create(b, loc, source,
-                                         getIndices(b, indices));
-      });
+  return createGeneric(builder, {}, init, {}, {},
+                       [&](ImplicitLocOpBuilder &b, ValueRange) -> Value {
+                         SmallVector<Value> indices;
+                         for (size_t dim = 0; dim < shape.size(); ++dim)
+                           indices.push_back(linalg::IndexOp::create(b, dim));
+                         return tensor::ExtractOp::create(
+                             b, source, getIndices(b, indices));
+                       });
 }
 
 Value Converter::concatenate(ValueRange values, int64_t dim) {
@@ -238,7 +225,7 @@ Value Converter::concatenate(ValueRange values, int64_t dim) {
         shape[i] = other[i];
     }
   }
-  Value result = tensor::ConcatOp::create(builder, loc, dim, values);
+  Value result = tensor::ConcatOp::create(builder, dim, values);
   return withShape(result, shape);
 }
 
@@ -249,12 +236,11 @@ Value Converter::getClampedIndex(Value scalar, const Size &max) {
     scalar = reshape(scalar, getType(scalar).clone(ArrayRef<int64_t>()));
   if (!scalar)
     return {};
-  Value number = tensor::ExtractOp::create(builder, loc, scalar, ValueRange());
-  Value index =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  index = arith::MaxSIOp::create(builder, loc, index, zero);
-  return arith::MinSIOp::create(builder, loc, index, getIndex(max));
+  Value index = arith::IndexCastOp::create(builder, builder.getIndexType(),
+                                           getScalar(scalar));
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  index = arith::MaxSIOp::create(builder, index, zero);
+  return arith::MinSIOp::create(builder, index, getIndex(max));
 }
 
 Value Converter::createPad(Value value, Value fill, ArrayRef<Size> low,
@@ -286,11 +272,11 @@ Value Converter::createPad(Value value, Value fill, ArrayRef<Size> low,
   }
   if (ArrayRef<Size>(counts) != ArrayRef<Size>(source))
     value = sliceBy(value, offsets, counts, SmallVector<int64_t>(rank, 1));
-  Value scalar = tensor::ExtractOp::create(builder, loc, fill, ValueRange());
-  return withShape(tensor::PadOp::create(
-                       builder, loc, getTypeOf(shape, type.getElementType()),
-                       value, getMixed(before), getMixed(after), scalar),
-                   shape);
+  Value scalar = getScalar(fill);
+  return withShape(
+      tensor::PadOp::create(builder, getTypeOf(shape, type.getElementType()),
+                            value, getMixed(before), getMixed(after), scalar),
+      shape);
 }
 
 Value Converter::createPad() {
@@ -334,11 +320,12 @@ Value Converter::createReverse() {
                            !size.isConstant(0)
                        ? getIndex(size - 1)
                        : Value());
-  return gatherElements(source, shape, [&](OpBuilder &b, ValueRange loops) {
-    SmallVector<Value> at(loops);
-    for (auto [index, end] : llvm::zip_equal(at, last))
-      if (end)
-        index = arith::SubIOp::create(b, loc, end, index);
-    return at;
-  });
+  return gatherElements(source, shape,
+                        [&](ImplicitLocOpBuilder &b, ValueRange loops) {
+                          SmallVector<Value> at(loops);
+                          for (auto [index, end] : llvm::zip_equal(at, last))
+                            if (end)
+                              index = arith::SubIOp::create(b, end, index);
+                          return at;
+                        });
 }

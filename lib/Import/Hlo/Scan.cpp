@@ -13,8 +13,6 @@
 
 #include "Converter.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,20 +40,24 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
   if (*dim < 0 || *dim >= type.getRank() ||
       accumulator.getRank() + 1 != type.getRank() || getType(output) != type)
     return fail("is not supported for these shapes");
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
-        one = arith::ConstantIndexOp::create(builder, loc, 1);
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, input);
-  Value count = getValueOrCreateConstantIndexOp(builder, loc, sizes[*dim]);
+  Value zero = arith::ConstantIndexOp::create(builder, 0),
+        one = arith::ConstantIndexOp::create(builder, 1);
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(builder, builder.getLoc(), input);
+  Value count =
+      getValueOrCreateConstantIndexOp(builder, builder.getLoc(), sizes[*dim]);
   sizes[*dim] = builder.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
       strides(type.getRank(), builder.getIndexAttr(1));
-  auto step = [&](OpBuilder &b, Location loc, Value index, ValueRange carried) {
+  auto step = [&](OpBuilder &nested, Location loc, Value index,
+                  ValueRange carried) {
+    ImplicitLocOpBuilder b(loc, nested);
     offsets[*dim] = index;
-    Value slice = tensor::ExtractSliceOp::create(b, loc, accumulator, input,
-                                                 offsets, sizes, strides);
-    Value next = createParallelGeneric(
-        b, loc, slice, carried[1], {},
-        [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+    Value slice = tensor::ExtractSliceOp::create(b, accumulator, input, offsets,
+                                                 sizes, strides);
+    Value next = createGeneric(
+        b, slice, carried[1], {}, {},
+        [&](ImplicitLocOpBuilder &nested, ValueRange args) {
           IRMapping mapping;
           mapping.map(body.getArguments(), args);
           // The terminator is not registered, so it is not known as one.
@@ -64,11 +66,11 @@ FailureOr<SmallVector<Value>> Converter::convertScan() {
           return mapping.lookupOrDefault(body.back().getOperand(0));
         });
     Value written = tensor::InsertSliceOp::create(
-        b, loc, inclusive.getValue() ? next : carried[1], carried[0], offsets,
-        sizes, strides);
-    scf::YieldOp::create(b, loc, ValueRange{written, next});
+        b, inclusive.getValue() ? next : carried[1], carried[0], offsets, sizes,
+        strides);
+    scf::YieldOp::create(b, ValueRange{written, next});
   };
-  auto loop = scf::ForOp::create(builder, loc, zero, count, one,
+  auto loop = scf::ForOp::create(builder, zero, count, one,
                                  ValueRange{output, start}, step);
   return SmallVector<Value>(loop.getResults());
 }

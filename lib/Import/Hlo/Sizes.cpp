@@ -16,7 +16,6 @@
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -127,12 +126,12 @@ void FunctionSizes::setElements(Value tensor, ArrayRef<Size> values) {
 
 OpFoldResult FunctionSizes::getMixed(Operation *op, const Size &size) {
   Size resolved = table.resolve(size);
-  OpBuilder builder(op);
+  ImplicitLocOpBuilder builder(op->getLoc(), op);
   // All operations in the function may use it afterwards.
   if (!resolved.getConstant() && entry)
     if (Operation *at = entry->findAncestorOpInBlock(*op))
       builder.setInsertionPoint(at);
-  return table.getMixed(builder, op->getLoc(), resolved);
+  return table.getMixed(builder, resolved);
 }
 
 std::optional<FunctionSizes::Condition>
@@ -269,21 +268,6 @@ static std::optional<Size> evaluateUnary(StringRef name, const Size &a,
   return std::nullopt;
 }
 
-static std::optional<CmpIPredicate> getPredicate(Operation *op) {
-  auto direction = op->getAttrOfType<StringAttr>("comparison_direction");
-  if (!direction)
-    return std::nullopt;
-  return llvm::StringSwitch<std::optional<CmpIPredicate>>(
-             direction.getValue().rtrim("> ").take_back(2))
-      .Case("EQ", CmpIPredicate::eq)
-      .Case("NE", CmpIPredicate::ne)
-      .Case("LT", CmpIPredicate::slt)
-      .Case("LE", CmpIPredicate::sle)
-      .Case("GT", CmpIPredicate::sgt)
-      .Case("GE", CmpIPredicate::sge)
-      .Default(std::nullopt);
-}
-
 /// Returns the number of an attribute in either storage.
 static std::optional<int64_t> getNumberOf(Operation *op, StringRef name) {
   Attribute attribute = op->getDiscardableAttr(name);
@@ -362,7 +346,8 @@ static std::optional<Shape> evaluate(Operation *op, StringRef name,
     if (operands.size() == 1) {
       result = evaluateUnary(name, operands[0][i], isBool, sizes);
     } else if (name == "compare" && operands.size() == 2) {
-      std::optional<CmpIPredicate> predicate = getPredicate(op);
+      std::optional<CmpIPredicate> predicate =
+          getPredicate(getDirection(op), /*isUnsigned=*/false);
       const Size &a = operands[0][i], &b = operands[1][i];
       if (!predicate)
         return std::nullopt;
@@ -449,27 +434,26 @@ Value Converter::getIndex(const Size &size) {
   if (auto value = dyn_cast<Value>(mixed))
     return value;
   return arith::ConstantIndexOp::create(
-      builder, loc, cast<IntegerAttr>(cast<Attribute>(mixed)).getInt());
+      builder, cast<IntegerAttr>(cast<Attribute>(mixed)).getInt());
 }
 
 Value Converter::createEmpty(ArrayRef<Size> shape, Type element) {
   // The type follows from the mixed sizes, which differ for invalid ones.
   SmallVector<OpFoldResult> mixed = getMixed(shape);
-  return withShape(tensor::EmptyOp::create(builder, loc, mixed, element),
-                   shape);
+  return withShape(tensor::EmptyOp::create(builder, mixed, element), shape);
+}
+
+Value Converter::createFilled(ArrayRef<Size> shape, Value scalar) {
+  Value empty = createEmpty(shape, scalar.getType());
+  return linalg::FillOp::create(builder, scalar, empty).getResult(0);
 }
 
 Value Converter::createSplatLike(Value like, double number) {
   RankedTensorType type = getType(like);
   if (type.hasStaticShape())
     return createSplat(type, number);
-  Value scalar = tensor::ExtractOp::create(
-      builder, loc, createSplat(type.clone(ArrayRef<int64_t>()), number),
-      ValueRange());
-  return linalg::FillOp::create(
-             builder, loc, scalar,
-             createEmpty(getShape(like), type.getElementType()))
-      .getResult(0);
+  Value splat = createSplat(type.clone(ArrayRef<int64_t>()), number);
+  return createFilled(getShape(like), getScalar(splat));
 }
 
 Value Converter::createElements(RankedTensorType type,
@@ -480,18 +464,18 @@ Value Converter::createElements(RankedTensorType type,
     std::optional<int64_t> constant = size.getConstant();
     if (constant) {
       scalars.push_back(arith::ConstantOp::create(
-          builder, loc, builder.getIntegerAttr(element, *constant)));
+          builder, builder.getIntegerAttr(element, *constant)));
       continue;
     }
     Value index = dyn_cast<Value>(sizes.getMixed(op, size));
     scalars.push_back(
         element.isInteger(1)
             ? Value(arith::CmpIOp::create(
-                  builder, loc, CmpIPredicate::ne, index,
-                  arith::ConstantIndexOp::create(builder, loc, 0)))
-            : Value(arith::IndexCastOp::create(builder, loc, element, index)));
+                  builder, CmpIPredicate::ne, index,
+                  arith::ConstantIndexOp::create(builder, 0)))
+            : Value(arith::IndexCastOp::create(builder, element, index)));
   }
-  return tensor::FromElementsOp::create(builder, loc, type, scalars);
+  return tensor::FromElementsOp::create(builder, type, scalars);
 }
 
 Value Converter::refine(Value value, RankedTensorType type) {
@@ -513,7 +497,7 @@ Value Converter::refine(Value value, RankedTensorType type) {
   if (target == from)
     return value;
   Shape shape = getShape(value);
-  return withShape(tensor::CastOp::create(builder, loc, target, value), shape);
+  return withShape(tensor::CastOp::create(builder, target, value), shape);
 }
 
 std::optional<SmallVector<int64_t>>

@@ -301,11 +301,11 @@ FailureOr<SmallVector<Value>> Converter::convertStableHlo(StringRef name) {
     SmallVector<OpFoldResult> mixed = getMixed(counts),
                               strides(offsets.size(), builder.getIndexAttr(1));
     if (isUpdate)
-      return one(tensor::InsertSliceOp::create(builder, loc, getOperand(1),
-                                               first, offsets, mixed, strides));
-    return one(withShape(tensor::ExtractSliceOp::create(
-                             builder, loc, first, offsets, mixed, strides),
-                         counts));
+      return one(tensor::InsertSliceOp::create(builder, getOperand(1), first,
+                                               offsets, mixed, strides));
+    return one(withShape(
+        tensor::ExtractSliceOp::create(builder, first, offsets, mixed, strides),
+        counts));
   }
   if (!isElementwise(name))
     return fail("is not supported");
@@ -336,7 +336,7 @@ bool Converter::haveSameTypes(MutableArrayRef<Value> operands) {
   }
   for (Value &operand : operands)
     if (operand.getType() != type)
-      operand = withShape(tensor::CastOp::create(builder, loc, type, operand),
+      operand = withShape(tensor::CastOp::create(builder, type, operand),
                           getShape(operand));
   return true;
 }
@@ -387,17 +387,16 @@ Value Converter::createRealDynamicSlice() {
       continue;
     }
     Value number = tensor::ExtractOp::create(
-        builder, loc, start,
-        Value(arith::ConstantIndexOp::create(builder, loc, dim)));
+        builder, start, Value(arith::ConstantIndexOp::create(builder, dim)));
     Value scalar = tensor::FromElementsOp::create(
-        builder, loc, getType(start).clone(ArrayRef<int64_t>()), number);
+        builder, getType(start).clone(ArrayRef<int64_t>()), number);
     Value index = getClampedIndex(scalar, limit);
     if (!index)
       return {};
     offsets.push_back(index);
   }
   return withShape(tensor::ExtractSliceOp::create(
-                       builder, loc, operand, offsets, getMixed(*counts),
+                       builder, operand, offsets, getMixed(*counts),
                        getAsIndexOpFoldResult(builder.getContext(), *strides)),
                    *counts);
 }
@@ -450,13 +449,12 @@ FailureOr<SmallVector<Value>> Converter::convertCustomCall() {
   // Sums may be negative, so they are not sizes of tensors.
   auto getValue = [&](const Size &size) -> Value {
     if (std::optional<int64_t> constant = size.getConstant())
-      return arith::ConstantIndexOp::create(builder, loc, *constant);
+      return arith::ConstantIndexOp::create(builder, *constant);
     return cast<Value>(sizes.getMixed(op, size));
   };
   Value left = getValue(known->left), right = getValue(known->right);
-  Value value =
-      arith::CmpIOp::create(builder, loc, known->predicate, left, right);
-  cf::AssertOp::create(builder, loc, value,
+  Value value = arith::CmpIOp::create(builder, known->predicate, left, right);
+  cf::AssertOp::create(builder, value,
                        getMessage(message ? message.getValue() : ""));
   if (known->predicate == arith::CmpIPredicate::eq)
     sizes.table.assumeEqual(known->left, known->right);

@@ -42,7 +42,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
         strides(rows.getRank(), builder.getIndexAttr(1));
     offsets[0] = builder.getIndexAttr(getNumber("batch_offset").value_or(0));
     return one(tensor::InsertSliceOp::create(
-        builder, loc, getOperand(1), getOperand(0), offsets,
+        builder, getOperand(1), getOperand(0), offsets,
         getAsIndexOpFoldResult(builder.getContext(), rows.getShape()),
         strides));
   }
@@ -77,7 +77,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
           strides(4, builder.getIndexAttr(1));
       offsets[2] = token;
       return one(tensor::InsertSliceOp::create(
-          builder, loc, row, result, offsets,
+          builder, row, result, offsets,
           getAsIndexOpFoldResult(builder.getContext(), getType(row).getShape()),
           strides));
     }
@@ -98,7 +98,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       offsets[0] = builder.getIndexAttr(b);
       offsets[2] = token;
       result = tensor::InsertSliceOp::create(
-          builder, loc, one, result, offsets,
+          builder, one, result, offsets,
           getAsIndexOpFoldResult(builder.getContext(), getType(one).getShape()),
           strides);
     }
@@ -191,7 +191,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       return failure();
     if (name == "mean")
       result = arith::DivFOp::create(
-          builder, loc, result, createSplat(getType(result), double(count)));
+          builder, result, createSplat(getType(result), double(count)));
     return one(reshape(result, type));
   }
   if (name == "argmax") {
@@ -212,7 +212,7 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       dim += source.getRank();
     if (dim < 0 || dim >= source.getRank())
       return fail("has a wrong dimension");
-    return one(linalg::SoftmaxOp::create(builder, loc, TypeRange(type), first,
+    return one(linalg::SoftmaxOp::create(builder, TypeRange(type), first,
                                          createEmpty(type), dim)
                    ->getResult(0));
   }
@@ -238,8 +238,8 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
       if (operand = broadcastLast(operand, type.getShape()); !operand)
         return failure();
     Value condition = convertTo(operands[0], builder.getI1Type());
-    return one(arith::SelectOp::create(builder, loc, condition, operands[1],
-                                       operands[2]));
+    return one(
+        arith::SelectOp::create(builder, condition, operands[1], operands[2]));
   }
   for (Value &operand : operands)
     if (operand = broadcastLast(operand, type.getShape()); !operand)
@@ -256,18 +256,17 @@ FailureOr<SmallVector<Value>> Converter::convertTtir(StringRef name) {
 Value Converter::createEmbedding(Value indices, Value rows,
                                  RankedTensorType type) {
   return gatherElements(
-      rows, toShape(type.getShape()), [&](OpBuilder &b, ValueRange loops) {
-        Value number =
-            tensor::ExtractOp::create(b, loc, indices, loops.drop_back());
+      rows, toShape(type.getShape()),
+      [&](ImplicitLocOpBuilder &b, ValueRange loops) {
+        Value number = tensor::ExtractOp::create(b, indices, loops.drop_back());
         if (isa<FloatType>(number.getType()))
-          number = arith::FPToSIOp::create(b, loc, b.getI64Type(), number);
-        Value row =
-            arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-        Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-        Value last = arith::ConstantIndexOp::create(
-            b, loc, getType(rows).getDimSize(0) - 1);
-        row = arith::MaxSIOp::create(b, loc, row, zero);
-        row = arith::MinSIOp::create(b, loc, row, last);
+          number = arith::FPToSIOp::create(b, b.getI64Type(), number);
+        Value row = arith::IndexCastOp::create(b, b.getIndexType(), number);
+        Value zero = arith::ConstantIndexOp::create(b, 0);
+        Value last =
+            arith::ConstantIndexOp::create(b, getType(rows).getDimSize(0) - 1);
+        row = arith::MaxSIOp::create(b, row, zero);
+        row = arith::MinSIOp::create(b, row, last);
         return SmallVector<Value>{row, loops.back()};
       });
 }
@@ -291,28 +290,28 @@ Value Converter::createNorm(bool hasMean) {
   auto mean = [&](Value of) {
     Value sum = reduce(of, {}, last, Combiner::Add);
     Value size = createSplat(getType(sum), double(type.getShape().back()));
-    Value quotient = arith::DivFOp::create(builder, loc, sum, size);
+    Value quotient = arith::DivFOp::create(builder, sum, size);
     return reshape(quotient, wideType.clone(kept));
   };
   if (hasMean)
-    value = arith::SubFOp::create(builder, loc, value,
+    value = arith::SubFOp::create(builder, value,
                                   broadcastLast(mean(value), type.getShape()));
-  Value square = arith::MulFOp::create(builder, loc, value, value);
+  Value square = arith::MulFOp::create(builder, value, value);
   Value variance = mean(square);
-  Value sum = arith::AddFOp::create(builder, loc, variance,
+  Value sum = arith::AddFOp::create(builder, variance,
                                     createSplat(getType(variance), epsilon));
   Value factor = convertElementwise("rsqrt", sum, getType(sum));
-  value = arith::MulFOp::create(builder, loc, value,
+  value = arith::MulFOp::create(builder, value,
                                 broadcastLast(factor, type.getShape()));
   unsigned numWeights = op->getNumOperands() - 1;
   if (numWeights > 0) {
     Value weight =
         broadcastLast(convertTo(getOperand(1), wide), type.getShape());
-    value = arith::MulFOp::create(builder, loc, value, weight);
+    value = arith::MulFOp::create(builder, value, weight);
   }
   if (numWeights > 1) {
     Value bias = broadcastLast(convertTo(getOperand(2), wide), type.getShape());
-    value = arith::AddFOp::create(builder, loc, value, bias);
+    value = arith::AddFOp::create(builder, value, bias);
   }
   return convertTo(value, real);
 }

@@ -14,8 +14,6 @@
 
 #include "Converter.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -37,36 +35,34 @@ Value Converter::createPrefix(Combiner combiner, int64_t dim, bool isReversed) {
   Shape shape = getShape(input), rest(shape), sliceShape(shape);
   rest.erase(rest.begin() + dim);
   sliceShape[dim] = 1;
-  Value scalar = tensor::ExtractOp::create(builder, loc, init, ValueRange());
-  Value start =
-      linalg::FillOp::create(builder, loc, scalar, createEmpty(rest, element))
-          .getResult(0);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0),
-        one = arith::ConstantIndexOp::create(builder, loc, 1),
+  Value scalar = getScalar(init);
+  Value start = createFilled(rest, scalar);
+  Value zero = arith::ConstantIndexOp::create(builder, 0),
+        one = arith::ConstantIndexOp::create(builder, 1),
         count = getIndex(shape[dim]);
   SmallVector<OpFoldResult> offsets(shape.size(), builder.getIndexAttr(0)),
       counts = getMixed(sliceShape),
       strides(shape.size(), builder.getIndexAttr(1));
   auto accumulator = cast<RankedTensorType>(start.getType());
   auto loop = scf::ForOp::create(
-      builder, loc, zero, count, one,
-      ValueRange{createEmpty(shape, element), start},
-      [&](OpBuilder &b, Location loc, Value index, ValueRange carried) {
+      builder, zero, count, one, ValueRange{createEmpty(shape, element), start},
+      [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
+        ImplicitLocOpBuilder b(loc, nested);
         if (isReversed) {
-          Value last = arith::SubIOp::create(b, loc, count, one);
-          index = arith::SubIOp::create(b, loc, last, index);
+          Value last = arith::SubIOp::create(b, count, one);
+          index = arith::SubIOp::create(b, last, index);
         }
         offsets[dim] = index;
-        Value slice = tensor::ExtractSliceOp::create(b, loc, accumulator, input,
+        Value slice = tensor::ExtractSliceOp::create(b, accumulator, input,
                                                      offsets, counts, strides);
-        Value next = createParallelGeneric(
-            b, loc, slice, carried[1], {},
-            [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-              return combine(nested, loc, combiner, args[1], args[0]);
-            });
-        Value written = tensor::InsertSliceOp::create(b, loc, next, carried[0],
+        Value next =
+            createGeneric(b, slice, carried[1], {}, {},
+                          [&](ImplicitLocOpBuilder &inside, ValueRange args) {
+                            return combine(inside, combiner, args[1], args[0]);
+                          });
+        Value written = tensor::InsertSliceOp::create(b, next, carried[0],
                                                       offsets, counts, strides);
-        scf::YieldOp::create(b, loc, ValueRange{written, next});
+        scf::YieldOp::create(b, ValueRange{written, next});
       });
   return withShape(loop.getResult(0), shape);
 }
@@ -128,24 +124,18 @@ Value Converter::createWindows(Combiner combiner, ArrayRef<Size> window,
   }
   SmallVector<IteratorType> loops(rank, IteratorType::parallel);
   loops.append(rank, IteratorType::reduction);
-  Value scalar = tensor::ExtractOp::create(builder, loc, init, ValueRange());
-  Value filled =
-      linalg::FillOp::create(builder, loc, scalar, createEmpty(result, element))
-          .getResult(0);
+  Value scalar = getScalar(init);
+  Value filled = createFilled(result, scalar);
   MLIRContext *context = builder.getContext();
   AffineMap maps[] = {
       AffineMap::get(2 * rank, 0, read, context),
       AffineMap::get(2 * rank, 0, windows, context),
       builder.getMultiDimIdentityMap(2 * rank).getMajorSubMap(rank)};
-  return linalg::GenericOp::create(
-             builder, loc, filled.getType(),
-             ValueRange{padded, createEmpty(window, element)}, filled, maps,
-             loops,
-             [&](OpBuilder &b, Location loc, ValueRange args) {
-               linalg::YieldOp::create(
-                   b, loc, combine(b, loc, combiner, args[2], args[0]));
-             })
-      .getResult(0);
+  return createGeneric(builder, {padded, createEmpty(window, element)}, filled,
+                       maps, loops,
+                       [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                         return combine(b, combiner, args[2], args[0]);
+                       });
 }
 
 Value Converter::convertReduceWindow() {
@@ -363,26 +353,18 @@ Value Converter::createConvolution(Value input, Value kernel,
       AffineMap::get(loops.size(), 0, read, context),
       AffineMap::get(loops.size(), 0, weights, context),
       builder.getMultiDimIdentityMap(loops.size()).getMajorSubMap(numLoops)};
-  Value zero =
-      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
-  Value init =
-      linalg::FillOp::create(builder, loc, zero, createEmpty(shape, element))
-          .getResult(0);
+  Value init = createFilled(shape, builder.getZeroAttr(element));
   Value sum =
-      linalg::GenericOp::create(
-          builder, loc, init.getType(), ValueRange{input, kernel}, init, maps,
-          loops,
-          [&](OpBuilder &b, Location loc, ValueRange args) {
-            Value x = args[0], w = args[1];
-            if (x.getType() != element) {
-              x = arith::ExtFOp::create(b, loc, element, x);
-              w = arith::ExtFOp::create(b, loc, element, w);
-            }
-            Value product = arith::MulFOp::create(b, loc, x, w);
-            linalg::YieldOp::create(
-                b, loc, Value(arith::AddFOp::create(b, loc, args[2], product)));
-          })
-          .getResult(0);
+      createGeneric(builder, {input, kernel}, init, maps, loops,
+                    [&](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
+                      Value x = args[0], w = args[1];
+                      if (x.getType() != element) {
+                        x = arith::ExtFOp::create(b, element, x);
+                        w = arith::ExtFOp::create(b, element, w);
+                      }
+                      Value product = arith::MulFOp::create(b, x, w);
+                      return arith::AddFOp::create(b, args[2], product);
+                    });
   if (!hasGroups)
     return sum;
   shape.erase(shape.begin() + conv.output[1]);
@@ -494,5 +476,5 @@ Value Converter::convertConv2d() {
   Value bias = broadcastLast(getOperand(2), getShape(result));
   if (!bias)
     return {};
-  return arith::AddFOp::create(builder, loc, result, bias);
+  return arith::AddFOp::create(builder, result, bias);
 }

@@ -67,15 +67,14 @@ static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
     FailureOr<Tensor> wide = reshape(node, mask, shape);
     if (failed(wide))
       return failure();
-    OpBuilder &b = node.builder;
-    SmallVector<OpFoldResult> low(4, b.getIndexAttr(0)), high(low);
-    high[3] = b.getIndexAttr(*missing.getConstant());
+    SmallVector<OpFoldResult> low(4, node.getIndexAttr(0)), high(low);
+    high[3] = node.getIndexAttr(*missing.getConstant());
     shape[3] = limits[3];
     Value hidden =
-        createScalar(b, node.loc, mask.element, mask.isBool() ? 0 : -INFINITY);
-    Value padded = tensor::PadOp::create(
-        b, node.loc, node.graph.getType(shape, mask.element),
-        node.getValue(*wide), low, high, hidden);
+        createScalar(node, mask.element, mask.isBool() ? 0 : -INFINITY);
+    Value padded =
+        tensor::PadOp::create(node, node.graph.getType(shape, mask.element),
+                              node.getValue(*wide), low, high, hidden);
     return createTensor(node, padded, shape);
   }
   for (auto [dim, size, limit] : llvm::enumerate(shape, limits)) {
@@ -90,16 +89,15 @@ static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
 
 /// Adds the region score: cap * tanh(score / cap).
 static void addSoftCap(NodeImporter &node, AttentionOp op, double cap) {
-  OpBuilder &b = node.builder;
-  OpBuilder::InsertionGuard guard(b);
-  Type index = b.getIndexType();
+  OpBuilder::InsertionGuard guard(node);
+  Type index = node.getIndexType();
   SmallVector<Type> types{op.getSumType(), index, index, index, index};
-  Block *block = b.createBlock(&op.getScore(), {}, types,
-                               SmallVector<Location>(5, node.loc));
-  Scalars s(b, node.loc, op.getSumType());
+  Block *block = node.createBlock(&op.getScore(), {}, types,
+                                  SmallVector<Location>(5, node.getLoc()));
+  Scalars s(node, op.getSumType());
   Value scaled = s.div(block->getArgument(0), s.get(cap));
-  Value tanh = math::TanhOp::create(b, node.loc, scaled);
-  YieldOp::create(b, node.loc, s.mul(tanh, s.get(cap)));
+  Value tanh = math::TanhOp::create(s, scaled);
+  YieldOp::create(s, s.mul(tanh, s.get(cap)));
 }
 
 /// Adds the region where: visible are keys `j` at most at the query's position,
@@ -108,41 +106,37 @@ static void addSoftCap(NodeImporter &node, AttentionOp op, double cap) {
 static void addVisibility(NodeImporter &node, AttentionOp op,
                           const AttentionParts &parts, Value offset,
                           Value shift) {
-  OpBuilder &b = node.builder;
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<Type> types(4, b.getIndexType());
-  Block *block = b.createBlock(&op.getWhere(), {}, types,
-                               SmallVector<Location>(4, node.loc));
-  Location loc = node.loc;
+  OpBuilder::InsertionGuard guard(node);
+  SmallVector<Type> types(4, node.getIndexType());
+  Block *block = node.createBlock(&op.getWhere(), {}, types,
+                                  SmallVector<Location>(4, node.getLoc()));
   Value position = block->getArgument(2), key = block->getArgument(3);
   if (shift) {
     Value number =
-        tensor::ExtractOp::create(b, loc, shift, block->getArgument(0));
-    number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-    position = arith::AddIOp::create(b, loc, position, number);
+        tensor::ExtractOp::create(node, shift, block->getArgument(0));
+    number = arith::IndexCastOp::create(node, node.getIndexType(), number);
+    position = arith::AddIOp::create(node, position, number);
   }
   if (offset)
-    position = arith::AddIOp::create(b, loc, position, offset);
+    position = arith::AddIOp::create(node, position, offset);
   Value isVisible;
-  auto require = [&](arith::CmpIPredicate kind, Value left, Value right) {
-    Value holds = arith::CmpIOp::create(b, loc, kind, left, right);
-    isVisible =
-        isVisible ? arith::AndIOp::create(b, loc, isVisible, holds).getResult()
-                  : holds;
+  auto requireAtMost = [&](Value left, Value right) {
+    Value holds =
+        arith::CmpIOp::create(node, arith::CmpIPredicate::sle, left, right);
+    isVisible = isVisible ? Value(arith::AndIOp::create(node, isVisible, holds))
+                          : holds;
+  };
+  auto add = [&](Value index, int64_t count) -> Value {
+    Value size = arith::ConstantIndexOp::create(node, count);
+    return arith::AddIOp::create(node, index, size);
   };
   if (parts.isCausal)
-    require(arith::CmpIPredicate::sle, key, position);
-  if (parts.window) {
-    Value size = arith::ConstantIndexOp::create(b, loc, *parts.window);
-    require(arith::CmpIPredicate::sle, position,
-            arith::AddIOp::create(b, loc, key, size));
-  }
-  if (parts.windowRight) {
-    Value size = arith::ConstantIndexOp::create(b, loc, *parts.windowRight);
-    require(arith::CmpIPredicate::sle, key,
-            arith::AddIOp::create(b, loc, position, size));
-  }
-  YieldOp::create(b, loc, isVisible);
+    requireAtMost(key, position);
+  if (parts.window)
+    requireAtMost(position, add(key, *parts.window));
+  if (parts.windowRight)
+    requireAtMost(key, add(position, *parts.windowRight));
+  YieldOp::create(node, isVisible);
 }
 
 /// Emits posenc.attention; returns the output with the layout of the queries.
@@ -150,7 +144,6 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
                                        AttentionParts &parts) {
   if (failed(checkShapes(node, parts)))
     return failure();
-  OpBuilder &b = node.builder;
   Tensor &q = parts.query, &k = parts.key, &v = parts.value;
   unsigned queryTokens = parts.headMajorQueries ? 2 : 1;
   unsigned keyTokens = parts.headMajorKeys ? 2 : 1;
@@ -175,7 +168,7 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
   if (parts.lengths)
     lengths = node.getValue(*parts.lengths);
   if (parts.sinks) {
-    Type sum = q.element.isF64() ? q.element : Type(b.getF32Type());
+    Type sum = q.element.isF64() ? q.element : Type(node.getF32Type());
     Tensor wide = convertTensor(node, *parts.sinks, sum);
     sinks = node.getValue(wide);
   }
@@ -187,18 +180,18 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
     Size difference =
         *parts.firstPosition - (k.shape[keyTokens] - q.shape[queryTokens]);
     if (!difference.isConstant(0))
-      offset = node.sizes.materialize(b, node.loc, difference);
+      offset = node.materialize(difference);
   }
   Value init = createEmpty(node, shape, q.element);
   Value operands[] = {node.getValue(q), node.getValue(k), node.getValue(v)};
-  auto op = AttentionOp::create(b, node.loc, operands[0], operands[1],
-                                operands[2], init);
+  auto op =
+      AttentionOp::create(node, operands[0], operands[1], operands[2], init);
   if (parts.headMajorQueries)
     op.setQueryLayout(HeadLayout::HeadMajor);
   if (parts.headMajorKeys)
     op.setKeyLayout(HeadLayout::HeadMajor);
   if (parts.scale)
-    op.setScaleAttr(b.getF64FloatAttr(*parts.scale));
+    op.setScaleAttr(node.getF64FloatAttr(*parts.scale));
   if (mask)
     op.getMaskMutable().assign(mask);
   if (lengths)
@@ -212,11 +205,10 @@ static FailureOr<Tensor> emitAttention(NodeImporter &node,
   } else {
     op.setCausal(parts.isCausal);
     if (parts.window)
-      op.setWindowLeftAttr(b.getI64IntegerAttr(*parts.window));
+      op.setWindowLeftAttr(node.getI64IntegerAttr(*parts.window));
     if (parts.windowRight)
-      op.setWindowRightAttr(b.getI64IntegerAttr(*parts.windowRight));
+      op.setWindowRightAttr(node.getI64IntegerAttr(*parts.windowRight));
   }
-  b.setInsertionPointAfter(op);
   return createTensor(node, op.getResult(0), shape);
 }
 

@@ -254,7 +254,7 @@ static LogicalResult importComparison(NodeImporter &node) {
   bool isLogic = op == "And" || op == "Or" || op == "Xor";
   if (isLogic && !element.isInteger(1))
     return node.emitError() << "expected bools, found " << element;
-  Type i1 = node.builder.getI1Type();
+  Type i1 = node.getI1Type();
   bool isFloat = isa<FloatType>(element);
   if (!isFloat && importSizes(node, operands, i1))
     return success();
@@ -307,9 +307,8 @@ static LogicalResult importWhere(NodeImporter &node) {
         break;
       results.push_back(condition && !*condition ? y : x);
     }
-    if (results.size() == lists->front().size()) {
+    if (results.size() == lists->front().size())
       return node.setResult(createElements(element, results, rank));
-    }
   }
   return node.setResult(mapElements(
       node, operands, element, [&](Scalars &s, ValueRange args) -> Value {

@@ -97,8 +97,7 @@ static FailureOr<Tensor> multiplyPatches(NodeImporter &node,
   SmallVector<Size> offsets(spatial + 2, Size(0)), sizes(image.shape);
   for (int64_t dim = 0; dim < spatial; ++dim)
     sizes[dim + 2] = conv.sizes[dim] * conv.kernel[dim];
-  image =
-      slice(node, image, offsets, sizes, SmallVector<int64_t>(spatial + 2, 1));
+  image = slice(node, image, offsets, sizes);
   // (N, C, H, h, W, w) to (N, H, W, C, h, w).
   SmallVector<Size> split{image.shape[0], image.shape[1]};
   SmallVector<int64_t> permutation{0};
@@ -140,22 +139,21 @@ static FailureOr<Tensor> multiplyPatches(NodeImporter &node,
 
 /// Sums over channels and kernels, of each group by itself.
 static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
-  OpBuilder &b = node.builder;
   int64_t spatial = conv.kernel.size();
   Type element = conv.input.element, wide = getWideType(element);
   Tensor image = conv.input;
   if (llvm::any_of(conv.before, [](int64_t pad) { return pad; }) ||
       llvm::any_of(conv.after, [](int64_t pad) { return pad; })) {
-    SmallVector<OpFoldResult> low(2, b.getIndexAttr(0)), high(low);
+    SmallVector<OpFoldResult> low(2, node.getIndexAttr(0)), high(low);
     SmallVector<Size> shape(image.shape);
     for (int64_t dim = 0; dim < spatial; ++dim) {
-      low.push_back(b.getIndexAttr(conv.before[dim]));
-      high.push_back(b.getIndexAttr(conv.after[dim]));
+      low.push_back(node.getIndexAttr(conv.before[dim]));
+      high.push_back(node.getIndexAttr(conv.after[dim]));
       shape[dim + 2] = shape[dim + 2] + conv.before[dim] + conv.after[dim];
     }
-    Value zero = createScalar(b, node.loc, element, 0);
+    Value zero = createScalar(node, element, 0);
     Value padded =
-        tensor::PadOp::create(b, node.loc, node.graph.getType(shape, element),
+        tensor::PadOp::create(node, node.graph.getType(shape, element),
                               node.getValue(image), low, high, zero);
     image = createTensor(node, padded, shape);
   }
@@ -173,7 +171,7 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
     return failure();
   // Loops: n, g, o, result's sizes; c, kernel's sizes.
   int64_t parallel = 3 + spatial, count = parallel + 1 + spatial;
-  auto dim = [&](int64_t number) { return b.getAffineDimExpr(number); };
+  auto dim = [&](int64_t number) { return node.getAffineDimExpr(number); };
   SmallVector<AffineExpr> in{dim(0), dim(1), dim(parallel)};
   SmallVector<AffineExpr> kernel{dim(1), dim(2), dim(parallel)};
   SmallVector<AffineExpr> out{dim(0), dim(1), dim(2)};
@@ -183,7 +181,7 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
     kernel.push_back(tap);
     out.push_back(dim(3 + i));
   }
-  MLIRContext *context = b.getContext();
+  MLIRContext *context = node.getContext();
   AffineMap maps[] = {AffineMap::get(count, 0, in, context),
                       AffineMap::get(count, 0, kernel, context),
                       AffineMap::get(count, 0, out, context)};
@@ -191,11 +189,8 @@ static FailureOr<Tensor> sumWindows(NodeImporter &node, Convolution &conv) {
                                          utils::IteratorType::parallel);
   loops.append(1 + spatial, utils::IteratorType::reduction);
   Value init = createFilled(node, shape, wide, 0);
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Scalars s(b, loc, wide);
-    Value product = s.mul(convertScalar(b, loc, args[0], wide),
-                          convertScalar(b, loc, args[1], wide));
-    linalg::YieldOp::create(b, loc, s.add(args[2], product));
+  auto body = [&](Scalars &s, ValueRange args) {
+    return s.add(args[2], s.mul(s.convert(args[0]), s.convert(args[1])));
   };
   Value inputs[] = {node.getValue(*images), node.getValue(*weights)};
   Tensor grouped = createGeneric(node, inputs, init, maps, loops, shape, body);

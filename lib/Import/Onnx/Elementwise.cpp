@@ -139,7 +139,7 @@ static LogicalResult importSigned(NodeImporter &node) {
   return node.setResult(mapElements(
       node, &input, input.element, [&](Scalars &s, ValueRange args) -> Value {
         Value x = args[0];
-        Value zero = createScalar(s, s.getLoc(), x.getType(), 0);
+        Value zero = createScalar(s, x.getType(), 0);
         bool isFloat = input.isFloat();
         if (op == "Neg")
           return isFloat ? arith::NegFOp::create(s, x).getResult()
@@ -147,8 +147,8 @@ static LogicalResult importSigned(NodeImporter &node) {
         if (op == "Abs")
           return isFloat ? math::AbsFOp::create(s, x).getResult()
                          : math::AbsIOp::create(s, x).getResult();
-        Value one = createScalar(s, s.getLoc(), x.getType(), 1);
-        Value minus = createScalar(s, s.getLoc(), x.getType(), -1);
+        Value one = createScalar(s, x.getType(), 1);
+        Value minus = createScalar(s, x.getType(), -1);
         Value isLess =
             isFloat
                 ? s.less(x, zero)
@@ -172,18 +172,17 @@ static LogicalResult importPredicate(NodeImporter &node) {
   bool negative = node.node.op != "IsInf" || node.getInt("detect_negative", 1);
   bool positive = node.node.op != "IsInf" || node.getInt("detect_positive", 1);
   FailureOr<Tensor> result = mapElements(
-      node, &input, node.builder.getI1Type(),
+      node, &input, node.getI1Type(),
       [&](Scalars &s, ValueRange args) -> Value {
         Value x = args[0];
         if (isNot)
-          return arith::XOrIOp::create(
-              s, x, createScalar(s, s.getLoc(), s.getI1Type(), 1));
+          return arith::XOrIOp::create(s, x, createScalar(s, s.getI1Type(), 1));
         x = s.convert(x, getWideType(x.getType()));
         if (op == "IsNaN")
           return arith::CmpFOp::create(s, arith::CmpFPredicate::UNO, x, x);
-        Value infinity = createScalar(s, s.getLoc(), x.getType(), INFINITY);
+        Value infinity = createScalar(s, x.getType(), INFINITY);
         Value low = s.equal(x, s.neg(infinity)), high = s.equal(x, infinity);
-        Value no = createScalar(s, s.getLoc(), s.getI1Type(), 0);
+        Value no = createScalar(s, s.getI1Type(), 0);
         return arith::OrIOp::create(s, negative ? low : no,
                                     positive ? high : no);
       });
@@ -214,8 +213,8 @@ static LogicalResult importClip(NodeImporter &node) {
         return node.emitError() << "expected floats, found " << input.element;
       bounds[number] = createConstant(DenseElementsAttr::get(
           RankedTensorType::get({}, input.element),
-          mlir::Attribute(node.builder.getFloatAttr(
-              input.element, attribute->f.value_or(0)))));
+          mlir::Attribute(
+              node.getFloatAttr(input.element, attribute->f.value_or(0)))));
     } else if (node.hasInput(number + 1)) {
       bounds[number] = node.getInput(number + 1);
       if (bounds[number].element != input.element)
@@ -247,7 +246,7 @@ static LogicalResult importCast(NodeImporter &node) {
     type = node.getInput(1).element;
   } else {
     int64_t number = node.getInt("to", 0);
-    type = getElementType(node.builder.getContext(), number);
+    type = getElementType(node.getContext(), number);
     if (!type)
       return node.emitError() << "element type " << describeDataType(number)
                               << " is not supported";

@@ -8,7 +8,6 @@
 
 #include "Ops.h"
 #include "Scalars.h"
-#include "posenc/IR/CreateGeneric.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -25,12 +24,19 @@ static LogicalResult checkIndices(NodeImporter &node, const Tensor &indices) {
 }
 
 /// Creates an index of each dimension of the loops around.
-static SmallVector<Value> createIndices(OpBuilder &b, Location loc,
-                                        int64_t first, int64_t end) {
+static SmallVector<Value> createIndices(Scalars &s, int64_t first,
+                                        int64_t end) {
   SmallVector<Value> indices;
   for (int64_t dim = first; dim < end; ++dim)
-    indices.push_back(linalg::IndexOp::create(b, loc, dim));
+    indices.push_back(linalg::IndexOp::create(s, dim));
   return indices;
+}
+
+/// Returns an element of a tensor of integers as an index, counted from the end
+/// if it is negative.
+static Value createIndex(Scalars &s, Value element, Value size) {
+  Value index = arith::IndexCastOp::create(s, s.getIndexType(), element);
+  return wrapIndex(s, index, size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -55,18 +61,24 @@ static bool gatherElements(NodeImporter &node, const Tensor &data,
   return true;
 }
 
+/// Returns the shape of the data with that of the indices for one dimension.
+static SmallVector<Size> getGatheredShape(const Tensor &data,
+                                          const Tensor &indices, int64_t axis) {
+  SmallVector<Size> shape(data.shape.begin(), data.shape.begin() + axis);
+  shape.append(indices.shape);
+  shape.append(data.shape.begin() + axis + 1, data.shape.end());
+  return shape;
+}
+
 static LogicalResult importGather(NodeImporter &node) {
   Tensor &data = node.getInput(0), &indices = node.getInput(1);
-  int64_t rank = data.getRank(), depth = indices.getRank();
+  int64_t rank = data.getRank();
   FailureOr<int64_t> found = node.getAxis(node.getInt("axis", 0), rank);
   if (failed(found) || failed(checkIndices(node, indices)))
     return failure();
   int64_t axis = *found;
   if (gatherElements(node, data, indices))
     return success();
-  SmallVector<Size> shape(data.shape.begin(), data.shape.begin() + axis);
-  shape.append(indices.shape);
-  shape.append(data.shape.begin() + axis + 1, data.shape.end());
   const Size &size = data.shape[axis];
   if (indices.elements && indices.elements->size() == 1) {
     Size index = indices.elements->front();
@@ -80,35 +92,33 @@ static LogicalResult importGather(NodeImporter &node) {
       SmallVector<Size> offsets(rank, Size(0)), sizes(data.shape);
       offsets[axis] = index;
       sizes[axis] = 1;
-      Tensor part =
-          slice(node, data, offsets, sizes, SmallVector<int64_t>(rank, 1));
-      return node.setResult(reshape(node, part, shape));
+      Tensor part = slice(node, data, offsets, sizes);
+      return node.setResult(
+          reshape(node, part, getGatheredShape(data, indices, axis)));
     }
   }
-  if (axis == 0 && rank == 2) {
-    return node.setResult(gatherRows(node, data, indices, /*wraps=*/true));
-  }
-  OpBuilder &builder = node.builder;
+  return node.setResult(gather(node, data, indices, axis, /*wraps=*/true));
+}
+
+Tensor onnx::gather(NodeImporter &node, Tensor &data, Tensor &indices,
+                    int64_t axis, bool wraps) {
+  SmallVector<Size> shape = getGatheredShape(data, indices, axis);
+  int64_t depth = indices.getRank(), rank = shape.size();
   Value source = node.getValue(data);
-  Value count = node.sizes.materialize(builder, node.loc, size);
-  int64_t outRank = shape.size();
+  Value count = node.materialize(data.shape[axis]);
   Value init = createEmpty(node, shape, data.element);
-  SmallVector<AffineExpr> dims;
-  for (int64_t dim = 0; dim < depth; ++dim)
-    dims.push_back(builder.getAffineDimExpr(axis + dim));
-  AffineMap maps[] = {AffineMap::get(outRank, 0, dims, builder.getContext()),
-                      builder.getMultiDimIdentityMap(outRank)};
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-    SmallVector<Value> index = createIndices(b, loc, 0, axis);
-    Value number =
-        arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
-    index.push_back(wrapIndex(b, loc, number, count));
-    llvm::append_range(index, createIndices(b, loc, axis + depth, outRank));
-    return tensor::ExtractOp::create(b, loc, source, index);
+  AffineMap all = node.getMultiDimIdentityMap(rank);
+  auto body = [&](Scalars &s, ValueRange args) -> Value {
+    SmallVector<Value> index = createIndices(s, 0, axis);
+    index.push_back(
+        wraps ? createIndex(s, args[0], count)
+              : arith::IndexCastOp::create(s, s.getIndexType(), args[0]));
+    llvm::append_range(index, createIndices(s, axis + depth, rank));
+    return tensor::ExtractOp::create(s, source, index);
   };
-  Value result = createParallelGeneric(
-      builder, node.loc, node.getValue(indices), init, maps, body);
-  return node.setResult(createTensor(node, result, shape));
+  return createGeneric(node, node.getValue(indices), init,
+                       {all.getSliceMap(axis, depth), all}, /*loops=*/{}, shape,
+                       body);
 }
 
 static LogicalResult importGatherElements(NodeImporter &node) {
@@ -120,15 +130,12 @@ static LogicalResult importGatherElements(NodeImporter &node) {
   if (indices.getRank() != data.getRank())
     return node.emitError() << "the inputs differ in rank";
   Value source = node.getValue(data);
-  Value count =
-      node.sizes.materialize(node.builder, node.loc, data.shape[*axis]);
+  Value count = node.materialize(data.shape[*axis]);
   return node.setResult(mapElementsTo(
       node, &indices, indices.shape, data.element,
       [&](Scalars &s, ValueRange args) -> Value {
-        SmallVector<Value> index =
-            createIndices(s, s.getLoc(), 0, data.getRank());
-        Value number = arith::IndexCastOp::create(s, s.getIndexType(), args[0]);
-        index[*axis] = wrapIndex(s, s.getLoc(), number, count);
+        SmallVector<Value> index = createIndices(s, 0, data.getRank());
+        index[*axis] = createIndex(s, args[0], count);
         return tensor::ExtractOp::create(s, source, index);
       }));
 }
@@ -154,16 +161,15 @@ static FailureOr<int64_t> getDepth(NodeImporter &node, const Tensor &data,
 
 /// Reads the indices at the position `at`, one for each dimension from `first`
 /// of the data.
-static SmallVector<Value> readIndices(OpBuilder &b, Location loc, Value indices,
+static SmallVector<Value> readIndices(Scalars &s, Value indices,
                                       ArrayRef<Value> at,
                                       ArrayRef<Value> sizes) {
   SmallVector<Value> numbers;
   for (auto [part, size] : llvm::enumerate(sizes)) {
     SmallVector<Value> position(at);
-    position.push_back(arith::ConstantIndexOp::create(b, loc, part));
-    Value number = tensor::ExtractOp::create(b, loc, indices, position);
-    number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-    numbers.push_back(wrapIndex(b, loc, number, size));
+    position.push_back(arith::ConstantIndexOp::create(s, part));
+    Value number = tensor::ExtractOp::create(s, indices, position);
+    numbers.push_back(createIndex(s, number, size));
   }
   return numbers;
 }
@@ -182,17 +188,13 @@ static LogicalResult importGatherND(NodeImporter &node) {
   Value source = node.getValue(data), numbers = node.getValue(indices);
   SmallVector<Value> sizes;
   for (int64_t dim = batch; dim < batch + *depth; ++dim)
-    sizes.push_back(
-        node.sizes.materialize(node.builder, node.loc, data.shape[dim]));
+    sizes.push_back(node.materialize(data.shape[dim]));
   return node.setResult(mapElementsTo(
       node, {}, shape, data.element, [&](Scalars &s, ValueRange) -> Value {
-        SmallVector<Value> at = createIndices(s, s.getLoc(), 0, outer);
+        SmallVector<Value> at = createIndices(s, 0, outer);
         SmallVector<Value> index(at.begin(), at.begin() + batch);
-        llvm::append_range(index,
-                           readIndices(s, s.getLoc(), numbers, at, sizes));
-        llvm::append_range(index,
-                           createIndices(s, s.getLoc(), outer,
-                                         static_cast<int64_t>(shape.size())));
+        llvm::append_range(index, readIndices(s, numbers, at, sizes));
+        llvm::append_range(index, createIndices(s, outer, shape.size()));
         return tensor::ExtractOp::create(s, source, index);
       }));
 }
@@ -230,52 +232,44 @@ static LogicalResult importScatterND(NodeImporter &node) {
   if (updates.getRank() != outer + rank - *depth ||
       updates.element != data.element)
     return node.emitError() << "the updates do not fit to data and indices";
-  OpBuilder &builder = node.builder;
-  MLIRContext *context = builder.getContext();
   Value numbers = node.getValue(indices);
   // Exporters write slices like this.
   if (std::optional<int64_t> first = getFirstRow(numbers, data.shape[0]);
       first && reduction == "none") {
     Value rows = node.getValue(updates);
-    SmallVector<OpFoldResult> offsets(rank, builder.getIndexAttr(0)),
-        strides(rank, builder.getIndexAttr(1));
-    offsets[0] = builder.getIndexAttr(*first);
+    SmallVector<OpFoldResult> offsets(rank, node.getIndexAttr(0)),
+        strides(rank, node.getIndexAttr(1));
+    offsets[0] = node.getIndexAttr(*first);
     Value result = tensor::InsertSliceOp::create(
-        builder, node.loc, rows, node.getValue(data), offsets,
-        tensor::getMixedSizes(builder, node.loc, rows), strides);
+        node, rows, node.getValue(data), offsets,
+        tensor::getMixedSizes(node, node.getLoc(), rows), strides);
     return node.setResult(createTensor(node, result, data.shape));
   }
   SmallVector<Value> sizes;
   for (int64_t dim = 0; dim < *depth; ++dim)
-    sizes.push_back(node.sizes.materialize(builder, node.loc, data.shape[dim]));
-  SmallVector<AffineExpr> updateDims, dataDims;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    dataDims.push_back(builder.getAffineDimExpr(dim));
-  for (int64_t dim = 0; dim < outer; ++dim)
-    updateDims.push_back(builder.getAffineDimExpr(rank + dim));
-  updateDims.append(dataDims.begin() + *depth, dataDims.end());
+    sizes.push_back(node.materialize(data.shape[dim]));
+  // Loops: the dimensions of the data, then those of the updates.
   int64_t numLoops = rank + outer;
-  AffineMap maps[] = {AffineMap::get(numLoops, 0, updateDims, context),
-                      AffineMap::get(numLoops, 0, dataDims, context)};
+  AffineMap all = node.getMultiDimIdentityMap(numLoops);
+  SmallVector<AffineExpr> updateDims(all.getResults().drop_front(rank));
+  llvm::append_range(updateDims, all.getResults().slice(*depth, rank - *depth));
+  AffineMap maps[] = {
+      AffineMap::get(numLoops, 0, updateDims, node.getContext()),
+      all.getMajorSubMap(rank)};
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   loops.append(outer, utils::IteratorType::reduction);
-  bool adds = reduction == "add";
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    SmallVector<Value> at = createIndices(b, loc, rank, numLoops);
-    SmallVector<Value> own = createIndices(b, loc, 0, *depth);
+  auto body = [&](Scalars &s, ValueRange args) -> Value {
+    SmallVector<Value> at = createIndices(s, rank, numLoops);
+    SmallVector<Value> own = createIndices(s, 0, *depth);
     Value isOwn;
     for (auto [number, index] :
-         llvm::zip_equal(readIndices(b, loc, numbers, at, sizes), own)) {
-      Value isEqual = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                            number, index);
-      isOwn = isOwn ? arith::AndIOp::create(b, loc, isOwn, isEqual).getResult()
-                    : isEqual;
+         llvm::zip_equal(readIndices(s, numbers, at, sizes), own)) {
+      Value isEqual =
+          arith::CmpIOp::create(s, arith::CmpIPredicate::eq, number, index);
+      isOwn = isOwn ? Value(arith::AndIOp::create(s, isOwn, isEqual)) : isEqual;
     }
-    Value written = args[0];
-    if (adds)
-      written = Scalars(b, loc, data.element).add(args[1], args[0]);
-    Value element = arith::SelectOp::create(b, loc, isOwn, written, args[1]);
-    linalg::YieldOp::create(b, loc, element);
+    Value written = reduction == "add" ? s.add(args[1], args[0]) : args[0];
+    return s.select(isOwn, written, args[1]);
   };
   Value init = node.getValue(data);
   return node.setResult(createGeneric(node, node.getValue(updates), init, maps,

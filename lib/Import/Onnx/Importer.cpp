@@ -31,8 +31,9 @@ static StringRef shorten(StringRef name) { return name.take_front(kMaxName); }
 
 Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
                    const OnnxImportOptions &options)
-    : builder(&context), reader(&context, options.folder), model(model),
-      loc(FileLineColLoc::get(&context, file, 0, 0)), fileLoc(loc) {
+    : builder(FileLineColLoc::get(&context, file, 0, 0), &context),
+      reader(&context, options.folder), model(model),
+      fileLoc(builder.getLoc()) {
   addAttentionOperators(table);
   addConvolutionOperators(table);
   addElementwiseOperators(table);
@@ -80,7 +81,7 @@ Value Importer::getValue(Tensor &tensor) {
     return tensor.value;
   RankedTensorType type = getType(tensor.shape, tensor.element);
   if (tensor.constant) {
-    tensor.value = arith::ConstantOp::create(builder, loc, tensor.constant);
+    tensor.value = arith::ConstantOp::create(builder, tensor.constant);
     return tensor.value;
   }
   // The elements are sizes.
@@ -94,13 +95,13 @@ Value Importer::getValue(Tensor &tensor) {
     for (APInt &constant : constants)
       constant = constant.trunc(width);
     tensor.value = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(type, constants));
+        builder, DenseElementsAttr::get(type, constants));
     return tensor.value;
   }
   for (const Size &size : *tensor.elements)
     elements.push_back(arith::IndexCastOp::create(
-        builder, loc, tensor.element, sizes.materialize(builder, loc, size)));
-  tensor.value = tensor::FromElementsOp::create(builder, loc, type, elements);
+        builder, tensor.element, sizes.materialize(builder, size)));
+  tensor.value = tensor::FromElementsOp::create(builder, type, elements);
   return tensor.value;
 }
 
@@ -191,13 +192,13 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
         continue;
       }
       auto known = dim.name.empty() ? symbols.end() : symbols.find(dim.name);
-      Value value = tensor::DimOp::create(builder, loc, argument, number);
+      Value value = tensor::DimOp::create(builder, argument, number);
       if (known != symbols.end()) {
         // Entry points check that sizes of one name are equal.
-        Value same = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::eq, value,
-            sizes.materialize(builder, loc, known->second));
-        cf::AssertOp::create(builder, loc, same, "sizes of one name differ");
+        Value same =
+            arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, value,
+                                  sizes.materialize(builder, known->second));
+        cf::AssertOp::create(builder, same, "sizes of one name differ");
         tensor.shape.push_back(known->second);
         continue;
       }
@@ -228,18 +229,18 @@ LogicalResult Importer::addInitializers() {
 }
 
 LogicalResult Importer::addOutputs(func::FuncOp function) {
-  loc = fileLoc;
+  builder.setLoc(fileLoc);
   if (model.graph.outputs.empty())
-    return mlir::emitError(loc) << "the graph has no outputs";
+    return mlir::emitError(fileLoc) << "the graph has no outputs";
   SmallVector<Value> results;
   for (const ValueInfo &output : model.graph.outputs) {
     Tensor *tensor = find(output.name);
     if (!tensor)
-      return mlir::emitError(loc)
+      return mlir::emitError(fileLoc)
              << "no node computes output '" << shorten(output.name) << "'";
     results.push_back(getValue(*tensor));
   }
-  func::ReturnOp::create(builder, loc, results);
+  func::ReturnOp::create(builder, results);
   function.setFunctionType(builder.getFunctionType(
       function.getArgumentTypes(), ValueRange(results).getTypes()));
   for (auto [number, output] : llvm::enumerate(model.graph.outputs))
@@ -253,7 +254,6 @@ LogicalResult Importer::addOutputs(func::FuncOp function) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Importer::importNode(const Node &node) {
-  MLIRContext *context = builder.getContext();
   std::string title = shorten(node.op).str();
   if (!node.domain.empty())
     title = (shorten(node.domain) + "." + title).str();
@@ -263,7 +263,8 @@ LogicalResult Importer::importNode(const Node &node) {
     if (name.empty())
       name = output;
   title += (" '" + shorten(name) + "'").str();
-  loc = NameLoc::get(StringAttr::get(context, title), fileLoc);
+  Location loc = NameLoc::get(builder.getStringAttr(title), fileLoc);
+  builder.setLoc(loc);
   auto fail = [&](const Twine &reason) {
     return mlir::emitError(loc) << reason;
   };

@@ -106,12 +106,11 @@ public:
 
   OwningOpRef<ModuleOp> run();
 
-  OpBuilder builder;
+  /// Has the location of the current node.
+  ImplicitLocOpBuilder builder;
   SizeTable sizes;
   TensorReader reader;
   const Model &model;
-  /// The location of the current node.
-  Location loc;
 
   Tensor *find(StringRef name);
   void define(StringRef name, Tensor tensor);
@@ -137,22 +136,21 @@ private:
   llvm::StringMap<Size> symbols;
 };
 
-/// Access to a node for the function that imports it.
-class NodeImporter {
+/// Access to a node for the function that imports it. It is also the builder of
+/// the node's operations.
+class NodeImporter : public ImplicitLocOpBuilder {
 public:
   NodeImporter(Importer &graph, const Node &node)
-      : graph(graph), node(node), builder(graph.builder), sizes(graph.sizes),
-        loc(graph.loc) {}
+      : ImplicitLocOpBuilder(graph.builder), graph(graph), node(node),
+        sizes(graph.sizes) {}
 
   Importer &graph;
   const Node &node;
-  OpBuilder &builder;
   SizeTable &sizes;
-  Location loc;
 
   /// Version of the operator's domain, 1 if it is unknown.
   int64_t getOpset() const;
-  InFlightDiagnostic emitError() const { return mlir::emitError(loc); }
+  InFlightDiagnostic emitError() const { return mlir::emitError(getLoc()); }
 
   bool hasInput(unsigned number) const {
     return number < node.inputs.size() && !node.inputs[number].empty();
@@ -162,6 +160,11 @@ public:
   }
   Tensor &getInput(unsigned number);
   Value getValue(Tensor &tensor) { return graph.getValue(tensor); }
+  /// Returns sizes as values of type index.
+  Value materialize(const Size &size) { return sizes.materialize(*this, size); }
+  SmallVector<OpFoldResult> getMixed(ArrayRef<Size> shape) {
+    return sizes.getMixed(*this, shape);
+  }
   void setOutput(unsigned number, Tensor tensor);
   /// Sets output 0, or fails if the result is a failure.
   LogicalResult setResult(FailureOr<Tensor> result);

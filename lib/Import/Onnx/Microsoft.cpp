@@ -21,8 +21,7 @@ static Tensor takeColumns(NodeImporter &node, Tensor &tensor, const Size &first,
   SmallVector<Size> offsets(tensor.getRank(), Size(0)), sizes(tensor.shape);
   offsets.back() = first;
   sizes.back() = count;
-  return slice(node, tensor, offsets, sizes,
-               SmallVector<int64_t>(tensor.getRank(), 1));
+  return slice(node, tensor, offsets, sizes);
 }
 
 /// Whether past keys and present keys are declared with one size: caches that
@@ -96,33 +95,24 @@ static LogicalResult unpack(NodeImporter &node, GroupQuery &group) {
 static void computePositions(NodeImporter &node, GroupQuery &group,
                              Tensor &lengths, Tensor &total,
                              const Size &numKeys) {
-  OpBuilder &builder = node.builder;
-  Type i64 = builder.getI64Type();
+  Type i64 = node.getI64Type();
   Size tokens = group.parts.query.shape[1], batch = group.parts.query.shape[0];
-  Value count =
-      convertScalar(builder, node.loc,
-                    node.sizes.materialize(builder, node.loc, tokens), i64);
+  Value count = convertScalar(node, node.materialize(tokens), i64);
   Value isFirst;
   if (total.elements && total.elements->size() == 1 &&
       node.sizes.areDifferent(total.elements->front(), tokens)) {
-    isFirst = createScalar(builder, node.loc, builder.getI1Type(), 0);
+    isFirst = createScalar(node, node.getI1Type(), 0);
   } else {
-    SmallVector<Value> at(
-        total.getRank(),
-        createScalar(builder, node.loc, builder.getIndexType(), 0));
-    Value number =
-        tensor::ExtractOp::create(builder, node.loc, node.getValue(total), at);
-    isFirst = arith::CmpIOp::create(
-        builder, node.loc, arith::CmpIPredicate::eq,
-        convertScalar(builder, node.loc, number, i64), count);
+    SmallVector<Value> at(total.getRank(),
+                          createScalar(node, node.getIndexType(), 0));
+    Value number = tensor::ExtractOp::create(node, node.getValue(total), at);
+    isFirst = arith::CmpIOp::create(node, arith::CmpIPredicate::eq,
+                                    convertScalar(node, number, i64), count);
   }
-  Tensor *operand = &lengths;
-  Value limit =
-      convertScalar(builder, node.loc,
-                    node.sizes.materialize(builder, node.loc, numKeys), i64);
+  Value limit = convertScalar(node, node.materialize(numKeys), i64);
   // Entry points cannot check numbers that are computed.
   group.totals = mapElementsTo(
-      node, operand, {batch}, i64, [&](Scalars &s, ValueRange args) -> Value {
+      node, &lengths, {batch}, i64, [&](Scalars &s, ValueRange args) -> Value {
         Value one = s.get(1);
         Value sum = arith::AddIOp::create(s, s.convert(args[0]), one);
         return s.min(s.max(sum, s.get(0)), limit);
@@ -160,8 +150,8 @@ static LogicalResult rotateGroup(NodeImporter &node, GroupQuery &group,
     if (positions.getRank() != 2 || !isa<IntegerType>(positions.element))
       return node.emitError() << "expected integer positions of rank 2";
   }
-  Tensor cosRows = gatherRows(node, cos, positions, /*wraps=*/false);
-  Tensor sinRows = gatherRows(node, sin, positions, /*wraps=*/false);
+  Tensor cosRows = gather(node, cos, positions, 0, /*wraps=*/false);
+  Tensor sinRows = gather(node, sin, positions, 0, /*wraps=*/false);
   for (Tensor *tensor : {&group.parts.query, &group.parts.key}) {
     FailureOr<Tensor> rotated = rotate(node, *tensor, /*isHeadMajor=*/false,
                                        cosRows, sinRows, isInterleaved);
@@ -187,13 +177,10 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
   // Without padding, the rows are where they belong already.
   if (!isInPlace && parts.query.shape[0].isConstant(1))
     return std::pair(caches[0], caches[1]);
-  OpBuilder &b = node.builder;
-  Value slots = node.getValue(group.positions);
   // Slots count the rows of all sequences.
-  Type i64 = b.getI64Type();
+  Type i64 = node.getI64Type();
   auto getValue = [&](const Size &size) {
-    return convertScalar(b, node.loc, node.sizes.materialize(b, node.loc, size),
-                         i64);
+    return convertScalar(node, node.materialize(size), i64);
   };
   Size tokens = caches[0].shape[2];
   Value length = getValue(tokens),
@@ -208,13 +195,13 @@ appendCaches(NodeImporter &node, GroupQuery &group, Tensor &pastKey,
                           s, arith::CmpIPredicate::slt, args[0], length);
                       return s.min(s.select(isInside, slot, s.get(-1)), last);
                     });
-  slots = node.getValue(numbers);
+  Value slots = node.getValue(numbers);
   Value inits[] = {node.getValue(caches[0]), node.getValue(caches[1])};
   auto layout = [&](HeadLayout value) {
-    return HeadLayoutAttr::get(b.getContext(), value);
+    return HeadLayoutAttr::get(node.getContext(), value);
   };
   auto op = KvAppendOp::create(
-      b, node.loc, ValueRange(inits).getTypes(), node.getValue(parts.key),
+      node, ValueRange(inits).getTypes(), node.getValue(parts.key),
       node.getValue(parts.value), Value(), Value(), Value(), slots,
       ValueRange(), /*key_scales=*/Value(), /*value_scales=*/Value(), inits,
       layout(HeadLayout::TokenMajor), layout(HeadLayout::HeadMajor),
@@ -299,8 +286,7 @@ static LogicalResult importGroupQuery(NodeImporter &node) {
     parts.sinks = &node.getInput(11);
   } else if (hasZeroSink) {
     sinks = createConstant(DenseElementsAttr::get(
-        RankedTensorType::get({group.numHeads}, node.builder.getF32Type()),
-        0.0f));
+        RankedTensorType::get({group.numHeads}, node.getF32Type()), 0.0f));
     parts.sinks = &sinks;
   }
   parts.lengths = &group.totals;
@@ -344,7 +330,7 @@ static LogicalResult addKeyPadding(NodeImporter &node, AttentionParts &parts,
   if (parts.mask)
     return node.emitError() << "key_padding_mask together with attention_bias "
                                "is not supported";
-  Tensor bits = convertTensor(node, padding, node.builder.getI1Type());
+  Tensor bits = convertTensor(node, padding, node.getI1Type());
   parts.mask = &mask;
   return assign(
       mask, reshape(node, bits, {padding.shape[0], 1, 1, padding.shape[1]}));

@@ -191,9 +191,8 @@ static LogicalResult importConcat(NodeImporter &node) {
   if (llvm::all_of(tensors, isKnown))
     for (Tensor *tensor : tensors)
       elements.append(*tensor->elements);
-  if (!elements.empty() && elements.size() <= kMaxKnownElements) {
+  if (!elements.empty() && elements.size() <= kMaxKnownElements)
     return node.setResult(createElements(element, elements, 1));
-  }
   return node.setResult(concat(node, tensors, *axis));
 }
 
@@ -236,12 +235,11 @@ static LogicalResult importSplit(NodeImporter &node) {
   if (!total.isValid() || !mayBeEqual(node, total, whole))
     return node.emitError() << "the sizes of the outputs do not add up";
   SmallVector<Size> offsets(input.getRank(), Size(0)), sizes(input.shape);
-  SmallVector<int64_t> strides(input.getRank(), 1);
   int64_t first = 0;
   for (auto [number, part] : llvm::enumerate(parts)) {
     sizes[*axis] = part;
     if (node.hasOutput(number)) {
-      Tensor result = slice(node, input, offsets, sizes, strides);
+      Tensor result = slice(node, input, offsets, sizes);
       if (input.elements && part.getConstant()) {
         ArrayRef<Size> all(*input.elements);
         if (first + *part.getConstant() <= static_cast<int64_t>(all.size()))
@@ -270,9 +268,8 @@ static LogicalResult importExpand(NodeImporter &node) {
   FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
   if (failed(shape))
     return failure();
-  if (ArrayRef<Size>(*shape) == ArrayRef<Size>(input.shape)) {
+  if (ArrayRef<Size>(*shape) == ArrayRef<Size>(input.shape))
     return node.setResult(input);
-  }
   if (input.elements && input.elements->size() == 1 && shape->size() == 1 &&
       shape->front().getConstant() &&
       *shape->front().getConstant() <= kMaxKnownElements) {

@@ -50,10 +50,9 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
   Value count = createCount(node, input, axes, wide);
   Tensor centered = input;
   if (norm.isCentered) {
-    Tensor sum = reduce(node, input, axes, Reduction::Sum, wide);
-    Tensor *operand = &sum;
+    Tensor sum = reduce(node, input, axes, Combiner::Add, wide);
     Tensor mean = mapElementsTo(
-        node, operand, sum.shape, wide,
+        node, &sum, sum.shape, wide,
         [&](Scalars &s, ValueRange args) { return s.div(args[0], count); });
     if (failed(assign(norm.mean, keepDims(node, mean, norm))))
       return failure();
@@ -64,11 +63,10 @@ static FailureOr<Tensor> emit(NodeImporter &node, Norm &norm) {
                              });
   }
   Tensor squares = reduce(
-      node, centered, axes, Reduction::Sum, wide,
+      node, centered, axes, Combiner::Add, wide,
       [&](Scalars &s, ValueRange args) { return s.mul(args[0], args[0]); });
-  Tensor *operand = &squares;
   Tensor inverse = mapElementsTo(
-      node, operand, squares.shape, wide, [&](Scalars &s, ValueRange args) {
+      node, &squares, squares.shape, wide, [&](Scalars &s, ValueRange args) {
         Value mean = s.add(s.div(args[0], count), s.get(norm.epsilon));
         return s.div(s.get(1), math::SqrtOp::create(s, mean));
       });

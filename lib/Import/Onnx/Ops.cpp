@@ -8,8 +8,6 @@
 
 #include "Scalars.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -25,7 +23,7 @@ Tensor onnx::createTensor(NodeImporter &node, Value value,
   tensor.shape.assign(shape.begin(), shape.end());
   RankedTensorType type = node.graph.getType(shape, tensor.element);
   if (value.getType() != type)
-    value = tensor::CastOp::create(node.builder, node.loc, type, value);
+    value = tensor::CastOp::create(node, type, value);
   tensor.value = value;
   return tensor;
 }
@@ -42,31 +40,25 @@ Tensor onnx::createElements(Type element, ArrayRef<Size> elements,
 
 Value onnx::createEmpty(NodeImporter &node, ArrayRef<Size> shape,
                         Type element) {
-  return tensor::EmptyOp::create(
-      node.builder, node.loc,
-      node.sizes.getMixed(node.builder, node.loc, shape), element);
+  return tensor::EmptyOp::create(node, node.getMixed(shape), element);
 }
 
-Value onnx::createScalar(OpBuilder &builder, Location loc, Type type,
-                         double value) {
-  if (auto floatType = dyn_cast<FloatType>(type))
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getFloatAttr(floatType, value));
+Value onnx::createScalar(ImplicitLocOpBuilder &b, Type type, double value) {
+  if (isa<FloatType>(type))
+    return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
   return arith::ConstantOp::create(
-      builder, loc, builder.getIntegerAttr(type, static_cast<int64_t>(value)));
+      b, b.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
 /// Returns a tensor filled with a scalar.
 static Value fill(NodeImporter &node, ArrayRef<Size> shape, Value scalar) {
   Value empty = createEmpty(node, shape, scalar.getType());
-  return linalg::FillOp::create(node.builder, node.loc, scalar, empty)
-      .getResult(0);
+  return linalg::FillOp::create(node, scalar, empty).getResult(0);
 }
 
 Value onnx::createFilled(NodeImporter &node, ArrayRef<Size> shape, Type element,
                          double value) {
-  return fill(node, shape,
-              createScalar(node.builder, node.loc, element, value));
+  return fill(node, shape, createScalar(node, element, value));
 }
 
 TypedAttr onnx::getSplat(const Tensor &tensor) {
@@ -83,8 +75,7 @@ Type onnx::getWideType(Type type) {
   return type;
 }
 
-Value onnx::convertScalar(OpBuilder &builder, Location loc, Value value,
-                          Type type) {
+Value onnx::convertScalar(ImplicitLocOpBuilder &b, Value value, Type type) {
   Type from = value.getType();
   if (from == type)
     return value;
@@ -93,41 +84,36 @@ Value onnx::convertScalar(OpBuilder &builder, Location loc, Value value,
   unsigned toWidth = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
   if (isFloat(from) && isFloat(type)) {
     if (toWidth > fromWidth)
-      return arith::ExtFOp::create(builder, loc, type, value);
-    if (toWidth < fromWidth)
-      return arith::TruncFOp::create(builder, loc, type, value);
+      return arith::ExtFOp::create(b, type, value);
     // f16 and bf16.
-    Value wide =
-        arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
-    return arith::TruncFOp::create(builder, loc, type, wide);
+    if (toWidth == fromWidth)
+      value = arith::ExtFOp::create(b, b.getF32Type(), value);
+    return arith::TruncFOp::create(b, type, value);
   }
   if (type.isInteger(1)) {
-    Value zero = createScalar(builder, loc, from, 0);
+    Value zero = createScalar(b, from, 0);
     if (isFloat(from))
-      return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
-                                   value, zero);
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
-                                 zero);
+      return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, value, zero);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, zero);
   }
   if (isFloat(from)) {
     if (fromWidth < 32)
-      value = arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
-    return arith::FPToSIOp::create(builder, loc, type, value);
+      value = arith::ExtFOp::create(b, b.getF32Type(), value);
+    return arith::FPToSIOp::create(b, type, value);
   }
   bool isBool = from.isInteger(1);
   if (isFloat(type)) {
     Type wide = getWideType(type);
-    Value number =
-        isBool ? arith::UIToFPOp::create(builder, loc, wide, value).getResult()
-               : arith::SIToFPOp::create(builder, loc, wide, value).getResult();
-    return convertScalar(builder, loc, number, type);
+    Value number = isBool ? Value(arith::UIToFPOp::create(b, wide, value))
+                          : Value(arith::SIToFPOp::create(b, wide, value));
+    return convertScalar(b, number, type);
   }
   if (from.isIndex() || type.isIndex())
-    return arith::IndexCastOp::create(builder, loc, type, value);
+    return arith::IndexCastOp::create(b, type, value);
   if (toWidth < fromWidth)
-    return arith::TruncIOp::create(builder, loc, type, value);
-  return isBool ? arith::ExtUIOp::create(builder, loc, type, value).getResult()
-                : arith::ExtSIOp::create(builder, loc, type, value).getResult();
+    return arith::TruncIOp::create(b, type, value);
+  return isBool ? Value(arith::ExtUIOp::create(b, type, value))
+                : Value(arith::ExtSIOp::create(b, type, value));
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,13 +148,18 @@ onnx::broadcastShapes(NodeImporter &node, ArrayRef<Tensor *> operands) {
   return shape;
 }
 
-Tensor onnx::createGeneric(
-    NodeImporter &node, ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
-    ArrayRef<utils::IteratorType> loops, ArrayRef<Size> shape,
-    function_ref<void(OpBuilder &, Location, ValueRange)> body) {
-  auto op = linalg::GenericOp::create(node.builder, node.loc, init.getType(),
-                                      inputs, init, maps, loops, body);
-  return createTensor(node, op.getResult(0), shape);
+Tensor onnx::createGeneric(NodeImporter &node, ValueRange inputs, Value init,
+                           ArrayRef<AffineMap> maps,
+                           ArrayRef<utils::IteratorType> loops,
+                           ArrayRef<Size> shape, Body body) {
+  Type element = getElementTypeOrSelf(init.getType());
+  Value result =
+      posenc::createGeneric(node, inputs, init, maps, loops,
+                            [&](ImplicitLocOpBuilder &b, ValueRange args) {
+                              Scalars s(b, element);
+                              return body(s, args);
+                            });
+  return createTensor(node, result, shape);
 }
 
 /// Drops the dimensions of a value that have size 1 and are not in `kept`.
@@ -188,13 +179,11 @@ static Value dropDims(NodeImporter &node, Value value, ArrayRef<bool> kept) {
       groups.back().push_back(dim);
     }
   }
-  return tensor::CollapseShapeOp::create(node.builder, node.loc, value, groups);
+  return tensor::CollapseShapeOp::create(node, value, groups);
 }
 
 Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
                            ArrayRef<Size> shape, Type element, Body body) {
-  OpBuilder &builder = node.builder;
-  MLIRContext *context = builder.getContext();
   int64_t rank = shape.size();
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
@@ -210,10 +199,8 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
       continue;
     if (operand->elements && operand->elements->size() == 1 &&
         !operand->isBool()) {
-      Value index =
-          node.sizes.materialize(builder, node.loc, operand->elements->front());
-      scalars.back() =
-          convertScalar(builder, node.loc, index, operand->element);
+      Value index = node.materialize(operand->elements->front());
+      scalars.back() = convertScalar(node, index, operand->element);
       continue;
     }
     SmallVector<bool> kept;
@@ -222,31 +209,29 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
     for (auto [dim, size] : llvm::enumerate(operand->shape)) {
       kept.push_back(!size.isConstant(1) || shape[first + dim].isConstant(1));
       if (kept.back())
-        exprs.push_back(builder.getAffineDimExpr(first + dim));
+        exprs.push_back(node.getAffineDimExpr(first + dim));
     }
     numbers.back() = inputs.size();
     inputs.push_back(dropDims(node, node.getValue(*operand), kept));
-    maps.push_back(AffineMap::get(rank, 0, exprs, context));
+    maps.push_back(AffineMap::get(rank, 0, exprs, node.getContext()));
   }
-  maps.push_back(builder.getMultiDimIdentityMap(rank));
+  maps.push_back(node.getMultiDimIdentityMap(rank));
   Value init = createEmpty(node, shape, element);
-  auto create = [&](OpBuilder &b, Location loc, ValueRange args) {
+  auto create = [&](Scalars &s, ValueRange args) {
     SmallVector<Value> values;
     for (auto [number, scalar, constant] :
          llvm::zip_equal(numbers, scalars, constants)) {
       if (number)
         values.push_back(args[*number]);
       else if (constant)
-        values.push_back(arith::ConstantOp::create(b, loc, constant));
+        values.push_back(arith::ConstantOp::create(s, constant));
       else
         values.push_back(scalar);
     }
-    Scalars s(b, loc, getWideType(element));
-    return s.convert(body(s, values), element);
+    Scalars wide(s, getWideType(element));
+    return s.convert(body(wide, values));
   };
-  Value result =
-      createParallelGeneric(builder, node.loc, inputs, init, maps, create);
-  return createTensor(node, result, shape);
+  return createGeneric(node, inputs, init, maps, /*loops=*/{}, shape, create);
 }
 
 FailureOr<Tensor> onnx::mapElements(NodeImporter &node,
@@ -278,73 +263,19 @@ Tensor onnx::convertTensor(NodeImporter &node, Tensor &tensor, Type element) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Returns the value that a reduction starts with.
-static Value createNeutral(NodeImporter &node, Reduction kind, Type element) {
-  OpBuilder &b = node.builder;
-  if (kind == Reduction::Sum || kind == Reduction::Product)
-    return createScalar(b, node.loc, element, kind == Reduction::Product);
-  bool isMax = kind == Reduction::Max;
-  if (auto type = dyn_cast<FloatType>(element))
-    return arith::ConstantOp::create(
-        b, node.loc,
-        b.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics(), isMax)));
-  unsigned width = element.getIntOrFloatBitWidth();
-  APInt limit = element.isInteger(1) ? APInt(1, !isMax)
-                : isMax              ? APInt::getSignedMinValue(width)
-                                     : APInt::getSignedMaxValue(width);
-  return arith::ConstantOp::create(b, node.loc,
-                                   b.getIntegerAttr(element, limit));
-}
-
-static Value combine(OpBuilder &b, Location loc, Reduction kind, Value x,
-                     Value y) {
-  bool isFloat = isa<FloatType>(x.getType());
-  bool isBool = x.getType().isInteger(1);
-  switch (kind) {
-  case Reduction::Sum:
-    return isFloat ? arith::AddFOp::create(b, loc, x, y).getResult()
-                   : arith::AddIOp::create(b, loc, x, y).getResult();
-  case Reduction::Product:
-    return isFloat ? arith::MulFOp::create(b, loc, x, y).getResult()
-                   : arith::MulIOp::create(b, loc, x, y).getResult();
-  case Reduction::Max:
-    return isFloat  ? arith::MaximumFOp::create(b, loc, x, y).getResult()
-           : isBool ? arith::OrIOp::create(b, loc, x, y).getResult()
-                    : arith::MaxSIOp::create(b, loc, x, y).getResult();
-  case Reduction::Min:
-    return isFloat  ? arith::MinimumFOp::create(b, loc, x, y).getResult()
-           : isBool ? arith::AndIOp::create(b, loc, x, y).getResult()
-                    : arith::MinSIOp::create(b, loc, x, y).getResult();
-  }
-  return x;
-}
-
 Tensor onnx::reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
-                    Reduction kind, Type element, Body transform) {
-  OpBuilder &builder = node.builder;
-  int64_t rank = tensor.getRank();
-  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
-  for (int64_t axis : axes)
-    loops[axis] = utils::IteratorType::reduction;
-  SmallVector<AffineExpr> kept;
-  SmallVector<Size> shape;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (loops[dim] == utils::IteratorType::parallel) {
-      kept.push_back(builder.getAffineDimExpr(dim));
-      shape.push_back(tensor.shape[dim]);
-    }
-  AffineMap maps[] = {builder.getMultiDimIdentityMap(rank),
-                      AffineMap::get(rank, 0, kept, builder.getContext())};
-  Value init = fill(node, shape, createNeutral(node, kind, element));
-  auto create = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Scalars s(b, loc, element);
+                    Combiner combiner, Type element, Body transform) {
+  ReductionLoops loops(node.getContext(), tensor.shape, axes);
+  Value start = arith::ConstantOp::create(node, getNeutral(combiner, element));
+  Value init = fill(node, loops.shape, start);
+  auto body = [&](Scalars &s, ValueRange args) {
     Value x = s.convert(args[0]);
     if (transform)
       x = transform(s, x);
-    linalg::YieldOp::create(b, loc, combine(b, loc, kind, args[1], x));
+    return combine(s, combiner, args[1], x);
   };
-  return createGeneric(node, node.getValue(tensor), init, maps, loops, shape,
-                       create);
+  return createGeneric(node, node.getValue(tensor), init,
+                       {loops.all, loops.kept}, loops.kinds, loops.shape, body);
 }
 
 Value onnx::createCount(NodeImporter &node, const Tensor &tensor,
@@ -353,12 +284,9 @@ Value onnx::createCount(NodeImporter &node, const Tensor &tensor,
   for (int64_t axis : axes)
     count = count * tensor.shape[axis];
   if (std::optional<int64_t> constant = count.getConstant())
-    return createScalar(node.builder, node.loc, element, *constant);
-  Value index = count.isValid()
-                    ? node.sizes.materialize(node.builder, node.loc, count)
-                    : createScalar(node.builder, node.loc,
-                                   node.builder.getIndexType(), 1);
-  Value integer =
-      convertScalar(node.builder, node.loc, index, node.builder.getI64Type());
-  return convertScalar(node.builder, node.loc, integer, element);
+    return createScalar(node, element, *constant);
+  Value index = count.isValid() ? node.materialize(count)
+                                : createScalar(node, node.getIndexType(), 1);
+  Value integer = convertScalar(node, index, node.getI64Type());
+  return convertScalar(node, integer, element);
 }

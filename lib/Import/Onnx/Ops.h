@@ -14,6 +14,7 @@
 #ifndef POSENC_LIB_IMPORT_ONNX_OPS_H
 #define POSENC_LIB_IMPORT_ONNX_OPS_H
 
+#include "../Arithmetic.h"
 #include "Importer.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,12 +36,12 @@ Value createEmpty(NodeImporter &node, ArrayRef<Size> shape, Type element);
 Value createFilled(NodeImporter &node, ArrayRef<Size> shape, Type element,
                    double value);
 /// A scalar constant of a float, integer or index type.
-Value createScalar(OpBuilder &builder, Location loc, Type type, double value);
+Value createScalar(ImplicitLocOpBuilder &b, Type type, double value);
 /// Returns the one value of all elements of a constant, or null.
 TypedAttr getSplat(const Tensor &tensor);
 
 /// Converts a scalar as the operator Cast does.
-Value convertScalar(OpBuilder &builder, Location loc, Value value, Type type);
+Value convertScalar(ImplicitLocOpBuilder &b, Value value, Type type);
 /// The type in which floats of a type are computed: f32 for f16 and bf16.
 Type getWideType(Type type);
 
@@ -50,12 +51,13 @@ class Scalars;
 /// the returned one is rounded.
 using Body = function_ref<Value(Scalars &, ValueRange)>;
 
-/// Creates a linalg.generic and returns its result, of the shape.
-Tensor
-createGeneric(NodeImporter &node, ValueRange inputs, Value init,
-              ArrayRef<AffineMap> maps, ArrayRef<utils::IteratorType> loops,
-              ArrayRef<Size> shape,
-              function_ref<void(OpBuilder &, Location, ValueRange)> body);
+/// Creates a linalg.generic and returns its result, of the shape. Without
+/// `loops`, all are parallel. `body` gets the elements of the inputs and of
+/// `init`, whose type the scalars have.
+Tensor createGeneric(NodeImporter &node, ValueRange inputs, Value init,
+                     ArrayRef<AffineMap> maps,
+                     ArrayRef<utils::IteratorType> loops, ArrayRef<Size> shape,
+                     Body body);
 
 /// Returns the shape that shapes are broadcast to. Sizes of which one is 1 are
 /// broadcast; other sizes are equal, or assumed to be, which entry points
@@ -84,25 +86,23 @@ FailureOr<Tensor> reshape(NodeImporter &node, Tensor &tensor,
                           ArrayRef<Size> shape);
 Tensor transpose(NodeImporter &node, Tensor &tensor,
                  ArrayRef<int64_t> permutation);
-/// Returns `sizes` elements of each dimension from `offsets`.
+/// Returns `sizes` elements of each dimension from `offsets`. Without strides,
+/// all are 1.
 Tensor slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
-             ArrayRef<Size> sizes, ArrayRef<int64_t> strides);
+             ArrayRef<Size> sizes, ArrayRef<int64_t> strides = {});
 /// Joins at least one tensor, of equal type but for `axis`.
 FailureOr<Tensor> concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
                          int64_t axis);
-/// Returns rows of `table`, (rows x width), for `indices` of any shape:
-/// (indices... x width). Negative indices count from the end if `wraps`.
-Tensor gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
-                  bool wraps);
+/// Returns the parts of the data at indices of any shape along the axis, which
+/// the dimensions of the indices replace. Negative indices count from the end
+/// if `wraps`.
+Tensor gather(NodeImporter &node, Tensor &data, Tensor &indices, int64_t axis,
+              bool wraps);
 
-/// Returns an index that counts from the end if it is negative.
-Value wrapIndex(OpBuilder &b, Location loc, Value index, Value size);
-
-enum class Reduction { Sum, Product, Max, Min };
 /// Reduces the axes, which are dropped. `transform` is applied to elements
 /// first, which have the type `element`; null for none.
 Tensor reduce(NodeImporter &node, Tensor &tensor, ArrayRef<int64_t> axes,
-              Reduction kind, Type element, Body transform = nullptr);
+              Combiner combiner, Type element, Body transform = nullptr);
 /// Returns the number of elements along the axes, as an element of that float
 /// type.
 Value createCount(NodeImporter &node, const Tensor &tensor,

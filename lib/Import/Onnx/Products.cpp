@@ -17,29 +17,14 @@ using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
 
-/// Multiplies (m x k) and (k x n).
-static Tensor multiply2D(NodeImporter &node, Tensor &left, Tensor &right) {
-  OpBuilder &b = node.builder;
-  Type element = left.element, wide = getWideType(element);
-  Size shape[] = {left.shape[0], right.shape[1]};
-  Value init = createFilled(node, shape, wide, 0);
+/// Multiplies matrices by the operation, and rounds the result.
+template <typename Op>
+static Tensor multiplyBy(NodeImporter &node, Tensor &left, Tensor &right,
+                         ArrayRef<Size> shape) {
+  Type element = left.element;
+  Value init = createFilled(node, shape, getWideType(element), 0);
   Value operands[] = {node.getValue(left), node.getValue(right)};
-  Value result =
-      linalg::MatmulOp::create(b, node.loc, operands, init)->getResult(0);
-  Tensor product = createTensor(node, result, shape);
-  return convertTensor(node, product, element);
-}
-
-/// Multiplies (batch x m x k) and (batch x k x n).
-static Tensor multiply3D(NodeImporter &node, Tensor &left, Tensor &right) {
-  OpBuilder &b = node.builder;
-  Type element = left.element, wide = getWideType(element);
-  Size batch = left.shape[0].getConstant() ? left.shape[0] : right.shape[0];
-  Size shape[] = {batch, left.shape[1], right.shape[2]};
-  Value init = createFilled(node, shape, wide, 0);
-  Value operands[] = {node.getValue(left), node.getValue(right)};
-  Value result =
-      linalg::BatchMatmulOp::create(b, node.loc, operands, init)->getResult(0);
+  Value result = Op::create(node, operands, init)->getResult(0);
   Tensor product = createTensor(node, result, shape);
   return convertTensor(node, product, element);
 }
@@ -62,15 +47,12 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
     return node.emitError() << "expected at least one dimension";
   // A vector is a row on the left and a column on the right.
   bool isRow = left.getRank() == 1, isColumn = right.getRank() == 1;
-  SmallVector<Size> shape;
-  if (isRow) {
-    if (failed(assign(left, reshape(node, left, {Size(1), left.shape[0]}))))
-      return failure();
-  }
-  if (isColumn) {
-    if (failed(assign(right, reshape(node, right, {right.shape[0], Size(1)}))))
-      return failure();
-  }
+  if (isRow &&
+      failed(assign(left, reshape(node, left, {Size(1), left.shape[0]}))))
+    return failure();
+  if (isColumn &&
+      failed(assign(right, reshape(node, right, {right.shape[0], Size(1)}))))
+    return failure();
   Size rows = left.shape[left.getRank() - 2], depth = left.shape.back();
   Size columns = right.shape.back();
   if (!mayBeEqual(node, depth, right.shape[right.getRank() - 2]))
@@ -82,30 +64,28 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
       broadcastShapes(node, {&leftBatch, &rightBatch});
   if (failed(batch))
     return failure();
+  Size inner = right.shape[right.getRank() - 2];
   bool isOne = llvm::all_of(
       rightBatch.shape, [](const Size &size) { return size.isConstant(1); });
-  FailureOr<Tensor> a = failure(), b = failure();
   Tensor product;
   if (isOne) {
     // All rows are multiplied by one matrix.
-    a = reshape(node, left, {getProduct(leftBatch.shape) * rows, depth});
-    b = reshape(node, right,
-                {right.shape[right.getRank() - 2], right.shape.back()});
-    if (failed(a) || failed(b))
+    Size all = getProduct(leftBatch.shape) * rows;
+    if (failed(assign(left, reshape(node, left, {all, depth}))) ||
+        failed(assign(right, reshape(node, right, {inner, columns}))))
       return failure();
-    product = multiply2D(node, *a, *b);
+    product = multiplyBy<linalg::MatmulOp>(node, left, right, {all, columns});
   } else {
     Size count = getProduct(*batch);
-    Tensor wideLeft = broadcastBatch(node, left, *batch);
-    Tensor wideRight = broadcastBatch(node, right, *batch);
-    a = reshape(node, wideLeft, {count, rows, depth});
-    b = reshape(node, wideRight,
-                {count, right.shape[right.getRank() - 2], columns});
-    if (failed(a) || failed(b))
+    left = broadcastBatch(node, left, *batch);
+    right = broadcastBatch(node, right, *batch);
+    if (failed(assign(left, reshape(node, left, {count, rows, depth}))) ||
+        failed(assign(right, reshape(node, right, {count, inner, columns}))))
       return failure();
-    product = multiply3D(node, *a, *b);
+    product = multiplyBy<linalg::BatchMatmulOp>(node, left, right,
+                                                {count, rows, columns});
   }
-  shape = *batch;
+  SmallVector<Size> shape = *batch;
   if (!isRow)
     shape.push_back(rows);
   if (!isColumn)
@@ -135,9 +115,8 @@ static LogicalResult importGemm(NodeImporter &node) {
   if (failed(product))
     return failure();
   bool hasSummand = node.hasInput(2);
-  if (!hasSummand && alpha == 1) {
+  if (!hasSummand && alpha == 1)
     return node.setResult(std::move(*product));
-  }
   SmallVector<Tensor *> operands{&*product};
   if (hasSummand)
     operands.push_back(&node.getInput(2));

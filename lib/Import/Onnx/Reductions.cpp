@@ -42,9 +42,8 @@ static LogicalResult importReduction(NodeImporter &node) {
   SmallVector<int64_t> axes;
   if (*given)
     axes = **given;
-  if (axes.empty() && isIdentity) {
+  if (axes.empty() && isIdentity)
     return node.setResult(input);
-  }
   if (axes.empty())
     axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   for (int64_t &axis : axes) {
@@ -65,31 +64,26 @@ static LogicalResult importReduction(NodeImporter &node) {
       (op == "ReduceMean" || op == "ReduceL2" || op == "ReduceLogSumExp"))
     return node.emitError() << "expected floats, found " << input.element;
   Type element = input.element, wide = getWideType(element);
-  Reduction kind = op == "ReduceMax"    ? Reduction::Max
-                   : op == "ReduceMin"  ? Reduction::Min
-                   : op == "ReduceProd" ? Reduction::Product
-                                        : Reduction::Sum;
-  Tensor result;
-  if (op == "ReduceL2" || op == "ReduceSumSquare")
-    result =
-        reduce(node, input, axes, kind, wide, [&](Scalars &s, ValueRange args) {
-          return s.mul(args[0], args[0]);
-        });
-  else if (op == "ReduceL1")
-    result = reduce(node, input, axes, kind, wide,
-                    [&](Scalars &s, ValueRange args) -> Value {
-                      if (isFloat)
-                        return math::AbsFOp::create(s, args[0]);
-                      return math::AbsIOp::create(s, args[0]);
-                    });
-  else
-    result = reduce(node, input, axes, kind, isExtremum ? element : wide);
+  Combiner combiner = op == "ReduceMax"    ? Combiner::Max
+                      : op == "ReduceMin"  ? Combiner::Min
+                      : op == "ReduceProd" ? Combiner::Mul
+                                           : Combiner::Add;
+  auto transform = [&](Scalars &s, ValueRange args) -> Value {
+    if (op == "ReduceL2" || op == "ReduceSumSquare")
+      return s.mul(args[0], args[0]);
+    if (op != "ReduceL1")
+      return args[0];
+    if (isFloat)
+      return math::AbsFOp::create(s, args[0]);
+    return math::AbsIOp::create(s, args[0]);
+  };
+  Tensor result = reduce(node, input, axes, combiner,
+                         isExtremum ? element : wide, transform);
   Value count;
   if (op == "ReduceMean")
     count = createCount(node, input, axes, wide);
-  Tensor *operand = &result;
   if (count || op == "ReduceL2" || result.element != element)
-    result = mapElementsTo(node, operand, result.shape, element,
+    result = mapElementsTo(node, &result, result.shape, element,
                            [&](Scalars &s, ValueRange args) {
                              Value x = args[0];
                              if (count)
@@ -121,10 +115,9 @@ static LogicalResult importSoftmax(NodeImporter &node) {
     return node.emitError() << "before opset 13, only softmax over the last "
                                "axis is supported";
   Value init = createEmpty(node, input.shape, input.element);
-  Value result =
-      linalg::SoftmaxOp::create(node.builder, node.loc, init.getType(),
-                                node.getValue(input), init, *axis)
-          ->getResult(0);
+  Value result = linalg::SoftmaxOp::create(node, init.getType(),
+                                           node.getValue(input), init, *axis)
+                     ->getResult(0);
   return node.setResult(createTensor(node, result, input.shape));
 }
 
@@ -137,7 +130,7 @@ static LogicalResult importLogSoftmax(NodeImporter &node) {
   if (!input.isFloat())
     return node.emitError() << "expected floats, found " << input.element;
   Type element = input.element, wide = getWideType(element);
-  Tensor top = reduce(node, input, *axis, Reduction::Max, wide);
+  Tensor top = reduce(node, input, *axis, Combiner::Max, wide);
   SmallVector<Size> shape = input.shape;
   shape[*axis] = 1;
   FailureOr<Tensor> tops = reshape(node, top, shape);
@@ -149,7 +142,7 @@ static LogicalResult importLogSoftmax(NodeImporter &node) {
                                    return s.sub(s.convert(args[0]), args[1]);
                                  });
   Tensor sum =
-      reduce(node, shifted, *axis, Reduction::Sum, wide,
+      reduce(node, shifted, *axis, Combiner::Add, wide,
              [&](Scalars &s, ValueRange args) { return s.exp(args[0]); });
   FailureOr<Tensor> sums = reshape(node, sum, shape);
   if (failed(sums))

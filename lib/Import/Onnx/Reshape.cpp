@@ -14,8 +14,6 @@
 
 #include "Ops.h"
 
-#include "posenc/IR/CreateGeneric.h"
-
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -80,7 +78,7 @@ Size onnx::getProduct(ArrayRef<Size> sizes) {
 static Value castTo(NodeImporter &node, Value value, RankedTensorType type) {
   if (value.getType() == type)
     return value;
-  return tensor::CastOp::create(node.builder, node.loc, type, value);
+  return tensor::CastOp::create(node, type, value);
 }
 
 FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
@@ -91,7 +89,6 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
   if (!after.isValid() || !mayBeEqual(node, before, after))
     return node.emitError()
            << "the number of elements of the new shape differs";
-  OpBuilder &builder = node.builder;
   Tensor result;
   result.element = tensor.element;
   result.shape.assign(shape.begin(), shape.end());
@@ -131,13 +128,11 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
                RankedTensorType::get(SmallVector<int64_t>(tensor.getRank(), 1),
                                      tensor.element));
   if (collapsed.size() != static_cast<size_t>(sourceType.getRank()))
-    value = tensor::CollapseShapeOp::create(builder, node.loc, middle, value,
-                                            collapsed);
+    value = tensor::CollapseShapeOp::create(node, middle, value, collapsed);
   value = castTo(node, value, needed);
   if (expanded.size() != shape.size())
-    value = tensor::ExpandShapeOp::create(
-        builder, node.loc, type, value, expanded,
-        node.sizes.getMixed(builder, node.loc, shape));
+    value = tensor::ExpandShapeOp::create(node, type, value, expanded,
+                                          node.getMixed(shape));
   result.value = castTo(node, value, type);
   return result;
 }
@@ -188,9 +183,8 @@ Tensor onnx::transpose(NodeImporter &node, Tensor &tensor,
   }
   Value value = node.getValue(tensor);
   Value init = createEmpty(node, result.shape, tensor.element);
-  result.value = linalg::TransposeOp::create(node.builder, node.loc, value,
-                                             init, permutation)
-                     ->getResult(0);
+  result.value =
+      linalg::TransposeOp::create(node, value, init, permutation)->getResult(0);
   return result;
 }
 
@@ -199,14 +193,12 @@ Tensor onnx::slice(NodeImporter &node, Tensor &tensor, ArrayRef<Size> offsets,
   if (sizes == ArrayRef<Size>(tensor.shape) &&
       llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
     return tensor;
-  OpBuilder &b = node.builder;
   Value value = node.getValue(tensor);
-  SmallVector<OpFoldResult> steps;
-  for (int64_t stride : strides)
-    steps.push_back(b.getIndexAttr(stride));
+  SmallVector<OpFoldResult> steps(sizes.size(), node.getIndexAttr(1));
+  if (!strides.empty())
+    steps = getAsIndexOpFoldResult(node.getContext(), strides);
   Value result = tensor::ExtractSliceOp::create(
-      b, node.loc, value, node.sizes.getMixed(b, node.loc, offsets),
-      node.sizes.getMixed(b, node.loc, sizes), steps);
+      node, value, node.getMixed(offsets), node.getMixed(sizes), steps);
   return createTensor(node, result, sizes);
 }
 
@@ -241,40 +233,6 @@ FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
     values.push_back(node.getValue(*tensors.front()));
   if (values.size() == 1)
     return createTensor(node, values.front(), shape);
-  Value result = tensor::ConcatOp::create(node.builder, node.loc, axis, values);
+  Value result = tensor::ConcatOp::create(node, axis, values);
   return createTensor(node, result, shape);
-}
-
-Tensor onnx::gatherRows(NodeImporter &node, Tensor &table, Tensor &indices,
-                        bool wraps) {
-  OpBuilder &builder = node.builder;
-  Value source = node.getValue(table), rows = node.getValue(indices);
-  Value count = node.sizes.materialize(builder, node.loc, table.shape[0]);
-  SmallVector<Size> shape = indices.shape;
-  shape.push_back(table.shape[1]);
-  int64_t rank = shape.size();
-  Value init = createEmpty(node, shape, table.element);
-  SmallVector<AffineExpr> dims;
-  for (int64_t dim = 0; dim + 1 < rank; ++dim)
-    dims.push_back(builder.getAffineDimExpr(dim));
-  AffineMap maps[] = {AffineMap::get(rank, 0, dims, builder.getContext()),
-                      builder.getMultiDimIdentityMap(rank)};
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
-    Value row = arith::IndexCastOp::create(b, loc, b.getIndexType(), args[0]);
-    if (wraps)
-      row = wrapIndex(b, loc, row, count);
-    Value column = linalg::IndexOp::create(b, loc, rank - 1);
-    return tensor::ExtractOp::create(b, loc, source, ValueRange{row, column});
-  };
-  Value result =
-      createParallelGeneric(builder, node.loc, rows, init, maps, body);
-  return createTensor(node, result, shape);
-}
-
-Value onnx::wrapIndex(OpBuilder &b, Location loc, Value index, Value size) {
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value isNegative =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
-  Value wrapped = arith::AddIOp::create(b, loc, index, size);
-  return arith::SelectOp::create(b, loc, isNegative, wrapped, index);
 }

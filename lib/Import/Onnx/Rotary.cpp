@@ -72,11 +72,10 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
         sinValue = node.getValue(tables[1]);
   // Tables of equal sizes have equal types.
   if (cosValue.getType() != sinValue.getType())
-    sinValue = tensor::CastOp::create(node.builder, node.loc,
-                                      cosValue.getType(), sinValue);
+    sinValue = tensor::CastOp::create(node, cosValue.getType(), sinValue);
   Value result =
-      RotateOp::create(node.builder, node.loc, init.getType(),
-                       node.getValue(tensor), cosValue, sinValue, init,
+      RotateOp::create(node, init.getType(), node.getValue(tensor), cosValue,
+                       sinValue, init,
                        isInterleaved ? Pairing::Interleaved : Pairing::Half,
                        dims, /*offset=*/0)
           .getResult(0);
@@ -93,7 +92,7 @@ static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
   if (!isa<IntegerType>(positions.element) || positions.isBool())
     return node.emitError() << "expected integer positions";
   if (positions.getRank() == 2)
-    return gatherRows(node, table, positions, /*wraps=*/false);
+    return gather(node, table, positions, 0, /*wraps=*/false);
   if (positions.getRank() != 1 || !positions.shape[0].isConstant(1))
     return node.emitError() << "expected positions of rank 2, or one offset";
   Tensor rows =
@@ -103,7 +102,7 @@ static FailureOr<Tensor> gatherTable(NodeImporter &node, Tensor &table,
                       return arith::AddIOp::create(
                           s, args[0], s.convert(index, positions.element));
                     });
-  return gatherRows(node, table, rows, /*wraps=*/false);
+  return gather(node, table, rows, 0, /*wraps=*/false);
 }
 
 /// RotaryEmbedding of both domains.

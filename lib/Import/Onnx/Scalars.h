@@ -21,32 +21,29 @@ namespace mlir::posenc::onnx {
 /// select also work on integers.
 class Scalars : public ImplicitLocOpBuilder {
 public:
-  Scalars(OpBuilder &b, Location loc, Type type)
-      : ImplicitLocOpBuilder(loc, b), type(type) {}
+  Scalars(const ImplicitLocOpBuilder &b, Type type)
+      : ImplicitLocOpBuilder(b), type(type) {}
 
-  Value get(double value) { return createScalar(*this, getLoc(), type, value); }
-  Value getInfinity() { return get(INFINITY); }
+  Value get(double value) { return createScalar(*this, type, value); }
   /// Converts a scalar to the type as the operator Cast does.
   Value convert(Value x) { return convert(x, type); }
-  Value convert(Value x, Type to) {
-    return convertScalar(*this, getLoc(), x, to);
-  }
+  Value convert(Value x, Type to) { return convertScalar(*this, x, to); }
 
   Value add(Value x, Value y) {
-    return pick<arith::AddFOp, arith::AddIOp>(x, y);
+    return createByType<arith::AddFOp, arith::AddIOp>(*this, x, y);
   }
   Value sub(Value x, Value y) {
-    return pick<arith::SubFOp, arith::SubIOp>(x, y);
+    return createByType<arith::SubFOp, arith::SubIOp>(*this, x, y);
   }
   Value mul(Value x, Value y) {
-    return pick<arith::MulFOp, arith::MulIOp>(x, y);
+    return createByType<arith::MulFOp, arith::MulIOp>(*this, x, y);
   }
   /// NaN if an operand is, as in NumPy.
   Value max(Value x, Value y) {
-    return pick<arith::MaximumFOp, arith::MaxSIOp>(x, y);
+    return createByType<arith::MaximumFOp, arith::MaxSIOp>(*this, x, y);
   }
   Value min(Value x, Value y) {
-    return pick<arith::MinimumFOp, arith::MinSIOp>(x, y);
+    return createByType<arith::MinimumFOp, arith::MinSIOp>(*this, x, y);
   }
   Value div(Value x, Value y) { return arith::DivFOp::create(*this, x, y); }
   Value neg(Value x) { return arith::NegFOp::create(*this, x); }
@@ -74,12 +71,6 @@ public:
   }
 
 private:
-  template <typename FloatOp, typename IntOp> Value pick(Value x, Value y) {
-    if (isa<FloatType>(x.getType()))
-      return FloatOp::create(*this, x, y);
-    return IntOp::create(*this, x, y);
-  }
-
   Type type;
 };
 

@@ -24,16 +24,15 @@ static LogicalResult importShape(NodeImporter &node) {
   int64_t end = clamp(node.getInt("end", rank));
   ArrayRef<Size> shape(input.shape);
   shape = shape.slice(start, std::max<int64_t>(end - start, 0));
-  return node.setResult(createElements(node.builder.getI64Type(), shape, 1));
+  return node.setResult(createElements(node.getI64Type(), shape, 1));
 }
 
 static LogicalResult importSize(NodeImporter &node) {
   Size count = getProduct(node.getInput(0).shape);
-  return node.setResult(createElements(node.builder.getI64Type(), count, 0));
+  return node.setResult(createElements(node.getI64Type(), count, 0));
 }
 
 static LogicalResult importConstant(NodeImporter &node) {
-  Builder &b = node.builder;
   auto create = [&](int64_t count, Type element, auto get) {
     SmallVector<mlir::Attribute> values;
     for (int64_t i = 0; i < std::max<int64_t>(count, 1); ++i)
@@ -56,20 +55,20 @@ static LogicalResult importConstant(NodeImporter &node) {
     return node.setResult(createConstant(attr));
   }
   if (const AttributeProto *value = node.getAttribute("value_int"))
-    return create(-1, b.getI64Type(), [&](int64_t) {
-      return b.getI64IntegerAttr(value->i.value_or(0));
+    return create(-1, node.getI64Type(), [&](int64_t) {
+      return node.getI64IntegerAttr(value->i.value_or(0));
     });
   if (const AttributeProto *value = node.getAttribute("value_float"))
-    return create(-1, b.getF32Type(), [&](int64_t) {
-      return b.getF32FloatAttr(value->f.value_or(0));
+    return create(-1, node.getF32Type(), [&](int64_t) {
+      return node.getF32FloatAttr(value->f.value_or(0));
     });
   if (const AttributeProto *value = node.getAttribute("value_ints"))
-    return create(value->ints.size(), b.getI64Type(), [&](int64_t i) {
-      return b.getI64IntegerAttr(value->ints.empty() ? 0 : value->ints[i]);
+    return create(value->ints.size(), node.getI64Type(), [&](int64_t i) {
+      return node.getI64IntegerAttr(value->ints.empty() ? 0 : value->ints[i]);
     });
   if (const AttributeProto *value = node.getAttribute("value_floats"))
-    return create(value->floats.size(), b.getF32Type(), [&](int64_t i) {
-      return b.getF32FloatAttr(value->floats.empty() ? 0 : value->floats[i]);
+    return create(value->floats.size(), node.getF32Type(), [&](int64_t i) {
+      return node.getF32FloatAttr(value->floats.empty() ? 0 : value->floats[i]);
     });
   return node.emitError() << "expected a numeric value";
 }
@@ -86,11 +85,9 @@ static LogicalResult fillOutput(NodeImporter &node, ArrayRef<Size> shape,
         type, *value.getValues<mlir::Attribute>().begin())));
   }
   Value scalar = arith::ConstantOp::create(
-      node.builder, node.loc,
-      cast<TypedAttr>(*value.getValues<mlir::Attribute>().begin()));
+      node, cast<TypedAttr>(*value.getValues<mlir::Attribute>().begin()));
   Value empty = createEmpty(node, shape, value.getElementType());
-  Value filled = linalg::FillOp::create(node.builder, node.loc, scalar, empty)
-                     .getResult(0);
+  Value filled = linalg::FillOp::create(node, scalar, empty).getResult(0);
   return node.setResult(createTensor(node, filled, shape));
 }
 
@@ -102,7 +99,7 @@ static LogicalResult importConstantOfShape(NodeImporter &node) {
     return node.emitError()
            << "the result has more than " << kMaxRank << " dimensions";
   DenseElementsAttr value = DenseElementsAttr::get(
-      RankedTensorType::get({1}, node.builder.getF32Type()), 0.0f);
+      RankedTensorType::get({1}, node.getF32Type()), 0.0f);
   if (const AttributeProto *attribute = node.getAttribute("value")) {
     if (attribute->tensor)
       value = node.graph.reader.read(*attribute->tensor,
@@ -145,8 +142,7 @@ static LogicalResult importRange(NodeImporter &node) {
         elements.push_back(first + Size(i) * *step);
       return node.setResult(createElements(element, elements, 1));
     }
-    OpBuilder &builder = node.builder;
-    Value origin = node.sizes.materialize(builder, node.loc, first);
+    Value origin = node.materialize(first);
     Tensor result =
         mapElementsTo(node, {}, count, element, [&](Scalars &s, ValueRange) {
           Value index = linalg::IndexOp::create(s, 0);

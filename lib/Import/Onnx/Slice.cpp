@@ -39,11 +39,10 @@ static Size clampBound(NodeImporter &node, const Size &bound,
 static Tensor takeBackwards(NodeImporter &node, Tensor &tensor, int64_t dim,
                             const Size &first, int64_t step,
                             const Size &count) {
-  OpBuilder &builder = node.builder;
   SmallVector<Size> shape = tensor.shape;
   shape[dim] = count;
   Value source = node.getValue(tensor);
-  Value origin = node.sizes.materialize(builder, node.loc, first);
+  Value origin = node.materialize(first);
   return mapElementsTo(
       node, {}, shape, tensor.element, [&](Scalars &s, ValueRange) -> Value {
         SmallVector<Value> index;
@@ -191,10 +190,9 @@ static LogicalResult importPad(NodeImporter &node) {
     if (!splat || splat.getType() != input.element)
       return node.emitError() << "the padding must be a constant of the "
                                  "input's type";
-    padding = arith::ConstantOp::create(node.builder, node.loc, splat);
+    padding = arith::ConstantOp::create(node, splat);
   } else {
-    padding = createScalar(node.builder, node.loc, input.element,
-                           node.getFloat("value", 0));
+    padding = createScalar(node, input.element, node.getFloat("value", 0));
   }
   SmallVector<Size> low(rank, Size(0)), high(low), offsets(low),
       sizes(input.shape), shape;
@@ -217,18 +215,16 @@ static LogicalResult importPad(NodeImporter &node) {
     if (sizes[*axis].getConstant() && *sizes[*axis].getConstant() < 0)
       return node.emitError() << "a size of the result is negative";
   }
-  Tensor cropped =
-      slice(node, input, offsets, sizes, SmallVector<int64_t>(rank, 1));
+  Tensor cropped = slice(node, input, offsets, sizes);
   for (int64_t dim = 0; dim < rank; ++dim) {
     shape.push_back(low[dim] + sizes[dim] + high[dim]);
     if (!shape.back().isValid())
       return node.emitError() << "a size of the result overflows";
   }
   RankedTensorType type = node.graph.getType(shape, input.element);
-  Value result = tensor::PadOp::create(
-      node.builder, node.loc, type, node.getValue(cropped),
-      node.sizes.getMixed(node.builder, node.loc, low),
-      node.sizes.getMixed(node.builder, node.loc, high), padding);
+  Value result =
+      tensor::PadOp::create(node, type, node.getValue(cropped),
+                            node.getMixed(low), node.getMixed(high), padding);
   return node.setResult(createTensor(node, result, shape));
 }
 
@@ -247,7 +243,7 @@ static LogicalResult importTrilu(NodeImporter &node) {
       return node.emitError() << "expected one diagonal";
     diagonal = (*given)->front();
   }
-  Value offset = node.sizes.materialize(node.builder, node.loc, diagonal);
+  Value offset = node.materialize(diagonal);
   return node.setResult(mapElementsTo(
       node, &input, input.shape, input.element,
       [&](Scalars &s, ValueRange args) -> Value {
@@ -257,7 +253,7 @@ static LogicalResult importTrilu(NodeImporter &node) {
         Value isKept = arith::CmpIOp::create(
             s, isUpper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
             column, limit);
-        Value zero = createScalar(s, s.getLoc(), input.element, 0);
+        Value zero = createScalar(s, input.element, 0);
         return arith::SelectOp::create(s, isKept, args[0], zero);
       }));
 }
@@ -279,32 +275,29 @@ static LogicalResult importCumSum(NodeImporter &node) {
     return failure();
   if (input.isBool())
     return node.emitError() << "expected numbers, found bool";
-  OpBuilder &builder = node.builder;
   Type wide = getWideType(input.element);
   Value init = createFilled(node, input.shape, wide, 0);
   // Loops over results, and over the elements that are added.
   SmallVector<AffineExpr> source, result;
   for (int64_t dim = 0; dim < rank; ++dim) {
-    result.push_back(builder.getAffineDimExpr(dim));
-    source.push_back(builder.getAffineDimExpr(dim == *axis ? rank : dim));
+    result.push_back(node.getAffineDimExpr(dim));
+    source.push_back(node.getAffineDimExpr(dim == *axis ? rank : dim));
   }
   SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   loops.push_back(utils::IteratorType::reduction);
-  MLIRContext *context = builder.getContext();
+  MLIRContext *context = node.getContext();
   AffineMap maps[] = {AffineMap::get(rank + 1, 0, source, context),
                       AffineMap::get(rank + 1, 0, result, context)};
   auto predicate = isReverse     ? isExclusive ? arith::CmpIPredicate::sgt
                                                : arith::CmpIPredicate::sge
                    : isExclusive ? arith::CmpIPredicate::slt
                                  : arith::CmpIPredicate::sle;
-  auto body = [&](OpBuilder &b, Location loc, ValueRange args) {
-    Value to = linalg::IndexOp::create(b, loc, *axis);
-    Value from = linalg::IndexOp::create(b, loc, rank);
-    Value isAdded = arith::CmpIOp::create(b, loc, predicate, from, to);
-    Value x = convertScalar(b, loc, args[0], wide);
-    Scalars s(b, loc, wide);
-    linalg::YieldOp::create(b, loc,
-                            s.add(args[1], s.select(isAdded, x, s.get(0))));
+  auto body = [&](Scalars &s, ValueRange args) {
+    Value to = linalg::IndexOp::create(s, *axis);
+    Value from = linalg::IndexOp::create(s, rank);
+    Value isAdded = arith::CmpIOp::create(s, predicate, from, to);
+    Value x = s.convert(args[0]);
+    return s.add(args[1], s.select(isAdded, x, s.get(0)));
   };
   Tensor sums = createGeneric(node, node.getValue(input), init, maps, loops,
                               input.shape, body);
