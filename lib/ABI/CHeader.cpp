@@ -323,14 +323,14 @@ static void declareKernel(raw_ostream &os, LibraryKernel kernel,
   };
   if (kernel.onCpu) {
     if (kernel.hasWorkspace)
-      declareWorkspace(getWorkspaceSymbol(prefix, name));
+      declareWorkspace(getEntrySymbol(prefix, name, kWorkspaceSuffix));
     declare(os, getEntrySymbol(prefix, name), plain);
-    declare(os, getTensorEntrySymbol(prefix, name), tensors);
+    declare(os, getEntrySymbol(prefix, name, kTensorSuffix), tensors);
   }
   if (kernel.hasCudaWorkspace)
-    declareWorkspace(getCudaWorkspaceSymbol(prefix, name));
+    declareWorkspace(getEntrySymbol(prefix, name, kCudaWorkspaceSuffix));
   if (kernel.onCuda)
-    declare(os, getCudaEntrySymbol(prefix, name), cuda);
+    declare(os, getEntrySymbol(prefix, name, kCudaSuffix), cuda);
   os << "\n";
 }
 

@@ -57,23 +57,9 @@ std::string mlir::posenc::getGpuKernelSymbol(StringRef function) {
   return (function + ".kernel.gpu").str();
 }
 
-std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function) {
-  return (prefix + "_" + function).str();
-}
-
-std::string mlir::posenc::getTensorEntrySymbol(StringRef prefix,
-                                               StringRef function) {
-  return getEntrySymbol(prefix, function) + kTensorSuffix.str();
-}
-
-std::string mlir::posenc::getCudaEntrySymbol(StringRef prefix,
-                                             StringRef function) {
-  return getEntrySymbol(prefix, function) + kCudaSuffix.str();
-}
-
-std::string mlir::posenc::getVulkanEntrySymbol(StringRef prefix,
-                                               StringRef function) {
-  return getEntrySymbol(prefix, function) + kVulkanSuffix.str();
+std::string mlir::posenc::getEntrySymbol(StringRef prefix, StringRef function,
+                                         StringRef suffix) {
+  return (prefix + "_" + function + suffix).str();
 }
 
 std::string mlir::posenc::getVulkanCodeSymbol(StringRef prefix) {
@@ -83,16 +69,6 @@ std::string mlir::posenc::getVulkanCodeSymbol(StringRef prefix) {
 std::string mlir::posenc::getFfiEntrySymbol(StringRef prefix,
                                             StringRef function) {
   return kFfiPrefix.str() + getEntrySymbol(prefix, function);
-}
-
-std::string mlir::posenc::getWorkspaceSymbol(StringRef prefix,
-                                             StringRef function) {
-  return getEntrySymbol(prefix, function) + kWorkspaceSuffix.str();
-}
-
-std::string mlir::posenc::getCudaWorkspaceSymbol(StringRef prefix,
-                                                 StringRef function) {
-  return getEntrySymbol(prefix, function) + kCudaWorkspaceSuffix.str();
 }
 
 std::string mlir::posenc::getFfiCudaSymbol(StringRef function) {
@@ -334,20 +310,21 @@ std::string mlir::posenc::createMetadata(ArrayRef<LibraryKernel> kernels,
       function["layers"] = llvm::json::Array(layers.asArrayRef());
     if (kernel.onCpu) {
       function["symbol"] = getEntrySymbol(prefix, name);
-      function["dl"] = getTensorEntrySymbol(prefix, name);
+      function["dl"] = getEntrySymbol(prefix, name, kTensorSuffix);
     }
     if (kernel.onCpu || kernel.onCuda)
       function["tvm_ffi"] = getFfiEntrySymbol(prefix, name);
     if (kernel.hasWorkspace)
-      function["workspace"] = getWorkspaceSymbol(prefix, name);
+      function["workspace"] = getEntrySymbol(prefix, name, kWorkspaceSuffix);
     if (kernel.hasCudaWorkspace)
-      function["cuda_workspace"] = getCudaWorkspaceSymbol(prefix, name);
+      function["cuda_workspace"] =
+          getEntrySymbol(prefix, name, kCudaWorkspaceSuffix);
     if (kernel.stackBytes)
       function["stack_bytes"] = *kernel.stackBytes;
     if (kernel.onCuda)
-      function["cuda"] = getCudaEntrySymbol(prefix, name);
+      function["cuda"] = getEntrySymbol(prefix, name, kCudaSuffix);
     if (kernel.onVulkan)
-      function["vulkan"] = getVulkanEntrySymbol(prefix, name);
+      function["vulkan"] = getEntrySymbol(prefix, name, kVulkanSuffix);
     functions.push_back(std::move(function));
   }
   llvm::json::Array targetNames;

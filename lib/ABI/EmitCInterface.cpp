@@ -29,14 +29,11 @@ static LogicalResult reportCollision(SymbolOpInterface symbol,
          {StringRef(), StringRef(kTensorSuffix), StringRef(kCudaSuffix),
           StringRef(kVulkanSuffix), StringRef(kWorkspaceSuffix),
           StringRef(kCudaWorkspaceSuffix)})
-      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>()) {
-        std::string entry =
-            getEntrySymbol(prefix, kernel.getName()) + suffix.str();
+      for (auto kernel : module.getOps<LLVM::LLVMFuncOp>())
         if (getAbi(kernel) &&
-            (name == entry ||
+            (name == getEntrySymbol(prefix, kernel.getName(), suffix) ||
              name == getFfiEntrySymbol(prefix, kernel.getName())))
           return kernel.getName();
-      }
     return "";
   };
   InFlightDiagnostic error = symbol->emitError()

@@ -166,10 +166,10 @@ void CInterfaceEmitter::emitWorkspaceEntry(LLVM::LLVMFuncOp kernel,
   Location loc = kernel.getLoc();
   ArrayRef<int64_t> sizes = layout.getAbi().getSizes();
   SmallVector<Type> types(llvm::count(sizes, -1), i64);
-  Block *block =
-      createEntry(isGpu ? getCudaWorkspaceSymbol(prefix, kernel.getName())
-                        : getWorkspaceSymbol(prefix, kernel.getName()),
-                  types, /*result=*/i64);
+  Block *block = createEntry(
+      getEntrySymbol(prefix, kernel.getName(),
+                     isGpu ? kCudaWorkspaceSuffix : kWorkspaceSuffix),
+      types, /*result=*/i64);
   // Arguments, and sizes that are scalar inputs, are unknown here.
   SmallVector<Value> words(layout.getArguments().size(), constant(loc, 0));
   ArrayRef<BlockArgument> given = block->getArguments();
@@ -213,7 +213,7 @@ SmallVector<Value> CInterfaceEmitter::beginTensorEntry(LLVM::LLVMFuncOp kernel,
 void CInterfaceEmitter::emitTensorEntry(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
-      kernel, layout, getTensorEntrySymbol(prefix, kernel.getName()),
+      kernel, layout, getEntrySymbol(prefix, kernel.getName(), kTensorSuffix),
       getKernelConfig(kernel).hasWorkspace, {pointer, i64});
   finishEntry(kernel.getLoc(), kLaunchTensorsSymbol, operands);
 }
@@ -227,7 +227,7 @@ void CInterfaceEmitter::addImages(Location loc, SmallVector<Value> &operands) {
 void CInterfaceEmitter::emitCudaEntry(LLVM::LLVMFuncOp kernel,
                                       const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
-      kernel, layout, getCudaEntrySymbol(prefix, kernel.getName()),
+      kernel, layout, getEntrySymbol(prefix, kernel.getName(), kCudaSuffix),
       getKernelConfig(kernel).hasWorkspace, {pointer, pointer, i64});
   addImages(kernel.getLoc(), operands);
   finishEntry(kernel.getLoc(), kLaunchCudaSymbol, operands);
@@ -261,7 +261,7 @@ void CInterfaceEmitter::emitFfiCudaFunction(LLVM::LLVMFuncOp kernel,
 void CInterfaceEmitter::emitVulkanEntry(LLVM::LLVMFuncOp kernel,
                                         const CallLayout &layout) {
   SmallVector<Value> operands = beginTensorEntry(
-      kernel, layout, getVulkanEntrySymbol(prefix, kernel.getName()),
+      kernel, layout, getEntrySymbol(prefix, kernel.getName(), kVulkanSuffix),
       /*hasWorkspace=*/false, {pointer, pointer, i64});
   finishEntry(kernel.getLoc(), kLaunchVulkanSymbol, operands);
 }

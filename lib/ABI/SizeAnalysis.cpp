@@ -171,6 +171,26 @@ void SizeAnalysis::shareInput(Value from, Value to) {
     inputs[to] = *input;
 }
 
+void SizeAnalysis::setCondition(Value value, arith::CmpIPredicate predicate,
+                                SizeExpr left, SizeExpr right) {
+  using arith::CmpIPredicate;
+  bool isEquality =
+      llvm::is_contained({CmpIPredicate::eq, CmpIPredicate::ne}, predicate);
+  // a > b is b < a, and a <= b is that b < a is false.
+  if (llvm::is_contained({CmpIPredicate::sgt, CmpIPredicate::ugt,
+                          CmpIPredicate::sle, CmpIPredicate::ule},
+                         predicate))
+    std::swap(left, right);
+  bool isNegated = llvm::is_contained({CmpIPredicate::ne, CmpIPredicate::sge,
+                                       CmpIPredicate::uge, CmpIPredicate::sle,
+                                       CmpIPredicate::ule},
+                                      predicate);
+  conditions[value] = {isEquality ? TermKind::IfEqual : TermKind::IfLess,
+                       isNegated,
+                       /*isUnsigned=*/predicate >= CmpIPredicate::ult,
+                       std::move(left), std::move(right)};
+}
+
 std::optional<SizeExpr>
 SizeAnalysis::select(Value condition, const SizeExpr &yes, const SizeExpr &no) {
   APInt constant;
@@ -179,34 +199,12 @@ SizeAnalysis::select(Value condition, const SizeExpr &yes, const SizeExpr &no) {
   auto known = conditions.find(condition);
   if (known == conditions.end())
     return std::nullopt;
-  const auto &[predicate, left, right] = known->second;
-  auto term = [&](TermKind kind, const SizeExpr &a, const SizeExpr &b,
-                  const SizeExpr &first, const SizeExpr &second) {
-    return symbols.createTerm(kind, {a, b, first, second});
-  };
-  bool isUnsigned = predicate >= arith::CmpIPredicate::ult;
+  const auto &[kind, isNegated, isUnsigned, left, right] = known->second;
   if (isUnsigned &&
       !(symbols.isNonNegative(left) && symbols.isNonNegative(right)))
     return std::nullopt;
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return term(TermKind::IfEqual, left, right, yes, no);
-  case arith::CmpIPredicate::ne:
-    return term(TermKind::IfEqual, left, right, no, yes);
-  case arith::CmpIPredicate::slt:
-  case arith::CmpIPredicate::ult:
-    return term(TermKind::IfLess, left, right, yes, no);
-  case arith::CmpIPredicate::sge:
-  case arith::CmpIPredicate::uge:
-    return term(TermKind::IfLess, left, right, no, yes);
-  case arith::CmpIPredicate::sgt:
-  case arith::CmpIPredicate::ugt:
-    return term(TermKind::IfLess, right, left, yes, no);
-  case arith::CmpIPredicate::sle:
-  case arith::CmpIPredicate::ule:
-    return term(TermKind::IfLess, right, left, no, yes);
-  }
-  llvm_unreachable("an unknown predicate");
+  return symbols.createTerm(
+      kind, {left, right, isNegated ? no : yes, isNegated ? yes : no});
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,25 +282,14 @@ SmallVector<SizeAnalysis::Guard> SizeAnalysis::getGuards(Value condition,
     return {};
   auto known = conditions.find(condition);
   if (known != conditions.end()) {
-    const auto &[predicate, left, right] = known->second;
-    switch (isTrue ? predicate : arith::invertPredicate(predicate)) {
-    case arith::CmpIPredicate::slt:
-    case arith::CmpIPredicate::ult:
+    const auto &[kind, isNegated, isUnsigned, left, right] = known->second;
+    bool isLess = kind == TermKind::IfLess;
+    if (isTrue != isNegated && isLess)
       return {{left, right}};
-    case arith::CmpIPredicate::sle:
-    case arith::CmpIPredicate::ule:
-      return {{left, right + 1}};
-    case arith::CmpIPredicate::sgt:
-    case arith::CmpIPredicate::ugt:
-      return {{right, left}};
-    case arith::CmpIPredicate::sge:
-    case arith::CmpIPredicate::uge:
-      return {{right, left + 1}};
-    case arith::CmpIPredicate::eq:
+    if (isTrue != isNegated)
       return {{left, right + 1}, {right, left + 1}};
-    case arith::CmpIPredicate::ne:
-      break;
-    }
+    if (isLess)
+      return {{right, left + 1}};
   }
   if (isTrue)
     return {{0, *holds}};
@@ -340,31 +327,15 @@ LogicalResult SizeAnalysis::requireCondition(Value condition, Operation *op) {
     requireEqual(*holds, 1, op);
     return success();
   }
-  auto [predicate, left, right] = known->second;
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    requireEqual(left, right, op);
-    break;
-  case arith::CmpIPredicate::slt:
-  case arith::CmpIPredicate::ult:
-    requireAtMost(left + 1, right, op);
-    break;
-  case arith::CmpIPredicate::sle:
-  case arith::CmpIPredicate::ule:
-    requireAtMost(left, right, op);
-    break;
-  case arith::CmpIPredicate::sgt:
-  case arith::CmpIPredicate::ugt:
-    requireAtMost(right + 1, left, op);
-    break;
-  case arith::CmpIPredicate::sge:
-  case arith::CmpIPredicate::uge:
+  auto [kind, isNegated, isUnsigned, left, right] = known->second;
+  if (kind == TermKind::IfLess && isNegated)
     requireAtMost(right, left, op);
-    break;
-  case arith::CmpIPredicate::ne:
+  else if (kind == TermKind::IfLess)
+    requireAtMost(left + 1, right, op);
+  else if (isNegated)
     requireEqual(*holds, 1, op);
-    break;
-  }
+  else
+    requireEqual(left, right, op);
   return success();
 }
 

@@ -30,9 +30,9 @@ static std::optional<int64_t> findStackBytes(const llvm::Module &module,
                                              StringRef prefix, StringRef name,
                                              const Frames &frames) {
   int64_t maxBytes = 0;
-  for (const std::string &entry :
-       {getEntrySymbol(prefix, name), getTensorEntrySymbol(prefix, name),
-        getFfiEntrySymbol(prefix, name)}) {
+  for (const std::string &entry : {getEntrySymbol(prefix, name),
+                                   getEntrySymbol(prefix, name, kTensorSuffix),
+                                   getFfiEntrySymbol(prefix, name)}) {
     std::optional<int64_t> bytes = getStackBytes(module, entry, frames);
     if (!bytes)
       return std::nullopt;

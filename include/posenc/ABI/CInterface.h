@@ -74,15 +74,12 @@ inline constexpr llvm::StringLiteral kCudaWorkspaceSuffix =
 /// function that packs the argument.
 inline constexpr llvm::StringLiteral kPackInfix = "_pack_";
 
-/// Return the symbols of a function's entry points: for plain C, for DLPack
-/// tensors, on GPUs, and for TVM FFI.
-std::string getEntrySymbol(StringRef prefix, StringRef function);
-std::string getTensorEntrySymbol(StringRef prefix, StringRef function);
-std::string getCudaEntrySymbol(StringRef prefix, StringRef function);
-std::string getVulkanEntrySymbol(StringRef prefix, StringRef function);
+/// Returns the symbol of a function's entry point with this suffix; without
+/// one, of that for plain C.
+std::string getEntrySymbol(StringRef prefix, StringRef function,
+                           StringRef suffix = "");
+/// Returns the symbol of a function's entry point for TVM FFI.
 std::string getFfiEntrySymbol(StringRef prefix, StringRef function);
-std::string getWorkspaceSymbol(StringRef prefix, StringRef function);
-std::string getCudaWorkspaceSymbol(StringRef prefix, StringRef function);
 
 /// Returns the symbol of the function that runs a function's GPU code for
 /// arguments of TVM FFI.

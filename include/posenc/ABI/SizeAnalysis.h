@@ -131,9 +131,7 @@ public:
                             ArrayRef<SizeExpr> loops = {});
   SizeExpr getLoop(uint64_t number) const { return currentLoops[number]; }
   void setCondition(Value value, arith::CmpIPredicate predicate, SizeExpr left,
-                    SizeExpr right) {
-    conditions[value] = {predicate, std::move(left), std::move(right)};
-  }
+                    SizeExpr right);
   /// Selects one of two expressions by a condition; nullopt if the condition is
   /// unknown.
   std::optional<SizeExpr> select(Value condition, const SizeExpr &yes,
@@ -153,8 +151,10 @@ private:
     /// Whether other proofs rely on this relation, so that it must be checked.
     bool isAssumed = false;
   };
+  /// That two numbers are equal, or that the first is less.
   struct Condition {
-    arith::CmpIPredicate predicate;
+    TermKind kind; // IfEqual or IfLess
+    bool isNegated, isUnsigned;
     SizeExpr left, right;
   };
 
@@ -162,7 +162,6 @@ private:
   LogicalResult visit(Operation *op);
   LogicalResult visitBlock(Block &block);
   LogicalResult visitCall(Operation *op);
-  LogicalResult visitRegions(Operation *op);
   LogicalResult finish(const Requirement &requirement);
   /// Returns `difference`, and `difference` plus the slack of each guard that
   /// varies within a call. It is at most 0 if one of these is.
