@@ -78,14 +78,12 @@ std::string ModelModule::describeBias(const Layer &layer) {
                    "{1} buckets up to a distance of {2}.",
                    config.attention->isCausalIn(layer) ? "unidirectional"
                                                        : "bidirectional",
-                   bias.numBuckets, bias.maxDistance)
-        .str();
+                   bias.numBuckets, bias.maxDistance);
   std::string factor =
       bias.isScaled
           ? formatv(", times 1/sqrt({0}),", config.attention->headDim).str()
           : "";
   return formatv(" ALiBi{0} is added to them: the distance between query and "
                  "key times the negative slope of the head.",
-                 factor)
-      .str();
+                 factor);
 }

@@ -39,7 +39,7 @@ std::string ModelModule::describeLayers(StringRef ownSuffix) {
   suffix.consume_front("_");
   if (!suffix.empty() && config.attention &&
       config.attention->layers.front().isEncoder)
-    return formatv(" For the self-attention of the {0}.", suffix).str();
+    return formatv(" For the self-attention of the {0}.", suffix);
   std::string numbers = ::posenc::frontend::spellLayers(findLayers(ownSuffix));
   bool isUnrotated = suffix.consume_back("nope");
   suffix.consume_back("_");
@@ -77,8 +77,7 @@ std::string ModelModule::describeAxes() {
            "the column.";
   return formatv(" A token has a position on each of {0} axes, the first "
                  "dimension of positions. {1}: {2} pairs.",
-                 config.axes->sections.size(), layout, sections)
-      .str();
+                 config.axes->sections.size(), layout, sections);
 }
 
 /// Describes the channels of a head that rotate, and their pairing.
@@ -91,14 +90,12 @@ std::string ModelModule::describeRotation(FrequenciesAttr frequencies,
           : formatv("channels i and i + {0} are a pair", dim / 2).str();
   if (dim == headDim)
     return formatv("All channels of a head rotate; {0}.{1}", pairs,
-                   describeAxes())
-        .str();
+                   describeAxes());
   std::string counted =
       offset == 0 ? "" : formatv(", i counted from {0}", offset).str();
   return formatv("Channels {0} to {1} of a head rotate, the others do not; "
                  "{2}{3}.{4}",
-                 offset, offset + dim - 1, pairs, counted, describeAxes())
-      .str();
+                 offset, offset + dim - 1, pairs, counted, describeAxes());
 }
 
 std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
@@ -108,26 +105,24 @@ std::string ModelModule::describeSincos(FrequenciesAttr frequencies,
   StringRef factor =
       hasFactor ? ", times the attention factor of the scaling" : "";
   return formatv(
-             "Tables of the rotary embedding: row t has the cosines, and the "
-             "sines, of the {0} angles at position {1}{2}.{3}{4}",
-             frequencies.getNumPairs(),
-             config.axes ? "positions[a][t], with a the axis of the angle"
-                         : "positions[t]",
-             factor, describeLayers(suffix), describeAxes())
-      .str();
+      "Tables of the rotary embedding: row t has the cosines, and the "
+      "sines, of the {0} angles at position {1}{2}.{3}{4}",
+      frequencies.getNumPairs(),
+      config.axes ? "positions[a][t], with a the axis of the angle"
+                  : "positions[t]",
+      factor, describeLayers(suffix), describeAxes());
 }
 
 std::string ModelModule::describeRope(FrequenciesAttr frequencies,
                                       StringRef suffix) {
   return formatv(
-             "Rotates the queries q and the keys k of each token by its "
-             "position. {0}{1}{2}",
-             describeRotation(frequencies, config.headDim, config.rotaryOffset),
-             describeLayers(suffix),
-             config.mayNorm ? " If the model norms queries and keys, q and k "
-                              "must be normed already."
-                            : "")
-      .str();
+      "Rotates the queries q and the keys k of each token by its "
+      "position. {0}{1}{2}",
+      describeRotation(frequencies, config.headDim, config.rotaryOffset),
+      describeLayers(suffix),
+      config.mayNorm ? " If the model norms queries and keys, q and k "
+                       "must be normed already."
+                     : "");
 }
 
 std::string ModelModule::spell(double number) {
@@ -142,7 +137,7 @@ std::string ModelModule::describeScores(const Layer &layer) {
   std::string scale = attention.scale
                           ? spell(*attention.scale)
                           : formatv("1/sqrt({0})", attention.headDim).str();
-  std::string text = formatv("Scores are q . k times {0}", scale).str();
+  std::string text = formatv("Scores are q . k times {0}", scale);
   if (attention.softCap)
     text += formatv(", then s becomes {0} tanh(s / {0})",
                     spell(*attention.softCap));
@@ -152,7 +147,7 @@ std::string ModelModule::describeScores(const Layer &layer) {
   return text;
 }
 
-/// Describes the norms of queries and keys, or subject has to compute them.
+/// Describes the norms of queries and keys, or who has to compute them.
 std::string ModelModule::describeNorms(bool ofRawKeys) {
   const AttentionConfig &attention = *config.attention;
   if (!attention.norm)
@@ -170,36 +165,54 @@ std::string ModelModule::describeNorms(bool ofRawKeys) {
                  ofRawKeys ? "Queries and keys are" : "Queries are",
                  attention.norm->allHeads ? "all heads of a token together"
                                           : "each head",
-                 plus)
-      .str();
+                 plus);
 }
 
 /// Describes the tokens that a token sees.
 std::string ModelModule::describeSeen(const Layer &layer) {
   if (!isMasked(layer)) {
     if (layer.window)
-      return formatv("tokens at most {0} before or after it", *layer.window - 1)
-          .str();
+      return formatv("tokens at most {0} before or after it",
+                     *layer.window - 1);
     if (layer.chunk)
       return formatv("the tokens of its chunk (tokens 0 to {0} are the first "
                      "chunk)",
-                     *layer.chunk - 1)
-          .str();
+                     *layer.chunk - 1);
     return "all tokens of its sequence";
   }
   if (layer.window)
-    return formatv("the last {0} tokens up to its own", *layer.window).str();
+    return formatv("the last {0} tokens up to its own", *layer.window);
   if (layer.chunk)
     return formatv("the tokens of its chunk up to its own (tokens 0 to {0} are "
                    "the first chunk)",
-                   *layer.chunk - 1)
-        .str();
+                   *layer.chunk - 1);
   return "the tokens up to its own";
 }
 
 StringRef ModelModule::describeUnrotated() {
   return options.rotates ? "These layers do not rotate; positions are not read."
                          : "This function does not rotate.";
+}
+
+std::string ModelModule::describeHeadRotation(FrequenciesAttr frequencies) {
+  return describeRotation(frequencies, config.attention->headDim,
+                          config.attention->rotaryOffset);
+}
+
+std::string ModelModule::describeRotations(FrequenciesAttr frequencies,
+                                           const Layer &layer) {
+  if (!rotates(layer))
+    return describeUnrotated().str();
+  return "q and k are not rotated yet: this function rotates them by their "
+         "positions. " +
+         describeHeadRotation(frequencies);
+}
+
+StringRef ModelModule::describeCachedKeys() {
+  return options.keyCache == KeyCache::Raw
+             ? "keys as they were before their norm and rotation, which are "
+               "done here for each call"
+             : "rotated keys";
 }
 
 /// Describes the log-sum-exp, which is the last result.
@@ -212,29 +225,19 @@ std::string ModelModule::describeLogSumExp() {
                         : "; for a token that sees no key it is minus infinity";
   return formatv("\nlse is the natural logarithm of the sum of exp(score) of "
                  "each query token and head{0}.",
-                 sinks)
-      .str();
+                 sinks);
 }
 
 std::string ModelModule::describeAttention(FrequenciesAttr frequencies,
                                            const Layer &layer,
                                            StringRef suffix) {
-  const AttentionConfig &attention = *config.attention;
-  std::string rotation =
-      rotates(layer)
-          ? "q and k are not rotated yet: this function rotates them by their "
-            "positions. " +
-                describeRotation(frequencies, attention.headDim,
-                                 attention.rotaryOffset)
-          : describeUnrotated().str();
   return formatv(
-             "Attention of whole sequences (prefill): o = softmax(scores) v. "
-             "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
-             "{4}{5}",
-             describeSeen(layer), describeLayers(suffix), rotation,
-             describeScores(layer), describeNorms(/*ofRawKeys=*/true),
-             describeLogSumExp())
-      .str();
+      "Attention of whole sequences (prefill): o = softmax(scores) v. "
+      "Each token sees {0}, in the order of the tensors.{1}\n{2}\n{3}"
+      "{4}{5}",
+      describeSeen(layer), describeLayers(suffix),
+      describeRotations(frequencies, layer), describeScores(layer),
+      describeNorms(/*ofRawKeys=*/true), describeLogSumExp());
 }
 
 /// Describes the scales of quantized caches.
@@ -250,7 +253,6 @@ std::string ModelModule::describeCaches() {
 
 std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                                         const Layer &layer, StringRef suffix) {
-  const AttentionConfig &attention = *config.attention;
   int64_t tokens = options.decodeTokens;
   bool isRaw = options.keyCache == KeyCache::Raw;
   std::string subject =
@@ -276,16 +278,10 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
   std::string rotation = options.rotates ? "These layers do not rotate."
                                          : describeUnrotated().str();
   if (rotates(layer))
-    rotation =
-        formatv("q is not rotated yet: this function rotates it, at {0}. "
-                "k_cache holds {1}. {2}",
-                positions,
-                isRaw ? "keys as they were before their norm and rotation, "
-                        "which are done here for each call"
-                      : "rotated keys",
-                describeRotation(frequencies, attention.headDim,
-                                 attention.rotaryOffset))
-            .str();
+    rotation = formatv(
+        "q is not rotated yet: this function rotates it, at {0}. "
+        "k_cache holds {1}. {2}",
+        positions, describeCachedKeys(), describeHeadRotation(frequencies));
   return formatv("Attention of {0}.{1}{2}\nlengths[b] counts the valid keys of "
                  "sequence b in caches with room for capacity keys; {3} in the "
                  "cache already. Other keys are not read; without keys, o is "
@@ -295,8 +291,7 @@ std::string ModelModule::describeDecode(FrequenciesAttr frequencies,
                  tokens == 1 ? "that of the newest token counts too, and is"
                              : "those of the newest tokens count too, and are",
                  describeCaches(), rotation, describeScores(layer),
-                 describeNorms(isRaw), describeLogSumExp())
-      .str();
+                 describeNorms(isRaw), describeLogSumExp());
 }
 
 std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
@@ -315,8 +310,7 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
       rotates ? formatv("Keys are rotated {0}. {1}",
                         isPaged || getAxes() ? "by their positions"
                                              : "by their index in the cache",
-                        describeRotation(frequencies, attention.headDim,
-                                         attention.rotaryOffset))
+                        describeHeadRotation(frequencies))
                     .str()
       : this->rotates(layer)
           ? "Keys are stored as they come, before norm and rotation."
@@ -335,55 +329,38 @@ std::string ModelModule::describeAppend(FrequenciesAttr frequencies,
   return formatv("Writes keys and values of new tokens into the cache: {0}. "
                  "Other rows are unchanged; the outputs may be the inputs.{1}\n"
                  "{2}{3}{4}",
-                 where, describeLayers(suffix), keys, norm, quantized)
-      .str();
+                 where, describeLayers(suffix), keys, norm, quantized);
 }
 
 std::string ModelModule::describeRagged(FrequenciesAttr frequencies,
                                         const Layer &layer, StringRef suffix) {
-  const AttentionConfig &attention = *config.attention;
-  std::string rotation =
-      rotates(layer)
-          ? "q and k are not rotated yet: this function rotates them by their "
-            "positions. " +
-                describeRotation(frequencies, attention.headDim,
-                                 attention.rotaryOffset)
-          : describeUnrotated().str();
   return formatv("Attention of whole sequences that follow each other: "
                  "sequence b has the tokens cu_seqlens[b] to cu_seqlens[b + 1] "
                  "(exclusive). Each token sees {0}; tokens after the last "
                  "sequence give 0.{1}\n{2}\n{3}{4}{5}",
-                 describeSeen(layer), describeLayers(suffix), rotation,
-                 describeScores(layer), describeNorms(/*ofRawKeys=*/true),
-                 describeLogSumExp())
-      .str();
+                 describeSeen(layer), describeLayers(suffix),
+                 describeRotations(frequencies, layer), describeScores(layer),
+                 describeNorms(/*ofRawKeys=*/true), describeLogSumExp());
 }
 
 std::string ModelModule::describePaged(FrequenciesAttr frequencies,
                                        const Layer &layer, StringRef suffix) {
-  const AttentionConfig &attention = *config.attention;
   bool isRaw = options.keyCache == KeyCache::Raw;
   std::string rotation =
       rotates(layer)
           ? formatv("q is not rotated yet: this function rotates it by its "
                     "positions. The pages hold {0}. {1}",
-                    isRaw ? "keys as they were before their norm and rotation, "
-                            "which are done here for each call"
-                          : "rotated keys",
-                    describeRotation(frequencies, attention.headDim,
-                                     attention.rotaryOffset))
+                    describeCachedKeys(), describeHeadRotation(frequencies))
                 .str()
           : describeUnrotated().str();
   return formatv(
-             "Attention of the last tokens of each sequence to its pages, for "
-             "prefill in chunks and decoding in one call: sequence b has the "
-             "queries cu_seqlens[b] to cu_seqlens[b + 1] (exclusive) and "
-             "lengths[b] keys, those of the queries included and last. Key j "
-             "is in slot j mod page_size of page block_table[b, j / "
-             "page_size]. "
-             "Each token sees {0}.{1}{2}\n{3}\n{4}{5}{6}",
-             describeSeen(layer), describeLayers(suffix), describeCaches(),
-             rotation, describeScores(layer), describeNorms(isRaw),
-             describeLogSumExp())
-      .str();
+      "Attention of the last tokens of each sequence to its pages, for "
+      "prefill in chunks and decoding in one call: sequence b has the "
+      "queries cu_seqlens[b] to cu_seqlens[b + 1] (exclusive) and "
+      "lengths[b] keys, those of the queries included and last. Key j "
+      "is in slot j mod page_size of page block_table[b, j / "
+      "page_size]. "
+      "Each token sees {0}.{1}{2}\n{3}\n{4}{5}{6}",
+      describeSeen(layer), describeLayers(suffix), describeCaches(), rotation,
+      describeScores(layer), describeNorms(isRaw), describeLogSumExp());
 }

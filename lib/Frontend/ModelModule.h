@@ -95,6 +95,13 @@ private:
   std::string describeSeen(const Layer &layer);
   /// Says that the functions of the layer do not rotate.
   StringRef describeUnrotated();
+  /// Describes the rotation of heads of the attention.
+  std::string describeHeadRotation(FrequenciesAttr frequencies);
+  /// Describes the rotations of functions on queries and keys of tokens.
+  std::string describeRotations(FrequenciesAttr frequencies,
+                                const Layer &layer);
+  /// Describes the keys in a cache of layers that rotate.
+  StringRef describeCachedKeys();
   std::string describeLogSumExp();
   std::string describeScores(const Layer &layer);
   std::string describeNorms(bool ofRawKeys);

@@ -63,58 +63,44 @@ struct PositionKey {
   constexpr PositionKey(llvm::StringLiteral name, llvm::StringLiteral effect)
       : name(name), effect(effect) {}
   // Each function returns a copy of the row with one property changed.
-  constexpr PositionKey unless(unsigned values) const {
+  template <typename T>
+  constexpr PositionKey with(T PositionKey::*property, T value) const {
     PositionKey copy = *this;
-    copy.neutral = values;
+    copy.*property = value;
     return copy;
+  }
+  constexpr PositionKey unless(unsigned values) const {
+    return with(&PositionKey::neutral, values);
   }
   constexpr PositionKey unlessSameAs(llvm::StringLiteral key) const {
-    PositionKey copy = *this;
-    copy.sameAs = key;
-    return copy;
+    return with(&PositionKey::sameAs, key);
   }
   constexpr PositionKey inDictionary() const {
-    PositionKey copy = *this;
-    copy.isOfDictionary = true;
-    return copy;
+    return with(&PositionKey::isOfDictionary, true);
   }
   constexpr PositionKey read() const {
-    PositionKey copy = *this;
-    copy.isRead = true;
-    return copy;
+    return with(&PositionKey::isRead, true);
   }
   constexpr PositionKey
   readFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
-    PositionKey copy = *this;
-    copy.readTypes = types;
-    return copy;
+    return with(&PositionKey::readTypes, types);
   }
   constexpr PositionKey readForUnknown() const {
-    PositionKey copy = *this;
-    copy.isReadForUnknown = true;
-    return copy;
+    return with(&PositionKey::isReadForUnknown, true);
   }
   /// Other types than those for which the key is read ignore it.
   constexpr PositionKey otherwiseIgnored() const {
-    PositionKey copy = *this;
-    copy.isRefused = false;
-    return copy;
+    return with(&PositionKey::isRefused, false);
   }
   constexpr PositionKey
   refusedFor(llvm::ArrayRef<llvm::StringLiteral> types) const {
-    PositionKey copy = otherwiseIgnored();
-    copy.refusedTypes = types;
-    return copy;
+    return otherwiseIgnored().with(&PositionKey::refusedTypes, types);
   }
   constexpr PositionKey needingType() const {
-    PositionKey copy = *this;
-    copy.needsType = true;
-    return copy;
+    return with(&PositionKey::needsType, true);
   }
   constexpr PositionKey advising(llvm::StringLiteral text) const {
-    PositionKey copy = *this;
-    copy.advice = text;
-    return copy;
+    return with(&PositionKey::advice, text);
   }
 
   /// Whether a model type reads the key. `row` is that of the type; its name
