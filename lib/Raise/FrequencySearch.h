@@ -1,5 +1,4 @@
-//===- FrequencySearch.h - the rule behind a list of frequencies -*- C++
-//-*-===//
+//===- FrequencySearch.h - rules of lists of frequencies --------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -27,8 +26,8 @@ struct FoundFrequency {
 /// Returns the frequencies with a base of at most 5 significant digits and
 /// without a scaling, or with a linear, llama3 or yarn one, that agree with the
 /// numbers: each, computed in f32 as in transformers, is in its range, widened
-/// by the tolerance. Returns null if there are none. Their precision is exact.
-/// `factor` is the factor of cos and sin, which is not part of the result.
+/// by the tolerance. Returns null if there are none. Their precision is exact,
+/// and they have no factor of cos and sin.
 FrequenciesAttr findRule(MLIRContext *context, ArrayRef<FoundFrequency> found);
 
 /// Returns the frequencies with the precision and the factor of cos and sin.

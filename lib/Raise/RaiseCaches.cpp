@@ -80,7 +80,7 @@ class CacheSearch {
 public:
   explicit CacheSearch(Block &body) : body(body) {}
 
-  bool run(RewriterBase &rewriter);
+  void run(RewriterBase &rewriter);
 
 private:
   UpdateGroup &getGroup(RankedTensorType cache, int64_t numRows);
@@ -374,7 +374,7 @@ void CacheSearch::create(RewriterBase &rewriter, UpdateGroup &group,
   rewriter.replaceAllUsesWith(second.updated, op.getResult(1));
 }
 
-bool CacheSearch::run(RewriterBase &rewriter) {
+void CacheSearch::run(RewriterBase &rewriter) {
   llvm::SetVector<Value> results;
   for (Value result : body.getTerminator()->getOperands())
     if (result.getDefiningOp())
@@ -386,7 +386,6 @@ bool CacheSearch::run(RewriterBase &rewriter) {
   });
   for (Value result : ordered)
     find(result);
-  bool changed = false;
   for (auto &[key, group] : groups) {
     SmallVector<CacheUpdate> &updates = group->updates;
     while (updates.size() > 1) {
@@ -401,10 +400,8 @@ bool CacheSearch::run(RewriterBase &rewriter) {
       updates.erase(second);
       // Readers of the first cache may precede the rows of the second one.
       sortTopologically(&body);
-      changed = true;
     }
   }
-  return changed;
 }
 
 void mlir::posenc::raise::raiseCaches(FunctionOpInterface function,

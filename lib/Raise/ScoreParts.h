@@ -38,8 +38,8 @@ struct ScoreParts {
   SmallVector<Visibility> conditions;
 };
 
-/// Whether `expr` has a sum or a choice that `isMask` accepts as the operand
-/// `mask` of attention. Splits the logits, which contain `product`.
+/// Splits the logits, which contain `product`. `isMask` tells if an element of
+/// a tensor can be that of the operand `mask` of attention.
 ScoreParts splitLogits(ExprContext &exprs, const Expr *logits,
                        const Expr *product, const AttentionLoops &loops,
                        llvm::function_ref<bool(const Expr *)> isMask);

@@ -79,8 +79,7 @@ static void removeAnnotations(Operation *op) {
 }
 
 /// Replaces an operation that writes its first operand. Later operations read
-/// the new tensor. A changed argument that the function does not return becomes
-/// a result, so that the change is not lost.
+/// the new tensor.
 static void replaceInPlace(Operation *op, Value result) {
   Value old = op->getOperand(0);
   for (OpOperand &use : llvm::make_early_inc_range(old.getUses())) {
@@ -309,10 +308,9 @@ LogicalResult hlo::convertNested(Operation *op, FunctionSizes &sizes) {
   return isForeign(op) ? convert(op, sizes) : success();
 }
 
-/// Returns the tensors that replace arguments after writes in place. A function
-/// returns them, too, if it does not already.
+/// Makes the tensors that replace arguments after writes in place results of
+/// the function, unless they are, so that the changes are not lost.
 static void returnChangedArguments(func::FuncOp function,
-                                   ArrayRef<unsigned> changed,
                                    ArrayRef<Value> values) {
   auto terminator = dyn_cast<func::ReturnOp>(function.front().getTerminator());
   if (!terminator)
@@ -372,14 +370,11 @@ static LogicalResult convertFunction(func::FuncOp function) {
         root = argument;
     changes[root] = next->getPrevNode()->getResult(0);
   }
-  SmallVector<unsigned> numbers;
   SmallVector<Value> values;
   for (auto &[root, last] : changes)
-    if (auto argument = dyn_cast<BlockArgument>(root)) {
-      numbers.push_back(argument.getArgNumber());
+    if (isa<BlockArgument>(root))
       values.push_back(last);
-    }
-  returnChangedArguments(function, numbers, values);
+  returnChangedArguments(function, values);
   eraseDeadOps(region);
   return success();
 }
