@@ -466,8 +466,7 @@ static std::optional<FewQueries> findFewQueries(AttentionOp op) {
   std::optional<BulkTiles> bulk;
   if (auto ring = chooseRingTiles(sizes, group * count)) {
     bulk = BulkTiles{ring->getRows(), ring->keys};
-  } else if (!op.getBlockTable()) {
-    // Warpgroups copy no pages.
+  } else {
     sizes.sharesValues =
         !op.getMask() && areFirstChannels(op.getValue(), op.getKey());
     if (auto groups = chooseWarpgroupTiles(sizes))

@@ -178,6 +178,36 @@ func.func @expanded(%q: tensor<?x3x4x576xf16>, %all: tensor<?x?x576xf16>, %n: te
   return %r : tensor<?x3x4x512xf16>
 }
 
+// A tile has four pages, in nine columns each; the table ends in the last tile.
+// INPUTS: 2x1x16x576xbf16 268x16x1x576xbf16 2x134xi32=iota i64[2138,65] 2x1x16x512xbf16=0
+func.func @pages_16(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x16x1x576xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {
+  %c0 = arith.constant 0 : index
+  %b = tensor.dim %k, %c0 : tensor<?x16x1x576xbf16>
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, 16, 1, 512] [1, 1, 1, 1] : tensor<?x16x1x576xbf16> to tensor<?x16x1x512xbf16>
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x1x16x576xbf16>, tensor<?x16x1x576xbf16>, tensor<?x16x1x512xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%o : tensor<?x1x16x512xbf16>)
+  return %r : tensor<?x1x16x512xbf16>
+}
+
+// A page of a dynamic size has five boxes of 8 tokens.
+// INPUTS: 1x1x16x576xbf16 5x40x1x576xbf16 1x5xi32=iota i64[199] 1x1x16x512xbf16=0
+func.func @pages_dynamic(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x?x1x576xbf16>, %t: tensor<?x?xi32>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c = tensor.dim %k, %c1 : tensor<?x?x1x576xbf16>
+  %b = tensor.dim %k, %c0 : tensor<?x?x1x576xbf16>
+  %v = tensor.extract_slice %k[0, 0, 0, 0] [%b, %c, 1, 512] [1, 1, 1, 1] : tensor<?x?x1x576xbf16> to tensor<?x?x1x512xbf16>
+  %r = posenc.attention causal
+    ins(%q, %k, %v : tensor<?x1x16x576xbf16>, tensor<?x?x1x576xbf16>, tensor<?x?x1x512xbf16>)
+    lengths(%n : tensor<?xi64>)
+    block_table(%t : tensor<?x?xi32>)
+    outs(%o : tensor<?x1x16x512xbf16>)
+  return %r : tensor<?x1x16x512xbf16>
+}
+
 // Near misses, whose values are copied: the last channels, a mask operand, and f32.
 // INPUTS: 1x1x16x576xbf16 1x1x100x576xbf16 i64[90] 1x1x16x512xbf16=0
 func.func @last_channels(%q: tensor<?x1x16x576xbf16>, %k: tensor<?x1x?x576xbf16>, %n: tensor<?xi64>, %o: tensor<?x1x16x512xbf16>) -> tensor<?x1x16x512xbf16> {
