@@ -190,7 +190,13 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   };
   bool hasTwice = isInterleaved(op.getQueryRotation()) ||
                   isInterleaved(op.getKeyRotation());
-  int64_t rest = 4 * (getQueryTile() + 1) * dim * (hasTwice ? 2 : 1);
+  // The number of keys must not depend on the number of lanes, nor on the
+  // rotations.
+  int64_t slots = getQueryTile() + 1;
+  if (keys != 0)
+    slots = (op.getQueryRotation() ? getQuerySlots(op, target) : 0) +
+            (op.getKeyRotation() ? 1 : 0);
+  int64_t rest = 4 * slots * dim * (hasTwice ? 2 : 1);
   if (hasBF16Tiles)
     rest += 4 * kTileRows * valueDim;
   // `rows` cannot use the buffer of keys if that holds words, or fewer or
@@ -232,6 +238,14 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
         keys = number;
       }
   }
+}
+
+int64_t AttentionTiles::getQuerySlots(AttentionOp op,
+                                      const VectorTarget &target) const {
+  int64_t slots = lanes;
+  for (DecodeRange range : getDecodeRanges(op, target))
+    slots = std::max(slots, range.max);
+  return slots;
 }
 
 int64_t AttentionTiles::getMaxStateSize(int64_t valueDim) const {

@@ -94,6 +94,10 @@ struct AttentionTiles {
   int64_t getTokens() const { return queries / heads; }
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
 
+  /// The number of query positions of which the prefill and decode kernels of
+  /// `op` have tables of cos and sin at the same time.
+  int64_t getQuerySlots(AttentionOp op, const VectorTarget &target) const;
+
   bool isDecode() const { return minTokens > 0; }
   // The following functions describe the decode kernel. A "query" is a pair of
   // a query head and a token. A vector of scores has `getQueryLanes()` queries
@@ -391,8 +395,11 @@ SmallVector<Value> emitSoftmax(ImplicitLocOpBuilder &builder,
                                ValueRange newRowMax);
 
 /// Multiplies the accumulators by `factors` and adds the weighted values.
+/// `prefetch` emits prefetches before a register tile of columns, whose number
+/// it is given.
 void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                const AttentionBlock &block, ValueRange factors);
+                const AttentionBlock &block, ValueRange factors,
+                function_ref<void(Value number)> prefetch);
 /// Emits an i1: whether one of the first `count` rows of values has an infinity
 /// or a NaN.
 Value emitIsUnsafe(ImplicitLocOpBuilder &builder, const AttentionCode &code,
@@ -474,11 +481,13 @@ void emitZeros(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                Value to, Value from, Value end);
 
 /// Prefetches a share of the next tile of keys and values, those in [first,
-/// end). The register tiles of a task prefetch equal shares, so that the load
-/// queue is not full at once.
+/// end): that of register tile number `columns` of a register tile of queries,
+/// or of the whole register tile of queries if `columns` is null. A few lines
+/// at a time are best, as prefetches wait for the miss buffers of the L1 cache,
+/// which the loads of the products need, too.
 void prefetchKeys(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                  const AttentionTask &task, Value queryTile, Value first,
-                  Value end);
+                  const AttentionTask &task, Value queryTile, Value columns,
+                  Value first, Value end);
 
 /// Fills `code.keys` only.
 void emitKeyRows(ImplicitLocOpBuilder &builder, const AttentionCode &code,

@@ -13,6 +13,7 @@
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -235,56 +236,53 @@ void mlir::posenc::emitZeros(ImplicitLocOpBuilder &builder,
 // Queries
 //===----------------------------------------------------------------------===//
 
-/// Transposes from rows to the lanes of a register tile if `toPanel`, else
-/// back. `body` loads and stores each vector.
-static void
-transposeQueryTile(ImplicitLocOpBuilder &builder, const AttentionCode &code,
-                   int64_t dim, Value panel, Value queryTile, bool toPanel,
-                   function_ref<Value(Value, int64_t vector)> body) {
+/// Transposes as many rows as a vector has lanes, from `lane` on, to the lanes
+/// of a register tile if `toPanel`, else back. `body` maps each vector.
+static void transposeQueries(ImplicitLocOpBuilder &builder,
+                             const AttentionCode &code, int64_t dim,
+                             Value panel, Value queryTile, Value lane,
+                             bool toPanel, function_ref<Value(Value)> body) {
   VectorType type = code.getVectorType();
   int64_t lanes = code.tiles.lanes;
+  int64_t pair = toPanel ? code.getDotWidth() : 1;
   createLoop(builder, createIndex(builder, 0), createIndex(builder, dim), lanes,
              [&](Value d) {
-               for (int64_t i = 0; i < code.tiles.vectors; ++i) {
-                 SmallVector<SmallVector<Value>> rows, dims;
-                 int64_t pair = toPanel ? code.getDotWidth() : 1;
-                 Value first = builder.createOrFold<arith::DivUIOp>(
-                     d, createIndex(builder, pair));
-                 for (int64_t j = 0; j < lanes; ++j)
-                   rows.push_back({createIndex(builder, i * lanes + j), d});
-                 for (int64_t j = 0; j < lanes / pair; ++j)
-                   dims.push_back({queryTile, addIndex(builder, first, j),
-                                   createIndex(builder, i * lanes)});
-                 Value from = toPanel ? code.rows : panel;
-                 Value to = toPanel ? panel : code.rows;
-                 SmallVector<Value> vectors;
-                 for (ArrayRef<Value> at : toPanel ? rows : dims) {
-                   Value value = loadVector(builder, type, from, at);
-                   vectors.push_back(toPanel ? value : body(value, i));
-                 }
-                 vectors = transpose(builder, vectors);
-                 if (toPanel)
-                   for (Value &vector : vectors)
-                     vector = body(vector, i);
-                 if (pair == 2)
-                   vectors = packPairs(builder, vectors);
-                 for (auto [vector, at] :
-                      llvm::zip_equal(vectors, toPanel ? dims : rows))
-                   storeVector(builder, vector, to, at);
+               SmallVector<SmallVector<Value>> rows, dims;
+               Value first = builder.createOrFold<arith::DivUIOp>(
+                   d, createIndex(builder, pair));
+               for (int64_t j = 0; j < lanes; ++j)
+                 rows.push_back({addIndex(builder, lane, j), d});
+               for (int64_t j = 0; j < lanes / pair; ++j)
+                 dims.push_back({queryTile, addIndex(builder, first, j), lane});
+               Value from = toPanel ? code.rows : panel;
+               Value to = toPanel ? panel : code.rows;
+               SmallVector<Value> vectors;
+               for (ArrayRef<Value> at : toPanel ? rows : dims) {
+                 Value value = loadVector(builder, type, from, at);
+                 vectors.push_back(toPanel ? value : body(value));
                }
+               vectors = transpose(builder, vectors);
+               if (toPanel)
+                 for (Value &vector : vectors)
+                   vector = body(vector);
+               if (pair == 2)
+                 vectors = packPairs(builder, vectors);
+               for (auto [vector, at] :
+                    llvm::zip_equal(vectors, toPanel ? dims : rows))
+                 storeVector(builder, vector, to, at);
              });
 }
 
-/// Fills the words after the last channel of a register tile of queries with 0.
+/// Fills the words after the last channel of a register tile of queries with 0,
+/// for the vector at `lane`.
 static void emitZeroWords(ImplicitLocOpBuilder &builder,
-                          const AttentionCode &code, Value queryTile) {
+                          const AttentionCode &code, Value queryTile,
+                          Value lane) {
   Value zero = createSplat(builder, code.getVectorType(), 0);
   for (int64_t word = code.dim / code.getDotWidth(), end = code.getNumWords();
        word < end; ++word)
-    for (int64_t i = 0; i < code.tiles.vectors; ++i)
-      storeVector(builder, zero, code.queries,
-                  {queryTile, createIndex(builder, word),
-                   createIndex(builder, i * code.tiles.lanes)});
+    storeVector(builder, zero, code.queries,
+                {queryTile, createIndex(builder, word), lane});
 }
 
 void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
@@ -306,32 +304,38 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
         minIndex(builder, queryTile, subIndex(builder, task.numTokens, first));
     Value token = addIndex(builder, task.firstToken, first);
     Value position = addIndex(builder, task.firstPosition, first);
-    createLoop(builder, zero, count, 1, [&](Value row) {
-      rows.prepareQuery(builder, task, addIndex(builder, token, row),
-                        addIndex(builder, position, row), row);
-    });
     emitZeros(builder, code, code.rows, count, queryTile);
-    createLoop(
-        builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
-          createLoop(builder, zero, count, 1, [&](Value row) {
-            SmallVector<Value> at =
-                getQueryIndices(builder, op, task.batch, task.queryStart,
-                                addIndex(builder, task.queryHead, head),
-                                addIndex(builder, token, row));
-            rows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, row,
-                         row);
+    // One vector after the other, so that there are tables for its lanes only.
+    createLoop(builder, zero, queryTile, tiles.lanes, [&](Value lane) {
+      Value end =
+          minIndex(builder, count, addIndex(builder, lane, tiles.lanes));
+      createLoop(builder, lane, end, 1, [&](Value row) {
+        rows.prepareQuery(builder, task, addIndex(builder, token, row),
+                          addIndex(builder, position, row),
+                          subIndex(builder, row, lane));
+      });
+      createLoop(
+          builder, zero, createIndex(builder, tiles.heads), 1, [&](Value head) {
+            createLoop(builder, lane, end, 1, [&](Value row) {
+              SmallVector<Value> at =
+                  getQueryIndices(builder, op, task.batch, task.queryStart,
+                                  addIndex(builder, task.queryHead, head),
+                                  addIndex(builder, token, row));
+              rows.emitRow(builder, op.getQuery(), at, code.dim, code.rows, row,
+                           subIndex(builder, row, lane));
+            });
+            Value panel = addIndex(
+                builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
+                number);
+            transposeQueries(builder, code, code.dim, code.queries, panel, lane,
+                             /*toPanel=*/true, [&](Value value) -> Value {
+                               return arith::MulFOp::create(builder, value,
+                                                            factor);
+                             });
+            if (code.hasBF16Tiles)
+              emitZeroWords(builder, code, panel, lane);
           });
-          Value panel = addIndex(
-              builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
-              number);
-          transposeQueryTile(
-              builder, code, code.dim, code.queries, panel,
-              /*toPanel=*/true, [&](Value value, int64_t) -> Value {
-                return arith::MulFOp::create(builder, value, factor);
-              });
-          if (code.hasBF16Tiles)
-            emitZeroWords(builder, code, panel);
-        });
+    });
   });
 }
 
@@ -357,11 +361,13 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     if (op.getLogSumInit())
       storeVector(builder, result.logSum, code.rowMax, at);
   }
-  transposeQueryTile(
-      builder, code, code.valueDim, code.acc, block.queryTile,
-      /*toPanel=*/false, [&](Value value, int64_t vector) -> Value {
-        return arith::MulFOp::create(builder, value, factors[vector]);
-      });
+  for (auto [vector, factor] : llvm::enumerate(factors))
+    transposeQueries(builder, code, code.valueDim, code.acc, block.queryTile,
+                     createIndex(builder, vector * code.tiles.lanes),
+                     /*toPanel=*/false, [&, factor = factor](Value value) {
+                       return Value(
+                           arith::MulFOp::create(builder, value, factor));
+                     });
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
   createLoop(builder, createIndex(builder, 0), count, 1, [&](Value row) {
@@ -440,33 +446,76 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   emitZeros(builder, code, code.keys, count, mulIndex(builder, rounded, step));
 }
 
+/// Prefetches part number `part` of a key and of its value, which are divided
+/// into `numParts` parts.
+static void prefetchKey(ImplicitLocOpBuilder &builder,
+                        const AttentionCode &code, const AttentionTask &task,
+                        Value key, Value part, int64_t numParts) {
+  AttentionOp op = code.op;
+  SmallVector<Value> at = getKeyIndices(builder, op, task, key);
+  for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
+                             std::pair(op.getValue(), code.valueDim)}) {
+    int64_t step =
+        kLineBytes * 8 /
+        getElementTypeOrSelf(tensor.getType()).getIntOrFloatBitWidth();
+    // Whole lines; a row may have fewer lines than parts.
+    int64_t lines = llvm::divideCeil(dim, step);
+    int64_t size = llvm::divideCeil(lines, numParts) * step;
+    Value start =
+        builder.createOrFold<arith::MulIOp>(part, createIndex(builder, size));
+    for (int64_t lane = 0; lane < std::min(size, dim); lane += step) {
+      SmallVector<Value> element(at);
+      // Parts after the end of the row prefetch its last line again.
+      element.push_back(minIndex(builder, createIndex(builder, dim - 1),
+                                 addIndex(builder, start, lane)));
+      memref::PrefetchOp::create(builder, tensor, element, /*isWrite=*/false,
+                                 /*localityHint=*/2, /*isDataCache=*/true);
+    }
+  }
+}
+
 void mlir::posenc::prefetchKeys(ImplicitLocOpBuilder &builder,
                                 const AttentionCode &code,
                                 const AttentionTask &task, Value queryTile,
-                                Value first, Value end) {
-  AttentionOp op = code.op;
-  int64_t count =
-      (code.tiles.keys + code.getNumQueryTiles() - 1) / code.getNumQueryTiles();
-  Value last = addIndex(builder, end, -1);
+                                Value columns, Value first, Value end) {
+  // Each register tile of queries has several of columns. All of them prefetch
+  // as many keys, or as large a part of one key.
+  int64_t columnTiles = 1;
+  Value number = queryTile;
+  if (columns) {
+    columnTiles =
+        std::max<int64_t>(code.getNumColumns() / code.tiles.valueColumns, 1);
+    number =
+        addIndex(builder, mulIndex(builder, queryTile, columnTiles), columns);
+  }
+  int64_t steps = code.getNumQueryTiles() * columnTiles;
+  int64_t numParts = 1;
+  if (columns)
+    numParts = std::max<int64_t>(
+        llvm::bit_floor(uint64_t(steps / code.tiles.keys)), 1);
+  int64_t count = llvm::divideCeil(code.tiles.keys * numParts, steps);
+  Value parts = createIndex(builder, numParts);
   for (int64_t i = 0; i < count; ++i) {
-    // The block table has pages for existing keys only.
-    Value key = minIndex(
-        builder, last,
-        addIndex(builder,
-                 addIndex(builder, first, mulIndex(builder, queryTile, count)),
-                 i));
-    SmallVector<Value> at = getKeyIndices(builder, op, task, key);
-    for (auto [tensor, dim] : {std::pair(op.getKey(), code.dim),
-                               std::pair(op.getValue(), code.valueDim)}) {
-      int64_t step =
-          kLineBytes * 8 /
-          getElementTypeOrSelf(tensor.getType()).getIntOrFloatBitWidth();
-      for (int64_t lane = 0; lane < dim; lane += step) {
-        SmallVector<Value> element(at);
-        element.push_back(createIndex(builder, lane));
-        memref::PrefetchOp::create(builder, tensor, element, /*isWrite=*/false,
-                                   /*localityHint=*/2, /*isDataCache=*/true);
-      }
+    Value part = addIndex(builder, mulIndex(builder, number, count), i);
+    Value key = addIndex(builder, first,
+                         builder.createOrFold<arith::DivUIOp>(part, parts));
+    OpBuilder::InsertionGuard guard(builder);
+    if (!columns) {
+      // The block table has pages for existing keys only.
+      prefetchKey(builder, code, task,
+                  minIndex(builder, addIndex(builder, end, -1), key),
+                  createIndex(builder, 0), numParts);
+      continue;
     }
+    // The last register tiles may have nothing to prefetch.
+    Value limit =
+        minIndex(builder, end, addIndex(builder, first, code.tiles.keys));
+    auto isNext = scf::IfOp::create(
+        builder,
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, key, limit),
+        /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(isNext.thenBlock());
+    prefetchKey(builder, code, task, key,
+                builder.createOrFold<arith::RemUIOp>(part, parts), numParts);
   }
 }

@@ -188,7 +188,7 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
 /// is 0 are left out, as they may be NaN.
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
-                       bool onlySeen) {
+                       bool onlySeen, function_ref<void(Value)> prefetch) {
   if (code.hasBF16Tiles && !onlySeen)
     return emitWeightedTiles(builder, code, block, factors);
   // Each step takes the columns that fill the registers; the remainder is taken
@@ -200,6 +200,9 @@ static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
     ++few;
   Value end = createIndex(builder, all - few * fewer);
   createLoop(builder, createIndex(builder, 0), end, max, [&](Value d) {
+    if (!onlySeen)
+      prefetch(
+          builder.createOrFold<arith::DivUIOp>(d, createIndex(builder, max)));
     emitColumns(builder, code, block, factors, onlySeen, d, max);
   });
   if (few > 0)
@@ -210,9 +213,11 @@ static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
 
 void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
                               const AttentionCode &code,
-                              const AttentionBlock &block, ValueRange factors) {
+                              const AttentionBlock &block, ValueRange factors,
+                              function_ref<void(Value)> prefetch) {
   if (!block.isUnsafe)
-    return ::emitValues(builder, code, block, factors, /*onlySeen=*/false);
+    return ::emitValues(builder, code, block, factors, /*onlySeen=*/false,
+                        prefetch);
   // A masked key has the weight 0, but 0 times infinity or NaN is NaN.
   auto isUnsafe =
       scf::IfOp::create(builder, block.isUnsafe, /*withElseRegion=*/true);
@@ -220,6 +225,6 @@ void mlir::posenc::emitValues(ImplicitLocOpBuilder &builder,
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(onlySeen ? isUnsafe.thenBlock()
                                               : isUnsafe.elseBlock());
-    ::emitValues(builder, code, block, factors, onlySeen);
+    ::emitValues(builder, code, block, factors, onlySeen, prefetch);
   }
 }
