@@ -236,41 +236,46 @@ void mlir::posenc::emitZeros(ImplicitLocOpBuilder &builder,
 // Queries
 //===----------------------------------------------------------------------===//
 
-/// Transposes as many rows as a vector has lanes, from `lane` on, to the lanes
-/// of a register tile if `toPanel`, else back. `body` maps each vector.
-static void transposeQueries(ImplicitLocOpBuilder &builder,
-                             const AttentionCode &code, int64_t dim,
-                             Value panel, Value queryTile, Value lane,
-                             bool toPanel, function_ref<Value(Value)> body) {
+/// Transposes rows to the lanes of a register tile if `toPanel`, else back: for
+/// each of `lanes`, as many rows as a vector has lanes. `body` maps each
+/// vector.
+static void
+transposeQueries(ImplicitLocOpBuilder &builder, const AttentionCode &code,
+                 int64_t dim, Value panel, Value queryTile, ValueRange lanes,
+                 bool toPanel,
+                 function_ref<Value(Value value, size_t number)> body) {
   VectorType type = code.getVectorType();
-  int64_t lanes = code.tiles.lanes;
+  int64_t size = code.tiles.lanes;
   int64_t pair = toPanel ? code.getDotWidth() : 1;
-  createLoop(builder, createIndex(builder, 0), createIndex(builder, dim), lanes,
-             [&](Value d) {
-               SmallVector<SmallVector<Value>> rows, dims;
-               Value first = builder.createOrFold<arith::DivUIOp>(
-                   d, createIndex(builder, pair));
-               for (int64_t j = 0; j < lanes; ++j)
-                 rows.push_back({addIndex(builder, lane, j), d});
-               for (int64_t j = 0; j < lanes / pair; ++j)
-                 dims.push_back({queryTile, addIndex(builder, first, j), lane});
-               Value from = toPanel ? code.rows : panel;
-               Value to = toPanel ? panel : code.rows;
-               SmallVector<Value> vectors;
-               for (ArrayRef<Value> at : toPanel ? rows : dims) {
-                 Value value = loadVector(builder, type, from, at);
-                 vectors.push_back(toPanel ? value : body(value));
-               }
-               vectors = transpose(builder, vectors);
-               if (toPanel)
-                 for (Value &vector : vectors)
-                   vector = body(vector);
-               if (pair == 2)
-                 vectors = packPairs(builder, vectors);
-               for (auto [vector, at] :
-                    llvm::zip_equal(vectors, toPanel ? dims : rows))
-                 storeVector(builder, vector, to, at);
-             });
+  createLoop(
+      builder, createIndex(builder, 0), createIndex(builder, dim), size,
+      [&](Value d) {
+        Value first =
+            builder.createOrFold<arith::DivUIOp>(d, createIndex(builder, pair));
+        for (auto [number, lane] : llvm::enumerate(lanes)) {
+          SmallVector<SmallVector<Value>> rows, dims;
+          for (int64_t j = 0; j < size; ++j)
+            rows.push_back({addIndex(builder, lane, j), d});
+          for (int64_t j = 0; j < size / pair; ++j)
+            dims.push_back({queryTile, addIndex(builder, first, j), lane});
+          Value from = toPanel ? code.rows : panel;
+          Value to = toPanel ? panel : code.rows;
+          SmallVector<Value> vectors;
+          for (ArrayRef<Value> at : toPanel ? rows : dims) {
+            Value value = loadVector(builder, type, from, at);
+            vectors.push_back(toPanel ? value : body(value, number));
+          }
+          vectors = transpose(builder, vectors);
+          if (toPanel)
+            for (Value &vector : vectors)
+              vector = body(vector, number);
+          if (pair == 2)
+            vectors = packPairs(builder, vectors);
+          for (auto [vector, at] :
+               llvm::zip_equal(vectors, toPanel ? dims : rows))
+            storeVector(builder, vector, to, at);
+        }
+      });
 }
 
 /// Fills the words after the last channel of a register tile of queries with 0,
@@ -327,11 +332,11 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
             Value panel = addIndex(
                 builder, mulIndex(builder, head, tiles.getQueryTilesPerHead()),
                 number);
-            transposeQueries(builder, code, code.dim, code.queries, panel, lane,
-                             /*toPanel=*/true, [&](Value value) -> Value {
-                               return arith::MulFOp::create(builder, value,
-                                                            factor);
-                             });
+            transposeQueries(
+                builder, code, code.dim, code.queries, panel, lane,
+                /*toPanel=*/true, [&](Value value, size_t) -> Value {
+                  return arith::MulFOp::create(builder, value, factor);
+                });
             if (code.hasBF16Tiles)
               emitZeroWords(builder, code, panel, lane);
           });
@@ -361,13 +366,14 @@ void mlir::posenc::emitResults(ImplicitLocOpBuilder &builder,
     if (op.getLogSumInit())
       storeVector(builder, result.logSum, code.rowMax, at);
   }
-  for (auto [vector, factor] : llvm::enumerate(factors))
-    transposeQueries(builder, code, code.valueDim, code.acc, block.queryTile,
-                     createIndex(builder, vector * code.tiles.lanes),
-                     /*toPanel=*/false, [&, factor = factor](Value value) {
-                       return Value(
-                           arith::MulFOp::create(builder, value, factor));
-                     });
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < code.tiles.vectors; ++i)
+    lanes.push_back(createIndex(builder, i * code.tiles.lanes));
+  transposeQueries(
+      builder, code, code.valueDim, code.acc, block.queryTile, lanes,
+      /*toPanel=*/false, [&](Value value, size_t number) -> Value {
+        return arith::MulFOp::create(builder, value, factors[number]);
+      });
   Value output = op.getInits().front();
   Type element = getElementTypeOrSelf(output.getType());
   createLoop(builder, createIndex(builder, 0), count, 1, [&](Value row) {
