@@ -144,8 +144,8 @@ static int64_t chooseVariant(const struct Variant *variants,
 }
 
 /* Like chooseVariant, for this process on the CPU. Asks for tile registers only
- * if the variant uses them, because Linux then wants larger alternate stacks for
- * signals. */
+ * if the variant uses them, because Linux then wants larger alternate stacks
+ * for signals. */
 static int64_t findVariant(const struct Variant *variants, int64_t numVariants,
                            int64_t cpu) {
   int64_t best = chooseVariant(variants, numVariants, cpu);
