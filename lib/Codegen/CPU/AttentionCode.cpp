@@ -143,7 +143,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
     // vector widths.
     AttentionTiles widest = tiles;
     widest.lanes = kSumLanes;
-    widest.scoreRows = 8;
+    widest.scoreRows = widest.rowStep = 8;
     widest.setPrefill(op, target, groupSize, bytes);
     tiles.keys = widest.keys;
   }
