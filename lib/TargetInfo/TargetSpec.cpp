@@ -75,7 +75,7 @@ findCpu(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
 // Levels
 //
 // Code is generated for a level: exactly those CPU features that an entry point
-// checks for (hasCpuFeatures in runtime/kernel/Cpu.h). The backend may use any
+// checks for (findCpuFeatures in runtime/kernel/Cpu.h). The backend may use any
 // feature that it is told of, such as gfni or vbmi, so only this guarantees
 // that the code runs wherever the check passes, including virtual machines that
 // hide some features. The CPU's name only selects the tuning.

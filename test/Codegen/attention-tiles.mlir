@@ -17,6 +17,13 @@
 // RUN: %{convert} | FileCheck %s --check-prefix=OFF
 // OFF-NOT: amx
 
+// Steps of 12 rows do not divide the 32 keys of two tiles, so functions with tiles
+// do not use them.
+// REDEFINE: %{options} = vector-bytes=64 bf16-dots bf16-tiles attention-tile-rows=8
+// RUN: %{convert} | sed '/@few_columns/,$d' > %t.8.mlir
+// REDEFINE: %{options} = vector-bytes=64 bf16-dots bf16-tiles attention-tile-rows=12
+// RUN: %{convert} | sed '/@few_columns/,$d' | diff %t.8.mlir -
+
 // CHECK-LABEL: func.func @causal
 // CHECK-DAG: %[[Q:.*]] = memref.alloca() {alignment = 64 : i64} : memref<{{[0-9]+}}x32x32xf32>
 // CHECK-DAG: %[[K:.*]] = memref.alloca() {alignment = 64 : i64} : memref<128x48xf32>
@@ -81,6 +88,15 @@ func.func @causal(%q: memref<2x?x4x64xbf16>, %k: memref<2x?x2x64xbf16>, %v: memr
 // CHECK: amx.tile_store
 func.func @rest(%q: memref<2x?x4x44xbf16>, %k: memref<2x?x2x44xbf16>, %v: memref<2x?x2x48xbf16>, %o: memref<2x?x4x48xbf16>) {
   posenc.attention ins(%q, %k, %v : memref<2x?x4x44xbf16>, memref<2x?x2x44xbf16>, memref<2x?x2x48xbf16>) outs(%o : memref<2x?x4x48xbf16>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @keys_96
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<96x32xf32>
+func.func @keys_96(%q: memref<2x?x4x96xbf16>, %k: memref<2x?x2x96xbf16>, %v: memref<2x?x2x96xbf16>, %o: memref<2x?x4x96xbf16>) {
+  posenc.attention causal window_left = 99 ins(%q, %k, %v : memref<2x?x4x96xbf16>, memref<2x?x2x96xbf16>, memref<2x?x2x96xbf16>) outs(%o : memref<2x?x4x96xbf16>)
   return
 }
 

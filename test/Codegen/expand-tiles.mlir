@@ -45,6 +45,39 @@ func.func @product(%a: memref<64x16xf32>, %b: memref<64x32xbf16>, %c: memref<32x
 
 // -----
 
+// A tile from outside of a loop keeps its buffer in the loop.
+// CHECK-LABEL: func.func @loop
+// CHECK: %[[OTHER:.*]] = memref.alloca() : memref<16x16xf32>
+// CHECK: %[[OUTER:.*]] = memref.alloca() : memref<16x16xf32>
+// CHECK: vector.store %{{.*}}, %[[OUTER]]
+// CHECK: vector.load %[[OUTER]]
+// CHECK: vector.store %{{.*}}, %[[OTHER]]
+// CHECK: vector.load %[[OTHER]]
+func.func @loop(%a: memref<16x16xf32>, %c: memref<16x16xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = amx.tile_load %a[%c0, %c0] : memref<16x16xf32> into !amx.tile<16x16xf32>
+  scf.for %i = %c0 to %n step %c1 {
+    amx.tile_store %c[%c0, %c0], %0 : memref<16x16xf32>, !amx.tile<16x16xf32>
+    %1 = amx.tile_load %c[%c0, %c0] : memref<16x16xf32> into !amx.tile<16x16xf32>
+    amx.tile_store %a[%c0, %c0], %1 : memref<16x16xf32>, !amx.tile<16x16xf32>
+  }
+  return
+}
+
+// -----
+
+// Memory whose rows vectors cannot read is left alone.
+// CHECK-LABEL: func.func @indices
+// CHECK: amx.tile_load
+func.func @indices(%b: memref<16x16xindex>) {
+  %c0 = arith.constant 0 : index
+  %0 = amx.tile_load %b[%c0, %c0] : memref<16x16xindex> into !amx.tile<16x16xf32>
+  return
+}
+
+// -----
+
 // Loads with a stride, and what uses them, are left alone.
 // CHECK-LABEL: func.func @stride
 // CHECK: amx.tile_load

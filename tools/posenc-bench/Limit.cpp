@@ -53,8 +53,6 @@ static Loops getLoops() {
 #if defined(__x86_64__)
   bool hasAVX512 =
       __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
-  if (mayUseAMX())
-    return {kAVX512BF16Loops, kAMXPeaks};
   if (hasAVX512 && __builtin_cpu_supports("avx512bf16"))
     return {kAVX512BF16Loops, kAVX512BF16Peaks};
   if (hasAVX512)
@@ -94,6 +92,10 @@ static ScaleLoop getLoop(posenc_dtype dtype) {
 /// Returns the f32 loop for f16, as kernels multiply f16 in f32.
 static FmaLoop getFmaLoop(posenc_dtype dtype) {
   const PeakLoops &loops = getLoops().peak;
+#if defined(__x86_64__)
+  if (dtype == POSENC_BF16 && mayUseAMX())
+    return multiplyTiles;
+#endif
   return dtype == POSENC_F64    ? loops.f64
          : dtype == POSENC_BF16 ? loops.bf16
                                 : loops.f32;

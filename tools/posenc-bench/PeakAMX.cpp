@@ -25,7 +25,8 @@ struct alignas(64) TileConfig {
 static volatile float keptSum;
 
 /// TDPBF16PS adds 32 products to each of 16 x 16 f32: 16384 operations.
-static double multiplyTiles(double flops, float factor, float addend) {
+double mlir::posenc::multiplyTiles(double flops, float factor,
+                                   float addend) {
   alignas(64) float data[16 * 16];
   for (float &x : data)
     x = addend * factor;
@@ -53,17 +54,3 @@ static double multiplyTiles(double flops, float factor, float addend) {
   keptSum = data[0];
   return static_cast<double>(rounds) * flopsPerRound;
 }
-
-static double fmaF64(double flops, float factor, float addend) {
-  return kAVX512Peaks.f64(flops, factor, addend);
-}
-
-static double fmaF32(double flops, float factor, float addend) {
-  return kAVX512Peaks.f32(flops, factor, addend);
-}
-
-static uint32_t read(const char *data, int64_t bytes, int64_t ahead) {
-  return kAVX512Peaks.read(data, bytes, ahead);
-}
-
-const PeakLoops mlir::posenc::kAMXPeaks = {fmaF64, fmaF32, multiplyTiles, read};

@@ -40,8 +40,9 @@ extern const PeakLoops kPortablePeaks;
 extern const PeakLoops kAVX2Peaks;
 extern const PeakLoops kAVX512Peaks;
 extern const PeakLoops kAVX512BF16Peaks;
-extern const PeakLoops kAMXPeaks;
 
+/// Multiplies tiles of bf16 (TDPBF16PS) in place of FMAs.
+double multiplyTiles(double flops, float factor, float addend);
 /// Whether this CPU has AMX-BF16, and the process may use it.
 bool mayUseAMX();
 #endif

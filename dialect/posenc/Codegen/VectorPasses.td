@@ -286,7 +286,7 @@ def ConvertPosencAttentionToVectorPass
     `bf16-tiles` too, tiles of 16 keys or channels by 16 queries (`amx.tile_mulf`)
     compute these dot products, if the values have a multiple of 16 channels.
 
-    Left alone, with a remark that gives the reason: f64, heads wider than 256,
+    Left alone, with a remark that gives the reason: f64, heads wider than 576,
     a dynamic number of heads, and regions with functions that have no
     expansion. These are lowered by way of linalg (`posenc-decompose-attention`).
 

@@ -144,7 +144,7 @@ void mlir::posenc::emitKeyPairs(ImplicitLocOpBuilder &builder,
   if (!rows.isPlain())
     rows.emitRow(builder, op.getKey(), at, code.dim, code.rows, zero, zero);
   int64_t words = code.dim / 2;
-  if (int64_t rest = words % code.tiles.lanes; code.hasBF16Tiles && rest > 0)
+  if (int64_t rest = words % code.tiles.lanes; code.tiles.hasBF16Tiles && rest > 0)
     storeVector(builder, createSplat(builder, code.getVectorType(), 0),
                 code.keys, {row, createIndex(builder, words - rest)});
   forEachVector(

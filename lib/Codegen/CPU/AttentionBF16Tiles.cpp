@@ -55,10 +55,10 @@ static Value loadTile(ImplicitLocOpBuilder &builder, const Place &place,
                                  place.at(builder, row, column));
 }
 
-/// A register tile has one shape in a function, so all tiles have the same.
 /// Stores the product of `numRows` rows of `a`, each of `depth` words, and
 /// `depth` rows of `b`, each of `code.tiles.vectors` vectors; if `accumulates`,
-/// adds it to what is there.
+/// adds it to what is there. A tile register has one shape in a function, so all
+/// tiles have the same.
 static void emitProducts(ImplicitLocOpBuilder &builder,
                          const AttentionCode &code, const Place &a,
                          const Place &b, const Place &result, int64_t numRows,
@@ -96,11 +96,11 @@ void mlir::posenc::emitTileScores(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code,
                                   const AttentionBlock &block) {
   Value zero = createIndex(builder, 0);
-  createLoop(builder, block.firstRow, block.endRow, code.tiles.rowStep,
+  createLoop(builder, block.firstRow, block.endRow, code.tiles.getRowStep(),
              [&](Value row) {
                emitProducts(builder, code, {code.keys, {}, row, zero},
                             {code.queries, {block.queryTile}, zero, zero},
-                            {code.scores, {}, row, zero}, code.tiles.rowStep,
+                            {code.scores, {}, row, zero}, code.tiles.getRowStep(),
                             code.getNumWords(), /*accumulates=*/false);
              });
 }
@@ -110,16 +110,16 @@ void mlir::posenc::emitTileScores(ImplicitLocOpBuilder &builder,
 //===----------------------------------------------------------------------===//
 
 /// Returns the pairs of `keys` keys, rounded up to a multiple of
-/// `tiles.rowStep`.
+/// `tiles.getRowStep()`.
 static Value roundPairs(ImplicitLocOpBuilder &builder,
                         const AttentionCode &code, Value keys) {
   Value steps = builder.createOrFold<arith::CeilDivUIOp>(
-      keys, createIndex(builder, code.tiles.rowStep));
-  return mulIndex(builder, steps, code.tiles.rowStep / code.getDotWidth());
+      keys, createIndex(builder, code.tiles.getRowStep()));
+  return mulIndex(builder, steps, code.tiles.getRowStep() / code.getDotWidth());
 }
 
 /// Fills the rows of words after those of `keys` keys with 0, up to a multiple
-/// of `tiles.rowStep`.
+/// of `tiles.getRowStep()`.
 static void emitZeroPairs(ImplicitLocOpBuilder &builder,
                           const AttentionCode &code, Value memory, Value keys) {
   Value from = builder.createOrFold<arith::CeilDivUIOp>(
@@ -162,9 +162,9 @@ static void emitWeighted(ImplicitLocOpBuilder &builder,
   // values of tiles cannot be carried by a loop.
   Value steps = builder.createOrFold<arith::CeilDivUIOp>(
       subIndex(builder, block.endRow, block.firstRow),
-      createIndex(builder, tiles.rowStep));
+      createIndex(builder, tiles.getRowStep()));
   auto cases = llvm::to_vector(
-      llvm::seq_inclusive<int64_t>(1, tiles.keys / tiles.rowStep));
+      llvm::seq_inclusive<int64_t>(1, tiles.keys / tiles.getRowStep()));
   OpBuilder::InsertionGuard guard(builder);
   auto choice = scf::IndexSwitchOp::create(builder, TypeRange(), steps, cases,
                                            cases.size());

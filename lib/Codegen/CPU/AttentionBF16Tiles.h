@@ -43,7 +43,7 @@ void emitTileScores(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     const AttentionBlock &block);
 
 /// Transposes the words of `count` values to `code.valueTiles`, and fills the
-/// words of absent values up to a multiple of `tiles.rowStep` with 0.
+/// words of absent values up to a multiple of `tiles.getRowStep()` with 0.
 void emitValueTiles(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                     Value count);
 

@@ -131,8 +131,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t groupSize = getNumHeads(op.getQuery(), op.getQueryHeadDim()) /
                       getNumHeads(op.getKey(), op.getKeyHeadDim());
   tiles.valueColumns = tiles.scoreRows;
-  bool hasBF16Tiles = !range && usesBF16Tiles(op, target);
-  tiles.rowStep = hasBF16Tiles ? 2 * kTileRows : tiles.scoreRows;
+  tiles.hasBF16Tiles = !range && usesBF16Tiles(op, target);
   if (range) {
     tiles.setDecode(op, *range, groupSize, std::max(dim, valueDim));
     tiles.fitDecode(op, groupSize, bytes);
@@ -143,7 +142,7 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
     // vector widths.
     AttentionTiles widest = tiles;
     widest.lanes = kSumLanes;
-    widest.scoreRows = widest.rowStep = 8;
+    widest.scoreRows = 8;
     widest.setPrefill(op, target, groupSize, bytes);
     tiles.keys = widest.keys;
   }
@@ -152,16 +151,20 @@ AttentionTiles AttentionTiles::get(AttentionOp op, const VectorTarget &target,
   int64_t queries = std::min<int64_t>(tiles.queries, target.attentionQueries);
   tiles.queries = std::max(queries / step, int64_t(1)) * step;
   // Only now, since the number of keys must not depend on the register tile. A
-  // tile of keys consists of whole register tiles.
+  // tile of keys consists of whole register tiles, and so do two AMX tiles.
   auto getTileRows = [&](int64_t size) -> int64_t {
     int64_t rows = target.attentionTileRows;
+    if (tiles.hasBF16Tiles)
+      size = tiles.getRowStep();
     return hasManyRegisters && size % rows == 0 ? rows : tiles.scoreRows;
   };
   tiles.valueColumns = getTileRows(valueDim);
   tiles.scoreRows = getTileRows(tiles.keys);
-  if (!hasBF16Tiles)
-    tiles.rowStep = tiles.scoreRows;
   return tiles;
+}
+
+int64_t AttentionTiles::getRowStep() const {
+  return hasBF16Tiles ? 2 * kTileRows : scoreRows;
 }
 
 void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
@@ -176,7 +179,6 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
   constexpr int64_t maxQueries = 384;
   int64_t pair = usesBF16Dots(op, target) ? 2 : 1,
           maxKeys = pair == 2 ? 128 : 96;
-  bool hasBF16Tiles = usesBF16Tiles(op, target);
   int64_t queryWords =
       hasBF16Tiles ? alignTo(dim / pair, lanes) : alignTo(dim, lanes) / pair;
   int64_t queryBytes = 4 * (queryWords + alignTo(valueDim, lanes) + 2);
@@ -211,7 +213,7 @@ void AttentionTiles::setPrefill(AttentionOp op, const VectorTarget &target,
     // (6 and 8), unless it is small.
     constexpr int64_t commonRows = 24;
     numbers.clear();
-    for (int64_t count = rowStep; count <= maxKeys; count += rowStep)
+    for (int64_t count = getRowStep(); count <= maxKeys; count += getRowStep())
       if (pair == 2 || count < commonRows || count % commonRows == 0)
         numbers.push_back(count);
   }
@@ -460,14 +462,13 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
       target(target),
       dim(cast<MemRefType>(op.getKey().getType()).getShape().back()),
       valueDim(cast<MemRefType>(op.getValue().getType()).getShape().back()),
-      hasBF16Dots(!range && usesBF16Dots(op, target)),
-      hasBF16Tiles(!range && usesBF16Tiles(op, target)) {
+      hasBF16Dots(!range && usesBF16Dots(op, target)) {
   scratch.reset();
   auto allocate = [&](ArrayRef<int64_t> shape) {
     return scratch.allocate(builder, op, shape);
   };
   int64_t queryTile = tiles.getQueryTile();
-  int64_t numKeys = alignTo(tiles.keys, tiles.rowStep);
+  int64_t numKeys = alignTo(tiles.keys, tiles.getRowStep());
   int64_t pair = getDotWidth();
   keys = allocate({numKeys, getRowSize(dim / pair)});
   if (range) {
@@ -497,13 +498,13 @@ AttentionCode::AttentionCode(ImplicitLocOpBuilder &builder, AttentionOp op,
              : allocate({queryTile, getRowSize(std::max(dim, valueDim))});
   queries =
       allocate({getNumQueryTiles(),
-                hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
+                tiles.hasBF16Tiles ? getNumWords() : alignTo(dim, tiles.lanes) / pair,
                 queryTile});
   acc =
       allocate({getNumQueryTiles(), alignTo(valueDim, tiles.lanes), queryTile});
   scores = allocate({numKeys, queryTile});
   values = allocate({numKeys / pair, getRowSize(valueDim)});
-  if (hasBF16Tiles)
+  if (tiles.hasBF16Tiles)
     valueTiles = allocate({valueDim, getRowSize(numKeys / pair)});
   if (int64_t count = getRelativeValues(op).size())
     relativeValues =

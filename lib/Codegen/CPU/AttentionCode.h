@@ -68,10 +68,8 @@ struct AttentionTiles {
   /// Register blocking: the keys whose scores, and the columns of values whose
   /// accumulators, are in registers at the same time.
   int64_t scoreRows, valueColumns;
-  /// The first key whose scores are computed, and the first whose value is
-  /// weighted, are multiples of this number: `scoreRows`, or the keys of two
-  /// AMX tiles.
-  int64_t rowStep;
+  /// Whether AMX tiles compute the bf16 dot products (AttentionBF16Tiles.h).
+  bool hasBF16Tiles = false;
   /// Keys of a tile, and queries of all heads of a task.
   int64_t keys = 0, queries;
   /// Query heads and key heads of a task.
@@ -93,6 +91,10 @@ struct AttentionTiles {
   /// The largest number of tokens of a task.
   int64_t getTokens() const { return queries / heads; }
   int64_t getQueryTilesPerHead() const { return getTokens() / getQueryTile(); }
+  /// The first key of which the prefill kernel computes scores, and the first
+  /// whose value is weighted, are multiples of this number: `scoreRows`, or the
+  /// keys of two AMX tiles.
+  int64_t getRowStep() const;
 
   /// The number of query positions of which the prefill and decode kernels of
   /// `op` have tables of cos and sin at the same time.
@@ -201,9 +203,6 @@ struct AttentionCode {
   int64_t dim, valueDim;
   /// Whether the bf16 dot product (VDPBF16PS) multiplies pairs of elements.
   bool hasBF16Dots;
-  /// Whether AMX tiles compute the bf16 dot products (AttentionBF16Tiles.h).
-  bool hasBF16Tiles;
-
   /// Values of the score_mod region that depend on the relative position only,
   /// computed once per tile: memref<values x relative positions x f32>, or
   /// null.
@@ -275,7 +274,8 @@ struct AttentionBlock {
   /// holds a token.
   Value token, position, lastToken, lastPosition;
   /// The first key of the tile, and the range of rows in the tile that any
-  /// query sees; `firstRow` is rounded down to a multiple of `tiles.rowStep`.
+  /// query sees; `firstRow` is rounded down to a multiple of
+  /// `tiles.getRowStep()`.
   Value firstKey, firstRow, endRow;
   /// i1: whether a value of the tile is infinite or NaN, so that a weight of 0
   /// does not remove it. Null if all queries see all keys.

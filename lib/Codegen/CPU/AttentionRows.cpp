@@ -337,7 +337,7 @@ void mlir::posenc::emitQueries(ImplicitLocOpBuilder &builder,
                 /*toPanel=*/true, [&](Value value, size_t) -> Value {
                   return arith::MulFOp::create(builder, value, factor);
                 });
-            if (code.hasBF16Tiles)
+            if (code.tiles.hasBF16Tiles)
               emitZeroWords(builder, code, panel, lane);
           });
     });
@@ -436,7 +436,7 @@ void mlir::posenc::emitKeys(ImplicitLocOpBuilder &builder,
   emitKeyRows(builder, code, rows, task, first, count);
   if (code.hasBF16Dots)
     emitValuePairs(builder, code, task, first, count);
-  if (code.hasBF16Tiles)
+  if (code.tiles.hasBF16Tiles)
     emitValueTiles(builder, code, count);
   if (!code.hasBF16Dots)
     createLoop(builder, zero, count, 1, [&](Value row) {

@@ -69,13 +69,13 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
     rowMax.push_back(
         loadVector(builder, type, code.rowMax,
                    {block.queryTile, createIndex(builder, i * tiles.lanes)}));
-  if (code.hasBF16Tiles)
+  if (code.tiles.hasBF16Tiles)
     emitTileScores(builder, code, block);
   auto emitRows = [&](Value row, ValueRange before) {
     SmallVector<Value> rows, scores;
     for (int64_t i = 0; i < tiles.scoreRows; ++i)
       rows.push_back(addIndex(builder, row, i));
-    if (code.hasBF16Tiles) {
+    if (code.tiles.hasBF16Tiles) {
       for (Value key : rows)
         for (int64_t i = 0; i < tiles.vectors; ++i)
           scores.push_back(
@@ -100,7 +100,7 @@ SmallVector<Value> mlir::posenc::emitScores(ImplicitLocOpBuilder &builder,
     for (auto [number, score] : llvm::enumerate(scores)) {
       int64_t vector = number % tiles.vectors;
       // Tiles have stored the products already.
-      if (!code.hasBF16Tiles || score != products[number])
+      if (!code.tiles.hasBF16Tiles || score != products[number])
         storeVector(builder, score, code.scores,
                     {rows[number / tiles.vectors],
                      createIndex(builder, vector * tiles.lanes)});
@@ -189,7 +189,7 @@ static void emitColumns(ImplicitLocOpBuilder &builder,
 static void emitValues(ImplicitLocOpBuilder &builder, const AttentionCode &code,
                        const AttentionBlock &block, ValueRange factors,
                        bool onlySeen, function_ref<void(Value)> prefetch) {
-  if (code.hasBF16Tiles && !onlySeen)
+  if (code.tiles.hasBF16Tiles && !onlySeen)
     return emitWeightedTiles(builder, code, block, factors);
   // Each step takes the columns that fill the registers; the remainder is taken
   // four at a time.

@@ -74,7 +74,7 @@ SmallVector<Value> mlir::posenc::emitSoftmax(ImplicitLocOpBuilder &builder,
     Value lane = createIndex(builder, i * code.tiles.lanes);
     SmallVector<Value> at{block.queryTile, lane};
     Value before = loadVector(builder, type, code.rowMax, at);
-    if (code.hasBF16Tiles)
+    if (code.tiles.hasBF16Tiles)
       maximum = delayMax(builder, before, maximum);
     storeVector(builder, maximum, code.rowMax, at);
     Value factor =

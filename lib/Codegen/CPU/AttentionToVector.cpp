@@ -52,7 +52,7 @@ static void emitQueryTile(ImplicitLocOpBuilder &builder,
   PositionMask seen(op);
   Value zero = createIndex(builder, 0);
   Value step = createIndex(builder, code.tiles.scoreRows);
-  Value firstStep = createIndex(builder, code.tiles.rowStep);
+  Value firstStep = createIndex(builder, code.tiles.getRowStep());
   Value firstOfAny = maxIndex(
       builder, zero, toRow(seen.emitFirstKey(builder, block.position)));
   block.firstRow = builder.createOrFold<arith::SubIOp>(
@@ -379,7 +379,7 @@ static void reportKernels(AttentionOp op,
                                "{2} keys per tile, {3}",
                                prefill->tiles.getTokens(), prefill->tiles.heads,
                                prefill->tiles.keys,
-                               prefill->hasBF16Tiles  ? "bf16 tiles"
+                               prefill->tiles.hasBF16Tiles  ? "bf16 tiles"
                                : prefill->hasBF16Dots ? "bf16 dot products"
                                                       : "f32 FMA"));
   for (const DecodeVariant &variant : codes) {

@@ -11,15 +11,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionCode.h"
+
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Numerics/BF16.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::posenc {
 #define GEN_PASS_DEF_POSENCEXPANDTILESPASS
@@ -61,26 +61,10 @@ static VectorType getRowType(amx::TileType tile) {
                          Float32Type::get(tile.getContext()));
 }
 
-/// Emits a loop over `count` rows or words; `body` returns what it carries.
-static ValueRange
-createLoop(ImplicitLocOpBuilder &builder, int64_t count, ValueRange init,
-           function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  auto loop = scf::ForOp::create(
-      builder, arith::ConstantIndexOp::create(builder, 0),
-      arith::ConstantIndexOp::create(builder, count),
-      arith::ConstantIndexOp::create(builder, 1), init,
-      [&](OpBuilder &, Location loc, Value index, ValueRange carried) {
-        scf::YieldOp::create(builder, loc, body(index, carried));
-      });
-  return loop.getResults();
-}
-
 static void forEachRow(ImplicitLocOpBuilder &builder, amx::TileType tile,
                        function_ref<void(Value)> body) {
-  createLoop(builder, tile.getShape()[0], {}, [&](Value row, ValueRange) {
-    body(row);
-    return SmallVector<Value>();
-  });
+  createLoop(builder, createIndex(builder, 0),
+             createIndex(builder, tile.getShape()[0]), 1, body);
 }
 
 Value TileExpander::allocate(ImplicitLocOpBuilder &builder, Value tile) {
@@ -106,7 +90,7 @@ Value TileExpander::allocate(ImplicitLocOpBuilder &builder, Value tile) {
 void TileExpander::release(Operation *op) {
   for (Value tile : op->getOperands()) {
     auto *known = used.find(tile);
-    if (known == used.end() ||
+    if (known == used.end() || tile.getParentBlock() != op->getBlock() ||
         llvm::any_of(tile.getUsers(), [&](Operation *user) {
           return user->getBlock() != op->getBlock() ||
                  op->isBeforeInBlock(user);
@@ -122,28 +106,33 @@ static SmallVector<Value> getRowIndices(ImplicitLocOpBuilder &builder,
                                         ValueRange indices, Value row) {
   SmallVector<Value> at(indices);
   Value &first = at[at.size() - 2];
-  first = arith::AddIOp::create(builder, first, row);
+  first = addIndex(builder, first, row);
   return at;
 }
 
-/// Returns the type of a row in a memref, or null if it is not whole words.
+/// Returns the type of a row in a memref, or null if vectors cannot read it.
 static VectorType getMemoryType(amx::TileType tile, Value memory) {
-  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  auto type = cast<MemRefType>(memory.getType());
+  Type element = type.getElementType();
   int64_t bits = getRowType(tile).getDimSize(0) * 32;
+  if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0 ||
+      bits % element.getIntOrFloatBitWidth() != 0)
+    return {};
   return VectorType::get({bits / element.getIntOrFloatBitWidth()}, element);
 }
 
 bool TileExpander::expandLoad(ImplicitLocOpBuilder &builder,
                               amx::TileLoadOp op) {
-  if (op.getStride())
-    return false;
   amx::TileType tile = op.getTileType();
+  VectorType type = getMemoryType(tile, op.getBase());
+  if (op.getStride() || !type)
+    return false;
   Value buffer = allocate(builder, op.getRes());
-  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  Value zero = createIndex(builder, 0);
   forEachRow(builder, tile, [&](Value row) {
-    Value words = vector::LoadOp::create(
-        builder, getMemoryType(tile, op.getBase()), op.getBase(),
-        getRowIndices(builder, op.getIndices(), row));
+    Value words =
+        vector::LoadOp::create(builder, type, op.getBase(),
+                               getRowIndices(builder, op.getIndices(), row));
     words = builder.createOrFold<vector::BitCastOp>(getRowType(tile), words);
     vector::StoreOp::create(builder, words, buffer, ValueRange{row, zero});
   });
@@ -152,16 +141,16 @@ bool TileExpander::expandLoad(ImplicitLocOpBuilder &builder,
 
 bool TileExpander::expandStore(ImplicitLocOpBuilder &builder,
                                amx::TileStoreOp op) {
-  if (op.getStride())
-    return false;
   amx::TileType tile = op.getTileType();
+  VectorType type = getMemoryType(tile, op.getBase());
+  if (op.getStride() || !type)
+    return false;
   Value buffer = used.lookup(op.getVal());
-  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  Value zero = createIndex(builder, 0);
   forEachRow(builder, tile, [&](Value row) {
     Value words = vector::LoadOp::create(builder, getRowType(tile), buffer,
                                          ValueRange{row, zero});
-    words = builder.createOrFold<vector::BitCastOp>(
-        getMemoryType(tile, op.getBase()), words);
+    words = builder.createOrFold<vector::BitCastOp>(type, words);
     vector::StoreOp::create(builder, words, op.getBase(),
                             getRowIndices(builder, op.getIndices(), row));
   });
@@ -179,7 +168,7 @@ bool TileExpander::expandProduct(ImplicitLocOpBuilder &builder,
   Value buffer = allocate(builder, op.getRes());
   VectorType type = getRowType(op.getTileType());
   Location loc = builder.getLoc();
-  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  Value zero = createIndex(builder, 0);
   Value none = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   auto split = [&](Value words) {
     int64_t length = cast<VectorType>(words.getType()).getDimSize(0);
@@ -193,7 +182,7 @@ bool TileExpander::expandProduct(ImplicitLocOpBuilder &builder,
   forEachRow(builder, op.getTileType(), [&](Value row) {
     int64_t depth = op.getRhsTileType().getShape()[0];
     ValueRange sums = createLoop(
-        builder, depth, {none, none},
+        builder, zero, createIndex(builder, depth), 1, {none, none},
         [&](Value k, ValueRange carried) -> SmallVector<Value> {
           Value word =
               memref::LoadOp::create(builder, left, ValueRange{row, k});
@@ -232,7 +221,7 @@ bool TileExpander::expand(Operation *op) {
     Value buffer = allocate(builder, zeroOp.getRes());
     VectorType type = getRowType(zeroOp.getTileType());
     Value none = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
-    Value zero = arith::ConstantIndexOp::create(builder, 0);
+    Value zero = createIndex(builder, 0);
     forEachRow(builder, zeroOp.getTileType(), [&](Value row) {
       vector::StoreOp::create(builder, none, buffer, ValueRange{row, zero});
     });

@@ -32,6 +32,16 @@ func.func @attention(%q: tensor<?x?x4x32xf32>, %k: tensor<?x?x2x32xf32>,
   return %r : tensor<?x?x4x32xf32>
 }
 
+func.func @window(%q: tensor<?x?x4x32xf32>, %k: tensor<?x?x2x32xf32>,
+                  %v: tensor<?x?x2x32xf32>,
+                  %o: tensor<?x?x4x32xf32>) -> tensor<?x?x4x32xf32> {
+  %r = posenc.attention causal window_left = 49
+    ins(%q, %k, %v : tensor<?x?x4x32xf32>, tensor<?x?x2x32xf32>,
+                     tensor<?x?x2x32xf32>)
+    outs(%o : tensor<?x?x4x32xf32>)
+  return %r : tensor<?x?x4x32xf32>
+}
+
 func.func @nested(%q: tensor<?x?x4x32xf64>, %k: tensor<?x?x2x32xf64>,
                   %v: tensor<?x?x2x32xf64>,
                   %o: tensor<?x?x4x32xf64>) -> tensor<?x?x4x32xf64> {

@@ -126,6 +126,15 @@ calls["attention"] = [
     "--input=1x301xi64=iota",
     "--input=1x301x4x32xf32=0",
 ]
+# The first key of a tile of queries does not decide where tiles of keys begin.
+calls["window"] = [
+    "--input=1x901x4x32xf32=random:seed=1",
+    "--input=1x901x2x32xf32=random:seed=2",
+    "--input=1x901x2x32xf32=random:seed=3",
+    "--input=1x901x4x32xf32=0",
+]
+
+
 def applies(names, function):
     prefix = "attention_nest_" if function == "nested" else "product_"
     return any(name.startswith(prefix) for name in names)

@@ -32,8 +32,11 @@ std::vector<Peaks> getAllPeaks() {
     all.push_back({"avx512", &kAVX512Peaks});
   if (__builtin_cpu_supports("avx512bf16"))
     all.push_back({"avx512bf16", &kAVX512BF16Peaks});
-  if (mayUseAMX())
-    all.push_back({"amx", &kAMXPeaks});
+  if (mayUseAMX()) {
+    static PeakLoops amx = kAVX512BF16Peaks;
+    amx.bf16 = multiplyTiles;
+    all.push_back({"amx", &amx});
+  }
 #endif
   return all;
 }
