@@ -60,6 +60,7 @@ static void addTiling(OpPassManager &manager,
   PosencTileContractionsPassOptions contractions;
   contractions.vectorBytes = options.vectorBytes;
   contractions.bf16Dots = options.bf16Dots;
+  contractions.bf16Tiles = options.bf16Tiles;
   copyTuning(options, contractions);
   manager.addNestedPass<func::FuncOp>(
       createPosencTileContractionsPass(contractions));
@@ -148,6 +149,7 @@ void mlir::posenc::buildTiledToVectorPipeline(
       getVectorOptions<PosencVectorizeTilesPassOptions>(options)));
   manager.addPass(createConvertPosencTablesToVectorPass(
       getVectorOptions<ConvertPosencTablesToVectorPassOptions>(options)));
+  manager.addNestedPass<func::FuncOp>(createPosencProductsToTilesPass());
   PosencCopyToLoopsPassOptions copies;
   copies.vectorBytes = options.vectorBytes;
   manager.addNestedPass<func::FuncOp>(createPosencCopyToLoopsPass(copies));

@@ -75,9 +75,17 @@ private:
 char DescribeStack::id;
 } // namespace
 
-static llvm::CodeGenOptLevel getLevel(OptLevel level) {
-  return level == OptLevel::O0 ? llvm::CodeGenOptLevel::None
-                               : llvm::CodeGenOptLevel::Aggressive;
+/// Returns the effort of the backend. For tiles of AMX, LLVM 22 without
+/// optimization may load a configuration in which a tile has columns but no
+/// rows, which is a fault.
+static llvm::CodeGenOptLevel getLevel(const llvm::Module &module,
+                                      OptLevel level) {
+  if (level != OptLevel::O0)
+    return llvm::CodeGenOptLevel::Aggressive;
+  bool hasTiles = llvm::any_of(module, [](const llvm::Function &function) {
+    return function.getName().starts_with("llvm.x86.tile");
+  });
+  return hasTiles ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::None;
 }
 
 /// Returns assembly or an object file's bytes; nullopt after an error at `loc`.
@@ -92,7 +100,8 @@ generateCode(llvm::Module &module, const LibraryParts &parts,
   llvm::raw_svector_ostream os(buffer);
   llvm::legacy::PassManager manager;
   std::unique_ptr<llvm::TargetMachine> machine =
-      parts.targets.front().createTargetMachine(getLevel(parts.optLevel));
+      parts.targets.front().createTargetMachine(
+          getLevel(module, parts.optLevel));
   // This fails only for file types that a target does not support, and all CPU
   // targets support these.
   machine->addPassesToEmitFile(manager, os, nullptr, type);

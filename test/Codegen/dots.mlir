@@ -14,6 +14,8 @@
 // RUN: %{lower} | FileCheck %s --check-prefix=NONE
 // REDEFINE: %{passes} = posenc-tile-contractions{vector-bytes=32 bf16-dots=true}
 // RUN: %{lower} | FileCheck %s --check-prefix=NONE
+// REDEFINE: %{passes} = posenc-tile-contractions{vector-bytes=64 bf16-dots=true bf16-tiles=true}
+// RUN: %{lower} | FileCheck %s --check-prefix=TILES
 // REDEFINE: %{passes} = posenc-lower-dots
 // RUN: %{lower} | FileCheck %s --check-prefix=LOWER
 
@@ -30,6 +32,13 @@
 // CHECK: %[[A:.*]] = vector.transfer_read {{.*}}xi32>, vector<8x1xi32>
 // CHECK: %[[B:.*]] = vector.transfer_read {{.*}}xi32>, vector<32xi32>
 // CHECK: vector.contract {{.*}} : vector<8x2xbf16>, vector<32x2xbf16> into vector<8x32xf32>
+// With tiles, a register tile has 32 rows and columns. Words after the last elements of
+// the sum, up to a multiple of 16, are zeros.
+// TILES-LABEL: func.func @product
+// TILES: linalg.fill ins(%c0_i32
+// TILES: linalg.generic {{.*}}"parallel", "parallel", "reduction"]} ins({{.*}} : tensor<32x?xi32>, tensor<?x32xi32>) outs({{.*}} : tensor<32x32xf32>)
+// TILES-NOT: vector.contract
+// TILES-LABEL: func.func @pairs
 // NONE-LABEL: func.func @product
 // NONE-NOT: vector.contract
 // NONE-LABEL: func.func @pairs

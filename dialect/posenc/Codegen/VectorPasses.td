@@ -226,6 +226,36 @@ def PosencVectorizeTilesPass
   ]);
 }
 
+def PosencProductsToTilesPass
+    : Pass<"posenc-products-to-tiles", "::mlir::func::FuncOp"> {
+  let summary = "Convert products of bf16 words on memrefs to AMX tiles";
+  let description = [{
+    Input: `linalg.generic` on memrefs that adds products of words of two bf16, as
+    `posenc-tile-contractions` makes them with `bf16-tiles`: 32 rows and columns,
+    and at most 128 words, a multiple of 16. Output: `amx.tile_mulf`, with all sums
+    in tiles. If the number of words is dynamic, it selects code that is written
+    out for each. Left alone: all other operations.
+
+    ```
+    linalg.generic ins(%a, %b : memref<32x16xi32, ...>, memref<16x32xi32, ...>)
+      outs(%c : memref<32x32xf32, ...>) { ... products of the halves of words ... }
+    ```
+    becomes
+    ```
+    %0 = amx.tile_load %c[%c0, %c0] : memref<32x32xf32, ...> into !amx.tile<16x16xf32>
+    %1 = amx.tile_load %a[%c0, %c0] : memref<32x16xi32, ...> into !amx.tile<16x32xbf16>
+    %2 = amx.tile_load %b[%c0, %c0] : memref<16x32xi32, ...> into !amx.tile<16x32xbf16>
+    %3 = amx.tile_mulf %1, %2, %0 : ...
+    ... three other tiles ...
+    amx.tile_store %c[%c0, %c0], %3 : memref<32x32xf32, ...>, !amx.tile<16x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::amx::AMXDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def ConvertPosencTablesToVectorPass
     : Posenc_ToVectorPass<"convert-posenc-tables-to-vector"> {
   let summary = "Convert sincos and sinusoidal on memrefs to vectors";

@@ -22,8 +22,8 @@ bool isVectorElement(Type type);
 /// only. It then reads no element at an index that it computes.
 bool computesVectors(linalg::LinalgOp op);
 
-/// Whether posenc-tile-contractions tiles the operation: a matrix product of
-/// floats that is summed in f32 or f64.
+/// Whether posenc-tile-contractions tiles the operation, a matrix product of
+/// floats that is summed in f32 or f64, or has made it for AMX.
 bool isTiledContraction(linalg::LinalgOp op);
 
 /// Whether posenc-tile-elementwise tiles the operation: it has no reduction

@@ -34,8 +34,8 @@ struct PosencToCPUOptions : PassPipelineOptions<PosencToCPUOptions> {
       llvm::cl::init(false)};
   Option<bool> bf16Tiles{
       *this, "bf16-tiles",
-      llvm::cl::desc("Compute the bf16 dot products of attention with tiles, "
-                     "and leave tiles to the backend (needs AMX-BF16)"),
+      llvm::cl::desc("Compute bf16 dot products with tiles, and leave tiles to "
+                     "the backend (needs AMX-BF16)"),
       llvm::cl::init(false)};
   Option<std::string> schedule{
       *this, "schedule",

@@ -10,10 +10,8 @@
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
 
-#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -25,83 +23,18 @@ bool mlir::posenc::usesBF16Tiles(AttentionOp op, const VectorTarget &target) {
          valueDim % kTileRows == 0;
 }
 
-//===----------------------------------------------------------------------===//
-// Products of tiles
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A place in a buffer of words or f32: the indices of its last two dimensions,
-/// and those before them.
-struct Place {
-  Value memory;
-  SmallVector<Value> outer;
-  Value row, column;
-
-  SmallVector<Value> at(ImplicitLocOpBuilder &builder, int64_t rows,
-                        int64_t columns) const {
-    SmallVector<Value> indices(outer);
-    indices.push_back(addIndex(builder, row, rows));
-    indices.push_back(addIndex(builder, column, columns));
-    return indices;
-  }
-};
-} // namespace
-
-static Value loadTile(ImplicitLocOpBuilder &builder, const Place &place,
-                      int64_t row, int64_t column) {
-  auto type =
-      amx::TileType::get({kTileRows, 2 * kTileRows}, builder.getBF16Type());
-  return amx::TileLoadOp::create(builder, type, place.memory,
-                                 place.at(builder, row, column));
-}
-
-/// Stores the product of `numRows` rows of `a`, each of `depth` words, and
-/// `depth` rows of `b`, each of `code.tiles.vectors` vectors; if `accumulates`,
-/// adds it to what is there. A tile register has one shape in a function, so all
-/// tiles have the same.
-static void emitProducts(ImplicitLocOpBuilder &builder,
-                         const AttentionCode &code, const Place &a,
-                         const Place &b, const Place &result, int64_t numRows,
-                         int64_t depth, bool accumulates) {
-  int64_t vectors = code.tiles.vectors;
-  auto sumType =
-      amx::TileType::get({kTileRows, kTileRows}, builder.getF32Type());
-  SmallVector<SmallVector<Value>> places;
-  SmallVector<Value> sums;
-  for (int64_t i = 0; i < numRows; i += kTileRows)
-    for (int64_t j = 0; j < vectors; ++j) {
-      places.push_back(result.at(builder, i, j * kTileRows));
-      sums.push_back(accumulates
-                         ? Value(amx::TileLoadOp::create(
-                               builder, sumType, result.memory, places.back()))
-                         : Value(amx::TileZeroOp::create(builder, sumType)));
-    }
-  for (int64_t k = 0; k < depth; k += kTileRows) {
-    SmallVector<Value> right;
-    for (int64_t j = 0; j < vectors; ++j)
-      right.push_back(loadTile(builder, b, k, j * kTileRows));
-    for (int64_t i = 0; i < numRows; i += kTileRows) {
-      Value left = loadTile(builder, a, i, k);
-      for (int64_t j = 0; j < vectors; ++j) {
-        Value &sum = sums[i / kTileRows * vectors + j];
-        sum = amx::TileMulFOp::create(builder, sumType, left, right[j], sum);
-      }
-    }
-  }
-  for (auto [place, sum] : llvm::zip_equal(places, sums))
-    amx::TileStoreOp::create(builder, result.memory, place, sum);
-}
-
 void mlir::posenc::emitTileScores(ImplicitLocOpBuilder &builder,
                                   const AttentionCode &code,
                                   const AttentionBlock &block) {
   Value zero = createIndex(builder, 0);
   createLoop(builder, block.firstRow, block.endRow, code.tiles.getRowStep(),
              [&](Value row) {
-               emitProducts(builder, code, {code.keys, {}, row, zero},
-                            {code.queries, {block.queryTile}, zero, zero},
-                            {code.scores, {}, row, zero}, code.tiles.getRowStep(),
-                            code.getNumWords(), /*accumulates=*/false);
+               emitTileProducts(builder, {code.keys, {}, row, zero},
+                                {code.queries, {block.queryTile}, zero, zero},
+                                {code.scores, {}, row, zero},
+                                {code.tiles.getRowStep(),
+                                 code.tiles.getQueryTile(), code.getNumWords()},
+                                /*accumulates=*/false);
              });
 }
 
@@ -158,26 +91,17 @@ static void emitWeighted(ImplicitLocOpBuilder &builder,
   Value zero = createIndex(builder, 0);
   Value pair = builder.createOrFold<arith::DivUIOp>(
       block.firstRow, createIndex(builder, code.getDotWidth()));
-  // The number of tiles of keys selects code without a loop over them, because
-  // values of tiles cannot be carried by a loop.
   Value steps = builder.createOrFold<arith::CeilDivUIOp>(
       subIndex(builder, block.endRow, block.firstRow),
       createIndex(builder, tiles.getRowStep()));
-  auto cases = llvm::to_vector(
-      llvm::seq_inclusive<int64_t>(1, tiles.keys / tiles.getRowStep()));
-  OpBuilder::InsertionGuard guard(builder);
-  auto choice = scf::IndexSwitchOp::create(builder, TypeRange(), steps, cases,
-                                           cases.size());
-  for (auto [region, count] : llvm::zip_equal(choice.getCaseRegions(), cases)) {
-    builder.setInsertionPointToStart(&region.emplaceBlock());
-    emitProducts(builder, code, {code.valueTiles, {}, column, pair},
-                 {code.scores, {}, pair, zero},
-                 {code.acc, {block.queryTile}, column, zero}, numColumns,
-                 count * kTileRows, /*accumulates=*/true);
-    scf::YieldOp::create(builder);
-  }
-  builder.setInsertionPointToStart(&choice.getDefaultRegion().emplaceBlock());
-  scf::YieldOp::create(builder);
+  emitForCount(
+      builder, steps, tiles.keys / tiles.getRowStep(), [&](int64_t count) {
+        emitTileProducts(builder, {code.valueTiles, {}, column, pair},
+                         {code.scores, {}, pair, zero},
+                         {code.acc, {block.queryTile}, column, zero},
+                         {numColumns, tiles.getQueryTile(), count * kTileRows},
+                         /*accumulates=*/true);
+      });
 }
 
 /// Multiplies the accumulators by `factors`, one for each vector, unless all of

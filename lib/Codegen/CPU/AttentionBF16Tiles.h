@@ -6,22 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The instruction tdpbf16ps multiplies a tile of 16 rows of 16 words, pairs of
-// bf16, by a tile of 16 rows of words for 16 columns. The buffers of
-// AttentionBF16Dots.h have these layouts already:
+// The buffers of AttentionBF16Dots.h have the layouts of tiles already:
 //
 //   scores    a row is a key, a column a query: keys times queries;
 //   output    a row is a channel, a column a query: values, transposed to a row
 //             for each channel, times weights.
 //
-// Four tiles of sums, for 32 rows and 32 queries, are in registers, beside two
-// tiles of one operand and one of the other. Masks, softmax and rescaling read
-// and write the buffers as they do without AMX.
-//
-// For each result the instruction adds the products of the even elements of 16
-// words, those of the odd elements, both sums, and then the accumulator. It
-// rounds to nearest even whatever MXCSR says, and treats subnormal inputs and
-// results as 0.
+// Masks, softmax and rescaling read and write the buffers as they do without
+// AMX.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,11 +21,10 @@
 #define POSENC_LIB_CODEGEN_CPU_ATTENTIONBF16TILES_H
 
 #include "AttentionCode.h"
+#include "TileProducts.h"
 
 namespace mlir::posenc {
 
-/// Rows of a tile, and the 32-bit words or f32 numbers of a row.
-constexpr int64_t kTileRows = 16;
 /// Columns of values whose weighted sums are in registers at the same time.
 constexpr int64_t kColumnsOfTiles = 2 * kTileRows;
 

@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -33,14 +34,17 @@ using namespace mlir::posenc;
 static constexpr int64_t kWordsPerBlock = kDotBlock / 2;
 
 OpFoldResult mlir::posenc::getNumDotWords(OpBuilder &builder, Location loc,
-                                          OpFoldResult depth) {
+                                          OpFoldResult depth,
+                                          int64_t multiple) {
   AffineExpr d0 = builder.getAffineDimExpr(0);
   AffineExpr whole = d0.floorDiv(kDotBlock) * kWordsPerBlock;
-  return affine::makeComposedFoldedAffineMin(
+  OpFoldResult words = affine::makeComposedFoldedAffineMin(
       builder, loc,
       AffineMap::get(1, 0, {whole + d0 % kDotBlock, whole + kWordsPerBlock},
                      builder.getContext()),
       {depth});
+  return affine::makeComposedFoldedAffineApply(
+      builder, loc, d0.ceilDiv(multiple) * multiple, {words});
 }
 
 namespace {
@@ -48,9 +52,9 @@ namespace {
 class WordPacker {
 public:
   WordPacker(OpBuilder &builder, Location loc, Value matrix, unsigned depthDim,
-             OpFoldResult depth, unsigned wordsDim)
+             OpFoldResult depth, unsigned wordsDim, int64_t multiple)
       : b(builder), loc(loc), matrix(matrix), depthDim(depthDim), depth(depth),
-        wordsDim(wordsDim) {}
+        wordsDim(wordsDim), multiple(multiple) {}
 
   Value pack(Value destination);
 
@@ -59,8 +63,9 @@ private:
   OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
     return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
   }
-  Value slice(Value tensor, unsigned dim, OpFoldResult first,
-              OpFoldResult size);
+  Value sliceMatrix(OpFoldResult first, OpFoldResult size);
+  Value sliceWords(Value destination, OpFoldResult first, OpFoldResult size);
+  Value insert(Value words, Value destination, OpFoldResult firstWord);
   Value packWords(Value destination, OpFoldResult firstDepth,
                   OpFoldResult firstWord, OpFoldResult numWords, bool isWhole);
   Value packRemainder(Value destination, OpFoldResult firstDepth,
@@ -72,20 +77,39 @@ private:
   unsigned depthDim;
   OpFoldResult depth;
   unsigned wordsDim;
+  int64_t multiple;
 };
 } // namespace
 
-/// Returns the slice of a matrix with the indices [first, first + size) in one
-/// dimension.
-Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
-                        OpFoldResult size) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+/// Returns the elements [first, first + size) along k.
+Value WordPacker::sliceMatrix(OpFoldResult first, OpFoldResult size) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  SmallVector<OpFoldResult> offsets(sizes.size(), attr(0));
+  offsets[depthDim] = first;
+  sizes[depthDim] = size;
+  return extractSlice(b, loc, matrix, offsets, sizes);
+}
+
+/// Returns the words [first, first + size) of all rows of the matrix.
+Value WordPacker::sliceWords(Value destination, OpFoldResult first,
+                             OpFoldResult size) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
+  SmallVector<OpFoldResult> offsets(sizes.size(), attr(0));
+  std::swap(sizes[depthDim], sizes[wordsDim]);
+  offsets[wordsDim] = first;
+  sizes[wordsDim] = size;
+  return extractSlice(b, loc, destination, offsets, sizes);
+}
+
+/// Returns `destination` with `words` from the word `firstWord` on.
+Value WordPacker::insert(Value words, Value destination,
+                         OpFoldResult firstWord) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, words);
   SmallVector<OpFoldResult> offsets(sizes.size(), attr(0)),
       strides(sizes.size(), attr(1));
-  offsets[dim] = first;
-  sizes[dim] = size;
-  return tensor::ExtractSliceOp::create(b, loc, tensor, offsets, sizes,
-                                        strides);
+  offsets[wordsDim] = firstWord;
+  return tensor::InsertSliceOp::create(b, loc, words, destination, offsets,
+                                       sizes, strides);
 }
 
 /// Copies `numWords` words whose first elements begin at `firstDepth`. If
@@ -95,11 +119,11 @@ Value WordPacker::packWords(Value destination, OpFoldResult firstDepth,
                             OpFoldResult firstWord, OpFoldResult numWords,
                             bool isWhole) {
   AffineExpr d0 = b.getAffineDimExpr(0);
-  SmallVector<Value> inputs{slice(matrix, depthDim, firstDepth, numWords)};
+  SmallVector<Value> inputs{sliceMatrix(firstDepth, numWords)};
   if (isWhole)
-    inputs.push_back(slice(matrix, depthDim,
-                           apply(d0 + kWordsPerBlock, {firstDepth}), numWords));
-  Value words = slice(destination, wordsDim, firstWord, numWords);
+    inputs.push_back(
+        sliceMatrix(apply(d0 + kWordsPerBlock, {firstDepth}), numWords));
+  Value words = sliceWords(destination, firstWord, numWords);
   int64_t rank = cast<RankedTensorType>(words.getType()).getRank();
   AffineMap identity = b.getMultiDimIdentityMap(rank), swapped = identity;
   if (depthDim != wordsDim) {
@@ -132,14 +156,11 @@ Value WordPacker::packWords(Value destination, OpFoldResult firstDepth,
         }
         return word;
       });
-  SmallVector<OpFoldResult> offsets(rank, attr(0)), strides(rank, attr(1));
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, words);
-  offsets[wordsDim] = firstWord;
-  return tensor::InsertSliceOp::create(b, loc, words, destination, offsets,
-                                       sizes, strides);
+  return insert(words, destination, firstWord);
 }
 
-/// Copies the last, incomplete block, of `remainder` elements.
+/// Copies the last, incomplete block, of `remainder` elements, and fills the
+/// words after it with 0.
 Value WordPacker::packRemainder(Value destination, OpFoldResult firstDepth,
                                 OpFoldResult firstWord,
                                 OpFoldResult remainder) {
@@ -151,8 +172,17 @@ Value WordPacker::packRemainder(Value destination, OpFoldResult firstDepth,
       {remainder});
   destination = packWords(destination, firstDepth, firstWord, numWords,
                           /*isWhole=*/false);
-  return packWords(destination, firstDepth, firstWord,
-                   apply(d0 - d1, {remainder, numWords}), /*isWhole=*/true);
+  destination =
+      packWords(destination, firstDepth, firstWord,
+                apply(d0 - d1, {remainder, numWords}), /*isWhole=*/true);
+  if (multiple == 1)
+    return destination;
+  OpFoldResult end = apply(d0 + d1, {firstWord, numWords});
+  OpFoldResult allWords = getNumDotWords(b, loc, depth, multiple);
+  Value rest = sliceWords(destination, end, apply(d0 - d1, {allWords, end}));
+  Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
+  rest = linalg::FillOp::create(b, loc, none, rest).getResult(0);
+  return insert(rest, destination, end);
 }
 
 Value WordPacker::pack(Value destination) {
@@ -191,8 +221,9 @@ Value WordPacker::pack(Value destination) {
 
 Value mlir::posenc::packDotWords(OpBuilder &builder, Location loc, Value matrix,
                                  unsigned depthDim, OpFoldResult depth,
-                                 Value destination, unsigned wordsDim) {
-  return WordPacker(builder, loc, matrix, depthDim, depth, wordsDim)
+                                 Value destination, unsigned wordsDim,
+                                 int64_t multiple) {
+  return WordPacker(builder, loc, matrix, depthDim, depth, wordsDim, multiple)
       .pack(destination);
 }
 
@@ -238,4 +269,78 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
   return vector::TransferWriteOp::create(builder, loc, sums, tile,
                                          ValueRange{zero, zero}, inBounds)
       .getResult();
+}
+
+/// Returns the maps of rows x words, words x columns and rows x columns.
+static SmallVector<AffineMap> getProductMaps(MLIRContext *context) {
+  AffineExpr m, n, k;
+  bindDims(context, m, n, k);
+  SmallVector<SmallVector<AffineExpr, 4>> maps{{m, k}, {k, n}, {m, n}};
+  return AffineMap::inferFromExprList(maps, context);
+}
+
+Value mlir::posenc::createTileProduct(OpBuilder &builder, Location loc,
+                                      Value tile, Value left, Value panel) {
+  using utils::IteratorType;
+  auto product = linalg::GenericOp::create(
+      builder, loc, tile.getType(), ValueRange{left, panel}, tile,
+      getProductMaps(builder.getContext()),
+      ArrayRef{IteratorType::parallel, IteratorType::parallel,
+               IteratorType::reduction},
+      [&](OpBuilder &nested, Location l, ValueRange args) {
+        Type f32 = nested.getF32Type();
+        Value width = arith::ConstantIntOp::create(nested, l, 16, 32);
+        Value upper = arith::ConstantIntOp::create(nested, l, -65536, 32);
+        SmallVector<Value> even, odd;
+        for (Value word : args.take_front(2)) {
+          Value low = arith::ShLIOp::create(nested, l, word, width);
+          even.push_back(arith::BitcastOp::create(nested, l, f32, low));
+          Value high = arith::AndIOp::create(nested, l, word, upper);
+          odd.push_back(arith::BitcastOp::create(nested, l, f32, high));
+        }
+        Value sum = args[2];
+        for (ArrayRef<Value> factors : {even, odd})
+          sum = arith::AddFOp::create(
+              nested, l, sum,
+              arith::MulFOp::create(nested, l, factors[0], factors[1]));
+        linalg::YieldOp::create(nested, l, sum);
+      });
+  return product.getResult(0);
+}
+
+/// Whether `value` has the bits of one half of `word`, by an operation with the
+/// constant `operand`.
+template <typename HalfOp>
+static bool isHalf(Value value, Value word, int64_t operand) {
+  auto bits = value.getDefiningOp<arith::BitcastOp>();
+  auto half = bits ? bits.getIn().getDefiningOp<HalfOp>() : HalfOp();
+  APInt constant;
+  return half && half.getLhs() == word &&
+         matchPattern(half.getRhs(), m_ConstantInt(&constant)) &&
+         constant.getSExtValue() == operand;
+}
+
+bool mlir::posenc::isTileProduct(linalg::LinalgOp op) {
+  if (!isa<linalg::GenericOp>(op) || op->getNumOperands() != 3 ||
+      op.getNumReductionLoops() != 1 ||
+      op.getIndexingMapsArray() != getProductMaps(op->getContext()))
+    return false;
+  Block &body = op->getRegion(0).front();
+  Value left = body.getArgument(0), right = body.getArgument(1);
+  auto isEven = [&](Value term) {
+    auto product = term.getDefiningOp<arith::MulFOp>();
+    return product && isHalf<arith::ShLIOp>(product.getLhs(), left, 16) &&
+           isHalf<arith::ShLIOp>(product.getRhs(), right, 16);
+  };
+  auto isOdd = [&](Value term) {
+    auto product = term.getDefiningOp<arith::MulFOp>();
+    return product && isHalf<arith::AndIOp>(product.getLhs(), left, -65536) &&
+           isHalf<arith::AndIOp>(product.getRhs(), right, -65536);
+  };
+  auto last =
+      body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  auto first =
+      last ? last.getLhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
+  return first && first.getLhs() == body.getArgument(2) &&
+         isEven(first.getRhs()) && isOdd(last.getRhs());
 }

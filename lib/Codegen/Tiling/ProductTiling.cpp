@@ -78,7 +78,9 @@ private:
   /// of two for bf16 dot products. `getCopiedDepth` is the number in a full
   /// block.
   OpFoldResult getSteps(OpFoldResult depth) {
-    return tiles.usesBF16Dots ? getNumDotWords(b, loc, depth) : depth;
+    return tiles.usesBF16Dots
+               ? getNumDotWords(b, loc, depth, tiles.getWordMultiple())
+               : depth;
   }
   int64_t getCopiedDepth() const {
     return tiles.usesBF16Dots ? tiles.blockReduction / 2 : tiles.blockReduction;
@@ -287,10 +289,11 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
               b, loc, RankedTensorType::get(shape, copied), state, offsets,
               panelSizes, strides);
           Value part = extract(block, from, fromSizes);
-          panel = tiles.usesBF16Dots
-                      ? packDotWords(b, loc, part, swapped ? 1 : 0, depth,
-                                     panel, /*wordsDim=*/0)
-                      : convert(part, swapped, panel);
+          panel =
+              tiles.usesBF16Dots
+                  ? packDotWords(b, loc, part, swapped ? 1 : 0, depth, panel,
+                                 /*wordsDim=*/0, tiles.getWordMultiple())
+                  : convert(part, swapped, panel);
           return insert(panel, state, offsets, panelSizes);
         });
   };
@@ -307,13 +310,12 @@ Value ProductTiling::packPanels(Value block, bool swapped, OpFoldResult depth,
                               type.getElementType()),
         whole, SmallVector<ReassociationIndices>{{0}, {1, 2}},
         {depth, attr(numPanels), attr(tiles.columns)});
+    if (tiles.usesBF16Dots)
+      return packDotWords(b, loc, rows, /*depthDim=*/0, depth, scratch,
+                          /*wordsDim=*/1, tiles.getWordMultiple());
     SmallVector<OpFoldResult> offsets(3, attr(0)),
         sizes{attr(numPanels), steps, attr(tiles.columns)};
     Value panels = extract(scratch, offsets, sizes);
-    if (tiles.usesBF16Dots)
-      return insert(packDotWords(b, loc, rows, /*depthDim=*/0, depth, panels,
-                                 /*wordsDim=*/1),
-                    scratch, offsets, sizes);
     AffineMap identity = b.getMultiDimIdentityMap(3);
     AffineMap to = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0, 2},
                                                 b.getContext());
@@ -366,11 +368,8 @@ Value ProductTiling::extractPrepacked(OpFoldResult firstColumn,
 Value ProductTiling::packPrepacked(Value panel, OpFoldResult depth) {
   Value scratch = tensor::EmptyOp::create(
       b, loc, ArrayRef<int64_t>{getCopiedDepth(), tiles.columns}, copied);
-  SmallVector<OpFoldResult> offsets(2, attr(0)),
-      sizes{getSteps(depth), attr(tiles.columns)};
-  Value words = packDotWords(b, loc, panel, /*depthDim=*/0, depth,
-                             extract(scratch, offsets, sizes), /*wordsDim=*/0);
-  return insert(words, scratch, offsets, sizes);
+  return packDotWords(b, loc, panel, /*depthDim=*/0, depth, scratch,
+                      /*wordsDim=*/0, tiles.getWordMultiple());
 }
 
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
@@ -381,6 +380,13 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
   auto map = [&](ArrayRef<AffineExpr> results) {
     return AffineMap::get(3, 0, results, b.getContext());
   };
+  if (tiles.usesBF16Tiles) {
+    OpFoldResult words = getSteps(depth), zero = attr(0);
+    return createTileProduct(
+        b, loc, tile,
+        extract(left, {firstRow, zero}, {attr(tiles.rows), words}),
+        extract(panel, {zero, zero}, {words, attr(tiles.columns)}));
+  }
   using utils::IteratorType;
   auto loop = scf::ForOp::create(
       b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
@@ -503,11 +509,8 @@ Value ProductTiling::addDepthBlock(Value firstDepth, Value state) {
   if (tiles.usesBF16Dots) {
     Value scratch = tensor::EmptyOp::create(
         b, loc, ArrayRef<int64_t>{tiles.blockRows, getCopiedDepth()}, copied);
-    SmallVector<OpFoldResult> offsets(2, attr(0)), sizes{rows, getSteps(depth)};
-    Value words = packDotWords(b, loc, left, leftSwapped ? 0 : 1, depth,
-                               extract(scratch, offsets, sizes),
-                               /*wordsDim=*/1);
-    left = insert(words, scratch, offsets, sizes);
+    left = packDotWords(b, loc, left, leftSwapped ? 0 : 1, depth, scratch,
+                        /*wordsDim=*/1, tiles.getWordMultiple());
     leftSwapped = false;
   } else if (getElementTypeOrSelf(left.getType()) != sum) {
     left = pack(left, leftSwapped, {tiles.blockRows, tiles.blockReduction},

@@ -18,6 +18,10 @@ namespace mlir::posenc {
 /// are rounded once the sum is complete; otherwise the type itself.
 Type getSumType(Type result);
 
+/// The words of a row of an AMX tile, and the most elements along k of a
+/// register tile of AMX.
+constexpr int64_t kTileWords = 16, kTileDepth = 256;
+
 /// Sizes of register tiles (rows x columns) and of cache blocks, in elements.
 /// `blockColumns` is a multiple of `columns`.
 struct ContractionTiles {
@@ -36,6 +40,11 @@ struct ContractionTiles {
   /// Whether the product uses bf16 dot products (VDPBF16PS): both matrices are
   /// bf16 and are copied as 32-bit words of two elements along k.
   bool usesBF16Dots = false;
+  /// Whether AMX tiles compute these dot products: a register tile is a
+  /// createTileProduct.
+  bool usesBF16Tiles = false;
+  /// The number of words of a row is a multiple of this number.
+  int64_t getWordMultiple() const { return usesBF16Tiles ? kTileWords : 1; }
 };
 
 /// A batch of matrix products C[m, n] += A[m, k] * B[k, n]. Dimensions are
@@ -77,18 +86,20 @@ FailureOr<Product> getProduct(linalg::LinalgOp op);
 /// dot products.
 constexpr int64_t kDotBlock = 64;
 
-/// Returns the number of 32-bit words for `depth` elements along k.
+/// Returns the number of 32-bit words for `depth` elements along k, rounded up
+/// to a multiple of `multiple`.
 OpFoldResult getNumDotWords(OpBuilder &builder, Location loc,
-                            OpFoldResult depth);
+                            OpFoldResult depth, int64_t multiple = 1);
 
 /// Copies a matrix as 32-bit words of bf16 pairs along its dimension
 /// `depthDim`, which has `depth` elements and becomes `wordsDim` of the
-/// destination. The destination is a tensor of i32 with getNumDotWords(depth)
-/// elements in `wordsDim`, and otherwise has the sizes of the matrix. Elements
-/// of other types are rounded to bf16. A missing second element is zero.
+/// destination. The destination is a tensor of i32 with at least
+/// getNumDotWords(depth, multiple) elements in `wordsDim`, and otherwise with
+/// at least the sizes of the matrix. Elements of other types are rounded to
+/// bf16. Missing elements are zero.
 Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
                    unsigned depthDim, OpFoldResult depth, Value destination,
-                   unsigned wordsDim);
+                   unsigned wordsDim, int64_t multiple = 1);
 
 /// Adds the dot products of word `word` of each row of `left` (rows x words, or
 /// words x rows if `leftSwapped`) and of each column of `panel` (words x
@@ -96,6 +107,16 @@ Value packDotWords(OpBuilder &builder, Location loc, Value matrix,
 /// rows of the tile begin at `firstRow` of `left`.
 Value addDots(OpBuilder &builder, Location loc, Value tile, Value left,
               bool leftSwapped, Value firstRow, Value panel, Value word);
+
+/// Adds the dot products of all words of the rows of `left` (rows x words) and
+/// of the columns of `panel` (words x columns) to `tile` by one linalg.generic,
+/// which isTileProduct() recognizes, and returns the new tile. The number of
+/// words is a multiple of kTileWords.
+Value createTileProduct(OpBuilder &builder, Location loc, Value tile,
+                        Value left, Value panel);
+
+/// Whether the operation is one that createTileProduct() has made.
+bool isTileProduct(linalg::LinalgOp op);
 
 /// Emits the tiled product at the rewriter's insertion point. The result of the
 /// returned loop replaces that of the product.

@@ -149,7 +149,7 @@ static bool isTile(linalg::LinalgOp op) {
 }
 
 bool mlir::posenc::isTiledContraction(linalg::LinalgOp op) {
-  return succeeded(getProduct(op));
+  return succeeded(getProduct(op)) || isTileProduct(op);
 }
 
 namespace {
@@ -195,7 +195,9 @@ private:
                       "{5}, {6}{7}",
                       tiles.blockRows, tiles.blockColumns, tiles.blockReduction,
                       tiles.rows, tiles.columns,
-                      tiles.usesBF16Dots ? "bf16 dot products" : "FMA",
+                      tiles.usesBF16Tiles  ? "bf16 tiles"
+                      : tiles.usesBF16Dots ? "bf16 dot products"
+                                           : "FMA",
                       product.panels ? "panels of the caller"
                                      : "panels are packed",
                       isFused ? ", fused with its elementwise user" : ""));
@@ -259,6 +261,13 @@ private:
       tiles.blockRows = kDotRows;
       tiles.peelsFirst = false;
       tiles.copiedRows = 0;
+      // Tiles of AMX have 32 rows, few of which few rows would use.
+      tiles.usesBF16Tiles = bf16Tiles && (ShapedType::isDynamic(rows) ||
+                                          rows >= kTileRowsOfProduct / 2);
+      if (tiles.usesBF16Tiles) {
+        tiles.rows = kTileRowsOfProduct;
+        tiles.blockReduction = kTileDepth;
+      }
     } else if (getType(product, 0) != sum)
       // Rows of A that must be extended are copied to scratch.
       tiles.blockRows = std::min(tiles.blockRows,
@@ -286,5 +295,7 @@ private:
   /// blocks for more threads.
   static constexpr int64_t kDotRows = 256, kDotColumns = 256, kDotDepth = 512;
   static constexpr int64_t kManyDotColumns = 1024;
+  /// Rows of a register tile of AMX: two tiles.
+  static constexpr int64_t kTileRowsOfProduct = 32;
 };
 } // namespace
