@@ -26,7 +26,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -269,78 +268,4 @@ Value mlir::posenc::addDots(OpBuilder &builder, Location loc, Value tile,
   return vector::TransferWriteOp::create(builder, loc, sums, tile,
                                          ValueRange{zero, zero}, inBounds)
       .getResult();
-}
-
-/// Returns the maps of rows x words, words x columns and rows x columns.
-static SmallVector<AffineMap> getProductMaps(MLIRContext *context) {
-  AffineExpr m, n, k;
-  bindDims(context, m, n, k);
-  SmallVector<SmallVector<AffineExpr, 4>> maps{{m, k}, {k, n}, {m, n}};
-  return AffineMap::inferFromExprList(maps, context);
-}
-
-Value mlir::posenc::createTileProduct(OpBuilder &builder, Location loc,
-                                      Value tile, Value left, Value panel) {
-  using utils::IteratorType;
-  auto product = linalg::GenericOp::create(
-      builder, loc, tile.getType(), ValueRange{left, panel}, tile,
-      getProductMaps(builder.getContext()),
-      ArrayRef{IteratorType::parallel, IteratorType::parallel,
-               IteratorType::reduction},
-      [&](OpBuilder &nested, Location l, ValueRange args) {
-        Type f32 = nested.getF32Type();
-        Value width = arith::ConstantIntOp::create(nested, l, 16, 32);
-        Value upper = arith::ConstantIntOp::create(nested, l, -65536, 32);
-        SmallVector<Value> even, odd;
-        for (Value word : args.take_front(2)) {
-          Value low = arith::ShLIOp::create(nested, l, word, width);
-          even.push_back(arith::BitcastOp::create(nested, l, f32, low));
-          Value high = arith::AndIOp::create(nested, l, word, upper);
-          odd.push_back(arith::BitcastOp::create(nested, l, f32, high));
-        }
-        Value sum = args[2];
-        for (ArrayRef<Value> factors : {even, odd})
-          sum = arith::AddFOp::create(
-              nested, l, sum,
-              arith::MulFOp::create(nested, l, factors[0], factors[1]));
-        linalg::YieldOp::create(nested, l, sum);
-      });
-  return product.getResult(0);
-}
-
-/// Whether `value` has the bits of one half of `word`, by an operation with the
-/// constant `operand`.
-template <typename HalfOp>
-static bool isHalf(Value value, Value word, int64_t operand) {
-  auto bits = value.getDefiningOp<arith::BitcastOp>();
-  auto half = bits ? bits.getIn().getDefiningOp<HalfOp>() : HalfOp();
-  APInt constant;
-  return half && half.getLhs() == word &&
-         matchPattern(half.getRhs(), m_ConstantInt(&constant)) &&
-         constant.getSExtValue() == operand;
-}
-
-bool mlir::posenc::isTileProduct(linalg::LinalgOp op) {
-  if (!isa<linalg::GenericOp>(op) || op->getNumOperands() != 3 ||
-      op.getNumReductionLoops() != 1 ||
-      op.getIndexingMapsArray() != getProductMaps(op->getContext()))
-    return false;
-  Block &body = op->getRegion(0).front();
-  Value left = body.getArgument(0), right = body.getArgument(1);
-  auto isEven = [&](Value term) {
-    auto product = term.getDefiningOp<arith::MulFOp>();
-    return product && isHalf<arith::ShLIOp>(product.getLhs(), left, 16) &&
-           isHalf<arith::ShLIOp>(product.getRhs(), right, 16);
-  };
-  auto isOdd = [&](Value term) {
-    auto product = term.getDefiningOp<arith::MulFOp>();
-    return product && isHalf<arith::AndIOp>(product.getLhs(), left, -65536) &&
-           isHalf<arith::AndIOp>(product.getRhs(), right, -65536);
-  };
-  auto last =
-      body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  auto first =
-      last ? last.getLhs().getDefiningOp<arith::AddFOp>() : arith::AddFOp();
-  return first && first.getLhs() == body.getArgument(2) &&
-         isEven(first.getRhs()) && isOdd(last.getRhs());
 }
