@@ -54,6 +54,58 @@ func.func @product(%x: memref<32x?xf32>, %w: memref<?x32xf32>, %y: memref<32x32x
 
 // -----
 
+// A packed argument has dynamic strides.
+// CHECK-LABEL: func.func @argument(
+// CHECK:         memref.prefetch
+func.func @argument(%x: memref<32x?xf32>, %w: memref<?x32xf32, strided<[?, 1]>>, %y: memref<32x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %c32 step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<32x32xf32>, vector<32xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+      %a = memref.load %x[%tile, %k] : memref<32x?xf32>
+      %as = vector.broadcast %a : f32 to vector<32xf32>
+      %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<?x32xf32, strided<[?, 1]>>, vector<32xf32>
+      %s = math.fma %as, %b, %acc : vector<32xf32>
+      scf.yield %s : vector<32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<32xf32>, memref<32x32xf32>
+  }
+  return
+}
+
+// -----
+
+// The rows of a part of a wider panel are not consecutive.
+// CHECK-LABEL: func.func @wide(
+// CHECK-NOT:     memref.prefetch
+func.func @wide(%x: memref<32x?xf32>, %w: memref<?x32xf32, strided<[64, 1]>>, %y: memref<32x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c256 = arith.constant 256 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %tile = %c0 to %c32 step %c8 {
+    %start = vector.transfer_read %y[%tile, %c0], %zero {in_bounds = [true]} : memref<32x32xf32>, vector<32xf32>
+    %sum = scf.for %k = %c0 to %c256 step %c1 iter_args(%acc = %start) -> (vector<32xf32>) {
+      %a = memref.load %x[%tile, %k] : memref<32x?xf32>
+      %as = vector.broadcast %a : f32 to vector<32xf32>
+      %b = vector.transfer_read %w[%k, %c0], %zero {in_bounds = [true]} : memref<?x32xf32, strided<[64, 1]>>, vector<32xf32>
+      %s = math.fma %as, %b, %acc : vector<32xf32>
+      scf.yield %s : vector<32xf32>
+    }
+    vector.transfer_write %sum, %y[%tile, %c0] {in_bounds = [true]} : vector<32xf32>, memref<32x32xf32>
+  }
+  return
+}
+
+// -----
+
 // One register tile prefetches all lines.
 // CHECK-LABEL: func.func @few_rows(
 // CHECK:         scf.for

@@ -102,8 +102,12 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
   SmallVector<int64_t> strides;
   int64_t offset;
+  // Strides of arguments are dynamic. Those of packed ones are nearly always
+  // contiguous, and others would only be prefetched in vain.
   if (rank < 2 || failed(memref.getStridesAndOffset(strides, offset)) ||
-      strides[rank - 2] != type.getNumElements() || type.getRank() == 0 ||
+      (strides[rank - 2] != type.getNumElements() &&
+       !ShapedType::isDynamic(strides[rank - 2])) ||
+      type.getRank() == 0 ||
       !op.getPermutationMap().isMinorIdentity() ||
       type.getNumElements() != memref.getShape().back() ||
       type.getShape().back() != type.getNumElements() ||
