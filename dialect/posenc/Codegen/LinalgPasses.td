@@ -257,9 +257,9 @@ def PosencTileContractionsPass
     apart in the reduction dimension: element j of each block of 64, and element
     j + 32.
 
-    With `bf16-tiles` too, products of 16 and more rows have register tiles of 32
-    rows and 32 columns, and a block of the reduction of at most 256 elements is one
-    `linalg.generic` over the words, which `posenc-products-to-tiles` lowers to AMX.
+    With `bf16-tiles` too, register tiles have 32 rows and 32 columns, and a block of
+    the reduction of at most 256 elements is one `linalg.generic` over the words,
+    which `posenc-products-to-tiles` lowers to AMX.
 
     With `product-peel`, the first block of the reduction is a loop of its own,
     whose register tiles start from the value of the `linalg.fill` that
@@ -285,7 +285,7 @@ def PosencTileContractionsPass
   }];
   let options = !listconcat(Posenc_ContractionOptions, [
     Option<"bf16Tiles", "bf16-tiles", "bool", "false",
-           "Use AMX tiles for bf16 products of 16 and more rows">
+           "Use AMX tiles for these dot products">
   ], Posenc_TuningOptions);
   let dependentDialects = kTilingDialects # ["::mlir::vector::VectorDialect"];
 }

@@ -107,8 +107,7 @@ std::optional<PanelRead> PanelRead::get(vector::TransferReadOp op,
   if (rank < 2 || failed(memref.getStridesAndOffset(strides, offset)) ||
       (strides[rank - 2] != type.getNumElements() &&
        !ShapedType::isDynamic(strides[rank - 2])) ||
-      type.getRank() == 0 ||
-      !op.getPermutationMap().isMinorIdentity() ||
+      type.getRank() == 0 || !op.getPermutationMap().isMinorIdentity() ||
       type.getNumElements() != memref.getShape().back() ||
       type.getShape().back() != type.getNumElements() ||
       bytes % kLineBytes != 0 || !mayBeUncached(op.getBase()) ||

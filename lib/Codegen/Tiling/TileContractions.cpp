@@ -261,9 +261,7 @@ private:
       tiles.blockRows = kDotRows;
       tiles.peelsFirst = false;
       tiles.copiedRows = 0;
-      // Tiles of AMX have 32 rows, few of which few rows would use.
-      tiles.usesBF16Tiles = bf16Tiles && (ShapedType::isDynamic(rows) ||
-                                          rows >= kTileRowsOfProduct / 2);
+      tiles.usesBF16Tiles = bf16Tiles;
       if (tiles.usesBF16Tiles) {
         tiles.rows = kTileRowsOfProduct;
         tiles.blockReduction = kTileDepth;
