@@ -62,8 +62,8 @@ private:
   OpFoldResult apply(AffineExpr expr, ArrayRef<OpFoldResult> operands) {
     return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
   }
-  Value sliceMatrix(OpFoldResult first, OpFoldResult size);
-  Value sliceWords(Value destination, OpFoldResult first, OpFoldResult size);
+  Value slice(Value tensor, unsigned dim, OpFoldResult first,
+              OpFoldResult size);
   Value insert(Value words, Value destination, OpFoldResult firstWord);
   Value packWords(Value destination, OpFoldResult firstDepth,
                   OpFoldResult firstWord, OpFoldResult numWords, bool isWhole);
@@ -80,24 +80,16 @@ private:
 };
 } // namespace
 
-/// Returns the elements [first, first + size) along k.
-Value WordPacker::sliceMatrix(OpFoldResult first, OpFoldResult size) {
+/// Returns the indices [first, first + size) along k of the matrix, or of the
+/// words of its rows in a destination, in which `dim` is that dimension.
+Value WordPacker::slice(Value tensor, unsigned dim, OpFoldResult first,
+                        OpFoldResult size) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   SmallVector<OpFoldResult> offsets(sizes.size(), attr(0));
-  offsets[depthDim] = first;
-  sizes[depthDim] = size;
-  return extractSlice(b, loc, matrix, offsets, sizes);
-}
-
-/// Returns the words [first, first + size) of all rows of the matrix.
-Value WordPacker::sliceWords(Value destination, OpFoldResult first,
-                             OpFoldResult size) {
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
-  SmallVector<OpFoldResult> offsets(sizes.size(), attr(0));
-  std::swap(sizes[depthDim], sizes[wordsDim]);
-  offsets[wordsDim] = first;
-  sizes[wordsDim] = size;
-  return extractSlice(b, loc, destination, offsets, sizes);
+  std::swap(sizes[depthDim], sizes[dim]);
+  offsets[dim] = first;
+  sizes[dim] = size;
+  return extractSlice(b, loc, tensor, offsets, sizes);
 }
 
 /// Returns `destination` with `words` from the word `firstWord` on.
@@ -118,11 +110,11 @@ Value WordPacker::packWords(Value destination, OpFoldResult firstDepth,
                             OpFoldResult firstWord, OpFoldResult numWords,
                             bool isWhole) {
   AffineExpr d0 = b.getAffineDimExpr(0);
-  SmallVector<Value> inputs{sliceMatrix(firstDepth, numWords)};
+  SmallVector<Value> inputs{slice(matrix, depthDim, firstDepth, numWords)};
   if (isWhole)
-    inputs.push_back(
-        sliceMatrix(apply(d0 + kWordsPerBlock, {firstDepth}), numWords));
-  Value words = sliceWords(destination, firstWord, numWords);
+    inputs.push_back(slice(matrix, depthDim,
+                           apply(d0 + kWordsPerBlock, {firstDepth}), numWords));
+  Value words = slice(destination, wordsDim, firstWord, numWords);
   int64_t rank = cast<RankedTensorType>(words.getType()).getRank();
   AffineMap identity = b.getMultiDimIdentityMap(rank), swapped = identity;
   if (depthDim != wordsDim) {
@@ -178,7 +170,8 @@ Value WordPacker::packRemainder(Value destination, OpFoldResult firstDepth,
     return destination;
   OpFoldResult end = apply(d0 + d1, {firstWord, numWords});
   OpFoldResult allWords = getNumDotWords(b, loc, depth, multiple);
-  Value rest = sliceWords(destination, end, apply(d0 - d1, {allWords, end}));
+  Value rest =
+      slice(destination, wordsDim, end, apply(d0 - d1, {allWords, end}));
   Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
   rest = linalg::FillOp::create(b, loc, none, rest).getResult(0);
   return insert(rest, destination, end);
