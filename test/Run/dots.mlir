@@ -34,6 +34,16 @@
 // RUN: posenc-run %s --function=batch --reference \
 // RUN:   --input=3x17x75xbf16=random --input=3x75x70xbf16=random:seed=2
 
+// Parts of tiles of a known size, also without optimization: with AMX, LLVM's backend
+// would then load configurations that are a fault.
+// RUN: posenc-run %s --function=parts --opt-level=0 --reference \
+// RUN:   --input=37x192xbf16=random --input=192x96xbf16=random:seed=2 --input=37x96xf32=random
+
+func.func @parts(%a: tensor<37x192xbf16>, %b: tensor<192x96xbf16>, %c: tensor<37x96xf32>) -> tensor<37x96xf32> {
+  %0 = linalg.matmul ins(%a, %b : tensor<37x192xbf16>, tensor<192x96xbf16>) outs(%c : tensor<37x96xf32>) -> tensor<37x96xf32>
+  return %0 : tensor<37x96xf32>
+}
+
 func.func @product(%a: tensor<?x?xbf16>, %b: tensor<?x?xbf16>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %0 = linalg.matmul ins(%a, %b : tensor<?x?xbf16>, tensor<?x?xbf16>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
   return %0 : tensor<?x?xf32>

@@ -1,5 +1,4 @@
-//===- ProductsToTiles.cpp - register tiles of products to AMX
-//-------------===//
+//===- ProductsToTiles.cpp - register tiles of products to AMX ------------===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -375,11 +375,6 @@ Value ProductTiling::packPrepacked(Value panel, OpFoldResult depth) {
 Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
                              OpFoldResult firstRow, Value panel,
                              OpFoldResult depth) {
-  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
-             k = b.getAffineDimExpr(2);
-  auto map = [&](ArrayRef<AffineExpr> results) {
-    return AffineMap::get(3, 0, results, b.getContext());
-  };
   if (tiles.usesBF16Tiles) {
     OpFoldResult words = getSteps(depth), zero = attr(0);
     return createTileProduct(
@@ -387,6 +382,11 @@ Value ProductTiling::addTile(Value tile, Value left, bool leftSwapped,
         extract(left, {firstRow, zero}, {attr(tiles.rows), words}),
         extract(panel, {zero, zero}, {words, attr(tiles.columns)}));
   }
+  AffineExpr m = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1),
+             k = b.getAffineDimExpr(2);
+  auto map = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(3, 0, results, b.getContext());
+  };
   using utils::IteratorType;
   auto loop = scf::ForOp::create(
       b, loc, constant(0), toValue(getSteps(depth)), constant(1), tile,
