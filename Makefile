@@ -11,8 +11,8 @@ export POSENC_LLVM
 BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
-        coverage test-exhaustive python-test vllm-test exporters-test lint lint-tidy \
-        lint-includes wheel install uninstall docs docs-site clean
+        coverage test-exhaustive python-test vllm-test exporters-test files lint \
+        lint-tidy lint-includes wheel install uninstall docs docs-site clean
 
 all: build
 
@@ -127,17 +127,23 @@ lint:
 	@PRE_COMMIT_HOME=$(abspath $(BUILD))/lint/hooks \
 	  $(BUILD)/lint/bin/pre-commit run --all-files --show-diff-on-failure
 
+# The library with one object for each file: after a change less is compiled, and
+# compile_commands.json has the command of each file.
+files: required
+	@$(call configure,$(BUILD)-files,files)
+	@cmake --build $(BUILD)-files -j $(JOBS)
+
 # Runs clang-tidy 22 (Debian's package clang-tidy-22) on the files of TIDY.
 CLANG_TIDY ?= clang-tidy-22
 TIDY ?= $(wildcard lib/*/*.cpp lib/*/*/*.cpp runtime/lib/*.cpp tools/*/*.cpp)
-lint-tidy: build
-	@printf '%s\n' $(TIDY) | xargs -P $(JOBS) -n 1 $(CLANG_TIDY) -p $(BUILD) --quiet
+lint-tidy: files
+	@printf '%s\n' $(TIDY) | xargs -P $(JOBS) -n 1 $(CLANG_TIDY) -p $(BUILD)-files --quiet
 
 # Compiles the files that match INCLUDES without precompiled headers, which hide the
 # includes that a file lacks. All files take an hour of one core.
 INCLUDES ?=
-lint-includes: build
-	@python3 test/Layering/compile-alone.py -j $(JOBS) $(BUILD) '$(INCLUDES)'
+lint-includes: files
+	@python3 test/Layering/compile-alone.py -j $(JOBS) $(BUILD)-files '$(INCLUDES)'
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)
@@ -158,4 +164,4 @@ docs-site:
 	  --strict --site-dir $(abspath $(BUILD))/site
 
 clean:
-	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug
+	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-coverage $(BUILD)-debug $(BUILD)-files

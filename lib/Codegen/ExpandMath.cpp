@@ -26,10 +26,6 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-static bool isNarrowFloat(Type type) {
-  return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
-}
-
 /// Emits math.isnormal: the operand is neither zero, nor subnormal in its own
 /// type, nor infinite, nor NaN.
 static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {

@@ -17,7 +17,7 @@ using namespace mlir::posenc;
 using ::posenc::frontend::DType;
 namespace frontend = ::posenc::frontend;
 
-static bool fail(const Twine &message) {
+static bool refuse(const Twine &message) {
   getErrorStream() << "error: " << message << "\n";
   return false;
 }
@@ -41,7 +41,7 @@ static bool choose(StringRef name, const std::optional<std::string> &option,
                                                      : ", ";
     words += word;
   }
-  return fail("unknown " + name + " '" + *option + "': expected " + words);
+  return refuse("unknown " + name + " '" + *option + "': expected " + words);
 }
 
 bool mlir::posenc::parseConfigOptions(const InputOptions &options,
@@ -76,14 +76,14 @@ bool mlir::posenc::parseConfigOptions(const InputOptions &options,
     return false;
   if (options.cacheScales &&
       (!builderOptions.cacheType || *builderOptions.cacheType < CacheType::I8))
-    return fail("--cache-scales needs --cache-dtype=i8, f8e4m3 or f8e5m2");
+    return refuse("--cache-scales needs --cache-dtype=i8, f8e4m3 or f8e5m2");
   if (options.decodeTokens) {
     constexpr int64_t maxTokens = 1024;
     int64_t &tokens = builderOptions.decodeTokens;
     if (StringRef(*options.decodeTokens).getAsInteger(10, tokens) ||
         tokens < 1 || tokens > maxTokens)
-      return fail("decode-tokens '" + *options.decodeTokens +
-                  "' is not an integer from 1 to " + Twine(maxTokens));
+      return refuse("decode-tokens '" + *options.decodeTokens +
+                    "' is not an integer from 1 to " + Twine(maxTokens));
   }
   if (options.ropeLength) {
     int64_t length;
@@ -91,8 +91,8 @@ bool mlir::posenc::parseConfigOptions(const InputOptions &options,
     if (!builderOptions.ropeLengthInput) {
       if (StringRef(*options.ropeLength).getAsInteger(10, length) ||
           length < 1 || length > INT32_MAX)
-        return fail("rope-length '" + *options.ropeLength +
-                    "' is neither 'input' nor an integer from 1 to 2^31-1");
+        return refuse("rope-length '" + *options.ropeLength +
+                      "' is neither 'input' nor an integer from 1 to 2^31-1");
       readOptions.ropeLength = length;
     }
   }

@@ -38,7 +38,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 namespace frontend = ::posenc::frontend;
 
-static std::nullptr_t fail(const Twine &message) {
+static std::nullptr_t failWith(const Twine &message) {
   getErrorStream() << "error: " << message << "\n";
   return nullptr;
 }
@@ -50,21 +50,22 @@ std::unique_ptr<llvm::MemoryBuffer> mlir::posenc::readFile(StringRef path,
   llvm::sys::fs::file_status status;
   if (path != "-" && !llvm::sys::fs::status(path, status)) {
     if (status.type() == llvm::sys::fs::file_type::directory_file)
-      return fail("cannot read '" + path + "': it is a directory");
+      return failWith("cannot read '" + path + "': it is a directory");
     if (status.type() == llvm::sys::fs::file_type::character_file ||
         status.type() == llvm::sys::fs::file_type::block_file)
-      return fail("cannot read '" + path + "': it is a device");
+      return failWith("cannot read '" + path + "': it is a device");
     if (limit && status.getSize() > limit)
-      return fail("cannot read '" + path + "': it is larger than " +
-                  Twine(limit >> 20) + " MiB");
+      return failWith("cannot read '" + path + "': it is larger than " +
+                      Twine(limit >> 20) + " MiB");
   }
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
       llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer)
-    return fail("cannot read '" + path + "': " + buffer.getError().message());
+    return failWith("cannot read '" + path +
+                    "': " + buffer.getError().message());
   if (limit && (*buffer)->getBufferSize() > limit)
-    return fail("cannot read '" + path + "': it is larger than " +
-                Twine(limit >> 20) + " MiB");
+    return failWith("cannot read '" + path + "': it is larger than " +
+                    Twine(limit >> 20) + " MiB");
   return std::move(*buffer);
 }
 
@@ -98,9 +99,10 @@ static OwningOpRef<ModuleOp> loadConfig(StringRef path, ContentReader read,
   if (!builderOptions.rotates)
     for (const std::string &kernel : options.kernels)
       if (isRotation(kernel))
-        return fail("--rotation=none leaves out the functions sincos and rope: "
-                    "remove '" +
-                    kernel + "' from --kernels");
+        return failWith(
+            "--rotation=none leaves out the functions sincos and rope: "
+            "remove '" +
+            kernel + "' from --kernels");
   constexpr uint64_t limit = uint64_t(64) << 20;
   std::unique_ptr<llvm::MemoryBuffer> buffer = read(limit);
   if (!buffer)
@@ -303,7 +305,7 @@ static OwningOpRef<ModuleOp> loadMLIR(StringRef path, ContentReader read,
     getErrorStream() << "note: bytecode of a newer LLVM than 22 cannot be "
                         "read: give the module as text\n";
   if (!module && !anyError)
-    return fail("cannot read '" + path + "': the bytecode is damaged");
+    return failWith("cannot read '" + path + "': the bytecode is damaged");
   if (module && failed(checkReshapes(*module)))
     return nullptr;
   return module;
@@ -417,8 +419,8 @@ static LogicalResult setStackLimit(ModuleOp module,
     return success();
   int64_t bytes;
   if (StringRef(*options.stackLimit).getAsInteger(10, bytes) || bytes <= 0) {
-    fail("--stack-limit needs a positive number of bytes, got '" +
-         StringRef(*options.stackLimit).take_front(24) + "'");
+    failWith("--stack-limit needs a positive number of bytes, got '" +
+             StringRef(*options.stackLimit).take_front(24) + "'");
     return failure();
   }
   module->setAttr(PosencDialect::kStackLimitAttrName,
@@ -439,8 +441,8 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
   bool isConfig = path.ends_with(".json");
   StringRef flag = findConfigFlag(options);
   if (!isConfig && !flag.empty())
-    return fail(flag + " applies only to a config.json, and '" + path +
-                "' is not one");
+    return failWith(flag + " applies only to a config.json, and '" + path +
+                    "' is not one");
   OwningOpRef<ModuleOp> module =
       isConfig                  ? loadConfig(path, read, options, context)
       : path.ends_with(".onnx") ? loadOnnx(path, read, context)
@@ -448,19 +450,20 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
   if (!module || failed(setStackLimit(*module, options)))
     return nullptr;
   if (options.raise && *options.raise != "yes" && *options.raise != "no")
-    return fail("unknown raise '" + *options.raise + "'; expected yes or no");
+    return failWith("unknown raise '" + *options.raise +
+                    "'; expected yes or no");
   if (!isConfig && options.precision) {
     if (!symbolizePrecision(*options.precision))
-      return fail("unknown precision '" + *options.precision +
-                  "': expected exact or hf_f32");
+      return failWith("unknown precision '" + *options.precision +
+                      "': expected exact or hf_f32");
     if (options.raise == "no")
-      return fail("--precision is that of raised rotations, which "
-                  "--raise=no leaves out");
+      return failWith("--precision is that of raised rotations, which "
+                      "--raise=no leaves out");
   }
   if (options.assertions && *options.assertions != "check" &&
       *options.assertions != "drop")
-    return fail("unknown assert '" + *options.assertions +
-                "'; expected check or drop");
+    return failWith("unknown assert '" + *options.assertions +
+                    "'; expected check or drop");
   if (hooks.onBuilt)
     hooks.onBuilt(*module);
   if (!isConfig) {
@@ -514,8 +517,8 @@ mlir::posenc::loadModuleFromText(StringRef name, StringRef text,
                                  MLIRContext &context, const LoadHooks &hooks) {
   auto read = [&](uint64_t limit) -> std::unique_ptr<llvm::MemoryBuffer> {
     if (limit && text.size() > limit)
-      return fail("'" + name + "' is larger than " + Twine(limit >> 20) +
-                  " MiB");
+      return failWith("'" + name + "' is larger than " + Twine(limit >> 20) +
+                      " MiB");
     return llvm::MemoryBuffer::getMemBufferCopy(text, name);
   };
   return load(name, read, options, context, hooks);

@@ -16,8 +16,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::AttentionConfig;
 
-static constexpr int64_t kDynamic = ShapedType::kDynamic;
-
 /// Checks the limits of the dialect that a config may exceed.
 LogicalResult ModelModule::checkAttention() {
   if (!config.attention)

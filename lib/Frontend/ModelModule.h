@@ -18,6 +18,8 @@
 
 namespace mlir::posenc {
 
+constexpr int64_t kDynamic = ShapedType::kDynamic;
+
 /// Builds the module of one model. ModuleBuilder.cpp has the rotations,
 /// AttentionFunctions.cpp the attention, and FunctionDocs.cpp the comments.
 class ModelModule {

@@ -22,17 +22,18 @@ using Types = StringLiteral[];
 // Types that share keys.
 static constexpr Types chunked = {"llama4", "llama4_text"};
 static constexpr Types chunkSized = {"llama4", "llama4_text", "mimo_v2_flash"};
-static constexpr Types gemma4 = {"diffusion_gemma",  "diffusion_gemma_text",
-                                 "embedding_gemma2", "embedding_gemma2_text",
-                                 "gemma4",           "gemma4_text",
-                                 "gemma4_unified",   "gemma4_unified_text"};
+static constexpr Types gemma4Types = {
+    "diffusion_gemma",  "diffusion_gemma_text",
+    "embedding_gemma2", "embedding_gemma2_text",
+    "gemma4",           "gemma4_text",
+    "gemma4_unified",   "gemma4_unified_text"};
 static constexpr Types prefixed = {"hrm_text", "mpt"};
 static constexpr Types hyV4 = {"hy_v4", "hy_v4_vl_text"};
 static constexpr Types mimo = {"mimo_v2_flash"};
 static constexpr Types minimaxM3 = {"minimax_m3_vl_text"};
 static constexpr Types muse = {"muse_glimmer_text", "muse_spark_text"};
 static constexpr Types qwen4 = {"qwen4_exp_text"};
-static constexpr Types latent = {
+static constexpr Types latentTypes = {
     "axk1",        "deepseek_v2",   "deepseek_v3", "deepseek_v32",
     "glm_moe_dsa", "glm4_moe_lite", "kimi_k2",     "longcat_flash",
     "minicpm3",    "mistral4",      "sarvam_mla",  "youtu"};
@@ -128,12 +129,12 @@ static constexpr PositionKey rows[] = {
     key("rope_head_dim", setsDim).unless(kZero),
     key("qk_rope_head_dim", setsDim)
         .unless(kZero)
-        .readFor(latent)
+        .readFor(latentTypes)
         .needingType()
         .otherwiseIgnored(),
     key("global_head_dim",
         "sets the size of the heads of full-attention layers")
-        .readFor(gemma4)
+        .readFor(gemma4Types)
         .needingType(),
     key("swa_head_dim", "sets the size of the heads of layers with a window")
         .read(),

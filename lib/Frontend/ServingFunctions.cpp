@@ -17,8 +17,6 @@ using namespace mlir;
 using namespace mlir::posenc;
 using ::posenc::frontend::AttentionConfig;
 
-static constexpr int64_t kDynamic = ShapedType::kDynamic;
-
 void ModelModule::buildAppend(FrequenciesAttr frequencies, const Layer &layer,
                               bool isPaged, const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);

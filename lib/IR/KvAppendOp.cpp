@@ -13,24 +13,22 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-namespace {
-/// Symbols of the sizes of operands. Dimensions with the same symbol are equal.
-enum Size : int64_t {
-  Own = -1,
-  Batch,
-  Tokens,
-  Heads,
-  Dim,
-  ValueDim,
-  CacheBatch,
-  CacheTokens
-};
-} // namespace
-
 // No dimension is a loop over positions.
 int64_t KvAppendOp::getNumLoops() { return 0; }
 
 SmallVector<int64_t> KvAppendOp::getDimSymbols(unsigned operandNumber) {
+  // Symbols of the sizes of operands. Dimensions with the same symbol are
+  // equal.
+  enum : int64_t {
+    Own = -1,
+    Batch,
+    Tokens,
+    Heads,
+    Dim,
+    ValueDim,
+    CacheBatch,
+    CacheTokens
+  };
   auto type =
       cast<ShapedType>(getOperation()->getOperand(operandNumber).getType());
   // With lengths, sequence i of the rows is appended to sequence i of the

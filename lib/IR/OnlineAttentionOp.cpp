@@ -13,17 +13,14 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-namespace {
-/// Symbols of the sizes of operands. Dimensions with the same symbol are equal.
-/// The first three symbols are the loops.
-enum Size : int64_t { Own = -1, Heads, Queries, Keys, Dim, ValueDim };
-} // namespace
-
 // Heads, queries and keys are loops of the tiling interface only; there are no
 // loops over positions.
 int64_t OnlineAttentionOp::getNumLoops() { return 0; }
 
 SmallVector<int64_t> OnlineAttentionOp::getDimSymbols(unsigned operandNumber) {
+  // Symbols of the sizes of operands. Dimensions with the same symbol are
+  // equal. The first three symbols are the loops.
+  enum : int64_t { Own = -1, Heads, Queries, Keys, Dim, ValueDim };
   Value value = getOperation()->getOperand(operandNumber);
   auto type = dyn_cast<ShapedType>(value.getType());
   if (!type)

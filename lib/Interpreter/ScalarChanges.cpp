@@ -141,13 +141,9 @@ static double toReal(Type type, Scalar value) {
   return isa<FloatType>(type) ? value.real : double(value.integer);
 }
 
-static unsigned getWidth(Type type) {
-  return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-}
-
 /// Returns the error of an integer result, or infinity if it may wrap around.
 static double checkWidth(Type type, double value, double error) {
-  double end = std::ldexp(1.0, int(getWidth(type)) - 1);
+  double end = std::ldexp(1.0, int(getScalarWidth(type)) - 1);
   return std::fabs(value) + error < end ? error : HUGE_VAL;
 }
 
@@ -222,7 +218,7 @@ BoundedScalar mlir::posenc::selectBounded(Type type, Operands operands) {
 static double getTruncationError(const ScalarStep &step, const Bounded &operand,
                                  Scalar center) {
   bool isUnsigned = isa<arith::FPToUIOp>(step.op);
-  int width = int(getWidth(step.op->getResult(0).getType()));
+  int width = int(getScalarWidth(step.op->getResult(0).getType()));
   double end = std::ldexp(1.0, width - (isUnsigned ? 0 : 1)), change = 0;
   for (double sign : {-1.0, 1.0}) {
     Scalar value = operand.value;

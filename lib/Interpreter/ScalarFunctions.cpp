@@ -110,7 +110,7 @@ ClassFunction mlir::posenc::findClassFunction(StringRef name) {
 namespace {
 using Result = std::optional<int64_t>;
 
-enum class Rounding { ToZero, Down, Up };
+enum class QuotientRounding { ToZero, Down, Up };
 
 /// Whether a signed quotient is defined: no division by zero, and no overflow
 /// of the smallest number divided by -1.
@@ -118,14 +118,15 @@ bool hasQuotient(int64_t a, int64_t b, unsigned width) {
   return b != 0 && !(b == -1 && a == llvm::minIntN(width));
 }
 
-template <Rounding rounding> Result divide(const int64_t *x, unsigned width) {
+template <QuotientRounding rounding>
+Result divide(const int64_t *x, unsigned width) {
   if (!hasQuotient(x[0], x[1], width))
     return std::nullopt;
   int64_t quotient = x[0] / x[1];
   bool isInexact = x[0] % x[1] != 0, isNegative = (x[0] < 0) != (x[1] < 0);
-  if (rounding == Rounding::Down && isInexact && isNegative)
+  if (rounding == QuotientRounding::Down && isInexact && isNegative)
     --quotient;
-  if (rounding == Rounding::Up && isInexact && !isNegative)
+  if (rounding == QuotientRounding::Up && isInexact && !isNegative)
     ++quotient;
   return quotient;
 }
@@ -173,9 +174,9 @@ IntegerFunction mlir::posenc::findIntegerFunction(StringRef name) {
        [](In x, unsigned w) {
          return computeUnsigned(x, w, [](U a, U b) { return std::min(a, b); });
        }},
-      {"arith.divsi", divide<Rounding::ToZero>},
-      {"arith.floordivsi", divide<Rounding::Down>},
-      {"arith.ceildivsi", divide<Rounding::Up>},
+      {"arith.divsi", divide<QuotientRounding::ToZero>},
+      {"arith.floordivsi", divide<QuotientRounding::Down>},
+      {"arith.ceildivsi", divide<QuotientRounding::Up>},
       {"arith.divui",
        [](In x, unsigned w) -> Result {
          if (x[1] == 0)

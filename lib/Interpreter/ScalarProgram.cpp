@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 namespace reference = ::posenc::reference;
 
-static unsigned getWidth(Type type) {
+unsigned mlir::posenc::getScalarWidth(Type type) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
 }
 
@@ -97,8 +97,8 @@ bool ScalarProgram::addIntegers(Operation *op) {
   unsigned count = op->getNumOperands();
   if (!compute || count > kMaxScalarOperands)
     return false;
-  unsigned width = getWidth(op->getOperand(0).getType());
-  unsigned resultWidth = getWidth(op->getResult(0).getType());
+  unsigned width = getScalarWidth(op->getOperand(0).getType());
+  unsigned resultWidth = getScalarWidth(op->getResult(0).getType());
   int number =
       addFault(op, "divides by zero, or has a quotient that does not fit");
   push(op, [=](const Scalar *list) {
@@ -122,7 +122,7 @@ bool ScalarProgram::addConversion(Operation *op) {
   Type type = op->getResult(0).getType();
   unsigned width =
       op->getNumOperands() && op->getOperand(0).getType().isIntOrIndex()
-          ? getWidth(op->getOperand(0).getType())
+          ? getScalarWidth(op->getOperand(0).getType())
           : 64;
   if (isa<arith::SIToFPOp>(op))
     return push([=](const Scalar *list) {
@@ -159,7 +159,7 @@ bool ScalarProgram::addConversion(Operation *op) {
   bool isUnsigned = isa<arith::FPToUIOp>(op);
   if (!isUnsigned && !isa<arith::FPToSIOp>(op))
     return false;
-  unsigned resultWidth = getWidth(type);
+  unsigned resultWidth = getScalarWidth(type);
   return push([=](const Scalar *list) {
     double value = std::trunc(list[0].real);
     double end = std::ldexp(1.0, resultWidth - (isUnsigned ? 0 : 1));

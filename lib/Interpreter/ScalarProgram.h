@@ -32,6 +32,9 @@ union Scalar {
   }
 };
 
+/// Returns the bits of a scalar; an index has 64.
+unsigned getScalarWidth(Type type);
+
 /// Converts an element of an array of the oracle, where a true bit is any
 /// number except 0.
 Scalar loadScalar(Type type, long double element);

@@ -38,7 +38,7 @@ static Value shift(ElementwiseBuilder &b, Value bits, Value left) {
   return b.shru(b.shl(bits, clamp(left)), clamp(b.subi(zero, left)));
 }
 
-static FixedPoint emitFixedPoint(ElementwiseBuilder &b, Value position) {
+static FixedPoint splitPosition(ElementwiseBuilder &b, Value position) {
   Value bits = b.cast<arith::BitcastOp>(b.builder.getI64Type(), position);
   Value exponent = b.andi(b.shru(bits, b.i64(52)), b.i64(0x7ff));
   // A subnormal number, which has no leading one, is far below the fraction.
@@ -62,7 +62,7 @@ Value mlir::posenc::emitPhaseOfFloat(OpBuilder &builder, Location loc,
                                      Value position,
                                      const FloatFrequency &frequency) {
   ElementwiseBuilder b(builder, loc, position);
-  auto [whole, fraction, sign] = emitFixedPoint(b, position);
+  auto [whole, fraction, sign] = splitPosition(b, position);
   Value thirtyTwo = b.i64(32);
   auto lower = [&](Value value) { return b.andi(value, b.i64(0xffffffff)); };
   auto upper = [&](Value value) { return b.shru(value, thirtyTwo); };

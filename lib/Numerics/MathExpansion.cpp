@@ -32,7 +32,7 @@ std::optional<int64_t> mlir::posenc::getIntegerExponent(Value exponent) {
   return constant.getSExtValue();
 }
 
-static bool isNarrowFloat(Type type) {
+bool mlir::posenc::isNarrowFloat(Type type) {
   return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
 

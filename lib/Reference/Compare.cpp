@@ -22,7 +22,7 @@ struct LaneError {
 };
 } // namespace
 
-static LaneError mismatched(const char *reason) {
+static LaneError mismatchedLane(const char *reason) {
   LaneError error;
   error.mismatch = reason;
   return error;
@@ -33,7 +33,7 @@ static LaneError comparePassThrough(DType type, uint64_t bits,
   if (std::isnan(ref) && std::isnan(decode(type, bits)))
     return {};
   if (bits != encode(type, ref))
-    return mismatched("a lane that passes through was changed");
+    return mismatchedLane("a lane that passes through was changed");
   return {};
 }
 
@@ -54,7 +54,7 @@ static LaneError compareOverflow(DType type, long double result,
     if (error.ulps <= reach)
       return error;
   }
-  return mismatched("an infinity in place of a number");
+  return mismatchedLane("an infinity in place of a number");
 }
 
 static LaneError compareLane(DType type, uint64_t bits, long double ref,
@@ -67,13 +67,13 @@ static LaneError compareLane(DType type, uint64_t bits, long double ref,
   if (std::isnan(result) || std::isnan(ref)) {
     if (std::isnan(result) && std::isnan(ref))
       return {};
-    return mismatched(std::isnan(result) ? "a NaN in place of a number"
-                                         : "a number in place of a NaN");
+    return mismatchedLane(std::isnan(result) ? "a NaN in place of a number"
+                                             : "a number in place of a NaN");
   }
   if (std::isinf(ref)) {
     if (result == ref)
       return {};
-    return mismatched("another value in place of an infinity");
+    return mismatchedLane("another value in place of an infinity");
   }
   if (std::isinf(result))
     return compareOverflow(type, result, ref, magnitude);

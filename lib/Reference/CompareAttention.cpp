@@ -22,7 +22,7 @@ struct ElementError {
 };
 
 /// The accumulated errors of a range of elements.
-struct RangeError {
+struct AttentionRangeError {
   long double squares = 0, refSquares = 0;
   double maxRatio = 0, maxAbs = 0;
   int64_t worst = 0, firstMismatch = 0;
@@ -55,7 +55,9 @@ long double getAttentionLimit(DType type, long double magnitude,
   return 8 * spacing + 64 * sumSpacing * largest;
 }
 
-static ElementError mismatched(const char *reason) { return {0, 0, reason}; }
+static ElementError mismatchedElement(const char *reason) {
+  return {0, 0, reason};
+}
 
 static ElementError compareElement(DType type, long double result,
                                    long double ref, long double magnitude,
@@ -63,14 +65,15 @@ static ElementError compareElement(DType type, long double result,
   if (std::isnan(result) || std::isnan(ref)) {
     if (std::isnan(result) && std::isnan(ref))
       return {};
-    return mismatched(std::isnan(result) ? "a NaN in place of a number"
-                                         : "a number in place of a NaN");
+    return mismatchedElement(std::isnan(result) ? "a NaN in place of a number"
+                                                : "a number in place of a NaN");
   }
   if (std::isinf(ref) || magnitude < 0) {
     if (result == ref)
       return {};
-    return mismatched(std::isinf(ref) ? "another value in place of an infinity"
-                                      : "a row that sees no key is not 0");
+    return mismatchedElement(std::isinf(ref)
+                                 ? "another value in place of an infinity"
+                                 : "a row that sees no key is not 0");
   }
   if (type == DType::BF16 && result == 0 &&
       std::fabs(ref) < smallestNormal(type))
@@ -87,7 +90,7 @@ static ElementError compareElement(DType type, long double result,
   error.ratio =
       double(error.absolute / getAttentionLimit(type, magnitude, largest));
   if (overflows && !(error.ratio <= 1))
-    return mismatched("an infinity in place of a number");
+    return mismatchedElement("an infinity in place of a number");
   return error;
 }
 
@@ -114,10 +117,10 @@ compareAttention(DType type, const void *result, const AttentionResult &ref,
   // Each range has its own errors, and they are merged in order, so the result
   // does not depend on the threads.
   constexpr int64_t grain = 1 << 16;
-  std::vector<RangeError> ranges(size_t((count + grain - 1) / grain));
+  std::vector<AttentionRangeError> ranges(size_t((count + grain - 1) / grain));
   const int64_t width = output.shape.back();
   parallelFor(count, grain, [&](int64_t begin, int64_t end) {
-    RangeError &range = ranges[size_t(begin / grain)];
+    AttentionRangeError &range = ranges[size_t(begin / grain)];
     for (int64_t i = begin; i < end; ++i) {
       long double value = decode(type, loadBits(type, result, i));
       range.add(i,
@@ -130,7 +133,7 @@ compareAttention(DType type, const void *result, const AttentionResult &ref,
 
   long double squares = 0, refSquares = 0;
   int64_t worst = count ? 0 : -1;
-  for (const RangeError &range : ranges) {
+  for (const AttentionRangeError &range : ranges) {
     squares += range.squares;
     refSquares += range.refSquares;
     comparison.maxAbs = std::fmax(comparison.maxAbs, range.maxAbs);

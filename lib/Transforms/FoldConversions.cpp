@@ -184,8 +184,8 @@ static Value createScales(PatternRewriter &rewriter, Location loc,
                                        conversion.scales, groups, sizes);
 }
 
-static LogicalResult foldIntoAttention(AttentionOp op,
-                                       PatternRewriter &rewriter) {
+static LogicalResult foldConversionIntoAttention(AttentionOp op,
+                                                 PatternRewriter &rewriter) {
   // The scales of a paged cache are indexed by page instead of batch, in the
   // same order.
   if (!op.hasPureTensorSemantics() || op.getKeyScales())
@@ -238,7 +238,7 @@ struct FoldConversions final
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(foldIntoAttention);
+    patterns.add(foldConversionIntoAttention);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -114,8 +114,8 @@ static FailureOr<Rotation> findRotation(PatternRewriter &rewriter,
 
 /// Moves a rope of queries or keys into attention. f16 and bf16 rows are left
 /// alone, as a rope rounds its result and attention does not.
-static LogicalResult foldIntoAttention(AttentionOp op,
-                                       PatternRewriter &rewriter) {
+static LogicalResult foldRotationIntoAttention(AttentionOp op,
+                                               PatternRewriter &rewriter) {
   if (!op.hasPureTensorSemantics())
     return rewriter.notifyMatchFailure(op, "not on tensors");
   if (getElementTypeOrSelf(op.getQuery()) != op.getSumType())
@@ -164,8 +164,8 @@ static LogicalResult foldIntoAttention(AttentionOp op,
 
 /// Moves a rope of new keys into kv_append. The keys are rounded once, to the
 /// cache's type, so this is done only if the rope adds no other rounding.
-static LogicalResult foldIntoKvAppend(KvAppendOp op,
-                                      PatternRewriter &rewriter) {
+static LogicalResult foldRotationIntoKvAppend(KvAppendOp op,
+                                              PatternRewriter &rewriter) {
   if (!op.hasPureTensorSemantics() || op.getRotationAttr() || op.getNorm())
     return rewriter.notifyMatchFailure(
         op, "expected tensors, without a norm or rotation of keys");
@@ -195,7 +195,7 @@ struct FoldRotations final
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(foldIntoAttention).add(foldIntoKvAppend);
+    patterns.add(foldRotationIntoAttention).add(foldRotationIntoKvAppend);
     // Canonicalization drops the tensors of a rope that have no readers left.
     RopeOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -1,4 +1,4 @@
-//===- CreateIndex.h - index constants --------------------------*- C++ -*-===//
+//===- CreateIndex.h - integer constants ------------------------*- C++ -*-===//
 //
 // Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -16,6 +16,11 @@ namespace mlir::posenc {
 /// Creates an `arith.constant` of type `index`.
 inline Value createIndex(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// Creates an `arith.constant` of type `i64`.
+inline Value createI64(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIntOp::create(builder, loc, value, 64);
 }
 
 } // namespace mlir::posenc

@@ -29,6 +29,9 @@ bool hasMathExpansion(Operation *op);
 /// an integer or index) for which expansions exist.
 bool hasExpandableTypes(Operation *op);
 
+/// Whether the type, or that of its elements, is f16 or bf16.
+bool isNarrowFloat(Type type);
+
 /// Returns the value of an integer exponent if it is a constant of at most 32
 /// bits, else nullopt.
 std::optional<int64_t> getIntegerExponent(Value exponent);

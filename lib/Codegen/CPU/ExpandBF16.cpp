@@ -31,8 +31,8 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Rounds to nearest, ties to even; a NaN becomes quiet and keeps its sign.
-static LogicalResult expandTruncation(arith::TruncFOp op,
-                                      PatternRewriter &rewriter) {
+static LogicalResult expandBF16Truncation(arith::TruncFOp op,
+                                          PatternRewriter &rewriter) {
   if (!getElementTypeOrSelf(op.getType()).isBF16() ||
       !getElementTypeOrSelf(op.getIn().getType()).isF32() ||
       isa<TensorType>(op.getType()))
@@ -48,8 +48,8 @@ static LogicalResult expandTruncation(arith::TruncFOp op,
 }
 
 /// Shifts the bits of a bf16 to the upper half of an f32.
-static LogicalResult expandExtension(arith::ExtFOp op,
-                                     PatternRewriter &rewriter) {
+static LogicalResult expandBF16Extension(arith::ExtFOp op,
+                                         PatternRewriter &rewriter) {
   if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
       !getElementTypeOrSelf(op.getType()).isF32() ||
       isa<TensorType>(op.getType()))
@@ -85,7 +85,7 @@ struct ExpandBF16 final
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(expandDot).add(expandExtension).add(expandTruncation);
+    patterns.add(expandDot).add(expandBF16Extension).add(expandBF16Truncation);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

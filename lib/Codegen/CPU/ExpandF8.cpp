@@ -67,8 +67,8 @@ static Value convert(OpBuilder &builder, Location loc, Value value, Type to) {
   return arith::TruncFOp::create(builder, loc, to, value);
 }
 
-static LogicalResult expandExtension(arith::ExtFOp op,
-                                     PatternRewriter &rewriter) {
+static LogicalResult expandF8Extension(arith::ExtFOp op,
+                                       PatternRewriter &rewriter) {
   std::optional<Format> format = getFormat(op.getIn().getType());
   if (!format)
     return rewriter.notifyMatchFailure(op, "not from f8");
@@ -96,8 +96,8 @@ static LogicalResult expandExtension(arith::ExtFOp op,
   return success();
 }
 
-static LogicalResult expandTruncation(arith::TruncFOp op,
-                                      PatternRewriter &rewriter) {
+static LogicalResult expandF8Truncation(arith::TruncFOp op,
+                                        PatternRewriter &rewriter) {
   std::optional<Format> format = getFormat(op.getType());
   if (!format)
     return rewriter.notifyMatchFailure(op, "not to f8");
@@ -149,7 +149,7 @@ struct ExpandF8 final : mlir::posenc::impl::PosencExpandF8PassBase<ExpandF8> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(expandExtension).add(expandTruncation);
+    patterns.add(expandF8Extension).add(expandF8Truncation);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -42,7 +42,7 @@ using namespace mlir::posenc;
 /// thread.
 static constexpr int64_t kMaxStackBytes = int64_t{32} << 10;
 /// Larger than any memory, and half the range of an index.
-static constexpr int64_t kMaxBytes = int64_t{1} << 62;
+static constexpr int64_t kMaxWorkspaceBytes = int64_t{1} << 62;
 
 static int64_t getElementBytes(MemRefType type) {
   return type.getElementType().isIndex()
@@ -52,14 +52,14 @@ static int64_t getElementBytes(MemRefType type) {
 
 /// Returns the bytes of a buffer, rounded up to cache lines, or nullopt if its
 /// shape is dynamic or it is too large.
-static std::optional<int64_t> getStaticBytes(MemRefType type) {
+static std::optional<int64_t> getConstantBytes(MemRefType type) {
   if (!type.hasStaticShape())
     return std::nullopt;
   std::optional<int64_t> bytes = getElementBytes(type);
   for (int64_t size : type.getShape())
     if (bytes)
       bytes = llvm::checkedMul(*bytes, size);
-  if (!bytes || *bytes > kMaxBytes)
+  if (!bytes || *bytes > kMaxWorkspaceBytes)
     return std::nullopt;
   return llvm::alignTo(*bytes, kWorkspaceAlignment);
 }
@@ -82,7 +82,7 @@ static bool isPlanned(memref::AllocOp alloc) {
   return type.getLayout().isIdentity() && !type.getMemorySpace() &&
          type.getElementType().isIntOrIndexOrFloat() &&
          alloc.getSymbolOperands().empty() &&
-         (!type.hasStaticShape() || getStaticBytes(type)) &&
+         (!type.hasStaticShape() || getConstantBytes(type)) &&
          llvm::all_of(alloc.getDynamicSizes(), isKnown);
 }
 
@@ -101,7 +101,7 @@ public:
         bytes = multiply(bytes, constant(size));
     for (Value size : alloc.getDynamicSizes())
       bytes = multiply(bytes, size);
-    Value max = constant(kMaxBytes);
+    Value max = constant(kMaxWorkspaceBytes);
     limit(bytes, max);
     Value begin = total;
     Value rest = constant(kWorkspaceAlignment - 1);
@@ -181,7 +181,7 @@ struct PlanWorkspace final
     IRRewriter rewriter(&getContext());
     std::optional<int64_t> onStack = 0;
     for (memref::AllocOp alloc : allocs) {
-      std::optional<int64_t> bytes = getStaticBytes(alloc.getType());
+      std::optional<int64_t> bytes = getConstantBytes(alloc.getType());
       onStack = onStack && bytes && *onStack + *bytes <= kMaxStackBytes
                     ? std::optional(*onStack + *bytes)
                     : std::nullopt;

@@ -18,18 +18,14 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, value, 64);
-}
-
 Value PositionTable::isAtRun(OpBuilder &builder, Location loc, Value positions,
                              ValueRange indices, const Position &position,
                              Value left) const {
   Value step =
       arith::AndIOp::create(builder, loc, position.axes.front(),
-                            createInt(builder, loc, steps.getRun() - 1));
+                            createI64(builder, loc, steps.getRun() - 1));
   Value starts = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                       step, createInt(builder, loc, 0));
+                                       step, createI64(builder, loc, 0));
   Value isLong =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge, left,
                             createIndex(builder, loc, steps.getRun()));
@@ -175,7 +171,7 @@ static Value forEachChunk(OpBuilder &builder, Location loc,
     first = b.createOrFold<arith::AddIOp>(l, pairs.first, first);
     return body(b, l, number, {first, count}, word);
   };
-  Value zero = createInt(builder, loc, 0), word = zero;
+  Value zero = createI64(builder, loc, 0), word = zero;
   int64_t whole = pairs.count / length, rest = pairs.count % length;
   if (whole > 0)
     word = scf::ForOp::create(
@@ -201,7 +197,7 @@ void PositionTable::emitStep(OpBuilder &builder, Location loc,
                              Pairs pairs, int64_t lanes, Writer writer) const {
   auto getBit = [](OpBuilder &b, Location l, Value number) -> Value {
     Value shift = arith::IndexCastOp::create(b, l, b.getI64Type(), number);
-    return arith::ShLIOp::create(b, l, createInt(b, l, 1), shift);
+    return arith::ShLIOp::create(b, l, createI64(b, l, 1), shift);
   };
   Value small = forEachChunk(
       builder, loc, pairs,
@@ -210,14 +206,14 @@ void PositionTable::emitStep(OpBuilder &builder, Location loc,
         if (!isSmall)
           return before;
         Value bit = arith::SelectOp::create(b, l, isSmall, getBit(b, l, number),
-                                            createInt(b, l, 0));
+                                            createI64(b, l, 0));
         return arith::OrIOp::create(b, l, before, bit).getResult();
       });
   if (!steps.canBeSmall())
     return;
   auto isSet = [](OpBuilder &b, Location l, Value word) -> Value {
     return arith::CmpIOp::create(b, l, arith::CmpIPredicate::ne, word,
-                                 createInt(b, l, 0));
+                                 createI64(b, l, 0));
   };
   scf::IfOp::create(
       builder, loc, isSet(builder, loc, small), [&](OpBuilder &b, Location l) {

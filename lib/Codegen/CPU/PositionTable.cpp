@@ -25,10 +25,6 @@ using namespace mlir::posenc;
 /// more than they save.
 static constexpr int64_t kStepBytes = 128 << 10;
 
-static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, value, 64);
-}
-
 PositionTable::PositionTable(OpBuilder &builder, Operation *op,
                              const Angles &angles, Type type, TableUse use,
                              ArrayRef<int64_t> order)
@@ -67,7 +63,7 @@ void PositionTable::forget(OpBuilder &builder, Location loc) const {
   for (const Kept &kept : {base, stretch})
     for (int64_t axis = 0, e = kept.which ? steps.getNumAxes() : 0; axis < e;
          ++axis)
-      memref::StoreOp::create(builder, loc, createInt(builder, loc, 1),
+      memref::StoreOp::create(builder, loc, createI64(builder, loc, 1),
                               kept.which, createIndex(builder, loc, axis));
 }
 
@@ -142,7 +138,7 @@ void PositionTable::ensure(
         differs ? arith::OrIOp::create(builder, loc, differs, change) : change;
   }
   Value isOther = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                        differs, createInt(builder, loc, 0));
+                                        differs, createI64(builder, loc, 0));
   scf::IfOp::create(builder, loc, isOther, [&](OpBuilder &b, Location l) {
     for (auto [axis, value] : llvm::enumerate(position.axes))
       memref::StoreOp::create(b, l, value, kept.which, createIndex(b, l, axis));

@@ -36,15 +36,16 @@ using namespace mlir::posenc;
 /// tile), of any other buffer, and of all promoted buffers of a function. A
 /// buffer above its limit stays on the heap.
 static constexpr int64_t kMaxTileBytes = int64_t{128} << 10;
-static constexpr int64_t kMaxBytes = int64_t{64} << 10;
+static constexpr int64_t kMaxPromotedBytes = int64_t{64} << 10;
 static constexpr int64_t kMaxTotalBytes = int64_t{512} << 10;
 
 /// Returns an upper bound of the buffer's size in bytes, or nullopt if the size
 /// has no known bound or the bound exceeds the limit of one buffer.
 static std::optional<int64_t> getSizeBound(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  int64_t limit =
-      alloc->getParentOfType<LoopLikeOpInterface>() ? kMaxTileBytes : kMaxBytes;
+  int64_t limit = alloc->getParentOfType<LoopLikeOpInterface>()
+                      ? kMaxTileBytes
+                      : kMaxPromotedBytes;
   if (!type.getLayout().isIdentity() || type.getMemorySpace() ||
       !type.getElementType().isIntOrIndexOrFloat())
     return std::nullopt;
@@ -152,9 +153,9 @@ struct PromoteAllocsToStack final
       }
       // Whether a function takes a workspace must not depend on the target,
       // and the scratch of a tile does. Without a limit of the stack, a tile
-      // therefore counts with at most kMaxBytes.
+      // therefore counts with at most kMaxPromotedBytes.
       int64_t counted =
-          limit < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxBytes);
+          limit < kMaxTotalBytes ? *bytes : std::min(*bytes, kMaxPromotedBytes);
       if (total + counted > limit) {
         reportMissed(alloc, DEBUG_TYPE,
                      "the buffers on the stack would exceed the limit of " +

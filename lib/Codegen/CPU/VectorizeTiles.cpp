@@ -142,7 +142,7 @@ bool Lanes::areBehind(const Lanes &other) const {
 
 /// Whether each operand of the operation is a view of lanes, and the op is
 /// elementwise.
-static bool isTile(linalg::LinalgOp op) {
+static bool isBufferTile(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumLoops() != 1 ||
       op.getNumParallelLoops() != 1 || !computesVectors(op) ||
       op.hasIndexSemantics())
@@ -379,7 +379,7 @@ struct VectorizeTiles final
     target.vectorBytes = target.getRowVectorBytes();
     SmallVector<linalg::LinalgOp> tiles;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (isTile(op))
+      if (isBufferTile(op))
         tiles.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -147,8 +147,8 @@ void AttentionKernel::addValues(const Tile &tile, ArrayRef<Value> weights,
 // f32 and f64
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Value> loadVector(ThreadBuilder &b, SharedAddress address,
-                                     Type element, int64_t lanes) {
+static SmallVector<Value> loadLanes(ThreadBuilder &b, SharedAddress address,
+                                    Type element, int64_t lanes) {
   int64_t bytes = lanes * element.getIntOrFloatBitWidth() / 8;
   Value vector = b.load(address, VectorType::get({lanes}, element), bytes);
   SmallVector<Value> elements;
@@ -174,9 +174,9 @@ SmallVector<Value> AttentionKernel::multiplyKeysByThreads(const Tile &tile) {
         SmallVector<SmallVector<Value>> x;
         for (int64_t row = 0; row < getNumRows(); ++row)
           x.push_back(
-              loadVector(b, queries.plus(8 * row * keyPitch), element, lanes));
+              loadLanes(b, queries.plus(8 * row * keyPitch), element, lanes));
         for (int64_t column = 0; column < columns; ++column) {
-          SmallVector<Value> y = loadVector(
+          SmallVector<Value> y = loadLanes(
               b, keys.plus(getColumnKey(column) * keyPitch), element, lanes);
           for (int64_t row = 0; row < getNumRows(); ++row) {
             Value &score = scores[getIndex(row, column, columns)];
@@ -211,10 +211,10 @@ void AttentionKernel::addValuesByThreads(const Tile &tile,
     }
     for (int64_t channel = 0; channel < count; channel += 2) {
       SmallVector<Value> pair =
-          loadVector(b,
-                     values.plus(key * valuePitch +
-                                 getColumnKey(channel) * sizes.elementBytes),
-                     element, 2);
+          loadLanes(b,
+                    values.plus(key * valuePitch +
+                                getColumnKey(channel) * sizes.elementBytes),
+                    element, 2);
       for (int64_t row = 0; row < getNumRows(); ++row)
         for (int64_t i : {0, 1}) {
           Value &x = state.accumulators[getIndex(row, channel + i, count)];

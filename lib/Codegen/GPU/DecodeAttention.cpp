@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Elements of a fragment in a thread.
-static constexpr int64_t kFragment = 4;
+static constexpr int64_t kFragmentLanes = 4;
 
 std::optional<GpuAttentionTiles>
 mlir::posenc::getDecodeTiles(const AttentionNestParts &nest) {
@@ -79,7 +79,7 @@ int64_t DecodeAttention::getNumFragments() const {
 
 /// Returns where the lane's part of a fragment of a warp is.
 SharedAddress DecodeAttention::getFragment(int64_t warp, Value number) {
-  int64_t bytes = kFragment * sum.getWidth() / 8;
+  int64_t bytes = kFragmentLanes * sum.getWidth() / 8;
   int64_t fragmentBytes = GpuAttentionTiles::kWarp * bytes;
   SharedAddress first{b.add(b.mul(number, fragmentBytes), b.mul(lane, bytes))};
   return first.plus(warp * getNumFragments() * fragmentBytes);
@@ -90,7 +90,7 @@ SharedAddress DecodeAttention::getSums(Value warp) {
   int64_t bytes = sum.getWidth() / 8, lanes = GpuAttentionTiles::kWarp;
   SharedAddress first{
       b.add(b.mul(warp, 2 * getNumRows() * lanes * bytes), b.mul(lane, bytes))};
-  return first.plus(tiles.warps * getNumFragments() * lanes * kFragment *
+  return first.plus(tiles.warps * getNumFragments() * lanes * kFragmentLanes *
                     bytes);
 }
 
@@ -100,16 +100,16 @@ void DecodeAttention::storeState(const State &state) {
           rowBytes = GpuAttentionTiles::kWarp * bytes;
   int64_t own = getNumChannels() / 2,
           padded = getNumFragments() / tiles.rowTiles;
-  SmallVector<Value> zeros(kFragment, b.real(sum, 0.0));
+  SmallVector<Value> zeros(kFragmentLanes, b.real(sum, 0.0));
   b.barrier();
   for (int64_t i = 0; i < tiles.rowTiles; ++i)
     for (int64_t f = 0; f < padded; ++f) {
       ValueRange parts = zeros;
       if (f < own)
         parts = ValueRange(state.accumulators)
-                    .slice((i * own + f) * kFragment, kFragment);
+                    .slice((i * own + f) * kFragmentLanes, kFragmentLanes);
       Value fragment = vector::FromElementsOp::create(
-          b, VectorType::get({kFragment}, sum), parts);
+          b, VectorType::get({kFragmentLanes}, sum), parts);
       Value number = b.add(b.mul(warp, getNumFragments()), i * padded + f);
       b.store(fragment, getFragment(0, number), 16);
     }
@@ -160,14 +160,14 @@ AttentionKernel::State DecodeAttention::mergeStates() {
   for (int64_t i = 0; i < tiles.rowTiles; ++i)
     for (int64_t f = 0; f < own; ++f) {
       Value number = b.add(b.mul(warp, own), i * padded + f);
-      SmallVector<Value> sums(kFragment, zero);
+      SmallVector<Value> sums(kFragmentLanes, zero);
       for (int64_t part = 0; part < tiles.warps; ++part) {
         Value fragment = b.load(getFragment(part, number),
-                                VectorType::get({kFragment}, sum), 16);
+                                VectorType::get({kFragmentLanes}, sum), 16);
         // The first two elements are of the first row, the others of the one
         // that is 8 rows below.
-        for (int64_t at = 0; at < (isHalfTile ? kFragment / 2 : kFragment);
-             ++at)
+        for (int64_t at = 0;
+             at < (isHalfTile ? kFragmentLanes / 2 : kFragmentLanes); ++at)
           sums[at] = b.fma(vector::ExtractOp::create(b, fragment, at),
                            factors[2 * i + at / 2][part], sums[at]);
       }

@@ -36,9 +36,7 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kThreads = 256;
-
-static bool isNarrowFloat(Type type) { return type.isBF16() || type.isF16(); }
+static constexpr int64_t kElementThreads = 256;
 
 bool mlir::posenc::isElementOnGpu(Type type) {
   return type.isF64() || type.isF32() || isNarrowFloat(type) ||
@@ -279,7 +277,7 @@ Value mlir::posenc::skipCopyToItself(OpBuilder &host, linalg::LinalgOp op,
 static void convert(linalg::LinalgOp op) {
   Location loc = op.getLoc();
   OpBuilder host(op);
-  GpuKernel kernel(op, "_elements", kThreads);
+  GpuKernel kernel(op, "_elements", kElementThreads);
   OpBuilder &b = kernel.getBody();
   SmallVector<GpuKernel::Tensor> tensors(op->getNumOperands());
   IRMapping mapping;
@@ -308,7 +306,7 @@ static void convert(linalg::LinalgOp op) {
   Value end = kernel.addIndex(host, count);
   Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value number = arith::MulIOp::create(
-      b, loc, block, arith::ConstantIndexOp::create(b, loc, kThreads));
+      b, loc, block, arith::ConstantIndexOp::create(b, loc, kElementThreads));
   number = arith::AddIOp::create(
       b, loc, number, gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x));
   Value exists =
@@ -325,7 +323,7 @@ static void convert(linalg::LinalgOp op) {
     scf::YieldOp::create(inner, loc);
   });
   Value blocks = host.createOrFold<arith::CeilDivUIOp>(
-      loc, count, arith::ConstantIndexOp::create(host, loc, kThreads));
+      loc, count, arith::ConstantIndexOp::create(host, loc, kElementThreads));
   kernel.launch(host, skipCopyToItself(host, op, blocks));
 }
 

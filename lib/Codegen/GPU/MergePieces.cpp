@@ -26,7 +26,7 @@
 using namespace mlir;
 using namespace mlir::posenc;
 
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kMergeThreads = 128;
 
 namespace {
 /// Emits the code of a thread, which computes one channel of a row.
@@ -185,7 +185,7 @@ void PieceMerge::emit() {
   }
   Value end = kernel.addIndex(host, count);
   Value number =
-      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kThreads),
+      b.add(b.mul(gpu::BlockIdOp::create(b, gpu::Dimension::x), kMergeThreads),
             gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   b.emitIf(b.compare(arith::CmpIPredicate::ult, number, end), [&] {
     SmallVector<Value> indices(rank);
@@ -201,7 +201,7 @@ void PieceMerge::emit() {
   kernel.getBody().setInsertionPointToEnd(
       &kernel.getFunction().getBody().front());
   Value blocks = host.createOrFold<arith::CeilDivUIOp>(
-      loc, count, createIndex(host, loc, kThreads));
+      loc, count, createIndex(host, loc, kMergeThreads));
   kernel.launch(host, blocks);
 }
 
@@ -209,6 +209,6 @@ void mlir::posenc::mergePieces(OpBuilder &host, Operation *op,
                                const AttentionResults &pieces,
                                const AttentionResults &results,
                                const RaggedPieces &ragged) {
-  GpuKernel kernel(op, "_merge_pieces", kThreads);
+  GpuKernel kernel(op, "_merge_pieces", kMergeThreads);
   PieceMerge(host, kernel, pieces, results, ragged).emit();
 }

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// Rows and columns of a matrix of queries, and bytes of a swizzled unit.
-static constexpr int64_t kMatrix = 16, kUnitBytes = 16;
+static constexpr int64_t kMatrix = 16, kSwizzleBytes = 16;
 
 /// Rows of a fragment that a thread has one row of.
 static constexpr int64_t kHalfRows = 8;
@@ -68,7 +68,7 @@ SharedAddress RingDecode::getSwizzled(Value first, Value row, Value unit,
   // The only part that does not change in loops. Columns are aligned, and
   // channels flip bits of the unit.
   Value inTile = b.add(b.mul(row, GpuAttentionTiles::kRowBytes),
-                       b.mul(swizzled, kUnitBytes));
+                       b.mul(swizzled, kSwizzleBytes));
   Value address = arith::XOrIOp::create(b, b.add(first, inTile),
                                         b.i32(channel % kColumnChannels * 2));
   return {address,
@@ -138,7 +138,7 @@ SmallVector<Value> RingDecode::addSpecialValues(const Tile &tile,
             load(places.back(), sums);
           }
         constexpr int64_t kGroups = kColumnChannels / kChannels;
-        Value flipped = b.mul(b.rem(group, kGroups), 2 * kUnitBytes);
+        Value flipped = b.mul(b.rem(group, kGroups), 2 * kSwizzleBytes);
         Value column = b.mul(b.div(group, kGroups),
                              tiles.keys * GpuAttentionTiles::kRowBytes);
         SmallVector<Value> results = addSpecialChannels(

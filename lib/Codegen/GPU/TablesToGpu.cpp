@@ -42,7 +42,7 @@ using CosSin = AngleAddition::CosSin;
 using Position = AngleAddition::Position;
 
 /// Threads of a block. They share no data, so the number is not critical.
-static constexpr int64_t kThreads = 128;
+static constexpr int64_t kTableThreads = 128;
 
 /// The minimum number of blocks per multiprocessor. Without it, ptxas spills
 /// registers to fit one more block.
@@ -271,7 +271,7 @@ Value TableKernel::getNumBlocks(OpBuilder &host) const {
   Value columns = createIndex(host, loc, numPairs / pairs);
   Value all = arith::MulIOp::create(host, loc, grid.getNumTiles(), columns);
   return arith::CeilDivUIOp::create(host, loc, all,
-                                    createIndex(host, loc, kThreads));
+                                    createIndex(host, loc, kTableThreads));
 }
 
 void TableKernel::emit() {
@@ -279,7 +279,7 @@ void TableKernel::emit() {
   Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   // The number of all threads may exceed 32 bits; the number of blocks does
   // not.
-  Value threads = createIndex(b, loc, kThreads);
+  Value threads = createIndex(b, loc, kTableThreads);
   Value columns = createIndex(b, loc, numPairs / pairs);
   auto [rounds, begin] = divide32(b, loc, block, columns);
   Value number = arith::AddIOp::create(
@@ -342,7 +342,7 @@ static void convertTable(OpBuilder &builder, PositionalOpInterface op,
   int64_t pairs =
       destinations.zipped ? std::max<int64_t>(access / 2, 1) : access;
   auto emit = [&](OpBuilder &host, bool isWide) {
-    GpuKernel kernel(op, isWide ? "" : "_narrow", kThreads);
+    GpuKernel kernel(op, isWide ? "" : "_narrow", kTableThreads);
     kernel.getFunction()->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                                   host.getI32IntegerAttr(kMinBlocks));
     TableKernel table(host, kernel, op, angles, positions, destinations, pairs,

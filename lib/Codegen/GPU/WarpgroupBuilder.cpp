@@ -164,7 +164,7 @@ SmallVector<Value> WarpgroupBuilder::tie(ValueRange values) {
 }
 
 /// Returns the instruction without its operands.
-static std::string getProduct(int64_t columns, Type element) {
+static std::string getProductName(int64_t columns, Type element) {
   StringRef type = element.isBF16() ? "bf16" : "f16";
   return llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1}",
                        columns, type)
@@ -188,8 +188,8 @@ SmallVector<Value> WarpgroupBuilder::multiply(int64_t columns, Value a,
   llvm::append_values(operands, a, other);
   std::string text =
       llvm::formatv("{0} {1}, ${2}, ${3}, {4}, 1, 1, 0, 0;",
-                    getProduct(columns, element), getOperands(0, count), next,
-                    next + 1, sum.empty() ? 0 : 1)
+                    getProductName(columns, element), getOperands(0, count),
+                    next, next + 1, sum.empty() ? 0 : 1)
           .str();
   return assembly(text, types, operands, sum.size());
 }
@@ -204,7 +204,7 @@ WarpgroupBuilder::multiplyRegisters(int64_t columns, ValueRange a, Value other,
   operands.push_back(other);
   std::string text =
       llvm::formatv("{0} {1}, {2}, ${3}, 1, 1, 1, 1;",
-                    getProduct(columns, element), getOperands(0, count),
+                    getProductName(columns, element), getOperands(0, count),
                     getOperands(next, 4), next + 4)
           .str();
   return assembly(text, types, operands, sum.size());

@@ -9,6 +9,7 @@
 #include "ScalarKernel.h"
 
 #include "FloatBits.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,8 +21,6 @@
 
 using namespace mlir;
 using namespace mlir::posenc;
-
-static bool isNarrowFloat(Type type) { return type.isBF16() || type.isF16(); }
 
 /// Converts a constant to its lane type: a 16-bit float becomes its bits.
 static TypedAttr getLaneConstant(Builder &builder, Attribute value) {

@@ -34,7 +34,7 @@ using namespace mlir::posenc;
 
 /// Whether the pass may fuse the operation: it works on tensors, can be tiled
 /// and vectorized, and is not inside a tile already.
-static bool isCandidate(linalg::LinalgOp op) {
+static bool isFusible(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
          !op->getParentOfType<scf::ForallOp>() && op.getNumLoops() > 0 &&
          llvm::all_of(
@@ -65,8 +65,8 @@ static bool keepsInPlaceInputs(linalg::GenericOp producer, OpOperand &operand) {
 static bool isFused(OpOperand &operand) {
   auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand.getOwner());
-  return producer && consumer && isCandidate(producer) &&
-         isCandidate(consumer) && producer->hasOneUse() &&
+  return producer && consumer && isFusible(producer) && isFusible(consumer) &&
+         producer->hasOneUse() &&
          producer->getBlock() == consumer->getBlock() &&
          consumer.isDpsInput(&operand) &&
          producer.getNumLoops() == consumer.getNumLoops() &&
@@ -114,7 +114,7 @@ struct FuseElementwise final
     };
     for (auto op : getAll(linalg::LinalgOp())) {
       if (isa<linalg::GenericOp, linalg::FillOp, linalg::CopyOp>(op) ||
-          !isCandidate(op))
+          !isFusible(op))
         continue;
       rewriter.setInsertionPoint(op);
       (void)linalg::generalizeNamedOp(rewriter, op);

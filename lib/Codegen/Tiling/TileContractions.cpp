@@ -139,7 +139,7 @@ static Value findPanels(RewriterBase &rewriter, const Product &product,
 
 /// Whether the operation is a tile already, created by this pass or by a
 /// schedule: it is in a loop and has few iterations.
-static bool isTile(linalg::LinalgOp op) {
+static bool isContractionTile(linalg::LinalgOp op) {
   constexpr int64_t kMaxSteps = 8192;
   int64_t steps = 1;
   for (int64_t size : op.getStaticLoopRanges())
@@ -162,7 +162,7 @@ struct TileContractions final
     SmallVector<Product> products;
     getOperation()->walk([&](linalg::LinalgOp op) {
       FailureOr<Product> product = getProduct(op);
-      if (succeeded(product) && !isTile(op))
+      if (succeeded(product) && !isContractionTile(op))
         products.push_back(*product);
     });
     if (!products.empty())

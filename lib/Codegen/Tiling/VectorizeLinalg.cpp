@@ -70,7 +70,7 @@ static bool hasVectorRows(Value operand) {
 
 /// Whether the operation is a static tile that earlier passes created: it is in
 /// a loop and has at most kMaxTileElements.
-static bool isTile(linalg::LinalgOp op) {
+static bool isTensorTile(linalg::LinalgOp op) {
   if (!op.hasPureTensorSemantics() || !computesVectors(op) ||
       !op->getParentOfType<LoopLikeOpInterface>() ||
       !llvm::all_of(op->getOperands(), hasVectorRows))
@@ -165,7 +165,7 @@ struct VectorizeLinalg final
     // operations.
     SmallVector<linalg::TransposeOp> transposes;
     getOperation()->walk([&](linalg::TransposeOp op) {
-      if (isTile(cast<linalg::LinalgOp>(op.getOperation())))
+      if (isTensorTile(cast<linalg::LinalgOp>(op.getOperation())))
         transposes.push_back(op);
     });
     for (linalg::TransposeOp op : transposes) {
@@ -181,7 +181,7 @@ struct VectorizeLinalg final
           control.controlFn = [dropAll](Operation *op) {
             auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
             // Contractions keep their unit reduction dimension.
-            bool drops = linalgOp && isTile(linalgOp) &&
+            bool drops = linalgOp && isTensorTile(linalgOp) &&
                          !linalg::isaContractionOpInterface(linalgOp);
             return drops ? dropAll(op) : SmallVector<unsigned>();
           };
@@ -191,7 +191,7 @@ struct VectorizeLinalg final
 
     SmallVector<linalg::LinalgOp> tiles;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (isTile(op))
+      if (isTensorTile(op))
         tiles.push_back(op);
     });
     for (linalg::LinalgOp op : tiles)

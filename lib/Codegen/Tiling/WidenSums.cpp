@@ -15,6 +15,7 @@
 #include "posenc/Codegen/Passes.h"
 #include "posenc/Codegen/Tiling.h"
 #include "posenc/IR/CreateGeneric.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -29,14 +30,12 @@ namespace mlir::posenc {
 using namespace mlir;
 using namespace mlir::posenc;
 
-static bool is16BitFloat(Type type) { return type.isF16() || type.isBF16(); }
-
 /// Whether the operation is a reduction with one f16 or bf16 result. Matrix
 /// products are left out: posenc-tile-contractions accumulates in f32 itself.
-static bool isCandidate(linalg::LinalgOp op) {
+static bool isNarrowReduction(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
          op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
-         is16BitFloat(getElementTypeOrSelf(op->getResult(0).getType()));
+         isNarrowFloat(op->getResult(0).getType());
 }
 
 /// Returns the arith.addf that adds a term to the result, or null if the
@@ -68,7 +67,7 @@ static Value widenInit(OpBuilder &builder, Location loc, Value init) {
   Type f32 = builder.getF32Type();
   auto fill = init.getDefiningOp<linalg::FillOp>();
   Value scalar = fill ? fill.getInputs().front() : Value();
-  if (!fill || !is16BitFloat(scalar.getType()))
+  if (!fill || !isNarrowFloat(scalar.getType()))
     return convert<arith::ExtFOp>(builder, loc, init, f32);
   Value empty = tensor::EmptyOp::create(
       builder, loc, tensor::getMixedSizes(builder, loc, init), f32);
@@ -125,7 +124,7 @@ struct WidenSums final
   void runOnOperation() override {
     SmallVector<linalg::LinalgOp> operations;
     getOperation()->walk([&](linalg::LinalgOp op) {
-      if (isCandidate(op))
+      if (isNarrowReduction(op))
         operations.push_back(op);
     });
     IRRewriter rewriter(&getContext());
