@@ -9,6 +9,7 @@
 # Run lit on the build tree (`lit build/test`), where lit.site.cfg.py defines the
 # paths.
 
+import atexit
 import ctypes
 import glob
 import os
@@ -16,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import lit.formats
@@ -37,8 +39,11 @@ config.environment["FILECHECK_OPTS"] = (
 )
 # Diagnostics may contain messages of the system, which depend on the locale.
 config.environment["LC_ALL"] = "C"
-# Tests must not reuse cached code, or write outside of the build folder.
-config.environment["POSENC_CACHE"] = "off"
+# Commands that compile the same module share its code, in a folder of this run of lit
+# alone. Tests of the compilation itself set POSENC_CACHE=off.
+cache = tempfile.mkdtemp(prefix="cache-", dir=config.test_exec_root)
+atexit.register(shutil.rmtree, cache, ignore_errors=True)
+config.environment["POSENC_CACHE"] = cache
 
 # Longer names come first, since substitutions replace plain text.
 config.substitutions += [

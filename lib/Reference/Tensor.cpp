@@ -124,8 +124,9 @@ uint64_t encode(DType type, long double value) {
   // `units` is the significand in units of the spacing. A normal number has its
   // hidden bit set, which increments the exponent field from 0; a subnormal one
   // has not. A carry of the rounding also increments the field, up to infinity.
+  // std::nearbyint would save and restore the exception flags.
   long double units =
-      std::nearbyint(std::ldexp(size, format.fractionBits() - exponent));
+      std::rint(std::ldexp(size, format.fractionBits() - exponent));
   uint64_t field = uint64_t(exponent - format.minExponent);
   uint64_t rounded = (field << format.fractionBits()) + uint64_t(units);
   return sign | std::min(rounded, beyond);

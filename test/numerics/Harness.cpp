@@ -244,9 +244,14 @@ runtime::Array test::makeRandom(posenc_dtype dtype, std::vector<int64_t> shape,
   std::mt19937_64 generator(seed);
   std::normal_distribution<double> normal;
   reference::DType type = getReferenceType(dtype);
-  for (size_t i = 0, e = array.numElements(); i < e; ++i)
-    reference::storeBits(type, array.data(), i,
-                         reference::encode(type, normal(generator)));
+  for (size_t i = 0, e = array.numElements(); i < e; ++i) {
+    double number = normal(generator);
+    if (type == reference::DType::F32)
+      array.dataAs<float>()[i] = float(number);
+    else
+      reference::storeBits(type, array.data(), i,
+                           reference::encode(type, number));
+  }
   return array;
 }
 

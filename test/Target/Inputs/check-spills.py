@@ -25,10 +25,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../sass"))
 import ptxas_log
 
 
+def select_functions(module, suffix):
+    """Returns the option for the functions whose kernels of attention have the suffix."""
+    end, found, _ = suffix.partition("_attention")
+    names = re.findall(r"func\.func @(\w+)", pathlib.Path(module).read_text())
+    chosen = ",".join(name for name in names if name.endswith(end))
+    return [f"--kernels={chosen}"] if found else []
+
+
 def assemble(compiler, ptxas, module, arch, suffix):
     """Returns the output of ptxas, or None if it does not support the architecture."""
     ptx = pathlib.Path(f"forms.{arch}.ptx")
-    subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}"], check=True)
+    subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}",
+                    *select_functions(module, suffix)], check=True)
     head, *kernels = re.split(r"^(?=\.visible \.entry )", ptx.read_text(), flags=re.M)
     kept = [kernel for kernel in kernels
             if kernel.partition("(")[0].endswith(suffix)]
