@@ -184,6 +184,11 @@ static bool shouldRunPass(StringRef pass, llvm::Any ir) {
   // kernels.
   if (pass == "VectorCombinePass")
     return false;
+  // Takes a quarter of O3 for attention, whose loops have many memory accesses
+  // to compare in pairs, and changes no kernel: what a loop keeps is in
+  // registers already.
+  if (pass == "LoopLoadEliminationPass")
+    return false;
   // Unrolling by LLVM makes rotations up to 1.25 times as fast. Large functions
   // are attention, whose tiles are unrolled already: there it takes a third of
   // the compile time, and masked tiles are up to 1.14 times as fast without it
