@@ -44,8 +44,11 @@ static Value emitIsNormal(OpBuilder &builder, math::IsNormalOp op) {
 
 /// Changes an operation on f16 or bf16 to f32 and rounds its results once.
 static void widen(Operation *op) {
-  if (llvm::none_of(op->getOperandTypes(), isNarrowFloat) &&
-      llvm::none_of(op->getResultTypes(), isNarrowFloat))
+  auto isNarrow = [](Type type) {
+    return isNarrowFloat(getElementTypeOrSelf(type));
+  };
+  if (llvm::none_of(op->getOperandTypes(), isNarrow) &&
+      llvm::none_of(op->getResultTypes(), isNarrow))
     return;
   OpBuilder builder(op);
   auto getWide = [&](Type type) -> Type {
@@ -56,13 +59,13 @@ static void widen(Operation *op) {
   // Folds extensions of constants: a power is expanded differently for a
   // constant exponent.
   for (OpOperand &operand : op->getOpOperands())
-    if (Value value = operand.get(); isNarrowFloat(value.getType()))
+    if (Value value = operand.get(); isNarrow(value.getType()))
       operand.set(builder.createOrFold<arith::ExtFOp>(
           op->getLoc(), getWide(value.getType()), value));
   builder.setInsertionPointAfter(op);
   for (OpResult result : op->getResults()) {
     Type type = result.getType();
-    if (!isNarrowFloat(type))
+    if (!isNarrow(type))
       continue;
     result.setType(getWide(type));
     auto narrow = arith::TruncFOp::create(builder, op->getLoc(), type, result);

@@ -122,10 +122,10 @@ Value ModelModule::createDestination(RankedTensorType type, ValueRange sizes) {
 void ModelModule::buildSincos(FrequenciesAttr frequencies,
                               const std::string &suffix) {
   OpBuilder::InsertionGuard guard(builder);
-  RankedTensorType positionsType = getPositionsType({ShapedType::kDynamic});
+  RankedTensorType positionsType = getPositionsType({kDynamic});
   // Tables are f32 for every model, because rotations multiply in f32.
-  RankedTensorType tableType = getType(
-      {ShapedType::kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
+  RankedTensorType tableType =
+      getType({kDynamic, frequencies.getNumPairs()}, builder.getF32Type());
   SmallVector<NamedType> arguments{{"positions", positionsType, {"tokens"}}};
   addRopeLength(arguments, frequencies);
   func::FuncOp function =
@@ -150,13 +150,11 @@ void ModelModule::buildRope(FrequenciesAttr frequencies,
   OpBuilder::InsertionGuard guard(builder);
   // batch x tokens x heads x dim
   auto heads = [&](int64_t count) {
-    return getType(
-        {ShapedType::kDynamic, ShapedType::kDynamic, count, config.headDim});
+    return getType({kDynamic, kDynamic, count, config.headDim});
   };
   RankedTensorType queries = heads(config.numHeads);
   RankedTensorType keys = heads(config.numKeyValueHeads);
-  RankedTensorType positionsType =
-      getPositionsType({ShapedType::kDynamic, ShapedType::kDynamic});
+  RankedTensorType positionsType = getPositionsType({kDynamic, kDynamic});
   SmallVector<NamedType> arguments{{"q", queries, {"batch", "tokens"}},
                                    {"k", keys},
                                    {"positions", positionsType}};

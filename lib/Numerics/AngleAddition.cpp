@@ -24,10 +24,6 @@ using ::posenc::BigFloat;
 /// positions would take too much stack.
 static constexpr size_t kMaxPairs = 4096;
 
-static Value createInt(OpBuilder &builder, Location loc, int64_t value) {
-  return arith::ConstantIntOp::create(builder, loc, value, 64);
-}
-
 /// Elements below this limit are recomputed. Products in f32 have an absolute
 /// error below 2^-22.3 with all roundings, a tenth of a unit in the last place
 /// of a bf16 of 2^-12; products in f64, whose base positions have an error of
@@ -163,7 +159,7 @@ AngleAddition::Position AngleAddition::getFirst(OpBuilder &builder,
   Position first{{}, position.isShort};
   for (Value axis : position.axes)
     first.axes.push_back(arith::AndIOp::create(
-        builder, loc, axis, createInt(builder, loc, -length)));
+        builder, loc, axis, createI64(builder, loc, -length)));
   return first;
 }
 
@@ -200,10 +196,10 @@ AngleAddition::Step AngleAddition::getStep(OpBuilder &builder, Location loc,
   Value step = axis;
   if (level.unit > 1)
     step = arith::ShRUIOp::create(
-        builder, loc, step, createInt(builder, loc, llvm::Log2_64(level.unit)));
+        builder, loc, step, createI64(builder, loc, llvm::Log2_64(level.unit)));
   step = arith::AndIOp::create(
       builder, loc, step,
-      createInt(builder, loc, level.numSteps * (hasBefore ? 2 : 1) - 1));
+      createI64(builder, loc, level.numSteps * (hasBefore ? 2 : 1) - 1));
   Value isBefore;
   if (hasBefore) {
     // With 16 rows of constants, steps 0 to 31 are the distances -15.5 to 15.5
@@ -211,9 +207,9 @@ AngleAddition::Step AngleAddition::getStep(OpBuilder &builder, Location loc,
     // negative, the row is that of its complement, which has the opposite
     // distance.
     Value behind = arith::SubIOp::create(
-        builder, loc, step, createInt(builder, loc, level.numSteps));
+        builder, loc, step, createI64(builder, loc, level.numSteps));
     isBefore = arith::ShRSIOp::create(builder, loc, behind,
-                                      createInt(builder, loc, 63));
+                                      createI64(builder, loc, 63));
     step = arith::XOrIOp::create(builder, loc, behind, isBefore);
   }
   return {

@@ -33,7 +33,7 @@ std::optional<int64_t> mlir::posenc::getIntegerExponent(Value exponent) {
 }
 
 bool mlir::posenc::isNarrowFloat(Type type) {
-  return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
+  return isa<Float16Type, BFloat16Type>(type);
 }
 
 bool mlir::posenc::hasExpandableTypes(Operation *op) {

@@ -246,6 +246,7 @@ runtime::Array test::makeRandom(posenc_dtype dtype, std::vector<int64_t> shape,
   reference::DType type = getReferenceType(dtype);
   for (size_t i = 0, e = array.numElements(); i < e; ++i) {
     double number = normal(generator);
+    // The cast rounds as encode() does, which is slower.
     if (type == reference::DType::F32)
       array.dataAs<float>()[i] = float(number);
     else

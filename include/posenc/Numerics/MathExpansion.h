@@ -29,7 +29,7 @@ bool hasMathExpansion(Operation *op);
 /// an integer or index) for which expansions exist.
 bool hasExpandableTypes(Operation *op);
 
-/// Whether the type, or that of its elements, is f16 or bf16.
+/// Whether a scalar type is f16 or bf16.
 bool isNarrowFloat(Type type);
 
 /// Returns the value of an integer exponent if it is a constant of at most 32

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "posenc/Numerics/ElementwiseBuilder.h"
+#include "posenc/Numerics/MathExpansion.h"
 
 #include "posenc/Codegen/Passes.h"
 
@@ -39,8 +40,6 @@ static Type getElement(Value value) {
   return isa<TensorType>(value.getType()) ? Type()
                                           : getElementTypeOrSelf(value);
 }
-
-static bool isHalf(Type type) { return isa<Float16Type, BFloat16Type>(type); }
 
 /// Converts f64 to f32 with rounding to odd: an inexact number becomes the
 /// neighbour whose last bit is 1. Rounding the result to a type of at most 22
@@ -73,7 +72,8 @@ static Value truncateToOdd(ElementwiseBuilder &b, Value wide) {
 static LogicalResult expandTruncation(arith::TruncFOp op,
                                       PatternRewriter &rewriter) {
   Type from = getElement(op.getIn());
-  if (!from || !from.isF64() || !isHalf(getElementTypeOrSelf(op.getType())))
+  if (!from || !from.isF64() ||
+      !isNarrowFloat(getElementTypeOrSelf(op.getType())))
     return rewriter.notifyMatchFailure(op, "not from f64 to f16 or bf16");
   ElementwiseBuilder b(rewriter, op.getLoc(), op.getIn());
   rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(),
@@ -87,7 +87,7 @@ template <typename OpTy>
 static LogicalResult expandFromInteger(OpTy op, PatternRewriter &rewriter) {
   constexpr bool isSigned = std::is_same_v<OpTy, arith::SIToFPOp>;
   Type from = getElement(op.getIn());
-  if (!from || !isHalf(getElementTypeOrSelf(op.getType())))
+  if (!from || !isNarrowFloat(getElementTypeOrSelf(op.getType())))
     return rewriter.notifyMatchFailure(op, "not to f16 or bf16");
   unsigned width = from.getIntOrFloatBitWidth();
   if (width <= 24 || width > 64)
@@ -127,7 +127,7 @@ static LogicalResult expandFromInteger(OpTy op, PatternRewriter &rewriter) {
 template <typename OpTy>
 static LogicalResult expandExtremum(OpTy op, PatternRewriter &rewriter) {
   Type element = getElement(op.getLhs());
-  if (!element || !isHalf(element))
+  if (!element || !isNarrowFloat(element))
     return rewriter.notifyMatchFailure(op, "not of f16 or bf16");
   ElementwiseBuilder b(rewriter, op.getLoc(), op.getLhs());
   Type f32 = rewriter.getF32Type();
@@ -175,7 +175,8 @@ static Value scale(ElementwiseBuilder &b, Value divisor, Value i,
 static LogicalResult expandRemainder(arith::RemFOp op,
                                      PatternRewriter &rewriter) {
   Type element = getElement(op.getLhs());
-  if (!element || !(isHalf(element) || element.isF32() || element.isF64()))
+  if (!element ||
+      !(isNarrowFloat(element) || element.isF32() || element.isF64()))
     return rewriter.notifyMatchFailure(
         op, "expected f16, bf16, f32 or f64 operands");
   Location loc = op.getLoc();
@@ -222,7 +223,7 @@ static LogicalResult expandRemainder(arith::RemFOp op,
   // The conversion is exact: the remainder is representable in the type.
   if (!element.isF64())
     rest = b.cast<arith::TruncFOp>(rewriter.getF32Type(), rest);
-  if (isHalf(element))
+  if (isNarrowFloat(element))
     rest = b.cast<arith::TruncFOp>(element, rest);
   rewriter.replaceOp(op, rest);
   return success();
@@ -314,7 +315,8 @@ static std::optional<Unsupported> findUnsupported(Operation *op) {
     // Operations on tensors become loops over scalars first.
     if (!type)
       return std::nullopt;
-    if (isa<FloatType>(type) && !isHalf(type) && !type.isF32() && !type.isF64())
+    if (isa<FloatType>(type) && !isNarrowFloat(type) && !type.isF32() &&
+        !type.isF64())
       return Unsupported{value.getType(),
                          "kernels compute in f16, bf16, f32 and f64"};
     if (!type.isInteger() || type.getIntOrFloatBitWidth() <= 64)

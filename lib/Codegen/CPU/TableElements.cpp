@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace mlir::posenc;
 
 /// The smallest page size of the supported processors.
-static constexpr int64_t kSmallestPage = 4096;
+static constexpr int64_t kSmallestPageBytes = 4096;
 
 static Type getComputeType(Type element) {
   if (element.isF64())
@@ -120,7 +120,7 @@ Value TableElements::zip(OpBuilder &builder, Location loc, Value even,
 static int64_t getRowsOfPage(Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getShape().back() * type.getElementTypeBitWidth() / 8;
-  return std::max<int64_t>(kSmallestPage / bytes, 1);
+  return std::max<int64_t>(kSmallestPageBytes / bytes, 1);
 }
 
 /// Prefetches a line of each page of a part of a row, since a streaming store
@@ -133,7 +133,7 @@ void TableElements::prefetchPages(OpBuilder &builder, Location loc,
   };
   auto type = cast<MemRefType>(memref.getType());
   int64_t lanesOfPair = type.getShape().back() / numPairs;
-  int64_t lanesOfPage = kSmallestPage * 8 / type.getElementTypeBitWidth();
+  int64_t lanesOfPage = kSmallestPageBytes * 8 / type.getElementTypeBitWidth();
   Value first = builder.createOrFold<arith::MulIOp>(loc, pairs.first,
                                                     constant(lanesOfPair));
   SmallVector<Value> at(loops);

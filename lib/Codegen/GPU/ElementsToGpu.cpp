@@ -151,12 +151,11 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
                                           builder, loc, constant.value(), 64)));
     return;
   }
-  auto isNarrow = [](Type type) { return isNarrowFloat(type); };
   bool isPlain =
       isa<arith::ExtFOp, arith::TruncFOp, arith::ConstantOp, arith::SelectOp>(
           op) ||
-      (llvm::none_of(op->getOperandTypes(), isNarrow) &&
-       llvm::none_of(op->getResultTypes(), isNarrow));
+      (llvm::none_of(op->getOperandTypes(), isNarrowFloat) &&
+       llvm::none_of(op->getResultTypes(), isNarrowFloat));
   Operation *clone = builder.clone(*op, mapping);
   for (Value result : clone->getResults())
     if (result.getType().isIndex())
@@ -168,12 +167,12 @@ void mlir::posenc::cloneScalar(OpBuilder &builder, Operation *op,
   // Keeps constants constant: a power is expanded differently for a constant
   // exponent.
   for (OpOperand &operand : clone->getOpOperands())
-    if (isNarrow(operand.get().getType()))
+    if (isNarrowFloat(operand.get().getType()))
       operand.set(builder.createOrFold<arith::ExtFOp>(loc, f32, operand.get()));
   builder.setInsertionPointAfter(clone);
   for (auto [old, result] :
        llvm::zip_equal(op->getResults(), clone->getResults())) {
-    if (!isNarrow(old.getType()))
+    if (!isNarrowFloat(old.getType()))
       continue;
     result.setType(f32);
     mapping.map(old, Value(arith::TruncFOp::create(builder, loc, old.getType(),

@@ -35,7 +35,7 @@ using namespace mlir::posenc;
 static bool isNarrowReduction(linalg::LinalgOp op) {
   return op.hasPureTensorSemantics() && op->getNumResults() == 1 &&
          op.getNumReductionLoops() > 0 && !isTiledContraction(op) &&
-         isNarrowFloat(op->getResult(0).getType());
+         isNarrowFloat(getElementTypeOrSelf(op->getResult(0).getType()));
 }
 
 /// Returns the arith.addf that adds a term to the result, or null if the
