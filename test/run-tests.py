@@ -63,10 +63,13 @@ class LitRun:
     def execute(self, command):
         sys.stdout.flush()
         try:
-            # A session of its own, whose processes can be found and killed.
+            # A session of its own, whose processes can be found and killed. lit must
+            # not inherit an ignored SIGINT, which interrupt() sends: commands of lit
+            # tests and jobs in the background of a shell ignore it.
             lit = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True,
                                    errors="replace", stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
+                                   stderr=subprocess.STDOUT, start_new_session=True,
+                                   preexec_fn=allow_interrupts)
         except OSError as error:
             print(error)
             return
@@ -122,6 +125,10 @@ class LitRun:
                 output = f"its output was lost when {end}"
             self.tests.append({"name": name, "code": code or "NO RESULT",
                                "output": output})
+
+
+def allow_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def kill_session(process):
