@@ -6,7 +6,8 @@
 #
 # ===----------------------------------------------------------------------===#
 """Each program of python/README.md runs, in a process of its own and an empty folder, and
-so do those of the package's description, one after the other."""
+so do those of the package's description and of the repository's README, one after the
+other."""
 
 import importlib.util
 import os
@@ -21,6 +22,14 @@ import pytest
 SOURCE = pathlib.Path(os.environ.get("POSENC_SOURCE",
                                      pathlib.Path(__file__).parents[2]))
 PAGE = (SOURCE / "python" / "README.md").read_text(encoding="utf-8")
+FRONT_PAGE = (SOURCE / "README.md").read_text(encoding="utf-8")
+# A model of transformers, which the program of the repository's README has at hand.
+MODEL = """\
+import transformers
+model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
+    vocab_size=1000, hidden_size=256, intermediate_size=512, num_hidden_layers=2,
+    num_attention_heads=8, num_key_value_heads=2)).eval()
+"""
 DESCRIPTION = (SOURCE / "python" / "DESCRIPTION.md").read_text(encoding="utf-8")
 
 
@@ -28,7 +37,8 @@ def find_programs(page):
     return re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
 
 
-PROGRAMS = [*find_programs(PAGE), "\n".join(find_programs(DESCRIPTION))]
+PROGRAMS = [*find_programs(PAGE), "\n".join(find_programs(DESCRIPTION)),
+            MODEL + "\n".join(find_programs(FRONT_PAGE))]
 
 
 # What programs import, and the package that they need then.

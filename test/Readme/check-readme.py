@@ -7,10 +7,10 @@
 # ===-----------------------------------------------------------------------===#
 #
 # Runs the commands, the C program and the modules of the README and of
-# docs/abi.md, and compiles every item of the README's support table. Arguments:
-# README, source folder, empty working folder, C compiler, folder of the tools, and
-# what to check: `program`, `rest`, `table` or a row of the table; by default,
-# everything.
+# docs/abi.md, and compiles every item of the support tables of the README and of
+# docs/gpus.md. Arguments: README, source folder, empty working folder, C compiler,
+# folder of the tools, and what to check: `program`, `rest`, `table`, a row of a table,
+# or `llvm=FOLDER` for the commands with LLVM's tool there; by default, all but these.
 
 import json
 import os
@@ -24,6 +24,7 @@ readme, source, work, cc, tools, *parts = sys.argv[1:]
 os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
 page = open(readme, encoding="utf-8").read()
 abi_page = open(os.path.join(source, "docs", "abi.md"), encoding="utf-8").read()
+gpu_page = open(os.path.join(source, "docs", "gpus.md"), encoding="utf-8").read()
 
 
 def blocks(language, text=page):
@@ -53,8 +54,14 @@ def run_commands(commands):
     return run(["bash", "-euc", commands])
 
 
+def find_commands(word):
+    """Returns the one block of commands with the word."""
+    (found,) = [block for block in blocks("sh") if word in block]
+    return found
+
+
 def check_commands():
-    output = run_commands(blocks("sh")[1])
+    output = run_commands(find_commands("posenc-run "))
     errors = re.findall(r"result #\d: max error ([\d.]+) ulp", output)
     assert len(errors) >= 2 and all(float(e) <= 4 for e in errors), output
 
@@ -63,10 +70,23 @@ def check_c_program():
     (program,) = blocks("c")
     (expected,) = re.findall(r"^prints `(.*?)`", page, re.M)
     write("example.c", program)
-    run([cc, "-std=c99", "-Wall", "-Wextra", "-Werror", "example.c", "-o",
-         "example", "-L.", "-lllama", f"-Wl,-rpath,{work}"])
-    output = run([os.path.join(work, "example")])
+    commands = find_commands("example.c")
+    assert "\ncc " in commands, commands
+    output = run_commands(commands.replace(
+        "\ncc ", f"\n{cc} -std=c99 -Wall -Wextra -Werror "))
     assert output.strip() == expected, output
+
+
+def check_mlir_opt(folder):
+    """Runs the commands of the README's module, of which one is LLVM's."""
+    (module,) = blocks("mlir")
+    write("x.mlir", module)
+    commands = find_commands("mlir-opt-22 ")
+    library = os.path.join(os.path.dirname(tools), "lib", "libPosenc.so")
+    assert "build/lib/libPosenc.so" in commands, commands
+    output = run_commands(commands.replace("mlir-opt-22", os.path.join(folder, "mlir-opt"))
+                          .replace("build/lib/libPosenc.so", library))
+    assert output.count("func.func @attention") == 2 and "posenc." not in output, output
 
 
 def rope(pairing="half", dtype="f32", position="i64", scaling="", axes="",
@@ -286,7 +306,7 @@ def read_language():
 
 def check_table(only=None):
     section = page.split("## What is supported\n")[1].split("\n## ")[0]
-    rows = dict(re.findall(r"^\| ([A-Za-z ]+) \| (.*) \|$", section, re.M))
+    rows = dict(re.findall(r"^\| ([A-Za-z ]+) \| (.*) \|$", section + gpu_page, re.M))
     assert set(rows) == set(ROWS), f"rows {set(rows) ^ set(ROWS)}"
     assert only is None or only in rows, only
     language = read_language()
@@ -313,7 +333,9 @@ def check_rest():
 PARTS = {"program": [check_commands, check_c_program], "rest": [check_rest],
          "table": [check_table]}
 for part in parts or PARTS:
-    if part not in PARTS:
+    if part.startswith("llvm="):
+        check_mlir_opt(part.partition("=")[2])
+    elif part not in PARTS:
         check_table(part)
     for check in PARTS.get(part, ()):
         check()
