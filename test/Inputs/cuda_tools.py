@@ -14,9 +14,6 @@ import os
 import shutil
 import subprocess
 
-# ptxas 12.8 to 13.0 can assign wrong registers to operands of wgmma.
-CHECKED_VERSION = "13.5.37"
-
 VARIABLES = ["POSENC_PTXAS", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV"]
 
 
@@ -55,15 +52,15 @@ def find_tool(name):
     return None
 
 
-def find_checked(folder):
-    """Returns {name: path} of the tools of CHECKED_VERSION in a virtual environment, or
-    None if one of them is missing."""
+def find_checked(folder, version):
+    """Returns {name: path} of the tools of a version in a virtual environment, or None if
+    one of them is missing."""
     packages = os.path.join(folder, "lib", "python*", "site-packages")
     tools = {}
     for tool, package in [("ptxas", "nvcc"), ("nvdisasm", "nvdisasm")]:
-        version = f"nvidia_cuda_{package}-{CHECKED_VERSION}.dist-info"
+        record = f"nvidia_cuda_{package}-{version}.dist-info"
         found = glob.glob(os.path.join(packages, "nvidia", "*", "bin", tool))
-        if not found or not glob.glob(os.path.join(packages, version)):
+        if not found or not glob.glob(os.path.join(packages, record)):
             return None
         tools[tool] = found[0]
     return tools
