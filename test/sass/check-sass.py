@@ -13,7 +13,7 @@
 
 CODE is a cubin, or the text of `nvdisasm -c`. --log is the output of `ptxas -v`, such
 as the X.sm_90a.ptxas.txt of `posenc-compile --save-temps`. --limits, described in
-limits.py, takes the place of --max-registers.
+limits.py, takes the place of --max-registers; kernels without limits are left out.
 
 Prints for each kernel its size, its innermost loops with tensor-core instructions and
 the instructions of each, and the registers that setmaxnreg allows. Fails if an operand
@@ -111,11 +111,9 @@ def main():
         parser.error("--limits needs --log")
     problems = []
     try:
-        may_spill = set()
-        if options.limits:
-            may_spill = {name for name, limit in limits.read(options.limits).items()
-                         if limit.spills}
-        kernels = sass.parse(read_code(options.code, options.nvdisasm))
+        limited = limits.read(options.limits) if options.limits else {}
+        may_spill = {name for name, limit in limited.items() if limit.spills}
+        kernels = sass.parse(read_code(options.code, options.nvdisasm), limited)
         for kernel in kernels:
             problems += check(kernel, kernel.name in may_spill)
         if options.log:

@@ -344,8 +344,9 @@ class Kernel:
         return order[::-1]
 
 
-def parse(text):
-    """Returns the kernels of a disassembly. Raises ValueError if there is none."""
+def parse(text, names=()):
+    """Returns the kernels of a disassembly, or those of `names` if there are any. Raises
+    ValueError if the disassembly has no kernel."""
     kernels, current = [], None
     for line in text.splitlines():
         name = re.match(r"^\.text\.(\S+):$", line)
@@ -366,6 +367,7 @@ def parse(text):
     kernels = [kernel for kernel in kernels if kernel.code]
     if not kernels:
         raise ValueError("no kernel in the disassembly")
+    kernels = [kernel for kernel in kernels if not names or kernel.name in names]
     for kernel in kernels:
         kernel.connect()
     return kernels

@@ -12,7 +12,8 @@
 
 With a suffix, only the kernels whose names end with it are assembled. Fails if a
 kernel spills, uses local memory or causes a warning, and if ptxas supports none of the
-architectures.
+architectures. Leaves the machine code in MODULE.ARCH.cubin, and what ptxas printed in
+MODULE.ARCH.log.
 """
 
 import os
@@ -35,15 +36,17 @@ def select_functions(module, suffix):
 
 def assemble(compiler, ptxas, module, arch, suffix):
     """Returns the output of ptxas, or None if it does not support the architecture."""
-    ptx = pathlib.Path(f"forms.{arch}.ptx")
+    ptx = pathlib.Path(f"{pathlib.Path(module).stem}.{arch}.ptx")
+    # What ptxas does in posenc-compile would be done twice.
+    environment = dict(os.environ, POSENC_PTXAS="off")
     subprocess.run([compiler, module, "-o", ptx, f"--target=cuda:{arch}",
-                    *select_functions(module, suffix)], check=True)
+                    *select_functions(module, suffix)], check=True, env=environment)
     head, *kernels = re.split(r"^(?=\.visible \.entry )", ptx.read_text(), flags=re.M)
     kept = [kernel for kernel in kernels
             if kernel.partition("(")[0].endswith(suffix)]
     ptx.write_text(head + "".join(kept))
     result = subprocess.run(
-        [ptxas, "-v", f"-arch={arch}", ptx, "-o", f"forms.{arch}.cubin"],
+        [ptxas, "-v", f"-arch={arch}", ptx, "-o", ptx.with_suffix(".cubin")],
         capture_output=True,
         text=True,
         check=False,
@@ -52,6 +55,7 @@ def assemble(compiler, ptxas, module, arch, suffix):
         return None
     if result.returncode != 0:
         sys.exit(f"{arch}: {result.stderr}")
+    ptx.with_suffix(".log").write_text(result.stderr)
     return result.stderr
 
 
