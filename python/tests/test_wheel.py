@@ -115,6 +115,12 @@ def create_environment(folder):
     return None
 
 
+def find_llvm():
+    """The prefix of the LLVM of the build folder."""
+    cache = (pathlib.Path(BIN).parent / "CMakeCache.txt").read_text()
+    return re.search(r"^POSENC_LLVM:PATH=(.*)$", cache, re.M)[1]
+
+
 @pytest.fixture(scope="module")
 def hidden(environment, tmp_path_factory):
     """The start of a command line that hides LLVM and the build folder from a program;
@@ -132,8 +138,7 @@ def hidden(environment, tmp_path_factory):
     (folder / "file").touch()
     (folder / "folder").mkdir()
     build = pathlib.Path(BIN).parent
-    cache = (build / "CMakeCache.txt").read_text()
-    llvm = re.search(r"^POSENC_LLVM:PATH=(.*)$", cache, re.M)[1]
+    llvm = find_llvm()
     files = {os.path.realpath(path) for name in ("LLVM", "MLIR", "lld")
              for path in glob.glob(f"{llvm}/lib/lib{name}*.so*")}
     mounts = [(folder / "folder", path) for path in (llvm, build / "lib", build / "bin")]
@@ -197,6 +202,16 @@ def test_tools(environment, hidden, tmp_path):
     text = run(*hidden, tools / "posenc-run", module, *inputs, "--reference",
                f"--expected_output=@{result}")
     assert re.search(r"^result #0: max error", text, re.M)
+
+
+def test_run_paths(environment):
+    """No file looks for libraries where another user can put them."""
+    [packages] = environment.glob("lib/python*/site-packages")
+    text = run(sys.executable, SOURCE / "test" / "install" / "Inputs" / "check-run-paths.py",
+               "--tools", f"{find_llvm()}/bin", "--installed", packages / "posenc",
+               packages / "posenc.libs")
+    # The tools, ld.lld, Posenc's two libraries, LLVM and MLIR at least.
+    assert int(text.split()[0]) >= 8
 
 
 def test_ptxas(environment, hidden, tmp_path):
