@@ -66,7 +66,8 @@ static constexpr llvm::StringLiteral kLibc[] = {
     "abort", "aligned_alloc", "bcmp", "free", "malloc", "memcmp", "memcpy",
     "memmove", "memset", "puts",
     // Called by the kernel support library, with threads and for GPUs.
-    "getpid", "dlerror", "dlopen", "dlsym", "sched_yield"};
+    "__cxa_finalize", "__register_atfork", "close", "dlerror", "dlopen",
+    "dlsym", "getpid", "getppid", "open", "read", "sched_yield"};
 
 /// Functions of libgomp that KernelSupport.c calls.
 static constexpr llvm::StringLiteral kLibgomp[] = {

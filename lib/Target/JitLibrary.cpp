@@ -8,11 +8,52 @@
 
 #include "posenc/Target/JitLibrary.h"
 
+#include "posenc/kernel/Forks.h"
+
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <atomic>
+#include <dlfcn.h>
+#include <pthread.h>
+
 using namespace mlir;
 using namespace mlir::posenc;
+
+//===----------------------------------------------------------------------===//
+// Forked processes
+//
+// A library in a file watches forks from when it is loaded on. Code in memory
+// shares the watch of this library, which exists before any of it and remains
+// when it is freed, and asks here for the number of threads.
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral kMaxThreads = "omp_get_max_threads";
+
+/// The function of the process's OpenMP library; null if it has none.
+static std::atomic<int (*)()> maxThreads;
+
+__attribute__((constructor)) static void watchForks() {
+  pthread_atfork(posencBeforeFork, nullptr, posencAfterForkInChild);
+}
+
+static int getMaxThreads() {
+  return posencLacksThreads ? 1 : maxThreads.load()();
+}
+
+/// Makes the code call the function above.
+static llvm::Error defineMaxThreads(llvm::orc::LLJIT &jit) {
+  auto *function =
+      reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, kMaxThreads.data()));
+  if (!function)
+    return llvm::Error::success();
+  maxThreads = function;
+  return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(
+      {{jit.mangleAndIntern(kMaxThreads),
+        {llvm::orc::ExecutorAddr::fromPtr(&getMaxThreads),
+         llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable}}}));
+}
 
 struct JitLibrary::Impl {
   std::unique_ptr<llvm::orc::LLJIT> jit;
@@ -55,6 +96,8 @@ std::unique_ptr<JitLibrary> JitLibrary::create(ModuleOp module,
   if (!process)
     return fail(process.takeError());
   (*jit)->getMainJITDylib().addGenerator(std::move(*process));
+  if (llvm::Error error = defineMaxThreads(**jit))
+    return fail(std::move(error));
   if (llvm::Error error = (*jit)->addObjectFile(
           llvm::MemoryBuffer::getMemBufferCopy(code->code, "kernels")))
     return fail(std::move(error));

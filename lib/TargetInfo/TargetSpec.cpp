@@ -319,6 +319,8 @@ TargetSpec::createTargetMachine(llvm::CodeGenOptLevel level) const {
   llvm::TargetOptions options;
   // Fusing a multiply and an add would change the bits from target to target.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  // Loaders run the functions of .init_array, and none of .ctors.
+  options.UseInitArray = true;
   return std::unique_ptr<llvm::TargetMachine>(
       backend->createTargetMachine(target, /*CPU=*/"", /*Features=*/"", options,
                                    llvm::Reloc::PIC_, std::nullopt, level));

@@ -282,6 +282,66 @@ def test_forks_while_threads_compile():
     assert (result.stdout, result.stderr) == ("[0, 0, 0, 0]\n", "")
 
 
+# What the parent does before the fork; then the child computes, in other kernels.
+CHILDREN = """
+import json, os, signal, sys
+import numpy as np
+import posenc
+
+def count_threads():
+    return len(os.listdir("/proc/self/task"))
+
+def compile(name):
+    return getattr(posenc.compile(json.loads(sys.argv[1]), kernels=name), name)
+
+def rope():
+    compile("rope")(q, k, positions)
+
+q, k = np.ones((1, 2048, 4, 64), "f4"), np.ones((1, 2048, 2, 64), "f4")
+positions = np.arange(2048)[None]
+compile("rope")
+PARENT
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    before = count_threads()
+    compile("attention")(q, k, k, positions)
+    print(before, count_threads(), flush=True)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+def count_threads_of_child(parent):
+    """Returns how many threads the child has before and after it computes."""
+    config = {**CONFIG, "hidden_size": 256, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "head_dim": 64}
+    result = subprocess.run(
+        [sys.executable, "-c", CHILDREN.replace("PARENT", parent), json.dumps(config)],
+        text=True, capture_output=True, check=False, timeout=150,
+        env={**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"})
+    assert not result.stderr
+    return result.stdout.split()
+
+
+def test_a_child_of_a_process_with_threads():
+    """It lacks the threads that libgomp would wait for, whatever has started them."""
+    assert count_threads_of_child("rope()") == ["1", "1"]
+
+
+def test_a_child_of_a_process_with_one_thread():
+    """Threads of NumPy do not count, because they end when a fork begins."""
+    assert count_threads_of_child("np.ones((300, 300)) @ np.ones((300, 300))") == ["1", "2"]
+
+
+def test_a_child_after_calls_of_pytorch():
+    pytest.importorskip("torch")
+    assert count_threads_of_child("""import torch
+torch.set_num_threads(2)
+torch.ones(1 << 22).exp().sum()
+assert count_threads() > 1""") == ["1", "1"]
+
+
 def test_a_fork_that_began_before_the_import():
     """Its first hook was not there yet when another thread imported the package."""
     result = subprocess.run(

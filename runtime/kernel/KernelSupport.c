@@ -9,9 +9,10 @@
 /* Compiled to LLVM bitcode with the project and linked into each library that
  * posenc-compile writes and into the modules that posenc-run compiles in
  * memory. It allocates no memory. Its only state is the parallel_for of the
- * host, the process that uses threads, and the loaded GPU kernels. It calls
- * libgomp and getpid (only with POSENC_OPENMP), the CUDA driver, which it opens
- * at run time, and TVM FFI, to report an error of a call by its ABI. */
+ * host, whether the process lacks threads of the one that forked it, and the
+ * loaded GPU kernels. It calls libgomp and what tells it of forks (only with
+ * POSENC_OPENMP), the CUDA driver, which it opens at run time, and TVM FFI, to
+ * report an error of a call by its ABI. */
 
 #include "Cpu.h"
 #include "Cuda.h"
@@ -22,6 +23,9 @@
 #include "TvmFfi.h"
 #include "Vulkan.h"
 #include "Workspace.h"
+#ifdef POSENC_OPENMP
+#include "posenc/kernel/Forks.h"
+#endif
 
 typedef void (*Body)(void *arg, int64_t i);
 typedef void (*ParallelFor)(void *ctx, Body body, void *arg, int64_t n);
@@ -84,16 +88,30 @@ extern void GOMP_parallel(void (*body)(void *), void *arg, unsigned numThreads,
 extern int omp_get_thread_num(void);
 extern int omp_get_num_threads(void);
 extern int omp_get_max_threads(void);
-extern int getpid(void);
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void),
+                             void (*child)(void), void *library);
+extern void __cxa_finalize(void *library);
 
-/* Returns false in a child that was forked after its parent had used threads:
- * the child has none of them, and libgomp would wait for them forever. */
-static int mayUseThreads(void) {
-  static int owner;
-  int self = getpid(), seen = 0;
-  return __atomic_compare_exchange_n(&owner, &seen, self, 0, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED) ||
-         seen == self;
+/* Identifies the handlers of this library. Its address is used instead of that
+ * of __dso_handle, which only a linker with the startup files of C defines. */
+static char forkHandlers;
+
+/* Runs when the library is loaded, and so before any fork that it can see. The
+ * loader does not know code in memory, which JitLibrary.cpp serves. */
+__attribute__((constructor)) static void watchForks(void) {
+  __register_atfork(posencBeforeFork, NULL, posencAfterForkInChild,
+                    &forkHandlers);
+}
+
+/* Removes the handlers, as the code of a static library may be unloaded with
+ * the library that it is linked into. */
+__attribute__((destructor)) static void unwatchForks(void) {
+  __cxa_finalize(&forkHandlers);
+}
+
+/* Returns the number of threads that a loop may use. */
+static int64_t getMaxThreads(void) {
+  return posencLacksThreads ? 1 : omp_get_max_threads();
 }
 
 static void runThread(void *arg) {
@@ -113,12 +131,12 @@ static void runAll(struct Work *work) {
   }
 #ifdef POSENC_OPENMP
   if (work->numTasks > 1) {
-    int64_t threads = omp_get_max_threads();
+    int64_t threads = getMaxThreads();
     if (threads > work->numTasks)
       threads = work->numTasks;
     /* One task per thread, so that each thread accesses contiguous memory. */
     work->numTasks = threads;
-    if (threads > 1 && mayUseThreads()) {
+    if (threads > 1) {
       GOMP_parallel(runThread, work, (unsigned)threads, 0);
       return;
     }
