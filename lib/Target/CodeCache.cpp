@@ -13,16 +13,21 @@
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/CachePruning.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
+#include <dirent.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/stat.h>
+#include <tuple>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace mlir::posenc;
@@ -30,7 +35,7 @@ using namespace mlir::posenc;
 /// Maximum size of the cache. The oldest entries are removed first.
 static constexpr uint64_t kMaxBytes = uint64_t(256) << 20;
 
-/// llvm::pruneCache() removes only files with this prefix.
+/// The names of all files of the cache. The folder may have others.
 static constexpr StringRef kFilePrefix = "llvmcache-";
 
 /// Returns the user's cache folder; empty if the environment does not name one.
@@ -104,7 +109,7 @@ static std::string getCompilerBuild() {
   SmallVector<uintptr_t, 3> addresses{
       reinterpret_cast<uintptr_t>(&getBuildId),
       reinterpret_cast<uintptr_t>(&writeBytecodeToFile),
-      reinterpret_cast<uintptr_t>(&llvm::pruneCache)};
+      reinterpret_cast<uintptr_t>(&llvm::errorToErrorCode)};
   struct Search {
     ArrayRef<uintptr_t> addresses;
     std::string build;
@@ -226,19 +231,92 @@ static std::string getChecksum(StringRef content) {
   return std::string(result.begin(), result.end());
 }
 
-static std::string getPath(StringRef folder, StringRef key) {
-  llvm::SmallString<128> path(folder);
-  llvm::sys::path::append(path, kFilePrefix + key);
-  return std::string(path);
+//===----------------------------------------------------------------------===//
+// Files
+//
+// The code of an entry is executed, so an entry and the folder must be files of
+// the user or of root that nobody else can write. They are checked by their
+// open descriptors, and names within the folder are relative to its descriptor,
+// so that no other file can take their place after the check. Symbolic links
+// are not followed.
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An open file or folder; -1 if it could not be opened.
+class Descriptor {
+public:
+  explicit Descriptor(int number) : number(number) {}
+  Descriptor(Descriptor &&other) : number(std::exchange(other.number, -1)) {}
+  ~Descriptor() {
+    if (number >= 0)
+      ::close(number);
+  }
+  operator int() const { return number; }
+
+private:
+  int number;
+};
+} // namespace
+
+static llvm::Error makeError(const Twine &file, StringRef text) {
+  return llvm::createStringError("'" + file + "' " + text);
 }
 
-std::optional<KernelCode> CodeCache::load(StringRef key) const {
-  std::string path = getPath(folder, key);
-  if (key.empty() || !llvm::sys::fs::is_regular_file(path))
+static llvm::Error makeWriteError(const Twine &file, std::error_code code) {
+  return llvm::createStringError("cannot write '" + file +
+                                 "': " + code.message());
+}
+
+static std::error_code getErrno() { return {errno, std::generic_category()}; }
+
+/// Checks that only the user and root can have written a file or folder.
+static llvm::Error checkTrust(int descriptor, const Twine &file) {
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0)
+    return makeError(file, "has no status");
+  if (status.st_uid != 0 && status.st_uid != ::geteuid())
+    return makeError(file, "belongs to another user");
+  if (status.st_mode & (S_IWGRP | S_IWOTH))
+    return makeError(file, "can be written by other users");
+  return llvm::Error::success();
+}
+
+/// Returns the open folder, -1 if there is none or it cannot be read, or an
+/// error if others may have written it.
+static llvm::Expected<Descriptor> openFolder(const std::string &folder) {
+  Descriptor result(
+      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (result >= 0) {
+    if (llvm::Error error = checkTrust(result, folder))
+      return error;
+  } else if (llvm::sys::fs::is_symlink_file(folder)) {
+    return makeError(folder, "is a symbolic link");
+  }
+  return result;
+}
+
+llvm::Expected<std::optional<KernelCode>> CodeCache::load(StringRef key) const {
+  if (key.empty())
     return std::nullopt;
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false,
-                                            /*IsVolatile=*/true);
+  llvm::Expected<Descriptor> directory = openFolder(folder);
+  if (!directory)
+    return directory.takeError();
+  std::string name = (kFilePrefix + key).str(), path = folder + "/" + name;
+  // O_NONBLOCK: a pipe would wait for its other end.
+  Descriptor file(::openat(*directory, name.c_str(),
+                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file < 0 && errno == ELOOP)
+    return makeError(path, "is a symbolic link");
+  struct stat status;
+  if (file < 0 || ::fstat(file, &status) != 0)
+    return std::nullopt;
+  if (!S_ISREG(status.st_mode))
+    return makeError(path, "is not a regular file");
+  if (llvm::Error error = checkTrust(file, path))
+    return error;
+  auto buffer = llvm::MemoryBuffer::getOpenFile(
+      file, path, status.st_size, /*RequiresNullTerminator=*/false,
+      /*IsVolatile=*/true);
   if (!buffer)
     return std::nullopt;
   StringRef content = (*buffer)->getBuffer();
@@ -256,30 +334,96 @@ std::optional<KernelCode> CodeCache::load(StringRef key) const {
   return code;
 }
 
-void CodeCache::store(StringRef key, const KernelCode &code) const {
-  if (key.empty() ||
-      llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true,
-                                        llvm::sys::fs::owner_all))
+/// Writes a new file and gives it its name.
+static llvm::Error writeFile(int directory, const std::string &name,
+                             StringRef content, const std::string &path) {
+  std::string temporary = llvm::formatv("{0}.{1:x-}.tmp", name,
+                                        llvm::sys::Process::GetRandomNumber())
+                              .str();
+  Descriptor file(::openat(directory, temporary.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                           S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  if (file < 0)
+    return makeWriteError(path, getErrno());
+  llvm::raw_fd_ostream os(file, /*shouldClose=*/false, /*unbuffered=*/true);
+  os << content;
+  std::error_code code = os.error();
+  os.clear_error();
+  if (!code &&
+      ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0)
+    code = getErrno();
+  if (!code)
+    return llvm::Error::success();
+  ::unlinkat(directory, temporary.c_str(), 0);
+  return makeWriteError(path, code);
+}
+
+/// Removes the files that were used longest ago while there are too many bytes,
+/// but not the one that was just written.
+static void prune(int directory, StringRef newest) {
+  struct File {
+    timespec time;
+    std::string name;
+    uint64_t size;
+  };
+  int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *listing = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (!listing)
     return;
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  auto isBefore = [](const timespec &a, const timespec &b) {
+    return std::tie(a.tv_sec, a.tv_nsec) < std::tie(b.tv_sec, b.tv_nsec);
+  };
+  std::vector<File> files;
+  uint64_t total = 0;
+  while (const dirent *entry = ::readdir(listing)) {
+    StringRef name = entry->d_name;
+    struct stat status;
+    if (!name.starts_with(kFilePrefix) ||
+        ::fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) ||
+        !S_ISREG(status.st_mode))
+      continue;
+    total += status.st_size;
+    if (name == newest)
+      continue;
+    // A date in the future is wrong. It would keep the file forever.
+    bool isWrong = isBefore(now, status.st_atim);
+    files.push_back({isWrong ? timespec() : status.st_atim, name.str(),
+                     static_cast<uint64_t>(status.st_size)});
+  }
+  ::closedir(listing);
+  llvm::sort(files, [&](const File &a, const File &b) {
+    return isBefore(a.time, b.time) ||
+           (!isBefore(b.time, a.time) && a.name < b.name);
+  });
+  for (const File &file : files) {
+    if (total <= kMaxBytes)
+      return;
+    if (::unlinkat(directory, file.name.c_str(), 0) == 0)
+      total -= file.size;
+  }
+}
+
+llvm::Error CodeCache::store(StringRef key, const KernelCode &code) const {
+  if (key.empty())
+    return llvm::Error::success();
+  if (std::error_code error = llvm::sys::fs::create_directories(
+          folder, /*IgnoreExisting=*/true, llvm::sys::fs::owner_all))
+    return makeWriteError(folder, error);
+  llvm::Expected<Descriptor> directory = openFolder(folder);
+  if (!directory)
+    return directory.takeError();
+  std::string name = (kFilePrefix + key).str(), path = folder + "/" + name;
+  if (*directory < 0)
+    return makeWriteError(path, getErrno());
   std::string content(8, 0);
   llvm::support::endian::write64le(content.data(), code.header.size());
   content += code.header;
   content += code.code;
-  std::string path = getPath(folder, key);
-  llvm::Expected<llvm::sys::fs::TempFile> file =
-      llvm::sys::fs::TempFile::create(path + ".%%%%%%%%.tmp");
-  if (!file)
-    return llvm::consumeError(file.takeError());
-  llvm::raw_fd_ostream os(file->FD, /*shouldClose=*/false);
-  os << getChecksum(content) << content;
-  os.flush();
-  bool isWhole = !os.has_error();
-  os.clear_error();
-  llvm::consumeError(isWhole ? file->keep(path) : file->discard());
-  llvm::CachePruningPolicy policy;
-  policy.Interval = std::chrono::seconds(0);
-  policy.Expiration = std::chrono::seconds(0);
-  policy.MaxSizePercentageOfAvailableSpace = 0;
-  policy.MaxSizeBytes = kMaxBytes;
-  llvm::pruneCache(folder, policy);
+  if (llvm::Error error =
+          writeFile(*directory, name, getChecksum(content) + content, path))
+    return error;
+  prune(*directory, name);
+  return llvm::Error::success();
 }

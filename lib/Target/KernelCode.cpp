@@ -21,6 +21,8 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
+#include <atomic>
+
 using namespace mlir;
 using namespace mlir::posenc;
 
@@ -275,12 +277,28 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   return result;
 }
 
+/// Warns of the first problem of this process with the cache. It is none of the
+/// module, so it has no location.
+static void warnOfCache(MLIRContext *context, llvm::Error error) {
+  static std::atomic<bool> hasWarned = false;
+  std::string text = llvm::toString(std::move(error));
+  if (!hasWarned.exchange(true))
+    emitWarning(UnknownLoc::get(context))
+        << "compiled code is not cached: " << text
+        << "; pass another folder or 'off' in POSENC_CACHE";
+}
+
 std::optional<KernelCode>
 mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
                                  CodeKind kind, const CodeCache &cache) {
   std::string key = cache.getKey(module, options, kind);
-  if (std::optional<KernelCode> known = cache.load(key))
-    return known;
+  llvm::Expected<std::optional<KernelCode>> known = cache.load(key);
+  if (!known) {
+    warnOfCache(module.getContext(), known.takeError());
+    key.clear();
+  } else if (*known) {
+    return std::move(*known);
+  }
   // Code with warnings is not cached, so that the warnings appear every time.
   bool isSilent = true;
   ScopedDiagnosticHandler watch(module.getContext(), [&](Diagnostic &) {
@@ -290,6 +308,7 @@ mlir::posenc::generateKernelCode(ModuleOp module, const CodeOptions &options,
   std::optional<KernelCode> code =
       generateKernelCode(module, options, kind, StageHandler());
   if (code && isSilent)
-    cache.store(key, *code);
+    if (llvm::Error error = cache.store(key, *code))
+      warnOfCache(module.getContext(), std::move(error));
   return code;
 }

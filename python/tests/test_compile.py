@@ -375,6 +375,21 @@ def test_cache(tmp_path, monkeypatch):
     assert [entry] == list(tmp_path.glob("llvmcache-*"))
 
 
+def test_cache_of_others(tmp_path):
+    """A folder that others can write is not used, which a process says once."""
+    tmp_path.chmod(0o777)
+    code = ("import json, sys, posenc\n"
+            "for theta in (2.0, 3.0):\n"
+            "    config = {**json.loads(sys.argv[1]), 'rope_theta': theta}\n"
+            "    posenc.compile(config, kernels='rope', opt_level=0)")
+    result = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(CONFIG)], check=True, text=True,
+        capture_output=True, env={**os.environ, "POSENC_CACHE": str(tmp_path)})
+    assert result.stderr.count("CompileWarning") == 1
+    assert f"'{tmp_path}' can be written by other users" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("variable, folder", [("XDG_CACHE_HOME", "posenc"),
                                               ("HOME", ".cache/posenc")])
 def test_default_cache(tmp_path, monkeypatch, variable, folder):

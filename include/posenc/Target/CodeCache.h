@@ -11,11 +11,13 @@
 
 #include "posenc/Target/KernelCode.h"
 
+#include "llvm/Support/Error.h"
+
 namespace mlir::posenc {
 
-/// A cache of compiled code in a folder that processes share. Errors of the
-/// cache are never fatal: if it cannot be read or written, the code is
-/// compiled.
+/// A cache of compiled code in a folder that processes share. The folder and
+/// its entries must be files of the user or of root that nobody else can write.
+/// Errors of the cache are never fatal: the code is compiled without it.
 class CodeCache {
 public:
   /// Creates a cache that stores nothing.
@@ -26,15 +28,17 @@ public:
   static CodeCache fromEnvironment();
 
   /// A name for all that the code depends on: the module but for its
-  /// locations, the options, and the build of this compiler. Empty if there is
-  /// no cache for it.
+  /// locations, the options, the CPU and features of each target (those of this
+  /// machine for `host`), and the build of this compiler. Empty if there is no
+  /// cache for it.
   std::string getKey(ModuleOp module, const CodeOptions &options,
                      CodeKind kind) const;
   /// Returns the code for a key; nullopt if there is none or the file is
-  /// corrupt.
-  std::optional<KernelCode> load(StringRef key) const;
+  /// corrupt. It is an error if others may have written the folder or the
+  /// entry.
+  llvm::Expected<std::optional<KernelCode>> load(StringRef key) const;
   /// Keeps the code, and removes the oldest if there is too much.
-  void store(StringRef key, const KernelCode &code) const;
+  llvm::Error store(StringRef key, const KernelCode &code) const;
 
 private:
   /// Empty if the cache is disabled.

@@ -27,9 +27,14 @@ def start(output, *options, **environment):
         env={**clean, **environment}, stderr=subprocess.PIPE)
 
 
-def finish(process, output):
+def finish(process, output, warning=""):
+    """Returns the outputs. Checks that the only warning is of the cache, if any."""
     _, errors = process.communicate()
-    assert process.returncode == 0 and errors == b"", errors
+    text = errors.decode()
+    if warning:
+        assert text.startswith("warning: compiled code is not cached: "), text
+        assert warning in text and text.count("\n") == 1, text
+    assert process.returncode == 0 and bool(text) == bool(warning), text
     contents = []
     header = output.removeprefix("lib").rsplit(".", 1)[0] + ".h"
     for path in (output, header):
@@ -40,8 +45,8 @@ def finish(process, output):
     return contents
 
 
-def compile_to(output, *options, **environment):
-    return finish(start(output, *options, **environment), output)
+def compile_to(output, *options, warning="", **environment):
+    return finish(start(output, *options, **environment), output, warning)
 
 
 def entries(folder=CACHE):
@@ -111,11 +116,63 @@ for name, content in [
         check("damaged: " + name, again == expected and file.read() == whole)
 os.remove(entry)
 os.mkfifo(entry)
-check("a pipe", compile_to("libx.so", POSENC_CACHE=CACHE) == expected)
+check("a pipe", compile_to("libx.so", POSENC_CACHE=CACHE,
+                           warning="is not a regular file") == expected)
 os.remove(entry)
 os.mkdir(entry)
-check("a folder", compile_to("libx.so", POSENC_CACHE=CACHE) == expected)
+check("a folder", compile_to("libx.so", POSENC_CACHE=CACHE,
+                             warning="is not a regular file") == expected)
 os.rmdir(entry)
+
+# Code that others may have written is neither used nor replaced. It is that of another
+# output here, which would be noticed.
+def check_refused(name, warning, change, folder=CACHE):
+    shutil.copy(other_entry, entry)
+    change()
+    before = os.lstat(entry)
+    check(name, compile_to("libx.so", POSENC_CACHE=folder,
+                           warning=warning) == expected and
+          os.lstat(entry) == before)
+    os.chmod(CACHE, 0o700)
+    os.chown(CACHE, os.geteuid(), -1)
+    os.remove(entry)
+
+
+compile_to("libx.so", "--threads=none", POSENC_CACHE=CACHE)
+shutil.copy(entries()[0], "other")
+other_entry = os.path.abspath("other")
+
+
+def link_entry():
+    os.remove(entry)
+    os.symlink(other_entry, entry)
+
+
+check_refused("an entry of a group", "'" + entry + "' can be written by other users",
+              lambda: os.chmod(entry, 0o664))
+check_refused("an entry of all", "'" + entry + "' can be written by other users",
+              lambda: os.chmod(entry, 0o646))
+check_refused("a linked entry", "is a symbolic link", link_entry)
+for mode in (0o770, 0o777, 0o1777):
+    check_refused(f"a folder of mode {mode:o}",
+                  f"'{CACHE}' can be written by other users",
+                  lambda mode=mode: os.chmod(CACHE, mode))
+os.symlink(CACHE, "link")
+check_refused("a linked folder", "is a symbolic link", lambda: None,
+              os.path.abspath("link"))
+if os.geteuid() == 0:
+    check_refused("another user's entry", "belongs to another user",
+                  lambda: os.chown(entry, 12345, -1))
+    check_refused("another user's folder", "belongs to another user",
+                  lambda: os.chown(CACHE, 12345, -1))
+
+# A folder that cannot be written gives its entries without a warning.
+with open(entry, "wb") as file:
+    file.write(whole)
+os.chmod(CACHE, 0o555)
+check("hits of a read-only folder",
+      compile_to("libx.so", POSENC_CACHE=CACHE) == expected)
+os.chmod(CACHE, 0o755)
 
 # Concurrent processes share the cache.
 shutil.rmtree(CACHE)
@@ -142,26 +199,38 @@ check("unless by POSENC_CACHE",
       compile_to("libx.so", POSENC_CACHE="relative") == expected and
       len(entries("relative")) == 1)
 
-# A folder that cannot be written is not an error.
+# A folder that cannot be written gives a warning, and no error.
 with open("file", "w", encoding="utf-8"):
     pass
 for folder in ("/proc/self/posenc", os.path.abspath("file"),
                os.path.abspath("file/x"), "/dev/null"):
     check("no folder: " + os.path.basename(folder),
-          compile_to("libx.so", POSENC_CACHE=folder) == expected)
-os.mkdir("readonly", 0o555)
-check("a read-only folder",
-      compile_to("libx.so", POSENC_CACHE=os.path.abspath("readonly"))
-      == expected)
+          compile_to("libx.so", POSENC_CACHE=folder,
+                     warning=f"cannot write '{folder}") == expected)
+if os.geteuid() != 0:
+    os.mkdir("readonly", 0o555)
+    check("a read-only folder",
+          compile_to("libx.so", POSENC_CACHE=os.path.abspath("readonly"),
+                     warning="Permission denied") == expected)
 
-# The oldest entries are removed when the cache is full; other files are kept.
-large = os.path.join(CACHE, "llvmcache-" + "0" * 40)
+# The oldest entries are removed when the cache is full; other files are kept. A date in
+# the future does not keep an entry. Links are not followed.
 other = os.path.join(CACHE, "other")
-for path in (large, other):
-    with open(path, "wb") as file:
-        file.truncate(300 << 20)
-    os.utime(path, (1, 1))
-compile_to("libz.so", POSENC_CACHE=CACHE)
-check("bounded", not os.path.exists(large) and os.path.exists(other) and
-      len(entries()) == 2)
+linked = os.path.join(CACHE, "llvmcache.timestamp")
+with open("precious", "w", encoding="utf-8") as text:
+    text.write("text")
+os.symlink(os.path.abspath("precious"), linked)
+os.symlink(os.path.abspath("precious"), os.path.join(CACHE, "llvmcache-link"))
+for date in (1, 1 << 33):
+    large = os.path.join(CACHE, "llvmcache-" + "0" * 40)
+    for path in (large, other):
+        with open(path, "wb") as file:
+            file.truncate(300 << 20)
+        os.utime(path, (date, date))
+    shutil.copy(other_entry, entry)
+    compile_to(f"libz{date}.so", POSENC_CACHE=CACHE)
+    check(f"bounded: {date}", not os.path.exists(large) and
+          os.path.exists(other) and os.path.exists(entry))
+with open("precious", encoding="utf-8") as text:
+    check("links", text.read() == "text" and os.path.islink(linked))
 os.remove(other)
