@@ -46,7 +46,6 @@ private:
   bool readTemperature(AttentionConfig &result);
   bool readChunkedTemperature(AttentionConfig &result);
   void readNorm(AttentionConfig &result);
-  bool isLatent() const { return row.keys->keyHeadRule == KeyHeads::One; }
   bool readLatentShape(AttentionConfig &result);
   void readScale(AttentionConfig &result);
   std::optional<double> getLatentScale(const AttentionConfig &result) const;
@@ -122,7 +121,7 @@ void AttentionReader::readScale(AttentionConfig &result) {
     result.scale = 1 / std::sqrt(traits.defaultQueryScalar);
   else if (traits.isScaledByHalfHead)
     result.scale = 1 / std::sqrt(double(result.headDim) / 2);
-  else if (isLatent())
+  else if (row.isLatent())
     result.scale = getLatentScale(result);
 }
 
@@ -531,7 +530,7 @@ bool AttentionReader::read(bool qkNorm, AttentionConfig &result) {
   result.rotaryOffset = model.rotaryOffset;
   result.isCausal = isCausal();
   result.hasSinks = traits.hasSinks;
-  if (isLatent() && !readLatentShape(result)) {
+  if (row.isLatent() && !readLatentShape(result)) {
     reader.warning(config, "no attention functions: expected the keys "
                            "'qk_nope_head_dim' and 'v_head_dim'");
     return false;

@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace posenc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
@@ -245,6 +247,42 @@ static int64_t fromFraction(ConfigReader &reader, const json::Value &config,
   return dim;
 }
 
+/// Reports a fraction that does not give the number of rotated channels of
+/// latent heads, which a key of its own says. It is a fraction of whole heads,
+/// whose size may also be given.
+static void reportLatentFraction(ConfigReader &reader,
+                                 const json::Value &config, const ModelRow &row,
+                                 HeadSize head, const Field<double> &partial) {
+  if (!partial.value || *partial.value == 1 || !head.size)
+    return;
+  auto read = [&](StringRef key, int64_t absent) {
+    const json::Member *member = ConfigReader::given(config, key);
+    return member ? member->value.integer().value_or(0) : absent;
+  };
+  int64_t whole =
+      head.size + read("qk_nope_head_dim", row.attention.defaultNopeDim);
+  for (int64_t size : {whole, read("head_dim", 0)})
+    if (std::lround(*partial.value * double(size)) == head.size)
+      return;
+  reader.warning(partial.at(),
+                 "'" + partial.name() + "' of " + spelled(*partial.value) +
+                     " is not used: all channels of '" + row.keys->headDim[0] +
+                     "' (" + Twine(head.size) + ") rotate");
+}
+
+/// Whether a dictionary has the rope type `proportional`, which is the same for
+/// all model types.
+static bool isProportional(const json::Value *dict) {
+  if (!dict)
+    return false;
+  return llvm::any_of(
+      llvm::ArrayRef<StringRef>{"rope_type", "type"}, [&](StringRef key) {
+        const json::Member *type = ConfigReader::given(*dict, key);
+        return type && type->value.isString() &&
+               type->value.string() == "proportional";
+      });
+}
+
 int64_t
 posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
                                 llvm::ArrayRef<const json::Value *> dicts,
@@ -255,8 +293,17 @@ posenc::frontend::readRotaryDim(ConfigReader &reader, const json::Value &config,
   for (const json::Value *dict : dicts)
     fractionKeys.push_back({dict, "partial_rotary_factor"});
   Field<double> partial = reader.number(fractionKeys);
-  if (row.ignoresPartial && !partial.bad())
-    partial = {};
+  if (row.isLatent()) {
+    reportLatentFraction(reader, config, row, head, partial);
+    if (!partial.bad())
+      partial = {};
+  } else if (!row.type.empty() && !row.readsPartial && partial.value &&
+             *partial.value != 1 && !llvm::any_of(dicts, isProportional)) {
+    reader.warning(partial.at(),
+                   "'" + partial.name() + "' of " + spelled(*partial.value) +
+                       " is used, but the rotary code of '" + row.type +
+                       "' in transformers rotates whole heads");
+  }
   Field<int64_t> direct = reader.count(keyRefs(config, keys.rotaryDim));
   if (direct.bad())
     return 0;

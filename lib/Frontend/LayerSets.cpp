@@ -92,7 +92,7 @@ std::vector<LayerSet> posenc::frontend::divideLayers(ConfigReader &reader,
     if (layers.areNumbered)
       sets[same - first.begin()].numbers.push_back(number);
   }
-  if (llvm::all_of(first, [&](const Layer *layer) {
+  if (!layers.hasZeroBases && llvm::all_of(first, [&](const Layer *layer) {
         return haveSameValues(*layer, *first.front());
       }))
     return {};

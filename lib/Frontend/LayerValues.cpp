@@ -44,6 +44,7 @@ private:
   void readBlock(size_t number, const json::Value &block);
   void readGroupSize(size_t number, const json::Member &member);
   void readLists();
+  void dropSharedBase();
   bool readObject(const json::Member &member, StringRef target);
   void readUnscaledLayers();
   void readTypeKeys();
@@ -258,15 +259,35 @@ void LayersReader::readLists() {
     result.replaced.push_back(member.name());
     if (!fits(member.name(), value))
       continue;
+    bool isBase = llvm::is_contained(keys.theta, target);
     for (auto [number, own] :
          llvm::enumerate(value.elements().take_front(result.layers.size()))) {
-      bool isBase = llvm::is_contained(keys.theta, target);
       // Layers with the base 0 do not rotate.
-      if (isBase && own.isNumber() && own.number() == 0)
+      if (isBase && own.isNumber() && own.number() == 0) {
         result.layers[number].rotates = false;
-      else
+        result.hasZeroBases = true;
+      } else if (!isBase || row.layerBases != LayerBases::Zeros) {
         set(number, target, own);
+      }
     }
+    if (isBase && row.layerBases == LayerBases::Override)
+      dropSharedBase();
+  }
+}
+
+/// Removes the base of all layers from the dictionaries of the rotation.
+void LayersReader::dropSharedBase() {
+  for (StringRef key : {"rope_scaling", "rope_parameters"}) {
+    const json::Member *dict = ConfigReader::given(config, key);
+    if (!dict || !dict->value.isObject() || !dict->value.find("rope_theta"))
+      continue;
+    llvm::SmallVector<json::Member> members(dict->value.members());
+    llvm::erase_if(members, [](const json::Member &member) {
+      return member.name() == "rope_theta";
+    });
+    json::Value own = reader.makeObject(dict->value.offset(), members);
+    for (size_t number = 0; number < result.layers.size(); ++number)
+      set(number, key, own);
   }
 }
 

@@ -54,6 +54,8 @@ struct Layers {
   bool areTypesRenamed = false;
   /// Whether a key or the model selects layers that do not rotate.
   bool readsRotating = false;
+  /// Whether some layers have the base 0, so that they do not rotate.
+  bool hasZeroBases = false;
   /// False if the number of layers is unknown; then there is one of each type.
   bool areNumbered = true;
 };

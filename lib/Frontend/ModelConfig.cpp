@@ -353,7 +353,7 @@ bool ModelReader::mayNorm() const {
   const QkNormRow &norm = row->attention.norm;
   if (!isKnown)
     return true;
-  if (norm.kind == QkNormKind::None || row->keys->keyHeadRule == KeyHeads::One)
+  if (norm.kind == QkNormKind::None || row->isLatent())
     return false;
   if (norm.enablingKey.empty())
     return true;

@@ -127,7 +127,7 @@ static constexpr ModelRow models[] = {
     row("dots1")
         .slidesFromMaxWindow(/*onRequest=*/false)
         .norms(QkNormKind::EachHead),
-    row("exaone").theta(5e5).keyHeads(8),
+    row("exaone").readsPartialFactor().theta(5e5).keyHeads(8),
     row("exaone4").slides(4096, 4).rotatesSlidingOnly().norms(
         QkNormKind::EachHead, 1e-5),
     row("exaone4_5_text")
@@ -146,9 +146,15 @@ static constexpr ModelRow models[] = {
         .multiplier(1)
         .slides(128, 4)
         .firstIsFull()
+        .layerThetas(LayerBases::Override)
         .sinks(),
     row("granitemoe").multiplier(1),
-    row("granitemoe_swa").multiplier(1).slides(128, 4).firstIsFull().sinks(),
+    row("granitemoe_swa")
+        .multiplier(1)
+        .slides(128, 4)
+        .firstIsFull()
+        .layerThetas(LayerBases::Override)
+        .sinks(),
     row("granitemoeshared").multiplier(1),
     row("hunyuan_v1_dense")
         .unsupportedAttention()
@@ -161,13 +167,13 @@ static constexpr ModelRow models[] = {
         .unsupportedNorms(postRotationNorms)
         .normsIf("qk_layer_norms")
         .unsupportedAttentionIf("qk_layer_norms"),
-    row("internlm2"),
-    row("internlm3").keyHeads(2).headDim(128),
-    row("iquestcoder").keyHeads(8).headDim(128),
+    row("internlm2").readsPartialFactor(),
+    row("internlm3").readsPartialFactor().keyHeads(2).headDim(128),
+    row("iquestcoder").readsPartialFactor().keyHeads(8).headDim(128),
     row("jais2"),
     row("jetmoe", jetMoeKeys).headDim(128).unsupportedAttention(),
     row("llama").sizes(4096, 32),
-    row("minicpm"),
+    row("minicpm").readsPartialFactor(),
     row("ministral").keyHeads(8).slides(4096).sizes(4096, 32),
     row("mistral").keyHeads(8).slides(4096).sizes(4096, 32),
     row("mistral3"),
@@ -180,11 +186,11 @@ static constexpr ModelRow models[] = {
     row("olmo2").norms(QkNormKind::AllHeads, 1e-5),
     row("olmo_hybrid").norms(QkNormKind::AllHeads),
     row("olmoe").norms(QkNormKind::AllHeads, 1e-5),
-    row("phi3").sizes(3072, 32),
-    row("phi3_v"),
-    row("phi4_multimodal").keyHeads(8),
-    row("phi4mm").keyHeads(8),
-    row("qwen", qwen1Keys).changingWithLength(),
+    row("phi3").readsPartialFactor().sizes(3072, 32),
+    row("phi3_v").readsPartialFactor(),
+    row("phi4_multimodal").readsPartialFactor().keyHeads(8),
+    row("phi4mm").readsPartialFactor().keyHeads(8),
+    row("qwen", qwen1Keys).readsPartialFactor().changingWithLength(),
     row("qwen2").slidesFromMaxWindow(/*onRequest=*/true).sizes(4096, 32),
     row("qwen2_moe").sizes(2048, 16).slidesOnRequest(/*pattern=*/2),
     row("qwen3")
@@ -200,12 +206,15 @@ static constexpr ModelRow models[] = {
     row("seed_oss").keyHeads(8).headDim(128),
     row("starcoder2").keyHeads(2),
     row("voxtral_realtime_text").keyHeads(8).slides(4096),
-    row("yi"),
-    row("Yi"),
-    row("deci"),
+    row("yi").readsPartialFactor(),
+    row("Yi").readsPartialFactor(),
+    row("deci").readsPartialFactor(),
     row("deepseek_ocr2_encoder").unsupportedAttention(),
-    row("dots3_note_audio_encoder").bidirectional().unsupportedAttention(),
-    row("glmasr_encoder").bidirectional(),
+    row("dots3_note_audio_encoder")
+        .partial(0.5)
+        .bidirectional()
+        .unsupportedAttention(),
+    row("glmasr_encoder").partial(0.5).bidirectional(),
     row("gradium_phonon_tts"),
     row("hrm_text", persimmonKeys).headDim(128).unsupportedAttention(),
     row("kyutai_speech_to_text").unsupportedAttention(),
@@ -213,15 +222,20 @@ static constexpr ModelRow models[] = {
     row("mimi").slides(250),
     row("mimi_decoder").slides(250),
     row("mimi_encoder").slides(250),
-    row("nemotron-nas"),
+    row("nemotron-nas").readsPartialFactor(),
     row("nemotron3_5_transcribe_asr_audio")
+        .partial(0.5)
         .bidirectional()
         .unsupportedAttention(),
     row("nemotron3_5_transcribe_word_timestamp")
+        .partial(0.5)
         .bidirectional()
         .unsupportedAttention()
         .unsupportedNorms(layerNorms),
-    row("nemotron3_diarization_audio").bidirectional().unsupportedAttention(),
+    row("nemotron3_diarization_audio")
+        .readsPartialFactor()
+        .bidirectional()
+        .unsupportedAttention(),
     row("pocket_tts"),
     row("pocket_tts_audio_tokenizer").slides(250),
     row("pocket_tts_audio_tokenizer_decoder").slides(250),
@@ -313,7 +327,7 @@ static constexpr ModelRow models[] = {
         .norms(QkNormKind::EachHead, 1e-5)
         .normsIf("use_qk_norm"),
     row("gpt_neox", neoxKeys).partial(0.25),
-    row("gpt_neox_japanese", neoxKeys),
+    row("gpt_neox_japanese", neoxKeys).readsPartialFactor(),
     row("gpt_oss")
         .theta(150000)
         .keyHeads(8)
@@ -350,13 +364,18 @@ static constexpr ModelRow models[] = {
         .norms(QkNormKind::EachHead, 1e-5)
         .normEpsKey("norm_eps")
         .sizes(2048, 32),
-    row("mellum").theta(5e5).keyHeads(4).headDim(128).norms(
-        QkNormKind::EachHead),
+    row("mellum")
+        .readsPartialFactor()
+        .theta(5e5)
+        .keyHeads(4)
+        .headDim(128)
+        .norms(QkNormKind::EachHead),
     row("minicpm3", latentKeys)
         .latent(64, kFromHidden)
         .unsupportedNorms(latentNorms),
     row("minimax", rotaryDimKeys).theta(1e6).keyHeads(8),
     row("minimax_m2", rotaryDimKeys)
+        .readsPartialFactor()
         .theta(5e6)
         .keyHeads(8)
         .headDim(128)
@@ -405,7 +424,7 @@ static constexpr ModelRow models[] = {
         .norms(QkNormKind::EachHeadPlusOne),
     row("recurrent_gemma", recurrentGemmaKeys).partial(0.5).slides(2048),
     row("smollm3").sizes(2048, 16).theta(2e6).keyHeads(4).skipsRotation(4),
-    row("solar_open").theta(1e6).keyHeads(8).headDim(128),
+    row("solar_open").readsPartialFactor().theta(1e6).keyHeads(8).headDim(128),
     row("stablelm", stablelmKeys)
         .partial(0.25)
         .unsupportedNorms(layerNorms)
@@ -439,8 +458,8 @@ static constexpr ModelRow models[] = {
         .norms(QkNormKind::EachHead)
         .needs("rope_parameters")
         .unsupportedAttention(),
-    likeGemma4("diffusion_gemma"),
-    likeGemma4("diffusion_gemma_text"),
+    likeGemma4("diffusion_gemma").readsPartialFactor(),
+    likeGemma4("diffusion_gemma_text").readsPartialFactor(),
     row("dory")
         .theta(1e7)
         .ownSlidingTheta(1e4)
@@ -459,6 +478,7 @@ static constexpr ModelRow models[] = {
         .sinks()
         .needs("layer_types"),
     row("laguna")
+        .readsPartialFactor()
         .keyHeads(8)
         .headDim(128)
         .slides(512)
@@ -487,6 +507,7 @@ static constexpr ModelRow models[] = {
         .slidingKeyHeadsTimes(2)
         .unsupportedAttention(),
     row("minimax_m3_vl_text")
+        .readsPartialFactor()
         .theta(5e6)
         .keyHeads(4)
         .headDim(128)
@@ -503,6 +524,7 @@ static constexpr ModelRow models[] = {
         .headDim(128)
         .slides(2048)
         .unsupportedNorms(weightlessNorms)
+        .layerThetas(LayerBases::Zeros)
         .needs("layer_rope_theta", "layer_types"),
     row("muse_spark_text")
         .theta(5e5)
@@ -510,14 +532,17 @@ static constexpr ModelRow models[] = {
         .headDim(64)
         .slides(2048)
         .unsupportedNorms(weightlessNorms)
+        .layerThetas(LayerBases::Zeros)
         .needs("layer_rope_theta", "layer_types"),
     row("sarvam_moe")
+        .readsPartialFactor()
         .theta(8e6)
         .keyHeads(4)
         .headDim(64)
         .norms(QkNormKind::EachHead)
         .normsIf("use_qk_norm"),
     row("step3p5", step3p5Keys)
+        .readsPartialFactor()
         .keyHeads(8)
         .headDim(128)
         .unscaledSliding()
@@ -538,6 +563,7 @@ static constexpr ModelRow models[] = {
         .bidirectional()
         .unsupportedAttention(),
     row("zaya")
+        .readsPartialFactor()
         .keyHeads(2)
         .headDim(128)
         .unsupportedNorms("norm queries and keys by their Euclidean length")
@@ -547,7 +573,10 @@ static constexpr ModelRow models[] = {
     // Half pairing and several position axes.
     row("glm4v_moe").keyHeads(8).partial(0.5).sections({8, 12, 12}),
     row("glm4v_moe_text").keyHeads(8).partial(0.5).sections({8, 12, 12}),
-    row("glm_image_text").keyHeads(2).sections({8, 12, 12}),
+    row("glm_image_text")
+        .readsPartialFactor()
+        .keyHeads(2)
+        .sections({8, 12, 12}),
     row("paddleocr_vl")
         .theta(5e5)
         .keyHeads(2)
@@ -609,7 +638,7 @@ static constexpr ModelRow models[] = {
         .multiplier(1)
         .onlyIfPositionType("rope")
         .orUnrotated(),
-    row("new").bidirectional().onlyIfPositionType("rope"),
+    row("new").readsPartialFactor().bidirectional().onlyIfPositionType("rope"),
 
     // Interleaved pairing.
     row("blt_global_transformer").interleaved().theta(5e5),
@@ -644,10 +673,20 @@ static constexpr ModelRow models[] = {
     row("ernie4_5_moe").interleaved().theta(5e5).keyHeads(4),
     row("glm").interleaved().keyHeads(2).headDim(128).partial(0.5),
     row("glm4").interleaved().keyHeads(2).headDim(128).partial(0.5),
-    row("glm4v").interleaved().heads(32, 2).sections({8, 12, 12}),
-    row("glm4v_text").interleaved().heads(32, 2).sections({8, 12, 12}),
-    row("glm_ocr").interleaved().keyHeads(8).sections({8, 12, 12}),
-    row("glm_ocr_text").interleaved().keyHeads(8).sections({8, 12, 12}),
+    row("glm4v").readsPartialFactor().interleaved().heads(32, 2).sections(
+        {8, 12, 12}),
+    row("glm4v_text")
+        .readsPartialFactor()
+        .interleaved()
+        .heads(32, 2)
+        .sections({8, 12, 12}),
+    row("glm_ocr").readsPartialFactor().interleaved().keyHeads(8).sections(
+        {8, 12, 12}),
+    row("glm_ocr_text")
+        .readsPartialFactor()
+        .interleaved()
+        .keyHeads(8)
+        .sections({8, 12, 12}),
     row("gptj", gptjKeys).interleaved().rotaryDim(64),
     row("helium").interleaved().theta(1e5).headDim(128),
     row("llama4")
@@ -695,7 +734,6 @@ static constexpr ModelRow models[] = {
     latent("longcat_flash").theta(1e7).unsupportedAttention(),
     latent("mistral4")
         .latent(64, 128)
-        .ignoresPartialFactor()
         .scales("#posenc.yarn<factor = 128, original_max_position = 8192, "
                 "mscale = 1, mscale_all_dim = 1>")
         .temperature(),
@@ -709,7 +747,6 @@ static constexpr ModelRow models[] = {
         .unsupportedNorms(latentNorms),
     indexed("dots3_note_text")
         .interleaved()
-        .ignoresPartialFactor()
         .needs("rope_parameters", "per_layer_config"),
     indexed("hy_v4"),
     indexed("hy_v4_vl_text").interleaved().interleavedSections({12, 10, 10}),

@@ -160,6 +160,14 @@ struct AxesRow {
   bool areCoordinates = false;
 };
 
+/// The meaning of `layer_rope_theta`, beside the base of all layers in
+/// `rope_parameters` or `rope_theta`.
+enum class LayerBases {
+  Same,     // the same base; two different values are an error
+  Override, // the base of each layer, whatever the base of all layers is
+  Zeros,    // 0 for the layers that do not rotate; other values are ignored
+};
+
 struct ModelRow {
   llvm::StringLiteral type;
   const KeyNames *keys;
@@ -188,8 +196,10 @@ struct ModelRow {
   llvm::StringLiteral interleaveKey = "";
   /// The key of a factor of the default base, or empty.
   llvm::StringLiteral thetaFactorKey = "";
-  /// `partial_rotary_factor` counts channels that latent heads lack.
-  bool ignoresPartial = false;
+  /// Whether the rotary code of the type reads the partial factor. Otherwise it
+  /// rotates whole heads, and a factor in a config is a warning. Code that is
+  /// not in transformers is assumed to read it.
+  bool readsPartial = false;
   /// The text of the attribute that scales the frequencies of a config without
   /// a dictionary of the rotation, or empty.
   llvm::StringLiteral defaultScaling = "";
@@ -213,12 +223,16 @@ struct ModelRow {
   Names requiredKeys = {"", ""};
   /// Full-attention layers do not rotate if their dictionary is null.
   bool nullIsUnrotated = false;
+  LayerBases layerBases = LayerBases::Same;
   /// Sliding layers have this multiple of the key heads of the config, unless
   /// it gives their number.
   int64_t slidingKeyHeadFactor = 1;
 
   constexpr ModelRow(llvm::StringLiteral type, const KeyNames &keys)
       : type(type), keys(&keys) {}
+  /// Whether the model has multi-head latent attention. Its heads have separate
+  /// channels that rotate, all of them.
+  constexpr bool isLatent() const { return keys->keyHeadRule == KeyHeads::One; }
   /// Returns a copy of the row, changed by `change`.
   template <typename Change> constexpr ModelRow with(Change change) const {
     ModelRow copy = *this;
@@ -242,7 +256,8 @@ struct ModelRow {
     return with([=](ModelRow &row) { row.defaultTheta = value; });
   }
   constexpr ModelRow partial(double value) const {
-    return with([=](ModelRow &row) { row.defaultPartial = value; });
+    return readsPartialFactor().with(
+        [=](ModelRow &row) { row.defaultPartial = value; });
   }
   constexpr ModelRow heads(int64_t queries, int64_t keys) const {
     return with([=](ModelRow &row) {
@@ -269,8 +284,8 @@ struct ModelRow {
   constexpr ModelRow thetaTimes(llvm::StringLiteral key) const {
     return with([=](ModelRow &row) { row.thetaFactorKey = key; });
   }
-  constexpr ModelRow ignoresPartialFactor() const {
-    return with([](ModelRow &row) { row.ignoresPartial = true; });
+  constexpr ModelRow readsPartialFactor() const {
+    return with([](ModelRow &row) { row.readsPartial = true; });
   }
   /// Sets the default scaling, and the base that comes with it if that is not
   /// the base of the row.
@@ -441,6 +456,9 @@ struct ModelRow {
   }
   constexpr ModelRow nullUnrotated() const {
     return with([](ModelRow &row) { row.nullIsUnrotated = true; });
+  }
+  constexpr ModelRow layerThetas(LayerBases meaning) const {
+    return with([=](ModelRow &row) { row.layerBases = meaning; });
   }
   constexpr ModelRow slidingKeyHeadsTimes(int64_t factor) const {
     return with([=](ModelRow &row) { row.slidingKeyHeadFactor = factor; });

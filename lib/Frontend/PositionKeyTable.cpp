@@ -101,7 +101,8 @@ static constexpr PositionKey rows[] = {
     key("compress_rope_theta",
         "sets the base of the layers that compress their keys"),
     key("layer_rope_theta",
-        "sets the base of each layer; layers with 0 do not rotate")
+        "sets the base of each layer; layers with 0 do not rotate, and for "
+        "Muse only 0 is read")
         .read(),
     key("rope_ratio", "multiplies the base by a factor")
         .unless(kOne)

@@ -92,13 +92,30 @@ bool posenc::frontend::isUnreadDictionaryKey(StringRef name) {
   return key && !key->isRead;
 }
 
-/// Reports a key that is not read and not neutral. Returns false if reading
-/// cannot continue.
+/// Returns the key that gives the fraction of a head that rotates, in a config
+/// of an unknown type or in its dictionary; empty if there is none.
+static StringRef findFraction(const json::Value &config,
+                              const RopeDictionaries &dicts) {
+  for (StringRef key : unknownModel().keys->partial)
+    if (ConfigReader::given(config, key))
+      return key;
+  StringRef key = "partial_rotary_factor";
+  return dicts.main && ConfigReader::given(*dicts.main, key) ? key : "";
+}
+
+/// Reports a key that is not read and not neutral. `fraction` is the key of
+/// the fraction of a head that rotates. Returns false if reading cannot
+/// continue.
 static bool reportKey(ConfigReader &reader, const json::Member &member,
-                      const ModelRow &row, const PositionKey &key) {
+                      const ModelRow &row, const PositionKey &key,
+                      StringRef fraction) {
   std::string name = "'" + key.name.str() + "'";
   if (row.type.empty()) {
-    if (key.needsType)
+    if (key.name == "qk_rope_head_dim" && !fraction.empty())
+      reader.error(member.key, name + " and '" + fraction +
+                                   "' need a known 'model_type': both set the "
+                                   "number of channels that rotate");
+    else if (key.needsType)
       reader.error(member.key,
                    name + " needs a known 'model_type': it " + key.effect);
     else
@@ -118,7 +135,8 @@ static bool reportKey(ConfigReader &reader, const json::Member &member,
 }
 
 static bool reportMembers(ConfigReader &reader, const json::Value &object,
-                          const ModelRow &row, bool isOfDictionary) {
+                          const ModelRow &row, bool isOfDictionary,
+                          StringRef fraction = "") {
   bool canContinue = true;
   for (const json::Member &member : object.members()) {
     const PositionKey *key = findKey(member.name(), isOfDictionary);
@@ -128,7 +146,7 @@ static bool reportMembers(ConfigReader &reader, const json::Value &object,
     if (isKnown && !key->isRefused &&
         !llvm::is_contained(key->refusedTypes, row.type))
       continue;
-    canContinue &= reportKey(reader, member, row, *key);
+    canContinue &= reportKey(reader, member, row, *key, fraction);
   }
   return canContinue;
 }
@@ -170,7 +188,8 @@ bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
   if (row.type == "cohere2_moe")
     reportDenseLayers(reader, config);
   bool canContinue =
-      reportMembers(reader, config, row, /*isOfDictionary=*/false);
+      reportMembers(reader, config, row, /*isOfDictionary=*/false,
+                    findFraction(config, dicts));
   if (dicts.main)
     canContinue &= reportMembers(reader, *dicts.main, row,
                                  /*isOfDictionary=*/true);
@@ -184,8 +203,24 @@ bool posenc::frontend::reportPositionKeys(ConfigReader &reader,
 // Listing
 //===----------------------------------------------------------------------===//
 
+/// Says which types read the partial factor.
+static std::string describeFraction() {
+  llvm::SmallVector<StringRef> readers, latent;
+  for (const ModelRow &row : getModels())
+    if (row.isLatent())
+      latent.push_back(row.type);
+    else if (row.readsPartial)
+      readers.push_back(row.type);
+  llvm::sort(readers);
+  llvm::sort(latent);
+  return "read for " + llvm::join(readers, ", ") + "; ignored for " +
+         llvm::join(latent, ", ") + "; else read with a warning";
+}
+
 /// Says for which types a key is read, and what it is for others.
 static std::string describeReading(const PositionKey &key) {
+  if (key.name == "partial_rotary_factor")
+    return describeFraction();
   if (key.isRead)
     return "read";
   llvm::SmallVector<StringRef> types;

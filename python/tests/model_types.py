@@ -10,6 +10,7 @@ transformers, from modules without weights, and those of the functions of Posenc
 
 from __future__ import annotations
 
+import copy
 import importlib
 import inspect
 import os
@@ -51,6 +52,16 @@ def list_model_types() -> list[str]:
 def list_known_types() -> list[str]:
     """Returns the supported model types that transformers has."""
     return [name for name in list_model_types() if name in CONFIG_MAPPING]
+
+
+def list_types_of_key(key: str) -> dict[str, list[str]]:
+    """Returns the types for which a key is read, ignored, and so on."""
+    listing = subprocess.run([find_compiler(), "--list-keys"], check=True,
+                             capture_output=True, text=True).stdout
+    [reading] = [line.split(" | ")[3] for line in listing.splitlines()
+                 if line.startswith(f"{key} | ")]
+    return {how: names.split(", ") for how, names in re.findall(r"(\w+) for ([^;]+)",
+                                                                reading)}
 
 
 def emit(path, kernels: str) -> str:
@@ -224,6 +235,26 @@ def make_rotary(model) -> torch.nn.Module:
     if not hasattr(module, "config"):
         raise NotComparable("the module of the rotation has no config")
     return type(module)(module.config)
+
+
+def reads_partial_factor(rotary) -> bool:
+    """Whether the number of frequencies of a module follows from the part of a head that
+    the config says rotates."""
+    shapes = []
+    for factor in (0.5, 1.0):
+        config = copy.deepcopy(rotary.config)
+        parameters = getattr(config, "rope_parameters", None)
+        if not parameters:
+            raise NotComparable("the config has no parameters of a rotation")
+        dictionaries = [one for one in parameters.values() if isinstance(one, dict)]
+        for one in dictionaries or [parameters]:
+            one.update(rope_type="default", partial_rotary_factor=factor)
+        try:
+            module = type(rotary)(config)
+        except ValueError:
+            raise NotComparable("the rotation has no default type") from None
+        shapes.append([buffer.shape for buffer in module.buffers()])
+    return shapes[0] != shapes[1]
 
 
 def call_rotary(rotary, positions: torch.Tensor, layer_type: str | None):

@@ -190,6 +190,15 @@ NO_ATTENTION = list_reasons({
     "the attention has no config": "esm gpt_neox_japanese",
     "the attention cannot be called alone": "falcon",
 })
+NO_FACTOR = list_reasons({
+    **NO_MODEL,
+    "transformers cannot make the model":
+        "cohere_compass_text qwen3_omni_moe_talker_text qwen4_exp_text",
+    "the model has no module of the rotation":
+        "bloom mpt mt5 roformer switch_transformers t5 umt5",
+    "the config has no parameters of a rotation": "dinov3_vit esm sapiens2",
+    "the rotation has no default type": "pixtral",
+})
 # Types of which the pairs are not compared: transformers has no function of that.
 UNPAIRED: set[str] = set()
 
@@ -233,6 +242,23 @@ def test_rotation(model_type, path):
     compare(check, model_type, NO_ROTATION)
 
 
+@pytest.fixture(name="factor_types", scope="module")
+def fixture_factor_types():
+    return models.list_types_of_key("partial_rotary_factor")
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_partial_factor(model_type, factor_types):
+    """Types whose own code rotates whole heads have a warning for the factor. The channels
+    of latent heads that rotate have a key of their own."""
+    def check():
+        reads = models.reads_partial_factor(models.make_rotary(make_model(model_type)))
+        if model_type not in factor_types["ignored"]:
+            assert reads == (model_type in factor_types["read"])
+
+    compare(check, model_type, NO_FACTOR)
+
+
 @pytest.mark.parametrize("model_type", TYPES)
 def test_attention(model_type, path):
     def check():
@@ -244,9 +270,11 @@ def test_attention(model_type, path):
 def test_numbers_of_types():
     """The lists of what is not compared grow only together with these numbers."""
     numbers = {"types": len(TYPES), "no rotation": len(NO_ROTATION),
-               "no attention": len(NO_ATTENTION), "pairs": len(UNPAIRED)}
-    assert numbers == {"types": 230, "no rotation": 32, "no attention": 65, "pairs": 0}
-    assert {*NO_ROTATION, *NO_ATTENTION, *UNPAIRED} <= set(TYPES)
+               "no attention": len(NO_ATTENTION), "no factor": len(NO_FACTOR),
+               "pairs": len(UNPAIRED)}
+    assert numbers == {"types": 230, "no rotation": 32, "no attention": 65,
+                       "no factor": 33, "pairs": 0}
+    assert {*NO_ROTATION, *NO_ATTENTION, *NO_FACTOR, *UNPAIRED} <= set(TYPES)
 
 
 # ===----------------------------------------------------------------------===#

@@ -179,6 +179,62 @@ const Case spellings[] = {
 INSTANTIATE_TEST_SUITE_P(, Spellings, testing::ValuesIn(spellings),
                          [](const auto &info) { return info.param.name; });
 
+/// A config of a type whose layers have bases of their own.
+std::string readBases(llvm::StringRef type, llvm::StringRef members) {
+  Outcome outcome = read("{\"model_type\": \"" + type.str() +
+                         R"(", "hidden_size": 4096, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "head_dim": 128, "layer_types":
+      ["full_attention", "sliding_attention", "sliding_attention"], )" +
+                         members.str() + "}");
+  EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+  return outcome.config ? describe(*outcome.config) : "";
+}
+
+TEST(LayersTest, BasesOfLayersOverrideThatOfAll) {
+  const char *const all[] = {
+      R"("rope_parameters": {"rope_theta": 2e4, "rope_type": "default"})",
+      R"("rope_theta": 2e4)", R"("rope_scaling": null)",
+      R"("rope_theta": 2e4, "rope_parameters": {"rope_theta": 2e4,
+         "rope_type": "default"})"};
+  for (llvm::StringRef type : {"granite_swa", "granitemoe_swa"})
+    for (std::string shared : all) {
+      EXPECT_EQ(
+          readBases(type, shared + ", \"layer_rope_theta\": [5e5, 1e4, 0]"),
+          "_full_attention 0: 32:8x128, 500000 128\n"
+          "_sliding_attention 1: 32:8x128, 10000 128\n"
+          "_sliding_attention_nope 2: 32:8x128\n");
+      EXPECT_EQ(
+          readBases(type, shared + ", \"layer_rope_theta\": [5e5, 5e5, 5e5]"),
+          ": 32:8x128, 500000 128\n");
+    }
+  // The scaling stays that of all layers.
+  EXPECT_EQ(readBases("granite_swa", R"("layer_rope_theta": [5e5, 1e4, 1e4],
+      "rope_parameters": {"rope_theta": 2e4, "rope_type": "linear",
+                          "factor": 4.0})"),
+            "_full_attention 0: 32:8x128, 500000 128, "
+            "linear<factor = 4.000000e+00>\n"
+            "_sliding_attention 1, 2: 32:8x128, 10000 128, "
+            "linear<factor = 4.000000e+00>\n");
+}
+
+TEST(LayersTest, BasesOfLayersSelectThoseThatRotate) {
+  for (llvm::StringRef type : {"muse_glimmer_text", "muse_spark_text"})
+    EXPECT_EQ(readBases(type, R"("layer_rope_theta": [0, 1e4, 5e5],
+        "rope_parameters": {"rope_theta": 2e4, "rope_type": "default"})"),
+              "_full_attention 0: 32:8x128\n"
+              "_sliding_attention 1, 2: 32:8x128, 20000 128\n");
+}
+
+TEST(LayersTest, LayersWithTheBaseZeroDoNotRotate) {
+  for (llvm::StringRef bases : {"[1e4, 0]", "[0, 1e4]", "[5e5, 0]"})
+    EXPECT_EQ(llvm::StringRef(readLayers("\"num_hidden_layers\": 2, "
+                                         "\"layer_rope_theta\": " +
+                                         bases.str()))
+                  .count('\n'),
+              2u)
+        << bases.str();
+}
+
 struct ErrorCase {
   const char *name, *members, *key;
 };

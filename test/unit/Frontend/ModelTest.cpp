@@ -172,6 +172,25 @@ TEST(ModelTest, Pairing) {
   EXPECT_FALSE(good(latent + "}", half).interleaved);
 }
 
+TEST(ModelTest, AllChannelsOfLatentHeadsThatRotateDo) {
+  for (llvm::StringRef type :
+       {"axk1", "axk2", "bailing_hybrid", "deepseek_v2", "deepseek_v3",
+        "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa", "hy_v4", "kimi_k2",
+        "longcat_flash", "minicpm3", "mistral4", "sarvam_mla", "youtu"})
+    for (llvm::StringRef part :
+         {R"("partial_rotary_factor": 0.5)",
+          R"("rope_parameters": {"rope_type": "linear", "factor": 2.0,
+             "rope_theta": 1e4, "partial_rotary_factor": 0.5})",
+          R"("num_hidden_layers": 2, "partial_rotary_factors": [0.5, 0.5])"})
+      EXPECT_EQ(good("{\"model_type\": \"" + type.str() +
+                     R"(", "hidden_size": 2048, "num_attention_heads": 16,
+                         "qk_rope_head_dim": 64, "v_head_dim": 128, )" +
+                     part.str() + "}")
+                    .rotaryDim,
+                64)
+          << type.str() << " " << part.str();
+}
+
 TEST(ModelTest, ElementTypes) {
   auto dtype = [](llvm::StringRef members) {
     return good(llama(members)).dtype;

@@ -104,7 +104,11 @@ TEST(RobustnessTest, UnchangedConfigsAreValid) {
     for (const ReadOptions &options : {ReadOptions(), attention}) {
       Outcome outcome = read(text, options);
       EXPECT_TRUE(outcome.config);
-      EXPECT_TRUE(outcome.diags.empty()) << outcome.printed();
+      // Gemma 3 rotates whole heads.
+      EXPECT_TRUE(llvm::all_of(outcome.diags, [](const Diagnostic &diag) {
+        return llvm::StringRef(diag.message)
+            .starts_with("'partial_rotary_factor' of 0.5 is used");
+      })) << outcome.printed();
     }
 }
 
