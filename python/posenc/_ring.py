@@ -28,19 +28,29 @@ from ._flex._torch_operator import attend, differentiate
 _NAME = "ring_attention"
 
 
-class _Ring:
-    """Sends tensors to the next process and receives those of the one before."""
+class _Part(NamedTuple):
+    """What each process tells the others before tensors are sent, whose sizes they could
+    not agree on later."""
 
-    def __init__(self, group, tokens: int, device):
+    error: str | None  # why its arguments are wrong
+    tokens: int = 0
+    facts: dict[str, Any] = {}  # what all processes have in common, by name
+
+
+class _Ring:
+    """Sends tensors to the next process and receives those of the one before. Raises the
+    same error in all processes if the arguments of one are wrong, or if they disagree."""
+
+    def __init__(self, group, part: _Part):
         self.group = group
         self.size, self.rank = dist.get_world_size(group), dist.get_rank(group)
         self._next = dist.get_global_rank(group, (self.rank + 1) % self.size)
         self._previous = dist.get_global_rank(group, (self.rank - 1) % self.size)
-        counts = [torch.empty(1, dtype=torch.int64, device=device)
-                  for _ in range(self.size)]
+        parts: list[Any] = [None] * self.size
         with self._explain():
-            dist.all_gather(counts, torch.tensor([tokens], device=device), group)
-        self.counts = [int(count) for count in counts]
+            dist.all_gather_object(parts, part, group)
+        _compare(parts)
+        self.counts = [part.tokens for part in parts]
 
     def get_tokens(self, step: int) -> int:
         """Returns the number of keys that are here after some steps."""
@@ -48,7 +58,10 @@ class _Ring:
 
     def start(self, tensors: Sequence[torch.Tensor], step: int) -> _Transfer:
         """Sends tensors [..., tokens, last] or [batch, tokens] of a step. Returns a
-        transfer that gives those of the next step."""
+        transfer that gives those of the next step. Nothing is sent for no tokens, nor by
+        a process to itself."""
+        if self.size == 1:
+            return _Transfer(self, [], list(tensors), [])
         count = self.get_tokens(step + 1)
         received = []
         for tensor in tensors:
@@ -56,15 +69,30 @@ class _Ring:
             shape[1 if tensor.dim() == 2 else -2] = count
             received.append(tensor.new_empty(shape))
         operations = [dist.P2POp(dist.isend, tensor.contiguous(), self._next, self.group)
-                      for tensor in tensors]
+                      for tensor in tensors if self.get_tokens(step)]
         operations += [dist.P2POp(dist.irecv, tensor, self._previous, self.group)
-                       for tensor in received]
+                       for tensor in received if count]
         with self._explain():
-            return _Transfer(self, dist.batch_isend_irecv(operations), received,
-                             operations)
+            requests = dist.batch_isend_irecv(operations) if operations else []
+            return _Transfer(self, requests, received, operations)
 
     def _explain(self):
         return _Explained(self.rank, self.size)
+
+
+def _compare(parts: Sequence[_Part]) -> None:
+    """Raises an error for a process whose arguments are wrong or unlike those of the
+    first one."""
+    for rank, part in enumerate(parts):
+        if part.error is not None:
+            raise Error(f"{_NAME}: process {rank} of {len(parts)}: {part.error}")
+    for rank, part in enumerate(parts):
+        for name, value in part.facts.items():
+            first = parts[0].facts[name]
+            if value != first:
+                raise Error(f"{_NAME}: the {name} of process {rank} of {len(parts)} is "
+                            f"{value}, and that of process 0 is {first}: only the number "
+                            "of tokens may differ between processes")
 
 
 class _Explained:
@@ -107,22 +135,31 @@ def _merge(output, lse, other, other_lse):
                zip(factors, (output, other.to(output.dtype)))), both
 
 
+def _has_pairs(query: torch.Tensor, key: torch.Tensor) -> bool:
+    """Whether there is a pair of a query and a key."""
+    return bool(query.shape[0] and query.shape[2] and key.shape[2])
+
+
 class _RingAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, query, key, value, positions, options: RingOptions, group):
-        ring = _Ring(group, key.shape[2], query.device)
+    def forward(ctx, query, key, value, positions, options: RingOptions, ring: _Ring):
         output = lse = wide = None
         block = [key, value, positions]
         for step in range(ring.size):
             transfer = ring.start(block, step) if step + 1 < ring.size else None
-            call = prepare_part(query, block[0], block[1], positions, block[2], options)
-            if call.signature.is_partial:
-                wide = query.float() if wide is None else wide
-                call = replace_query(call, wide)
-            output, lse = _merge(output, lse, *attend(call))
+            if _has_pairs(query, block[0]):
+                call = prepare_part(query, block[0], block[1], positions, block[2],
+                                    options)
+                if call.signature.is_partial:
+                    wide = query.float() if wide is None else wide
+                    call = replace_query(call, wide)
+                output, lse = _merge(output, lse, *attend(call))
             if transfer is not None:
                 block = transfer.finish()
-        assert output is not None and lse is not None
+        if output is None or lse is None:  # There are no pairs of a query and a key.
+            output = query.new_zeros((*query.shape[:3], value.shape[3]))
+            lse = torch.full(query.shape[:3], -torch.inf, device=query.device,
+                             dtype=torch.promote_types(query.dtype, torch.float32))
         output = output.to(query.dtype)
         ctx.save_for_backward(query, key, value, positions, output, lse)
         ctx.options, ctx.ring = options, ring
@@ -143,10 +180,12 @@ class _RingAttention(torch.autograd.Function):
         for step in range(ring.size):
             # Weights follow from the log-sum-exp of all keys, so that each block gives
             # its part of the gradients.
-            call = prepare_part(query, block[0], block[1], positions, block[2], options)
-            parts = differentiate(call, output, lse, grad_output, grad_lse)
-            grad_query += parts[0]
-            sums = [total + part for total, part in zip(sums, parts[1:])]
+            if _has_pairs(query, block[0]):
+                call = prepare_part(query, block[0], block[1], positions, block[2],
+                                    options)
+                parts = differentiate(call, output, lse, grad_output, grad_lse)
+                grad_query += parts[0]
+                sums = [total + part for total, part in zip(sums, parts[1:])]
             moved = [*block, *sums] if step + 1 < ring.size else sums
             *block, first, second = ring.start(moved, step).finish()
             sums = [first, second]
@@ -179,23 +218,51 @@ def ring_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
         raise Error(f"{_NAME}: there is no group of processes: call "
                     "torch.distributed.init_process_group first")
     group = group if group is not None else dist.group.WORLD
+    options = RingOptions(score_mod, mask_mod, is_causal, scale, enable_gqa)
+    # No process may leave before all know that it does, as the others would wait for it.
+    try:
+        part = _check(query, key, value, positions, options)
+    except Error as error:
+        part = _Part(str(error).removeprefix("flex_attention: "))
+    ring = _Ring(group, part)
     if positions is None:
-        first = _count_before(group, query.shape[2], query.device)
+        first = sum(ring.counts[:ring.rank])
         positions = torch.arange(first, first + query.shape[2], device=query.device)
     if positions.dim() == 1:
         positions = positions.expand(query.shape[0], -1)
-    expected = (query.shape[0], query.shape[2])
-    if tuple(positions.shape) != expected or query.shape[2] != key.shape[2]:
-        raise Error(f"{_NAME}: positions have the shape {tuple(positions.shape)} and key "
-                    f"has {key.shape[2]} tokens, expected {expected} and "
-                    f"{query.shape[2]}: queries and keys are of the same tokens")
-    options = RingOptions(score_mod, mask_mod, is_causal, scale, enable_gqa)
     output, lse = _RingAttention.apply(
-        query, key, value, positions.to(torch.int64).contiguous(), options, group)
+        query, key, value, positions.to(torch.int64).contiguous(), options, ring)
     return (output, lse) if return_lse else output
 
 
-def _count_before(group, tokens: int, device) -> int:
-    """Returns the number of tokens of the processes before this one."""
-    ring = _Ring(group, tokens, device)
-    return sum(ring.counts[:ring.rank])
+def _check(query, key, value, positions, options: RingOptions) -> _Part:
+    """Checks the arguments of this process."""
+    for name, tensor in (("query", query), ("key", key), ("value", value)):
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() != 4:
+            raise Error(f"expected {name} as a tensor [batch, heads, tokens, channels]")
+    batch, heads, tokens, dim = query.shape
+    if key.shape[2] != tokens or value.shape[2] != tokens or key.shape[0] != batch:
+        raise Error(f"key has the shape {tuple(key.shape)} and value {tuple(value.shape)}, "
+                    f"expected a batch of {batch} and {tokens} tokens: queries and keys "
+                    "are of the same tokens")
+    if positions is None:
+        positions = torch.arange(tokens, device=query.device)
+    if not isinstance(positions, torch.Tensor) or positions.is_floating_point():
+        raise Error("expected positions as a tensor of integers")
+    expected = [(tokens,), (batch, tokens)]
+    if tuple(positions.shape) not in expected:
+        raise Error(f"positions have the shape {tuple(positions.shape)}, expected "
+                    f"{expected[0]} or {expected[1]}")
+    if positions.dim() == 1:
+        positions = positions.expand(batch, -1)
+    if not tokens:  # As with one token.
+        query, key, value = (one.new_zeros((*one.shape[:2], 1, one.shape[3]))
+                             for one in (query, key, value))
+        positions = positions.new_zeros((batch, 1))
+    if batch:
+        prepare_part(query, key, value, positions.to(torch.int64), positions, options)
+    return _Part(None, tokens, {
+        "batch": batch, "number of heads": heads, "number of key heads": key.shape[1],
+        "number of channels": dim, "number of value channels": value.shape[3],
+        "type": str(query.dtype).removeprefix("torch."), "is_causal": options.is_causal,
+        "scale": options.scale})

@@ -46,7 +46,11 @@ def soften(score, b, h, i, j):
 
 def divide(rank, size, order):
     """Returns the tokens of a process: shards that follow each other, of different
-    lengths, or one part from each end of the sequence (zig-zag)."""
+    lengths, or one part from each end of the sequence (zig-zag), or all tokens in one
+    process."""
+    if order in ("first", "last"):
+        has_tokens = rank == (0 if order == "first" else size - 1)
+        return torch.arange(TOKENS if has_tokens else 0)
     if order == "zigzag":
         parts = torch.arange(TOKENS).chunk(2 * size)
         return torch.cat([parts[rank], parts[2 * size - 1 - rank]])
@@ -60,7 +64,7 @@ def check(rank, size, order, dtype, bounds, functions):
     whole = make(dtype)
     inputs = [one[:, :, tokens].contiguous().requires_grad_() for one in whole]
     output, lse = posenc.torch.ring_attention(
-        *inputs, positions=None if order == "shards" else tokens, enable_gqa=True,
+        *inputs, positions=tokens if order == "zigzag" else None, enable_gqa=True,
         return_lse=True, **functions)
     generator = torch.Generator().manual_seed(1)
     factors = (torch.randn(2, HEADS, TOKENS, DIM, generator=generator),
@@ -76,6 +80,8 @@ def check(rank, size, order, dtype, bounds, functions):
 
     expected = attend_dense(*wide, functions.get("score_mod"), mask_mod)
     wanted = torch.autograd.grad(expected, wide, [one.double() for one in factors])
+    if not len(tokens):
+        return
     for one, other in zip((output, lse), expected):
         assert measure(one, other[:, :, tokens]) < bounds[0]
     if dtype == torch.bfloat16:
@@ -105,8 +111,62 @@ def compare(rank, size):
     if size == 2:  # These need no more processes.
         check(rank, size, "shards", torch.float32, (2e-6, 1e-5), {})
         check(rank, size, "zigzag", torch.bfloat16, (1e-2, 1.5e-2), both)
+        check(rank, size, "first", torch.float32, (2e-6, 1e-5), {})
+        check(rank, size, "last", torch.float32, (2e-6, 1e-5), both)
+        check_group_of_one(rank)
+        check_no_tokens(rank)
+        check_refusals(rank)
         share_context(rank, size)
         distribute(rank, size)
+
+
+def check_group_of_one(rank):
+    """It is attention of the tokens of one process, with gradients."""
+    group = [dist.new_group([0]), dist.new_group([1])][rank]
+    inputs = [one.requires_grad_() for one in make()]
+    output = posenc.torch.ring_attention(*inputs, enable_gqa=True, group=group)
+    wide = [one.detach().double().requires_grad_() for one in inputs]
+    expected, _ = attend_dense(*wide, mask_mod=lambda b, h, i, j: i >= j)
+    assert measure(output, expected) < 2e-6
+    for one, other in zip(torch.autograd.grad(output.sum(), inputs),
+                          torch.autograd.grad(expected.sum(), wide)):
+        assert measure(one, other) < 1e-5
+
+
+def check_no_tokens(rank):
+    inputs = [one[:, :, :0].requires_grad_() for one in make()]
+    output, lse = posenc.torch.ring_attention(*inputs, enable_gqa=True, return_lse=True)
+    assert output.shape == inputs[0].shape and lse.shape == (2, HEADS, 0)
+    assert torch.autograd.grad(output.sum(), inputs)[1].shape == inputs[1].shape
+
+
+def check_refusals(rank):
+    """All processes raise the same error, whose ring goes on."""
+    def raise_it(score, b, h, i, j):
+        raise KeyError("a bug")
+
+    q, k, v = make()
+    for change, expected in (
+            ({"query": q[:, :2]}, "the number of heads of process 1 of 2 is 2, and that of "
+                                  "process 0 is 4: only the number of tokens"),
+            ({"query": q.half(), "key": k.half(), "value": v.half()},
+             "the type of process 1 of 2 is float16, and that of process 0 is float32"),
+            ({"value": v[..., :8]}, "the number of value channels of process 1 of 2 is 8"),
+            ({"scale": 0.5}, "the scale of process 1 of 2 is 0.5"),
+            ({"key": k.double()}, "process 1 of 2: key has elements of type f64"),
+            ({"key": k[:, :, 1:]}, "process 1 of 2: key has the shape"),
+            ({"query": None}, "process 1 of 2: expected query as a tensor"),
+            ({"positions": torch.arange(3)}, "process 1 of 2: positions have the shape"),
+            ({"positions": torch.ones(TOKENS)}, "expected positions as a tensor of int"),
+            ({"score_mod": raise_it}, "score_mod: KeyError: 'a bug'")):
+        given = {"query": q, "key": k, "value": v, **(change if rank else {})}
+        with pytest.raises(posenc.Error) as error:
+            posenc.torch.ring_attention(**given, enable_gqa=True)
+        assert str(error.value).startswith("ring_attention: ") and (
+            expected in str(error.value))
+        messages = [None, None]
+        dist.all_gather_object(messages, str(error.value))
+        assert messages[0] == messages[1]
 
 
 def share_context(rank, size):
