@@ -208,6 +208,11 @@ def ring_attention(query, key, value, *, axis_name, positions=None,
                     "and keys are of the same tokens")
     if positions.dtype not in (np.int32, np.int64):
         positions = positions.astype(np.int32)
+    if not batch or not tokens:  # on all devices
+        output = jnp.zeros((*query.shape[:3], value.shape[3]), query.dtype)
+        sums = jnp.promote_types(query.dtype, np.float32)
+        output, lse = vary([output, jnp.zeros(query.shape[:3], sums)], [query])
+        return (output, lse) if return_lse else output
     # Other arrays, by which those of the call are told apart.
     own, others = jnp.add(positions, 0), jnp.add(positions, 0)
     options = RingOptions(score_mod, mask_mod, is_causal, scale, enable_gqa)

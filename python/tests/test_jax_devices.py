@@ -101,3 +101,17 @@ def test_ring_errors():
     alone = jax.jit(jax.shard_map(attend, mesh=mesh, in_specs=first, out_specs=first))
     expected = posenc.flex_attention(q, q, q, mask_mod=lambda b, h, i, j: i >= j)
     assert np.allclose(alone(q, q, q), expected, atol=1e-6)
+
+
+def test_ring_of_no_tokens():
+    import jax
+
+    import posenc.jax
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
+    tokens = jax.sharding.PartitionSpec(None, None, "x")
+    attend = jax.shard_map(functools.partial(posenc.jax.ring_attention, axis_name="x"),
+                           mesh=mesh, in_specs=tokens, out_specs=tokens)
+    q = jax.numpy.ones((1, 2, 0, 16))
+    gradient = jax.grad(lambda one: attend(one, one, one).sum())(q)
+    assert attend(q, q, q).shape == gradient.shape == q.shape
