@@ -121,6 +121,34 @@ def test_hidden_objects():
         del sys.modules["flex_options"]
 
 
+def test_random_numbers():
+    """A function is called once, so that its random numbers would be those of all pairs.
+    PyTorch refuses them, too."""
+    x, table = make(9), torch.zeros(9)
+    functional = torch.nn.functional
+    for function in (lambda s, b, h, q, k: s + torch.rand(()),
+                     lambda s, b, h, q, k: s + torch.randn(1)[0],
+                     lambda s, b, h, q, k: s + torch.rand_like(s),
+                     lambda s, b, h, q, k: s + torch.randint(0, 5, ()),
+                     lambda s, b, h, q, k: torch.normal(s, 1.0),
+                     lambda s, b, h, q, k: torch.bernoulli(torch.sigmoid(s)),
+                     lambda s, b, h, q, k: s + torch.empty(()).uniform_(),
+                     lambda s, b, h, q, k: functional.dropout(s, 0.5),
+                     lambda s, b, h, q, k: s + torch.multinomial(table + 1, 1)[0]):
+        with pytest.raises(posenc.Error, match="gives random numbers, but the function"):
+            posenc.flex_attention(x, x, x, function)
+        with pytest.raises(Exception, match="random numbers"):
+            torch.compile(posenc.flex_attention, backend="eager")(x, x, x, function)
+    output = posenc.flex_attention(
+        x, x, x, lambda s, b, h, q, k: functional.dropout(s, 0.5, training=False))
+    assert torch.equal(output, posenc.flex_attention(x, x, x))
+    # A number of Python is another one in each call.
+    def add(score, b, h, q, k):
+        return score + k * float(np.random.rand())
+
+    assert not torch.equal(*(posenc.flex_attention(x, x, x, add) for _ in range(2)))
+
+
 def test_default_type():
     x = make(30, dtype=torch.float64)
     outputs = []

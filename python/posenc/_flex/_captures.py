@@ -29,8 +29,9 @@ _TRUSTED = ("torch", "numpy", "jax", "math", "cmath", "operator", "functools", "
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), np.dtype)
 
 
-# Functions of Python by which code finds objects that it does not name.
-_HIDDEN = frozenset(("__import__", "eval", "exec", "globals", "locals", "vars"))
+# Functions of Python by which code finds objects that it does not name, and the modules
+# of NumPy and others whose functions give another number each time.
+_HIDDEN = frozenset(("__import__", "eval", "exec", "globals", "locals", "random", "vars"))
 
 
 class _UnknownError(Exception):

@@ -42,14 +42,18 @@ _OF_SIZES = frozenset((
 
 
 class _Reads(TorchDispatchMode):
-    """Notes elements of captured tensors that become numbers of Python, and makes numbers
-    of `where` constants."""
+    """Notes elements of captured tensors that become numbers of Python, makes numbers of
+    `where` constants, and refuses random numbers."""
 
     def __init__(self, trace: Trace):
         super().__init__()
         self._trace = trace
 
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        if torch.Tag.nondeterministic_seeded in function.tags:
+            raise Error(f"{function._schema.name} gives random numbers, but the function "
+                        "is traced once, so that all pairs would get the same ones; make "
+                        "them outside and read them by index")
         if function is torch.ops.aten._local_scalar_dense.default:
             self._trace.reads_values = True
         keywords = keywords or {}
