@@ -28,6 +28,14 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(OpFoldResult size) {
   auto value = dyn_cast<Value>(size);
   if (!value)
     return {Value(), cast<IntegerAttr>(cast<Attribute>(size)).getInt()};
+  // The elements of a shape are integers. Narrow ones wrap.
+  auto isWide = [](Type type) {
+    return type.isIndex() || type.getIntOrFloatBitWidth() >= 32;
+  };
+  for (auto cast = value.getDefiningOp<arith::IndexCastOp>();
+       cast && isWide(cast.getType()) && isWide(cast.getIn().getType());
+       cast = value.getDefiningOp<arith::IndexCastOp>())
+    value = cast.getIn();
   if (auto dim = value.getDefiningOp<tensor::DimOp>())
     if (std::optional<int64_t> index = getDimNumber(dim))
       return getSizeOrigin(dim.getSource(), *index);
@@ -77,6 +85,11 @@ SizeOrigin mlir::posenc::raise::getSizeOrigin(Value tensor, int64_t dim) {
     if (slice.getDroppedDims().none())
       return getSizeOrigin(slice.getMixedSizes()[dim]);
     return {tensor, dim};
+  }
+  if (auto reshape = dyn_cast<tensor::ReshapeOp>(op)) {
+    auto sizes = reshape.getShape().getDefiningOp<tensor::FromElementsOp>();
+    return sizes ? getSizeOrigin(OpFoldResult(sizes.getElements()[dim]))
+                 : SizeOrigin{tensor, dim};
   }
   if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
     return getSizeOrigin(destination.getTiedOpOperand(result)->get(), dim);

@@ -346,3 +346,40 @@ func.func @scaled_rows(%q: tensor<4x8x16xf32>, %norm: tensor<4x8xf32>, %cos: ten
   %z = arith.mulf %y, %half : tensor<4x8x16xf32>
   return %z : tensor<4x8x16xf32>
 }
+
+// -----
+
+// Heads of projections: the sizes of a reshape are those of the tables, which
+// follows from the shape that it is given.
+// CHECK-LABEL: func @reshaped_projections
+//       CHECK: %[[R:.*]] = tensor.reshape
+//       CHECK: posenc.rotate half ins(%[[R]] : tensor<?x?x2x8xf32>) tables(%{{.*}}, %{{.*}} : tensor<?x?x4xf32>) dims = [0, 1]
+#lanes = affine_map<(b, i, h, d) -> (b, i, h, d)>
+#table = affine_map<(b, i, h, d) -> (b, i, d)>
+func.func @reshaped_projections(%x: tensor<?x?x16xf32>, %cos: tensor<?x?x4xf32>, %sin: tensor<?x?x4xf32>) -> tensor<?x?x2x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %two = arith.constant 2 : i64
+  %eight = arith.constant 8 : i64
+  %n = tensor.dim %cos, %c0 : tensor<?x?x4xf32>
+  %m = tensor.dim %cos, %c1 : tensor<?x?x4xf32>
+  %n64 = arith.index_cast %n : index to i64
+  %m64 = arith.index_cast %m : index to i64
+  %shape = tensor.from_elements %n64, %m64, %two, %eight : tensor<4xi64>
+  %r = tensor.reshape %x(%shape) : (tensor<?x?x16xf32>, tensor<4xi64>) -> tensor<?x?x2x8xf32>
+  %x0 = tensor.extract_slice %r[0, 0, 0, 0] [%n, %m, 2, 4] [1, 1, 1, 1] : tensor<?x?x2x8xf32> to tensor<?x?x2x4xf32>
+  %x1 = tensor.extract_slice %r[0, 0, 0, 4] [%n, %m, 2, 4] [1, 1, 1, 1] : tensor<?x?x2x8xf32> to tensor<?x?x2x4xf32>
+  %e = tensor.empty(%n, %m) : tensor<?x?x2x4xf32>
+  %y0, %y1 = linalg.generic {indexing_maps = [#lanes, #lanes, #table, #table, #lanes, #lanes], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x0, %x1, %cos, %sin : tensor<?x?x2x4xf32>, tensor<?x?x2x4xf32>, tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%e, %e : tensor<?x?x2x4xf32>, tensor<?x?x2x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %s: f32, %o: f32, %p: f32):
+    %ac = arith.mulf %a, %c : f32
+    %bs = arith.mulf %b, %s : f32
+    %first = arith.subf %ac, %bs : f32
+    %as = arith.mulf %a, %s : f32
+    %bc = arith.mulf %b, %c : f32
+    %second = arith.addf %as, %bc : f32
+    linalg.yield %first, %second : f32, f32
+  } -> (tensor<?x?x2x4xf32>, tensor<?x?x2x4xf32>)
+  %y = tensor.concat dim(3) %y0, %y1 : (tensor<?x?x2x4xf32>, tensor<?x?x2x4xf32>) -> tensor<?x?x2x8xf32>
+  return %y : tensor<?x?x2x8xf32>
+}
