@@ -11,8 +11,10 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
@@ -38,6 +40,14 @@ bool mlir::posenc::raise::isMovement(Operation *op) {
                (nested.getNumResults() == 1 &&
                 nested.getResult(0).getType().isIndex());
       });
+}
+
+SmallVector<Value> mlir::posenc::raise::getReadTensors(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return llvm::filter_to_vector(values, [](Value value) {
+    return isa<RankedTensorType>(value.getType());
+  });
 }
 
 const Expr *Elements::get(Value tensor, Indices indices) {
@@ -225,7 +235,8 @@ const Expr *Elements::expandConcat(tensor::ConcatOp op, Indices indices) {
     return get(input, inInput);
   };
   auto getSize = [&](Value input) {
-    return cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
+    SizeOrigin origin = getSizeOrigin(input, op.getDim());
+    return origin.first ? ShapedType::kDynamic : origin.second;
   };
   int64_t begin = 0;
   for (Value input : op.getInputs()) {

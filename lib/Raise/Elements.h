@@ -90,6 +90,9 @@ std::optional<unsigned> getExcess(const ExprContext &exprs, Value tensor,
 /// Whether an operation only moves elements: it computes nothing.
 bool isMovement(Operation *op);
 
+/// Returns the tensors that an operation reads, also those in its regions.
+SmallVector<Value> getReadTensors(Operation *op);
+
 } // namespace mlir::posenc::raise
 
 #endif // POSENC_RAISE_ELEMENTS_H

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::posenc::raise;
@@ -27,8 +28,15 @@ bool LinearForm::contains(const Expr *expr) {
   return known[expr] = found;
 }
 
+/// Whether the operation changes its sign with that of an operand.
+static bool isOdd(const Expr *expr) {
+  return expr->is<arith::MulFOp, arith::DivFOp, arith::ExtFOp, arith::TruncFOp,
+                  math::SinOp>();
+}
+
 /// Returns the factor without the signs of its negations and of its constants,
-/// also those within products, and changes `isNegative` for each of them.
+/// also those within products and angles, and changes `isNegative` for each of
+/// them.
 static const Expr *removeSigns(ExprContext &exprs, const Expr *factor,
                                bool &isNegative) {
   if (factor->is<arith::NegFOp>()) {
@@ -39,13 +47,109 @@ static const Expr *removeSigns(ExprContext &exprs, const Expr *factor,
     isNegative = !isNegative;
     return exprs.getConstant(FloatAttr::get(factor->type, -*number));
   }
-  if (!factor
-           ->is<arith::MulFOp, arith::DivFOp, arith::ExtFOp, arith::TruncFOp>())
+  bool isCos = factor->is<math::CosOp>();
+  if (!isOdd(factor) && !isCos)
     return factor;
+  bool ofOperands = false;
   SmallVector<const Expr *> operands;
   for (const Expr *operand : factor->operands)
-    operands.push_back(removeSigns(exprs, operand, isNegative));
+    operands.push_back(removeSigns(exprs, operand, ofOperands));
+  isNegative ^= ofOperands && !isCos;
   return exprs.getLike(factor, operands);
+}
+
+namespace {
+/// Elements of a constant whose indices are equal in some dimensions.
+struct ConstantColumn {
+  DenseFPElementsAttr constant;
+  /// The indices, or nothing for any.
+  SmallVector<std::optional<int64_t>> indices;
+
+  /// Returns the positions of the elements in the constant.
+  std::vector<int64_t> getPositions() const {
+    std::vector<int64_t> positions{0};
+    for (auto [index, size] :
+         llvm::zip_equal(indices, constant.getType().getShape())) {
+      std::vector<int64_t> outer = std::move(positions);
+      positions.clear();
+      for (int64_t position : outer)
+        for (int64_t inner = index.value_or(0), end = index ? *index + 1 : size;
+             inner < end; ++inner)
+          positions.push_back(position * size + inner);
+    }
+    return positions;
+  }
+};
+} // namespace
+
+/// Returns the column of a constant, or of a slice of one, whose constant
+/// indices the element has.
+static std::optional<ConstantColumn> getConstantColumn(const Expr *element) {
+  ConstantColumn column;
+  for (const Expr *index : element->operands)
+    column.indices.push_back(index->getIndexConstant());
+  Value tensor = element->tensor;
+  while (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    if (slice.getDroppedDims().any())
+      return std::nullopt;
+    for (auto [index, offset, stride] :
+         llvm::zip_equal(column.indices, slice.getStaticOffsets(),
+                         slice.getStaticStrides()))
+      if (index) {
+        if (ShapedType::isDynamic(offset) || ShapedType::isDynamic(stride))
+          return std::nullopt;
+        index = offset + *index * stride;
+      }
+    tensor = slice.getSource();
+  }
+  auto constant = tensor.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return std::nullopt;
+  column.constant = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  return column.constant ? std::optional(column) : std::nullopt;
+}
+
+/// Whether both are elements of a constant, in columns that are negatives of
+/// each other. A column of zeros is not.
+static bool areOppositeColumns(const Expr *a, const Expr *b) {
+  for (auto [ofA, ofB] : llvm::zip(a->operands, b->operands))
+    if (ofA != ofB && !(ofA->getIndexConstant() && ofB->getIndexConstant()))
+      return false;
+  std::optional<ConstantColumn> first = getConstantColumn(a),
+                                second = getConstantColumn(b);
+  if (!first || !second || a->tensor != b->tensor)
+    return false;
+  auto numbers = first->constant.value_begin<APFloat>();
+  int64_t size = first->constant.getNumElements();
+  bool hasNumber = false;
+  for (auto [at, other] :
+       llvm::zip_equal(first->getPositions(), second->getPositions())) {
+    if (at < 0 || at >= size || other < 0 || other >= size)
+      return false;
+    APFloat number = *(numbers + at);
+    if (number.compare(neg(*(numbers + other))) != APFloat::cmpEqual)
+      return false;
+    hasNumber |= !number.isZero();
+  }
+  return hasNumber;
+}
+
+bool mlir::posenc::raise::areOpposite(const Expr *a, const Expr *b) {
+  if (!a || !b || a == b || a->kind != b->kind)
+    return false;
+  if (a->kind == Expr::Kind::Element)
+    return areOppositeColumns(a, b);
+  if (!isOdd(a) || a->name != b->name)
+    return false;
+  bool hasOpposite = false;
+  for (auto [ofA, ofB] : llvm::zip_equal(a->operands, b->operands)) {
+    if (ofA == ofB)
+      continue;
+    if (hasOpposite || !areOpposite(ofA, ofB))
+      return false;
+    hasOpposite = true;
+  }
+  return hasOpposite;
 }
 
 /// Multiplies all terms. Signs are kept apart, so that equal factors are equal

@@ -23,6 +23,11 @@ struct LinearTerm {
   const Expr *factor = nullptr;
 };
 
+/// Whether the factors have opposite signs that no LinearTerm shows: they are
+/// elements of a constant with two columns that are negatives of each other, or
+/// computed from such. Null factors are 1.
+bool areOpposite(const Expr *a, const Expr *b);
+
 /// Writes expressions as sums of products with elements of one tensor.
 class LinearForm {
 public:

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::posenc {
@@ -24,6 +25,28 @@ namespace mlir::posenc {
 
 using namespace mlir;
 using namespace mlir::posenc;
+
+/// Larger constants are weights, not tables.
+static constexpr size_t kMaxTableBytes = 16 << 20;
+
+/// Gives constants of numbers that are resources, as torch-mlir writes them,
+/// the form whose elements are read.
+static void readResources(Operation *module) {
+  module->walk([](arith::ConstantOp op) {
+    auto resource = dyn_cast<DenseResourceElementsAttr>(op.getValue());
+    if (!resource || resource.getElementType().isInteger(1))
+      return;
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    bool isSplat;
+    if (!blob || blob->getData().size() > kMaxTableBytes ||
+        !DenseElementsAttr::isValidRawBuffer(resource.getType(),
+                                             blob->getData(), isSplat) ||
+        (isSplat && resource.getType().getNumElements() != 1))
+      return;
+    op.setValueAttr(DenseElementsAttr::getFromRawBuffer(resource.getType(),
+                                                        blob->getData()));
+  });
+}
 
 namespace {
 
@@ -43,6 +66,7 @@ struct RaisePass final : mlir::posenc::impl::PosencRaisePassBase<RaisePass> {
     }
     if (failed(checkReshapes(getOperation())))
       return signalPassFailure();
+    readResources(getOperation());
     IRRewriter rewriter(&getContext());
     getOperation()->walk([&](FunctionOpInterface function) {
       raise::raiseRotations(function, rewriter);

@@ -30,7 +30,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -135,15 +134,6 @@ private:
 };
 
 } // namespace
-
-/// Returns the tensors that an operation reads, also those in its regions.
-static SmallVector<Value> getReadTensors(Operation *op) {
-  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return llvm::filter_to_vector(values, [](Value value) {
-    return isa<RankedTensorType>(value.getType());
-  });
-}
 
 /// Returns the value and tensors from which it is computed, nearest first.
 static SmallVector<Value> getSources(Value value) {
@@ -477,7 +467,8 @@ RotationSearch::getTables(ExprContext &exprs, ArrayRef<RotatedLane> lanes,
       return std::nullopt;
     }
     hasOneSign &= lanes[first].other.isNegative == isNegative;
-    if (a.other.isNegative == b.other.isNegative) {
+    bool hasSameSign = a.other.isNegative == b.other.isNegative;
+    if (hasSameSign != areOpposite(a.other.factor, b.other.factor)) {
       miss("the sines of lanes " + Twine(first) + " and " + Twine(second) +
            " have the same sign");
       return std::nullopt;

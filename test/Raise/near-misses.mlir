@@ -171,3 +171,123 @@ func.func @moved(%x: tensor<8x8xf32>, %cos: tensor<8x8xf32>, %sin: tensor<8x8xf3
   %z = tensor.expand_shape %s [[0, 1], [2]] output_shape [2, 4, 8] : tensor<8x8xf32> into tensor<2x4x8xf32>
   return %z : tensor<2x4x8xf32>
 }
+
+// The sines of a constant have one sign in both lanes.
+// CHECK: Function=unsigned_constant {{.*}}the sines of lanes 0 and 1 have the same sign
+func.func @unsigned_constant(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %cos = arith.constant dense<[[1.0, 1.0], [0.54, 0.54], [-0.42, -0.42]]> : tensor<3x2xf32>
+  %sin = arith.constant dense<[[0.0, 0.0], [0.84, 0.84], [0.91, 0.91]]> : tensor<3x2xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %x1 = tensor.extract_slice %x[0, 1] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %r = tensor.concat dim(1) %x1, %x0 : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x2xf32>
+  %a = arith.mulf %x, %cos : tensor<3x2xf32>
+  %b = arith.mulf %r, %sin : tensor<3x2xf32>
+  %y = arith.addf %a, %b : tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
+
+// The sines of a constant have other signs in the last row only.
+// CHECK: Function=one_row {{.*}}the sines of lanes 0 and 1 have the same sign
+func.func @one_row(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %cos = arith.constant dense<[[1.0, 1.0], [0.54, 0.54], [-0.42, -0.42]]> : tensor<3x2xf32>
+  %sin = arith.constant dense<[[0.0, 0.0], [-0.84, 0.84], [0.91, 0.91]]> : tensor<3x2xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %x1 = tensor.extract_slice %x[0, 1] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %r = tensor.concat dim(1) %x1, %x0 : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x2xf32>
+  %a = arith.mulf %x, %cos : tensor<3x2xf32>
+  %b = arith.mulf %r, %sin : tensor<3x2xf32>
+  %y = arith.addf %a, %b : tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
+
+// One lane is negated in the graph and in the constant.
+// CHECK: Function=reflection {{.*}}the sines of lanes 0 and 1 have the same sign
+func.func @reflection(%x: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %cos = arith.constant dense<[[1.0, 1.0], [0.54, 0.54], [-0.42, -0.42]]> : tensor<3x2xf32>
+  %sin = arith.constant dense<[[0.0, 0.0], [-0.84, 0.84], [-0.91, 0.91]]> : tensor<3x2xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %x1 = tensor.extract_slice %x[0, 1] [3, 1] [1, 1] : tensor<3x2xf32> to tensor<3x1xf32>
+  %n = arith.negf %x1 : tensor<3x1xf32>
+  %r = tensor.concat dim(1) %n, %x0 : (tensor<3x1xf32>, tensor<3x1xf32>) -> tensor<3x2xf32>
+  %a = arith.mulf %x, %cos : tensor<3x2xf32>
+  %b = arith.mulf %r, %sin : tensor<3x2xf32>
+  %y = arith.addf %a, %b : tensor<3x2xf32>
+  return %y : tensor<3x2xf32>
+}
+
+// The cosines are negated with the sines.
+// CHECK: Function=signed_cosines {{.*}}the factor of lane 0 itself is negative
+func.func @signed_cosines(%x: tensor<8x8xf32>, %f: tensor<8x4xf32>) -> tensor<8x8xf32> {
+  %cos = math.cos %f : tensor<8x4xf32>
+  %sin = math.sin %f : tensor<8x4xf32>
+  %cosn = arith.negf %cos : tensor<8x4xf32>
+  %sinn = arith.negf %sin : tensor<8x4xf32>
+  %c = tensor.concat dim(1) %cosn, %cos : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  %s = tensor.concat dim(1) %sinn, %sin : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  %x0 = tensor.extract_slice %x[0, 0] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %x1 = tensor.extract_slice %x[0, 4] [8, 4] [1, 1] : tensor<8x8xf32> to tensor<8x4xf32>
+  %r = tensor.concat dim(1) %x1, %x0 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>
+  %a = arith.mulf %x, %c : tensor<8x8xf32>
+  %b = arith.mulf %r, %s : tensor<8x8xf32>
+  %y = arith.addf %a, %b : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+// Fewer rows are rotated than the tensor has, perhaps.
+// CHECK-NOT: Function=part_of_reshape {{.*}}found
+func.func @part_of_reshape(%x: tensor<?x16xf32>, %p: tensor<?xf32>, %cos: tensor<?x2x4xf32>, %sin: tensor<?x2x4xf32>) -> tensor<?x2x8xf32> {
+  %c0 = arith.constant 0 : index
+  %two = arith.constant 2 : i64
+  %eight = arith.constant 8 : i64
+  %n = tensor.dim %p, %c0 : tensor<?xf32>
+  %m = tensor.dim %cos, %c0 : tensor<?x2x4xf32>
+  %n64 = arith.index_cast %n : index to i64
+  %shape = tensor.from_elements %n64, %two, %eight : tensor<3xi64>
+  %r = tensor.reshape %x(%shape) : (tensor<?x16xf32>, tensor<3xi64>) -> tensor<?x2x8xf32>
+  %x0 = tensor.extract_slice %r[0, 0, 0] [%m, 2, 4] [1, 1, 1] : tensor<?x2x8xf32> to tensor<?x2x4xf32>
+  %x1 = tensor.extract_slice %r[0, 0, 4] [%m, 2, 4] [1, 1, 1] : tensor<?x2x8xf32> to tensor<?x2x4xf32>
+  %ac = arith.mulf %x0, %cos : tensor<?x2x4xf32>
+  %bs = arith.mulf %x1, %sin : tensor<?x2x4xf32>
+  %y0 = arith.subf %ac, %bs : tensor<?x2x4xf32>
+  %as = arith.mulf %x0, %sin : tensor<?x2x4xf32>
+  %bc = arith.mulf %x1, %cos : tensor<?x2x4xf32>
+  %y1 = arith.addf %as, %bc : tensor<?x2x4xf32>
+  %y = tensor.concat dim(2) %y0, %y1 : (tensor<?x2x4xf32>, tensor<?x2x4xf32>) -> tensor<?x2x8xf32>
+  return %y : tensor<?x2x8xf32>
+}
+
+// The transposed keys are scaled, and the weights are exponentials that are
+// divided by their sum over the queries.
+// CHECK: Function=scaled_keys {{.*}}exponentials are not divided by their own sum over the keys
+func.func @scaled_keys(%q: tensor<6x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %root = arith.constant 0.5946 : f64
+  %ke = tensor.empty() : tensor<8x6xf32>
+  %kt = linalg.transpose ins(%k : tensor<6x8xf32>) outs(%ke : tensor<8x6xf32>) permutation = [1, 0]
+  %ks = linalg.generic {indexing_maps = [#rows, #rows], iterator_types = ["parallel", "parallel"]} ins(%kt : tensor<8x6xf32>) outs(%ke : tensor<8x6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.truncf %root : f64 to f32
+    %y = arith.mulf %a, %r : f32
+    linalg.yield %y : f32
+  } -> tensor<8x6xf32>
+  %se = tensor.empty() : tensor<6x6xf32>
+  %sz = linalg.fill ins(%zero : f32) outs(%se : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %s = linalg.matmul ins(%q, %ks : tensor<6x8xf32>, tensor<8x6xf32>) outs(%sz : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %x = math.exp %s : tensor<6x6xf32>
+  %te = tensor.empty() : tensor<6xf32>
+  %tz = linalg.fill ins(%zero : f32) outs(%te : tensor<6xf32>) -> tensor<6xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<6x6xf32>) outs(%tz : tensor<6xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %y = arith.addf %a, %o : f32
+    linalg.yield %y : f32
+  } -> tensor<6xf32>
+  %p = linalg.generic {indexing_maps = [#rows, #lane, #rows], iterator_types = ["parallel", "parallel"]} ins(%x, %t : tensor<6x6xf32>, tensor<6xf32>) outs(%se : tensor<6x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %y = arith.divf %a, %b : f32
+    linalg.yield %y : f32
+  } -> tensor<6x6xf32>
+  %oe = tensor.empty() : tensor<6x8xf32>
+  %oz = linalg.fill ins(%zero : f32) outs(%oe : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%oz : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %o : tensor<6x8xf32>
+}
