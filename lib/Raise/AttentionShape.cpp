@@ -8,6 +8,8 @@
 
 #include "AttentionShape.h"
 
+#include "ConstantFloats.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
@@ -30,28 +32,31 @@ static bool coversDim(ExprContext &exprs, const Expr *index, Value tensor,
   return range.min == 0 && range.max == size - 1;
 }
 
-std::optional<RowOperand>
-mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
-                              Value tensor, ArrayRef<const Expr *> indices,
-                              unsigned tokenLoop, unsigned channelLoop,
-                              Value &found) {
-  const Expr *expr = elements.get(tensor, indices);
-  RowOperand rows;
-  while (expr->kind == Expr::Kind::Operation) {
+const Expr *mlir::posenc::raise::stripScale(const Expr *expr, double &scale) {
+  while (true) {
     if (expr->is<arith::ExtFOp, arith::TruncFOp>()) {
       expr = expr->operands[0];
       continue;
     }
     bool isProduct = expr->is<arith::MulFOp>();
     if (!isProduct && !expr->is<arith::DivFOp>())
-      return std::nullopt;
-    unsigned side = isProduct && expr->operands[0]->getFloatConstant() ? 0 : 1;
-    std::optional<double> factor = expr->operands[side]->getFloatConstant();
+      return expr;
+    unsigned side = isProduct && evaluateNumber(expr->operands[0]) ? 0 : 1;
+    std::optional<double> factor = evaluateNumber(expr->operands[side]);
     if (!factor)
-      return std::nullopt;
-    rows.scale = isProduct ? rows.scale * *factor : rows.scale / *factor;
+      return expr;
+    scale = isProduct ? scale * *factor : scale / *factor;
     expr = expr->operands[1 - side];
   }
+}
+
+std::optional<RowOperand>
+mlir::posenc::raise::findRows(ExprContext &exprs, Elements &elements,
+                              Value tensor, ArrayRef<const Expr *> indices,
+                              unsigned tokenLoop, unsigned channelLoop,
+                              Value &found) {
+  RowOperand rows;
+  const Expr *expr = stripScale(elements.get(tensor, indices), rows.scale);
   if (expr->kind != Expr::Kind::Element)
     return std::nullopt;
   rows.tensor = found = expr->tensor;
@@ -168,19 +173,24 @@ mlir::posenc::raise::getShape(ExprContext &exprs, const RowOperand &queries,
       outer = outer.drop_front();
       sizes = sizes.drop_front();
     }
-    int64_t heads = 1;
-    if (outer.size() > 1)
+    if (outer.size() > 2)
       return miss("keys or values have more dimensions than attention");
-    if (outer.size() == 1) {
-      heads = sizes[0];
-      const Expr *expected =
-          ShapedType::isDynamic(heads) || heads == 0 ||
-                  shape.numHeads % heads != 0
-              ? nullptr
-          : group ? group
-                  : exprs.getIndex(
-                        shape.head->index.floorDiv(shape.numHeads / heads));
-      if (outer[0] != expected)
+    int64_t heads = ShapedType::isDynamicShape(sizes)
+                        ? 0
+                        : ShapedType::getNumElements(sizes);
+    if (!outer.empty()) {
+      AffineExpr head =
+          heads == 0 || shape.numHeads % heads != 0 ? AffineExpr()
+          : group && outer.size() == 1
+              ? group->index
+              : shape.head->index.floorDiv(shape.numHeads / heads);
+      // Two dimensions are those of heads that are repeated for a group.
+      bool areHeads =
+          head && (outer.size() == 1
+                       ? outer[0] == exprs.getIndex(head)
+                       : outer[0] == exprs.getIndex(head.floorDiv(sizes[1])) &&
+                             outer[1] == exprs.getIndex(head % sizes[1]));
+      if (!areHeads)
         return miss(
             "the heads of keys or values are not those of the queries, nor "
             "groups of them");

@@ -32,6 +32,10 @@ struct RowOperand {
   unsigned numBeforeTokens = 0;
 };
 
+/// Returns the expression without conversions between float types and constant
+/// factors, which `scale` is multiplied by.
+const Expr *stripScale(const Expr *expr, double &scale);
+
 /// Returns the rows that a contraction reads at the indices, with tokens along
 /// one loop and channels along another. `found` is set to the tensor that is
 /// read, also if its elements are no such rows.

@@ -144,6 +144,11 @@ std::optional<APFloat> mlir::posenc::raise::evaluateFloat(const Expr *expr) {
   return Evaluator().get(expr);
 }
 
+std::optional<double> mlir::posenc::raise::evaluateNumber(const Expr *expr) {
+  std::optional<APFloat> value = evaluateFloat(expr);
+  return value ? std::optional(toDouble(*value)) : std::nullopt;
+}
+
 bool mlir::posenc::raise::isExponential(const Expr *expr) {
   return expr->hasPart(
       [](const Expr *part) { return part->is<math::ExpOp, math::Exp2Op>(); });

@@ -21,6 +21,9 @@ namespace mlir::posenc::raise {
 /// nullopt if the expression is not constant or is not finite.
 std::optional<llvm::APFloat> evaluateFloat(const Expr *expr);
 
+/// Returns that value as a number of f64.
+std::optional<double> evaluateNumber(const Expr *expr);
+
 /// Whether exponentials with a fixed base occur in the expression. Their
 /// arguments are rounded, which makes relative errors of their size.
 bool isExponential(const Expr *expr);

@@ -20,7 +20,6 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -29,6 +28,9 @@
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::raise;
+
+/// Tensors of constant factors are computed by at most so many operations.
+static constexpr unsigned kMaxConstantParts = 16;
 
 /// Returns the contraction if the operation is one.
 static std::optional<Contraction> getContraction(Operation *operation) {
@@ -183,29 +185,35 @@ bool AttentionSearch::findLogits() {
   return true;
 }
 
-/// Whether the operation does no more than to scale, to convert or to move
-/// elements of one tensor.
-static bool isScaling(Value value) {
-  Operation *producer = value.getDefiningOp();
-  auto isCast = [](Operation *op) {
-    return isa<arith::ExtFOp, arith::TruncFOp>(op);
-  };
-  auto isConstantFactor = [](Operation *op) {
-    return isa<arith::MulFOp, arith::DivFOp>(op) &&
-           llvm::any_of(op->getOperands(), [](Value operand) {
-             return matchPattern(operand, m_Constant());
-           });
-  };
-  if (isCast(producer) || isConstantFactor(producer))
-    return true;
-  auto structured = dyn_cast<linalg::LinalgOp>(producer);
-  return structured &&
-         structured.getNumParallelLoops() == structured.getNumLoops() &&
-         llvm::all_of(structured.getBlock()->without_terminator(),
-                      [&](Operation &nested) {
-                        return isCast(&nested) || isConstantFactor(&nested) ||
-                               isa<arith::ConstantOp>(nested);
-                      });
+/// Whether few operations compute the tensor without an argument.
+static bool isConstant(Value tensor) {
+  llvm::SmallSetVector<Value, kMaxConstantParts> reached;
+  reached.insert(tensor);
+  for (unsigned next = 0; next < reached.size(); ++next) {
+    Operation *producer = reached[next].getDefiningOp();
+    if (!producer || reached.size() > kMaxConstantParts)
+      return false;
+    reached.insert_range(getReadTensors(producer));
+  }
+  return true;
+}
+
+/// Returns the tensor whose elements the value has, scaled by a constant or
+/// converted to another type, or null if it is computed in another way.
+static Value getScaled(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  ExprContext exprs(value.getContext(), type.getShape());
+  Elements elements(exprs, [&](Value other, ElementKind) {
+    return other != value && !isConstant(other);
+  });
+  SmallVector<const Expr *> indices;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    indices.push_back(exprs.getLoop(dim));
+  double scale = 1;
+  const Expr *scaled = stripScale(elements.get(value, indices), scale);
+  return scaled->kind == Expr::Kind::Element && scaled->tensor != value
+             ? scaled->tensor
+             : Value();
 }
 
 /// Whether the value has a dimension of the source as several.
@@ -228,10 +236,11 @@ static SmallVector<Value> getMoveSources(Value tensor) {
   while (isa<RankedTensorType>(tensor.getType())) {
     sources.push_back(tensor);
     Operation *producer = tensor.getDefiningOp();
-    if (!producer || producer->getNumOperands() == 0 ||
-        (!isMovement(producer) && !isScaling(tensor)))
+    if (!producer || producer->getNumOperands() == 0)
       break;
-    tensor = producer->getOperand(0);
+    tensor = isMovement(producer) ? producer->getOperand(0) : getScaled(tensor);
+    if (!tensor)
+      break;
   }
   return sources;
 }
@@ -250,7 +259,8 @@ AttentionSearch::findSourceRows(linalg::LinalgOp of, unsigned operand,
       if (value == source)
         return true;
       return (splitsDim(value) && !passed.contains(value)) ||
-             (kind == ElementKind::Compute && !isScaling(value));
+             (kind == ElementKind::Compute && !isConstant(value) &&
+              !getScaled(value));
     });
     Value found;
     std::optional<RowOperand> rows =

@@ -8,6 +8,8 @@
 
 #include "ScoreParts.h"
 
+#include "ConstantFloats.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -218,12 +220,12 @@ void Splitter::findScale() {
     const Expr *user = users[scaled][0];
     if (user->is<arith::MulFOp>()) {
       const Expr *other = user->operands[user->operands[0] == scaled ? 1 : 0];
-      std::optional<double> factor = other->getFloatConstant();
+      std::optional<double> factor = evaluateNumber(other);
       if (!factor || !std::isfinite(*factor))
         break;
       parts.scale *= *factor;
     } else if (user->is<arith::DivFOp>() && user->operands[0] == scaled) {
-      std::optional<double> divisor = user->operands[1]->getFloatConstant();
+      std::optional<double> divisor = evaluateNumber(user->operands[1]);
       if (!divisor || !std::isfinite(1 / *divisor))
         break;
       parts.scale /= *divisor;
