@@ -76,6 +76,40 @@ func.func @shared(%o: memref<?x?xf32>) attributes {posenc.abi = #abi} {
   return
 }
 
+// A store behind an access by a phase belongs to a phase, too: every task would
+// execute it before all phases.
+// CHECK-LABEL: func.func @overwritten
+// CHECK: %[[FIRST:.*]] = memref.alloca() : memref<i64>
+// CHECK: memref.store %c0{{.*}}, %[[FIRST]][]
+// CHECK: scf.if
+// CHECK: memref.store %{{.*}}, %[[FIRST]][]
+// CHECK: memref.store %c0{{.*}}, %[[FIRST]][]
+// CHECK: memref.load %[[FIRST]][]
+func.func @overwritten(%o: memref<?x?xf32>, %p: memref<16xi64>) attributes {posenc.abi = #abi} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1.0 : f32
+  %sum = memref.alloca() : memref<i64>
+  memref.store %zero, %sum[] : memref<i64>
+  scf.for %i = %c0 to %c16 step %c1 {
+    %a = memref.load %p[%i] : memref<16xi64>
+    %b = memref.load %sum[] : memref<i64>
+    %c = arith.addi %a, %b : i64
+    memref.store %c, %sum[] : memref<i64>
+  }
+  memref.store %zero, %sum[] : memref<i64>
+  %n = memref.load %sum[] : memref<i64>
+  %x = arith.sitofp %n : i64 to f32
+  memref.store %x, %o[%c0, %c0] : memref<?x?xf32>
+  %m = memref.dim %o, %c0 : memref<?x?xf32>
+  scf.forall (%i) in (%m) {
+    memref.store %one, %o[%i, %c1] : memref<?x?xf32>
+  }
+  return
+}
+
 // Each loop is a phase.
 // CHECK-LABEL: func.func @two
 // CHECK-SAME: #posenc.kernel<tasks = true, phases = [true, true]

@@ -96,13 +96,18 @@ private:
 };
 } // namespace
 
-/// Whether every task may execute the operation, because it accesses no memory
-/// other than the task's own stack.
+/// Whether every task may execute the operation before all phases, because it
+/// accesses no memory other than the task's own stack. A store that follows an
+/// access by a phase stays behind it.
 bool PhaseFinder::canRunInEveryTask(Operation &op) {
-  auto store = dyn_cast<memref::StoreOp>(op);
-  bool isPrivate =
-      store ? bool(store.getMemRef().getDefiningOp<memref::AllocaOp>())
-            : isPure(&op) || isa<memref::AllocaOp>(op);
+  bool isPrivate = isPure(&op) || isa<memref::AllocaOp>(op);
+  if (auto store = dyn_cast<memref::StoreOp>(op)) {
+    llvm::SmallSet<size_t, 4> phases;
+    bool isStored = false;
+    collectPhases(store.getMemRef(), phases, isStored);
+    isPrivate =
+        store.getMemRef().getDefiningOp<memref::AllocaOp>() && phases.empty();
+  }
   return isPrivate && llvm::all_of(op.getOperands(), [&](Value operand) {
            Operation *source = operand.getDefiningOp();
            return !source || !getPhase(source);
