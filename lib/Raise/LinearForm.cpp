@@ -112,12 +112,14 @@ static std::optional<ConstantColumn> getConstantColumn(const Expr *element) {
 /// Whether both are elements of a constant, in columns that are negatives of
 /// each other. A column of zeros is not.
 static bool areOppositeColumns(const Expr *a, const Expr *b) {
-  for (auto [ofA, ofB] : llvm::zip(a->operands, b->operands))
+  if (a->tensor != b->tensor)
+    return false;
+  for (auto [ofA, ofB] : llvm::zip_equal(a->operands, b->operands))
     if (ofA != ofB && !(ofA->getIndexConstant() && ofB->getIndexConstant()))
       return false;
   std::optional<ConstantColumn> first = getConstantColumn(a),
                                 second = getConstantColumn(b);
-  if (!first || !second || a->tensor != b->tensor)
+  if (!first || !second)
     return false;
   auto numbers = first->constant.value_begin<APFloat>();
   int64_t size = first->constant.getNumElements();
