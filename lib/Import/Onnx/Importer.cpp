@@ -135,17 +135,22 @@ Tensor onnx::createConstant(DenseElementsAttr attr) {
 // Inputs and outputs
 //===----------------------------------------------------------------------===//
 
-StringAttr Importer::createName(StringRef name, StringRef fallback) {
+/// Returns a name in C and C++; keywords get a suffix.
+static std::string convertName(StringRef name, StringRef fallback) {
   std::string text;
   for (char c : shorten(name))
     text += llvm::isAlnum(c) ? c : '_';
-  // Keywords of C and C++ become names by a suffix, as do names in use.
   if (text.empty() || llvm::isDigit(text.front()))
     text = fallback.str() + "_" + text;
-  auto isFree = [&] { return isArgumentName(text) && !names.contains(text); };
-  while (!isFree())
+  while (!isArgumentName(text))
     text += '_';
-  names.insert(text);
+  return text;
+}
+
+StringAttr Importer::createName(StringRef name, StringRef fallback) {
+  std::string text = convertName(name, fallback);
+  while (!names.insert(text).second)
+    text += '_';
   return builder.getStringAttr(text);
 }
 
@@ -211,9 +216,20 @@ LogicalResult Importer::addInputs(func::FuncOp function) {
   function.setFunctionType(builder.getFunctionType(types, {}));
   unsigned number = 0;
   for (const ValueInfo &input : model.graph.inputs)
-    if (!initialized.contains(input.name))
-      function.setArgAttr(number++, PosencDialect::kNameAttrName,
-                          createName(input.name, "in"));
+    if (!initialized.contains(input.name)) {
+      StringAttr name = createName(input.name, "in");
+      function.setArgAttr(number, PosencDialect::kNameAttrName, name);
+      SmallVector<mlir::Attribute> sizeNames;
+      for (auto [dim, size] : llvm::enumerate(input.dims))
+        if (!size.size)
+          sizeNames.push_back(builder.getStringAttr(
+              size.name.empty() ? name.getValue() + "_dim" + Twine(dim)
+                                : Twine(convertName(size.name, "size"))));
+      if (!sizeNames.empty())
+        function.setArgAttr(number, PosencDialect::kSizesAttrName,
+                            builder.getArrayAttr(sizeNames));
+      ++number;
+    }
   return success();
 }
 
