@@ -99,18 +99,24 @@ static std::pair<std::string, bool> describe(AbiAttr abi,
   AffineExpr left = relation.getSides().getResult(0);
   AffineExpr right = relation.getSides().getResult(1);
   bool isEqual = relation.getKind() == RelationKind::Equal;
-  // The left side of a conditional relation is (a < b ? expr : right), so the
-  // relation is always true if the condition is false. If the relation is
-  // violated, the condition is true, so the message names `expr`.
+  // The left side of a conditional relation is (a < b ? expr : right), or (a ==
+  // b ? right : expr). It is violated only by `expr`, which the message names.
   auto getRequired = [&](AffineExpr expr) {
     for (;;) {
       auto symbol = dyn_cast<AffineSymbolExpr>(expr);
       int64_t number =
           symbol ? int64_t{symbol.getPosition()} - abi.getTermSymbol(0) : -1;
-      if (number < 0 || abi.getTerms()[number].getKind() != TermKind::IfLess ||
-          abi.getTerms()[number].getOperands().getResult(3) != right)
+      if (number < 0)
         return expr;
-      expr = abi.getTerms()[number].getOperands().getResult(2);
+      TermAttr term = abi.getTerms()[number];
+      AffineMap operands = term.getOperands();
+      if (term.getKind() == TermKind::IfLess && operands.getResult(3) == right)
+        expr = operands.getResult(2);
+      else if (term.getKind() == TermKind::IfEqual &&
+               operands.getResult(2) == right)
+        expr = operands.getResult(3);
+      else
+        return expr;
     }
   };
   left = getRequired(left);

@@ -475,7 +475,7 @@ static OwningOpRef<ModuleOp> load(StringRef path, ContentReader readInput,
   // Some of them are written by an importer.
   if (options.assertions == "drop")
     module->walk([](cf::AssertOp assertion) { assertion.erase(); });
-  if (!isConfig && !path.ends_with(".onnx")) {
+  if (!isConfig) {
     PassManager simplifier(&context);
     simplifier.addPass(createPosencSimplifySizesPass());
     if (failed(simplifier.run(*module)))

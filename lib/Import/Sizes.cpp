@@ -94,6 +94,7 @@ Size SizeTable::createTerm(Term kind, const Size &left, const Size &right) {
                      (kind == Term::Max && (first || second));
     symbols.push_back(
         {Value(), isNatural, kind, left, right, depth, /*isTerm=*/true});
+    symbols.back().max = getTermMax(kind, left, right);
   }
   return Size::symbol(it->second);
 }
@@ -109,7 +110,10 @@ unsigned SizeTable::getDepth(const Size &size) const {
 bool SizeTable::isNonNegative(const Size &size) const {
   if (!size.isValid())
     return false;
-  // Each symbol is replaced by the sum of its minimum and the rest.
+  // Each symbol is replaced by the sum of its minimum and the rest, unless the
+  // maxima of symbols suffice.
+  if (std::optional<int64_t> max = getMax(Size(0) - size); max && *max <= 0)
+    return true;
   Size shifted;
   for (const auto &[monomial, coefficient] : size.getTerms()) {
     Size product(coefficient);
@@ -123,6 +127,53 @@ bool SizeTable::isNonNegative(const Size &size) const {
   return shifted.isValid() &&
          llvm::all_of(shifted.getTerms(),
                       [](const auto &term) { return term.second > 0; });
+}
+
+std::optional<int64_t> SizeTable::getMax(const Size &size) const {
+  if (!size.isValid())
+    return std::nullopt;
+  Size sum;
+  for (const auto &[monomial, coefficient] : size.getTerms()) {
+    // A product is the largest where all factors are, unless one is negative.
+    Size product(coefficient);
+    for (unsigned number : monomial) {
+      const Symbol &symbol = symbols[number];
+      bool isBounded = coefficient > 0
+                           ? symbol.max.has_value() &&
+                                 (monomial.size() == 1 || symbol.isNonNegative)
+                           : symbol.isNonNegative;
+      if (!isBounded)
+        return std::nullopt;
+      product = product * (coefficient > 0 ? *symbol.max : symbol.min);
+    }
+    sum = sum + product;
+  }
+  return sum.isValid() ? sum.getConstant() : std::nullopt;
+}
+
+/// Returns a constant that a term does not exceed, or nullopt.
+std::optional<int64_t> SizeTable::getTermMax(Term kind, const Size &left,
+                                             const Size &right) const {
+  std::optional<int64_t> first = getMax(left), second = getMax(right);
+  switch (kind) {
+  case Term::IsEqual:
+  case Term::IsAtLeast:
+    return 1;
+  case Term::Min:
+    return first && second ? std::min(*first, *second) : first ? first : second;
+  case Term::Max:
+    return first && second ? std::optional(std::max(*first, *second))
+                           : std::nullopt;
+  case Term::Remainder:
+    return second ? std::optional(*second - 1) : std::nullopt;
+  case Term::Quotient:
+    return first && right.getConstant()
+               ? compute(kind, *first, *right.getConstant())
+               : std::nullopt;
+  case Term::Wrap:
+    return std::nullopt;
+  }
+  llvm_unreachable("an unknown kind of term");
 }
 
 std::optional<SizeTable::TermView> SizeTable::getTerm(const Size &size) const {

@@ -61,6 +61,8 @@ public:
 
   /// Whether the size is known not to be negative.
   bool isNonNegative(const Size &size) const;
+  /// Returns a constant that the size does not exceed, or nullopt.
+  std::optional<int64_t> getMax(const Size &size) const;
   /// Whether `left <= right` is known.
   bool isAtMost(const Size &left, const Size &right) const {
     return isNonNegative(right - left);
@@ -86,10 +88,13 @@ private:
     bool isTerm;
     /// The symbol is at least this, if it is not negative.
     int64_t min = 0;
+    std::optional<int64_t> max = std::nullopt;
     std::optional<Size> replacement = std::nullopt;
   };
   bool dependsOn(const Size &size, unsigned symbol) const;
   unsigned getDepth(const Size &size) const;
+  std::optional<int64_t> getTermMax(Term kind, const Size &left,
+                                    const Size &right) const;
   Value materializeTerm(ImplicitLocOpBuilder &b, const Symbol &term);
 
   std::vector<Symbol> symbols;

@@ -41,11 +41,11 @@ static LogicalResult checkShapes(NodeImporter &node,
       return node.emitError() << "the size of a head must be a constant from 1 "
                                  "to 65536";
   }
-  bool fits = mayBeEqual(node, q.shape[0], k.shape[0]) &&
-              mayBeEqual(node, k.shape[0], v.shape[0]) &&
-              mayBeEqual(node, k.shape[keyTokens], v.shape[keyTokens]) &&
-              mayBeEqual(node, k.shape[keyHeads], v.shape[keyHeads]) &&
-              mayBeEqual(node, q.shape[3], k.shape[3]);
+  bool fits = requireEqual(node, q.shape[0], k.shape[0]) &&
+              requireEqual(node, k.shape[0], v.shape[0]) &&
+              requireEqual(node, k.shape[keyTokens], v.shape[keyTokens]) &&
+              requireEqual(node, k.shape[keyHeads], v.shape[keyHeads]) &&
+              requireEqual(node, q.shape[3], k.shape[3]);
   if (!fits)
     return node.emitError() << "the shapes of queries, keys and values do not "
                                "agree";
@@ -78,7 +78,7 @@ static FailureOr<Tensor> expandMask(NodeImporter &node, Tensor &mask,
     return createTensor(node, padded, shape);
   }
   for (auto [dim, size, limit] : llvm::enumerate(shape, limits)) {
-    if (size.isConstant(1) || mayBeEqual(node, size, limit))
+    if (size.isConstant(1) || requireEqual(node, size, limit))
       continue;
     return node.emitError() << "dimension " << dim
                             << " of the mask does not agree with queries and "

@@ -73,12 +73,13 @@ static LogicalResult readAttributes(NodeImporter &node, Convolution &conv) {
   int64_t outputs = *conv.weight.shape[0].getConstant();
   int64_t channels = *conv.weight.shape[1].getConstant();
   if (conv.group < 1 || outputs % conv.group ||
-      !mayBeEqual(node, conv.input.shape[1], Size(channels) * conv.group))
+      !requireEqual(node, conv.input.shape[1], Size(channels) * conv.group))
     return node.emitError() << "the channels of images and kernels differ";
   for (int64_t dim = 0; dim < spatial; ++dim) {
-    Size span = conv.input.shape[dim + 2] + conv.before[dim] + conv.after[dim] -
-                conv.dilations[dim] * (conv.kernel[dim] - 1) - 1;
-    if (span.getConstant() && *span.getConstant() < 0)
+    int64_t reach = conv.dilations[dim] * (conv.kernel[dim] - 1) + 1 -
+                    conv.before[dim] - conv.after[dim];
+    Size span = conv.input.shape[dim + 2] - reach;
+    if (!requireAtMost(node, reach, conv.input.shape[dim + 2]))
       return node.emitError() << "the image is smaller than the kernels";
     conv.sizes.push_back(node.sizes.createTerm(SizeTable::Term::Quotient, span,
                                                conv.strides[dim]) +

@@ -129,6 +129,11 @@ static LogicalResult importGatherElements(NodeImporter &node) {
     return failure();
   if (indices.getRank() != data.getRank())
     return node.emitError() << "the inputs differ in rank";
+  for (auto [dim, size] : llvm::enumerate(indices.shape))
+    if (static_cast<int64_t>(dim) != *axis &&
+        !requireAtMost(node, size, data.shape[dim]))
+      return node.emitError()
+             << "the indices exceed the data in dimension " << dim;
   Value source = node.getValue(data);
   Value count = node.materialize(data.shape[*axis]);
   return node.setResult(mapElementsTo(
@@ -182,6 +187,10 @@ static LogicalResult importGatherND(NodeImporter &node) {
   FailureOr<int64_t> depth = getDepth(node, data, indices, batch);
   if (failed(depth))
     return failure();
+  for (int64_t dim = 0; dim < batch; ++dim)
+    if (!requireEqual(node, indices.shape[dim], data.shape[dim]))
+      return node.emitError()
+             << "data and indices differ in batch dimension " << dim;
   SmallVector<Size> shape(indices.shape.begin(), indices.shape.end() - 1);
   int64_t outer = shape.size();
   shape.append(data.shape.begin() + batch + *depth, data.shape.end());
@@ -229,8 +238,14 @@ static LogicalResult importScatterND(NodeImporter &node) {
   if (failed(depth))
     return failure();
   int64_t rank = data.getRank(), outer = indices.getRank() - 1;
+  SmallVector<Size> shape(indices.shape.begin(), indices.shape.end() - 1);
+  shape.append(data.shape.begin() + *depth, data.shape.end());
   if (updates.getRank() != outer + rank - *depth ||
-      updates.element != data.element)
+      updates.element != data.element ||
+      !llvm::all_of_zip(updates.shape, shape,
+                        [&](const Size &size, const Size &wanted) {
+                          return requireEqual(node, size, wanted);
+                        }))
     return node.emitError() << "the updates do not fit to data and indices";
   Value numbers = node.getValue(indices);
   // Exporters write slices like this.

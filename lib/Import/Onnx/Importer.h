@@ -24,6 +24,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <set>
+
 namespace mlir::posenc::onnx {
 
 /// A value of the graph.
@@ -109,6 +111,9 @@ public:
   /// Has the location of the current node.
   ImplicitLocOpBuilder builder;
   SizeTable sizes;
+  /// What has been asserted of pairs of sizes.
+  enum class SizeCheck { Equal, AtMost, Broadcast };
+  std::set<std::tuple<SizeCheck, Size, Size>> checkedSizes;
   TensorReader reader;
   const Model &model;
 
@@ -151,6 +156,10 @@ public:
   /// Version of the operator's domain, 1 if it is unknown.
   int64_t getOpset() const;
   InFlightDiagnostic emitError() const { return mlir::emitError(getLoc()); }
+  /// Returns a message about the node for calls of the function.
+  std::string describe(StringRef reason) const {
+    return (cast<NameLoc>(getLoc()).getName().getValue() + ": " + reason).str();
+  }
 
   bool hasInput(unsigned number) const {
     return number < node.inputs.size() && !node.inputs[number].empty();

@@ -317,7 +317,7 @@ static LogicalResult addKeyPadding(NodeImporter &node, AttentionParts &parts,
   if (!isa<IntegerType>(padding.element))
     return node.emitError() << "expected an integer mask";
   if (padding.getRank() == 1 &&
-      mayBeEqual(node, padding.shape[0], parts.query.shape[0])) {
+      requireEqual(node, padding.shape[0], parts.query.shape[0])) {
     parts.lengths = &padding;
     // Lengths move the queries, which concerns nothing without causality.
     if (parts.isCausal)

@@ -143,12 +143,17 @@ static LogicalResult importSqueeze(NodeImporter &node) {
     return failure();
   SmallVector<Size> result;
   for (auto [dim, size] : llvm::enumerate(input.shape)) {
+    if (!*axes && !size.getConstant() && mayBeEqual(node, size, 1))
+      return node.emitError()
+             << "without axes, the rank of the result depends on the size of "
+                "dimension "
+             << dim << ", which is dynamic";
     bool isDropped = *axes
                          ? llvm::is_contained(**axes, static_cast<int64_t>(dim))
                          : size.isConstant(1);
     if (!isDropped)
       result.push_back(size);
-    else if (!mayBeEqual(node, size, 1))
+    else if (!requireEqual(node, size, 1))
       return node.emitError() << "dimension " << dim << " does not have size 1";
   }
   return setReshaped(node, result);
@@ -232,7 +237,7 @@ static LogicalResult importSplit(NodeImporter &node) {
              << "size " << *part.getConstant() << " of an output is negative";
     total = total + part;
   }
-  if (!total.isValid() || !mayBeEqual(node, total, whole))
+  if (!total.isValid() || !requireEqual(node, total, whole))
     return node.emitError() << "the sizes of the outputs do not add up";
   SmallVector<Size> offsets(input.getRank(), Size(0)), sizes(input.shape);
   int64_t first = 0;
@@ -262,30 +267,41 @@ static LogicalResult importExpand(NodeImporter &node) {
   if ((*given)->size() > kMaxRank)
     return node.emitError()
            << "the result has more than " << kMaxRank << " dimensions";
-  Tensor like;
-  like.shape = **given;
-  Tensor *operands[] = {&input, &like};
-  FailureOr<SmallVector<Size>> shape = broadcastShapes(node, operands);
-  if (failed(shape))
-    return failure();
-  if (ArrayRef<Size>(*shape) == ArrayRef<Size>(input.shape))
+  SmallVector<Size> shape = **given;
+  while (shape.size() < input.shape.size())
+    shape.insert(shape.begin(), 1);
+  size_t first = shape.size() - input.shape.size();
+  for (auto [dim, size] : llvm::enumerate(input.shape)) {
+    Size &to = shape[first + dim];
+    // A size of the input stays where 1 is given.
+    bool isKept = to.isConstant(1) ||
+                  (size.getConstant() && !size.isConstant(1)) ||
+                  (isAtMostOne(node, to) && !size.isConstant(1));
+    if (isKept && !requireBroadcast(node, to, size))
+      return node.emitError() << "dimension " << dim
+                              << " of the input has another size, which is not "
+                                 "expanded";
+    if (isKept)
+      to = size;
+  }
+  if (ArrayRef<Size>(shape) == ArrayRef<Size>(input.shape))
     return node.setResult(input);
-  if (input.elements && input.elements->size() == 1 && shape->size() == 1 &&
-      shape->front().getConstant() &&
-      *shape->front().getConstant() <= kMaxKnownElements) {
+  if (input.elements && input.elements->size() == 1 && shape.size() == 1 &&
+      shape.front().getConstant() &&
+      *shape.front().getConstant() <= kMaxKnownElements) {
     SmallVector<Size> elements(
-        std::max<int64_t>(*shape->front().getConstant(), 0),
+        std::max<int64_t>(*shape.front().getConstant(), 0),
         input.elements->front());
     return node.setResult(createElements(input.element, elements, 1));
   }
   // Adding leading dimensions of size 1 moves nothing.
   bool isReshape =
-      llvm::all_of(ArrayRef(*shape).drop_back(input.getRank()),
+      llvm::all_of(ArrayRef(shape).take_front(first),
                    [](const Size &size) { return size.isConstant(1); });
-  if (isReshape && ArrayRef(*shape).take_back(input.getRank()) ==
-                       ArrayRef<Size>(input.shape))
-    return setReshaped(node, *shape);
-  return node.setResult(broadcast(node, input, *shape));
+  if (isReshape &&
+      ArrayRef(shape).drop_front(first) == ArrayRef<Size>(input.shape))
+    return setReshaped(node, shape);
+  return node.setResult(expand(node, input, shape));
 }
 
 static LogicalResult importTile(NodeImporter &node) {

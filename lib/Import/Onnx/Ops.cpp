@@ -8,6 +8,8 @@
 
 #include "Scalars.h"
 
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+
 using namespace mlir;
 using namespace mlir::posenc;
 using namespace mlir::posenc::onnx;
@@ -117,6 +119,68 @@ Value onnx::convertScalar(ImplicitLocOpBuilder &b, Value value, Type type) {
 }
 
 //===----------------------------------------------------------------------===//
+// Requirements on sizes
+//===----------------------------------------------------------------------===//
+
+/// Asserts what is not known of two sizes, unless that has been done.
+static void assertSizes(NodeImporter &node, Importer::SizeCheck check,
+                        const Size &left, const Size &right) {
+  if (!node.graph.checkedSizes.insert({check, left, right}).second)
+    return;
+  Value a = node.materialize(left), b = node.materialize(right);
+  auto compare = [&](arith::CmpIPredicate predicate, Value other) -> Value {
+    return arith::CmpIOp::create(node, predicate, a, other);
+  };
+  if (check == Importer::SizeCheck::Broadcast) {
+    Value isOne = compare(arith::CmpIPredicate::eq, node.materialize(1));
+    a = arith::SelectOp::create(node, isOne, b, a);
+  }
+  Value holds =
+      compare(check == Importer::SizeCheck::AtMost ? arith::CmpIPredicate::sle
+                                                   : arith::CmpIPredicate::eq,
+              b);
+  cf::AssertOp::create(node, holds, node.describe("sizes do not agree"));
+}
+
+bool onnx::requireEqual(NodeImporter &node, const Size &left,
+                        const Size &right) {
+  if (left == right)
+    return true;
+  if (!left.isValid() || !right.isValid() || !mayBeEqual(node, left, right))
+    return false;
+  assertSizes(node, Importer::SizeCheck::Equal, left, right);
+  return true;
+}
+
+bool onnx::requireAtMost(NodeImporter &node, const Size &left,
+                         const Size &right) {
+  if (node.sizes.isAtMost(left, right))
+    return true;
+  if (!left.isValid() || !right.isValid() ||
+      node.sizes.isAtMost(right + 1, left))
+    return false;
+  assertSizes(node, Importer::SizeCheck::AtMost, left, right);
+  return true;
+}
+
+bool onnx::requireBroadcast(NodeImporter &node, const Size &size,
+                            const Size &to) {
+  if (size.isConstant(1))
+    return true;
+  if (size == to || size.getConstant() || !mayBeEqual(node, size, 1))
+    return requireEqual(node, size, to);
+  if (!size.isValid() || !to.isValid())
+    return false;
+  assertSizes(node, Importer::SizeCheck::Broadcast, size, to);
+  return true;
+}
+
+bool onnx::isAtMostOne(NodeImporter &node, const Size &size) {
+  std::optional<int64_t> max = node.sizes.getMax(size);
+  return !size.getConstant() && max && *max <= 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Elementwise operations
 //===----------------------------------------------------------------------===//
 
@@ -126,25 +190,37 @@ onnx::broadcastShapes(NodeImporter &node, ArrayRef<Tensor *> operands) {
   for (Tensor *operand : operands)
     rank = std::max(rank, operand->shape.size());
   SmallVector<Size> shape(rank, Size(1));
-  for (Tensor *operand : operands) {
-    size_t first = rank - operand->shape.size();
-    for (auto [number, size] : llvm::enumerate(operand->shape)) {
-      Size &result = shape[first + number];
-      if (size == result || size.isConstant(1))
-        continue;
-      if (result.isConstant(1)) {
-        result = size;
-        continue;
-      }
-      if (!mayBeEqual(node, size, result))
-        return node.emitError() << "the shapes of the inputs differ in "
-                                   "dimension "
-                                << first + number << " of the result";
-      // A constant makes more of the program static.
-      if (size.getConstant())
-        result = size;
+  // The last of these is the size of the result: a constant makes more of the
+  // program static.
+  auto getOrder = [&](const Size &size) {
+    return size.isConstant(1)        ? 0
+           : isAtMostOne(node, size) ? 1
+           : !size.getConstant()     ? 2
+                                     : 3;
+  };
+  auto visit = [&](auto &&visitDim) {
+    for (Tensor *operand : operands) {
+      size_t first = rank - operand->shape.size();
+      for (auto [number, size] : llvm::enumerate(operand->shape))
+        visitDim(size, first + number);
     }
-  }
+  };
+  visit([&](const Size &size, size_t dim) {
+    if (getOrder(size) > getOrder(shape[dim]))
+      shape[dim] = size;
+  });
+  std::optional<size_t> wrong;
+  visit([&](const Size &size, size_t dim) {
+    bool fits =
+        isAtMostOne(node, size)
+            ? requireBroadcast(node, size, shape[dim])
+            : size.isConstant(1) || requireEqual(node, size, shape[dim]);
+    if (!fits && !wrong)
+      wrong = dim;
+  });
+  if (wrong)
+    return node.emitError() << "the shapes of the inputs differ in dimension "
+                            << *wrong << " of the result";
   return shape;
 }
 
@@ -182,6 +258,47 @@ static Value dropDims(NodeImporter &node, Value value, ArrayRef<bool> kept) {
   return tensor::CollapseShapeOp::create(node, value, groups);
 }
 
+/// Repeats elements along the dimensions whose size is 1 at run time: those
+/// that are at most 1, and if `isExpanded`, any other that is not that of the
+/// shape.
+static Tensor stretch(NodeImporter &node, Tensor &tensor, ArrayRef<Size> shape,
+                      bool isExpanded) {
+  int64_t first = shape.size() - tensor.getRank();
+  Value source = node.getValue(tensor);
+  SmallVector<Value> ends;
+  for (const Size &size : tensor.shape)
+    ends.push_back(node.materialize(size - 1));
+  return mapElementsTo(
+      node, {}, shape, tensor.element, [&](Scalars &s, ValueRange) -> Value {
+        SmallVector<Value> indices;
+        for (auto [dim, size] : llvm::enumerate(tensor.shape)) {
+          Value index = linalg::IndexOp::create(s, first + dim);
+          if (size.isConstant(1) || isAtMostOne(node, size))
+            index = arith::ConstantIndexOp::create(s, 0);
+          else if (isExpanded && size != shape[first + dim])
+            index = s.min(index, ends[dim]);
+          indices.push_back(index);
+        }
+        return tensor::ExtractOp::create(s, source, indices);
+      });
+}
+
+FailureOr<Tensor> onnx::expand(NodeImporter &node, Tensor &tensor,
+                               ArrayRef<Size> shape) {
+  int64_t first = shape.size() - tensor.getRank();
+  bool isStatic = true;
+  for (auto [dim, size] : llvm::enumerate(tensor.shape)) {
+    const Size &to = shape[first + dim];
+    if (!requireBroadcast(node, size, to))
+      return node.emitError() << "dimension " << dim
+                              << " of the input can be neither expanded nor "
+                                 "kept";
+    isStatic &= size == to || size.getConstant();
+  }
+  return isStatic ? broadcast(node, tensor, shape)
+                  : stretch(node, tensor, shape, /*isExpanded=*/true);
+}
+
 Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
                            ArrayRef<Size> shape, Type element, Body body) {
   int64_t rank = shape.size();
@@ -206,6 +323,15 @@ Tensor onnx::mapElementsTo(NodeImporter &node, ArrayRef<Tensor *> operands,
     SmallVector<bool> kept;
     SmallVector<AffineExpr> exprs;
     int64_t first = rank - operand->getRank();
+    Tensor stretched;
+    if (llvm::any_of(llvm::enumerate(operand->shape), [&](auto dim) {
+          return isAtMostOne(node, dim.value()) &&
+                 dim.value() != shape[first + dim.index()];
+        })) {
+      stretched = stretch(node, *operand, shape, /*isExpanded=*/false);
+      operand = &stretched;
+      first = 0;
+    }
     for (auto [dim, size] : llvm::enumerate(operand->shape)) {
       kept.push_back(!size.isConstant(1) || shape[first + dim].isConstant(1));
       if (kept.back())

@@ -59,9 +59,8 @@ Tensor createGeneric(NodeImporter &node, ValueRange inputs, Value init,
                      ArrayRef<utils::IteratorType> loops, ArrayRef<Size> shape,
                      Body body);
 
-/// Returns the shape that shapes are broadcast to. Sizes of which one is 1 are
-/// broadcast; other sizes are equal, or assumed to be, which entry points
-/// check.
+/// Returns the shape that shapes are broadcast to. Sizes that are 1, or at most
+/// 1, are broadcast; other sizes are equal, which entry points check.
 FailureOr<SmallVector<Size>> broadcastShapes(NodeImporter &node,
                                              ArrayRef<Tensor *> operands);
 /// Computes each element from those of the operands, which are broadcast.
@@ -78,6 +77,10 @@ FailureOr<Tensor> mapFloats(NodeImporter &node, ArrayRef<Tensor *> operands,
 FailureOr<Tensor> addTensors(NodeImporter &node, ArrayRef<Tensor *> operands);
 /// Repeats elements along the dimensions in which the shape is larger.
 Tensor broadcast(NodeImporter &node, Tensor &tensor, ArrayRef<Size> shape);
+/// The same, also along dimensions whose size is dynamic, where it is 1. Entry
+/// points check that it is 1 or that of the shape.
+FailureOr<Tensor> expand(NodeImporter &node, Tensor &tensor,
+                         ArrayRef<Size> shape);
 /// Converts the elements as the operator Cast does.
 Tensor convertTensor(NodeImporter &node, Tensor &tensor, Type element);
 
@@ -123,6 +126,18 @@ inline bool mayBeEqual(NodeImporter &node, const Size &left,
                        const Size &right) {
   return !node.sizes.areDifferent(left, right);
 }
+
+// These require something of sizes. They return false if it never holds; entry
+// points check what is not known to hold.
+
+bool requireEqual(NodeImporter &node, const Size &left, const Size &right);
+bool requireAtMost(NodeImporter &node, const Size &left, const Size &right);
+/// Requires that a size is 1, or the size of the dimension that it is broadcast
+/// to.
+bool requireBroadcast(NodeImporter &node, const Size &size, const Size &to);
+
+/// Whether a size is dynamic and at most 1.
+bool isAtMostOne(NodeImporter &node, const Size &size);
 
 } // namespace mlir::posenc::onnx
 

@@ -55,7 +55,7 @@ FailureOr<Tensor> onnx::multiply(NodeImporter &node, Tensor left,
     return failure();
   Size rows = left.shape[left.getRank() - 2], depth = left.shape.back();
   Size columns = right.shape.back();
-  if (!mayBeEqual(node, depth, right.shape[right.getRank() - 2]))
+  if (!requireEqual(node, depth, right.shape[right.getRank() - 2]))
     return node.emitError() << "the inputs differ in the size that is summed";
   Tensor leftBatch, rightBatch;
   leftBatch.shape.assign(left.shape.begin(), left.shape.end() - 2);

@@ -100,14 +100,20 @@ FailureOr<Tensor> onnx::reshape(NodeImporter &node, Tensor &tensor,
     result.constant = tensor.constant.reshape(type);
     return result;
   }
-  if (result.elements)
+  if (result.elements) {
+    (void)requireEqual(node, before, after);
     return result;
+  }
   Value value = node.getValue(tensor);
   SmallVector<Group> groups = groupDims(node, tensor.shape, shape);
   SmallVector<ReassociationIndices> collapsed, expanded;
   auto sourceType = cast<RankedTensorType>(value.getType());
   unsigned i = 0, j = 0;
   for (const Group &group : groups) {
+    // The operations below also require this, but they may be folded.
+    ArrayRef<Size> from(tensor.shape);
+    (void)requireEqual(node, getProduct(from.slice(i, group.sourceEnd - i)),
+                       getProduct(shape.slice(j, group.resultEnd - j)));
     collapsed.push_back(
         llvm::to_vector(llvm::seq<int64_t>(i, group.sourceEnd)));
     expanded.push_back(llvm::to_vector(llvm::seq<int64_t>(j, group.resultEnd)));
@@ -214,7 +220,7 @@ FailureOr<Tensor> onnx::concat(NodeImporter &node, ArrayRef<Tensor *> tensors,
     for (auto [dim, size] : llvm::enumerate(tensor->shape)) {
       if (static_cast<int64_t>(dim) == axis)
         continue;
-      if (!mayBeEqual(node, size, shape[dim]))
+      if (!requireEqual(node, size, shape[dim]))
         return node.emitError()
                << "the inputs differ in size of dimension " << dim;
       if (size.getConstant())

@@ -49,14 +49,14 @@ FailureOr<Tensor> onnx::rotate(NodeImporter &node, Tensor &tensor,
        {std::pair(cos.shape[1], tokens), std::pair(sin.shape[1], cos.shape[1]),
         std::pair(sin.shape[0], cos.shape[0]),
         std::pair(sin.shape[2], cos.shape[2])})
-    if (!mayBeEqual(node, size, wanted))
+    if (!requireEqual(node, size, wanted))
       return node.emitError() << "the sizes of the tables do not agree with "
                                  "those of the input";
   SmallVector<int64_t> dims{0, isHeadMajor ? 2 : 1};
   Tensor tables[] = {cos, sin};
   // One table for all sequences.
   bool isShared = cos.shape[0].isConstant(1) && !tensor.shape[0].isConstant(1);
-  if (!isShared && !mayBeEqual(node, cos.shape[0], tensor.shape[0]))
+  if (!isShared && !requireEqual(node, cos.shape[0], tensor.shape[0]))
     return node.emitError() << "the sizes of the tables do not agree with "
                                "those of the input";
   if (isShared) {
@@ -142,7 +142,7 @@ static LogicalResult importRotary(NodeImporter &node) {
     return node.emitError() << "'rotary_embedding_dim' is " << rotaryDim
                             << ", but the tables have " << *pairs << " pairs";
   if (!isMicrosoft && rotaryDim == 0 && pairs &&
-      !mayBeEqual(node, input.shape[3], 2 * *pairs))
+      !requireEqual(node, input.shape[3], 2 * *pairs))
     return node.emitError() << "the tables have " << *pairs
                             << " pairs, which is not half of the head";
   Size tokens = input.shape[isFlat ? 1 : 2];

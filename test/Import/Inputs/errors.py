@@ -100,6 +100,12 @@ CASES = {
     "elements": (model([node("Reshape", ["w", "s"], ["y"])], X, ["y"],
                        weight + [tensor("s", "i64", [2], [3, -1])]),
                  "Reshape 'y': the number of elements is no multiple"),
+    "squeeze": (model([node("Squeeze", ["x"], ["y"])], X, ["y"]),
+                "Squeeze 'y': without axes, the rank of the result depends on the size "
+                "of dimension 0"),
+    "expand": (model([node("Expand", ["w", "s"], ["y"])], X, ["y"],
+                     weight + [tensor("s", "i64", [2], [4, 3])]),
+               "Expand 'y': dimension 1 of the input has another size"),
     "scores": (model([node("Attention", ["q", "q", "q"], ["y", "", "", "s"])],
                      {"q": ("f32", [1, 2, 3, 8])}, ["y"]),
                "Attention 'y': output qk_matmul_output is not supported"),

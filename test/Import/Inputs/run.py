@@ -33,14 +33,13 @@ def ints(name, *values):
     return constant(name, np.array(values, np.int64))
 
 
-def check(name, nodes, inputs, constants, expected, opset=23, dims=None):
+def run(name, nodes, inputs, constants, results, opset=23, dims=None):
     """`inputs` are arrays by name; `dims` has the declared shapes that are not
-    static. `expected` are the results `y0`, `y1`, …"""
-    global programs, wrong
+    static."""
+    global programs
     programs += 1
     shapes = {key: (KINDS[array.dtype], (dims or {}).get(key, array.shape))
               for key, array in inputs.items()}
-    results = [f"y{number}" for number in range(len(expected))]
     path = f"{FOLDER}/{name}.onnx"
     write(path, nodes, shapes, results, constants, opset=opset)
     arguments = []
@@ -48,8 +47,24 @@ def check(name, nodes, inputs, constants, expected, opset=23, dims=None):
         np.save(f"{FOLDER}/{key}.npy", array)
         arguments.append(f"--input=@{FOLDER}/{key}.npy")
     arguments += [f"--output=@{FOLDER}/{result}.npy" for result in results]
-    done = subprocess.run([RUN, path, "--function=main", "--opt-level=0", *arguments],
+    return subprocess.run([RUN, path, "--function=main", "--opt-level=0", *arguments],
                           capture_output=True, text=True)
+
+
+def refuse(name, nodes, inputs, constants, message, **keywords):
+    """Checks that a call is an error with this message."""
+    global wrong
+    done = run(name, nodes, inputs, constants, ["y0"], **keywords)
+    if done.returncode != 1 or message not in done.stderr:
+        wrong += 1
+        print(f"{name}: exit code {done.returncode}, {done.stderr.strip()}")
+
+
+def check(name, nodes, inputs, constants, expected, **keywords):
+    """`expected` are the results `y0`, `y1`, …"""
+    global wrong
+    results = [f"y{number}" for number in range(len(expected))]
+    done = run(name, nodes, inputs, constants, results, **keywords)
     if done.returncode:
         wrong += 1
         print(f"{name}: {done.stderr.strip()}")
@@ -155,6 +170,75 @@ for tokens in (3, 9):
         node("Shape", ["x"], ["size"], end=1), node("Sub", ["size", "five"], ["start"]),
         node("Slice", ["x", "start", "size"], ["y0"])], {"x": x}, [ints("five", 5)],
         [x[tokens - 5:tokens]], dims={"x": ["n", 2]})
+
+# Sizes that are 1 at run time are expanded to the size of another input, and so
+# are computed sizes that are at most 1.
+for size, wide in ((1, 7), (1, 0), (1, 1), (7, 7)):
+    x = floats(size, 3)
+    check(f"expand{size}-{wide}", [
+        node("Shape", ["like"], ["wide"], end=1),
+        node("Concat", ["wide", "three"], ["shape"], axis=0),
+        node("Expand", ["x", "shape"], ["y0"])],
+        {"x": x, "like": floats(wide)}, [ints("three", 3)],
+        [np.broadcast_to(x, (wide, 3))], dims={"x": ["n", 3], "like": ["m"]})
+biases = floats(2, 1, 8)
+causal = [node("Shape", ["x"], ["size"], start=1, end=2),
+          node("Sub", ["one", "size"], ["row"]), node("Max", ["zero", "row"], ["r"]),
+          node("Sub", ["eight", "size"], ["column"]),
+          node("Max", ["zero", "column"], ["c"]),
+          node("Slice", ["biases", "r", "end", "one"], ["rows"]),
+          node("Slice", ["rows", "c", "end", "two"], ["part"]),
+          node("Add", ["x", "part"], ["y0"])]
+numbers = [constant("biases", biases), ints("zero", 0), ints("one", 1), ints("two", 2),
+           ints("eight", 8), ints("end", (1 << 63) - 1)]
+for tokens in (0, 1, 5, 8):
+    x = floats(2, tokens, tokens)
+    check(f"biases{tokens}", causal, {"x": x}, numbers, [x + biases[:, :, 8 - tokens:]],
+          dims={"x": [2, "t", "t"]})
+refuse("biases9", causal, {"x": floats(2, 9, 9)}, numbers, "is 9, expected 8",
+       dims={"x": [2, "t", "t"]})
+
+# Sizes that do not agree are errors of the call.
+x, y = floats(5, 2), floats(7, 2)
+both = {"x": ["n", 2], "y": ["m", 2]}
+shape = node("Shape", ["y"], ["shape"])
+for size in (5, 1):
+    refuse(f"add{size}", [node("Add", ["x", "y"], ["y0"])], {"x": x[:size], "y": y}, [],
+           f"size 'n' is {size} in input 'x' (dimension 0) but 7 in input 'y' (dimension 0)",
+           dims=both)
+refuse("expand", [shape, node("Expand", ["x", "shape"], ["y0"])], {"x": x, "y": y}, [],
+       "dimension 0 of x is 5, expected dimension 0 of y, which is 7", dims=both)
+refuse("expand-short", [shape, node("Expand", ["x", "shape"], ["y0"])],
+       {"x": y, "y": x}, [], "dimension 0 of x is 7, expected dimension 0 of y",
+       dims=both)
+refuse("expand-constant", [shape, node("Expand", ["x", "shape"], ["y0"])],
+       {"x": x, "y": y}, [], "dimension 0 of y is 7, expected 5",
+       dims={"x": [5, 2], "y": ["m", 2]})
+refuse("reshape", [shape, node("Reshape", ["x", "shape"], ["y0"])], {"x": x, "y": y}, [],
+       "is 5 in input 'x' (dimension 0) but 7 in input 'y'", dims=both)
+refuse("split", [node("Split", ["x", "parts"], ["y0", "z"])], {"x": y}, [
+    ints("parts", 3, 3)], "dimension 0 of x is 7, expected 6", dims=both)
+refuse("squeeze", [node("Squeeze", ["x", "zero"], ["y0"])], {"x": x}, [ints("zero", 0)],
+       "dimension 0 of x is 5, expected 1", dims=both)
+refuse("matmul", [node("MatMul", ["x", "y"], ["y0"])], {"x": floats(2, 3), "y": y}, [],
+       "is 3 in input 'x' (dimension 1) but 7 in input 'y' (dimension 0)",
+       dims={"x": [2, "k"], "y": ["m", 2]})
+refuse("conv", [node("Conv", ["x", "w"], ["y0"], strides=[2])], {"x": floats(1, 1, 2)}, [
+    constant("w", floats(1, 1, 3))], "dimension 2 of x is 2, expected at least 3",
+       dims={"x": [1, 1, "n"]})
+indices = np.zeros((3, 4), np.int64)
+refuse("elements", [node("GatherElements", ["x", "i"], ["y0"])], {"x": x, "i": indices},
+       [], "dimension 1 of i is 4, expected at most dimension 1 of x, which is 2",
+       dims={"x": ["n", "c"], "i": ["m", "d"]})
+refuse("batches", [node("GatherND", ["x", "i"], ["y0"], batch_dims=1)],
+       {"x": x, "i": indices[:, :1]}, [],
+       "is 5 in input 'x' (dimension 0) but 3 in input 'i' (dimension 0)",
+       dims={"x": ["n", 2], "i": ["m", 1]})
+for size, width, message in ((1, 2, "is 3 in input 'i' (dimension 0) but 1 in input 'u'"),
+                             (3, 1, "dimension 1 of u is 1, expected 2")):
+    refuse(f"scatter{size}", [node("ScatterND", ["x", "i", "u"], ["y0"])],
+           {"x": x, "i": indices[:, :1], "u": floats(size, width)}, [], message,
+           dims={"x": ["n", 2], "i": ["m", 1], "u": ["k", "c"]})
 
 # Reads and writes at indices.
 table, picks = floats(9, 4), np.array([[0, -1], [3, 8]], np.int64)
