@@ -186,7 +186,12 @@ static OwningOpRef<ModuleOp> loadOnnx(StringRef path, ContentReader read,
   // External data is next to a file. Bytes in memory have none.
   if (llvm::sys::fs::is_regular_file(path)) {
     StringRef folder = llvm::sys::path::parent_path(path);
-    options.folder = folder.empty() ? "." : folder.str();
+    options.folders.push_back(folder.empty() ? "." : folder.str());
+    // Caches have links to files, with their external data in either folder.
+    SmallString<256> file;
+    if (llvm::sys::fs::is_symlink_file(path) &&
+        !llvm::sys::fs::real_path(path, file))
+      options.folders.push_back(llvm::sys::path::parent_path(file).str());
   }
   return importOnnx(context, buffer->getBuffer(), path, options);
 }

@@ -15,9 +15,10 @@
 namespace mlir::posenc {
 
 struct OnnxImportOptions {
-  /// Folder that external data is read from; empty if the model has no file, so
-  /// that external data is an error.
-  std::string folder;
+  /// Folders that external data is read from: that of the model's path, and
+  /// that of the file, if the path is a symbolic link. Empty if the model has
+  /// no file, so that external data is an error.
+  SmallVector<std::string, 2> folders;
 };
 
 /// Maximum size of an ONNX file and of all its external data, in bytes.

@@ -32,7 +32,7 @@ static StringRef shorten(StringRef name) { return name.take_front(kMaxName); }
 Importer::Importer(MLIRContext &context, const Model &model, StringRef file,
                    const OnnxImportOptions &options)
     : builder(FileLineColLoc::get(&context, file, 0, 0), &context),
-      reader(&context, options.folder), model(model),
+      reader(&context, options.folders), model(model),
       fileLoc(builder.getLoc()) {
   addAttentionOperators(table);
   addConvolutionOperators(table);

@@ -77,8 +77,8 @@ void addSliceOperators(OperatorTable &table);
 /// Reads the elements of tensors, inline or external.
 class TensorReader {
 public:
-  TensorReader(MLIRContext *context, StringRef folder)
-      : context(context), folder(folder) {}
+  TensorReader(MLIRContext *context, ArrayRef<std::string> folders)
+      : context(context), folders(folders) {}
 
   /// Returns null after an error.
   DenseElementsAttr read(const TensorProto &proto,
@@ -90,7 +90,7 @@ private:
                llvm::function_ref<InFlightDiagnostic()> emitError);
 
   MLIRContext *context;
-  std::string folder;
+  SmallVector<std::string> folders;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
   uint64_t numBytes = 0;
 };

@@ -50,10 +50,10 @@ std::string onnx::describeDataType(int64_t type) {
   return "number " + std::to_string(type);
 }
 
-/// Opens a file of external data. Its path must be inside of the folder, also
-/// after symbolic links are resolved.
+/// Opens a file of external data, in the first folder that has it. It must be
+/// inside of one of them after symbolic links are resolved.
 static std::unique_ptr<llvm::MemoryBuffer>
-openInside(StringRef folder, StringRef location,
+openInside(ArrayRef<std::string> folders, StringRef location,
            llvm::function_ref<InFlightDiagnostic()> emitError) {
   namespace path = llvm::sys::path;
   auto fail = [&](const Twine &reason) {
@@ -69,16 +69,25 @@ openInside(StringRef folder, StringRef location,
        llvm::make_range(path::begin(location), path::end(location)))
     if (part == "..")
       return fail("it is outside of the model's folder");
-  SmallString<256> full(folder.empty() ? "." : folder), real, root;
-  path::append(full, location);
-  if (std::error_code code = llvm::sys::fs::real_path(full, real))
+  SmallString<256> real;
+  std::error_code code;
+  for (StringRef folder : folders) {
+    SmallString<256> full(folder);
+    path::append(full, location);
+    if (!(code = llvm::sys::fs::real_path(full, real)))
+      break;
+  }
+  if (code)
     return fail(code.message());
-  if (std::error_code code =
-          llvm::sys::fs::real_path(folder.empty() ? "." : folder, root))
-    return fail(code.message());
-  if (!root.ends_with("/"))
-    root += '/';
-  if (!StringRef(real).starts_with(root))
+  bool isInside = llvm::any_of(folders, [&](StringRef folder) {
+    SmallString<256> root;
+    if (llvm::sys::fs::real_path(folder, root))
+      return false;
+    if (!root.ends_with("/"))
+      root += '/';
+    return real.starts_with(root);
+  });
+  if (!isInside)
     return fail("it is outside of the model's folder");
   if (!llvm::sys::fs::is_regular_file(real))
     return fail("it is not a regular file");
@@ -92,12 +101,12 @@ openInside(StringRef folder, StringRef location,
 std::optional<StringRef>
 TensorReader::readExternal(const TensorProto &proto,
                            llvm::function_ref<InFlightDiagnostic()> emitError) {
-  if (folder.empty()) {
+  if (folders.empty()) {
     emitError() << "external data needs a model that is read from a file";
     return std::nullopt;
   }
   std::unique_ptr<llvm::MemoryBuffer> &file = files[proto.location];
-  if (!file && !(file = openInside(folder, proto.location, emitError)))
+  if (!file && !(file = openInside(folders, proto.location, emitError)))
     return std::nullopt;
   uint64_t size = file->getBufferSize(), offset = 0, length = 0;
   if (!proto.offset.empty() && proto.offset.getAsInteger(10, offset)) {

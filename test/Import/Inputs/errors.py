@@ -138,9 +138,28 @@ for name, (data, message) in CASES.items():
             message not in result.stderr or result.stderr.count("error:") != 1:
         wrong += 1
         print(f"{name}: exit code {result.returncode}, {result.stderr!r}")
+
+# A model that is a link, as in the cache of a hub: its external data is in the folder
+# of the link or of the file, or is a link from the former to the latter.
 with open("in/good.onnx", "wb") as file:
     file.write(good)
-if subprocess.run([sys.argv[1], "in/good.onnx", "--emit=posenc", "-o",
-                   "x.mlir"]).returncode:
-    wrong += 1
+os.makedirs("hub/blobs", exist_ok=True)
+with open("hub/blobs/model", "wb") as file:
+    file.write(external(location="model.data"))
+for number, data in enumerate(["", "../blobs/data", "../../outside/data"]):
+    folder = f"hub/{number}"
+    os.makedirs(folder, exist_ok=True)
+    for link, target in (("model.onnx", "../blobs/model"), ("model.data", data)):
+        if target and not os.path.islink(f"{folder}/{link}"):
+            os.symlink(target, f"{folder}/{link}")
+for name in ("model.data", "data"):
+    with open(f"hub/blobs/{name}", "wb") as file:
+        file.write(bytes(16))
+for path, code in (("in/good", 0), ("hub/0/model", 0), ("hub/1/model", 0),
+                   ("hub/2/model", 1)):
+    result = subprocess.run([sys.argv[1], f"{path}.onnx", "--emit=posenc", "-o",
+                             "x.mlir"], capture_output=True, text=True)
+    if result.returncode != code:
+        wrong += 1
+        print(f"{path}: exit code {result.returncode}, {result.stderr!r}")
 print(f"{len(CASES)} models, {wrong} wrong")
